@@ -1,0 +1,45 @@
+# What every script under bin/ shares: messages, the cache, the lock.
+# Sourced by setup.sh; needs bash and $ROOT (the checkout).
+
+# Everything that is set up once per machine lives here, outside the checkout.
+CACHE="${RPERF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rperf}"
+LOG="$CACHE/setup.log"
+
+say() { printf 'rperf setup: %s\n' "$*" >&2; }
+
+die() {
+  printf 'rperf setup: %s\n' "$*" >&2
+  exit 1
+}
+
+# step "what is being done" CMD...: runs CMD with its output in the log; on a
+# failure shows the log's end, so that nobody has to look for it.
+step() {
+  local what=$1 started=$SECONDS
+  shift
+  say "$what"
+  printf '\n== %s: %s\n' "$what" "$*" >>"$LOG"
+  if "$@" >>"$LOG" 2>&1; then
+    [ $((SECONDS - started)) -lt 5 ] || say "  done in $((SECONDS - started)) s"
+    return 0
+  fi
+  say "  failed; the last lines of $LOG:"
+  tail -n 15 "$LOG" >&2
+  return 1
+}
+
+# with_lock FUNCTION: one set-up at a time on this machine. The file descriptor
+# is not handed to the children, so that a server left running can't hold it.
+with_lock() {
+  mkdir -p "$CACHE"
+  if command -v flock >/dev/null 2>&1; then
+    (
+      flock --nonblock 9 || { say "waiting for another set-up to finish"; flock 9; }
+      "$@" 9>&-
+    ) 9>"$CACHE/lock"
+  else
+    "$@"
+  fi
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }

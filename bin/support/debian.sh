@@ -1,0 +1,88 @@
+# Debian's packages: what the system lacks, and a private view of newer suites
+# from which Ruby's source and Ruby gems are taken without touching the system.
+
+is_debian() { have apt-get && have dpkg; }
+
+# install_system_packages PKG...: those that are missing, with apt-get.
+install_system_packages() {
+  local missing=() pkg sudo=()
+  is_debian || return 0
+  for pkg in "$@"; do
+    dpkg-query -W -f '${Status}' "$pkg" 2>/dev/null | grep -q 'ok installed' || missing+=("$pkg")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    sudo -n true 2>/dev/null || die "needs root once; run: sudo apt-get install ${missing[*]}"
+    sudo=(sudo -n)
+  fi
+  step "reading the package lists" "${sudo[@]}" apt-get -q update ||
+    die "'apt-get update' failed; check the network, then run this again"
+  step "installing ${missing[*]}" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -qy --no-install-recommends "${missing[@]}" ||
+    die "install these by hand, then run this again: ${missing[*]}"
+}
+
+# private_apt: sets APT_CONFIG to lists of newer suites kept in the cache. The
+# mirror is the one that the system itself uses.
+private_apt() {
+  local state="$CACHE/apt" mirror suite kind
+  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+  is_debian || return 1
+  mirror=$(system_mirror)
+  [ -n "$mirror" ] || return 1
+  mkdir -p "$state/lists/partial" "$state/archives/partial"
+  for suite in trixie unstable experimental; do
+    for kind in deb deb-src; do
+      printf '%s [signed-by=%s] %s %s main\n' "$kind" "$keyring" "$mirror" "$suite"
+    done
+  done >"$state/sources.list"
+  cat >"$state/apt.conf" <<CONF
+Dir::Etc::sourcelist "$state/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::State::Lists "$state/lists";
+Dir::Cache "$state";
+APT::Sandbox::User "$(id -un)";
+Acquire::Languages "none";
+CONF
+  export APT_CONFIG="$state/apt.conf"
+  # A day-old list still names what can be downloaded.
+  if [ -z "$(find "$state/updated" -mmin -1440 2>/dev/null)" ]; then
+    step "reading the lists of newer Debian suites" apt-get -q update || return 1
+    touch "$state/updated"
+  fi
+}
+
+system_mirror() {
+  local file
+  for file in /etc/apt/sources.list.d/*.sources; do
+    [ -f "$file" ] && awk '$1 == "URIs:" && $2 !~ /security/ { print $2; exit }' "$file" | grep . && return
+  done
+  awk '$1 == "deb" { for (i = 2; i <= NF; i++) if ($i ~ /^https?:/ && $i !~ /security/) { print $i; exit } }' \
+    /etc/apt/sources.list 2>/dev/null
+}
+
+# download_source PKG: the newest version whose files can really be fetched,
+# into the current folder; prints the version. apt checks the hashes.
+download_source() {
+  local version
+  for version in $(apt-cache showsrc "$1" | awk '/^Version:/ { print $2 }' | sort -rVu); do
+    if apt-get source --download-only -q "$1=$version" >>"$LOG" 2>&1; then
+      echo "$version"
+      return 0
+    fi
+    rm -f "$1"_*
+  done
+  return 1
+}
+
+# unpack_debs ROOT PKG/SUITE...: downloads the packages and unpacks them below
+# ROOT. Nothing is installed.
+unpack_debs() {
+  local root=$1 deb
+  shift
+  rm -rf "$CACHE/debs"
+  mkdir -p "$root" "$CACHE/debs"
+  (cd "$CACHE/debs" && apt-get download -q "$@") || return 1
+  for deb in "$CACHE"/debs/*.deb; do dpkg-deb -x "$deb" "$root" || return 1; done
+  rm -rf "$CACHE/debs"
+}

@@ -1,0 +1,29 @@
+//! The profile as data: strings, frames, the call tree, threads, label sets and
+//! the weights that hang on them.
+//!
+//! Every way of collecting fills a [`Profile`] and every output reads one. This
+//! crate does no I/O, starts no thread and holds no unsafe code; any thread may
+//! call it.
+//!
+//! All times and weights are nanoseconds.
+
+#![forbid(unsafe_code)]
+
+mod call_tree;
+mod check;
+mod labels;
+mod merge;
+mod profile;
+mod state;
+mod strings;
+mod totals;
+
+pub use call_tree::{CallTree, Node, NodeId};
+pub use check::Violation;
+pub use labels::{LabelSet, LabelSetId, LabelSets};
+pub use profile::{
+    Counters, Frame, FrameId, Frames, Meta, Mode, Profile, RawSample, Thread, Values, Weight,
+};
+pub use state::State;
+pub use strings::{StringId, Strings};
+pub use totals::{FunctionTotals, StateTotals, Totals};

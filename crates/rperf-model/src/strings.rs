@@ -1,0 +1,53 @@
+//! Interned strings. Used by the profile's tables; any thread, no I/O.
+
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Index of a string in [`Strings`]. Id 0 is always the empty string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct StringId(pub u32);
+
+/// A table of unique strings; id 0 is the empty string.
+#[derive(Debug, Clone)]
+pub struct Strings {
+    table: Vec<Arc<str>>,
+    index: FxHashMap<Arc<str>, StringId>,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        let mut strings = Self { table: Vec::new(), index: FxHashMap::default() };
+        strings.intern("");
+        strings
+    }
+}
+
+impl Strings {
+    /// The id of `text`, which is added if it is new.
+    pub fn intern(&mut self, text: &str) -> StringId {
+        if let Some(&id) = self.index.get(text) {
+            return id;
+        }
+        let id = StringId(self.table.len() as u32);
+        let text: Arc<str> = text.into();
+        self.table.push(Arc::clone(&text));
+        self.index.insert(text, id);
+        id
+    }
+
+    /// The string with this id, or `""` for an id that is not in the table.
+    pub fn get(&self, id: StringId) -> &str {
+        self.table.get(id.0 as usize).map_or("", |text| text)
+    }
+
+    /// How many strings there are, the empty one included.
+    #[allow(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// All strings in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.table.iter().map(|text| &**text)
+    }
+}
