@@ -37,7 +37,10 @@ impl CallTree {
         if let Some(&id) = self.index.get(&node) {
             return id;
         }
-        debug_assert!(node.parent.0 as usize <= self.nodes.len(), "parents come first");
+        debug_assert!(
+            node.parent.0 as usize <= self.nodes.len(),
+            "parents come first"
+        );
         self.nodes.push(node);
         let id = NodeId(self.nodes.len() as u32);
         self.index.insert(node, id);
@@ -66,6 +69,9 @@ impl CallTree {
 
     /// All nodes with their ids, parents first.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        self.nodes.iter().enumerate().map(|(row, node)| (NodeId(row as u32 + 1), node))
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(row, node)| (NodeId(row as u32 + 1), node))
     }
 }

@@ -21,7 +21,10 @@ pub struct LabelSets {
 impl Default for LabelSets {
     fn default() -> Self {
         let empty = LabelSet::new();
-        Self { table: vec![empty.clone()], index: FxHashMap::from_iter([(empty, LabelSetId(0))]) }
+        Self {
+            table: vec![empty.clone()],
+            index: FxHashMap::from_iter([(empty, LabelSetId(0))]),
+        }
     }
 }
 

@@ -11,19 +11,27 @@
 
 mod call_tree;
 mod check;
+mod display;
 mod labels;
 mod merge;
 mod profile;
 mod state;
 mod strings;
 mod totals;
+mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId};
-pub use check::Violation;
+pub use check::{Row, Violation};
+pub use display::{DisplayFrame, FrameText};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
+pub use merge::MergeError;
 pub use profile::{
     Counters, Frame, FrameId, Frames, Meta, Mode, Profile, RawSample, Thread, Values, Weight,
 };
 pub use state::State;
 pub use strings::{StringId, Strings};
 pub use totals::{FunctionTotals, StateTotals, Totals};
+pub use weights::{WeightKey, WeightTable};
+
+#[cfg(test)]
+mod test_profile;

@@ -24,7 +24,9 @@ impl Mode {
 
     /// The mode with this name.
     pub fn from_name(name: &str) -> Option<Mode> {
-        [Mode::Cpu, Mode::Wall].into_iter().find(|mode| mode.name() == name)
+        [Mode::Cpu, Mode::Wall]
+            .into_iter()
+            .find(|mode| mode.name() == name)
     }
 }
 
@@ -76,7 +78,10 @@ impl Frames {
 
     /// All frames with their ids.
     pub fn iter(&self) -> impl Iterator<Item = (FrameId, &Frame)> {
-        self.table.iter().enumerate().map(|(row, frame)| (FrameId(row as u32), frame))
+        self.table
+            .iter()
+            .enumerate()
+            .map(|(row, frame)| (FrameId(row as u32), frame))
     }
 }
 

@@ -19,8 +19,13 @@ pub enum State {
 
 impl State {
     /// Every state, in the order of their numbers.
-    pub const ALL: [State; 5] =
-        [State::Running, State::GvlBlocked, State::GvlWait, State::GcMarking, State::GcSweeping];
+    pub const ALL: [State; 5] = [
+        State::Running,
+        State::GvlBlocked,
+        State::GvlWait,
+        State::GcMarking,
+        State::GcSweeping,
+    ];
 
     /// The state with this number.
     pub fn from_number(number: u8) -> Option<State> {
@@ -40,7 +45,21 @@ impl State {
 
     /// The state whose synthetic frame has this name and path.
     pub fn from_synthetic_frame(name: &str, path: &str) -> Option<State> {
-        State::ALL.into_iter().find(|state| state.synthetic_frame() == Some((name, path)))
+        State::ALL
+            .into_iter()
+            .find(|state| state.synthetic_frame() == Some((name, path)))
+    }
+
+    /// Whether this is time of the garbage collector.
+    pub fn is_gc(self) -> bool {
+        matches!(self, State::GcMarking | State::GcSweeping)
+    }
+
+    /// The state that has this tag.
+    pub fn from_tag(key: &str, value: &str) -> Option<State> {
+        State::ALL
+            .into_iter()
+            .find(|state| state.tag() == Some((key, value)))
     }
 
     /// The tag that says the same for filters: `("%GVL", "blocked")` and so on.

@@ -16,7 +16,10 @@ pub struct Strings {
 
 impl Default for Strings {
     fn default() -> Self {
-        let mut strings = Self { table: Vec::new(), index: FxHashMap::default() };
+        let mut strings = Self {
+            table: Vec::new(),
+            index: FxHashMap::default(),
+        };
         strings.intern("");
         strings
     }

@@ -1,0 +1,405 @@
+//! The accounting of one Ruby thread: every nanosecond of its life once, at a
+//! bounded number of samples. Pure arithmetic on times handed in; the bridge
+//! calls it under the GVL (docs/accounting.md has the rules and their reasons).
+
+use crate::dither::Dither;
+use crate::renewal::Renewal;
+use rperf_model::{Mode, NodeId, State, Values};
+
+#[cfg(test)]
+mod tests;
+
+/// Where the accounting puts what it wants recorded. The bridge's recorder takes
+/// a backtrace; the tests' one asks the simulated VM.
+pub trait Recorder {
+    /// Records `values` at the thread's current stack and returns its node, or
+    /// `None` if it couldn't be taken (then it counts as dropped).
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId>;
+
+    /// Records `values` at a node that is known already.
+    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values);
+
+    /// Time of ended threads that never had a stack in `state`, to be taken over
+    /// by the first sample of the next such thread. Zero if there is none.
+    fn take_orphaned(&mut self, state: State) -> Values;
+
+    /// Leaves time of an ended thread that never had a stack in `state`.
+    fn leave_orphaned(&mut self, state: State, values: Values);
+}
+
+/// The seq under which the time of threads without any stack is recorded.
+pub const ORPHANED: u32 = 0;
+
+/// What the thread is doing, as far as the events have told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Activity {
+    /// Not seen yet.
+    Unknown,
+    /// Holds the GVL; running time is accounted up to `since`, and the thread
+    /// got the GVL at `resumed`.
+    Running { since: u64, resumed: u64 },
+    /// Gave the GVL up; off-GVL time is accounted up to `since`.
+    Off { since: u64 },
+}
+
+/// One piece of garbage collection work on a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GcWork {
+    /// When it began and ended.
+    pub enter_ns: u64,
+    /// See `enter_ns`.
+    pub exit_ns: u64,
+    /// How much of it was marking; the rest is sweeping.
+    pub marking_ns: u64,
+}
+
+/// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
+/// read the thread's CPU clock and are called only where a sample needs it.
+#[derive(Debug)]
+pub struct Accounting {
+    seq: u32,
+    mode: Mode,
+    interval: u64,
+    dither: Dither,
+    activity: Activity,
+    /// The last tick that made a sample: a tick counts once.
+    last_tick: u64,
+    /// Running time that no sample has taken yet.
+    pending: Values,
+    /// GC time since running time was last accounted.
+    gc_in_slice: u64,
+    /// GC time after the tick `gc_tick`.
+    gc_tick: u64,
+    gc_after_tick: u64,
+    axes: Axes,
+    cpu: CpuSplit,
+    /// The node of the last sample in each state: takes the remainders.
+    last_nodes: [Option<NodeId>; State::ALL.len()],
+}
+
+#[derive(Debug)]
+struct Axes {
+    blocked: Renewal,
+    wait: Renewal,
+    marking: Renewal,
+    sweeping: Renewal,
+    /// CPU time used without the GVL (cpu mode).
+    off_gvl_cpu: Renewal,
+}
+
+/// Splits CPU time into what was used with the GVL and without: with the GVL
+/// a thread can't use more CPU time than wall time passes.
+#[derive(Debug, Default)]
+struct CpuSplit {
+    /// The CPU clock when it was last read.
+    base: u64,
+    /// Wall time with the GVL, without it, and in GC since then.
+    with_gvl: u64,
+    without_gvl: u64,
+    in_gc: u64,
+    /// CPU time without the GVL that no sample has taken yet (wall mode).
+    pending_off_gvl: u64,
+}
+
+impl CpuSplit {
+    /// Takes a new reading: returns CPU time (with the GVL and outside GC,
+    /// without the GVL) since the last one.
+    fn read(&mut self, now: u64) -> (u64, u64) {
+        let used = now.saturating_sub(self.base);
+        let off_gvl = used.saturating_sub(self.with_gvl).min(self.without_gvl);
+        let running = (used - off_gvl).saturating_sub(self.in_gc);
+        *self = CpuSplit { base: now, pending_off_gvl: self.pending_off_gvl, ..Default::default() };
+        (running, off_gvl)
+    }
+}
+
+impl Accounting {
+    /// A thread with number `seq` that has not been seen doing anything yet and
+    /// whose CPU clock stands at `cpu_base`.
+    pub fn new(seq: u32, mode: Mode, interval: u64, cpu_base: u64, seed: u64) -> Self {
+        let mut dither = Dither::new(seed);
+        let mut axis = || Renewal::new(interval, &mut dither);
+        let axes = Axes {
+            blocked: axis(),
+            wait: axis(),
+            marking: axis(),
+            sweeping: axis(),
+            off_gvl_cpu: axis(),
+        };
+        Self {
+            seq,
+            mode,
+            interval,
+            dither,
+            activity: Activity::Unknown,
+            last_tick: 0,
+            pending: Values::default(),
+            gc_in_slice: 0,
+            gc_tick: 0,
+            gc_after_tick: 0,
+            axes,
+            cpu: CpuSplit { base: cpu_base, ..Default::default() },
+            last_nodes: [None; State::ALL.len()],
+        }
+    }
+
+    /// The thread's number in the profile.
+    pub fn seq(&self) -> u32 {
+        self.seq
+    }
+
+    /// The thread runs as the session starts, or a sampling callback finds it
+    /// running before any event told of it.
+    pub fn begin_running(&mut self, now: u64) {
+        self.activity = Activity::Running { since: now, resumed: now };
+    }
+
+    /// The thread is off the GVL as the session starts, or is new.
+    pub fn begin_off_gvl(&mut self, now: u64) {
+        self.activity = Activity::Off { since: now };
+    }
+
+    /// The native thread below has run another Ruby thread since, so the CPU
+    /// clock says nothing: what ran with the GVL counts as CPU time instead.
+    pub fn moved_to_native_thread(&mut self, cpu_now: u64) {
+        self.cpu.base = cpu_now.saturating_sub(self.cpu.with_gvl);
+        self.take_cpu(cpu_now);
+    }
+
+    /// RESUMED: the thread got the GVL at `now`; `ready` is when READY was seen
+    /// since the last SUSPENDED, or 0.
+    #[inline]
+    pub fn resumed(
+        &mut self,
+        now: u64,
+        ready: u64,
+        cpu: impl FnOnce() -> u64,
+        recorder: &mut impl Recorder,
+    ) {
+        if let Activity::Off { since } = self.activity {
+            self.off_gvl(since, ready, now, cpu, recorder);
+        }
+        self.activity = Activity::Running { since: now, resumed: now };
+    }
+
+    /// SUSPENDED: the thread is about to give the GVL up. No sample: the slice
+    /// waits for the next tick. Without RESUMED before it (an interrupted sleep)
+    /// the time off the GVL goes on.
+    #[inline]
+    pub fn suspended(&mut self, now: u64) {
+        if let Activity::Running { since, .. } = self.activity {
+            self.close_slice(since, now);
+            self.activity = Activity::Off { since: now };
+        } else if self.activity == Activity::Unknown {
+            self.activity = Activity::Off { since: now };
+        }
+    }
+
+    /// The sampling callback for the tick at `tick` runs at `now` on this thread.
+    /// `ready` as in [`Accounting::resumed`].
+    pub fn sample(
+        &mut self,
+        now: u64,
+        tick: u64,
+        ready: u64,
+        cpu: impl FnOnce() -> u64,
+        recorder: &mut impl Recorder,
+    ) {
+        let Activity::Running { since, resumed } = self.activity else {
+            // It runs though no event said so: it does from now on.
+            self.resumed(now, ready, cpu, recorder);
+            return;
+        };
+        // Older than the slice: the thread did not run at the tick. Not newer
+        // than the last one: that tick has its sample.
+        if tick < resumed || tick <= self.last_tick {
+            return;
+        }
+        let gc_after_tick = if self.gc_tick == tick { self.gc_after_tick } else { 0 };
+        self.close_slice(since, now);
+        self.activity = Activity::Running { since: now, resumed };
+        self.take_cpu(cpu());
+        let late = now.saturating_sub(tick).saturating_sub(gc_after_tick);
+        let late_wall = late.min(self.pending.wall_ns);
+        let late_cpu = late.min(self.pending.cpu_ns);
+        let values = Values {
+            count: 1,
+            wall_ns: self.pending.wall_ns - late_wall,
+            cpu_ns: self.pending.cpu_ns - late_cpu,
+        };
+        if values.weight_ns(self.mode) == 0 {
+            return;
+        }
+        self.last_tick = tick;
+        self.pending = Values { count: 0, wall_ns: late_wall, cpu_ns: late_cpu };
+        self.record(State::Running, values, recorder);
+    }
+
+    /// A piece of GC work has ended on this thread; `tick` is the last tick there
+    /// was. Its time is taken out of the running time.
+    pub fn collected(&mut self, work: GcWork, tick: u64, recorder: &mut impl Recorder) {
+        let GcWork { enter_ns, exit_ns, marking_ns } = work;
+        let length = exit_ns.saturating_sub(enter_ns);
+        if let Activity::Running { .. } = self.activity {
+            self.gc_in_slice += length;
+            self.cpu.in_gc += length;
+            if tick > self.last_tick && tick < exit_ns {
+                if self.gc_tick != tick {
+                    (self.gc_tick, self.gc_after_tick) = (tick, 0);
+                }
+                self.gc_after_tick += exit_ns - enter_ns.max(tick);
+            }
+        }
+        let marking = marking_ns.min(length);
+        let marked = self.axes.marking.advance(marking, &mut self.dither);
+        let swept = self.axes.sweeping.advance(length - marking, &mut self.dither);
+        for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
+            if weight > 0 {
+                self.record(state, gc_values(1, weight), recorder);
+            }
+        }
+    }
+
+    /// Brings everything up to `now` and records all remainders, at the thread's
+    /// current stack where it has had no sample. Afterwards the thread goes on as
+    /// before. For stop and snapshot; `cpu` is the thread's CPU clock if known.
+    pub fn flush(
+        &mut self,
+        now: u64,
+        ready: u64,
+        cpu: Option<u64>,
+        recorder: &mut impl Recorder,
+    ) {
+        match self.activity {
+            Activity::Running { since, resumed } => {
+                self.close_slice(since, now);
+                self.activity = Activity::Running { since: now, resumed };
+            }
+            Activity::Off { since } => {
+                let base = self.cpu.base;
+                self.off_gvl(since, ready, now, || cpu.unwrap_or(base), recorder);
+                self.activity = Activity::Off { since: now };
+            }
+            Activity::Unknown => {}
+        }
+        if let Some(cpu) = cpu {
+            self.take_cpu(cpu);
+        }
+        for (state, values) in self.remainders() {
+            match self.last_nodes[state as usize] {
+                Some(node) => recorder.record_at(node, self.seq, state, values),
+                None => self.record(state, values, recorder),
+            }
+        }
+    }
+
+    /// The thread has ended; `cpu` is its CPU clock at the end. Remainders go to
+    /// its last stacks, or to the orphaned time if it never had one.
+    pub fn finish(&mut self, cpu: u64, recorder: &mut impl Recorder) {
+        self.take_cpu(cpu);
+        for (state, values) in self.remainders() {
+            match self.last_nodes[state as usize] {
+                Some(node) => recorder.record_at(node, self.seq, state, values),
+                None => recorder.leave_orphaned(state, values),
+            }
+        }
+    }
+
+    /// Adds the slice `since..now` to the pending running time.
+    #[inline]
+    fn close_slice(&mut self, since: u64, now: u64) {
+        let slice = now.saturating_sub(since);
+        self.cpu.with_gvl += slice;
+        if self.mode == Mode::Wall {
+            self.pending.wall_ns += slice.saturating_sub(self.gc_in_slice);
+        }
+        self.gc_in_slice = 0;
+    }
+
+    /// Accounts the time off the GVL from `since` to `now`.
+    #[inline]
+    fn off_gvl(
+        &mut self,
+        since: u64,
+        ready: u64,
+        now: u64,
+        cpu: impl FnOnce() -> u64,
+        recorder: &mut impl Recorder,
+    ) {
+        let length = now.saturating_sub(since);
+        self.cpu.without_gvl += length;
+        if self.mode == Mode::Cpu {
+            // Only a long time off the GVL can hide CPU time worth a sample.
+            if self.cpu.without_gvl > self.interval / 2 {
+                self.take_cpu(cpu());
+                let off_gvl = std::mem::take(&mut self.cpu.pending_off_gvl);
+                let weight = self.axes.off_gvl_cpu.advance(off_gvl, &mut self.dither);
+                if weight > 0 {
+                    let values = Values { count: 1, wall_ns: 0, cpu_ns: weight };
+                    self.record(State::Running, values, recorder);
+                }
+            }
+            return;
+        }
+        // READY older than the segment belongs to one that is accounted already.
+        let ready = if ready == 0 { now } else { ready.clamp(since, now.max(since)) };
+        let blocked = self.axes.blocked.advance(ready - since, &mut self.dither);
+        let wait = self.axes.wait.advance(now.saturating_sub(ready), &mut self.dither);
+        if blocked > 0 {
+            self.take_cpu(cpu());
+            let cpu_ns = std::mem::take(&mut self.cpu.pending_off_gvl);
+            let values = Values { count: 1, wall_ns: blocked, cpu_ns };
+            self.record(State::GvlBlocked, values, recorder);
+        }
+        if wait > 0 {
+            let values = Values { count: 1, wall_ns: wait, cpu_ns: 0 };
+            self.record(State::GvlWait, values, recorder);
+        }
+    }
+
+    fn take_cpu(&mut self, now: u64) {
+        let (running, off_gvl) = self.cpu.read(now);
+        self.pending.cpu_ns += running;
+        self.cpu.pending_off_gvl += off_gvl;
+    }
+
+    /// Records at the current stack, with the orphaned time of the state if this
+    /// is the thread's first sample in it: short threads of one kind tend to come
+    /// in numbers, and the few that are caught alive stand for the others.
+    fn record(&mut self, state: State, values: Values, recorder: &mut impl Recorder) {
+        let Some(node) = recorder.record(self.seq, state, values) else { return };
+        let first = self.last_nodes[state as usize].replace(node).is_none();
+        if first {
+            let orphaned = recorder.take_orphaned(state);
+            if !orphaned.is_zero() {
+                recorder.record_at(node, ORPHANED, state, orphaned);
+            }
+        }
+    }
+
+    /// Takes what no sample has taken, by state.
+    fn remainders(&mut self) -> impl Iterator<Item = (State, Values)> + use<> {
+        let mut running = std::mem::take(&mut self.pending);
+        let off_gvl_cpu = std::mem::take(&mut self.cpu.pending_off_gvl);
+        let mut blocked = Values { wall_ns: self.axes.blocked.flush(), ..Values::default() };
+        if self.mode == Mode::Wall && blocked.wall_ns > 0 {
+            blocked.cpu_ns = off_gvl_cpu;
+        } else {
+            running.cpu_ns += off_gvl_cpu;
+        }
+        running.cpu_ns += self.axes.off_gvl_cpu.flush();
+        let wait = Values { wall_ns: self.axes.wait.flush(), ..Values::default() };
+        let marking = gc_values(0, self.axes.marking.flush());
+        let sweeping = gc_values(0, self.axes.sweeping.flush());
+        State::ALL
+            .into_iter()
+            .zip([running, blocked, wait, marking, sweeping])
+            .filter(|(_, values)| !values.is_zero())
+    }
+}
+
+/// GC time is wall time in both modes. A collection doesn't wait for anything,
+/// so it is CPU time as well.
+fn gc_values(count: u64, weight: u64) -> Values {
+    Values { count, wall_ns: weight, cpu_ns: weight }
+}

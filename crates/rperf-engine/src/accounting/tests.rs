@@ -1,0 +1,316 @@
+//! The accounting against a simulated VM: threads that take turns at random, with
+//! collections, late callbacks and missing events, and the invariants that must
+//! hold whatever happens.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::HashMap;
+
+const INTERVAL: u64 = 1_000_000;
+
+/// Records what the accounting wants recorded; the "stack" is set by the test.
+#[derive(Default)]
+struct Recorded {
+    stack: u32,
+    samples: Vec<(NodeId, u32, State, Values)>,
+    captures: u64,
+    orphaned: [Values; State::ALL.len()],
+}
+
+impl Recorder for Recorded {
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
+        self.captures += 1;
+        self.samples.push((NodeId(self.stack), thread, state, values));
+        Some(NodeId(self.stack))
+    }
+
+    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
+        self.samples.push((node, thread, state, values));
+    }
+
+    fn take_orphaned(&mut self, state: State) -> Values {
+        std::mem::take(&mut self.orphaned[state as usize])
+    }
+
+    fn leave_orphaned(&mut self, state: State, values: Values) {
+        self.orphaned[state as usize].add(values);
+    }
+}
+
+impl Recorded {
+    fn sum(&self, keep: impl Fn(u32, u32, State) -> bool) -> Values {
+        let mut sum = Values::default();
+        for &(node, thread, state, values) in &self.samples {
+            if keep(node.0, thread, state) {
+                sum.add(values);
+            }
+        }
+        sum
+    }
+
+    fn sum_of_thread(&self, seq: u32) -> Values {
+        self.sum(|_, thread, _| thread == seq)
+    }
+
+    fn orphaned(&self) -> Values {
+        let mut sum = Values::default();
+        self.orphaned.iter().for_each(|&values| sum.add(values));
+        sum
+    }
+}
+
+/// What a simulated thread does next, each for so many ns.
+#[derive(Debug, Clone)]
+enum Step {
+    Run(u64),
+    /// Off the GVL, of which so much after READY; CPU time used meanwhile.
+    Off { blocked: u64, wait: u64, cpu: u64 },
+    /// Off the GVL and back without RESUMED, as an interrupted sleep.
+    OffUnnoticed(u64),
+    /// A tick that long before the callback runs, while running.
+    Tick { before: u64 },
+    /// A tick from before the thread got the GVL.
+    StaleTick,
+    Collect { marking: u64, sweeping: u64 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let length = prop_oneof![0u64..50_000, 100_000u64..3_000_000, Just(1_000_000), Just(50_000_000)];
+    prop_oneof![
+        3 => length.clone().prop_map(Step::Run),
+        3 => (length.clone(), length.clone(), 0u64..2_000_000)
+            .prop_map(|(blocked, wait, cpu)| Step::Off { blocked, wait, cpu: cpu.min(blocked) }),
+        1 => length.clone().prop_map(Step::OffUnnoticed),
+        4 => (0u64..400_000).prop_map(|before| Step::Tick { before }),
+        1 => Just(Step::StaleTick),
+        2 => (length.clone(), length).prop_map(|(marking, sweeping)| Step::Collect { marking, sweeping }),
+    ]
+}
+
+/// One simulated thread with the truth about it.
+struct Simulated {
+    accounting: Accounting,
+    now: u64,
+    cpu: u64,
+    resumed: u64,
+    wall: HashMap<&'static str, u64>,
+}
+
+impl Simulated {
+    fn new(seq: u32, mode: Mode, start: u64, seed: u64) -> Self {
+        let mut accounting = Accounting::new(seq, mode, INTERVAL, 7_000, seed);
+        accounting.begin_running(start);
+        Self { accounting, now: start, cpu: 7_000, resumed: start, wall: HashMap::new() }
+    }
+
+    fn pass(&mut self, what: &'static str, wall: u64, cpu: u64) {
+        self.now += wall;
+        self.cpu += cpu;
+        *self.wall.entry(what).or_default() += wall;
+    }
+
+    fn truth(&self, what: &str) -> u64 {
+        self.wall.get(what).copied().unwrap_or(0)
+    }
+
+    fn apply(&mut self, step: &Step, recorded: &mut Recorded) {
+        let cpu_now = |cpu: u64| move || cpu;
+        match *step {
+            Step::Run(length) => self.pass("running", length, length),
+            Step::Off { blocked, wait, cpu } => {
+                self.accounting.suspended(self.now);
+                self.pass("blocked", blocked, cpu);
+                let ready = self.now;
+                self.pass("wait", wait, 0);
+                self.accounting.resumed(self.now, ready, cpu_now(self.cpu), recorded);
+                self.resumed = self.now;
+            }
+            Step::OffUnnoticed(length) => {
+                self.accounting.suspended(self.now);
+                self.pass("blocked", length, 0);
+                // The callback finds it running.
+                self.accounting.sample(self.now, self.now, 0, cpu_now(self.cpu), recorded);
+                self.resumed = self.now;
+            }
+            Step::Tick { before } => {
+                let tick = self.now.saturating_sub(before).max(self.resumed);
+                self.accounting.sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
+            }
+            Step::StaleTick => {
+                let tick = self.resumed.saturating_sub(1);
+                let before = recorded.samples.len();
+                self.accounting.sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
+                assert_eq!(recorded.samples.len(), before, "a stale tick makes no sample");
+            }
+            Step::Collect { marking, sweeping } => {
+                let enter = self.now;
+                self.pass("marking", marking, marking);
+                self.pass("sweeping", sweeping, sweeping);
+                let work = GcWork { enter_ns: enter, exit_ns: self.now, marking_ns: marking };
+                self.accounting.collected(work, enter + marking / 2, recorded);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn in_wall_mode_every_nanosecond_of_a_thread_is_counted_once_in_its_state(
+        steps in prop::collection::vec(step(), 1..200), seed: u64, flushes in 1usize..4
+    ) {
+        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut thread = Simulated::new(1, Mode::Wall, 5_000_000, seed);
+        for part in steps.chunks(steps.len().div_ceil(flushes)) {
+            part.iter().for_each(|step| thread.apply(step, &mut recorded));
+            thread.accounting.flush(thread.now, 0, Some(thread.cpu), &mut recorded);
+        }
+        let state = |wanted| recorded.sum(|_, _, state| state == wanted).wall_ns;
+        prop_assert_eq!(state(State::Running), thread.truth("running"));
+        prop_assert_eq!(state(State::GvlBlocked), thread.truth("blocked"));
+        prop_assert_eq!(state(State::GvlWait), thread.truth("wait"));
+        prop_assert_eq!(state(State::GcMarking), thread.truth("marking"));
+        prop_assert_eq!(state(State::GcSweeping), thread.truth("sweeping"));
+        prop_assert_eq!(recorded.sum_of_thread(1).wall_ns, thread.now - 5_000_000);
+        // CPU time beside it: all that was used, each nanosecond once.
+        prop_assert_eq!(recorded.sum_of_thread(1).cpu_ns, thread.cpu - 7_000);
+    }
+
+    #[test]
+    fn in_cpu_mode_the_weights_add_up_to_the_cpu_time(
+        steps in prop::collection::vec(step(), 1..200), seed: u64
+    ) {
+        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut thread = Simulated::new(1, Mode::Cpu, 5_000_000, seed);
+        steps.iter().for_each(|step| thread.apply(step, &mut recorded));
+        thread.accounting.flush(thread.now, 0, Some(thread.cpu), &mut recorded);
+        prop_assert_eq!(recorded.sum_of_thread(1).cpu_ns, thread.cpu - 7_000);
+        let waiting = |state| matches!(state, State::GvlBlocked | State::GvlWait);
+        prop_assert!(recorded.sum(|_, _, state| waiting(state)).is_zero());
+    }
+
+    #[test]
+    fn a_thread_that_ends_leaves_its_time_to_its_stacks_or_to_the_orphaned(
+        steps in prop::collection::vec(step(), 0..40), seed: u64, mode in prop_oneof![Just(Mode::Wall), Just(Mode::Cpu)]
+    ) {
+        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut thread = Simulated::new(1, mode, 1, seed);
+        steps.iter().for_each(|step| thread.apply(step, &mut recorded));
+        thread.accounting.suspended(thread.now);
+        thread.accounting.finish(thread.cpu, &mut recorded);
+        let mut all = recorded.sum_of_thread(1);
+        all.add(recorded.orphaned());
+        prop_assert_eq!(all.cpu_ns, thread.cpu - 7_000);
+        if mode == Mode::Wall {
+            prop_assert_eq!(all.wall_ns, thread.now - 1);
+        }
+        // The next thread's first sample takes it over, under no thread's name.
+        let orphaned = recorded.orphaned[State::Running as usize];
+        let mut next = Simulated::new(2, mode, thread.now, seed);
+        next.apply(&Step::Run(1_000_000), &mut recorded);
+        next.apply(&Step::Tick { before: 0 }, &mut recorded);
+        prop_assert_eq!(recorded.sum(|_, thread, state| thread == ORPHANED && state == State::Running), orphaned);
+        prop_assert!(recorded.orphaned[State::Running as usize].is_zero());
+    }
+
+    #[test]
+    fn backtraces_are_bounded_by_time_whatever_the_number_of_switches(seed: u64, length in 500u64..20_000) {
+        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut thread = Simulated::new(1, Mode::Wall, 1, seed);
+        let switch = Step::Off { blocked: length, wait: length, cpu: 0 };
+        for _ in 0..10_000 {
+            thread.apply(&switch, &mut recorded);
+            thread.apply(&Step::Run(length), &mut recorded);
+        }
+        // At most one per half interval (the shortest gap) and state.
+        prop_assert!(recorded.captures <= 2 * (10_000 * length / (INTERVAL / 2) + 1));
+    }
+}
+
+/// Runs `slices` of (stack, length) in turn between sleeps, with ticks as the
+/// timer makes them and callbacks `late` after each; returns stack 1's share of
+/// the running time.
+fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
+    let mut recorded = Recorded::default();
+    let mut schedule = crate::timer::Schedule::new(INTERVAL, 99);
+    let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
+    let mut next_tick = thread.now + schedule.gap(true);
+    let mut released = false;
+    for _ in 0..40_000 {
+        for &(stack, length) in slices {
+            let end = thread.now + length;
+            recorded.stack = stack;
+            while next_tick < end {
+                if next_tick >= thread.resumed {
+                    let at = (next_tick + late).clamp(thread.now, end);
+                    thread.apply(&Step::Run(at - thread.now), &mut recorded);
+                    let cpu = thread.cpu;
+                    thread.accounting.sample(at, next_tick, 0, || cpu, &mut recorded);
+                }
+                next_tick += schedule.gap(std::mem::take(&mut released) || next_tick < thread.resumed);
+            }
+            thread.apply(&Step::Run(end - thread.now), &mut recorded);
+        }
+        if sleep > 0 {
+            thread.apply(&Step::Off { blocked: sleep, wait: 0, cpu: 0 }, &mut recorded);
+            released = true;
+        }
+    }
+    let running = |stack| recorded.sum(|node, _, state| node == stack && state == State::Running);
+    running(1).wall_ns as f64 / (running(1).wall_ns + running(2).wall_ns) as f64
+}
+
+#[test]
+fn shares_of_running_time_are_right_for_patterns_in_step_with_the_interval() {
+    for (slices, sleep, truth) in [
+        (&[(1, 44_000), (2, 956_000)][..], 0, 0.044),
+        (&[(1, 300_000), (2, 700_000)][..], 0, 0.3),
+        (&[(1, 100_000), (2, 100_000)][..], 800_000, 0.5),
+        (&[(1, 75_000), (2, 225_000)][..], 5_000_000, 0.25),
+    ] {
+        let share = share_of_first(slices, sleep, 0);
+        assert!((share - truth).abs() < 0.015, "{slices:?}: truth {truth}, seen {share:.4}");
+    }
+}
+
+#[test]
+fn a_late_callback_gives_no_time_to_the_stack_that_runs_it() {
+    // The callback always comes 20 us after the tick, often in the other stack.
+    let share = share_of_first(&[(1, 500_000), (2, 500_000)], 0, 20_000);
+    assert!((share - 0.5).abs() < 0.03, "seen {share:.4}");
+}
+
+#[test]
+fn a_second_callback_for_the_same_tick_makes_no_second_sample() {
+    let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+    let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
+    thread.apply(&Step::Run(2_000_000), &mut recorded);
+    let tick = thread.now;
+    thread.accounting.sample(thread.now, tick, 0, || 0, &mut recorded);
+    thread.apply(&Step::Run(10), &mut recorded);
+    thread.accounting.sample(thread.now, tick, 0, || 0, &mut recorded);
+    assert_eq!(recorded.captures, 1);
+}
+
+#[test]
+fn cpu_time_without_the_gvl_goes_to_the_call_that_used_it() {
+    let mut recorded = Recorded { stack: 9, ..Recorded::default() };
+    let mut thread = Simulated::new(1, Mode::Cpu, 1, 3);
+    for _ in 0..50 {
+        thread.apply(&Step::Off { blocked: 20_000_000, wait: 0, cpu: 20_000_000 }, &mut recorded);
+    }
+    let seen = recorded.sum(|node, _, _| node == 9).cpu_ns as f64;
+    assert!((seen / 1e9 - 1.0).abs() < 0.01, "{seen}");
+}
+
+#[test]
+fn a_thread_on_a_shared_native_thread_is_charged_what_it_ran() {
+    let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+    let mut thread = Simulated::new(1, Mode::Cpu, 1, 3);
+    thread.apply(&Step::Run(3_000_000), &mut recorded);
+    thread.accounting.suspended(thread.now);
+    // Another native thread, whose clock stands elsewhere.
+    thread.accounting.moved_to_native_thread(900_000_000);
+    thread.accounting.resumed(thread.now + 10, 0, || 900_000_000, &mut recorded);
+    thread.accounting.flush(thread.now + 1_000_010, 0, Some(901_000_000), &mut recorded);
+    assert_eq!(recorded.sum_of_thread(1).cpu_ns, 4_000_000);
+}

@@ -1,0 +1,201 @@
+//! Interning of captured stacks: frame addresses to nodes of the call tree.
+//! Called under the GVL, right after a backtrace was taken; allocates only when
+//! a stack is new.
+
+use rperf_model::NodeId;
+use rustc_hash::FxHashMap;
+
+/// A frame as the VM gives it: an opaque word, here only compared and kept.
+pub type FrameWord = usize;
+
+/// One node: its parent, the index of its frame in the frame table, and a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedNode {
+    /// The caller; a smaller id than the node's own, or the root.
+    pub parent: NodeId,
+    /// Row of [`CapturedTree::frames`], or [`TRUNCATED`].
+    pub frame: u32,
+    /// Line in execution, or 0.
+    pub line: u32,
+}
+
+/// The frame of nodes that stand for stacks beyond the cap.
+pub const TRUNCATED: u32 = u32::MAX;
+
+/// The call tree as it is captured. Nodes and frames only ever grow, up to a
+/// cap; stacks that would need more are folded into one `[truncated]` node.
+#[derive(Debug, Default)]
+pub struct CapturedTree {
+    nodes: Vec<CapturedNode>,
+    index: FxHashMap<(NodeId, FrameWord, u32), NodeId>,
+    frames: Vec<FrameWord>,
+    frame_index: FxHashMap<FrameWord, u32>,
+    truncated: Option<NodeId>,
+    node_cap: usize,
+}
+
+/// The stack that one thread had at its last capture, root first. The part that
+/// the next stack shares with it needs no look-up.
+#[derive(Debug, Default)]
+pub struct LastStack {
+    frames: Vec<FrameWord>,
+    lines: Vec<u32>,
+    nodes: Vec<NodeId>,
+}
+
+/// A node, and whether its stack had to be folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interned {
+    /// The stack's node.
+    pub node: NodeId,
+    /// Whether the node is the `[truncated]` one.
+    pub truncated: bool,
+}
+
+impl CapturedTree {
+    /// An empty tree that will hold at most `node_cap` nodes.
+    pub fn new(node_cap: usize) -> Self {
+        Self { node_cap, ..Self::default() }
+    }
+
+    /// Interns a stack given leaf first, as the VM gives it. `lines` is empty or
+    /// as long as `stack`. New frames are appended to [`CapturedTree::frames`].
+    #[inline]
+    pub fn intern(
+        &mut self,
+        stack: &[FrameWord],
+        lines: &[u32],
+        last: &mut LastStack,
+    ) -> Interned {
+        let depth = stack.len();
+        let line_at = |row: usize| lines.get(depth - 1 - row).copied().unwrap_or(0);
+        let mut shared = 0;
+        let limit = depth.min(last.frames.len());
+        while shared < limit
+            && last.frames[shared] == stack[depth - 1 - shared]
+            && last.lines[shared] == line_at(shared)
+        {
+            shared += 1;
+        }
+        last.frames.truncate(shared);
+        last.lines.truncate(shared);
+        last.nodes.truncate(shared);
+        let mut parent = last.nodes.last().copied().unwrap_or(NodeId::ROOT);
+        for row in shared..depth {
+            let (frame, line) = (stack[depth - 1 - row], line_at(row));
+            let Some(node) = self.child(parent, frame, line) else {
+                return Interned { node: self.truncated_node(), truncated: true };
+            };
+            last.frames.push(frame);
+            last.lines.push(line);
+            last.nodes.push(node);
+            parent = node;
+        }
+        Interned { node: parent, truncated: false }
+    }
+
+    /// All nodes in the order of their ids, which start at 1.
+    pub fn nodes(&self) -> &[CapturedNode] {
+        &self.nodes
+    }
+
+    /// The unique frames: the garbage collector's roots.
+    pub fn frames(&self) -> &[FrameWord] {
+        &self.frames
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        let node = size_of::<CapturedNode>();
+        let entry = size_of::<((NodeId, FrameWord, u32), NodeId)>() + 1;
+        let frame_entry = size_of::<(FrameWord, u32)>() + 1;
+        self.nodes.capacity() * node
+            + self.index.capacity() * entry
+            + self.frames.capacity() * size_of::<FrameWord>()
+            + self.frame_index.capacity() * frame_entry
+    }
+
+    #[inline]
+    fn child(&mut self, parent: NodeId, frame: FrameWord, line: u32) -> Option<NodeId> {
+        if let Some(&node) = self.index.get(&(parent, frame, line)) {
+            return Some(node);
+        }
+        if self.nodes.len() >= self.node_cap {
+            return None;
+        }
+        let row = match self.frame_index.get(&frame) {
+            Some(&row) => row,
+            None => {
+                let row = self.frames.len() as u32;
+                self.frames.push(frame);
+                self.frame_index.insert(frame, row);
+                row
+            }
+        };
+        self.nodes.push(CapturedNode { parent, frame: row, line });
+        let node = NodeId(self.nodes.len() as u32);
+        self.index.insert((parent, frame, line), node);
+        Some(node)
+    }
+
+    fn truncated_node(&mut self) -> NodeId {
+        *self.truncated.get_or_insert_with(|| {
+            let node = CapturedNode { parent: NodeId::ROOT, frame: TRUNCATED, line: 0 };
+            self.nodes.push(node);
+            NodeId(self.nodes.len() as u32)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn stack_of(tree: &CapturedTree, node: NodeId) -> Vec<(FrameWord, u32)> {
+        let mut stack = Vec::new();
+        let mut id = node;
+        while id != NodeId::ROOT {
+            let node = tree.nodes()[id.0 as usize - 1];
+            assert!(node.parent < id, "parents come first");
+            stack.push((tree.frames()[node.frame as usize], node.line));
+            id = node.parent;
+        }
+        stack
+    }
+
+    proptest! {
+        #[test]
+        fn a_node_gives_back_the_stack_that_was_interned(
+            stacks in prop::collection::vec((0usize..3, prop::collection::vec((1usize..9, 0u32..3), 0..12)), 1..60)
+        ) {
+            let mut tree = CapturedTree::new(1 << 20);
+            let mut threads = [LastStack::default(), LastStack::default(), LastStack::default()];
+            for (thread, stack) in stacks {
+                let (frames, lines): (Vec<_>, Vec<_>) = stack.iter().copied().unzip();
+                let last = &mut threads[thread];
+                let interned = tree.intern(&frames, &lines, last);
+                prop_assert!(!interned.truncated);
+                prop_assert_eq!(stack_of(&tree, interned.node), stack);
+            }
+            let unique: std::collections::HashSet<_> = tree.frames().iter().collect();
+            prop_assert_eq!(unique.len(), tree.frames().len(), "each frame is there once");
+        }
+    }
+
+    #[test]
+    fn equal_stacks_share_a_node_and_stacks_beyond_the_cap_are_folded() {
+        let mut tree = CapturedTree::new(3);
+        let mut last = LastStack::default();
+        let first = tree.intern(&[3, 2, 1], &[], &mut last);
+        let again = tree.intern(&[3, 2, 1], &[], &mut LastStack::default());
+        assert_eq!((first, first.truncated), (again, false));
+        let beyond = tree.intern(&[4, 2, 1], &[], &mut last);
+        assert!(beyond.truncated);
+        assert_eq!(beyond, tree.intern(&[5, 4, 1], &[], &mut last));
+        assert_eq!(tree.nodes().len(), 4);
+        assert_eq!(tree.intern(&[3, 2, 1], &[], &mut last), first);
+        assert_eq!(tree.intern(&[], &[], &mut last).node, NodeId::ROOT);
+        assert!(tree.memory() > 0);
+    }
+}

@@ -1,0 +1,38 @@
+//! Sampling without Ruby: the accounting of threads, the interning of stacks,
+//! the buffers, the worker thread and the timer.
+//!
+//! The bridge (`ext/rperf`) feeds [`Session`] with the VM's events under the GVL;
+//! tests feed the same parts from a simulated VM. Time is CLOCK_MONOTONIC or CPU
+//! time in ns. This crate knows nothing of Ruby: a frame is an opaque word.
+
+mod accounting;
+mod buffer;
+mod call_tree;
+pub mod clock;
+mod dither;
+mod export;
+mod renewal;
+mod sample;
+mod session;
+mod ticks;
+mod timer;
+mod worker;
+
+pub use accounting::{Accounting, GcWork, ORPHANED, Recorder};
+pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
+pub use export::{ResolvedFrame, build_profile};
+pub use sample::{Collected, Sample, SampleKey};
+pub use session::{
+    Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot, Stack, StackSource,
+};
+pub use ticks::Ticks;
+#[cfg(target_os = "linux")]
+pub use timer::signal::{default_signal, is_usable as is_usable_signal};
+pub use worker::TimerKind;
+
+/// In a forked child, which has no worker: lets go of the timer's signal, so
+/// that a session of its own can take it. Async-signal-safe.
+pub fn forget_in_child() {
+    #[cfg(target_os = "linux")]
+    timer::signal::forget_in_child();
+}

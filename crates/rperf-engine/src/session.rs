@@ -1,0 +1,298 @@
+//! One profiling session as the bridge uses it: the call tree, the active buffer
+//! and the worker behind one [`Session`]. All calls under the GVL.
+
+use crate::accounting::{Accounting, ORPHANED, Recorder};
+use crate::buffer::ActiveBuffer;
+use crate::call_tree::{CapturedTree, FrameWord, LastStack};
+use crate::clock;
+use crate::sample::{Collected, CollectedLimits, Sample};
+use crate::ticks::Ticks;
+use crate::worker::{TimerKind, Worker, WorkerConfig};
+use rperf_model::{Mode, NodeId, State, Values};
+use std::io;
+use std::sync::Arc;
+
+/// Nodes that the call tree holds at most (about 50 MB).
+const NODE_CAP: usize = 1 << 20;
+/// Rows of summed samples, and raw samples, that are held at most.
+const ROW_CAP: usize = 1 << 20;
+const RAW_CAP: usize = 10_000_000;
+
+/// What a session is started with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionConfig {
+    /// What the weights measure.
+    pub mode: Mode,
+    /// Samples per second, 1 to 10,000.
+    pub frequency: u32,
+    /// The timer.
+    pub timer: TimerKind,
+    /// Sum samples, or keep each.
+    pub aggregate: bool,
+}
+
+impl SessionConfig {
+    /// Mean gap between samples in ns.
+    pub fn interval(&self) -> u64 {
+        1_000_000_000 / u64::from(self.frequency.max(1))
+    }
+}
+
+/// What was counted on the sampling side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionCounters {
+    /// Calls of the sampling callback.
+    pub sampling_count: u64,
+    /// Time spent in it, and in hooks that took a backtrace, in ns.
+    pub sampling_time_ns: u64,
+    /// Threads seen.
+    pub threads: u32,
+    /// Samples folded into `[truncated]`.
+    pub truncated: u64,
+    /// Samples lost because no backtrace could be taken, and their time.
+    pub uncaptured: Values,
+}
+
+/// A running session.
+#[derive(Debug)]
+pub struct Session {
+    config: SessionConfig,
+    start_ns: u64,
+    start_realtime_ns: u64,
+    seed: u64,
+    tree: CapturedTree,
+    buffer: ActiveBuffer,
+    worker: Worker,
+    orphaned: [Values; State::ALL.len()],
+    counters: SessionCounters,
+}
+
+/// A stack as the bridge captured it, leaf first; `lines` may be empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack<'a> {
+    /// The frames.
+    pub frames: &'a [FrameWord],
+    /// Their lines.
+    pub lines: &'a [u32],
+}
+
+/// What is needed besides the session to record a sample of one thread.
+pub trait StackSource {
+    /// Takes the thread's backtrace; `None` if that isn't possible now.
+    fn capture(&mut self) -> Option<Stack<'_>>;
+    /// Told of each frame that enters the frame table, right after it did.
+    fn new_frame(&mut self, frame: FrameWord);
+}
+
+/// Everything collected up to now, still with frames as the VM gives them.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// How the session was configured.
+    pub config: SessionConfig,
+    /// Start, in ns since the Unix epoch.
+    pub start_time_ns: u64,
+    /// Start on the monotonic clock.
+    pub start_ns: u64,
+    /// Up to when, on the monotonic clock.
+    pub end_ns: u64,
+    /// The sums or samples.
+    pub collected: Collected,
+    /// The sampling side's counters.
+    pub counters: SessionCounters,
+    /// Samples dropped in the buffer.
+    pub dropped: Values,
+    /// Timer expiries that asked for a sample.
+    pub triggers: u64,
+}
+
+impl Session {
+    /// Starts the worker and, at rest, the timer.
+    pub fn start(config: SessionConfig, trigger: fn()) -> io::Result<Session> {
+        let ticks = Arc::new(Ticks::new(trigger));
+        let seed = clock::realtime_ns() ^ u64::from(std::process::id()).rotate_left(40);
+        let limits = CollectedLimits {
+            aggregate: config.aggregate,
+            rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
+        };
+        let worker_config =
+            WorkerConfig { timer: config.timer, interval: config.interval(), limits, seed };
+        let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
+        Ok(Session {
+            config,
+            start_ns: clock::monotonic_ns(),
+            start_realtime_ns: clock::realtime_ns(),
+            seed,
+            tree: CapturedTree::new(NODE_CAP),
+            buffer: ActiveBuffer::new(full, empty),
+            worker,
+            orphaned: Default::default(),
+            counters: SessionCounters::default(),
+        })
+    }
+
+    /// The accounting for a thread that was not seen before; `cpu_base` is its
+    /// CPU clock.
+    pub fn new_thread(&mut self, cpu_base: u64) -> Accounting {
+        self.counters.threads += 1;
+        let seq = self.counters.threads;
+        let seed = self.seed ^ (u64::from(seq) << 32);
+        Accounting::new(seq, self.config.mode, self.config.interval(), cpu_base, seed)
+    }
+
+    /// The shared ticks.
+    pub fn ticks(&self) -> &Ticks {
+        self.worker.ticks()
+    }
+
+    /// The shared ticks, for hooks that need nothing else.
+    pub fn shared_ticks(&self) -> Arc<Ticks> {
+        self.worker.shared_ticks()
+    }
+
+    /// Notes that thread `seq` runs, and starts the timer if it rests.
+    #[inline]
+    pub fn set_holder(&self, seq: u32) {
+        if self.worker.ticks().set_holder(seq) {
+            self.worker.arm();
+        }
+    }
+
+    /// The call tree and its frames.
+    pub fn tree(&self) -> &CapturedTree {
+        &self.tree
+    }
+
+    /// Counts one call of the sampling callback and the time it took.
+    pub fn count_sampling(&mut self, calls: u64, time_ns: u64) {
+        self.counters.sampling_count += calls;
+        self.counters.sampling_time_ns += time_ns;
+    }
+
+    /// Bytes held on the sampling side.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.tree.memory() + self.buffer.memory()
+    }
+
+    /// A recorder for one thread and one event at `now`.
+    pub fn recorder<'a, S: StackSource>(
+        &'a mut self,
+        now: u64,
+        last: &'a mut LastStack,
+        labels: u32,
+        source: S,
+    ) -> SessionRecorder<'a, S> {
+        SessionRecorder { session: self, now, last, labels, source, node: None }
+    }
+
+    /// Records what no thread is left to record: the orphaned time.
+    pub fn flush_orphaned(&mut self, now: u64) {
+        for state in State::ALL {
+            let values = std::mem::take(&mut self.orphaned[state as usize]);
+            if !values.is_zero() {
+                self.push(now, NodeId::ROOT, ORPHANED, 0, state, values);
+            }
+        }
+    }
+
+    /// Everything up to `now`; the session goes on. Flush the threads first.
+    pub fn snapshot(&mut self, now: u64) -> Snapshot {
+        let collected = self.worker.report(self.buffer.take());
+        self.describe(now, collected)
+    }
+
+    /// Everything up to `now`, and the end of the worker and the timer.
+    pub fn stop(mut self, now: u64) -> Snapshot {
+        let mut snapshot = self.describe(now, Collected::default());
+        snapshot.collected = self.worker.stop(self.buffer.take());
+        snapshot
+    }
+
+    fn describe(&self, now: u64, collected: Collected) -> Snapshot {
+        Snapshot {
+            config: self.config,
+            start_time_ns: self.start_realtime_ns,
+            start_ns: self.start_ns,
+            end_ns: now,
+            collected,
+            counters: self.counters,
+            dropped: self.buffer.dropped(),
+            triggers: self.worker.ticks().triggers(),
+        }
+    }
+
+    #[inline]
+    fn push(
+        &mut self,
+        now: u64,
+        node: NodeId,
+        thread: u32,
+        labels: u32,
+        state: State,
+        values: Values,
+    ) {
+        let sample = Sample {
+            time_ns: now,
+            wall_ns: values.wall_ns,
+            cpu_ns: values.cpu_ns,
+            node,
+            thread,
+            labels,
+            state,
+            count: values.count.min(1) as u8,
+        };
+        if self.buffer.push(sample) {
+            self.worker.wake();
+        }
+    }
+}
+
+/// Records the samples of one thread and one event: the backtrace is taken once.
+#[derive(Debug)]
+pub struct SessionRecorder<'a, S> {
+    session: &'a mut Session,
+    now: u64,
+    last: &'a mut LastStack,
+    labels: u32,
+    source: S,
+    node: Option<NodeId>,
+}
+
+impl<S: StackSource> SessionRecorder<'_, S> {
+    fn capture(&mut self) -> Option<NodeId> {
+        if self.node.is_none() {
+            let stack = self.source.capture()?;
+            // Told before any collection can run: nothing here calls the VM.
+            let known = self.session.tree.frames().len();
+            let interned = self.session.tree.intern(stack.frames, stack.lines, self.last);
+            for &frame in &self.session.tree.frames()[known..] {
+                self.source.new_frame(frame);
+            }
+            self.session.counters.truncated += u64::from(interned.truncated);
+            self.node = Some(interned.node);
+        }
+        self.node
+    }
+}
+
+impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
+        let Some(node) = self.capture() else {
+            self.session.counters.uncaptured.add(values);
+            return None;
+        };
+        self.session.push(self.now, node, thread, self.labels, state, values);
+        Some(node)
+    }
+
+    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
+        self.session.push(self.now, node, thread, self.labels, state, values);
+    }
+
+    fn take_orphaned(&mut self, state: State) -> Values {
+        std::mem::take(&mut self.session.orphaned[state as usize])
+    }
+
+    fn leave_orphaned(&mut self, state: State, values: Values) {
+        self.session.orphaned[state as usize].add(values);
+    }
+}

@@ -1,0 +1,139 @@
+//! What the timer, the hooks and the sampling callback share: the last tick, who
+//! holds the GVL, and whether the timer is armed. Only atomics; the timer's side
+//! runs in a signal handler.
+
+use crate::clock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+/// Ticks without a runner after which the timer stops.
+const IDLE_TICKS: u32 = 8;
+
+/// What the timer has to do after a tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterTick {
+    /// Go on to the next tick.
+    GoOn {
+        /// No thread has held the GVL all the time since the last tick.
+        in_slices: bool,
+    },
+    /// Nothing runs: stay quiet until someone arms the timer.
+    Rest,
+}
+
+/// The shared state.
+#[derive(Debug)]
+pub struct Ticks {
+    /// Asks the VM for the sampling callback; async-signal-safe.
+    trigger: fn(),
+    /// Time of the last tick.
+    tick_ns: AtomicU64,
+    /// Seq of the thread that holds the GVL, as far as events told; 0 if none.
+    holder: AtomicU32,
+    armed: AtomicBool,
+    /// A thread has given the GVL up since the last tick.
+    released: AtomicBool,
+    idle: AtomicU32,
+    triggers: AtomicU64,
+    wakeups: AtomicU64,
+}
+
+impl Ticks {
+    /// No tick yet, nobody holds the GVL, the timer rests.
+    pub fn new(trigger: fn()) -> Self {
+        Self {
+            trigger,
+            tick_ns: AtomicU64::new(0),
+            holder: AtomicU32::new(0),
+            armed: AtomicBool::new(false),
+            released: AtomicBool::new(false),
+            idle: AtomicU32::new(0),
+            triggers: AtomicU64::new(0),
+            wakeups: AtomicU64::new(0),
+        }
+    }
+
+    /// Time of the last tick on the monotonic clock, or 0.
+    #[inline]
+    pub fn last_tick(&self) -> u64 {
+        self.tick_ns.load(Relaxed)
+    }
+
+    /// Thread `seq` got the GVL. Returns whether the caller has to arm the timer.
+    #[inline]
+    #[must_use = "a timer that rests must be armed"]
+    pub fn set_holder(&self, seq: u32) -> bool {
+        // SeqCst on both sides: either this sees the timer disarmed, or the timer
+        // sees the holder before it comes to rest.
+        self.holder.swap(seq, SeqCst);
+        self.idle.store(0, Relaxed);
+        !self.armed.load(SeqCst) && !self.armed.swap(true, SeqCst)
+    }
+
+    /// Thread `seq` gives the GVL up.
+    #[inline]
+    pub fn clear_holder(&self, seq: u32) {
+        if self.holder.load(Relaxed) == seq {
+            self.holder.store(0, Relaxed);
+        }
+        self.released.store(true, Relaxed);
+    }
+
+    /// A tick: called by the timer, in a signal handler or on the worker.
+    pub fn tick(&self) -> AfterTick {
+        self.wakeups.fetch_add(1, Relaxed);
+        self.tick_ns.store(clock::monotonic_ns(), Relaxed);
+        if self.holder.load(SeqCst) != 0 {
+            self.triggers.fetch_add(1, Relaxed);
+        } else if self.idle.fetch_add(1, Relaxed) >= IDLE_TICKS {
+            self.armed.store(false, SeqCst);
+            if self.holder.load(SeqCst) == 0 || self.armed.swap(true, SeqCst) {
+                return AfterTick::Rest;
+            }
+        }
+        // Without a holder too: a thread can run without an event that says so,
+        // and then the callback is what finds it. It costs a sleeping VM nothing.
+        (self.trigger)();
+        let released = self.released.swap(false, Relaxed);
+        AfterTick::GoOn { in_slices: released || self.holder.load(Relaxed) == 0 }
+    }
+
+    /// Whether the timer runs.
+    pub fn armed(&self) -> bool {
+        self.armed.load(SeqCst)
+    }
+
+    /// Ticks that asked for a sample while some thread ran.
+    pub fn triggers(&self) -> u64 {
+        self.triggers.load(Relaxed)
+    }
+
+    /// All ticks.
+    pub fn wakeups(&self) -> u64 {
+        self.wakeups.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
+        let ticks = Ticks::new(|| ());
+        assert!(ticks.set_holder(1), "the first holder arms");
+        assert!(!ticks.set_holder(1), "once");
+        for _ in 0..100 {
+            assert_eq!(ticks.tick(), AfterTick::GoOn { in_slices: false });
+        }
+        ticks.clear_holder(2);
+        let after_other = ticks.tick();
+        assert_eq!(after_other, AfterTick::GoOn { in_slices: true }, "1 still runs");
+        ticks.clear_holder(1);
+        let until_rest = (0..100).take_while(|_| ticks.tick() != AfterTick::Rest).count();
+        assert_eq!(until_rest as u32, IDLE_TICKS);
+        assert!(!ticks.armed());
+        assert!(ticks.set_holder(2), "the next holder arms it again");
+        assert_eq!(ticks.triggers(), 101);
+        assert!(ticks.last_tick() > 0);
+    }
+}

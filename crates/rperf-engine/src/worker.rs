@@ -1,0 +1,274 @@
+//! The worker thread: sums full buffers and hosts the timer. It knows nothing of
+//! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
+
+use crate::sample::{Collected, CollectedLimits, Sample};
+use crate::ticks::Ticks;
+#[cfg(target_os = "linux")]
+use crate::timer::signal::SignalTimer;
+use crate::timer::sleep::SleepTimer;
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+/// Which timer makes the ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimerKind {
+    /// A POSIX timer with this signal number.
+    #[cfg(target_os = "linux")]
+    Signal(i32),
+    /// The worker's timed wait.
+    Sleep,
+}
+
+/// What the worker is started with.
+#[derive(Debug)]
+pub struct WorkerConfig {
+    /// The timer.
+    pub timer: TimerKind,
+    /// Mean gap between ticks in ns.
+    pub interval: u64,
+    /// How samples are collected.
+    pub limits: CollectedLimits,
+    /// Seed of the timer's dither.
+    pub seed: u64,
+}
+
+/// A question to the worker, sent with the samples not handed over yet.
+#[derive(Debug)]
+struct Request {
+    samples: Vec<Sample>,
+    reply: Sender<Collected>,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// What there is; collecting goes on.
+    Report,
+    /// What there is, and the end of the worker.
+    Stop,
+}
+
+/// The sampling side's handle of the worker.
+#[derive(Debug)]
+pub struct Worker {
+    thread: JoinHandle<()>,
+    requests: Sender<Request>,
+    ticks: Arc<Ticks>,
+    #[cfg(target_os = "linux")]
+    signal_timer: Option<Arc<SignalTimer>>,
+}
+
+/// The sampling side's ends of the buffer channels.
+pub type BufferEnds = (Sender<Vec<Sample>>, Receiver<Vec<Sample>>);
+
+#[cfg(target_os = "linux")]
+type Ready = io::Result<Option<Arc<SignalTimer>>>;
+#[cfg(not(target_os = "linux"))]
+type Ready = io::Result<()>;
+
+impl Worker {
+    /// Starts the thread and waits until its timer is there.
+    pub fn start(config: WorkerConfig, ticks: Arc<Ticks>) -> io::Result<(Worker, BufferEnds)> {
+        let (full, from_sampling) = bounded(2);
+        let (to_sampling, empty) = bounded(2);
+        let (requests, from_requests) = bounded(1);
+        let (ready, is_ready) = bounded::<Ready>(1);
+        let worker_ticks = Arc::clone(&ticks);
+        let body = move || {
+            let mut main = WorkerMain {
+                limits: config.limits,
+                collected: Collected::default(),
+                buffers: from_sampling,
+                emptied: to_sampling,
+                requests: from_requests,
+            };
+            main.run(&config, worker_ticks, &ready);
+        };
+        // Signals for the process are the program's: the worker takes none.
+        let mask = block_all_signals();
+        let spawned = thread::Builder::new().name("rperf".into()).stack_size(256 << 10).spawn(body);
+        restore_signals(&mask);
+        let thread = spawned?;
+        let timer = is_ready.recv().map_err(|_| io::Error::other("the worker ended early"))??;
+        #[cfg(not(target_os = "linux"))]
+        let () = timer;
+        let worker = Worker {
+            thread,
+            requests,
+            ticks,
+            #[cfg(target_os = "linux")]
+            signal_timer: timer,
+        };
+        Ok((worker, (full, empty)))
+    }
+
+    /// Starts the timer; only for the caller to whom `Ticks::set_holder` said so.
+    pub fn arm(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(timer) = &self.signal_timer {
+            return timer.arm();
+        }
+        self.wake();
+    }
+
+    /// Lets the worker look for full buffers. Takes no lock.
+    #[inline]
+    pub fn wake(&self) {
+        self.thread.thread().unpark();
+    }
+
+    /// What has been collected, `samples` included.
+    pub fn report(&self, samples: Vec<Sample>) -> Collected {
+        self.ask(What::Report, samples)
+    }
+
+    /// What has been collected, `samples` included; the worker ends.
+    pub fn stop(self, samples: Vec<Sample>) -> Collected {
+        let collected = self.ask(What::Stop, samples);
+        // A panic there has been reported by its own message; nothing to add.
+        let _ = self.thread.join();
+        collected
+    }
+
+    /// The shared ticks.
+    pub fn ticks(&self) -> &Ticks {
+        &self.ticks
+    }
+
+    /// The shared ticks, to keep.
+    pub fn shared_ticks(&self) -> Arc<Ticks> {
+        Arc::clone(&self.ticks)
+    }
+
+    fn ask(&self, what: What, samples: Vec<Sample>) -> Collected {
+        let (reply, answer) = bounded(1);
+        if self.requests.send(Request { samples, reply, what }).is_err() {
+            return Collected::default();
+        }
+        self.wake();
+        answer.recv().unwrap_or_default()
+    }
+}
+
+/// The worker's own side.
+struct WorkerMain {
+    limits: CollectedLimits,
+    collected: Collected,
+    buffers: Receiver<Vec<Sample>>,
+    emptied: Sender<Vec<Sample>>,
+    requests: Receiver<Request>,
+}
+
+impl WorkerMain {
+    fn run(&mut self, config: &WorkerConfig, ticks: Arc<Ticks>, ready: &Sender<Ready>) {
+        ask_for_short_slices();
+        let _ = self.emptied.try_send(Vec::with_capacity(crate::buffer::BUFFER_SAMPLES));
+        match config.timer {
+            #[cfg(target_os = "linux")]
+            TimerKind::Signal(signal) => {
+                let timer = SignalTimer::new(signal, config.interval, config.seed, ticks);
+                let opened = timer.as_ref().ok().cloned();
+                let _ = ready.send(timer.map(Some));
+                if let Some(timer) = opened {
+                    // The signal interrupts this wait without ending it.
+                    while self.serve() {
+                        thread::park();
+                    }
+                    timer.close();
+                }
+            }
+            TimerKind::Sleep => {
+                let _ = ready.send(Ok(Default::default()));
+                let mut timer = SleepTimer::new(config.interval, config.seed);
+                while self.serve() {
+                    match timer.poll(&ticks) {
+                        Some(pause) => thread::park_timeout(pause),
+                        None => thread::park(),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what is due. Returns whether to go on.
+    fn serve(&mut self) -> bool {
+        self.collect_buffers();
+        let Ok(request) = self.requests.try_recv() else { return true };
+        // Buffers handed over before the request belong into its answer.
+        self.collect_buffers();
+        self.collected.add(&request.samples, self.limits);
+        let stop = request.what == What::Stop;
+        let answer =
+            if stop { std::mem::take(&mut self.collected) } else { self.collected.clone() };
+        let _ = request.reply.send(answer);
+        !stop
+    }
+
+    fn collect_buffers(&mut self) {
+        while let Ok(mut samples) = self.buffers.try_recv() {
+            self.collected.add(&samples, self.limits);
+            samples.clear();
+            samples.shrink_to(crate::buffer::BUFFER_SAMPLES);
+            let _ = self.emptied.try_send(samples);
+        }
+    }
+}
+
+/// Asks the scheduler for a short time slice, so that a tick is served at once
+/// though the program keeps the CPU busy (measured on one CPU: without, of 205
+/// ticks due in 300 us slices between sleeps 1 was on time; with, all). Linux
+/// 6.12 and later heed `sched_runtime` for SCHED_OTHER; older kernels preempt
+/// at wake-up anyway. Needs no privilege; if it fails, ticks may come late.
+fn ask_for_short_slices() {
+    #[cfg(target_os = "linux")]
+    {
+        #[repr(C)]
+        struct SchedAttr {
+            size: u32,
+            policy: u32,
+            flags: u64,
+            nice: i32,
+            priority: u32,
+            runtime: u64,
+            deadline: u64,
+            period: u64,
+        }
+        // The worker keeps the nice value it has inherited.
+        // SAFETY: getpriority has no memory arguments; 0 means this thread.
+        let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let attr = SchedAttr {
+            size: size_of::<SchedAttr>() as u32,
+            policy: libc::SCHED_OTHER as u32,
+            flags: 0,
+            nice,
+            priority: 0,
+            runtime: 100_000,
+            deadline: 0,
+            period: 0,
+        };
+        // SAFETY: `attr` is a valid sched_attr of the size it states.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+        // SAFETY: sets this thread's timer slack (ns); no memory is involved.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+    }
+}
+
+fn block_all_signals() -> libc::sigset_t {
+    let (mut all, mut previous) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
+    // SAFETY: sigfillset initialises `all`; pthread_sigmask fills `previous` in,
+    // and if it failed a zeroed set is valid too.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), previous.as_mut_ptr());
+        previous.assume_init()
+    }
+}
+
+fn restore_signals(mask: &libc::sigset_t) {
+    // SAFETY: `mask` is what `block_all_signals` was given by the system.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
+}

@@ -1,0 +1,48 @@
+//! What can go wrong with profile files. Any thread.
+
+use std::io;
+
+/// Why a profile can't be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The output failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Why a file can't be read as a profile.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The input failed, or its compression is broken.
+    #[error("the profile can't be read: {0}")]
+    Io(#[from] io::Error),
+    /// It is larger than any profile we know how to make.
+    #[error("the profile is too large: more than {limit} {unit}")]
+    TooLarge {
+        /// How many are allowed.
+        limit: u64,
+        /// Of what.
+        unit: &'static str,
+    },
+    /// It is not the format it should be.
+    #[error("not a pprof profile: {0}")]
+    Decode(#[from] prost::DecodeError),
+    /// Its parts don't fit together.
+    #[error("the profile is damaged: {0}")]
+    Damaged(String),
+    /// It measures something other than time.
+    #[error("the profile has no time in it: it measures {found}")]
+    NoTime {
+        /// What it measures instead.
+        found: String,
+    },
+}
+
+impl ReadError {
+    /// The profile's parts don't fit together, as `what` tells.
+    pub(crate) fn damaged(what: impl Into<String>) -> Self {
+        ReadError::Damaged(what.into())
+    }
+}

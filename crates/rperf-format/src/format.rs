@@ -1,0 +1,85 @@
+//! Which formats there are and how they are chosen. Any thread.
+
+use crate::{FormatError, collapsed, pprof, text};
+use rperf_model::Profile;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::Path;
+
+/// A format that a profile can be written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Format {
+    /// Gzip'd protocol buffers for pprof and everything that reads it.
+    #[default]
+    Pprof,
+    /// One line per stack, for flame graphs.
+    Collapsed,
+    /// Tables for people.
+    Text,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Format; 3] = [Format::Pprof, Format::Collapsed, Format::Text];
+
+    /// The name by which users ask for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Pprof => "pprof",
+            Format::Collapsed => "collapsed",
+            Format::Text => "text",
+        }
+    }
+
+    /// The format with this name.
+    pub fn from_name(name: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// The format for a file of this name: by its extension, else pprof.
+    pub fn from_path(path: &Path) -> Format {
+        match path.extension().and_then(OsStr::to_str) {
+            Some("collapsed") => Format::Collapsed,
+            Some("txt") => Format::Text,
+            _ => Format::Pprof,
+        }
+    }
+}
+
+/// Writes `profile` to `output` in this format. The output is equal for equal
+/// profiles. Give it a buffered `output`.
+pub fn write(profile: &Profile, format: Format, output: &mut dyn Write) -> Result<(), FormatError> {
+    match format {
+        Format::Pprof => pprof::write(profile, output),
+        Format::Collapsed => collapsed::write(profile, output),
+        Format::Text => text::write(profile, output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_extension_tells_the_format() {
+        for (path, format) in [
+            ("profile.collapsed", Format::Collapsed),
+            ("a/b.txt", Format::Text),
+            ("profile.pb.gz", Format::Pprof),
+            ("rperf.data", Format::Pprof),
+            ("txt", Format::Pprof),
+            ("profile.txt.gz", Format::Pprof),
+        ] {
+            assert_eq!(Format::from_path(Path::new(path)), format, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_lead_back_to_formats() {
+        for format in Format::ALL {
+            assert_eq!(Format::from_name(format.name()), Some(format));
+        }
+        assert_eq!(Format::from_name("json"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! Profile files: pprof (written and read), collapsed stacks and text.
+//!
+//! Each format is one module that goes from a [`Profile`] to any
+//! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));
+//! the formats don't know each other. All show the stacks that
+//! [`Profile::display_stack`] gives. Readers take their input for hostile: it may be
+//! refused, but it can't cause a panic, unbounded memory or unbounded time.
+//!
+//! Called by the extension when a session ends and by the command line tool, on
+//! their threads; nothing here starts one.
+//!
+//! ```
+//! use rperf_format::{Format, write};
+//! use rperf_model::Profile;
+//! use std::path::Path;
+//!
+//! let format = Format::from_path(Path::new("profile.txt"));
+//! let mut report = Vec::new();
+//! write(&Profile::default(), format, &mut report)?;
+//! assert!(report.starts_with(b"Total: 0.0ms (cpu)\n"));
+//! # Ok::<(), rperf_format::FormatError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod collapsed;
+mod error;
+mod format;
+mod one_line;
+pub mod pprof;
+mod text;
+
+pub use error::{FormatError, ReadError};
+pub use format::{Format, write};
+
+#[cfg(doc)]
+use rperf_model::Profile;

@@ -1,0 +1,22 @@
+//! pprof's profile.proto, gzip'd: written for `go tool pprof` and everything else
+//! that reads it, and read back, be it ours or another tool's. Any thread.
+//!
+//! What we write beyond the plain facts, so that reading gives the same profile:
+//! - states are leaf frames (`[GVL wait]`) for tools that know no labels, and labels
+//!   (`%GVL`) for filters;
+//! - the thread is the numeric label `thread_seq`, and `thread` if it has a name;
+//! - mode, frequency and counters are in a comment of the kind that pprof hides.
+//!
+//! Raw samples are not written: pprof has sums only.
+
+mod labels;
+mod meta;
+mod proto;
+mod read;
+mod sample_types;
+mod stacks;
+mod texts;
+mod write;
+
+pub use read::read;
+pub use write::write;

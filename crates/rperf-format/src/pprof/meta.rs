@@ -1,0 +1,138 @@
+//! The facts about a run that pprof has no field for, as comments: one line for
+//! people if something was lost, and one for the reader, which pprof does not show
+//! in reports because it begins with `#`. Used by writer and reader; any thread.
+
+use super::sample_types;
+use rperf_model::{Counters, Meta};
+
+const MACHINE_PREFIX: &str = "#rperf ";
+
+/// All comments for a profile with this `meta`.
+pub(crate) fn comments(meta: &Meta) -> Vec<String> {
+    let mut comments = meta.comments.clone();
+    comments.extend(losses(&meta.counters));
+    comments.push(machine_line(meta));
+    comments
+}
+
+/// Sets what `comments` tell, but for the mode, which the sample types tell. Those
+/// not written by [`comments`] itself are kept. Profiles that pprof has merged have
+/// several machine-made lines, whose counters are summed.
+pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
+    for comment in &comments {
+        if let Some(fields) = comment.strip_prefix(MACHINE_PREFIX) {
+            parse_fields(fields, meta);
+        }
+    }
+    let losses = losses(&meta.counters);
+    meta.comments = comments
+        .into_iter()
+        .filter(|comment| !comment.starts_with(MACHINE_PREFIX))
+        .filter(|comment| Some(comment) != losses.as_ref())
+        .collect();
+}
+
+fn losses(counters: &Counters) -> Option<String> {
+    let Counters {
+        dropped_samples,
+        dropped_ns,
+        truncated_samples,
+        ..
+    } = counters;
+    if *dropped_samples == 0 && *truncated_samples == 0 {
+        return None;
+    }
+    Some(format!(
+        "dropped samples: {dropped_samples} ({dropped_ns} ns), \
+         truncated stacks: {truncated_samples}"
+    ))
+}
+
+fn machine_line(meta: &Meta) -> String {
+    // A copy, because the names are tied to places that can be written to.
+    let mut counters = meta.counters;
+    let mut line = format!(
+        "{MACHINE_PREFIX}mode={} frequency={}",
+        meta.mode.name(),
+        meta.frequency
+    );
+    for (name, value) in named(&mut counters) {
+        line.push_str(&format!(" {name}={value}"));
+    }
+    line
+}
+
+fn parse_fields(fields: &str, meta: &mut Meta) {
+    for (name, value) in fields.split(' ').filter_map(|field| field.split_once('=')) {
+        let Ok(number) = value.parse::<u64>() else {
+            continue;
+        };
+        if name == "frequency" {
+            meta.frequency = sample_types::frequency(number);
+        }
+        for (counter_name, counter) in named(&mut meta.counters) {
+            if counter_name == name {
+                *counter = counter.saturating_add(number);
+            }
+        }
+    }
+}
+
+fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 7] {
+    [
+        ("trigger_count", &mut counters.trigger_count),
+        ("sampling_count", &mut counters.sampling_count),
+        ("sampling_time_ns", &mut counters.sampling_time_ns),
+        ("detected_thread_count", &mut counters.detected_thread_count),
+        ("dropped_samples", &mut counters.dropped_samples),
+        ("dropped_ns", &mut counters.dropped_ns),
+        ("truncated_samples", &mut counters.truncated_samples),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::Mode;
+
+    fn restored(meta: &Meta) -> Meta {
+        let mut restored = Meta::default();
+        restore(comments(meta), &mut restored);
+        restored
+    }
+
+    #[test]
+    fn what_is_written_is_restored_and_nothing_is_left_over() {
+        let mut meta = Meta {
+            mode: Mode::Wall,
+            frequency: 250,
+            comments: vec!["ruby 3.4.5".into()],
+            ..Meta::default()
+        };
+        meta.counters.dropped_samples = 3;
+        meta.counters.dropped_ns = 4;
+        meta.counters.truncated_samples = u64::MAX;
+        let restored = restored(&meta);
+        assert_eq!(restored.comments, meta.comments);
+        assert_eq!(restored.counters, meta.counters);
+        assert_eq!(restored.frequency, 250);
+    }
+
+    #[test]
+    fn counters_of_merged_profiles_add_up() {
+        let mut meta = Meta::default();
+        let line = "#rperf mode=wall trigger_count=2".to_string();
+        restore(vec![line.clone(), line], &mut meta);
+        assert_eq!(meta.counters.trigger_count, 4);
+    }
+
+    #[test]
+    fn nonsense_is_passed_over() {
+        let mut meta = Meta::default();
+        let line = "#rperf mode=x frequency=99999999999999 dropped_ns=-1 a=b =";
+        restore(vec![line.into(), "kept".into()], &mut meta);
+        assert_eq!(meta.frequency, 10_000);
+        assert_eq!(meta.counters, Counters::default());
+        assert_eq!(meta.comments, ["kept"]);
+    }
+}

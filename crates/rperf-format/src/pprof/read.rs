@@ -1,0 +1,158 @@
+//! Reading pprof profiles. The input is taken for hostile. Any thread.
+
+mod sample_labels;
+
+use super::meta;
+use super::proto;
+use super::sample_types::{self, Columns};
+use super::stacks::Stacks;
+use super::texts::Texts;
+use crate::ReadError;
+use flate2::read::MultiGzDecoder;
+use prost::Message;
+use rperf_model::{Mode, Profile, State, StringId, Thread, Weight, WeightTable};
+use rustc_hash::FxHashSet;
+use sample_labels::LabelReader;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The thread of samples that tell none.
+const ONLY_THREAD: u32 = 1;
+
+/// How much a profile may have before it is refused.
+struct Limits {
+    /// Bytes, uncompressed. In memory a profile can be several times as large.
+    bytes: u64,
+    /// Frames of all stacks together.
+    frames: u64,
+}
+
+const LIMITS: Limits = Limits {
+    bytes: 256 << 20,
+    frames: 64 << 20,
+};
+
+/// Reads a profile, gzip'd or plain, which need not be one of ours as long as it
+/// measures time. The result passes [`Profile::check`].
+///
+/// Of our own profiles everything comes back but raw samples, threads without
+/// weights, and a program without a name.
+pub fn read(input: &mut dyn Read) -> Result<Profile, ReadError> {
+    read_within(&LIMITS, input)
+}
+
+fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadError> {
+    let bytes = read_bytes(limits, input)?;
+    let message = proto::Profile::decode(bytes.as_slice())?;
+    drop(bytes);
+    let mut texts = Texts::new(&message.string_table)?;
+    let mut profile = Profile::default();
+    let columns = columns(&message, &texts)?;
+    read_meta(&message, columns.mode, &mut texts, &mut profile)?;
+    let mut stacks = Stacks::new(&message, &mut texts, &mut profile, limits.frames)?;
+    read_samples(&message, &columns, &mut texts, &mut stacks, &mut profile)?;
+    Ok(profile)
+}
+
+fn read_bytes(limits: &Limits, input: &mut dyn Read) -> Result<Vec<u8>, ReadError> {
+    let mut magic = Vec::new();
+    Read::take(&mut *input, 2).read_to_end(&mut magic)?;
+    let is_gzip = magic == GZIP_MAGIC;
+    let whole = io::Cursor::new(magic).chain(input);
+    let mut bytes = Vec::new();
+    // One byte over the limit tells a profile that is too large from one that fits.
+    if is_gzip {
+        let decoder = MultiGzDecoder::new(whole);
+        decoder.take(limits.bytes + 1).read_to_end(&mut bytes)?;
+    } else {
+        whole.take(limits.bytes + 1).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > limits.bytes {
+        return Err(ReadError::TooLarge {
+            limit: limits.bytes,
+            unit: "bytes",
+        });
+    }
+    Ok(bytes)
+}
+
+fn columns(message: &proto::Profile, texts: &Texts<'_>) -> Result<Columns, ReadError> {
+    let mut types = Vec::new();
+    for sample_type in &message.sample_type {
+        let name = texts.get(sample_type.r#type)?.into_owned();
+        types.push((name, texts.get(sample_type.unit)?.into_owned()));
+    }
+    Columns::choose(&types, &texts.get(message.default_sample_type)?)
+}
+
+fn read_meta(
+    message: &proto::Profile,
+    mode: Mode,
+    texts: &mut Texts<'_>,
+    profile: &mut Profile,
+) -> Result<(), ReadError> {
+    let meta = &mut profile.meta;
+    meta.mode = mode;
+    meta.start_time_ns = u64::try_from(message.time_nanos).unwrap_or(0);
+    meta.duration_ns = u64::try_from(message.duration_nanos).unwrap_or(0);
+    let period_unit = message.period_type.unwrap_or_default().unit;
+    let period_ns = sample_types::to_ns(message.period, &texts.get(period_unit)?);
+    let hz = match period_ns {
+        Some(ns) if ns > 0 => 1_000_000_000_u64.saturating_add(ns / 2) / ns,
+        _ => 0,
+    };
+    meta.frequency = sample_types::frequency(hz);
+    if let Some(mapping) = message.mapping.first() {
+        meta.program = texts.get(mapping.filename)?.into_owned();
+    }
+    // Each string once, lest many rows name one that is long.
+    let mut seen = FxHashSet::default();
+    let mut comments = Vec::new();
+    for &comment in message.comment.iter().filter(|&&row| seen.insert(row)) {
+        comments.push(texts.get(comment)?.into_owned());
+    }
+    meta::restore(comments, meta);
+    Ok(())
+}
+
+fn read_samples(
+    message: &proto::Profile,
+    columns: &Columns,
+    texts: &mut Texts<'_>,
+    stacks: &mut Stacks,
+    profile: &mut Profile,
+) -> Result<(), ReadError> {
+    let mut labels = LabelReader::new(texts);
+    let mut names: BTreeMap<u32, StringId> = BTreeMap::new();
+    let mut weights = WeightTable::default();
+    for sample in &message.sample {
+        let (node, leaf_state) = stacks.node(&sample.location_id, profile)?;
+        let read = labels.read(&sample.label, texts, &mut profile.strings)?;
+        let state = leaf_state.or(read.state).unwrap_or(State::Running);
+        let thread = read.thread.unwrap_or(ONLY_THREAD);
+        let name = names.entry(thread).or_default();
+        if *name == StringId::default() {
+            *name = read.thread_name.unwrap_or_default();
+        }
+        weights.add(Weight {
+            node,
+            thread,
+            labels: profile.label_sets.intern(read.user),
+            state,
+            values: columns.values(&sample.value, state)?,
+        });
+    }
+    // Thread 0 has a row only if there is a name to keep.
+    profile.threads = names
+        .into_iter()
+        .filter(|&(seq, name)| seq > 0 || name != StringId::default())
+        .map(|(seq, name)| Thread { seq, name })
+        .collect();
+    profile.weights = weights.into_rows();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Tests of the reader with other tools' and hostile profiles. The way there and
+//! back of our own is in tests/integration.
+
+use super::*;
+use rperf_model::State;
+
+/// A profile as another tool might make it: `main` calls `work`, which is inlined
+/// in one location together with `helper`.
+fn other_tools() -> proto::Profile {
+    let texts = [
+        "",
+        "cpu",
+        "us",
+        "main",
+        "work",
+        "helper",
+        "a.rb",
+        "bytes",
+        "size",
+        "/bin/prog",
+    ];
+    let line = |function_id, line| proto::Line { function_id, line };
+    let function = |id, name| proto::Function {
+        id,
+        name,
+        filename: 6,
+        ..Default::default()
+    };
+    let location = |id, line| proto::Location {
+        id,
+        mapping_id: 70,
+        address: 0x1f0 + id,
+        line,
+    };
+    proto::Profile {
+        string_table: texts.iter().map(|text| (*text).into()).collect(),
+        sample_type: vec![proto::ValueType { r#type: 1, unit: 2 }],
+        period_type: Some(proto::ValueType { r#type: 1, unit: 2 }),
+        period: 10_000,
+        mapping: vec![proto::Mapping {
+            id: 70,
+            filename: 9,
+            ..Default::default()
+        }],
+        function: vec![function(30, 3), function(10, 4), function(20, 5)],
+        location: vec![
+            location(7, vec![line(30, 1)]),
+            location(9, vec![line(20, 3), line(10, 2)]),
+            location(8, vec![]),
+        ],
+        sample: vec![proto::Sample {
+            location_id: vec![8, 9, 7],
+            value: vec![5],
+            label: vec![proto::Label {
+                key: 8,
+                num: 64,
+                num_unit: 7,
+                ..Default::default()
+            }],
+        }],
+        ..Default::default()
+    }
+}
+
+fn read_message(message: &proto::Profile) -> Result<Profile, ReadError> {
+    let profile = read(&mut message.encode_to_vec().as_slice())?;
+    assert_eq!(profile.check(), Ok(()));
+    Ok(profile)
+}
+
+fn names(profile: &Profile, weight: &Weight) -> Vec<String> {
+    let stack = profile.display_stack(weight);
+    stack
+        .map(|frame| profile.frame_text(frame).name.to_string())
+        .collect()
+}
+
+fn damaged(message: &proto::Profile) -> String {
+    match read_message(message) {
+        Err(ReadError::Damaged(what)) => what,
+        other => panic!("not damaged: {other:?}"),
+    }
+}
+
+#[test]
+fn a_profile_of_another_tool_is_read() {
+    let profile = read_message(&other_tools()).expect("a good profile");
+    assert_eq!(profile.meta.mode, Mode::Cpu);
+    assert_eq!(profile.meta.frequency, 100);
+    assert_eq!(profile.meta.program, "/bin/prog");
+    let weight = &profile.weights[0];
+    assert_eq!(weight.values.cpu_ns, 5_000);
+    assert_eq!(weight.values.count, 1);
+    assert_eq!(names(&profile, weight), ["0x1f8", "helper", "work", "main"]);
+    let labels = profile.label_sets.get(weight.labels);
+    let text = |id| profile.strings.get(id);
+    assert_eq!(
+        labels
+            .iter()
+            .map(|&(key, value)| (text(key), text(value)))
+            .collect::<Vec<_>>(),
+        [("size", "64")]
+    );
+}
+
+#[test]
+fn a_state_is_taken_from_the_tag_if_there_is_no_leaf_for_it() {
+    let mut message = other_tools();
+    let first = message.string_table.len() as i64;
+    message
+        .string_table
+        .extend([b"%GC".to_vec(), b"sweep".to_vec()]);
+    message.sample[0].label = vec![proto::Label {
+        key: first,
+        str: first + 1,
+        ..Default::default()
+    }];
+    let profile = read_message(&message).expect("a good profile");
+    assert_eq!(profile.weights[0].state, State::GcSweeping);
+    assert_eq!(profile.label_sets.len(), 1);
+}
+
+#[test]
+fn a_thread_name_without_a_number_is_a_label() {
+    let mut message = other_tools();
+    let first = message.string_table.len() as i64;
+    message
+        .string_table
+        .extend([b"thread".to_vec(), b"puma 1".to_vec()]);
+    let label = proto::Label {
+        key: first,
+        str: first + 1,
+        ..Default::default()
+    };
+    message.sample[0].label = vec![label, label];
+    let profile = read_message(&message).expect("a good profile");
+    assert_eq!(profile.label_sets.get(profile.weights[0].labels).len(), 1);
+    assert_eq!(profile.threads[0].name, StringId::default());
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_replaced() {
+    let mut message = other_tools();
+    message.string_table[3] = b"ma\xffin".to_vec();
+    let profile = read_message(&message).expect("a good profile");
+    let names = names(&profile, &profile.weights[0]);
+    assert_eq!(names[3], "ma\u{fffd}in");
+}
+
+#[test]
+fn ids_that_lead_nowhere_are_refused() {
+    let mut message = other_tools();
+    message.sample[0].location_id.push(99);
+    assert_eq!(damaged(&message), "there is no location with id 99");
+    let mut message = other_tools();
+    message.location[0].line[0].function_id = 98;
+    assert_eq!(damaged(&message), "there is no function with id 98");
+    let mut message = other_tools();
+    message.function[0].filename = 1_000;
+    assert_eq!(damaged(&message), "there is no string 1000");
+    let mut message = other_tools();
+    message.comment.push(-1);
+    assert_eq!(damaged(&message), "there is no string -1");
+}
+
+#[test]
+fn ids_that_are_0_or_there_twice_are_refused() {
+    let mut message = other_tools();
+    message.location[1].id = 7;
+    assert_eq!(damaged(&message), "a location has an id twice");
+    let mut message = other_tools();
+    message.function[1].id = 0;
+    assert_eq!(damaged(&message), "a function has id 0");
+}
+
+#[test]
+fn a_first_string_that_is_not_empty_is_refused() {
+    let mut message = other_tools();
+    message.string_table[0] = b"x".to_vec();
+    assert_eq!(damaged(&message), "string 0 is not empty");
+}
+
+#[test]
+fn thread_numbers_that_can_t_be_are_refused() {
+    let mut message = other_tools();
+    message.string_table[8] = b"thread_seq".to_vec();
+    message.sample[0].label[0].num = -1;
+    assert_eq!(damaged(&message), "there can be no thread number -1");
+}
+
+#[test]
+fn empty_input_and_other_files_are_refused() {
+    for input in [&b""[..], b"\x1f", b"\x1f\x8b", b"<main>;work 10\n"] {
+        assert!(read(&mut &*input).is_err(), "{input:?}");
+    }
+}
+
+#[test]
+fn what_grows_beyond_the_limits_is_refused() {
+    let message = other_tools().encode_to_vec();
+    let limits = |bytes, frames| Limits { bytes, frames };
+    let len = message.len() as u64;
+    assert!(read_within(&limits(len, 4), &mut message.as_slice()).is_ok());
+    let error = read_within(&limits(len - 1, 4), &mut message.as_slice());
+    assert!(matches!(
+        error,
+        Err(ReadError::TooLarge { unit: "bytes", .. })
+    ));
+    let error = read_within(&limits(len, 3), &mut message.as_slice());
+    assert!(matches!(error, Err(ReadError::TooLarge { limit: 3, .. })));
+}
+
+#[test]
+fn a_small_file_that_unpacks_without_end_is_refused() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    io::copy(&mut io::repeat(0).take(1 << 20), &mut encoder).expect("memory takes it");
+    let bomb = encoder.finish().expect("memory takes it");
+    assert!(bomb.len() < 4096);
+    let limits = Limits {
+        bytes: 1 << 16,
+        frames: 1,
+    };
+    let error = read_within(&limits, &mut bomb.as_slice());
+    assert!(matches!(error, Err(ReadError::TooLarge { .. })));
+}

@@ -1,0 +1,62 @@
+//! The string table of a pprof file that is being read. Any thread.
+//!
+//! One long string may be named by any number of rows, so each is looked into once
+//! only: work stays in proportion to the file.
+
+use crate::ReadError;
+use rperf_model::{StringId, Strings};
+use std::borrow::Cow;
+
+/// The table, with the ids that its entries have in the profile.
+pub(crate) struct Texts<'a> {
+    table: &'a [Vec<u8>],
+    ids: Vec<Option<StringId>>,
+}
+
+impl<'a> Texts<'a> {
+    /// Checks that entry 0 is the empty string, as it must be.
+    pub(crate) fn new(table: &'a [Vec<u8>]) -> Result<Self, ReadError> {
+        if table.first().is_some_and(|text| !text.is_empty()) {
+            return Err(ReadError::damaged("string 0 is not empty"));
+        }
+        let ids = vec![None; table.len()];
+        Ok(Self { table, ids })
+    }
+
+    /// The row of entry `index`. An index of 0 is good in an empty table too, since
+    /// fields that are not set are 0.
+    pub(crate) fn row(&self, index: i64) -> Result<usize, ReadError> {
+        let row = usize::try_from(index).ok();
+        row.filter(|&row| row == 0 || row < self.table.len())
+            .ok_or_else(|| ReadError::damaged(format!("there is no string {index}")))
+    }
+
+    /// The text of entry `index`; what is not UTF-8 in it is replaced.
+    pub(crate) fn get(&self, index: i64) -> Result<Cow<'a, str>, ReadError> {
+        let row = self.row(index)?;
+        let text = self.table.get(row).map_or(&[][..], Vec::as_slice);
+        Ok(String::from_utf8_lossy(text))
+    }
+
+    /// The id of entry `index` in `strings`.
+    pub(crate) fn intern(
+        &mut self,
+        index: i64,
+        strings: &mut Strings,
+    ) -> Result<StringId, ReadError> {
+        let row = self.row(index)?;
+        if let Some(id) = self.ids.get(row).copied().flatten() {
+            return Ok(id);
+        }
+        let id = strings.intern(&self.get(index)?);
+        if let Some(known) = self.ids.get_mut(row) {
+            *known = Some(id);
+        }
+        Ok(id)
+    }
+
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+}

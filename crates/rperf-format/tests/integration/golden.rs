@@ -1,0 +1,118 @@
+//! Golden files: what each format makes of one small profile, byte by byte.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p rperf-format` writes them anew; look at the
+//! difference before you commit it.
+
+use crate::profiles::{self, Builder};
+use crate::{proto, proto_dump};
+use flate2::read::GzDecoder;
+use prost::Message;
+use rperf_format::{Format, write};
+use rperf_model::{Meta, Mode, NodeId, Profile, State};
+use std::io::Read;
+use std::path::PathBuf;
+use std::{env, fs};
+
+fn assert_golden(name: &str, content: &[u8]) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(name);
+    if env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, content).expect("golden files can be written");
+    }
+    let golden = fs::read(&path).expect("the golden file is there: see UPDATE_GOLDEN");
+    let (is, should_be) = (
+        String::from_utf8_lossy(content),
+        String::from_utf8_lossy(&golden),
+    );
+    assert!(
+        content == golden,
+        "{name} has changed\n--- is\n{is}\n--- should be\n{should_be}"
+    );
+}
+
+fn written(profile: &Profile, format: Format) -> Vec<u8> {
+    let mut output = Vec::new();
+    write(profile, format, &mut output).expect("memory takes everything");
+    output
+}
+
+fn unzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let mut decoder = GzDecoder::new(bytes);
+    decoder.read_to_end(&mut plain).expect("it is gzip'd");
+    plain
+}
+
+#[test]
+fn text_is_as_it_was() {
+    for mode in [Mode::Wall, Mode::Cpu] {
+        let output = written(&profiles::everything(mode), Format::Text);
+        assert_golden(&format!("{}.txt", mode.name()), &output);
+    }
+}
+
+#[test]
+fn collapsed_is_as_it_was() {
+    for mode in [Mode::Wall, Mode::Cpu] {
+        let output = written(&profiles::everything(mode), Format::Collapsed);
+        assert_golden(&format!("{}.collapsed", mode.name()), &output);
+    }
+}
+
+#[test]
+fn pprof_is_as_it_was() {
+    for mode in [Mode::Wall, Mode::Cpu] {
+        let output = unzipped(&written(&profiles::everything(mode), Format::Pprof));
+        let message = proto::Profile::decode(output.as_slice()).expect("it is pprof");
+        let dump = proto_dump::dump(&message);
+        assert_golden(&format!("{}.pb.txt", mode.name()), dump.as_bytes());
+        assert_golden(&format!("{}.pb", mode.name()), &output);
+    }
+}
+
+#[test]
+fn equal_profiles_are_written_equally() {
+    for format in Format::ALL {
+        let once = written(&profiles::everything(Mode::Wall), format);
+        let again = written(&profiles::everything(Mode::Wall), format);
+        assert!(once == again, "{format:?}");
+    }
+}
+
+#[test]
+fn tables_end_after_fifty_rows_and_tell_how_many_more_there_are() {
+    let mut builder = Builder::new(Meta {
+        frequency: 100,
+        ..Meta::default()
+    });
+    builder.thread(1, "");
+    let none = builder.labels(&[]);
+    for row in 0..53 {
+        let name = format!("method_{row}");
+        let node = builder.node(&[(&name, "a.rb", 1, 1)]);
+        builder.add(node, 1, none, State::Running, (1, 0, 1_000_000 + row));
+    }
+    let report = String::from_utf8(written(&builder.finish(), Format::Text)).expect("text");
+    assert_eq!(report.matches("method_").count(), 100);
+    assert_eq!(report.matches("  (3 more)\n").count(), 2);
+    assert!(!report.contains("Dropped samples"));
+}
+
+#[test]
+fn a_profile_without_weights_can_be_written() {
+    let mut builder = Builder::new(Meta {
+        frequency: 100,
+        ..Meta::default()
+    });
+    let none = builder.labels(&[]);
+    builder.add(NodeId::ROOT, 0, none, State::Running, (0, 0, 0));
+    let profile = builder.finish();
+    assert_eq!(
+        written(&profile, Format::Text),
+        b"Total: 0.0ms (cpu)\nSamples: 0, Frequency: 100Hz\n\nFlat:\n\nCumulative:\n"
+    );
+    assert_eq!(written(&profile, Format::Collapsed), b"");
+    let back = rperf_format::pprof::read(&mut written(&profile, Format::Pprof).as_slice());
+    assert!(back.expect("a good profile").weights.is_empty());
+}

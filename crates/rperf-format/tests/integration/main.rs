@@ -1,0 +1,10 @@
+//! Tests of the formats from outside: what they write for a known profile, whether
+//! it can be read back, and what the reader makes of damaged files.
+
+mod golden;
+mod hostile;
+mod profiles;
+#[path = "../../src/pprof/proto.rs"]
+mod proto;
+mod proto_dump;
+mod round_trip;

@@ -1,0 +1,222 @@
+//! Profiles for the tests: one small one with everything in it, and any number of
+//! arbitrary ones.
+
+use proptest::prelude::*;
+use rperf_model::{
+    Counters, Frame, LabelSetId, Meta, Mode, Node, NodeId, Profile, State, Thread, Values, Weight,
+    WeightTable,
+};
+
+/// Name, path, first line and line of a frame.
+pub type TestFrame<'a> = (&'a str, &'a str, u32, u32);
+
+/// A profile that grows by one weight at a time.
+pub struct Builder {
+    profile: Profile,
+    weights: WeightTable,
+}
+
+impl Builder {
+    pub fn new(meta: Meta) -> Self {
+        let profile = Profile {
+            meta,
+            ..Profile::default()
+        };
+        Self {
+            profile,
+            weights: WeightTable::default(),
+        }
+    }
+
+    pub fn thread(&mut self, seq: u32, name: &str) {
+        let name = self.profile.strings.intern(name);
+        self.profile.threads.push(Thread { seq, name });
+    }
+
+    pub fn labels(&mut self, pairs: &[(&str, &str)]) -> LabelSetId {
+        let strings = &mut self.profile.strings;
+        let set = pairs
+            .iter()
+            .map(|(key, value)| (strings.intern(key), strings.intern(value)))
+            .collect();
+        self.profile.label_sets.intern(set)
+    }
+
+    /// The node of the stack with these frames, root first.
+    pub fn node(&mut self, frames: &[TestFrame<'_>]) -> NodeId {
+        frames
+            .iter()
+            .fold(NodeId::ROOT, |parent, &(name, path, first_line, line)| {
+                let name = self.profile.strings.intern(name);
+                let path = self.profile.strings.intern(path);
+                let frame = self.profile.frames.intern(Frame {
+                    name,
+                    path,
+                    first_line,
+                });
+                self.profile.tree.intern(Node {
+                    parent,
+                    frame,
+                    line,
+                })
+            })
+    }
+
+    /// Adds a weight. In cpu mode the wall time is what that mode has it to be.
+    pub fn add(
+        &mut self,
+        node: NodeId,
+        thread: u32,
+        labels: LabelSetId,
+        state: State,
+        (count, wall_ns, cpu_ns): (u64, u64, u64),
+    ) {
+        let wall_ns = match self.profile.meta.mode {
+            Mode::Wall => wall_ns,
+            Mode::Cpu if state.is_gc() => cpu_ns,
+            Mode::Cpu => 0,
+        };
+        self.weights.add(Weight {
+            node,
+            thread,
+            labels,
+            state,
+            values: Values {
+                count,
+                wall_ns,
+                cpu_ns,
+            },
+        });
+    }
+
+    pub fn finish(mut self) -> Profile {
+        self.profile.weights = self.weights.into_rows();
+        assert_eq!(self.profile.check(), Ok(()));
+        self.profile
+    }
+}
+
+/// The profile of the golden files: every state, labels, lines, two threads and
+/// time of ended ones, names that need care.
+pub fn everything(mode: Mode) -> Profile {
+    let mut builder = Builder::new(Meta {
+        mode,
+        frequency: 1000,
+        start_time_ns: 1_700_000_000_000_000_000,
+        duration_ns: 2_500_000_000,
+        program: "app.rb".into(),
+        comments: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
+        counters: Counters {
+            trigger_count: 2_500,
+            sampling_count: 2_400,
+            sampling_time_ns: 1_234_567,
+            detected_thread_count: 2,
+            dropped_samples: 3,
+            dropped_ns: 3_100_000,
+            truncated_samples: 1,
+        },
+    });
+    builder.thread(1, "main");
+    builder.thread(2, "");
+    let main = ("<main>", "app.rb", 1, 20);
+    let work = ("Größe#計算", "app.rb", 5, 7);
+    let io = ("Object#io", "app.rb", 10, 11);
+    let none = builder.labels(&[]);
+    let request = builder.labels(&[("request", "GET /a b"), ("user", "")]);
+    let reserved = builder.labels(&[("thread_seq", "x"), ("thread", "y"), ("pprof::base", "z")]);
+
+    let node = builder.node(&[main, work]);
+    let ms = 1_000_000;
+    builder.add(node, 1, none, State::Running, (900, 901 * ms, 900 * ms));
+    builder.add(node, 1, request, State::Running, (50, 50 * ms, 49 * ms));
+    builder.add(node, 2, reserved, State::Running, (7, 7 * ms, 6 * ms));
+    builder.add(node, 1, none, State::GcMarking, (4, 12 * ms, 12 * ms));
+    builder.add(node, 1, request, State::GcSweeping, (2, ms / 2, ms / 2));
+    let other_line = builder.node(&[main, ("Größe#計算", "app.rb", 5, 8)]);
+    builder.add(other_line, 1, none, State::Running, (10, 10 * ms, 10 * ms));
+    let recursion = builder.node(&[
+        main,
+        work,
+        ("Integer#times", "<internal:numeric>", 0, 0),
+        work,
+    ]);
+    builder.add(recursion, 1, none, State::Running, (20, 20 * ms, 20 * ms));
+    let odd = builder.node(&[main, ("a;b\nc \u{1b}[31m", "", 0, 0), ("", "x.rb", 1, 1)]);
+    builder.add(odd, 2, none, State::Running, (1, ms, ms));
+    if mode == Mode::Wall {
+        let sleep = builder.node(&[main, io, ("Kernel#sleep", "<C method>", 0, 0)]);
+        builder.add(sleep, 1, none, State::GvlBlocked, (30, 1_250 * ms, 0));
+        builder.add(sleep, 2, none, State::GvlWait, (9, 90 * ms, 0));
+    }
+    builder.add(NodeId::ROOT, 0, none, State::Running, (0, 2 * ms, 2 * ms));
+    builder.add(NodeId::ROOT, 2, none, State::Running, (1, ms, ms));
+    builder.finish()
+}
+
+/// Profiles of few names, so that much in them is equal, some of them odd.
+pub fn arbitrary() -> impl Strategy<Value = Profile> {
+    let names = prop::sample::select(vec!["a", "b;c", "[GC marking]", "", "é\n", "x"]);
+    let paths = prop::sample::select(vec!["a.rb", "", "<C method>"]);
+    let frame = (names, paths, 0..2u32, 0..3u32);
+    let stack = prop::collection::vec(frame, 0..5);
+    let keys = prop::sample::subsequence(vec!["request", "thread", "%GC", "label.x", ""], 0..4);
+    let labels = prop::collection::vec(prop::sample::select(vec!["", "v", "w w"]), 4)
+        .prop_flat_map(move |values| (keys.clone(), Just(values)));
+    let max = i64::MAX as u64;
+    let number = prop_oneof![0..3u64, 0..1_000_000_000u64, Just(max)];
+    let state = prop::sample::select(State::ALL.to_vec());
+    let values = (number.clone(), number.clone(), number);
+    let sample = (stack, 0..4u32, labels, state, values);
+    let mode = prop::sample::select(vec![Mode::Cpu, Mode::Wall]);
+    let meta = (mode, 1..=10_000u32, 0..=max, 0..=max, any::<[u64; 7]>());
+    (meta, prop::collection::vec(sample, 0..20)).prop_map(|(meta, samples)| {
+        let mut builder = Builder::new(arbitrary_meta(meta));
+        for seq in 1..4 {
+            builder.thread(seq, ["", "worker", "é"][seq as usize - 1]);
+        }
+        for (stack, thread, (keys, values), state, numbers) in samples {
+            let pairs: Vec<_> = keys.into_iter().zip(values).collect();
+            let labels = builder.labels(&pairs);
+            let node = builder.node(&stack);
+            builder.add(node, thread, labels, state, numbers);
+        }
+        cut_numbers(builder.finish())
+    })
+}
+
+fn arbitrary_meta(
+    (mode, frequency, start_time_ns, duration_ns, counters): (Mode, u32, u64, u64, [u64; 7]),
+) -> Meta {
+    Meta {
+        mode,
+        frequency,
+        start_time_ns,
+        duration_ns,
+        program: "ruby".into(),
+        comments: vec!["one".into(), "".into(), "dropped samples: 0".into()],
+        counters: Counters {
+            trigger_count: counters[0],
+            sampling_count: counters[1],
+            sampling_time_ns: counters[2],
+            detected_thread_count: counters[3],
+            dropped_samples: counters[4],
+            dropped_ns: counters[5],
+            truncated_samples: counters[6],
+        },
+    }
+}
+
+/// Sums may be larger than pprof's numbers.
+fn cut_numbers(mut profile: Profile) -> Profile {
+    for weight in &mut profile.weights {
+        let Values {
+            count,
+            wall_ns,
+            cpu_ns,
+        } = &mut weight.values;
+        for number in [count, wall_ns, cpu_ns] {
+            *number = (*number).min(i64::MAX as u64);
+        }
+    }
+    profile
+}

@@ -1,0 +1,84 @@
+//! Our own pprof files read back: the same profile, but for ids.
+
+use crate::profiles;
+use flate2::read::GzDecoder;
+use proptest::prelude::*;
+use rperf_format::pprof;
+use rperf_model::{FrameText, Mode, Profile, State, Values};
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// Weights with texts in place of ids.
+type Rows = BTreeMap<(Vec<Text>, u32, String, Vec<(String, String)>, State), [u64; 3]>;
+type Text = (String, String, u32, u32);
+
+fn rows(profile: &Profile) -> Rows {
+    let text = |id| profile.strings.get(id).to_string();
+    let mut rows = Rows::new();
+    for weight in &profile.weights {
+        // The stack of the tree, without what is put on for display.
+        let nodes = profile.tree.stack(weight.node);
+        let stack = nodes
+            .map(|node| {
+                let FrameText {
+                    name,
+                    path,
+                    first_line,
+                    line,
+                } = profile.frame_text(node.into());
+                (name.to_string(), path.to_string(), first_line, line)
+            })
+            .collect();
+        let thread = profile.threads.iter().find(|row| row.seq == weight.thread);
+        let thread_name = thread.map_or(String::new(), |row| text(row.name));
+        let labels = profile.label_sets.get(weight.labels).iter();
+        let labels = labels
+            .map(|&(key, value)| (text(key), text(value)))
+            .collect();
+        let key = (stack, weight.thread, thread_name, labels, weight.state);
+        let Values {
+            count,
+            wall_ns,
+            cpu_ns,
+        } = weight.values;
+        let earlier = rows.insert(key, [count, wall_ns, cpu_ns]);
+        assert_eq!(earlier, None, "each row once");
+    }
+    rows
+}
+
+fn assert_comes_back(profile: &Profile) {
+    let mut zipped = Vec::new();
+    pprof::write(profile, &mut zipped).expect("memory takes everything");
+    let mut plain = Vec::new();
+    let mut decoder = GzDecoder::new(zipped.as_slice());
+    decoder.read_to_end(&mut plain).expect("it is gzip'd");
+
+    for bytes in [zipped, plain] {
+        let back = pprof::read(&mut bytes.as_slice()).expect("a good profile");
+        assert_eq!(back.check(), Ok(()));
+        assert_eq!(rows(&back), rows(profile));
+        let (meta, was) = (&back.meta, &profile.meta);
+        assert_eq!(meta.mode, was.mode);
+        assert_eq!(meta.frequency, was.frequency);
+        assert_eq!(meta.start_time_ns, was.start_time_ns);
+        assert_eq!(meta.duration_ns, was.duration_ns);
+        assert_eq!(meta.program, was.program);
+        assert_eq!(meta.comments, was.comments);
+        assert_eq!(meta.counters, was.counters);
+    }
+}
+
+#[test]
+fn the_profile_with_everything_comes_back() {
+    for mode in [Mode::Wall, Mode::Cpu] {
+        assert_comes_back(&profiles::everything(mode));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_profile_comes_back(profile in profiles::arbitrary()) {
+        assert_comes_back(&profile);
+    }
+}

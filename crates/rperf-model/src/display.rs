@@ -1,0 +1,149 @@
+//! Stacks as people see them: with a synthetic leaf frame for every state but
+//! running, and a placeholder where nothing else would be left to show.
+//!
+//! Every format, the totals and the Ruby API take their stacks from here, so
+//! that all of them show the same. Any thread, no I/O.
+
+use crate::{FrameId, Node, Profile, State, Weight};
+
+/// Path of the placeholder frames, as `<GVL>` is that of `[GVL wait]`.
+const PLACEHOLDER_PATH: &str = "<thread>";
+const THREAD_EXITED: &str = "[thread exited]";
+const NO_FRAMES: &str = "[no frames]";
+
+/// One frame of a stack as shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DisplayFrame {
+    /// A frame of the call tree, at a line (0: not known).
+    Real {
+        /// The frame.
+        frame: FrameId,
+        /// The line in execution.
+        line: u32,
+    },
+    /// The leaf that stands for a state.
+    Synthetic(State),
+    /// Running time of threads that ended before any stack was taken.
+    ThreadExited,
+    /// Running time without a stack, of any other thread.
+    NoFrames,
+}
+
+/// What to print for a [`DisplayFrame`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrameText<'a> {
+    /// Qualified name.
+    pub name: &'a str,
+    /// Path, or a marker such as `<GVL>`.
+    pub path: &'a str,
+    /// Line of the definition, or 0.
+    pub first_line: u32,
+    /// Line in execution, or 0.
+    pub line: u32,
+}
+
+impl DisplayFrame {
+    /// Whether a frame with this name and path stands for a stack without frames.
+    pub fn is_placeholder(name: &str, path: &str) -> bool {
+        path == PLACEHOLDER_PATH && (name == THREAD_EXITED || name == NO_FRAMES)
+    }
+}
+
+impl From<&Node> for DisplayFrame {
+    fn from(node: &Node) -> Self {
+        DisplayFrame::Real {
+            frame: node.frame,
+            line: node.line,
+        }
+    }
+}
+
+impl Profile {
+    /// The stack of `weight` as shown: leaf first, and never empty.
+    pub fn display_stack(&self, weight: &Weight) -> impl Iterator<Item = DisplayFrame> + '_ {
+        let leaf = match weight.state {
+            State::Running if self.tree.get(weight.node).is_some() => None,
+            State::Running if weight.thread == 0 => Some(DisplayFrame::ThreadExited),
+            State::Running => Some(DisplayFrame::NoFrames),
+            state => Some(DisplayFrame::Synthetic(state)),
+        };
+        let frames = self.tree.stack(weight.node).map(DisplayFrame::from);
+        leaf.into_iter().chain(frames)
+    }
+
+    /// What to print for `frame`.
+    pub fn frame_text(&self, frame: DisplayFrame) -> FrameText<'_> {
+        let (name, path) = match frame {
+            DisplayFrame::Real { frame, line } => {
+                let Some(frame) = self.frames.get(frame) else {
+                    return FrameText::without_lines("", "");
+                };
+                return FrameText {
+                    name: self.strings.get(frame.name),
+                    path: self.strings.get(frame.path),
+                    first_line: frame.first_line,
+                    line,
+                };
+            }
+            DisplayFrame::Synthetic(state) => state.synthetic_frame().unwrap_or_default(),
+            DisplayFrame::ThreadExited => (THREAD_EXITED, PLACEHOLDER_PATH),
+            DisplayFrame::NoFrames => (NO_FRAMES, PLACEHOLDER_PATH),
+        };
+        FrameText::without_lines(name, path)
+    }
+}
+
+impl<'a> FrameText<'a> {
+    fn without_lines(name: &'a str, path: &'a str) -> Self {
+        FrameText {
+            name,
+            path,
+            first_line: 0,
+            line: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::test_profile::TestProfile;
+    use crate::{DisplayFrame, Mode, State};
+
+    fn shown(test: &TestProfile) -> Vec<String> {
+        let profile = &test.profile;
+        let texts = profile
+            .display_stack(&profile.weights[0])
+            .map(|frame| profile.frame_text(frame).name);
+        texts.map(String::from).collect()
+    }
+
+    #[test]
+    fn a_running_stack_is_shown_leaf_first_as_it_is() {
+        let test = TestProfile::new(Mode::Wall).with(&["main", "work"], 1, State::Running, 5);
+        assert_eq!(shown(&test), ["work", "main"]);
+    }
+
+    #[test]
+    fn a_state_is_shown_as_a_leaf() {
+        let test = TestProfile::new(Mode::Wall).with(&["main", "sleep"], 1, State::GvlBlocked, 5);
+        assert_eq!(shown(&test), ["[GVL blocked]", "sleep", "main"]);
+    }
+
+    #[test]
+    fn a_stack_without_frames_gets_a_placeholder_unless_its_state_shows() {
+        let exited = TestProfile::new(Mode::Cpu).with(&[], 0, State::Running, 5);
+        assert_eq!(shown(&exited), ["[thread exited]"]);
+        let other = TestProfile::new(Mode::Cpu).with(&[], 1, State::Running, 5);
+        assert_eq!(shown(&other), ["[no frames]"]);
+        let gc = TestProfile::new(Mode::Cpu).with(&[], 0, State::GcMarking, 5);
+        assert_eq!(shown(&gc), ["[GC marking]"]);
+    }
+
+    #[test]
+    fn placeholders_are_told_by_name_and_path() {
+        let test = TestProfile::new(Mode::Cpu);
+        let text = test.profile.frame_text(DisplayFrame::NoFrames);
+        assert!(DisplayFrame::is_placeholder(text.name, text.path));
+        assert!(!DisplayFrame::is_placeholder(text.name, "a.rb"));
+    }
+}

@@ -1,0 +1,20 @@
+//! The extension's entry point. Ruby calls [`init`] on the main thread when it
+//! loads `rperf/rperf`; everything else is in the modules.
+
+#![allow(missing_docs, reason = "exports one C function, which a macro makes, and no Rust API")]
+
+mod cli;
+mod profile;
+mod vm;
+
+use magnus::{Error, Module, Ruby};
+
+/// Defines `Rperf::Native` and `Rperf::Profile`.
+#[magnus::init(name = "rperf")]
+fn init(ruby: &Ruby) -> Result<(), Error> {
+    let rperf = ruby.define_module("Rperf")?;
+    let native = rperf.define_module("Native")?;
+    profile::init(ruby, rperf)?;
+    cli::init(ruby, native)?;
+    vm::init(ruby, native)
+}

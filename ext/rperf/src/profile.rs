@@ -1,0 +1,122 @@
+//! `Rperf::Profile`: a finished profile as a Ruby object. Its methods run on the
+//! calling Ruby thread with the GVL; the profile in it never changes.
+
+mod errors;
+mod from_hash;
+mod stat;
+mod to_hash;
+
+use magnus::{
+    Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
+};
+use rperf_format::Format;
+use rperf_model::Profile;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// What the Ruby object holds.
+#[magnus::wrap(class = "Rperf::Profile", free_immediately)]
+struct ProfileObject(Profile);
+
+/// Defines `Rperf::Profile`.
+pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
+    let class = rperf.define_class("Profile", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_singleton_method("from_h", function!(ProfileObject::from_h, 1))?;
+    class.define_singleton_method("read", function!(ProfileObject::read, 1))?;
+    class.define_method("to_h", method!(ProfileObject::to_h, 0))?;
+    class.define_method("write", method!(ProfileObject::write, 2))?;
+    class.define_method("encode", method!(ProfileObject::encode, 1))?;
+    class.define_method("check", method!(ProfileObject::check, 0))?;
+    class.define_method("stat", method!(ProfileObject::stat, 1))?;
+    class.define_method("summary", method!(ProfileObject::summary, 0))?;
+    class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))
+}
+
+/// The Ruby object for `profile`.
+pub fn wrap(ruby: &Ruby, profile: Profile) -> Result<Value, Error> {
+    Ok(ruby.obj_wrap(ProfileObject(profile)).as_value())
+}
+
+impl ProfileObject {
+    /// `Profile.from_h(hash)`: the inverse of `#to_h`, for a Hash that was changed.
+    fn from_h(ruby: &Ruby, hash: RHash) -> Result<Self, Error> {
+        from_hash::from_hash(ruby, hash).map(ProfileObject)
+    }
+
+    /// `Profile.read(path)`: a pprof file.
+    fn read(ruby: &Ruby, path: PathBuf) -> Result<Self, Error> {
+        let file = File::open(&path).map_err(|error| errors::system(ruby, &path, &error))?;
+        match rperf_format::pprof::read(&mut BufReader::new(file)) {
+            Ok(profile) => Ok(ProfileObject(profile)),
+            Err(error) => Err(errors::rperf(ruby, format!("{}: {error}", path.display()))),
+        }
+    }
+
+    /// `#to_h`: the Hash that users get.
+    fn to_h(ruby: &Ruby, rb_self: &Self) -> Result<RHash, Error> {
+        to_hash::to_hash(ruby, &rb_self.0)
+    }
+
+    /// `#write(path, format)`: format nil goes by the path.
+    fn write(
+        ruby: &Ruby,
+        rb_self: &Self,
+        path: PathBuf,
+        format: Option<Symbol>,
+    ) -> Result<(), Error> {
+        let content = rb_self.encoded(ruby, &path, format)?;
+        rperf_cli::output::write(&path, &content)
+            .map_err(|error| errors::system(ruby, &path, &error))
+    }
+
+    /// `#encode(format)`: what `#write` would write.
+    fn encode(ruby: &Ruby, rb_self: &Self, format: Option<Symbol>) -> Result<RString, Error> {
+        let content = rb_self.encoded(ruby, Path::new(""), format)?;
+        Ok(ruby.str_from_slice(&content))
+    }
+
+    /// `#check`: what is wrong with the profile, in words; empty if nothing is.
+    fn check(ruby: &Ruby, rb_self: &Self) -> RArray {
+        let violations = rb_self.0.check().err().unwrap_or_default();
+        ruby.ary_from_iter(violations.iter().map(ToString::to_string))
+    }
+
+    /// `#stat(figures)`: the page of `rperf stat`.
+    fn stat(ruby: &Ruby, rb_self: &Self, figures: RHash) -> Result<String, Error> {
+        let figures = stat::figures(ruby, figures)?;
+        Ok(rperf_cli::stat::render(&rb_self.0, &figures))
+    }
+
+    /// `#summary`: how much there is in it, in a few words.
+    fn summary(&self) -> String {
+        rperf_cli::verbose::summary(&self.0)
+    }
+
+    /// `#verbose_lines`: sampling statistics and the hottest methods.
+    fn verbose_lines(&self) -> String {
+        rperf_cli::verbose::lines(&self.0)
+    }
+
+    fn encoded(
+        &self,
+        ruby: &Ruby,
+        path: &Path,
+        format: Option<Symbol>,
+    ) -> Result<Vec<u8>, Error> {
+        let format = match format {
+            None => Format::from_path(path),
+            Some(symbol) => {
+                let name = symbol.name()?;
+                Format::from_name(&name).ok_or_else(|| {
+                    errors::argument(ruby, format!("format: there is no format :{name}"))
+                })?
+            }
+        };
+        let mut content = Vec::new();
+        rperf_format::write(&self.0, format, &mut content)
+            .map_err(|error| errors::rperf(ruby, error.to_string()))?;
+        Ok(content)
+    }
+}

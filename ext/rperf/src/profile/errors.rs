@@ -1,0 +1,35 @@
+//! Rust errors as Ruby exceptions. On a Ruby thread, with the GVL.
+
+use magnus::{Error, Exception, ExceptionClass, RModule, Ruby, prelude::*};
+use std::io;
+use std::path::Path;
+
+/// An `ArgumentError`.
+pub fn argument(ruby: &Ruby, message: impl Into<String>) -> Error {
+    Error::new(ruby.exception_arg_error(), message.into())
+}
+
+/// An `Rperf::Error`, which lib/rperf/errors.rb defines.
+pub fn rperf(ruby: &Ruby, message: impl Into<String>) -> Error {
+    let class = ruby
+        .class_object()
+        .const_get::<_, RModule>("Rperf")
+        .and_then(|rperf| rperf.const_get::<_, ExceptionClass>("Error"))
+        .unwrap_or_else(|_| ruby.exception_runtime_error());
+    Error::new(class, message.into())
+}
+
+/// The `Errno` exception for an error with `path`.
+pub fn system(ruby: &Ruby, path: &Path, error: &io::Error) -> Error {
+    let Some(number) = error.raw_os_error() else {
+        return rperf(ruby, format!("{}: {error}", path.display()));
+    };
+    let exception = ruby
+        .class_object()
+        .const_get::<_, ExceptionClass>("SystemCallError")
+        .and_then(|class| class.new_instance((path.to_path_buf(), number)));
+    match exception {
+        Ok(exception) => Exception::into(exception),
+        Err(error) => error,
+    }
+}

@@ -1,0 +1,214 @@
+//! `Profile.from_h`: a profile from a Hash that a user has changed or made. On a
+//! Ruby thread, with the GVL. Any wrong shape is an ArgumentError that names the
+//! key; none is a panic.
+
+use super::errors;
+use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
+use rperf_model::{
+    Counters, DisplayFrame, Frame, LabelSetId, Meta, Mode, Node, NodeId, Profile, RawSample,
+    State, StringId, Thread, Values, Weight, WeightTable,
+};
+use std::collections::BTreeSet;
+
+/// Names of the samples, and whether they are raw ones.
+const SAMPLES: [(&str, bool); 3] =
+    [("raw_samples", true), ("aggregated_samples", false), ("samples", false)];
+
+/// The profile that `hash` describes.
+pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
+    let input = Input { ruby, hash };
+    let mut profile = Profile { meta: input.meta()?, ..Profile::default() };
+    let labels = input.label_sets(&mut profile)?;
+    let (key, raw) = SAMPLES
+        .into_iter()
+        .find(|(key, _)| input.get(key).is_some())
+        .ok_or_else(|| input.error("samples", "is missing"))?;
+    let rows: RArray = input.required(key, "an Array of samples")?;
+    let mut samples = Vec::new();
+    for (place, row) in rows.into_iter().enumerate() {
+        let sample = input.sample(&mut profile, &labels, row);
+        samples.push(sample.map_err(|what| {
+            let what = format!("has a wrong sample at {place}: {}", what.text());
+            input.error(key, &what)
+        })?);
+    }
+    let seqs: BTreeSet<u32> = samples.iter().map(|sample| sample.weight.thread).collect();
+    let threads = seqs.into_iter().filter(|&seq| seq > 0);
+    profile.threads = threads.map(|seq| Thread { seq, name: StringId::default() }).collect();
+    profile.weights =
+        samples.iter().map(|sample| sample.weight).collect::<WeightTable>().into_rows();
+    if raw {
+        samples.sort_by_key(|sample| sample.time_ns);
+        profile.raw_samples = Some(samples);
+    }
+    Ok(profile)
+}
+
+/// What is wrong with a sample.
+enum Wrong {
+    /// Said by us.
+    Shape(&'static str),
+    /// Said by Ruby.
+    Ruby(Error),
+}
+
+impl Wrong {
+    fn text(self) -> String {
+        match self {
+            Wrong::Shape(text) => text.to_string(),
+            Wrong::Ruby(error) => error.to_string(),
+        }
+    }
+}
+
+impl From<Error> for Wrong {
+    fn from(error: Error) -> Self {
+        Wrong::Ruby(error)
+    }
+}
+
+struct Input<'a> {
+    ruby: &'a Ruby,
+    hash: RHash,
+}
+
+impl Input<'_> {
+    fn error(&self, key: &str, what: &str) -> Error {
+        errors::argument(self.ruby, format!("data: {key}: {what}"))
+    }
+
+    fn get(&self, key: &str) -> Option<Value> {
+        self.hash.get(self.ruby.to_symbol(key)).filter(|value: &Value| !value.is_nil())
+    }
+
+    fn required<T: TryConvert>(&self, key: &str, what: &str) -> Result<T, Error> {
+        let value = self.get(key).ok_or_else(|| self.error(key, "is missing"))?;
+        T::try_convert(value).map_err(|_| self.error(key, &format!("must be {what}")))
+    }
+
+    fn count(&self, key: &str) -> Result<u64, Error> {
+        match self.get(key) {
+            None => Ok(0),
+            Some(_) => self.required(key, "an Integer that isn't negative"),
+        }
+    }
+
+    fn meta(&self) -> Result<Meta, Error> {
+        let mode: Symbol = self.required("mode", ":cpu or :wall")?;
+        let mode = Mode::from_name(&mode.name()?)
+            .ok_or_else(|| self.error("mode", "must be :cpu or :wall"))?;
+        let allowed = "an Integer from 1 to 10000";
+        let frequency: u32 = self.required("frequency", allowed)?;
+        if !(1..=10_000).contains(&frequency) {
+            return Err(self.error("frequency", &format!("must be {allowed}")));
+        }
+        Ok(Meta {
+            mode,
+            frequency,
+            start_time_ns: self.count("start_time_ns")?,
+            duration_ns: self.count("duration_ns")?,
+            counters: Counters {
+                trigger_count: self.count("trigger_count")?,
+                sampling_count: self.count("sampling_count")?,
+                sampling_time_ns: self.count("sampling_time_ns")?,
+                detected_thread_count: self.count("detected_thread_count")?,
+                dropped_samples: self.count("dropped_samples")?,
+                dropped_ns: self.count("dropped_ns")?,
+                truncated_samples: self.count("truncated_samples")?,
+            },
+            ..Meta::default()
+        })
+    }
+
+    /// The ids in the profile of the Hash's label sets, by their place.
+    fn label_sets(&self, profile: &mut Profile) -> Result<Vec<LabelSetId>, Error> {
+        let what = "an Array of Hashes";
+        let mut ids = Vec::new();
+        if self.get("label_sets").is_some() {
+            let sets: RArray = self.required("label_sets", what)?;
+            for set in sets {
+                let set = RHash::try_convert(set)
+                    .map_err(|_| self.error("label_sets", &format!("must be {what}")))?;
+                let mut pairs = Vec::new();
+                set.foreach(|key: Value, value: Value| {
+                    pairs.push((key.to_string(), value.to_string()));
+                    Ok(magnus::r_hash::ForEach::Continue)
+                })?;
+                let pairs = pairs.iter().map(|(key, value)| {
+                    (profile.strings.intern(key), profile.strings.intern(value))
+                });
+                let mut pairs: Vec<_> = pairs.collect();
+                // Keys of different kinds can look the same as text: the first counts.
+                let mut seen = BTreeSet::new();
+                pairs.retain(|(key, _)| seen.insert(*key));
+                ids.push(profile.label_sets.intern(pairs));
+            }
+        }
+        if ids.is_empty() {
+            ids.push(LabelSetId::default());
+        }
+        Ok(ids)
+    }
+
+    /// One row: frames, weight, thread, label set, count, CPU time, time.
+    fn sample(
+        &self,
+        profile: &mut Profile,
+        labels: &[LabelSetId],
+        row: Value,
+    ) -> Result<RawSample, Wrong> {
+        let row = RArray::from_value(row).ok_or(Wrong::Shape("it must be an Array"))?;
+        let frames = RArray::from_value(row.entry(0)?)
+            .ok_or(Wrong::Shape("its frames must be an Array"))?;
+        let weight_ns: u64 = row.entry::<Option<u64>>(1)?.ok_or(Wrong::Shape("it has no weight"))?;
+        let thread = row.entry::<Option<u32>>(2)?.unwrap_or(1);
+        let label_set = row.entry::<Option<usize>>(3)?.unwrap_or(0);
+        let count = row.entry::<Option<u64>>(4)?.unwrap_or(1);
+        let cpu_ns = row.entry::<Option<u64>>(5)?.unwrap_or(0);
+        let time_ns = row.entry::<Option<u64>>(6)?.unwrap_or(0);
+        let labels = *labels.get(label_set).ok_or(Wrong::Shape("there is no such label set"))?;
+        let (node, state) = self.stack(profile, frames)?;
+        let is_gc = matches!(state, State::GcMarking | State::GcSweeping);
+        let values = match profile.meta.mode {
+            Mode::Wall => Values { count, wall_ns: weight_ns, cpu_ns },
+            // GC time is wall time in both modes.
+            Mode::Cpu if is_gc => Values { count, wall_ns: weight_ns, cpu_ns: weight_ns },
+            Mode::Cpu => Values { count, wall_ns: 0, cpu_ns: weight_ns },
+        };
+        Ok(RawSample { time_ns, weight: Weight { node, thread, labels, state, values } })
+    }
+
+    /// The node of a stack whose leaf comes first, and the state of that leaf.
+    fn stack(&self, profile: &mut Profile, frames: RArray) -> Result<(NodeId, State), Wrong> {
+        let mut state = State::Running;
+        let mut node = NodeId::ROOT;
+        for place in (0..frames.len()).rev() {
+            let pair = RArray::from_value(frames.entry(place as isize)?)
+                .filter(|pair| pair.len() == 2)
+                .ok_or(Wrong::Shape("a frame must be a path and a label"))?;
+            let (path, name) = (self.text(pair, 0)?, self.text(pair, 1)?);
+            if place == 0 {
+                if let Some(synthetic) = State::from_synthetic_frame(&name, &path) {
+                    state = synthetic;
+                    break;
+                }
+                if frames.len() == 1 && DisplayFrame::is_placeholder(&name, &path) {
+                    break;
+                }
+            }
+            let name = profile.strings.intern(&name);
+            let path = profile.strings.intern(&path);
+            let frame = profile.frames.intern(Frame { name, path, first_line: 0 });
+            node = profile.tree.intern(Node { parent: node, frame, line: 0 });
+        }
+        Ok((node, state))
+    }
+
+    /// Bytes that are no UTF-8 become replacement characters.
+    fn text(&self, pair: RArray, place: isize) -> Result<String, Wrong> {
+        let string = RString::from_value(pair.entry(place)?)
+            .ok_or(Wrong::Shape("a frame's path and label must be Strings"))?;
+        // SAFETY: the bytes are copied before anything else of Ruby runs.
+        Ok(String::from_utf8_lossy(unsafe { string.as_slice() }).into_owned())
+    }
+}

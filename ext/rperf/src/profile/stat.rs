@@ -1,0 +1,42 @@
+//! The figures that lib/rperf/autostart gives to `Profile#stat`, as Rust values.
+//! On a Ruby thread, with the GVL.
+
+use magnus::{Error, RHash, Ruby, TryConvert, Value};
+use rperf_cli::os::OsFigures;
+use rperf_cli::stat::{Figures, RubyFigures};
+
+/// Ruby's figures from `hash`; the system's are read here.
+pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
+    let hash = Keys { ruby, hash };
+    Ok(Figures {
+        command: hash.get("command")?.unwrap_or_default(),
+        report: hash.get("report")?.unwrap_or_default(),
+        startup_ns: hash.get("startup_ns")?,
+        ruby: RubyFigures {
+            gc_count: hash.get("gc_count")?.unwrap_or_default(),
+            gc_minor: hash.get("gc_minor")?.unwrap_or_default(),
+            gc_major: hash.get("gc_major")?.unwrap_or_default(),
+            gc_time_ms: hash.get("gc_time_ms")?.unwrap_or_default(),
+            allocated_objects: hash.get("allocated_objects")?.unwrap_or_default(),
+            freed_objects: hash.get("freed_objects")?.unwrap_or_default(),
+            yjit_methods: hash.get("yjit_methods")?,
+            yjit_ratio: hash.get("yjit_ratio")?,
+        },
+        os: OsFigures::now(),
+    })
+}
+
+struct Keys<'a> {
+    ruby: &'a Ruby,
+    hash: RHash,
+}
+
+impl Keys<'_> {
+    /// The value under this Symbol; `None` for nil too.
+    fn get<T: TryConvert>(&self, key: &str) -> Result<Option<T>, Error> {
+        match self.hash.get(self.ruby.to_symbol(key)) {
+            Some(value) => Option::<T>::try_convert(value as Value),
+            None => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `Profile#to_h`. On a Ruby thread, with the GVL.
+//!
+//! The Hash is about methods, as users know it: rows whose stacks differ in lines
+//! only are one row. Everything that repeats is one frozen object, so that many
+//! stacks cost little: texts, frames, and the frames of a stack.
+//!
+//! Ruby objects are kept in Ruby arrays and named by their place there: the
+//! garbage collector doesn't see into Rust's collections.
+
+use magnus::{Error, RArray, RHash, RString, Ruby, Value, value::ReprValue};
+use rperf_model::{
+    CallTree, DisplayFrame, FrameId, LabelSets, NodeId, Profile, State, Weight, WeightTable,
+};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// The Hash that users get.
+pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
+    let hash = ruby.hash_new();
+    let set = |key: &str, value: Value| hash.aset(ruby.to_symbol(key), value);
+    let number = |number: u64| ruby.integer_from_u64(number).as_value();
+    let meta = &profile.meta;
+    let counters = &meta.counters;
+    set("mode", ruby.to_symbol(meta.mode.name()).as_value())?;
+    set("frequency", number(u64::from(meta.frequency)))?;
+    set("sampling_count", number(counters.sampling_count))?;
+    set("sampling_time_ns", number(counters.sampling_time_ns))?;
+    set("trigger_count", number(counters.trigger_count))?;
+    set("detected_thread_count", number(counters.detected_thread_count))?;
+    set("start_time_ns", number(meta.start_time_ns))?;
+    set("duration_ns", number(meta.duration_ns))?;
+    let mut rows = Rows::new(ruby, profile);
+    let (samples, second_name) = match &profile.raw_samples {
+        Some(raw) => {
+            for sample in raw {
+                rows.push(&sample.weight, Some(sample.time_ns))?;
+            }
+            (rows.finish(), "raw_samples")
+        }
+        None => {
+            for weight in rows.without_lines(&profile.weights) {
+                rows.push(&weight, None)?;
+            }
+            set("unique_frames", number(profile.frames.len() as u64))?;
+            set("unique_stacks", number(rows.stacks.len() as u64))?;
+            (rows.finish(), "aggregated_samples")
+        }
+    };
+    set("dropped_samples", number(counters.dropped_samples))?;
+    set("dropped_ns", number(counters.dropped_ns))?;
+    set("truncated_samples", number(counters.truncated_samples))?;
+    set("samples", samples.as_value())?;
+    set(second_name, samples.as_value())?;
+    if profile.label_sets.len() > 1 {
+        set("label_sets", label_sets(ruby, profile)?.as_value())?;
+    }
+    Ok(hash)
+}
+
+fn label_sets(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
+    let sets = ruby.ary_new();
+    for set in LabelSets::iter(&profile.label_sets) {
+        let hash = ruby.hash_new();
+        for &(key, value) in set {
+            let value = ruby.str_new(profile.strings.get(value));
+            value.freeze();
+            hash.aset(ruby.to_symbol(profile.strings.get(key)), value)?;
+        }
+        hash.freeze();
+        sets.push(hash)?;
+    }
+    sets.freeze();
+    Ok(sets)
+}
+
+/// The array of samples in the making.
+struct Rows<'a> {
+    ruby: &'a Ruby,
+    profile: &'a Profile,
+    rows: RArray,
+    texts: Shared<&'a str>,
+    frames: Shared<DisplayFrame>,
+    stacks: Shared<(NodeId, State, bool)>,
+    first_nodes: Vec<NodeId>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(ruby: &'a Ruby, profile: &'a Profile) -> Self {
+        Self {
+            ruby,
+            profile,
+            rows: ruby.ary_new(),
+            texts: Shared::new(ruby),
+            frames: Shared::new(ruby),
+            stacks: Shared::new(ruby),
+            first_nodes: first_nodes(&profile.tree),
+        }
+    }
+
+    /// The weights, summed over stacks that differ in lines only.
+    fn without_lines(&self, weights: &[Weight]) -> Vec<Weight> {
+        let weights = weights.iter().map(|weight| self.without_line(weight));
+        weights.collect::<WeightTable>().into_rows()
+    }
+
+    fn without_line(&self, weight: &Weight) -> Weight {
+        let node = self.first_nodes.get(weight.node.0 as usize).copied();
+        Weight { node: node.unwrap_or(weight.node), ..*weight }
+    }
+
+    fn push(&mut self, weight: &Weight, time_ns: Option<u64>) -> Result<(), Error> {
+        let frames = self.stack(weight)?;
+        let ruby = self.ruby;
+        let row = ruby.ary_new_capa(7);
+        row.push(frames)?;
+        row.push(weight.values.weight_ns(self.profile.meta.mode))?;
+        row.push(weight.thread)?;
+        row.push(weight.labels.0)?;
+        row.push(weight.values.count)?;
+        row.push(weight.values.cpu_ns)?;
+        if let Some(time_ns) = time_ns {
+            row.push(time_ns)?;
+        }
+        row.freeze();
+        self.rows.push(row)
+    }
+
+    fn finish(self) -> RArray {
+        self.rows.freeze();
+        self.rows
+    }
+
+    fn stack(&mut self, weight: &Weight) -> Result<Value, Error> {
+        let weight = self.without_line(weight);
+        // Time without a stack is shown in two ways, told by the thread.
+        let key = (weight.node, weight.state, weight.thread == 0);
+        if let Some(stack) = self.stacks.get(key)? {
+            return Ok(stack);
+        }
+        let stack = self.ruby.ary_new();
+        for frame in self.profile.display_stack(&weight) {
+            stack.push(self.frame(frame)?)?;
+        }
+        self.stacks.add(key, stack)
+    }
+
+    fn frame(&mut self, frame: DisplayFrame) -> Result<Value, Error> {
+        let key = match frame {
+            DisplayFrame::Real { frame, .. } => DisplayFrame::Real { frame, line: 0 },
+            other => other,
+        };
+        if let Some(frame) = self.frames.get(key)? {
+            return Ok(frame);
+        }
+        let text = self.profile.frame_text(key);
+        let pair = self.ruby.ary_new_capa(2);
+        pair.push(self.text(text.path)?)?;
+        pair.push(self.text(text.name)?)?;
+        self.frames.add(key, pair)
+    }
+
+    fn text(&mut self, text: &'a str) -> Result<Value, Error> {
+        match self.texts.get(text)? {
+            Some(value) => Ok(value),
+            None => {
+                let value: RString = self.ruby.str_new(text);
+                self.texts.add(text, value)
+            }
+        }
+    }
+}
+
+/// For each node, by id, the first one with the same frames, whatever the lines.
+fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
+    let mut first: HashMap<(NodeId, FrameId), NodeId> = HashMap::new();
+    let mut nodes = vec![NodeId::ROOT];
+    for (id, node) in tree.iter() {
+        let parent = nodes.get(node.parent.0 as usize).copied().unwrap_or_default();
+        nodes.push(*first.entry((parent, node.frame)).or_insert(id));
+    }
+    nodes
+}
+
+/// Frozen Ruby objects, each made once.
+struct Shared<K> {
+    objects: RArray,
+    places: HashMap<K, isize>,
+}
+
+impl<K: Eq + Hash> Shared<K> {
+    fn new(ruby: &Ruby) -> Self {
+        Self { objects: ruby.ary_new(), places: HashMap::new() }
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn get(&self, key: K) -> Result<Option<Value>, Error> {
+        self.places.get(&key).map(|&place| self.objects.entry(place)).transpose()
+    }
+
+    fn add(&mut self, key: K, object: impl ReprValue) -> Result<Value, Error> {
+        object.freeze();
+        self.places.insert(key, self.objects.len() as isize);
+        let object = object.as_value();
+        self.objects.push(object)?;
+        Ok(object)
+    }
+}

@@ -1,0 +1,109 @@
+//! The bridge to the VM: sessions, hooks and the sampling callback. It turns the
+//! VM's events into calls of the engine and keeps policy out.
+//!
+//! Which thread may touch what:
+//! - [`Live`]'s cell: only a thread that holds the main Ractor's GVL.
+//! - A [`thread_state::ThreadState`]: its GVL part likewise; READY and EXITED run
+//!   without the GVL and touch its atomics only.
+//! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
+
+mod api;
+mod capture;
+mod fork;
+mod gc_hook;
+mod gvl_cell;
+mod native_thread;
+mod resolve;
+mod sampling_job;
+mod thread_hook;
+mod thread_state;
+
+use crate::vm::gvl_cell::GvlCell;
+use crate::vm::thread_state::{NewThreads, ThreadState};
+use magnus::{Error, RModule, Ruby};
+use rperf_engine::{Session, Ticks};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::SeqCst};
+
+/// What is made once per process and kept for ever.
+struct Process {
+    /// Handle of the sampling callback.
+    job: rb_sys::rb_postponed_job_handle_t,
+    /// Key of a thread's [`ThreadState`]; the VM has only 8 such keys.
+    thread_key: rb_sys::rb_internal_thread_specific_key_t,
+    /// Key whose value is non-null in the main Ractor only.
+    main_ractor_key: rb_sys::rb_ractor_local_key_t,
+    /// The object that marks the captured frames.
+    frame_roots: rb_sys::VALUE,
+}
+
+// SAFETY: all fields are plain handles; the object is pinned and never freed.
+unsafe impl Send for Process {}
+// SAFETY: as for Send; nothing is written after creation.
+unsafe impl Sync for Process {}
+
+static PROCESS: OnceLock<Process> = OnceLock::new();
+
+/// The session that is running; null if none is. Set and cleared under the main
+/// Ractor's GVL, and in a forked child. What it points to is freed only after
+/// all hooks have been removed.
+static LIVE: AtomicPtr<Live> = AtomicPtr::new(ptr::null_mut());
+
+/// A running session with all that hooks need.
+struct Live {
+    /// The part that needs the GVL.
+    inner: GvlCell<Inner>,
+    /// The same ticks as the session's, for hooks that need nothing else.
+    ticks: Arc<Ticks>,
+    /// Threads seen for the first time, from any thread.
+    new_threads: NewThreads,
+    /// Threads that have ended and can be folded in.
+    exited_threads: AtomicUsize,
+    /// After a panic, and while stopping: callbacks do nothing any more.
+    quiet: AtomicBool,
+}
+
+struct Inner {
+    session: Session,
+    threads: Vec<Box<ThreadState>>,
+    scratch: capture::Scratch,
+    gc: gc_hook::GcProgress,
+    /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
+    /// CPU clock of a thread that is not running can't be told.
+    shares_native_threads: bool,
+}
+
+/// Defines the methods of `Rperf::Native`. On the main thread, once.
+pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    let frame_roots = capture::new_frame_roots();
+    PROCESS.get_or_init(|| Process {
+        job: sampling_job::preregister(),
+        thread_key: thread_hook::create_key(),
+        main_ractor_key: native_thread::mark_main_ractor(),
+        frame_roots,
+    });
+    fork::watch();
+    api::init(ruby, native)
+}
+
+/// The running session, if there is one and it isn't quiet. For callbacks that
+/// run in the main Ractor.
+fn live() -> Option<&'static Live> {
+    // SAFETY: a session is freed only after its hooks were removed, under the
+    // GVL, and with LIVE cleared: no callback can still hold this reference.
+    unsafe { LIVE.load(Acquire).as_ref() }.filter(|live| !live.quiet.load(Acquire))
+}
+
+/// Runs a callback of the VM. A panic must not unwind into it: sampling ends for
+/// this session, the program runs on, and one line says so.
+fn guarded(callback: impl FnOnce(&'static Process, &'static Live)) {
+    let (Some(process), Some(live)) = (PROCESS.get(), live()) else { return };
+    if catch_unwind(AssertUnwindSafe(|| callback(process, live))).is_err()
+        && !live.quiet.swap(true, SeqCst)
+    {
+        eprintln!("rperf: internal error, sampling has stopped; the program runs on");
+    }
+}

@@ -1,0 +1,251 @@
+//! `Rperf::Native`: start, stop and snapshot. On a thread of the main Ractor,
+//! with the GVL. Arguments were checked in Ruby (lib/rperf/options.rb).
+
+use super::capture::{Scratch, VmStack, Whose};
+use super::thread_state::NewThreads;
+use super::{
+    Inner, LIVE, Live, PROCESS, Process, fork, gc_hook, gvl_cell::GvlCell, native_thread, resolve,
+    sampling_job, thread_hook,
+};
+use crate::profile;
+use magnus::rb_sys::AsRawValue;
+use magnus::{
+    Error, ExceptionClass, Module, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value,
+    function, prelude::*,
+};
+use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, build_profile, clock};
+use rperf_model::Mode;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+
+/// Defines the methods.
+pub fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("start", function!(start, 4))?;
+    native.define_singleton_method("stop", function!(stop, 0))?;
+    native.define_singleton_method("snapshot", function!(snapshot, 0))?;
+    native.define_singleton_method("running?", function!(is_running, 0))?;
+    native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
+    // A session must be over before the VM goes away: the worker calls into it.
+    // Registered as the extension loads, so that it runs after the program's own
+    // at_exit blocks, which may stop the session themselves.
+    // SAFETY: the callback is valid for ever.
+    unsafe { rb_sys::rb_set_end_proc(Some(at_vm_end), rb_sys::Qnil as rb_sys::VALUE) };
+    Ok(())
+}
+
+unsafe extern "C" fn at_vm_end(_: rb_sys::VALUE) {
+    if let Some(live) = running() {
+        discard(live);
+    }
+}
+
+fn is_running() -> bool {
+    running().is_some()
+}
+
+fn forget_in_child() {
+    fork::remove_inherited_hooks();
+}
+
+fn running() -> Option<&'static Live> {
+    // SAFETY: cleared before it is freed, both by `take_down` with the GVL, which
+    // the callers of this hold as well.
+    unsafe { LIVE.load(Acquire).as_ref() }
+}
+
+fn rperf_error(ruby: &Ruby, message: String) -> Error {
+    let class = ruby
+        .class_object()
+        .const_get::<_, RModule>("Rperf")
+        .and_then(|rperf| rperf.const_get::<_, ExceptionClass>("Error"));
+    Error::new(class.unwrap_or_else(|_| ruby.exception_runtime_error()), message)
+}
+
+fn start(
+    ruby: &Ruby,
+    frequency: u32,
+    mode: Symbol,
+    signal: Value,
+    aggregate: bool,
+) -> Result<bool, Error> {
+    if running().is_some() {
+        let message = "profiling is running already; call Rperf.stop first";
+        return Err(rperf_error(ruby, message.into()));
+    }
+    let config = SessionConfig {
+        mode: Mode::from_name(&mode.name()?)
+            .ok_or_else(|| rperf_error(ruby, "mode must be :cpu or :wall".into()))?,
+        frequency,
+        timer: timer_kind(signal)?,
+        aggregate,
+    };
+    let process = PROCESS.get().ok_or_else(|| rperf_error(ruby, "rperf is not set up".into()))?;
+    // Left over in a child that forked without Process._fork.
+    fork::remove_inherited_hooks();
+    let threads = ruby.class_thread().funcall::<_, _, RArray>("list", ())?;
+    let session = Session::start(config, sampling_job::trigger)
+        .map_err(|error| rperf_error(ruby, format!("can't start profiling: {error}")))?;
+    let live = Box::new(Live {
+        ticks: session.shared_ticks(),
+        inner: GvlCell::new(Inner {
+            session,
+            threads: Vec::new(),
+            scratch: Scratch::new(),
+            gc: gc_hook::GcProgress::default(),
+            shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
+        }),
+        new_threads: NewThreads::default(),
+        exited_threads: AtomicUsize::new(0),
+        quiet: AtomicBool::new(false),
+    });
+    begin_threads(process, &live, threads);
+    LIVE.store(Box::into_raw(live), SeqCst);
+    thread_hook::add(config.mode);
+    gc_hook::add();
+    Ok(true)
+}
+
+fn timer_kind(signal: Value) -> Result<TimerKind, Error> {
+    if !cfg!(target_os = "linux") || signal.as_raw() == rb_sys::Qfalse as rb_sys::VALUE {
+        return Ok(TimerKind::Sleep);
+    }
+    #[cfg(target_os = "linux")]
+    if signal.is_nil() {
+        return Ok(TimerKind::Signal(rperf_engine::default_signal()));
+    }
+    #[cfg(target_os = "linux")]
+    return Ok(TimerKind::Signal(i32::try_convert(signal)?));
+    #[cfg(not(target_os = "linux"))]
+    unreachable!("other systems have only the sleep timer")
+}
+
+/// Accounts the threads that are there already: this one runs, the others don't.
+fn begin_threads(process: &Process, live: &Live, threads: RArray) {
+    let now = clock::monotonic_ns();
+    // SAFETY: a Ruby thread with the GVL.
+    let current = unsafe { rb_sys::rb_thread_current() };
+    for thread in threads {
+        let thread = thread.as_raw();
+        let state = thread_hook::announce(process, live, thread, 0);
+        state.is_of_main_ractor(|| true);
+        // SAFETY: the GVL is held, and nothing in this loop releases it.
+        let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { continue };
+        // SAFETY: the GVL is held and no other reference to the part exists.
+        let part = unsafe { state.gvl_part() };
+        let is_current = thread == current;
+        let cpu = if is_current { clock::thread_cpu_ns() } else { 0 };
+        let accounting = part.accounting.insert(inner.session.new_thread(cpu));
+        if is_current {
+            native_thread::switch_to(state);
+            state.native_id.store(native_thread::id(), Relaxed);
+            accounting.begin_running(now);
+            inner.session.set_holder(accounting.seq());
+        } else {
+            accounting.begin_off_gvl(now);
+        }
+    }
+}
+
+fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
+    let Some(live) = running() else { return Ok(None) };
+    thread_hook::remove();
+    gc_hook::remove();
+    live.quiet.store(true, SeqCst);
+    let Some((now, nodes, frame_count)) = flush(live) else {
+        return Err(rperf_error(ruby, "can't stop inside a sampling callback".into()));
+    };
+    // The frames stay marked as long as the session is live.
+    let frames = resolve::resolve_frames(live, frame_count);
+    let session = take_down(live);
+    let snapshot = session.stop(now);
+    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+}
+
+fn snapshot(ruby: &Ruby) -> Result<Option<Value>, Error> {
+    let Some(live) = running() else { return Ok(None) };
+    let flushed = flush(live);
+    // SAFETY: the GVL is held; the worker answers without it.
+    let inner = unsafe { live.inner.try_borrow() };
+    let (Some((now, nodes, frame_count)), Some(mut inner)) = (flushed, inner) else {
+        return Err(rperf_error(ruby, "can't take a snapshot inside a sampling callback".into()));
+    };
+    let snapshot = inner.session.snapshot(now);
+    drop(inner);
+    let frames = resolve::resolve_frames(live, frame_count);
+    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+}
+
+/// Brings every thread up to now and records all remainders. Returns the time,
+/// and the tree's nodes and number of frames at that time.
+fn flush(live: &Live) -> Option<(u64, Vec<CapturedNode>, usize)> {
+    // SAFETY: the GVL is held, and nothing below releases it.
+    let mut inner = unsafe { live.inner.try_borrow() }?;
+    let now = clock::monotonic_ns();
+    sampling_job::fold_exited(live, &mut inner, now);
+    // SAFETY: a Ruby thread with the GVL.
+    let current = unsafe { rb_sys::rb_thread_current() };
+    let Inner { session, threads, scratch, shares_native_threads, .. } = &mut *inner;
+    for state in threads.iter() {
+        // SAFETY: the GVL is held and no other reference to the part exists.
+        let part = unsafe { state.gvl_part() };
+        let Some(accounting) = &mut part.accounting else { continue };
+        let (whose, cpu) = if state.thread == current {
+            (Whose::Current, Some(clock::thread_cpu_ns()))
+        } else {
+            let native_id = if *shares_native_threads { 0 } else { state.native_id.load(Relaxed) };
+            (Whose::Other(state.thread), clock::thread_cpu_of(native_id))
+        };
+        let source = VmStack { scratch, whose };
+        let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
+        accounting.flush(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
+    }
+    session.flush_orphaned(now);
+    let tree = session.tree();
+    Some((now, tree.nodes().to_vec(), tree.frames().len()))
+}
+
+/// Frees the session's bridge side. The hooks have been removed.
+fn take_down(live: &'static Live) -> Session {
+    let live = ptr::from_ref(live).cast_mut();
+    LIVE.store(ptr::null_mut(), SeqCst);
+    // SAFETY: it came from `Box::into_raw` in `start`; with the hooks removed, the
+    // GVL held and LIVE cleared, nobody else has a reference or can get one.
+    let live = unsafe { Box::from_raw(live) };
+    let Live { inner, new_threads, .. } = *live;
+    let Inner { session, mut threads, .. } = inner.into_inner();
+    new_threads.take_into(&mut threads);
+    if let Some(process) = PROCESS.get() {
+        threads
+            .iter()
+            .filter(|state| !state.exited.load(Acquire))
+            .for_each(|state| thread_hook::clear_slot(process, state));
+    }
+    session
+}
+
+/// Ends a session that nobody wants the result of.
+fn discard(live: &'static Live) {
+    thread_hook::remove();
+    gc_hook::remove();
+    live.quiet.store(true, SeqCst);
+    let now = clock::monotonic_ns();
+    drop(take_down(live).stop(now));
+}
+
+fn wrap(
+    ruby: &Ruby,
+    snapshot: Snapshot,
+    nodes: &[CapturedNode],
+    frames: &[rperf_engine::ResolvedFrame],
+) -> Result<Value, Error> {
+    let config = snapshot.config;
+    let description: Option<String> =
+        ruby.class_object().const_get::<_, Value>("RUBY_DESCRIPTION").ok().and_then(resolve::text);
+    let comments = vec![
+        format!("rperf {}", env!("CARGO_PKG_VERSION")),
+        format!("mode: {}, frequency: {} Hz", config.mode.name(), config.frequency),
+        description.unwrap_or_default(),
+    ];
+    let program = ruby.eval::<Value>("$0").ok().and_then(resolve::text).unwrap_or_default();
+    profile::wrap(ruby, build_profile(&snapshot, nodes, frames, program, comments))
+}

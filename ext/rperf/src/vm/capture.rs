@@ -1,0 +1,129 @@
+//! Backtraces, and the object that keeps captured frames alive.
+
+use super::{LIVE, PROCESS};
+use rb_sys::VALUE;
+use rperf_engine::{FrameWord, Stack, StackSource};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::Ordering::Acquire;
+
+/// Frames of a backtrace at most. The default VM stack of a thread (1 MB) holds
+/// some 11,000; of deeper ones the frames nearest to the leaf are kept.
+const MAX_DEPTH: usize = 16_384;
+
+/// Where the VM writes a backtrace; allocated once per session, and used by
+/// whoever holds the session's cell.
+pub struct Scratch {
+    frames: Vec<VALUE>,
+}
+
+impl Scratch {
+    pub fn new() -> Self {
+        // Zeroed memory comes from the system untouched: only what the deepest
+        // stack needs is ever resident.
+        Self { frames: vec![0; MAX_DEPTH] }
+    }
+}
+
+/// Whose backtrace to take.
+#[derive(Clone, Copy)]
+pub enum Whose {
+    /// The calling thread's.
+    Current,
+    /// Another thread's, which must be alive.
+    Other(VALUE),
+}
+
+/// A thread's backtrace, for the engine.
+pub struct VmStack<'a> {
+    pub scratch: &'a mut Scratch,
+    pub whose: Whose,
+}
+
+impl StackSource for VmStack<'_> {
+    fn capture(&mut self) -> Option<Stack<'_>> {
+        let (buffer, limit) = (self.scratch.frames.as_mut_ptr(), MAX_DEPTH as i32);
+        let depth = match self.whose {
+            // SAFETY: the buffer holds `limit` frames; the caller is a Ruby thread
+            // with the GVL. The call allocates nothing and doesn't raise.
+            Whose::Current => unsafe {
+                rb_sys::rb_profile_frames(0, limit, buffer, ptr::null_mut())
+            },
+            // SAFETY: as above, and the thread is alive: its EXITED has not come.
+            Whose::Other(thread) => unsafe {
+                rb_sys::rb_profile_thread_frames(thread, 0, limit, buffer, ptr::null_mut())
+            },
+        };
+        let depth = usize::try_from(depth).ok()?;
+        let frames = &self.scratch.frames[..depth.min(MAX_DEPTH)];
+        // SAFETY: VALUE and FrameWord are both pointer-sized unsigned integers.
+        let frames = unsafe { std::slice::from_raw_parts(frames.as_ptr().cast(), frames.len()) };
+        Some(Stack { frames, lines: &[] })
+    }
+
+    fn new_frame(&mut self, frame: FrameWord) {
+        if let Some(process) = PROCESS.get() {
+            // SAFETY: both are live objects, and `frame` is in the frame table,
+            // where the roots' mark function finds it. The barrier allocates
+            // nothing and may be used in hooks.
+            unsafe { rb_sys::rb_gc_writebarrier(process.frame_roots, frame as VALUE) };
+        }
+    }
+}
+
+const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
+
+struct FrameRootsType(rb_sys::rb_data_type_t);
+// SAFETY: function pointers and constants, never written.
+unsafe impl Sync for FrameRootsType {}
+
+/// The VM's view of the frame table. With the write barrier kept (`new_frame`) a
+/// minor collection skips it once it is old.
+static FRAME_ROOTS: FrameRootsType = FrameRootsType(rb_sys::rb_data_type_t {
+    wrap_struct_name: c"rperf frame roots".as_ptr(),
+    function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
+        dmark: Some(mark_frames),
+        dfree: None,
+        dsize: Some(memory_size),
+        dcompact: None,
+        reserved: [ptr::null_mut(); 1],
+    },
+    parent: ptr::null(),
+    data: ptr::null_mut(),
+    flags: rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_WB_PROTECTED as VALUE
+        | rb_sys::rbimpl_typeddata_flags::RUBY_TYPED_FREE_IMMEDIATELY as VALUE,
+});
+
+/// Makes the object, which lives as long as the process. With the GVL.
+pub fn new_frame_roots() -> VALUE {
+    // The VM marks only objects with non-null data.
+    static DATA: u8 = 0;
+    let data: *mut c_void = (&raw const DATA).cast_mut().cast();
+    // SAFETY: the type lives for ever and its functions fit; rb_cObject is a class.
+    let roots = unsafe {
+        rb_sys::rb_data_typed_object_wrap(rb_sys::rb_cObject, data, &raw const FRAME_ROOTS.0)
+    };
+    // SAFETY: registers a live object to be kept for ever.
+    unsafe { rb_sys::rb_gc_register_mark_object(roots) };
+    roots
+}
+
+/// Marks, and so pins, every captured frame. In GC, on any Ractor's thread.
+unsafe extern "C" fn mark_frames(_: *mut c_void) {
+    // SAFETY: LIVE is freed under the main Ractor's GVL and not while a
+    // collection runs, as freeing it allocates no Ruby object.
+    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else { return };
+    // SAFETY: a collection runs only at the VM's safepoints, and a borrower of
+    // the cell reaches none: nothing writes to the frame table meanwhile.
+    for &frame in unsafe { live.inner.peek() }.session.tree().frames() {
+        // SAFETY: the table holds live objects only: they were marked each time.
+        unsafe { rb_sys::rb_gc_mark(frame as VALUE) };
+    }
+}
+
+unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
+    // SAFETY: called with the GVL (ObjectSpace.memsize_of) or in GC; see above.
+    let live = unsafe { LIVE.load(Acquire).as_ref() };
+    // SAFETY: as in `mark_frames`.
+    live.map_or(0, |live| unsafe { live.inner.peek() }.session.memory() as rb_sys::size_t)
+}

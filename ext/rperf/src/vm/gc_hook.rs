@@ -1,0 +1,99 @@
+//! The GC event hook: how long each piece of collection work took, and how much
+//! of it was marking. Runs on the thread that collects, with the VM's lock held;
+//! a backtrace is taken at GC_EXIT only, when objects are at rest again.
+
+use super::capture::{VmStack, Whose};
+use super::{Inner, guarded, native_thread, thread_hook};
+use rb_sys::{
+    ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
+    RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
+};
+use rperf_engine::clock;
+
+/// Where the collection at hand stands.
+#[derive(Debug, Default)]
+pub struct GcProgress {
+    /// When the present piece of work began; 0 outside of one.
+    enter_ns: u64,
+    /// When marking began or went on within it; 0 if it isn't marking.
+    marking_since_ns: u64,
+    /// Marking time within it that is over.
+    marked_ns: u64,
+    /// A collection is in its marking phase, which may take several pieces.
+    marking: bool,
+}
+
+/// Registers the hook. With the GVL.
+pub fn add() {
+    // SAFETY: the callback is valid for ever. Internal events don't switch on
+    // tracing of Ruby code.
+    unsafe { rb_sys::rb_add_event_hook(Some(on_event), ENTER | EXIT | START | END_MARK, 0) };
+}
+
+/// Removes the hook, if it is there. With the GVL.
+pub fn remove() {
+    // SAFETY: removes by function; does nothing if it is not registered.
+    unsafe { rb_sys::rb_remove_event_hook(Some(on_event)) };
+}
+
+unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
+    guarded(|process, live| {
+        if !native_thread::in_main_ractor(process) {
+            return;
+        }
+        let now = clock::monotonic_ns();
+        // SAFETY: the collecting thread is the main Ractor's and has its GVL.
+        let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { return };
+        let Some(work) = inner.gc.advance(event, now) else { return };
+        // SAFETY: a Ruby thread is running.
+        let thread = unsafe { rb_sys::rb_thread_current() };
+        let state = thread_hook::state_of(process, live, thread, 0);
+        let Inner { session, scratch, .. } = &mut *inner;
+        // SAFETY: the GVL is held and `state` is this thread's own.
+        let part = unsafe { state.gvl_part() };
+        let Some(accounting) = &mut part.accounting else { return };
+        let tick = session.ticks().last_tick();
+        let source = VmStack { scratch, whose: Whose::Current };
+        let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
+        accounting.collected(work, tick, &mut recorder);
+    });
+}
+
+impl GcProgress {
+    /// Takes an event; returns the piece of work that it ends, if it does.
+    fn advance(&mut self, event: u32, now: u64) -> Option<rperf_engine::GcWork> {
+        match event {
+            ENTER => {
+                self.enter_ns = now;
+                self.marked_ns = 0;
+                self.marking_since_ns = if self.marking { now } else { 0 };
+            }
+            START => {
+                self.marking = true;
+                self.marking_since_ns = now;
+            }
+            END_MARK => {
+                self.stop_marking(now);
+                self.marking = false;
+            }
+            EXIT => {
+                self.stop_marking(now);
+                let enter_ns = std::mem::take(&mut self.enter_ns);
+                return (enter_ns != 0).then_some(rperf_engine::GcWork {
+                    enter_ns,
+                    exit_ns: now,
+                    marking_ns: self.marked_ns,
+                });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn stop_marking(&mut self, now: u64) {
+        if self.marking_since_ns != 0 {
+            self.marked_ns += now.saturating_sub(self.marking_since_ns);
+            self.marking_since_ns = 0;
+        }
+    }
+}

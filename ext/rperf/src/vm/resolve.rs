@@ -1,0 +1,56 @@
+//! Names of captured frames. At stop and snapshot only, with the GVL, outside of
+//! hooks: these calls make Ruby objects and may run a collection.
+
+use super::Live;
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
+use magnus::{RString, TryConvert, Value};
+use rb_sys::VALUE;
+use rperf_engine::ResolvedFrame;
+
+/// Resolves the first `count` frames of the running session, one by one, as the
+/// session goes on in between.
+pub fn resolve_frames(live: &Live, count: usize) -> Vec<ResolvedFrame> {
+    let frame_at = |row: usize| {
+        // SAFETY: the caller holds the GVL; the borrow ends with this closure.
+        let inner = unsafe { live.inner.try_borrow() }?;
+        inner.session.tree().frames().get(row).map(|&frame| frame as VALUE)
+    };
+    (0..count).map(|row| frame_at(row).map_or_else(unknown, resolve)).collect()
+}
+
+fn unknown() -> ResolvedFrame {
+    ResolvedFrame { name: "(unknown)".into(), path: "(unknown)".into(), first_line: 0 }
+}
+
+fn resolve(frame: VALUE) -> ResolvedFrame {
+    // SAFETY (all three): `frame` came from rb_profile_frames and is kept alive
+    // by the frame roots; `ask` catches what the VM may raise.
+    let name = ask(|| unsafe { rb_sys::rb_profile_frame_full_label(frame) });
+    // SAFETY: see above.
+    let path = ask(|| unsafe { rb_sys::rb_profile_frame_path(frame) });
+    // SAFETY: see above.
+    let first_line = ask(|| unsafe { rb_sys::rb_profile_frame_first_lineno(frame) });
+    ResolvedFrame {
+        name: name.and_then(text).unwrap_or_else(|| "(unknown)".into()),
+        // C methods have no path.
+        path: path.and_then(text).unwrap_or_else(|| "<C method>".into()),
+        first_line: first_line.and_then(|line| u32::try_convert(line).ok()).unwrap_or(0),
+    }
+}
+
+fn ask(question: impl FnOnce() -> VALUE) -> Option<Value> {
+    // SAFETY: protect returns what `question` did: a valid VALUE.
+    protect(question).ok().map(|value| unsafe { Value::from_raw(value) })
+}
+
+/// The text of a String, with invalid UTF-8 replaced; `None` for other objects.
+pub fn text(value: Value) -> Option<String> {
+    let string = RString::from_value(value)?;
+    // SAFETY: the bytes are copied before anything of the VM is called again.
+    let bytes = unsafe { string.as_slice() }.to_vec();
+    // Keeps the object on the stack until the copy is made.
+    std::hint::black_box(string.as_raw());
+    Some(String::from_utf8(bytes).unwrap_or_else(|error| {
+        String::from_utf8_lossy(error.as_bytes()).into_owned()
+    }))
+}

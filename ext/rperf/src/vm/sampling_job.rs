@@ -1,0 +1,107 @@
+//! The sampling callback: the VM runs it at a safepoint after a tick, on the
+//! thread that holds the GVL, of whichever Ractor gets there first.
+
+use super::capture::{VmStack, Whose};
+use super::thread_state::ThreadState;
+use super::{Inner, Live, PROCESS, Process, guarded, native_thread, thread_hook};
+use rperf_engine::clock;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// Ended threads that are left until they are folded in together.
+const EXITED_BATCH: usize = 32;
+
+/// Registers the callback, once per process. With the GVL.
+pub fn preregister() -> rb_sys::rb_postponed_job_handle_t {
+    // SAFETY: the callback is valid for ever and takes no data.
+    unsafe { rb_sys::rb_postponed_job_preregister(0, Some(on_safepoint), ptr::null_mut()) }
+}
+
+/// Asks for the callback. Async-signal-safe; from any native thread.
+pub fn trigger() {
+    if let Some(process) = PROCESS.get() {
+        // SAFETY: the handle is valid; the call only sets atomics of the VM.
+        unsafe { rb_sys::rb_postponed_job_trigger(process.job) };
+    }
+}
+
+unsafe extern "C" fn on_safepoint(_: *mut c_void) {
+    guarded(|process, live| {
+        if native_thread::in_main_ractor(process) {
+            sample(process, live);
+        }
+    });
+}
+
+fn sample(process: &Process, live: &Live) {
+    let now = clock::monotonic_ns();
+    // SAFETY: this is a Ruby thread with the GVL.
+    let thread = unsafe { rb_sys::rb_thread_current() };
+    let state = thread_hook::state_of(process, live, thread, 0);
+    if !state.is_of_main_ractor(|| true) {
+        return;
+    }
+    // SAFETY: the callback holds the main Ractor's GVL, and nothing below
+    // releases it.
+    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { return };
+    let Inner { session, scratch, .. } = &mut *inner;
+    // SAFETY: the GVL is held and `state` is this thread's own.
+    let part = unsafe { state.gvl_part() };
+    let moved = native_thread::switch_to(state);
+    state.native_id.store(native_thread::id(), Relaxed);
+    let accounting = match &mut part.accounting {
+        Some(accounting) => {
+            if moved {
+                accounting.moved_to_native_thread(clock::thread_cpu_ns());
+            }
+            accounting
+        }
+        none => {
+            let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
+            accounting.begin_running(now);
+            accounting
+        }
+    };
+    session.set_holder(accounting.seq());
+    let tick = session.ticks().last_tick();
+    let source = VmStack { scratch, whose: Whose::Current };
+    let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
+    let ready = state.ready_ns.load(Relaxed);
+    accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
+    if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
+        fold_exited(live, &mut inner, now);
+    }
+    inner.session.count_sampling(1, clock::monotonic_ns().saturating_sub(now));
+}
+
+/// Takes in threads that have been announced, and accounts those that ended.
+pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
+    live.new_threads.take_into(&mut inner.threads);
+    let Inner { session, threads, scratch, .. } = inner;
+    let before = threads.len();
+    threads.retain(|state| {
+        if !state.exited.load(Acquire) {
+            return true;
+        }
+        finish(state, session, scratch, now);
+        false
+    });
+    live.exited_threads.fetch_sub(before - threads.len(), Relaxed);
+}
+
+fn finish(
+    state: &ThreadState,
+    session: &mut rperf_engine::Session,
+    scratch: &mut super::capture::Scratch,
+    now: u64,
+) {
+    // SAFETY: the GVL is held (the session's cell is borrowed), and the thread
+    // has ended, so nobody else looks at its state.
+    let part = unsafe { state.gvl_part() };
+    if let Some(accounting) = &mut part.accounting {
+        let source = VmStack { scratch, whose: Whose::Current };
+        let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
+        accounting.finish(state.exit_cpu_ns.load(Relaxed), &mut recorder);
+    }
+}

@@ -1,0 +1,183 @@
+//! The thread event hook: READY, RESUMED, SUSPENDED and EXITED.
+//!
+//! RESUMED runs on the thread itself, with the GVL and under the scheduler's
+//! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
+//! thread without it; EXITED on the thread without it.
+
+use super::capture::{VmStack, Whose};
+use super::thread_state::{ThreadState, mark_exited};
+use super::{Inner, Live, Process, guarded, native_thread};
+use rb_sys::{
+    RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
+    RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED, RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED,
+};
+use rperf_engine::clock;
+use rperf_model::Mode;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
+
+/// The registered hook; null if there is none. A forked child inherits it.
+static HOOK: AtomicPtr<rb_sys::rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
+
+/// Makes the key for a thread's state; once per process, as there are only 8.
+pub fn create_key() -> rb_sys::rb_internal_thread_specific_key_t {
+    // SAFETY: takes nothing; called once, with the GVL.
+    unsafe { rb_sys::rb_internal_thread_specific_key_create() }
+}
+
+/// Registers the hook. With the GVL, outside of hooks.
+pub fn add(mode: Mode) {
+    let events = match mode {
+        Mode::Wall => READY | RESUMED | SUSPENDED | EXITED,
+        // Waiting is no CPU time: nobody asks when it became ready.
+        Mode::Cpu => RESUMED | SUSPENDED | EXITED,
+    };
+    // SAFETY: the callback is valid for ever and takes no data.
+    let hook = unsafe {
+        rb_sys::rb_internal_thread_add_event_hook(Some(on_event), events, ptr::null_mut())
+    };
+    HOOK.store(hook, SeqCst);
+}
+
+/// Removes the hook. Afterwards no callback runs: the VM waits for those that
+/// do. With the GVL, outside of hooks.
+pub fn remove() {
+    let hook = HOOK.swap(ptr::null_mut(), SeqCst);
+    if !hook.is_null() {
+        // SAFETY: the hook is registered, and the swap lets this be done once.
+        unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
+    }
+}
+
+/// The state of `thread`, announced if it is new. From any thread.
+#[inline]
+pub fn state_of<'a>(
+    process: &Process,
+    live: &'a Live,
+    thread: rb_sys::VALUE,
+    ready_ns: u64,
+) -> &'a ThreadState {
+    // SAFETY: `thread` is a live thread; the key is valid.
+    let state: *mut ThreadState =
+        unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) }.cast();
+    // SAFETY: the slot is null or points to a state that the session keeps until
+    // the thread has ended or the slot was cleared.
+    match unsafe { state.as_ref() } {
+        Some(state) => state,
+        None => announce(process, live, thread, ready_ns),
+    }
+}
+
+#[cold]
+pub fn announce<'a>(
+    process: &Process,
+    live: &'a Live,
+    thread: rb_sys::VALUE,
+    ready_ns: u64,
+) -> &'a ThreadState {
+    let state = live.new_threads.push(ThreadState::new(thread, ready_ns));
+    // SAFETY: `thread` is a live thread; the key is valid.
+    unsafe {
+        rb_sys::rb_internal_thread_specific_set(thread, process.thread_key, state.cast());
+    }
+    // SAFETY: the list has made the session its owner; it lives as `state_of` says.
+    unsafe { &*state }
+}
+
+/// Clears the slot of a thread that has not ended. With the GVL.
+pub fn clear_slot(process: &Process, state: &ThreadState) {
+    // SAFETY: the thread has not ended, so its object is alive.
+    unsafe {
+        rb_sys::rb_internal_thread_specific_set(state.thread, process.thread_key, ptr::null_mut());
+    }
+}
+
+unsafe extern "C" fn on_event(
+    event: rb_sys::rb_event_flag_t,
+    data: *const rb_sys::rb_internal_thread_event_data_t,
+    _: *mut c_void,
+) {
+    // SAFETY: the VM passes valid event data.
+    let thread = unsafe { (*data).thread };
+    guarded(|process, live| match event {
+        RESUMED => resumed(process, live, thread),
+        SUSPENDED => suspended(process, live, thread),
+        READY => ready(process, live, thread),
+        EXITED => exited(process, live, thread),
+        _ => {}
+    });
+}
+
+#[inline]
+fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
+    let state = state_of(process, live, thread, 0);
+    if !state.is_of_main_ractor(|| native_thread::in_main_ractor(process)) {
+        return;
+    }
+    let now = clock::monotonic_ns();
+    // SAFETY: RESUMED runs with the GVL, and nothing below releases it.
+    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { return };
+    let Inner { session, scratch, .. } = &mut *inner;
+    // SAFETY: the GVL is held and `state` is this thread's own.
+    let part = unsafe { state.gvl_part() };
+    let ready = state.ready_ns.load(Relaxed);
+    let moved = native_thread::switch_to(state);
+    let accounting = match &mut part.accounting {
+        Some(accounting) => {
+            if moved {
+                state.native_id.store(native_thread::id(), Relaxed);
+                accounting.moved_to_native_thread(clock::thread_cpu_ns());
+            }
+            accounting
+        }
+        none => {
+            state.native_id.store(native_thread::id(), Relaxed);
+            let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
+            accounting.begin_off_gvl(if ready == 0 { now } else { ready });
+            accounting
+        }
+    };
+    session.set_holder(accounting.seq());
+    let source = VmStack { scratch, whose: Whose::Current };
+    let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
+    accounting.resumed(now, ready, clock::thread_cpu_ns, &mut recorder);
+}
+
+#[inline]
+fn suspended(process: &Process, live: &Live, thread: rb_sys::VALUE) {
+    let state = state_of(process, live, thread, 0);
+    if !state.is_of_main_ractor(|| native_thread::in_main_ractor(process)) {
+        return;
+    }
+    // SAFETY: SUSPENDED runs while the thread still holds the GVL; `state` is its
+    // own and no other reference to its GVL part is held.
+    let part = unsafe { state.gvl_part() };
+    // READY can't come before the GVL is given up.
+    state.ready_ns.store(0, Relaxed);
+    if let Some(accounting) = &mut part.accounting {
+        accounting.suspended(clock::monotonic_ns());
+        live.ticks.clear_holder(accounting.seq());
+    }
+}
+
+#[inline]
+fn ready(process: &Process, live: &Live, thread: rb_sys::VALUE) {
+    let now = clock::monotonic_ns();
+    let state = state_of(process, live, thread, now);
+    if state.ready_ns.load(Relaxed) == 0 {
+        state.ready_ns.store(now, Relaxed);
+    }
+}
+
+fn exited(process: &Process, live: &Live, thread: rb_sys::VALUE) {
+    // SAFETY: the thread's object is alive while its EXITED runs; valid key.
+    let state: *const ThreadState =
+        unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) }.cast();
+    // SAFETY: as in `state_of`; the session frees it only after this marks it.
+    if let Some(state) = unsafe { state.as_ref() } {
+        native_thread::leave();
+        live.exited_threads.fetch_add(1, Relaxed);
+        mark_exited(state, clock::thread_cpu_ns());
+    }
+}
