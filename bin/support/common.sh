@@ -2,15 +2,17 @@
 # Sourced by setup.sh; needs bash and $ROOT (the checkout).
 
 # Everything that is set up once per machine lives here, outside the checkout.
-CACHE="${RPERF_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rperf}"
+CACHE="${RPERF_CACHE:-${XDG_CACHE_HOME:-${HOME:-/var/tmp}/.cache}/rperf}"
 LOG="$CACHE/setup.log"
 
 say() { printf 'rperf setup: %s\n' "$*" >&2; }
 
 die() {
-  printf 'rperf setup: %s\n' "$*" >&2
+  say "$@"
   exit 1
 }
+
+have() { command -v "$1" >/dev/null 2>&1; }
 
 # step "what is being done" CMD...: runs CMD with its output in the log; on a
 # failure shows the log's end, so that nobody has to look for it.
@@ -19,7 +21,7 @@ step() {
   shift
   say "$what"
   printf '\n== %s: %s\n' "$what" "$*" >>"$LOG"
-  if "$@" >>"$LOG" 2>&1; then
+  if "$@" >>"$LOG" 2>&1 </dev/null; then
     [ $((SECONDS - started)) -lt 5 ] || say "  done in $((SECONDS - started)) s"
     return 0
   fi
@@ -28,18 +30,24 @@ step() {
   return 1
 }
 
-# with_lock FUNCTION: one set-up at a time on this machine. The file descriptor
-# is not handed to the children, so that a server left running can't hold it.
+# with_lock FOLDER CMD...: one set-up at a time in FOLDER. CMD runs in a
+# subshell, which keeps its variables and folder to itself, and looks after its
+# own errors. The lock's file descriptor is not handed on, so that a server left
+# running can't hold it.
 with_lock() {
-  mkdir -p "$CACHE"
-  if command -v flock >/dev/null 2>&1; then
+  local folder=$1
+  shift
+  mkdir -p "$CACHE" "$folder" || die "can't write to $CACHE or $folder; set RPERF_CACHE to a folder of your own"
+  if have flock; then
     (
-      flock --nonblock 9 || { say "waiting for another set-up to finish"; flock 9; }
+      set +e
+      flock --nonblock 9 || {
+        say "waiting for another set-up to finish"
+        flock 9
+      }
       "$@" 9>&-
-    ) 9>"$CACHE/lock"
+    ) 9>"$folder/setup.lock"
   else
-    "$@"
+    (set +e && "$@")
   fi
 }
-
-have() { command -v "$1" >/dev/null 2>&1; }

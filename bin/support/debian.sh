@@ -5,7 +5,7 @@ is_debian() { have apt-get && have dpkg; }
 
 # install_system_packages PKG...: those that are missing, with apt-get.
 install_system_packages() {
-  local missing=() pkg sudo=()
+  local missing=() pkg as_root=(env)
   is_debian || return 0
   for pkg in "$@"; do
     dpkg-query -W -f '${Status}' "$pkg" 2>/dev/null | grep -q 'ok installed' || missing+=("$pkg")
@@ -13,17 +13,17 @@ install_system_packages() {
   [ ${#missing[@]} -gt 0 ] || return 0
   if [ "$(id -u)" -ne 0 ]; then
     sudo -n true 2>/dev/null || die "needs root once; run: sudo apt-get install ${missing[*]}"
-    sudo=(sudo -n)
+    as_root=(sudo -n env)
   fi
-  step "reading the package lists" "${sudo[@]}" apt-get -q update ||
+  step "reading the package lists" "${as_root[@]}" apt-get -q update ||
     die "'apt-get update' failed; check the network, then run this again"
-  step "installing ${missing[*]}" "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+  step "installing ${missing[*]}" "${as_root[@]}" DEBIAN_FRONTEND=noninteractive \
     apt-get install -qy --no-install-recommends "${missing[@]}" ||
-    die "install these by hand, then run this again: ${missing[*]}"
+    die "check the network, or install these by hand, then run this again: ${missing[*]}"
 }
 
-# private_apt: sets APT_CONFIG to lists of newer suites kept in the cache. The
-# mirror is the one that the system itself uses.
+# private_apt: lists of newer suites, kept in the cache; `apt_private CMD...`
+# then uses them. The mirror is the one that the system itself uses.
 private_apt() {
   local state="$CACHE/apt" mirror suite kind
   local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -42,15 +42,18 @@ Dir::Etc::sourceparts "/dev/null";
 Dir::State::Lists "$state/lists";
 Dir::Cache "$state";
 APT::Sandbox::User "$(id -un)";
+APT::Update::Error-Mode "any";
 Acquire::Languages "none";
 CONF
-  export APT_CONFIG="$state/apt.conf"
   # A day-old list still names what can be downloaded.
   if [ -z "$(find "$state/updated" -mmin -1440 2>/dev/null)" ]; then
-    step "reading the lists of newer Debian suites" apt-get -q update || return 1
+    say "reading the lists of newer Debian suites"
+    apt_private apt-get -q update >>"$LOG" 2>&1 </dev/null || return 1
     touch "$state/updated"
   fi
 }
+
+apt_private() { APT_CONFIG="$CACHE/apt/apt.conf" "$@"; }
 
 system_mirror() {
   local file
@@ -65,8 +68,8 @@ system_mirror() {
 # into the current folder; prints the version. apt checks the hashes.
 download_source() {
   local version
-  for version in $(apt-cache showsrc "$1" | awk '/^Version:/ { print $2 }' | sort -rVu); do
-    if apt-get source --download-only -q "$1=$version" >>"$LOG" 2>&1; then
+  for version in $(apt_private apt-cache showsrc "$1" 2>>"$LOG" | awk '/^Version:/ { print $2 }' | sort -rVu); do
+    if apt_private apt-get source --download-only -q "$1=$version" >>"$LOG" 2>&1; then
       echo "$version"
       return 0
     fi
@@ -82,7 +85,7 @@ unpack_debs() {
   shift
   rm -rf "$CACHE/debs"
   mkdir -p "$root" "$CACHE/debs"
-  (cd "$CACHE/debs" && apt-get download -q "$@") || return 1
+  (cd "$CACHE/debs" && apt_private apt-get download -q "$@") || return 1
   for deb in "$CACHE"/debs/*.deb; do dpkg-deb -x "$deb" "$root" || return 1; done
   rm -rf "$CACHE/debs"
 }

@@ -108,7 +108,11 @@ impl CpuSplit {
         let used = now.saturating_sub(self.base);
         let off_gvl = used.saturating_sub(self.with_gvl).min(self.without_gvl);
         let running = (used - off_gvl).saturating_sub(self.in_gc);
-        *self = CpuSplit { base: now, pending_off_gvl: self.pending_off_gvl, ..Default::default() };
+        *self = CpuSplit {
+            base: now,
+            pending_off_gvl: self.pending_off_gvl,
+            ..Default::default()
+        };
         (running, off_gvl)
     }
 }
@@ -138,7 +142,10 @@ impl Accounting {
             gc_tick: 0,
             gc_after_tick: 0,
             axes,
-            cpu: CpuSplit { base: cpu_base, ..Default::default() },
+            cpu: CpuSplit {
+                base: cpu_base,
+                ..Default::default()
+            },
             last_nodes: [None; State::ALL.len()],
         }
     }
@@ -151,7 +158,10 @@ impl Accounting {
     /// The thread runs as the session starts, or a sampling callback finds it
     /// running before any event told of it.
     pub fn begin_running(&mut self, now: u64) {
-        self.activity = Activity::Running { since: now, resumed: now };
+        self.activity = Activity::Running {
+            since: now,
+            resumed: now,
+        };
     }
 
     /// The thread is off the GVL as the session starts, or is new.
@@ -179,7 +189,10 @@ impl Accounting {
         if let Activity::Off { since } = self.activity {
             self.off_gvl(since, ready, now, cpu, recorder);
         }
-        self.activity = Activity::Running { since: now, resumed: now };
+        self.activity = Activity::Running {
+            since: now,
+            resumed: now,
+        };
     }
 
     /// SUSPENDED: the thread is about to give the GVL up. No sample: the slice
@@ -215,9 +228,16 @@ impl Accounting {
         if tick < resumed || tick <= self.last_tick {
             return;
         }
-        let gc_after_tick = if self.gc_tick == tick { self.gc_after_tick } else { 0 };
+        let gc_after_tick = if self.gc_tick == tick {
+            self.gc_after_tick
+        } else {
+            0
+        };
         self.close_slice(since, now);
-        self.activity = Activity::Running { since: now, resumed };
+        self.activity = Activity::Running {
+            since: now,
+            resumed,
+        };
         self.take_cpu(cpu());
         let late = now.saturating_sub(tick).saturating_sub(gc_after_tick);
         let late_wall = late.min(self.pending.wall_ns);
@@ -231,14 +251,22 @@ impl Accounting {
             return;
         }
         self.last_tick = tick;
-        self.pending = Values { count: 0, wall_ns: late_wall, cpu_ns: late_cpu };
+        self.pending = Values {
+            count: 0,
+            wall_ns: late_wall,
+            cpu_ns: late_cpu,
+        };
         self.record(State::Running, values, recorder);
     }
 
     /// A piece of GC work has ended on this thread; `tick` is the last tick there
     /// was. Its time is taken out of the running time.
     pub fn collected(&mut self, work: GcWork, tick: u64, recorder: &mut impl Recorder) {
-        let GcWork { enter_ns, exit_ns, marking_ns } = work;
+        let GcWork {
+            enter_ns,
+            exit_ns,
+            marking_ns,
+        } = work;
         let length = exit_ns.saturating_sub(enter_ns);
         if let Activity::Running { .. } = self.activity {
             self.gc_in_slice += length;
@@ -252,7 +280,10 @@ impl Accounting {
         }
         let marking = marking_ns.min(length);
         let marked = self.axes.marking.advance(marking, &mut self.dither);
-        let swept = self.axes.sweeping.advance(length - marking, &mut self.dither);
+        let swept = self
+            .axes
+            .sweeping
+            .advance(length - marking, &mut self.dither);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
                 self.record(state, gc_values(1, weight), recorder);
@@ -263,17 +294,14 @@ impl Accounting {
     /// Brings everything up to `now` and records all remainders, at the thread's
     /// current stack where it has had no sample. Afterwards the thread goes on as
     /// before. For stop and snapshot; `cpu` is the thread's CPU clock if known.
-    pub fn flush(
-        &mut self,
-        now: u64,
-        ready: u64,
-        cpu: Option<u64>,
-        recorder: &mut impl Recorder,
-    ) {
+    pub fn flush(&mut self, now: u64, ready: u64, cpu: Option<u64>, recorder: &mut impl Recorder) {
         match self.activity {
             Activity::Running { since, resumed } => {
                 self.close_slice(since, now);
-                self.activity = Activity::Running { since: now, resumed };
+                self.activity = Activity::Running {
+                    since: now,
+                    resumed,
+                };
             }
             Activity::Off { since } => {
                 let base = self.cpu.base;
@@ -335,24 +363,43 @@ impl Accounting {
                 let off_gvl = std::mem::take(&mut self.cpu.pending_off_gvl);
                 let weight = self.axes.off_gvl_cpu.advance(off_gvl, &mut self.dither);
                 if weight > 0 {
-                    let values = Values { count: 1, wall_ns: 0, cpu_ns: weight };
+                    let values = Values {
+                        count: 1,
+                        wall_ns: 0,
+                        cpu_ns: weight,
+                    };
                     self.record(State::Running, values, recorder);
                 }
             }
             return;
         }
         // READY older than the segment belongs to one that is accounted already.
-        let ready = if ready == 0 { now } else { ready.clamp(since, now.max(since)) };
+        let ready = if ready == 0 {
+            now
+        } else {
+            ready.clamp(since, now.max(since))
+        };
         let blocked = self.axes.blocked.advance(ready - since, &mut self.dither);
-        let wait = self.axes.wait.advance(now.saturating_sub(ready), &mut self.dither);
+        let wait = self
+            .axes
+            .wait
+            .advance(now.saturating_sub(ready), &mut self.dither);
         if blocked > 0 {
             self.take_cpu(cpu());
             let cpu_ns = std::mem::take(&mut self.cpu.pending_off_gvl);
-            let values = Values { count: 1, wall_ns: blocked, cpu_ns };
+            let values = Values {
+                count: 1,
+                wall_ns: blocked,
+                cpu_ns,
+            };
             self.record(State::GvlBlocked, values, recorder);
         }
         if wait > 0 {
-            let values = Values { count: 1, wall_ns: wait, cpu_ns: 0 };
+            let values = Values {
+                count: 1,
+                wall_ns: wait,
+                cpu_ns: 0,
+            };
             self.record(State::GvlWait, values, recorder);
         }
     }
@@ -367,7 +414,9 @@ impl Accounting {
     /// is the thread's first sample in it: short threads of one kind tend to come
     /// in numbers, and the few that are caught alive stand for the others.
     fn record(&mut self, state: State, values: Values, recorder: &mut impl Recorder) {
-        let Some(node) = recorder.record(self.seq, state, values) else { return };
+        let Some(node) = recorder.record(self.seq, state, values) else {
+            return;
+        };
         let first = self.last_nodes[state as usize].replace(node).is_none();
         if first {
             let orphaned = recorder.take_orphaned(state);
@@ -381,14 +430,20 @@ impl Accounting {
     fn remainders(&mut self) -> impl Iterator<Item = (State, Values)> + use<> {
         let mut running = std::mem::take(&mut self.pending);
         let off_gvl_cpu = std::mem::take(&mut self.cpu.pending_off_gvl);
-        let mut blocked = Values { wall_ns: self.axes.blocked.flush(), ..Values::default() };
+        let mut blocked = Values {
+            wall_ns: self.axes.blocked.flush(),
+            ..Values::default()
+        };
         if self.mode == Mode::Wall && blocked.wall_ns > 0 {
             blocked.cpu_ns = off_gvl_cpu;
         } else {
             running.cpu_ns += off_gvl_cpu;
         }
         running.cpu_ns += self.axes.off_gvl_cpu.flush();
-        let wait = Values { wall_ns: self.axes.wait.flush(), ..Values::default() };
+        let wait = Values {
+            wall_ns: self.axes.wait.flush(),
+            ..Values::default()
+        };
         let marking = gc_values(0, self.axes.marking.flush());
         let sweeping = gc_values(0, self.axes.sweeping.flush());
         State::ALL
@@ -401,5 +456,9 @@ impl Accounting {
 /// GC time is wall time in both modes. A collection doesn't wait for anything,
 /// so it is CPU time as well.
 fn gc_values(count: u64, weight: u64) -> Values {
-    Values { count, wall_ns: weight, cpu_ns: weight }
+    Values {
+        count,
+        wall_ns: weight,
+        cpu_ns: weight,
+    }
 }

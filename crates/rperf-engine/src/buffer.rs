@@ -24,7 +24,12 @@ impl ActiveBuffer {
     /// A buffer that hands over through `full` and gets buffers back from `empty`.
     pub fn new(full: Sender<Vec<Sample>>, empty: Receiver<Vec<Sample>>) -> Self {
         let samples = Vec::with_capacity(BUFFER_SAMPLES);
-        Self { samples, full, empty, dropped: Values::default() }
+        Self {
+            samples,
+            full,
+            empty,
+            dropped: Values::default(),
+        }
     }
 
     /// Adds a sample. Returns whether the worker has got something to do.
@@ -56,7 +61,9 @@ impl ActiveBuffer {
     #[cold]
     fn hand_over(&mut self) -> bool {
         // Without an empty buffer the worker is behind: this one grows instead.
-        let Ok(empty) = self.empty.try_recv() else { return false };
+        let Ok(empty) = self.empty.try_recv() else {
+            return false;
+        };
         let full = std::mem::replace(&mut self.samples, empty);
         if let Err(refused) = self.full.try_send(full) {
             self.samples = refused.into_inner();
@@ -91,7 +98,10 @@ mod tests {
         let mut buffer = ActiveBuffer::new(full, empty);
         let handed_over = (0..BUFFER_SAMPLES).filter(|_| buffer.push(SAMPLE)).count();
         assert_eq!(handed_over, 1);
-        assert_eq!(from_sampling.recv().expect("a buffer").len(), BUFFER_SAMPLES);
+        assert_eq!(
+            from_sampling.recv().expect("a buffer").len(),
+            BUFFER_SAMPLES
+        );
         assert!(buffer.take().is_empty());
     }
 
@@ -103,7 +113,14 @@ mod tests {
         for _ in 0..BUFFER_CAP + 5 {
             assert!(!buffer.push(SAMPLE));
         }
-        assert_eq!(buffer.dropped(), Values { count: 5, wall_ns: 15, cpu_ns: 0 });
+        assert_eq!(
+            buffer.dropped(),
+            Values {
+                count: 5,
+                wall_ns: 15,
+                cpu_ns: 0
+            }
+        );
         assert!(buffer.memory() >= BUFFER_CAP * size_of::<Sample>());
         assert_eq!(buffer.take().len(), BUFFER_CAP);
     }

@@ -55,18 +55,16 @@ pub struct Interned {
 impl CapturedTree {
     /// An empty tree that will hold at most `node_cap` nodes.
     pub fn new(node_cap: usize) -> Self {
-        Self { node_cap, ..Self::default() }
+        Self {
+            node_cap,
+            ..Self::default()
+        }
     }
 
     /// Interns a stack given leaf first, as the VM gives it. `lines` is empty or
     /// as long as `stack`. New frames are appended to [`CapturedTree::frames`].
     #[inline]
-    pub fn intern(
-        &mut self,
-        stack: &[FrameWord],
-        lines: &[u32],
-        last: &mut LastStack,
-    ) -> Interned {
+    pub fn intern(&mut self, stack: &[FrameWord], lines: &[u32], last: &mut LastStack) -> Interned {
         let depth = stack.len();
         let line_at = |row: usize| lines.get(depth - 1 - row).copied().unwrap_or(0);
         let mut shared = 0;
@@ -84,14 +82,20 @@ impl CapturedTree {
         for row in shared..depth {
             let (frame, line) = (stack[depth - 1 - row], line_at(row));
             let Some(node) = self.child(parent, frame, line) else {
-                return Interned { node: self.truncated_node(), truncated: true };
+                return Interned {
+                    node: self.truncated_node(),
+                    truncated: true,
+                };
             };
             last.frames.push(frame);
             last.lines.push(line);
             last.nodes.push(node);
             parent = node;
         }
-        Interned { node: parent, truncated: false }
+        Interned {
+            node: parent,
+            truncated: false,
+        }
     }
 
     /// All nodes in the order of their ids, which start at 1.
@@ -132,7 +136,11 @@ impl CapturedTree {
                 row
             }
         };
-        self.nodes.push(CapturedNode { parent, frame: row, line });
+        self.nodes.push(CapturedNode {
+            parent,
+            frame: row,
+            line,
+        });
         let node = NodeId(self.nodes.len() as u32);
         self.index.insert((parent, frame, line), node);
         Some(node)
@@ -140,7 +148,11 @@ impl CapturedTree {
 
     fn truncated_node(&mut self) -> NodeId {
         *self.truncated.get_or_insert_with(|| {
-            let node = CapturedNode { parent: NodeId::ROOT, frame: TRUNCATED, line: 0 };
+            let node = CapturedNode {
+                parent: NodeId::ROOT,
+                frame: TRUNCATED,
+                line: 0,
+            };
             self.nodes.push(node);
             NodeId(self.nodes.len() as u32)
         })

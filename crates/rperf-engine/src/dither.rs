@@ -67,17 +67,25 @@ mod tests {
         let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
         assert!((mean - 999.5).abs() < 5.0, "mean {mean}");
         let low = gaps.iter().filter(|&&gap| gap < 750).count() as f64 / gaps.len() as f64;
-        assert!((low - 0.25).abs() < 0.01, "a quarter in the first quarter, got {low}");
+        assert!(
+            (low - 0.25).abs() < 0.01,
+            "a quarter in the first quarter, got {low}"
+        );
     }
 
     #[test]
     fn memoryless_gaps_have_the_interval_as_mean_and_deviation() {
         let mut dither = Dither::new(5);
-        let gaps: Vec<f64> = (0..200_000).map(|_| dither.memoryless_gap(1000) as f64).collect();
+        let gaps: Vec<f64> = (0..200_000)
+            .map(|_| dither.memoryless_gap(1000) as f64)
+            .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
         assert!((mean - 1000.0).abs() < 10.0, "mean {mean}");
-        assert!((square / (2.0 * mean * mean) - 1.0).abs() < 0.03, "second moment {square}");
+        assert!(
+            (square / (2.0 * mean * mean) - 1.0).abs() < 0.03,
+            "second moment {square}"
+        );
     }
 
     #[test]

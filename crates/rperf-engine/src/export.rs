@@ -29,10 +29,16 @@ pub fn build_profile(
     program: String,
     comments: Vec<String>,
 ) -> Profile {
-    let mut profile = Profile { meta: meta(snapshot, program, comments), ..Profile::default() };
+    let mut profile = Profile {
+        meta: meta(snapshot, program, comments),
+        ..Profile::default()
+    };
     let node_map = add_nodes(&mut profile, nodes, frames);
     let row = |key: SampleKey, values: Values| Weight {
-        node: node_map.get(key.node.0 as usize).copied().unwrap_or(NodeId::ROOT),
+        node: node_map
+            .get(key.node.0 as usize)
+            .copied()
+            .unwrap_or(NodeId::ROOT),
         thread: key.thread,
         labels: LabelSetId(key.labels),
         state: key.state,
@@ -43,8 +49,12 @@ pub fn build_profile(
     // Captured order, so that equal runs give equal files.
     let mut sums: Vec<_> = collected.sums.iter().collect();
     sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
-    sums.into_iter().for_each(|(&key, &values)| weights.add(row(key, values)));
-    collected.raw.iter().for_each(|sample| weights.add(row(sample.key(), sample.values())));
+    sums.into_iter()
+        .for_each(|(&key, &values)| weights.add(row(key, values)));
+    collected
+        .raw
+        .iter()
+        .for_each(|sample| weights.add(row(sample.key(), sample.values())));
     profile.weights = weights.into_rows();
     if !snapshot.config.aggregate {
         let raw = |sample: &Sample| RawSample {
@@ -53,8 +63,12 @@ pub fn build_profile(
         };
         profile.raw_samples = Some(collected.raw.iter().map(raw).collect());
     }
-    profile.threads =
-        (1..=snapshot.counters.threads).map(|seq| Thread { seq, name: StringId(0) }).collect();
+    profile.threads = (1..=snapshot.counters.threads)
+        .map(|seq| Thread {
+            seq,
+            name: StringId(0),
+        })
+        .collect();
     profile
 }
 
@@ -69,19 +83,34 @@ fn add_nodes(
     let mut intern = |frame: &ResolvedFrame| {
         let name = profile.strings.intern(&frame.name);
         let path = profile.strings.intern(&frame.path);
-        profile.frames.intern(Frame { name, path, first_line: frame.first_line })
+        profile.frames.intern(Frame {
+            name,
+            path,
+            first_line: frame.first_line,
+        })
     };
     let frame_ids: Vec<FrameId> = frames.iter().map(&mut intern).collect();
     let truncated = nodes.iter().any(|node| node.frame == TRUNCATED).then(|| {
         let path = String::from("<rperf>");
-        intern(&ResolvedFrame { name: "[truncated]".into(), path, first_line: 0 })
+        intern(&ResolvedFrame {
+            name: "[truncated]".into(),
+            path,
+            first_line: 0,
+        })
     });
     let mut map = vec![NodeId::ROOT];
     for node in nodes {
-        let parent = map.get(node.parent.0 as usize).copied().unwrap_or(NodeId::ROOT);
+        let parent = map
+            .get(node.parent.0 as usize)
+            .copied()
+            .unwrap_or(NodeId::ROOT);
         let frame = frame_ids.get(node.frame as usize).copied().or(truncated);
         map.push(match frame {
-            Some(frame) => profile.tree.intern(Node { parent, frame, line: node.line }),
+            Some(frame) => profile.tree.intern(Node {
+                parent,
+                frame,
+                line: node.line,
+            }),
             None => parent,
         });
     }
@@ -89,7 +118,13 @@ fn add_nodes(
 }
 
 fn meta(snapshot: &Snapshot, program: String, comments: Vec<String>) -> Meta {
-    let Snapshot { config, counters, dropped, collected, .. } = snapshot;
+    let Snapshot {
+        config,
+        counters,
+        dropped,
+        collected,
+        ..
+    } = snapshot;
     let mut lost = *dropped;
     lost.add(collected.lost);
     lost.add(counters.uncaptured);

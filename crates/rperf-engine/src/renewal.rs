@@ -20,7 +20,11 @@ pub struct Renewal {
 impl Renewal {
     /// An axis at its start, with the first point within one interval.
     pub fn new(interval: u64, dither: &mut Dither) -> Self {
-        Self { interval, remaining: dither.first_gap(interval), passed: 0 }
+        Self {
+            interval,
+            remaining: dither.first_gap(interval),
+            passed: 0,
+        }
     }
 
     /// Moves the axis by `length` ns. Returns the weight to record now, or 0.
@@ -88,7 +92,10 @@ mod tests {
         ] {
             let truth = a as f64 / (a + b) as f64;
             let seen = share_of_a(a, b);
-            assert!((seen - truth).abs() < 0.01, "{a}/{b}: truth {truth:.4}, seen {seen:.4}");
+            assert!(
+                (seen - truth).abs() < 0.01,
+                "{a}/{b}: truth {truth:.4}, seen {seen:.4}"
+            );
         }
     }
 

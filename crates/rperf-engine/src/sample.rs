@@ -41,13 +41,28 @@ pub struct SampleKey {
 impl Sample {
     /// What it is summed by.
     pub fn key(&self) -> SampleKey {
-        let Self { node, thread, labels, state, .. } = *self;
-        SampleKey { node, thread, labels, state }
+        let Self {
+            node,
+            thread,
+            labels,
+            state,
+            ..
+        } = *self;
+        SampleKey {
+            node,
+            thread,
+            labels,
+            state,
+        }
     }
 
     /// Its values.
     pub fn values(&self) -> Values {
-        Values { count: u64::from(self.count), wall_ns: self.wall_ns, cpu_ns: self.cpu_ns }
+        Values {
+            count: u64::from(self.count),
+            wall_ns: self.wall_ns,
+            cpu_ns: self.cpu_ns,
+        }
     }
 }
 
@@ -75,9 +90,14 @@ impl Collected {
     /// Takes a buffer of samples in.
     pub fn add(&mut self, samples: &[Sample], limits: CollectedLimits) {
         if !limits.aggregate {
-            let room = limits.rows.saturating_sub(self.raw.len()).min(samples.len());
+            let room = limits
+                .rows
+                .saturating_sub(self.raw.len())
+                .min(samples.len());
             self.raw.extend_from_slice(&samples[..room]);
-            samples[room..].iter().for_each(|sample| self.lost.add(sample.values()));
+            samples[room..]
+                .iter()
+                .for_each(|sample| self.lost.add(sample.values()));
             return;
         }
         for sample in samples {
@@ -117,18 +137,41 @@ mod tests {
 
     #[test]
     fn equal_keys_are_summed_and_what_finds_no_room_is_counted() {
-        let limits = CollectedLimits { aggregate: true, rows: 2 };
+        let limits = CollectedLimits {
+            aggregate: true,
+            rows: 2,
+        };
         let mut collected = Collected::default();
-        collected.add(&[sample(1, 10), sample(2, 5), sample(1, 7), sample(3, 9)], limits);
+        collected.add(
+            &[sample(1, 10), sample(2, 5), sample(1, 7), sample(3, 9)],
+            limits,
+        );
         assert_eq!(collected.sums.len(), 2);
         let first = collected.sums[&sample(1, 0).key()];
-        assert_eq!(first, Values { count: 2, wall_ns: 17, cpu_ns: 2 });
-        assert_eq!(collected.lost, Values { count: 1, wall_ns: 9, cpu_ns: 1 });
+        assert_eq!(
+            first,
+            Values {
+                count: 2,
+                wall_ns: 17,
+                cpu_ns: 2
+            }
+        );
+        assert_eq!(
+            collected.lost,
+            Values {
+                count: 1,
+                wall_ns: 9,
+                cpu_ns: 1
+            }
+        );
     }
 
     #[test]
     fn raw_samples_keep_their_order_up_to_the_limit() {
-        let limits = CollectedLimits { aggregate: false, rows: 2 };
+        let limits = CollectedLimits {
+            aggregate: false,
+            rows: 2,
+        };
         let mut collected = Collected::default();
         collected.add(&[sample(1, 1), sample(1, 2), sample(1, 3)], limits);
         let walls: Vec<u64> = collected.raw.iter().map(|sample| sample.wall_ns).collect();

@@ -114,8 +114,12 @@ impl Session {
             aggregate: config.aggregate,
             rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
         };
-        let worker_config =
-            WorkerConfig { timer: config.timer, interval: config.interval(), limits, seed };
+        let worker_config = WorkerConfig {
+            timer: config.timer,
+            interval: config.interval(),
+            limits,
+            seed,
+        };
         let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
         Ok(Session {
             config,
@@ -136,7 +140,13 @@ impl Session {
         self.counters.threads += 1;
         let seq = self.counters.threads;
         let seed = self.seed ^ (u64::from(seq) << 32);
-        Accounting::new(seq, self.config.mode, self.config.interval(), cpu_base, seed)
+        Accounting::new(
+            seq,
+            self.config.mode,
+            self.config.interval(),
+            cpu_base,
+            seed,
+        )
     }
 
     /// The shared ticks.
@@ -181,7 +191,14 @@ impl Session {
         labels: u32,
         source: S,
     ) -> SessionRecorder<'a, S> {
-        SessionRecorder { session: self, now, last, labels, source, node: None }
+        SessionRecorder {
+            session: self,
+            now,
+            last,
+            labels,
+            source,
+            node: None,
+        }
     }
 
     /// Records what no thread is left to record: the orphaned time.
@@ -263,7 +280,10 @@ impl<S: StackSource> SessionRecorder<'_, S> {
             let stack = self.source.capture()?;
             // Told before any collection can run: nothing here calls the VM.
             let known = self.session.tree.frames().len();
-            let interned = self.session.tree.intern(stack.frames, stack.lines, self.last);
+            let interned = self
+                .session
+                .tree
+                .intern(stack.frames, stack.lines, self.last);
             for &frame in &self.session.tree.frames()[known..] {
                 self.source.new_frame(frame);
             }
@@ -280,12 +300,14 @@ impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
             self.session.counters.uncaptured.add(values);
             return None;
         };
-        self.session.push(self.now, node, thread, self.labels, state, values);
+        self.session
+            .push(self.now, node, thread, self.labels, state, values);
         Some(node)
     }
 
     fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
-        self.session.push(self.now, node, thread, self.labels, state, values);
+        self.session
+            .push(self.now, node, thread, self.labels, state, values);
     }
 
     fn take_orphaned(&mut self, state: State) -> Values {

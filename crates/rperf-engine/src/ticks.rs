@@ -94,7 +94,9 @@ impl Ticks {
         // and then the callback is what finds it. It costs a sleeping VM nothing.
         (self.trigger)();
         let released = self.released.swap(false, Relaxed);
-        AfterTick::GoOn { in_slices: released || self.holder.load(Relaxed) == 0 }
+        AfterTick::GoOn {
+            in_slices: released || self.holder.load(Relaxed) == 0,
+        }
     }
 
     /// Whether the timer runs.
@@ -127,9 +129,15 @@ mod tests {
         }
         ticks.clear_holder(2);
         let after_other = ticks.tick();
-        assert_eq!(after_other, AfterTick::GoOn { in_slices: true }, "1 still runs");
+        assert_eq!(
+            after_other,
+            AfterTick::GoOn { in_slices: true },
+            "1 still runs"
+        );
         ticks.clear_holder(1);
-        let until_rest = (0..100).take_while(|_| ticks.tick() != AfterTick::Rest).count();
+        let until_rest = (0..100)
+            .take_while(|_| ticks.tick() != AfterTick::Rest)
+            .count();
         assert_eq!(until_rest as u32, IDLE_TICKS);
         assert!(!ticks.armed());
         assert!(ticks.set_holder(2), "the next holder arms it again");

@@ -28,7 +28,11 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     pub(crate) fn new(interval: u64, seed: u64) -> Self {
-        Self { interval, dither: Dither::new(seed), deadline: 0 }
+        Self {
+            interval,
+            dither: Dither::new(seed),
+            deadline: 0,
+        }
     }
 
     /// The first deadline after a rest, which ends as a thread gets the GVL.
@@ -67,7 +71,10 @@ mod tests {
         let start = clock::monotonic_ns();
         let first = schedule.restart();
         assert!((start..start + 40_000_000_000).contains(&first));
-        let last = (0..1000).map(|_| schedule.advance(false)).last().expect("a thousand");
+        let last = (0..1000)
+            .map(|_| schedule.advance(false))
+            .last()
+            .expect("a thousand");
         let mean = (last - first) as f64 / 1000.0;
         assert!((mean - 1e9).abs() < 5e7, "mean {mean}");
         let mut late = Schedule::new(1, 3);

@@ -90,10 +90,15 @@ impl Worker {
         };
         // Signals for the process are the program's: the worker takes none.
         let mask = block_all_signals();
-        let spawned = thread::Builder::new().name("rperf".into()).stack_size(256 << 10).spawn(body);
+        let spawned = thread::Builder::new()
+            .name("rperf".into())
+            .stack_size(256 << 10)
+            .spawn(body);
         restore_signals(&mask);
         let thread = spawned?;
-        let timer = is_ready.recv().map_err(|_| io::Error::other("the worker ended early"))??;
+        let timer = is_ready
+            .recv()
+            .map_err(|_| io::Error::other("the worker ended early"))??;
         #[cfg(not(target_os = "linux"))]
         let () = timer;
         let worker = Worker {
@@ -146,7 +151,15 @@ impl Worker {
 
     fn ask(&self, what: What, samples: Vec<Sample>) -> Collected {
         let (reply, answer) = bounded(1);
-        if self.requests.send(Request { samples, reply, what }).is_err() {
+        if self
+            .requests
+            .send(Request {
+                samples,
+                reply,
+                what,
+            })
+            .is_err()
+        {
             return Collected::default();
         }
         self.wake();
@@ -166,7 +179,9 @@ struct WorkerMain {
 impl WorkerMain {
     fn run(&mut self, config: &WorkerConfig, ticks: Arc<Ticks>, ready: &Sender<Ready>) {
         ask_for_short_slices();
-        let _ = self.emptied.try_send(Vec::with_capacity(crate::buffer::BUFFER_SAMPLES));
+        let _ = self
+            .emptied
+            .try_send(Vec::with_capacity(crate::buffer::BUFFER_SAMPLES));
         match config.timer {
             #[cfg(target_os = "linux")]
             TimerKind::Signal(signal) => {
@@ -197,13 +212,18 @@ impl WorkerMain {
     /// Does what is due. Returns whether to go on.
     fn serve(&mut self) -> bool {
         self.collect_buffers();
-        let Ok(request) = self.requests.try_recv() else { return true };
+        let Ok(request) = self.requests.try_recv() else {
+            return true;
+        };
         // Buffers handed over before the request belong into its answer.
         self.collect_buffers();
         self.collected.add(&request.samples, self.limits);
         let stop = request.what == What::Stop;
-        let answer =
-            if stop { std::mem::take(&mut self.collected) } else { self.collected.clone() };
+        let answer = if stop {
+            std::mem::take(&mut self.collected)
+        } else {
+            self.collected.clone()
+        };
         let _ = request.reply.send(answer);
         !stop
     }

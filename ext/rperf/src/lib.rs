@@ -1,7 +1,10 @@
 //! The extension's entry point. Ruby calls [`init`] on the main thread when it
 //! loads `rperf/rperf`; everything else is in the modules.
 
-#![allow(missing_docs, reason = "exports one C function, which a macro makes, and no Rust API")]
+#![allow(
+    missing_docs,
+    reason = "exports one C function, which a macro makes, and no Rust API"
+)]
 
 mod cli;
 mod profile;

@@ -99,12 +99,7 @@ impl ProfileObject {
         rperf_cli::verbose::lines(&self.0)
     }
 
-    fn encoded(
-        &self,
-        ruby: &Ruby,
-        path: &Path,
-        format: Option<Symbol>,
-    ) -> Result<Vec<u8>, Error> {
+    fn encoded(&self, ruby: &Ruby, path: &Path, format: Option<Symbol>) -> Result<Vec<u8>, Error> {
         let format = match format {
             None => Format::from_path(path),
             Some(symbol) => {

@@ -100,7 +100,9 @@ fn live() -> Option<&'static Live> {
 /// Runs a callback of the VM. A panic must not unwind into it: sampling ends for
 /// this session, the program runs on, and one line says so.
 fn guarded(callback: impl FnOnce(&'static Process, &'static Live)) {
-    let (Some(process), Some(live)) = (PROCESS.get(), live()) else { return };
+    let (Some(process), Some(live)) = (PROCESS.get(), live()) else {
+        return;
+    };
     if catch_unwind(AssertUnwindSafe(|| callback(process, live))).is_err()
         && !live.quiet.swap(true, SeqCst)
     {

@@ -20,7 +20,8 @@ struct Recorded {
 impl Recorder for Recorded {
     fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
         self.captures += 1;
-        self.samples.push((NodeId(self.stack), thread, state, values));
+        self.samples
+            .push((NodeId(self.stack), thread, state, values));
         Some(NodeId(self.stack))
     }
 
@@ -64,18 +65,32 @@ impl Recorded {
 enum Step {
     Run(u64),
     /// Off the GVL, of which so much after READY; CPU time used meanwhile.
-    Off { blocked: u64, wait: u64, cpu: u64 },
+    Off {
+        blocked: u64,
+        wait: u64,
+        cpu: u64,
+    },
     /// Off the GVL and back without RESUMED, as an interrupted sleep.
     OffUnnoticed(u64),
     /// A tick that long before the callback runs, while running.
-    Tick { before: u64 },
+    Tick {
+        before: u64,
+    },
     /// A tick from before the thread got the GVL.
     StaleTick,
-    Collect { marking: u64, sweeping: u64 },
+    Collect {
+        marking: u64,
+        sweeping: u64,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let length = prop_oneof![0u64..50_000, 100_000u64..3_000_000, Just(1_000_000), Just(50_000_000)];
+    let length = prop_oneof![
+        0u64..50_000,
+        100_000u64..3_000_000,
+        Just(1_000_000),
+        Just(50_000_000)
+    ];
     prop_oneof![
         3 => length.clone().prop_map(Step::Run),
         3 => (length.clone(), length.clone(), 0u64..2_000_000)
@@ -100,7 +115,13 @@ impl Simulated {
     fn new(seq: u32, mode: Mode, start: u64, seed: u64) -> Self {
         let mut accounting = Accounting::new(seq, mode, INTERVAL, 7_000, seed);
         accounting.begin_running(start);
-        Self { accounting, now: start, cpu: 7_000, resumed: start, wall: HashMap::new() }
+        Self {
+            accounting,
+            now: start,
+            cpu: 7_000,
+            resumed: start,
+            wall: HashMap::new(),
+        }
     }
 
     fn pass(&mut self, what: &'static str, wall: u64, cpu: u64) {
@@ -122,32 +143,45 @@ impl Simulated {
                 self.pass("blocked", blocked, cpu);
                 let ready = self.now;
                 self.pass("wait", wait, 0);
-                self.accounting.resumed(self.now, ready, cpu_now(self.cpu), recorded);
+                self.accounting
+                    .resumed(self.now, ready, cpu_now(self.cpu), recorded);
                 self.resumed = self.now;
             }
             Step::OffUnnoticed(length) => {
                 self.accounting.suspended(self.now);
                 self.pass("blocked", length, 0);
                 // The callback finds it running.
-                self.accounting.sample(self.now, self.now, 0, cpu_now(self.cpu), recorded);
+                self.accounting
+                    .sample(self.now, self.now, 0, cpu_now(self.cpu), recorded);
                 self.resumed = self.now;
             }
             Step::Tick { before } => {
                 let tick = self.now.saturating_sub(before).max(self.resumed);
-                self.accounting.sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
+                self.accounting
+                    .sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
             }
             Step::StaleTick => {
                 let tick = self.resumed.saturating_sub(1);
                 let before = recorded.samples.len();
-                self.accounting.sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
-                assert_eq!(recorded.samples.len(), before, "a stale tick makes no sample");
+                self.accounting
+                    .sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
+                assert_eq!(
+                    recorded.samples.len(),
+                    before,
+                    "a stale tick makes no sample"
+                );
             }
             Step::Collect { marking, sweeping } => {
                 let enter = self.now;
                 self.pass("marking", marking, marking);
                 self.pass("sweeping", sweeping, sweeping);
-                let work = GcWork { enter_ns: enter, exit_ns: self.now, marking_ns: marking };
-                self.accounting.collected(work, enter + marking / 2, recorded);
+                let work = GcWork {
+                    enter_ns: enter,
+                    exit_ns: self.now,
+                    marking_ns: marking,
+                };
+                self.accounting
+                    .collected(work, enter + marking / 2, recorded);
             }
         }
     }
@@ -244,14 +278,24 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
                     let at = (next_tick + late).clamp(thread.now, end);
                     thread.apply(&Step::Run(at - thread.now), &mut recorded);
                     let cpu = thread.cpu;
-                    thread.accounting.sample(at, next_tick, 0, || cpu, &mut recorded);
+                    thread
+                        .accounting
+                        .sample(at, next_tick, 0, || cpu, &mut recorded);
                 }
-                next_tick += schedule.gap(std::mem::take(&mut released) || next_tick < thread.resumed);
+                next_tick +=
+                    schedule.gap(std::mem::take(&mut released) || next_tick < thread.resumed);
             }
             thread.apply(&Step::Run(end - thread.now), &mut recorded);
         }
         if sleep > 0 {
-            thread.apply(&Step::Off { blocked: sleep, wait: 0, cpu: 0 }, &mut recorded);
+            thread.apply(
+                &Step::Off {
+                    blocked: sleep,
+                    wait: 0,
+                    cpu: 0,
+                },
+                &mut recorded,
+            );
             released = true;
         }
     }
@@ -268,7 +312,10 @@ fn shares_of_running_time_are_right_for_patterns_in_step_with_the_interval() {
         (&[(1, 75_000), (2, 225_000)][..], 5_000_000, 0.25),
     ] {
         let share = share_of_first(slices, sleep, 0);
-        assert!((share - truth).abs() < 0.015, "{slices:?}: truth {truth}, seen {share:.4}");
+        assert!(
+            (share - truth).abs() < 0.015,
+            "{slices:?}: truth {truth}, seen {share:.4}"
+        );
     }
 }
 
@@ -281,22 +328,39 @@ fn a_late_callback_gives_no_time_to_the_stack_that_runs_it() {
 
 #[test]
 fn a_second_callback_for_the_same_tick_makes_no_second_sample() {
-    let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+    let mut recorded = Recorded {
+        stack: 1,
+        ..Recorded::default()
+    };
     let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
     thread.apply(&Step::Run(2_000_000), &mut recorded);
     let tick = thread.now;
-    thread.accounting.sample(thread.now, tick, 0, || 0, &mut recorded);
+    thread
+        .accounting
+        .sample(thread.now, tick, 0, || 0, &mut recorded);
     thread.apply(&Step::Run(10), &mut recorded);
-    thread.accounting.sample(thread.now, tick, 0, || 0, &mut recorded);
+    thread
+        .accounting
+        .sample(thread.now, tick, 0, || 0, &mut recorded);
     assert_eq!(recorded.captures, 1);
 }
 
 #[test]
 fn cpu_time_without_the_gvl_goes_to_the_call_that_used_it() {
-    let mut recorded = Recorded { stack: 9, ..Recorded::default() };
+    let mut recorded = Recorded {
+        stack: 9,
+        ..Recorded::default()
+    };
     let mut thread = Simulated::new(1, Mode::Cpu, 1, 3);
     for _ in 0..50 {
-        thread.apply(&Step::Off { blocked: 20_000_000, wait: 0, cpu: 20_000_000 }, &mut recorded);
+        thread.apply(
+            &Step::Off {
+                blocked: 20_000_000,
+                wait: 0,
+                cpu: 20_000_000,
+            },
+            &mut recorded,
+        );
     }
     let seen = recorded.sum(|node, _, _| node == 9).cpu_ns as f64;
     assert!((seen / 1e9 - 1.0).abs() < 0.01, "{seen}");
@@ -304,13 +368,20 @@ fn cpu_time_without_the_gvl_goes_to_the_call_that_used_it() {
 
 #[test]
 fn a_thread_on_a_shared_native_thread_is_charged_what_it_ran() {
-    let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+    let mut recorded = Recorded {
+        stack: 1,
+        ..Recorded::default()
+    };
     let mut thread = Simulated::new(1, Mode::Cpu, 1, 3);
     thread.apply(&Step::Run(3_000_000), &mut recorded);
     thread.accounting.suspended(thread.now);
     // Another native thread, whose clock stands elsewhere.
     thread.accounting.moved_to_native_thread(900_000_000);
-    thread.accounting.resumed(thread.now + 10, 0, || 900_000_000, &mut recorded);
-    thread.accounting.flush(thread.now + 1_000_010, 0, Some(901_000_000), &mut recorded);
+    thread
+        .accounting
+        .resumed(thread.now + 10, 0, || 900_000_000, &mut recorded);
+    thread
+        .accounting
+        .flush(thread.now + 1_000_010, 0, Some(901_000_000), &mut recorded);
     assert_eq!(recorded.sum_of_thread(1).cpu_ns, 4_000_000);
 }

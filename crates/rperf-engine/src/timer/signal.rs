@@ -97,7 +97,10 @@ impl SignalTimer {
 
     fn set(&self, deadline: u64) {
         let value = libc::itimerspec {
-            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_interval: libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
             it_value: libc::timespec {
                 tv_sec: (deadline / 1_000_000_000) as libc::time_t,
                 tv_nsec: (deadline % 1_000_000_000) as libc::c_long,
@@ -105,7 +108,12 @@ impl SignalTimer {
         };
         // SAFETY: `value` is a valid itimerspec and the timer exists until `close`.
         unsafe {
-            libc::timer_settime(self.timer, libc::TIMER_ABSTIME, &raw const value, ptr::null_mut())
+            libc::timer_settime(
+                self.timer,
+                libc::TIMER_ABSTIME,
+                &raw const value,
+                ptr::null_mut(),
+            )
         };
     }
 }
@@ -179,12 +187,20 @@ fn create_timer(signal: i32, worker: u32) -> io::Result<libc::timer_t> {
     // SAFETY: `event` and `timer` are valid for the call.
     let failed =
         unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0;
-    if failed { Err(io::Error::last_os_error()) } else { Ok(timer) }
+    if failed {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(timer)
+    }
 }
 
 /// Blocks or unblocks `signal` for the calling thread.
 fn set_blocked(signal: i32, blocked: bool) {
-    let how = if blocked { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+    let how = if blocked {
+        libc::SIG_BLOCK
+    } else {
+        libc::SIG_UNBLOCK
+    };
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset initialises `set`, which the next two calls use.
     unsafe {

@@ -17,7 +17,10 @@ pub struct SleepTimer {
 impl SleepTimer {
     /// A timer at rest.
     pub fn new(interval: u64, seed: u64) -> Self {
-        Self { schedule: Schedule::new(interval, seed), deadline: None }
+        Self {
+            schedule: Schedule::new(interval, seed),
+            deadline: None,
+        }
     }
 
     /// Ticks if it is time to. Returns how long to sleep, or `None` to sleep
@@ -40,7 +43,9 @@ impl SleepTimer {
             deadline = self.schedule.advance(in_slices);
         }
         self.deadline = Some(deadline);
-        Some(Duration::from_nanos(deadline.saturating_sub(clock::monotonic_ns())))
+        Some(Duration::from_nanos(
+            deadline.saturating_sub(clock::monotonic_ns()),
+        ))
     }
 }
 
@@ -59,7 +64,10 @@ mod tests {
             std::thread::sleep(timer.poll(&ticks).expect("armed"));
         }
         let triggers = ticks.triggers();
-        assert!((50..=1000).contains(&triggers), "about 500 ticks, got {triggers}");
+        assert!(
+            (50..=1000).contains(&triggers),
+            "about 500 ticks, got {triggers}"
+        );
         ticks.clear_holder(1);
         let mut polls = 0;
         while let Some(pause) = timer.poll(&ticks) {

@@ -5,19 +5,25 @@
 use super::errors;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
 use rperf_model::{
-    Counters, DisplayFrame, Frame, LabelSetId, Meta, Mode, Node, NodeId, Profile, RawSample,
-    State, StringId, Thread, Values, Weight, WeightTable,
+    Counters, DisplayFrame, Frame, LabelSetId, Meta, Mode, Node, NodeId, Profile, RawSample, State,
+    StringId, Thread, Values, Weight, WeightTable,
 };
 use std::collections::BTreeSet;
 
 /// Names of the samples, and whether they are raw ones.
-const SAMPLES: [(&str, bool); 3] =
-    [("raw_samples", true), ("aggregated_samples", false), ("samples", false)];
+const SAMPLES: [(&str, bool); 3] = [
+    ("raw_samples", true),
+    ("aggregated_samples", false),
+    ("samples", false),
+];
 
 /// The profile that `hash` describes.
 pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     let input = Input { ruby, hash };
-    let mut profile = Profile { meta: input.meta()?, ..Profile::default() };
+    let mut profile = Profile {
+        meta: input.meta()?,
+        ..Profile::default()
+    };
     let labels = input.label_sets(&mut profile)?;
     let (key, raw) = SAMPLES
         .into_iter()
@@ -34,9 +40,17 @@ pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     }
     let seqs: BTreeSet<u32> = samples.iter().map(|sample| sample.weight.thread).collect();
     let threads = seqs.into_iter().filter(|&seq| seq > 0);
-    profile.threads = threads.map(|seq| Thread { seq, name: StringId::default() }).collect();
-    profile.weights =
-        samples.iter().map(|sample| sample.weight).collect::<WeightTable>().into_rows();
+    profile.threads = threads
+        .map(|seq| Thread {
+            seq,
+            name: StringId::default(),
+        })
+        .collect();
+    profile.weights = samples
+        .iter()
+        .map(|sample| sample.weight)
+        .collect::<WeightTable>()
+        .into_rows();
     if raw {
         samples.sort_by_key(|sample| sample.time_ns);
         profile.raw_samples = Some(samples);
@@ -78,7 +92,9 @@ impl Input<'_> {
     }
 
     fn get(&self, key: &str) -> Option<Value> {
-        self.hash.get(self.ruby.to_symbol(key)).filter(|value: &Value| !value.is_nil())
+        self.hash
+            .get(self.ruby.to_symbol(key))
+            .filter(|value: &Value| !value.is_nil())
     }
 
     fn required<T: TryConvert>(&self, key: &str, what: &str) -> Result<T, Error> {
@@ -158,24 +174,49 @@ impl Input<'_> {
         row: Value,
     ) -> Result<RawSample, Wrong> {
         let row = RArray::from_value(row).ok_or(Wrong::Shape("it must be an Array"))?;
-        let frames = RArray::from_value(row.entry(0)?)
-            .ok_or(Wrong::Shape("its frames must be an Array"))?;
-        let weight_ns: u64 = row.entry::<Option<u64>>(1)?.ok_or(Wrong::Shape("it has no weight"))?;
+        let frames =
+            RArray::from_value(row.entry(0)?).ok_or(Wrong::Shape("its frames must be an Array"))?;
+        let weight_ns: u64 = row
+            .entry::<Option<u64>>(1)?
+            .ok_or(Wrong::Shape("it has no weight"))?;
         let thread = row.entry::<Option<u32>>(2)?.unwrap_or(1);
         let label_set = row.entry::<Option<usize>>(3)?.unwrap_or(0);
         let count = row.entry::<Option<u64>>(4)?.unwrap_or(1);
         let cpu_ns = row.entry::<Option<u64>>(5)?.unwrap_or(0);
         let time_ns = row.entry::<Option<u64>>(6)?.unwrap_or(0);
-        let labels = *labels.get(label_set).ok_or(Wrong::Shape("there is no such label set"))?;
+        let labels = *labels
+            .get(label_set)
+            .ok_or(Wrong::Shape("there is no such label set"))?;
         let (node, state) = self.stack(profile, frames)?;
         let is_gc = matches!(state, State::GcMarking | State::GcSweeping);
         let values = match profile.meta.mode {
-            Mode::Wall => Values { count, wall_ns: weight_ns, cpu_ns },
+            Mode::Wall => Values {
+                count,
+                wall_ns: weight_ns,
+                cpu_ns,
+            },
             // GC time is wall time in both modes.
-            Mode::Cpu if is_gc => Values { count, wall_ns: weight_ns, cpu_ns: weight_ns },
-            Mode::Cpu => Values { count, wall_ns: 0, cpu_ns: weight_ns },
+            Mode::Cpu if is_gc => Values {
+                count,
+                wall_ns: weight_ns,
+                cpu_ns: weight_ns,
+            },
+            Mode::Cpu => Values {
+                count,
+                wall_ns: 0,
+                cpu_ns: weight_ns,
+            },
         };
-        Ok(RawSample { time_ns, weight: Weight { node, thread, labels, state, values } })
+        Ok(RawSample {
+            time_ns,
+            weight: Weight {
+                node,
+                thread,
+                labels,
+                state,
+                values,
+            },
+        })
     }
 
     /// The node of a stack whose leaf comes first, and the state of that leaf.
@@ -198,8 +239,16 @@ impl Input<'_> {
             }
             let name = profile.strings.intern(&name);
             let path = profile.strings.intern(&path);
-            let frame = profile.frames.intern(Frame { name, path, first_line: 0 });
-            node = profile.tree.intern(Node { parent: node, frame, line: 0 });
+            let frame = profile.frames.intern(Frame {
+                name,
+                path,
+                first_line: 0,
+            });
+            node = profile.tree.intern(Node {
+                parent: node,
+                frame,
+                line: 0,
+            });
         }
         Ok((node, state))
     }

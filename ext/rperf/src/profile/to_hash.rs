@@ -26,7 +26,10 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     set("sampling_count", number(counters.sampling_count))?;
     set("sampling_time_ns", number(counters.sampling_time_ns))?;
     set("trigger_count", number(counters.trigger_count))?;
-    set("detected_thread_count", number(counters.detected_thread_count))?;
+    set(
+        "detected_thread_count",
+        number(counters.detected_thread_count),
+    )?;
     set("start_time_ns", number(meta.start_time_ns))?;
     set("duration_ns", number(meta.duration_ns))?;
     let mut rows = Rows::new(ruby, profile);
@@ -105,7 +108,10 @@ impl<'a> Rows<'a> {
 
     fn without_line(&self, weight: &Weight) -> Weight {
         let node = self.first_nodes.get(weight.node.0 as usize).copied();
-        Weight { node: node.unwrap_or(weight.node), ..*weight }
+        Weight {
+            node: node.unwrap_or(weight.node),
+            ..*weight
+        }
     }
 
     fn push(&mut self, weight: &Weight, time_ns: Option<u64>) -> Result<(), Error> {
@@ -175,7 +181,10 @@ fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
     let mut first: HashMap<(NodeId, FrameId), NodeId> = HashMap::new();
     let mut nodes = vec![NodeId::ROOT];
     for (id, node) in tree.iter() {
-        let parent = nodes.get(node.parent.0 as usize).copied().unwrap_or_default();
+        let parent = nodes
+            .get(node.parent.0 as usize)
+            .copied()
+            .unwrap_or_default();
         nodes.push(*first.entry((parent, node.frame)).or_insert(id));
     }
     nodes
@@ -189,7 +198,10 @@ struct Shared<K> {
 
 impl<K: Eq + Hash> Shared<K> {
     fn new(ruby: &Ruby) -> Self {
-        Self { objects: ruby.ary_new(), places: HashMap::new() }
+        Self {
+            objects: ruby.ary_new(),
+            places: HashMap::new(),
+        }
     }
 
     fn len(&self) -> usize {
@@ -197,7 +209,10 @@ impl<K: Eq + Hash> Shared<K> {
     }
 
     fn get(&self, key: K) -> Result<Option<Value>, Error> {
-        self.places.get(&key).map(|&place| self.objects.entry(place)).transpose()
+        self.places
+            .get(&key)
+            .map(|&place| self.objects.entry(place))
+            .transpose()
     }
 
     fn add(&mut self, key: K, object: impl ReprValue) -> Result<Value, Error> {

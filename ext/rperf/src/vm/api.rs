@@ -13,10 +13,14 @@ use magnus::{
     Error, ExceptionClass, Module, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value,
     function, prelude::*,
 };
-use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, build_profile, clock};
+use rperf_engine::{
+    CapturedNode, Session, SessionConfig, Snapshot, TimerKind, build_profile, clock,
+};
 use rperf_model::Mode;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
+};
 
 /// Defines the methods.
 pub fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
@@ -58,7 +62,10 @@ fn rperf_error(ruby: &Ruby, message: String) -> Error {
         .class_object()
         .const_get::<_, RModule>("Rperf")
         .and_then(|rperf| rperf.const_get::<_, ExceptionClass>("Error"));
-    Error::new(class.unwrap_or_else(|_| ruby.exception_runtime_error()), message)
+    Error::new(
+        class.unwrap_or_else(|_| ruby.exception_runtime_error()),
+        message,
+    )
 }
 
 fn start(
@@ -79,7 +86,9 @@ fn start(
         timer: timer_kind(signal)?,
         aggregate,
     };
-    let process = PROCESS.get().ok_or_else(|| rperf_error(ruby, "rperf is not set up".into()))?;
+    let process = PROCESS
+        .get()
+        .ok_or_else(|| rperf_error(ruby, "rperf is not set up".into()))?;
     // Left over in a child that forked without Process._fork.
     fork::remove_inherited_hooks();
     let threads = ruby.class_thread().funcall::<_, _, RArray>("list", ())?;
@@ -129,11 +138,17 @@ fn begin_threads(process: &Process, live: &Live, threads: RArray) {
         let state = thread_hook::announce(process, live, thread, 0);
         state.is_of_main_ractor(|| true);
         // SAFETY: the GVL is held, and nothing in this loop releases it.
-        let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { continue };
+        let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
+            continue;
+        };
         // SAFETY: the GVL is held and no other reference to the part exists.
         let part = unsafe { state.gvl_part() };
         let is_current = thread == current;
-        let cpu = if is_current { clock::thread_cpu_ns() } else { 0 };
+        let cpu = if is_current {
+            clock::thread_cpu_ns()
+        } else {
+            0
+        };
         let accounting = part.accounting.insert(inner.session.new_thread(cpu));
         if is_current {
             native_thread::switch_to(state);
@@ -147,12 +162,17 @@ fn begin_threads(process: &Process, live: &Live, threads: RArray) {
 }
 
 fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let Some(live) = running() else { return Ok(None) };
+    let Some(live) = running() else {
+        return Ok(None);
+    };
     thread_hook::remove();
     gc_hook::remove();
     live.quiet.store(true, SeqCst);
     let Some((now, nodes, frame_count)) = flush(live) else {
-        return Err(rperf_error(ruby, "can't stop inside a sampling callback".into()));
+        return Err(rperf_error(
+            ruby,
+            "can't stop inside a sampling callback".into(),
+        ));
     };
     // The frames stay marked as long as the session is live.
     let frames = resolve::resolve_frames(live, frame_count);
@@ -162,12 +182,17 @@ fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
 }
 
 fn snapshot(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let Some(live) = running() else { return Ok(None) };
+    let Some(live) = running() else {
+        return Ok(None);
+    };
     let flushed = flush(live);
     // SAFETY: the GVL is held; the worker answers without it.
     let inner = unsafe { live.inner.try_borrow() };
     let (Some((now, nodes, frame_count)), Some(mut inner)) = (flushed, inner) else {
-        return Err(rperf_error(ruby, "can't take a snapshot inside a sampling callback".into()));
+        return Err(rperf_error(
+            ruby,
+            "can't take a snapshot inside a sampling callback".into(),
+        ));
     };
     let snapshot = inner.session.snapshot(now);
     drop(inner);
@@ -184,15 +209,27 @@ fn flush(live: &Live) -> Option<(u64, Vec<CapturedNode>, usize)> {
     sampling_job::fold_exited(live, &mut inner, now);
     // SAFETY: a Ruby thread with the GVL.
     let current = unsafe { rb_sys::rb_thread_current() };
-    let Inner { session, threads, scratch, shares_native_threads, .. } = &mut *inner;
+    let Inner {
+        session,
+        threads,
+        scratch,
+        shares_native_threads,
+        ..
+    } = &mut *inner;
     for state in threads.iter() {
         // SAFETY: the GVL is held and no other reference to the part exists.
         let part = unsafe { state.gvl_part() };
-        let Some(accounting) = &mut part.accounting else { continue };
+        let Some(accounting) = &mut part.accounting else {
+            continue;
+        };
         let (whose, cpu) = if state.thread == current {
             (Whose::Current, Some(clock::thread_cpu_ns()))
         } else {
-            let native_id = if *shares_native_threads { 0 } else { state.native_id.load(Relaxed) };
+            let native_id = if *shares_native_threads {
+                0
+            } else {
+                state.native_id.load(Relaxed)
+            };
             (Whose::Other(state.thread), clock::thread_cpu_of(native_id))
         };
         let source = VmStack { scratch, whose };
@@ -211,8 +248,14 @@ fn take_down(live: &'static Live) -> Session {
     // SAFETY: it came from `Box::into_raw` in `start`; with the hooks removed, the
     // GVL held and LIVE cleared, nobody else has a reference or can get one.
     let live = unsafe { Box::from_raw(live) };
-    let Live { inner, new_threads, .. } = *live;
-    let Inner { session, mut threads, .. } = inner.into_inner();
+    let Live {
+        inner, new_threads, ..
+    } = *live;
+    let Inner {
+        session,
+        mut threads,
+        ..
+    } = inner.into_inner();
     new_threads.take_into(&mut threads);
     if let Some(process) = PROCESS.get() {
         threads
@@ -239,13 +282,27 @@ fn wrap(
     frames: &[rperf_engine::ResolvedFrame],
 ) -> Result<Value, Error> {
     let config = snapshot.config;
-    let description: Option<String> =
-        ruby.class_object().const_get::<_, Value>("RUBY_DESCRIPTION").ok().and_then(resolve::text);
+    let description: Option<String> = ruby
+        .class_object()
+        .const_get::<_, Value>("RUBY_DESCRIPTION")
+        .ok()
+        .and_then(resolve::text);
     let comments = vec![
         format!("rperf {}", env!("CARGO_PKG_VERSION")),
-        format!("mode: {}, frequency: {} Hz", config.mode.name(), config.frequency),
+        format!(
+            "mode: {}, frequency: {} Hz",
+            config.mode.name(),
+            config.frequency
+        ),
         description.unwrap_or_default(),
     ];
-    let program = ruby.eval::<Value>("$0").ok().and_then(resolve::text).unwrap_or_default();
-    profile::wrap(ruby, build_profile(&snapshot, nodes, frames, program, comments))
+    let program = ruby
+        .eval::<Value>("$0")
+        .ok()
+        .and_then(resolve::text)
+        .unwrap_or_default();
+    profile::wrap(
+        ruby,
+        build_profile(&snapshot, nodes, frames, program, comments),
+    )
 }

@@ -21,7 +21,9 @@ impl Scratch {
     pub fn new() -> Self {
         // Zeroed memory comes from the system untouched: only what the deepest
         // stack needs is ever resident.
-        Self { frames: vec![0; MAX_DEPTH] }
+        Self {
+            frames: vec![0; MAX_DEPTH],
+        }
     }
 }
 
@@ -112,7 +114,9 @@ pub fn new_frame_roots() -> VALUE {
 unsafe extern "C" fn mark_frames(_: *mut c_void) {
     // SAFETY: LIVE is freed under the main Ractor's GVL and not while a
     // collection runs, as freeing it allocates no Ruby object.
-    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else { return };
+    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else {
+        return;
+    };
     // SAFETY: a collection runs only at the VM's safepoints, and a borrower of
     // the cell reaches none: nothing writes to the frame table meanwhile.
     for &frame in unsafe { live.inner.peek() }.session.tree().frames() {
@@ -125,5 +129,7 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     // SAFETY: called with the GVL (ObjectSpace.memsize_of) or in GC; see above.
     let live = unsafe { LIVE.load(Acquire).as_ref() };
     // SAFETY: as in `mark_frames`.
-    live.map_or(0, |live| unsafe { live.inner.peek() }.session.memory() as rb_sys::size_t)
+    live.map_or(0, |live| {
+        unsafe { live.inner.peek() }.session.memory() as rb_sys::size_t
+    })
 }

@@ -43,17 +43,28 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         }
         let now = clock::monotonic_ns();
         // SAFETY: the collecting thread is the main Ractor's and has its GVL.
-        let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { return };
-        let Some(work) = inner.gc.advance(event, now) else { return };
+        let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
+            return;
+        };
+        let Some(work) = inner.gc.advance(event, now) else {
+            return;
+        };
         // SAFETY: a Ruby thread is running.
         let thread = unsafe { rb_sys::rb_thread_current() };
         let state = thread_hook::state_of(process, live, thread, 0);
-        let Inner { session, scratch, .. } = &mut *inner;
+        let Inner {
+            session, scratch, ..
+        } = &mut *inner;
         // SAFETY: the GVL is held and `state` is this thread's own.
         let part = unsafe { state.gvl_part() };
-        let Some(accounting) = &mut part.accounting else { return };
+        let Some(accounting) = &mut part.accounting else {
+            return;
+        };
         let tick = session.ticks().last_tick();
-        let source = VmStack { scratch, whose: Whose::Current };
+        let source = VmStack {
+            scratch,
+            whose: Whose::Current,
+        };
         let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
         accounting.collected(work, tick, &mut recorder);
     });

@@ -18,7 +18,10 @@ unsafe impl<T: Send> Sync for GvlCell<T> {}
 
 impl<T> GvlCell<T> {
     pub fn new(value: T) -> Self {
-        Self { value: UnsafeCell::new(value), borrowed: Cell::new(false) }
+        Self {
+            value: UnsafeCell::new(value),
+            borrowed: Cell::new(false),
+        }
     }
 
     /// Borrows the value; `None` if it is borrowed further up the same stack.

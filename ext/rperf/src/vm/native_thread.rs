@@ -51,8 +51,10 @@ pub fn mark_main_ractor() -> rb_sys::rb_ractor_local_key_t {
     struct Type(rb_sys::rb_ractor_local_storage_type);
     // SAFETY: two function pointers, never written.
     unsafe impl Sync for Type {}
-    static TYPE: Type =
-        Type(rb_sys::rb_ractor_local_storage_type { mark: None, free: Some(free) });
+    static TYPE: Type = Type(rb_sys::rb_ractor_local_storage_type {
+        mark: None,
+        free: Some(free),
+    });
     // SAFETY: TYPE lives for ever; this runs on the main Ractor with its GVL.
     let key = unsafe { rb_sys::rb_ractor_local_storage_ptr_newkey(&raw const TYPE.0) };
     let mark = (&raw const MARK).cast_mut().cast();

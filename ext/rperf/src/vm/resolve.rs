@@ -13,13 +13,24 @@ pub fn resolve_frames(live: &Live, count: usize) -> Vec<ResolvedFrame> {
     let frame_at = |row: usize| {
         // SAFETY: the caller holds the GVL; the borrow ends with this closure.
         let inner = unsafe { live.inner.try_borrow() }?;
-        inner.session.tree().frames().get(row).map(|&frame| frame as VALUE)
+        inner
+            .session
+            .tree()
+            .frames()
+            .get(row)
+            .map(|&frame| frame as VALUE)
     };
-    (0..count).map(|row| frame_at(row).map_or_else(unknown, resolve)).collect()
+    (0..count)
+        .map(|row| frame_at(row).map_or_else(unknown, resolve))
+        .collect()
 }
 
 fn unknown() -> ResolvedFrame {
-    ResolvedFrame { name: "(unknown)".into(), path: "(unknown)".into(), first_line: 0 }
+    ResolvedFrame {
+        name: "(unknown)".into(),
+        path: "(unknown)".into(),
+        first_line: 0,
+    }
 }
 
 fn resolve(frame: VALUE) -> ResolvedFrame {
@@ -34,13 +45,17 @@ fn resolve(frame: VALUE) -> ResolvedFrame {
         name: name.and_then(text).unwrap_or_else(|| "(unknown)".into()),
         // C methods have no path.
         path: path.and_then(text).unwrap_or_else(|| "<C method>".into()),
-        first_line: first_line.and_then(|line| u32::try_convert(line).ok()).unwrap_or(0),
+        first_line: first_line
+            .and_then(|line| u32::try_convert(line).ok())
+            .unwrap_or(0),
     }
 }
 
 fn ask(question: impl FnOnce() -> VALUE) -> Option<Value> {
     // SAFETY: protect returns what `question` did: a valid VALUE.
-    protect(question).ok().map(|value| unsafe { Value::from_raw(value) })
+    protect(question)
+        .ok()
+        .map(|value| unsafe { Value::from_raw(value) })
 }
 
 /// The text of a String, with invalid UTF-8 replaced; `None` for other objects.
@@ -50,7 +65,8 @@ pub fn text(value: Value) -> Option<String> {
     let bytes = unsafe { string.as_slice() }.to_vec();
     // Keeps the object on the stack until the copy is made.
     std::hint::black_box(string.as_raw());
-    Some(String::from_utf8(bytes).unwrap_or_else(|error| {
-        String::from_utf8_lossy(error.as_bytes()).into_owned()
-    }))
+    Some(
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
 }

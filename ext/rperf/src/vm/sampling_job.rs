@@ -44,8 +44,12 @@ fn sample(process: &Process, live: &Live) {
     }
     // SAFETY: the callback holds the main Ractor's GVL, and nothing below
     // releases it.
-    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { return };
-    let Inner { session, scratch, .. } = &mut *inner;
+    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
+        return;
+    };
+    let Inner {
+        session, scratch, ..
+    } = &mut *inner;
     // SAFETY: the GVL is held and `state` is this thread's own.
     let part = unsafe { state.gvl_part() };
     let moved = native_thread::switch_to(state);
@@ -65,20 +69,30 @@ fn sample(process: &Process, live: &Live) {
     };
     session.set_holder(accounting.seq());
     let tick = session.ticks().last_tick();
-    let source = VmStack { scratch, whose: Whose::Current };
+    let source = VmStack {
+        scratch,
+        whose: Whose::Current,
+    };
     let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
     let ready = state.ready_ns.load(Relaxed);
     accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
     if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
         fold_exited(live, &mut inner, now);
     }
-    inner.session.count_sampling(1, clock::monotonic_ns().saturating_sub(now));
+    inner
+        .session
+        .count_sampling(1, clock::monotonic_ns().saturating_sub(now));
 }
 
 /// Takes in threads that have been announced, and accounts those that ended.
 pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
     live.new_threads.take_into(&mut inner.threads);
-    let Inner { session, threads, scratch, .. } = inner;
+    let Inner {
+        session,
+        threads,
+        scratch,
+        ..
+    } = inner;
     let before = threads.len();
     threads.retain(|state| {
         if !state.exited.load(Acquire) {
@@ -87,7 +101,8 @@ pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
         finish(state, session, scratch, now);
         false
     });
-    live.exited_threads.fetch_sub(before - threads.len(), Relaxed);
+    live.exited_threads
+        .fetch_sub(before - threads.len(), Relaxed);
 }
 
 fn finish(
@@ -100,7 +115,10 @@ fn finish(
     // has ended, so nobody else looks at its state.
     let part = unsafe { state.gvl_part() };
     if let Some(accounting) = &mut part.accounting {
-        let source = VmStack { scratch, whose: Whose::Current };
+        let source = VmStack {
+            scratch,
+            whose: Whose::Current,
+        };
         let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
         accounting.finish(state.exit_cpu_ns.load(Relaxed), &mut recorder);
     }

@@ -9,7 +9,8 @@ use super::thread_state::{ThreadState, mark_exited};
 use super::{Inner, Live, Process, guarded, native_thread};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
-    RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED, RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED,
+    RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
+    RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED,
 };
 use rperf_engine::clock;
 use rperf_model::Mode;
@@ -117,8 +118,12 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     }
     let now = clock::monotonic_ns();
     // SAFETY: RESUMED runs with the GVL, and nothing below releases it.
-    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else { return };
-    let Inner { session, scratch, .. } = &mut *inner;
+    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
+        return;
+    };
+    let Inner {
+        session, scratch, ..
+    } = &mut *inner;
     // SAFETY: the GVL is held and `state` is this thread's own.
     let part = unsafe { state.gvl_part() };
     let ready = state.ready_ns.load(Relaxed);
@@ -139,7 +144,10 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
         }
     };
     session.set_holder(accounting.seq());
-    let source = VmStack { scratch, whose: Whose::Current };
+    let source = VmStack {
+        scratch,
+        whose: Whose::Current,
+    };
     let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
     accounting.resumed(now, ready, clock::thread_cpu_ns, &mut recorder);
 }

@@ -71,7 +71,8 @@ impl ThreadState {
             FOREIGN => false,
             _ => {
                 let main = ask();
-                self.ractor.store(if main { MAIN } else { FOREIGN }, Relaxed);
+                self.ractor
+                    .store(if main { MAIN } else { FOREIGN }, Relaxed);
                 main
             }
         }

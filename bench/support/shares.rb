@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+module Bench
+  # Reads shares of time out of the Hash that Rperf.stop returns.
+  module Shares
+    SYNTHETIC = ["[GVL blocked]", "[GVL wait]", "[GC marking]", "[GC sweeping]"].freeze
+
+    # A sample belongs to the deepest of the methods that is in its stack.
+    # @param names [Array<String>] method names, without their class
+    # @return [Hash{String => Integer}] nanoseconds by name; "other" for the rest
+    def self.by_method(profile, names)
+      sums = names.to_h { |name| [name, 0] }.merge("other" => 0)
+      profile[:samples].each do |frames, weight|
+        owner = frames.lazy.map { |_, label| label[/[#.](\w+)\z/, 1] }.find { |name| sums.key?(name) }
+        sums[owner || "other"] += weight
+      end
+      sums
+    end
+
+    # @return [Array(Integer, Integer)] nanoseconds running, and in all
+    def self.running(profile)
+      total = profile[:samples].sum { |_, weight| weight }
+      away = profile[:samples].sum { |frames, weight| SYNTHETIC.first(2).include?(frames.first&.last) ? weight : 0 }
+      [total - away, total]
+    end
+
+    # Half the sum of the differences of two sets of shares: the part of all time
+    # that the profile puts in the wrong place.
+    def self.misplaced(truth, measured)
+      truth_total = truth.values.sum.to_f
+      measured_total = measured.values.sum.to_f
+      (truth.keys | measured.keys).sum do |name|
+        ((truth.fetch(name, 0) / truth_total) - (measured.fetch(name, 0) / measured_total)).abs
+      end / 2
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# The parts of bin/test, and the bookkeeping around them. Run in $ROOT.
+
+CHECKS_PASSED=0
+CHECKS_FAILED=()
+
+# check NAME CMD...: runs it, notes how it went, and goes on.
+check() {
+  local name=$1 started=$SECONDS
+  shift
+  printf '\n== %s\n' "$name"
+  if ("$@") </dev/null; then
+    CHECKS_PASSED=$((CHECKS_PASSED + 1))
+    printf -- '-- %s: ok (%d s)\n' "$name" $((SECONDS - started))
+  else
+    CHECKS_FAILED+=("$name")
+    printf -- '-- %s: FAILED (%d s)\n' "$name" $((SECONDS - started))
+  fi
+}
+
+summary() {
+  local name
+  printf '\n'
+  for name in ${CHECKS_FAILED[@]+"${CHECKS_FAILED[@]}"}; do printf 'failed: %s\n' "$name"; done
+  printf 'checks: %d passed, %d failed\n' "$CHECKS_PASSED" "${#CHECKS_FAILED[@]}"
+  [ ${#CHECKS_FAILED[@]} -eq 0 ]
+}
+
+rust_files() { find crates ext -name '*.rs' -not -path '*/target/*'; }
+
+# Every Rust file opens by saying what it is, and stays readable in one sitting.
+house_rules() {
+  local file first lines bad=0
+  while read -r file; do
+    IFS= read -r first <"$file" || first=
+    case $first in
+      '//! '*) ;;
+      *) echo "$file: the first line must be a //! comment that says what the file is" && bad=1 ;;
+    esac
+    lines=$(awk '/^#\[cfg\(test\)\]/ { exit } { n++ } END { print n + 0 }' "$file")
+    [ "$lines" -le 500 ] || { echo "$file: $lines lines before its tests; split it (500 at most)" && bad=1; }
+  done < <(rust_files)
+  [ "$bad" -eq 0 ]
+}
+
+# Dependencies point one way, and only the extension knows Ruby.
+layering() {
+  local crate bad=0
+  for crate in crates/*/; do
+    crate=$(basename "$crate")
+    case $crate in
+      rperf-model) depends_only "$crate" '' ;;
+      rperf-engine | rperf-format) depends_only "$crate" rperf-model ;;
+      rperf-report) depends_only "$crate" 'rperf-model rperf-format' ;;
+      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
+      *) echo "$crate: say in bin/support/checks.sh and docs/architecture.md what it may depend on" && false ;;
+    esac || bad=1
+  done
+  [ "$bad" -eq 0 ]
+}
+
+# depends_only CRATE "ALLOWED...": of our own crates; and none that links Ruby.
+depends_only() {
+  local name bad=0 tree
+  tree=$(cargo tree --package "$1" --edges normal,build --prefix none --format '{lib}') || return 1
+  for name in $(sort -u <<<"$tree"); do
+    name=${name//_/-}
+    case $name in
+      "$1") ;;
+      magnus | rb-sys*) echo "$1 depends on $name: only ext/rperf knows Ruby" && bad=1 ;;
+      rperf-*)
+        case " $2 " in *" $name "*) ;; *) echo "$1 must not depend on $name" && bad=1 ;; esac
+        ;;
+    esac
+  done
+  return "$bad"
+}
+
+run_clippy() {
+  have cargo-clippy || { echo "no clippy; run: rustup component add clippy rustfmt" && return 1; }
+  cargo clippy --quiet --workspace --all-targets -- -D warnings
+}
+
+run_cargo_doc() { RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps --document-private-items; }
+
+run_rubocop() {
+  if [ ! -x "$SETUP_BIN/rubocop" ]; then
+    echo "RuboCop could not be fetched: not checked"
+    return 0
+  fi
+  rubocop --format simple
+}
+
+run_rspec() { RUBYLIB="$ROOT/lib" rspec; }
+
+# Every example ends by itself and gives a profile with samples in it.
+run_examples() {
+  local file report bad=0
+  for file in examples/*.rb; do
+    if report=$(bin/rperf stat ruby "$file" 2>&1 >/dev/null) && grep -q 'samples' <<<"$report"; then
+      echo "$file: ok"
+    else
+      printf '%s: failed\n%s\n' "$file" "$report" && bad=1
+    fi
+  done
+  return "$bad"
+}
+
+run_benchmarks() { bin/bench overhead --smoke && bin/bench accuracy --smoke && bin/bench slices --smoke; }

@@ -1,0 +1,110 @@
+//! The command line as clap sees it: names, defaults and help, no logic.
+//! Read by `run` only; `options` checks the values.
+
+use clap::{Parser, builder::Styles};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  rperf stat ruby app.rb              where the time went, on one page
+  rperf record ruby app.rb            a profile in rperf.data
+  rperf record -p ruby app.rb         a table of the hottest methods
+
+Everything from the first word that is no option is the command. It runs with its
+own input, output, exit status and signals. Give -- in front of a command that
+begins with a dash.";
+
+const RECORD_NOTES: &str = "\
+Examples:
+  rperf record ruby app.rb
+  rperf record -m wall -o app.pb.gz bundle exec rake
+  rperf record -p ruby -Ilib -e 'require \"app\"; App.run'
+
+The format follows the file's extension: .collapsed and .txt are collapsed stacks
+and text, everything else is pprof. The file is written when the program ends: by
+itself, by exit! or an exception, by INT, TERM or another signal that Ruby handles.
+
+Exit status: the program's own; 1 if it succeeded but nothing could be profiled;
+2 for wrong options; 126 or 127 if the command can't be run or found.";
+
+const STAT_NOTES: &str = "\
+Examples:
+  rperf stat ruby app.rb
+  rperf stat --report -o app.pb.gz ruby app.rb
+
+The figures go to stderr when the program ends.
+
+Exit status: the program's own; 1 if it succeeded but nothing could be profiled;
+2 for wrong options; 126 or 127 if the command can't be run or found.";
+
+/// A sampling profiler for Ruby programs.
+#[derive(Debug, Parser)]
+#[command(name = "rperf", version, after_help = EXAMPLES, styles = Styles::styled())]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub subcommand: Subcommand,
+}
+
+/// What rperf can do.
+#[derive(Debug, clap::Subcommand)]
+pub enum Subcommand {
+    /// Run a command and write its profile to a file
+    #[command(after_help = RECORD_NOTES)]
+    Record(RecordArgs),
+    /// Run a command and print where its time went
+    #[command(after_help = STAT_NOTES)]
+    Stat(StatArgs),
+}
+
+/// Options that both commands have.
+#[derive(Debug, clap::Args)]
+pub struct SamplingArgs {
+    /// Samples per second, 1 to 10000
+    #[arg(short, long, value_name = "HZ", default_value = "1000")]
+    pub frequency: String,
+    /// Print sampling statistics to stderr
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// The command to run, with its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Options of `rperf record`.
+#[derive(Debug, clap::Args)]
+pub struct RecordArgs {
+    /// File to write [default: rperf.data]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// cpu: CPU time of each thread; wall: all time, with waiting and sleeping
+    #[arg(short, long, value_name = "MODE", default_value = "cpu")]
+    pub mode: String,
+    /// pprof, collapsed or text [default: by the file's extension]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<String>,
+    /// Print a text profile to stdout instead of writing a file
+    #[arg(short, long)]
+    pub print: bool,
+    /// Options that both commands have.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+}
+
+/// Options of `rperf stat`.
+#[derive(Debug, clap::Args)]
+pub struct StatArgs {
+    /// Also write the profile to this file
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// wall: all time of each thread; cpu: its CPU time
+    #[arg(short, long, value_name = "MODE", default_value = "wall")]
+    pub mode: String,
+    /// Add tables of the hottest methods
+    #[arg(long)]
+    pub report: bool,
+    /// Options that both commands have.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+}

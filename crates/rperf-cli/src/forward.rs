@@ -1,0 +1,105 @@
+//! Passes signals that are sent to `rperf` on to the program that it runs.
+//!
+//! Ruby has its own handlers in this process: ours replace them, and only ever
+//! load an atomic and call kill(2). Called by `process`, on Ruby's main thread;
+//! the handlers run on any thread.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// What people and supervisors send to end, reload or ask a program.
+const SIGNALS: [i32; 7] = [
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+];
+
+/// The program's process id; 0 before it runs and after it has ended.
+static PROGRAM: AtomicI32 = AtomicI32::new(0);
+/// The last signal that came before the program ran; 0: none.
+static EARLY: AtomicI32 = AtomicI32::new(0);
+
+/// Installs the handlers. Programs started from now on get the default ones.
+pub fn install() -> io::Result<()> {
+    for signal in SIGNALS {
+        set_action(signal, on_signal as *const () as libc::sighandler_t)?;
+    }
+    Ok(())
+}
+
+/// From now on signals go to this process.
+pub fn to_program(pid: i32) {
+    PROGRAM.store(pid, Ordering::SeqCst);
+    let early = EARLY.swap(0, Ordering::SeqCst);
+    if early != 0 {
+        send(pid, early);
+    }
+}
+
+/// From now on signals go nowhere. To be called before the process id can be
+/// given to another process.
+pub fn to_nobody() {
+    PROGRAM.store(0, Ordering::SeqCst);
+}
+
+/// Gives `signal` its default action back and lets it through.
+pub fn restore_default(signal: i32) -> io::Result<()> {
+    set_action(signal, libc::SIG_DFL)?;
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: `set` is writable, and zeroed memory is a valid sigset_t; `signal`
+    // was the cause of a process's end, so it is a signal number.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), ptr::null_mut());
+    }
+    Ok(())
+}
+
+fn set_action(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
+    // SAFETY: all fields of sigaction are integers or an optional function
+    // pointer, for which zero bytes are valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+    if handler == libc::SIG_DFL {
+        action.sa_flags = 0;
+    }
+    // SAFETY: `action` is initialised, and its handler is either SIG_DFL or
+    // `on_signal`, which has the signature that SA_SIGINFO asks for and does
+    // only what is allowed in a handler.
+    let result = unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Async-signal-safe: atomics and kill(2) only.
+extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo_t to a handler with SA_SIGINFO.
+    let from_kernel = unsafe { (*info).si_code } > 0;
+    // Ctrl-C and the like come from the terminal, which tells the program too.
+    if from_kernel && signal != libc::SIGALRM {
+        return;
+    }
+    let pid = PROGRAM.load(Ordering::SeqCst);
+    if pid > 0 {
+        send(pid, signal);
+    } else {
+        EARLY.store(signal, Ordering::SeqCst);
+    }
+}
+
+fn send(pid: i32, signal: i32) {
+    // SAFETY: kill(2) takes any numbers and touches no memory of ours. The
+    // program isn't reaped while PROGRAM names it, so the id is still its own.
+    unsafe { libc::kill(pid, signal) };
+}

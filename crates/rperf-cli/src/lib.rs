@@ -1,0 +1,82 @@
+//! The `rperf` command: options, running a program, terminal output.
+//!
+//! `exe/rperf` calls [`run`] on Ruby's main thread. The profiled program's own
+//! Ruby calls [`output`], [`stat`] and [`verbose`] on the thread that ends it.
+//! Nothing here knows Ruby, and nothing starts a thread.
+
+mod args;
+mod command;
+mod forward;
+mod launch;
+pub mod numbers;
+mod options;
+pub mod os;
+pub mod output;
+mod process;
+pub mod stat;
+mod status;
+pub mod verbose;
+
+use args::{Args, Subcommand};
+use clap::Parser;
+use options::Options;
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::Path;
+
+/// Exit status for arguments that make no sense, as clap's own.
+const USAGE: i32 = 2;
+/// Exit status where a command was found and can't be run; shells use the same.
+const NOT_EXECUTABLE: i32 = 126;
+/// Exit status where no command was found; shells use the same.
+const NOT_FOUND: i32 = 127;
+/// Exit status for whatever else goes wrong on our side.
+const FAILURE: i32 = 1;
+
+/// Why a command can't be run: one line, and the exit status that goes with it.
+#[derive(Debug)]
+struct Refusal {
+    message: String,
+    status: i32,
+}
+
+impl Refusal {
+    fn usage(message: impl Into<String>) -> Self {
+        Refusal {
+            message: message.into(),
+            status: USAGE,
+        }
+    }
+}
+
+/// Runs the `rperf` command and returns its exit status.
+///
+/// `arguments` are without the program's name; `library` is the folder that holds
+/// `rperf.rb`. Ends the process by a signal where the profiled program ended so.
+pub fn run(arguments: Vec<OsString>, library: &Path) -> i32 {
+    let arguments = std::iter::once(OsString::from("rperf")).chain(arguments);
+    let args = match Args::try_parse_from(arguments) {
+        Ok(args) => args,
+        Err(error) => {
+            // Help goes to stdout, which somebody may have closed.
+            let _ = error.print();
+            return error.exit_code();
+        }
+    };
+    let result = match args.subcommand {
+        Subcommand::Record(args) => Options::for_record(args),
+        Subcommand::Stat(args) => Options::for_stat(args),
+    };
+    match result.and_then(|options| launch::launch(&options, library)) {
+        Ok(status) => status,
+        Err(refusal) => {
+            say(&refusal.message);
+            refusal.status
+        }
+    }
+}
+
+/// One line for the user; a closed stderr is no reason to fail.
+fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "rperf: {message}");
+}

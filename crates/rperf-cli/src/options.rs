@@ -1,0 +1,210 @@
+//! Checked options, made from the clap types. Called by `run` before anything is
+//! started, so that no program runs for a profile that can't be written.
+
+use crate::Refusal;
+use crate::args::{RecordArgs, SamplingArgs, StatArgs};
+use rperf_format::Format;
+use rperf_model::Mode;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+const DEFAULT_OUTPUT: &str = "rperf.data";
+
+/// What to show when the program has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat {
+    /// Whether the tables of methods are wanted too.
+    pub report: bool,
+}
+
+/// All that is known before the command runs.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The command and its arguments; never empty.
+    pub command: Vec<OsString>,
+    /// Samples per second.
+    pub frequency: u32,
+    /// What to measure.
+    pub mode: Mode,
+    /// The absolute path of the file, if one is to be written.
+    pub output: Option<PathBuf>,
+    /// A format other than the one of the file's extension.
+    pub format: Option<Format>,
+    /// Whether sampling statistics are printed.
+    pub verbose: bool,
+    /// Whether, and how, `rperf stat` prints its page.
+    pub stat: Option<Stat>,
+}
+
+impl Options {
+    /// The options of `rperf record`.
+    pub fn for_record(args: RecordArgs) -> Result<Self, Refusal> {
+        if args.print && (args.output.is_some() || args.format.is_some()) {
+            let message = "-p prints text to stdout: it can't be combined with -o or --format";
+            return Err(Refusal::usage(message));
+        }
+        let (output, format) = if args.print {
+            (PathBuf::from("/dev/stdout"), Some(Format::Text))
+        } else {
+            let output = args.output.unwrap_or_else(|| DEFAULT_OUTPUT.into());
+            (
+                writable(&output)?,
+                args.format.as_deref().map(parse_format).transpose()?,
+            )
+        };
+        Ok(Options {
+            output: Some(output),
+            format,
+            ..Self::new(args.sampling, &args.mode, None)?
+        })
+    }
+
+    /// The options of `rperf stat`.
+    pub fn for_stat(args: StatArgs) -> Result<Self, Refusal> {
+        let output = args.output.as_deref().map(writable).transpose()?;
+        let stat = Stat {
+            report: args.report,
+        };
+        Ok(Options {
+            output,
+            ..Self::new(args.sampling, &args.mode, Some(stat))?
+        })
+    }
+
+    fn new(args: SamplingArgs, mode: &str, stat: Option<Stat>) -> Result<Self, Refusal> {
+        Ok(Options {
+            command: args.command,
+            frequency: parse_frequency(&args.frequency)?,
+            mode: parse_mode(mode)?,
+            output: None,
+            format: None,
+            verbose: args.verbose,
+            stat,
+        })
+    }
+}
+
+fn parse_frequency(text: &str) -> Result<u32, Refusal> {
+    match text.parse() {
+        Ok(frequency @ 1..=10_000) => Ok(frequency),
+        _ => Err(Refusal::usage(format!(
+            "-f must be a whole number from 1 to 10000 (samples per second), not '{text}'"
+        ))),
+    }
+}
+
+fn parse_mode(text: &str) -> Result<Mode, Refusal> {
+    Mode::from_name(text)
+        .ok_or_else(|| Refusal::usage(format!("-m must be cpu or wall, not '{text}'")))
+}
+
+fn parse_format(text: &str) -> Result<Format, Refusal> {
+    Format::from_name(text).ok_or_else(|| {
+        Refusal::usage(format!(
+            "--format must be pprof, collapsed or text, not '{text}'"
+        ))
+    })
+}
+
+/// The absolute path of `output`, if a file can be written there.
+fn writable(output: &Path) -> Result<PathBuf, Refusal> {
+    let refuse =
+        |what: &str| Refusal::usage(format!("can't write to {}: {what}", output.display()));
+    if output.as_os_str().is_empty() {
+        return Err(refuse("-o needs the path of a file"));
+    }
+    let path = std::path::absolute(output).map_err(|error| refuse(&error.to_string()))?;
+    if path.is_dir() {
+        return Err(refuse("it is a folder"));
+    }
+    // A device or a pipe is opened as it is; a file is made anew next to its old self.
+    let is_stream = path.exists() && !path.is_file();
+    let folder = path.parent().unwrap_or(&path);
+    let must_be_writable = if is_stream { &*path } else { folder };
+    if !folder.is_dir() {
+        return Err(refuse(&format!("there is no folder {}", folder.display())));
+    }
+    if !may_write(must_be_writable) || (path.is_file() && !may_write(&path)) {
+        return Err(refuse("permission denied"));
+    }
+    Ok(path)
+}
+
+fn may_write(path: &Path) -> bool {
+    nix::unistd::access(path, nix::unistd::AccessFlags::W_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Args, Subcommand};
+    use clap::Parser;
+
+    fn options(line: &[&str]) -> Result<Options, Refusal> {
+        let args = Args::try_parse_from(["rperf"].iter().chain(line)).expect("clap takes it");
+        match args.subcommand {
+            Subcommand::Record(args) => Options::for_record(args),
+            Subcommand::Stat(args) => Options::for_stat(args),
+        }
+    }
+
+    fn message(line: &[&str]) -> String {
+        let refusal = options(line).expect_err("it is refused");
+        assert_eq!(refusal.status, 2);
+        refusal.message
+    }
+
+    #[test]
+    fn record_measures_cpu_time_into_rperf_data() {
+        let options = options(&["record", "ruby", "x.rb"]).expect("valid");
+        assert_eq!(options.command, ["ruby", "x.rb"]);
+        assert_eq!((options.frequency, options.mode), (1000, Mode::Cpu));
+        assert!(
+            options
+                .output
+                .is_some_and(|path| path.is_absolute() && path.ends_with("rperf.data"))
+        );
+        assert_eq!((options.format, options.stat), (None, None));
+    }
+
+    #[test]
+    fn stat_measures_wall_time_and_writes_no_file() {
+        let options = options(&["stat", "ruby", "x.rb"]).expect("valid");
+        assert_eq!((options.mode, options.output), (Mode::Wall, None));
+        assert_eq!(options.stat, Some(Stat { report: false }));
+    }
+
+    #[test]
+    fn options_after_the_command_are_the_commands() {
+        let options = options(&["stat", "-f", "50", "ruby", "-v", "--", "-o"]).expect("valid");
+        assert_eq!(options.command, ["ruby", "-v", "--", "-o"]);
+        assert!(!options.verbose);
+        assert_eq!(options.frequency, 50);
+    }
+
+    #[test]
+    fn two_dashes_end_our_options() {
+        let options = options(&["record", "--", "-odd-", "-p"]).expect("valid");
+        assert_eq!(options.command, ["-odd-", "-p"]);
+    }
+
+    #[test]
+    fn print_is_text_on_stdout_and_nothing_else() {
+        let options = options(&["record", "-p", "ruby"]).expect("valid");
+        assert_eq!(options.output, Some("/dev/stdout".into()));
+        assert_eq!(options.format, Some(Format::Text));
+        assert!(message(&["record", "-p", "-o", "x", "ruby"]).contains("-p prints text"));
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_what_is_allowed() {
+        for frequency in ["0", "10001", "1e3", ""] {
+            let message = message(&["record", "-f", frequency, "ruby"]);
+            assert!(message.contains("1 to 10000") && message.contains(&format!("'{frequency}'")));
+        }
+        assert!(message(&["stat", "-m", "gpu", "ruby"]).contains("cpu or wall, not 'gpu'"));
+        assert!(message(&["record", "--format", "svg", "ruby"]).contains("not 'svg'"));
+        assert!(message(&["record", "-o", "/no/such/x", "ruby"]).contains("no folder /no/such"));
+        assert!(message(&["record", "-o", "/", "ruby"]).contains("a folder"));
+    }
+}

@@ -1,0 +1,111 @@
+//! What the operating system has counted about this process. Called on the
+//! thread that ends the profiled program.
+
+use nix::sys::resource::{Usage, UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
+/// The figures, since the process began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OsFigures {
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub sys_ns: u64,
+    /// The most memory that was resident at a time.
+    pub max_rss_bytes: u64,
+    /// Switches because the process waited.
+    pub voluntary_switches: u64,
+    /// Switches because another one was to run.
+    pub involuntary_switches: u64,
+    /// Bytes read from and written to storage, where the system tells.
+    pub disk: Option<DiskFigures>,
+}
+
+/// Bytes that went to and from storage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskFigures {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+impl OsFigures {
+    /// The figures of this process as of now; zeros where they can't be had.
+    pub fn now() -> Self {
+        let disk = std::fs::read_to_string("/proc/self/io")
+            .ok()
+            .and_then(|text| parse_io(&text));
+        match getrusage(UsageWho::RUSAGE_SELF) {
+            Ok(usage) => Self {
+                disk,
+                ..Self::from(&usage)
+            },
+            Err(_) => Self {
+                disk,
+                ..Self::default()
+            },
+        }
+    }
+}
+
+impl From<&Usage> for OsFigures {
+    fn from(usage: &Usage) -> Self {
+        // macOS counts in bytes, all others in kilobytes.
+        let rss_unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+        Self {
+            user_ns: nanoseconds(usage.user_time()),
+            sys_ns: nanoseconds(usage.system_time()),
+            max_rss_bytes: count(usage.max_rss()) * rss_unit,
+            voluntary_switches: count(usage.voluntary_context_switches()),
+            involuntary_switches: count(usage.involuntary_context_switches()),
+            disk: None,
+        }
+    }
+}
+
+fn count(number: impl Into<i64>) -> u64 {
+    number.into().try_into().unwrap_or(0)
+}
+
+fn nanoseconds(time: TimeVal) -> u64 {
+    count(time.tv_sec()) * 1_000_000_000 + count(time.tv_usec()) * 1000
+}
+
+fn parse_io(text: &str) -> Option<DiskFigures> {
+    let field = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse().ok()
+    };
+    Some(DiskFigures {
+        read_bytes: field("read_bytes")?,
+        write_bytes: field("write_bytes")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_io_figures_are_read() {
+        let text = "rchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1\n";
+        assert_eq!(
+            parse_io(text),
+            Some(DiskFigures {
+                read_bytes: 4096,
+                write_bytes: 8192
+            })
+        );
+        assert_eq!(parse_io("rchar: 9\n"), None);
+    }
+
+    #[test]
+    fn this_process_has_figures() {
+        let now = OsFigures::now();
+        assert!(now.max_rss_bytes > 100_000);
+        assert!(now.user_ns + now.sys_ns > 0);
+    }
+}

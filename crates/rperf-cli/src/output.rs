@@ -1,0 +1,95 @@
+//! Writes a finished file so that a reader never sees half of it. Called through
+//! the extension, by `Rperf.save` and when a session ends.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Names of our own stdout. Opening one anew would empty the file that it may be
+/// redirected to, with all that the program has written there.
+const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// Writes `content` to `path`: a file comes into being, or takes its old self's
+/// place, at once; pipes and devices are written to as they are.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    if STDOUT.iter().any(|name| path == Path::new(name)) {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(content)?;
+        return stdout.flush();
+    }
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {
+            // Of a link, the file that it leads to is replaced, not the link.
+            replace(
+                &fs::canonicalize(path)?,
+                content,
+                Some(metadata.permissions()),
+            )
+        }
+        Ok(_) => OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .write_all(content),
+        Err(_) => replace(path, content, None),
+    }
+}
+
+/// With no permissions given, a file gets those of every new one.
+fn replace(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // make_in and as_file_mut: the errors of tempfile's other ways have its
+    // temporary name in them and no longer the system's number.
+    let mut file = tempfile::Builder::new()
+        .prefix(".rperf-")
+        .make_in(folder, |path| {
+            OpenOptions::new().write(true).create_new(true).open(path)
+        })?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.as_file_mut().write_all(content)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_new_file_has_the_usual_permissions_and_no_leftovers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("new");
+        write(&path, b"one").expect("written");
+        assert_eq!(fs::read(&path).expect("a file"), b"one");
+        let mode = fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o600, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn an_old_file_keeps_its_permissions_and_its_links() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("old"), folder.path().join("link"));
+        fs::write(&path, "a longer text").expect("a file");
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("permissions");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        write(&link, b"two").expect("written");
+        assert_eq!(fs::read(&path).expect("a file"), b"two");
+        assert!(link.is_symlink());
+        assert_eq!(
+            fs::metadata(&path).expect("a file").permissions().mode() & 0o777,
+            0o640
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let error = write(Path::new("/no/such/folder/file"), b"").expect_err("no folder");
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+    }
+}

@@ -1,0 +1,199 @@
+//! The page of `rperf stat`: a pure function from figures to text. Called through
+//! the extension on the thread that ends the profiled program.
+
+use crate::numbers::{grouped, milliseconds, percent};
+use crate::os::OsFigures;
+use rperf_format::Format;
+use rperf_model::{Mode, Profile, State, Totals};
+use std::fmt::Write;
+
+const MEGABYTE: u64 = 1 << 20;
+
+/// What the page shows beside the profile.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    /// The command as the user typed it.
+    pub command: String,
+    /// Whether the tables of methods are wanted.
+    pub report: bool,
+    /// From the start of the command to the start of profiling, if known.
+    pub startup_ns: Option<u64>,
+    /// What Ruby has counted.
+    pub ruby: RubyFigures,
+    /// What the system has counted.
+    pub os: OsFigures,
+}
+
+/// What Ruby has counted since the process began.
+#[derive(Debug, Clone, Default)]
+pub struct RubyFigures {
+    /// Garbage collections.
+    pub gc_count: u64,
+    /// Minor ones among them.
+    pub gc_minor: u64,
+    /// Major ones among them.
+    pub gc_major: u64,
+    /// Time in them.
+    pub gc_time_ms: u64,
+    /// Objects made.
+    pub allocated_objects: u64,
+    /// Objects freed.
+    pub freed_objects: u64,
+    /// Methods and blocks that YJIT has compiled, if it is on.
+    pub yjit_methods: Option<u64>,
+    /// Share of instructions that ran in compiled code, if YJIT counts them.
+    pub yjit_ratio: Option<f64>,
+}
+
+/// The whole page.
+pub fn render(profile: &Profile, figures: &Figures) -> String {
+    let totals = Totals::of(profile);
+    let mut page = Page::default();
+    page.line(&format!(
+        "\n Performance stats for '{}':\n",
+        figures.command
+    ));
+    times(&mut page, profile, figures);
+    page.line("");
+    breakdown(&mut page, profile, figures, &totals);
+    ruby(&mut page, profile, &figures.ruby);
+    os(&mut page, &figures.os);
+    page.line("");
+    sampling(&mut page, profile, &totals);
+    if figures.report {
+        page.line("");
+        // Writing to memory doesn't fail.
+        let mut tables = Vec::new();
+        if rperf_format::write(profile, Format::Text, &mut tables).is_ok() {
+            page.line(&String::from_utf8_lossy(&tables));
+        }
+    }
+    page.text
+}
+
+fn times(page: &mut Page, profile: &Profile, figures: &Figures) {
+    let real_ns = profile.meta.duration_ns + figures.startup_ns.unwrap_or(0);
+    page.time(figures.os.user_ns, None, "user");
+    page.time(figures.os.sys_ns, None, "sys");
+    page.time(real_ns, None, "real");
+}
+
+/// Where the threads' time went. Shares are of the profiled time; the time before
+/// it is shown so that one thread's rows add up to the real time.
+fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals) {
+    if let (Mode::Wall, Some(startup_ns)) = (profile.meta.mode, figures.startup_ns) {
+        page.time(startup_ns, None, "before profiling (Ruby's start-up)");
+    }
+    for state in State::ALL {
+        let ns = totals.state(state).weight_ns;
+        if ns > 0 {
+            page.time(ns, Some(percent(ns, totals.weight_ns)), description(state));
+        }
+    }
+}
+
+fn description(state: State) -> &'static str {
+    match state {
+        State::Running => "CPU execution",
+        State::GvlBlocked => "[Ruby] GVL blocked (I/O, sleep)",
+        State::GvlWait => "[Ruby] GVL wait (contention)",
+        State::GcMarking => "[Ruby] GC marking",
+        State::GcSweeping => "[Ruby] GC sweeping",
+    }
+}
+
+fn ruby(page: &mut Page, profile: &Profile, ruby: &RubyFigures) {
+    let gc = format!(
+        "[Ruby] GC time ({} count: {} minor, {} major)",
+        grouped(ruby.gc_count),
+        grouped(ruby.gc_minor),
+        grouped(ruby.gc_major)
+    );
+    page.time(ruby.gc_time_ms.saturating_mul(1_000_000), None, &gc);
+    page.count(ruby.allocated_objects, "[Ruby] allocated objects");
+    page.count(ruby.freed_objects, "[Ruby] freed objects");
+    if let Some(ratio) = ruby.yjit_ratio {
+        page.row(&format!("{ratio:.1}"), "%", None, "[Ruby] executed by YJIT");
+    } else if let Some(methods) = ruby.yjit_methods {
+        let text = "[Ruby] methods and blocks compiled by YJIT (share of time: --yjit-stats)";
+        page.count(methods, text);
+    }
+    let threads = profile.meta.counters.detected_thread_count;
+    if threads > 1 {
+        page.count(threads, "[Ruby] detected threads");
+    }
+}
+
+fn os(page: &mut Page, os: &OsFigures) {
+    page.megabytes(os.max_rss_bytes, "[OS] peak memory (maxrss)");
+    let switches = format!(
+        "[OS] context switches ({} voluntary, {} involuntary)",
+        grouped(os.voluntary_switches),
+        grouped(os.involuntary_switches)
+    );
+    page.count(
+        os.voluntary_switches
+            .saturating_add(os.involuntary_switches),
+        &switches,
+    );
+    if let Some(disk) = os.disk {
+        let text = format!(
+            "[OS] disk I/O ({} MB read, {} MB write)",
+            grouped(disk.read_bytes / MEGABYTE),
+            grouped(disk.write_bytes / MEGABYTE)
+        );
+        page.megabytes(disk.read_bytes.saturating_add(disk.write_bytes), &text);
+    }
+}
+
+fn sampling(page: &mut Page, profile: &Profile, totals: &Totals) {
+    let counters = &profile.meta.counters;
+    page.line(&format!(
+        "  {} samples / {} triggers, {:.1}% profiler overhead",
+        grouped(totals.count),
+        grouped(counters.trigger_count),
+        percent(counters.sampling_time_ns, profile.meta.duration_ns)
+    ));
+    if counters.dropped_samples > 0 {
+        page.line(&format!(
+            "  {} samples dropped ({} ms)",
+            grouped(counters.dropped_samples),
+            milliseconds(counters.dropped_ns)
+        ));
+    }
+}
+
+/// Rows in columns: value, unit, share, text.
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn row(&mut self, value: &str, unit: &str, share: Option<f64>, text: &str) {
+        let share = share
+            .map(|share| format!("{share:.1}%"))
+            .unwrap_or_default();
+        self.line(&format!("{value:>14} {unit:<2} {share:>7}  {text}"));
+    }
+
+    fn time(&mut self, ns: u64, share: Option<f64>, text: &str) {
+        self.row(&milliseconds(ns), "ms", share, text);
+    }
+
+    fn count(&mut self, count: u64, text: &str) {
+        self.row(&grouped(count), "", None, text);
+    }
+
+    fn megabytes(&mut self, bytes: u64, text: &str) {
+        self.row(&grouped(bytes / MEGABYTE), "MB", None, text);
+    }
+
+    fn line(&mut self, line: &str) {
+        // Writing to a String doesn't fail.
+        let _ = writeln!(self.text, "{line}");
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,142 @@
+//! Tests of the page, against whole pages.
+
+use super::*;
+use crate::os::DiskFigures;
+use rperf_model::{Counters, Frame, LabelSetId, Node, NodeId, StringId, Thread, Values, Weight};
+
+/// One second of one thread: a quarter of it at work, the rest blocked.
+pub(crate) fn profile() -> Profile {
+    let mut profile = Profile::default();
+    profile.meta.mode = Mode::Wall;
+    profile.meta.frequency = 1000;
+    profile.meta.duration_ns = 1_000_000_000;
+    profile.meta.counters = Counters {
+        trigger_count: 1001,
+        sampling_count: 1000,
+        sampling_time_ns: 2_600_000,
+        detected_thread_count: 1,
+        dropped_samples: 3,
+        dropped_ns: 2_900_000,
+        truncated_samples: 0,
+    };
+    profile.threads.push(Thread {
+        seq: 1,
+        name: StringId(0),
+    });
+    let (name, path) = (
+        profile.strings.intern("Object#work"),
+        profile.strings.intern("app.rb"),
+    );
+    let frame = profile.frames.intern(Frame {
+        name,
+        path,
+        first_line: 1,
+    });
+    let node = profile.tree.intern(Node {
+        parent: NodeId::ROOT,
+        frame,
+        line: 2,
+    });
+    for (state, milliseconds) in [(State::Running, 250), (State::GvlBlocked, 750)] {
+        profile.weights.push(Weight {
+            node,
+            thread: 1,
+            labels: LabelSetId(0),
+            state,
+            values: Values {
+                count: milliseconds,
+                wall_ns: milliseconds * 1_000_000,
+                cpu_ns: 0,
+            },
+        });
+    }
+    profile
+}
+
+fn figures() -> Figures {
+    Figures {
+        command: "ruby app.rb".to_string(),
+        report: false,
+        startup_ns: Some(45_600_000),
+        ruby: RubyFigures {
+            gc_count: 9,
+            gc_minor: 6,
+            gc_major: 3,
+            gc_time_ms: 12,
+            allocated_objects: 154_468,
+            freed_objects: 66_596,
+            yjit_methods: None,
+            yjit_ratio: None,
+        },
+        os: OsFigures {
+            user_ns: 244_400_000,
+            sys_ns: 32_000_000,
+            max_rss_bytes: 25 << 20,
+            voluntary_switches: 1000,
+            involuntary_switches: 21,
+            disk: Some(DiskFigures {
+                read_bytes: 1 << 20,
+                write_bytes: 2 << 20,
+            }),
+        },
+    }
+}
+
+#[test]
+fn the_page_is_laid_out_in_columns() {
+    let expected = "
+ Performance stats for 'ruby app.rb':
+
+         244.4 ms          user
+          32.0 ms          sys
+       1,045.6 ms          real
+
+          45.6 ms          before profiling (Ruby's start-up)
+         250.0 ms   25.0%  CPU execution
+         750.0 ms   75.0%  [Ruby] GVL blocked (I/O, sleep)
+          12.0 ms          [Ruby] GC time (9 count: 6 minor, 3 major)
+       154,468             [Ruby] allocated objects
+        66,596             [Ruby] freed objects
+            25 MB          [OS] peak memory (maxrss)
+         1,021             [OS] context switches (1,000 voluntary, 21 involuntary)
+             3 MB          [OS] disk I/O (1 MB read, 2 MB write)
+
+  1,000 samples / 1,001 triggers, 0.3% profiler overhead
+  3 samples dropped (2.9 ms)
+";
+    assert_eq!(render(&profile(), &figures()), expected);
+}
+
+#[test]
+fn cpu_mode_breaks_cpu_time_down() {
+    let mut profile = profile();
+    profile.meta.mode = Mode::Cpu;
+    profile.weights.truncate(1);
+    profile.weights[0].values.cpu_ns = 240_000_000;
+    let page = render(&profile, &figures());
+    assert!(page.contains("240.0 ms  100.0%  CPU execution"));
+    assert!(!page.contains("before profiling") && !page.contains("GVL"));
+}
+
+#[test]
+fn yjit_and_threads_are_shown_when_there_are_any() {
+    let mut profile = profile();
+    profile.meta.counters.detected_thread_count = 4;
+    let mut figures = figures();
+    figures.ruby.yjit_methods = Some(1234);
+    let page = render(&profile, &figures);
+    assert!(page.contains("1,234             [Ruby] methods and blocks compiled by YJIT"));
+    assert!(page.contains("4             [Ruby] detected threads"));
+    figures.ruby.yjit_ratio = Some(98.76);
+    assert!(render(&profile, &figures).contains("98.8 %           [Ruby] executed by YJIT"));
+}
+
+#[test]
+fn the_report_adds_the_tables() {
+    let figures = Figures {
+        report: true,
+        ..figures()
+    };
+    let page = render(&profile(), &figures);
+    assert!(page.contains("Flat:") && page.contains("Object#work"));
+}

@@ -1,0 +1,91 @@
+//! The lines of `-v`, and the few words about a profile that was written. Pure;
+//! called through the extension on the thread that ends the profiled program.
+
+use crate::numbers::{grouped, milliseconds, percent, seconds};
+use rperf_model::{Profile, Totals};
+use std::fmt::Write;
+
+const TOP: usize = 10;
+
+/// Sampling statistics and the hottest methods, each line marked as ours.
+pub fn lines(profile: &Profile) -> String {
+    let meta = &profile.meta;
+    let counters = &meta.counters;
+    let totals = Totals::of(profile);
+    let average_us =
+        counters.sampling_time_ns as f64 / 1000.0 / counters.sampling_count.max(1) as f64;
+    let mut lines = vec![
+        format!("mode={} frequency={}Hz", meta.mode.name(), meta.frequency),
+        format!(
+            "sampling: {} calls, {:.2}ms total, {average_us:.1}us/call avg",
+            grouped(counters.sampling_count),
+            counters.sampling_time_ns as f64 / 1e6,
+        ),
+        format!("samples recorded: {}", grouped(totals.count)),
+    ];
+    if counters.dropped_samples > 0 {
+        lines.push(format!(
+            "samples dropped: {} ({} ms)",
+            grouped(counters.dropped_samples),
+            milliseconds(counters.dropped_ns)
+        ));
+    }
+    if counters.truncated_samples > 0 {
+        lines.push(format!(
+            "samples truncated: {}",
+            grouped(counters.truncated_samples)
+        ));
+    }
+    lines.push(format!("top {TOP} by flat:"));
+    lines.extend(totals.flat().into_iter().take(TOP).map(|function| {
+        format!(
+            "{:>12} ms {:>5.1}%  {} ({})",
+            milliseconds(function.self_ns),
+            percent(function.self_ns, totals.weight_ns),
+            function.name,
+            function.path
+        )
+    }));
+    lines.iter().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "[rperf] {line}");
+        text
+    })
+}
+
+/// How much there is in a profile: `1,234 samples, 5.678 s`.
+pub fn summary(profile: &Profile) -> String {
+    let samples = profile
+        .weights
+        .iter()
+        .fold(0u64, |sum, weight| sum.saturating_add(weight.values.count));
+    format!(
+        "{} samples, {} s",
+        grouped(samples),
+        seconds(profile.meta.duration_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stat::tests::profile;
+
+    #[test]
+    fn the_lines_tell_how_sampling_went() {
+        let expected = "\
+[rperf] mode=wall frequency=1000Hz
+[rperf] sampling: 1,000 calls, 2.60ms total, 2.6us/call avg
+[rperf] samples recorded: 1,000
+[rperf] samples dropped: 3 (2.9 ms)
+[rperf] top 10 by flat:
+[rperf]        750.0 ms  75.0%  [GVL blocked] (<GVL>)
+[rperf]        250.0 ms  25.0%  Object#work (app.rb)
+";
+        assert_eq!(lines(&profile()), expected);
+    }
+
+    #[test]
+    fn the_summary_is_samples_and_time() {
+        assert_eq!(summary(&profile()), "1,000 samples, 1.000 s");
+    }
+}

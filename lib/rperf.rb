@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# The entry of the gem. `rperf record` and `rperf stat` make every Ruby of the
+# command load this file first, whatever its version: it and the files required
+# before the version check keep to syntax that Ruby 2.5 can read.
+
+require_relative "rperf/version"
+
+module Rperf
+  # Why this Ruby can't be profiled, or nil if it can.
+  def self.unsupported_ruby
+    if RUBY_ENGINE != "ruby"
+      "rperf works with CRuby only, not with #{RUBY_ENGINE}"
+    elsif (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 4]) < 0
+      "Ruby #{RUBY_VERSION} is too old: rperf needs Ruby >= 3.4"
+    end
+  end
+  private_class_method :unsupported_ruby
+
+  # Loads the rest. With RPERF_ENABLED=1 a Ruby that can't be profiled gets one
+  # line and runs on, and one that can is profiled from here to its end.
+  def self.load
+    launch = nil
+    if ENV["RPERF_ENABLED"] == "1"
+      require_relative "rperf/launch"
+      launch = Launch.take(ENV)
+    end
+    obstacle = unsupported_ruby || load_parts(launch)
+    if obstacle
+      raise LoadError, "rperf: #{obstacle}" unless launch
+
+      launch.refuse(obstacle)
+    elsif launch
+      require_relative "rperf/autostart"
+      Autostart.begin(launch)
+    end
+  end
+  private_class_method :load
+
+  # Returns why the parts can't be loaded, for a program that must run anyway.
+  def self.load_parts(launch)
+    require_relative "rperf/errors"
+    require_relative "rperf/rperf"
+    require_relative "rperf/api"
+    nil
+  rescue LoadError => e
+    raise unless launch
+
+    "its extension can't be loaded (#{e.message.lines.first.to_s.strip})"
+  end
+  private_class_method :load_parts
+
+  load
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require_relative "options"
+require_relative "result"
+require_relative "fork_guard"
+
+# A sampling profiler for CRuby. See {Rperf.start}.
+module Rperf
+  private_constant :Native
+
+  class << self
+    # Profiles the block, or, without one, all that runs until {Rperf.stop}.
+    #
+    # @param frequency [Integer] samples per second, 1 to 10000
+    # @param mode [Symbol] :cpu (CPU time of each thread) or :wall (all time of each thread)
+    # @param output [String, Pathname, nil] the file to write when profiling ends
+    # @param verbose [Boolean] prints sampling statistics to stderr at the end
+    # @param format [Symbol, nil] :pprof, :collapsed or :text; nil: by the file's extension
+    # @param signal [Integer, false, nil] the timer's real-time signal; nil: the default one,
+    #   false: no signal but a thread that sleeps
+    # @param aggregate [Boolean] false keeps every sample with its time
+    # @return [Hash, true] the block's profile as {Rperf.stop} gives it; true without a block
+    # @raise [ArgumentError] for an argument that isn't allowed
+    # @raise [Rperf::Error] if profiling is on already or can't start
+    def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
+              &block)
+      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:)
+      begin_session(options)
+      block ? profile_block(block) : true
+    end
+
+    # Ends profiling, and writes the profile if {Rperf.start} was given an output.
+    #
+    # @return [Hash, nil] the profile; nil if {Rperf.start} wasn't called
+    # @raise [Rperf::Error] if the output can't be written; the message names the
+    #   file to which the profile was written instead
+    def stop
+      options = @options or return
+      profile = Native.stop
+      @options = nil
+      return unless profile
+
+      $stderr.write(profile.verbose_lines) if options.verbose
+      Output.write(profile, options.output, options.format) if options.output
+      Result.from_profile(profile)
+    end
+
+    # Writes a profile to a file.
+    #
+    # @param path [String, Pathname] the file
+    # @param data [Hash] what {Rperf.start} or {Rperf.stop} returned
+    # @param format [Symbol, nil] :pprof, :collapsed or :text; nil: by the file's extension
+    # @return [nil]
+    # @raise [ArgumentError] for an argument that isn't allowed, or a Hash that isn't a profile
+    # @raise [SystemCallError] if the file can't be written
+    def save(path, data, format: nil)
+      path = Options.path(:path, path)
+      format = Options.format(format)
+      Result.profile(data).write(path, format)
+      nil
+    end
+
+    # @return [Boolean] whether profiling is on
+    def running? = Native.running?
+
+    private
+
+    def begin_session(options)
+      ForkGuard.install
+      Native.start(options.frequency, options.mode, options.signal, options.aggregate)
+      @options = options
+    end
+
+    def profile_block(block)
+      block.call
+      returned = true
+      stop
+    ensure
+      stop_after_exception unless returned
+    end
+
+    # What the block raised matters more than a profile that can't be written.
+    def stop_after_exception
+      stop
+    rescue Error => e
+      $stderr.write("rperf: #{e.message}\n")
+    end
+  end
+end

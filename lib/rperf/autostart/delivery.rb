@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+module Rperf
+  module Autostart
+    # Hands a finished profile over: to stderr, to its file, and a word about it
+    # to the rperf command.
+    class Delivery
+      # One line for the user. Goes past $stderr, which is the program's.
+      def self.say(message)
+        STDERR.write("rperf: #{message}\n")
+      rescue IOError, SystemCallError
+        nil # The program has closed its stderr.
+      end
+
+      # @param started_ns [Integer] CLOCK_MONOTONIC when profiling started
+      def initialize(launch, settings, started_ns)
+        @launch = launch
+        @settings = settings
+        @started_ns = started_ns
+      end
+
+      def deliver(profile)
+        print_tables(profile)
+        write(profile) if @settings.options.output
+        @launch.report("delivered")
+      end
+
+      private
+
+      def print_tables(profile)
+        tables = +""
+        tables << profile.verbose_lines if @settings.options.verbose
+        tables << profile.stat(stat_figures) if @settings.stat?
+        STDERR.write(tables)
+      rescue IOError, SystemCallError
+        nil # As in .say; the file still matters.
+      end
+
+      def stat_figures
+        {
+          command: @settings.stat_command,
+          report: @settings.stat_report?,
+          startup_ns: @settings.launched_ns && [@started_ns - @settings.launched_ns, 0].max,
+          **Counters.now
+        }
+      end
+
+      def write(profile)
+        options = @settings.options
+        Output.write(profile, options.output, options.format)
+        announce(profile) if @launch.by_command? && !@settings.output_stream?
+      rescue Error => e
+        self.class.say(e.message)
+      end
+
+      def announce(profile)
+        self.class.say("wrote #{@settings.shown_output} (#{profile.summary})")
+      end
+    end
+    private_constant :Delivery
+  end
+end

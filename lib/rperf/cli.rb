@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+module Rperf
+  # The command-line program; all of it is in the crate rperf-cli.
+  module CLI
+    # @param arguments [Array<String>] as in ARGV
+    # @return [Integer] the exit status
+    def self.run(arguments)
+      Native.cli(arguments, File.expand_path("..", __dir__))
+    end
+  end
+end

@@ -1,0 +1,231 @@
+# frozen_string_literal: true
+
+require "pathname"
+
+RSpec.describe Rperf do
+  describe ".start with a block" do
+    it "returns the profile of the block" do
+      data = described_class.start(mode: :wall) { sleep 0.1 }
+      expect(data).to include(mode: :wall, frequency: 1000, detected_thread_count: 1)
+      expect(data[:duration_ns]).to be_between(90_000_000, 5_000_000_000)
+      expect(weight_of(data, "[GVL blocked]")).to be_between(90_000_000, 5_000_000_000)
+    end
+
+    it "writes the output" do
+      described_class.start(output: in_folder("p.pb.gz")) { spin 0.05 }
+      data = read_profile(in_folder("p.pb.gz"))
+      expect(data[:mode]).to eq(:cpu)
+      expect(weight_of(data, "spin")).to be > 20_000_000
+    end
+
+    it "lets the block's exception through and still writes the output" do
+      output = in_folder("p.txt")
+      expect { described_class.start(output:) { raise KeyError, "mine" } }.to raise_error(KeyError, "mine")
+      expect(File.read(output)).to start_with("Total: ")
+      expect(described_class).not_to be_running
+    end
+
+    it "ends profiling when the block is left by break or throw" do
+      catch(:out) { described_class.start { throw :out } }
+      described_class.start { break }
+      expect(described_class).not_to be_running
+    end
+  end
+
+  describe ".start and .stop" do
+    it "profile what is between them" do
+      expect(described_class.start).to be(true)
+      expect(described_class).to be_running
+      spin 0.05
+      data = described_class.stop
+      expect(described_class).not_to be_running
+      expect(weight_of(data, "spin")).to be > 20_000_000
+    end
+
+    it "give nil without a session" do
+      expect(described_class.stop).to be_nil
+    end
+
+    it "refuse a second session and leave the first one alone" do
+      described_class.start
+      expect { described_class.start }.to raise_error(Rperf::Error, /already/)
+      expect(described_class.stop).to be_a(Hash)
+    end
+
+    it "can be repeated" do
+      20.times { described_class.start { nil } }
+      expect(described_class.start { spin 0.02 }[:samples]).not_to be_empty
+    end
+
+    it "give the keys of the guide, with rows of frozen, shared objects" do
+      data = described_class.start { spin 0.05 }
+      expect(data.keys).to include(
+        :mode, :frequency, :sampling_count, :sampling_time_ns, :trigger_count, :detected_thread_count,
+        :start_time_ns, :duration_ns, :unique_frames, :unique_stacks, :dropped_samples
+      )
+      expect(data[:aggregated_samples]).to be(data[:samples])
+      frames, weight, thread, labels = data[:samples].max_by { |row| row[1] }
+      expect([weight, thread, labels]).to match([Integer, 1, 0])
+      expect(frames.last).to match([String, String]).and be_frozen
+    end
+
+    it "keep raw samples in the order of their time" do
+      data = described_class.start(aggregate: false) { spin 0.05 }
+      expect(data[:raw_samples]).to be(data[:samples])
+      expect(data).not_to include(:unique_stacks)
+      times = data[:samples].map { |row| row[6] }
+      expect(times).to eq(times.sort)
+      expect(times.size).to be > 5
+    end
+
+    it "print statistics when asked" do
+      expect { described_class.start(verbose: true) { spin 0.02 } }
+        .to output(/\A\[rperf\] mode=cpu frequency=1000Hz\n.*top 10 by flat:/m).to_stderr
+    end
+
+    it "write elsewhere what can't be written to the output, and say where" do
+      Dir.mkdir(in_folder("gone"))
+      described_class.start(output: in_folder("gone/p.pb.gz"))
+      Dir.rmdir(in_folder("gone"))
+      message = begin
+        described_class.stop
+      rescue Rperf::Error => e
+        e.message
+      end
+      expect(message).to match(/No such file or directory/)
+      saved = message[%r{it is in (/\S+)}, 1]
+      expect(read_profile(saved)).to include(mode: :cpu)
+    ensure
+      File.delete(saved) if saved
+    end
+  end
+
+  describe "arguments" do
+    {
+      frequency: [0, 10_001, -1, 1000.0, "1000", nil],
+      mode: [:gpu, "cpu", nil],
+      verbose: [1, nil, "yes"],
+      format: [:svg, "text", true],
+      signal: [0, 9, 15, 1000, true, "RTMIN", 42.0],
+      aggregate: [nil, 1],
+      output: ["", "/no/such/folder/p", "/", 5, "a\0b"]
+    }.each do |name, values|
+      values.each do |value|
+        it "refuses #{name}: #{value.inspect}, naming the argument and the value" do
+          expect { described_class.start(name => value) }
+            .to raise_error(ArgumentError, /\A#{name}: must be .*not #{Regexp.escape(value.inspect)}\z/)
+          expect(described_class).not_to be_running
+        end
+      end
+    end
+
+    it "refuses unknown ones" do
+      expect { described_class.start(frequenzy: 1) }.to raise_error(ArgumentError, /unknown keyword: :frequenzy/)
+    end
+
+    it "takes the ends of the allowed range, a Pathname, and both kinds of timer" do
+      [{ frequency: 1 }, { frequency: 10_000 }, { output: Pathname(in_folder("p")) },
+       { signal: false }, { signal: nil }].each do |arguments|
+        expect(described_class.start(**arguments) { nil }).to be_a(Hash)
+      end
+    end
+  end
+
+  describe ".save" do
+    let(:data) { described_class.start(mode: :wall) { sleep 0.03 } }
+
+    it "goes by the extension or the format" do
+      described_class.save(in_folder("p.collapsed"), data)
+      expect(File.read(in_folder("p.collapsed"))).to match(/\A.+;.+ \d+\n/)
+      described_class.save(Pathname(in_folder("p.dat")), data, format: :text)
+      expect(File.read(in_folder("p.dat"))).to start_with("Total: ")
+    end
+
+    it "writes a pprof file that reads back as the same profile" do
+      described_class.save(in_folder("p.pb.gz"), data)
+      read = read_profile(in_folder("p.pb.gz"))
+      expect(read.slice(:mode, :frequency, :duration_ns)).to eq(data.slice(:mode, :frequency, :duration_ns))
+      expect(read[:samples]).to match_array(data[:samples])
+    end
+
+    it "writes what a changed Hash says" do
+      blocked = data[:samples].select { |frames, _| frames.first.last == "[GVL blocked]" }
+      described_class.save(in_folder("p.pb.gz"), data.merge(samples: blocked))
+      expect(read_profile(in_folder("p.pb.gz"))[:samples]).to match_array(blocked)
+      data[:aggregated_samples] = []
+      described_class.save(in_folder("p.collapsed"), data)
+      expect(File.read(in_folder("p.collapsed"))).to be_empty
+    end
+
+    it "takes a Hash that never was a profile" do
+      described_class.save(in_folder("p.collapsed"), made_profile)
+      lines = File.readlines(in_folder("p.collapsed"), chomp: true)
+      expect(lines).to contain_exactly("<main>;Object#work 10000000", "<main>;[GVL blocked] 20000000")
+    end
+
+    it "takes a Hash that was marshalled" do
+      described_class.save(in_folder("p.txt"), Marshal.load(Marshal.dump(data)))
+      expect(File.read(in_folder("p.txt"))).to include("[GVL blocked]")
+    end
+
+    it "names what is wrong with a Hash" do
+      frames = [["a.rb", "a"]]
+      {
+        { mode: :gpu } => /mode/, { frequency: -1 } => /frequency/, { duration_ns: "x" } => /duration_ns/,
+        { samples: 1 } => /samples/, { samples: [1] } => /samples.*at 0/, { samples: [[[["a"]], 1]] } => /samples/,
+        { samples: [[frames, -1, 1, 0]] } => /samples/, { samples: [[frames, nil]] } => /weight/,
+        { samples: [[frames, 1, 1, 7]] } => /label set/, { label_sets: [1] } => /label_sets/,
+        { samples: [[[["a.rb", 5]], 1]] } => /Strings/
+      }.each do |change, message|
+        expect { described_class.save(in_folder("p"), made_profile.merge(change)) }
+          .to raise_error(ArgumentError, message)
+      end
+      expect { described_class.save(in_folder("p"), nil) }.to raise_error(ArgumentError, /data: .*not nil/)
+      expect(File).not_to exist(in_folder("p"))
+    end
+
+    it "raises Errno for a file that can't be written, ArgumentError for a format that isn't one" do
+      expect { described_class.save("/no/such/p", made_profile) }.to raise_error(Errno::ENOENT, %r{/no/such/p})
+      expect { described_class.save(in_folder("p"), made_profile, format: :svg) }
+        .to raise_error(ArgumentError, /format/)
+    end
+
+    it "replaces a file at once and keeps its permissions" do
+      path = write_file("p.txt", "old")
+      File.chmod(0o640, path)
+      described_class.save(path, made_profile)
+      expect(File.stat(path).mode & 0o777).to eq(0o640)
+      expect(Dir.children(folder)).to eq(["p.txt"])
+    end
+  end
+
+  describe "Profile.read" do
+    it "refuses what is no profile" do
+      path = write_file("p.pb.gz", "nonsense")
+      expect { Rperf::Profile.read(path) }.to raise_error(Rperf::Error, /p\.pb\.gz/)
+      expect { Rperf::Profile.read(in_folder("none")) }.to raise_error(Errno::ENOENT)
+    end
+  end
+
+  it "ends in a forked child, which can start its own" do
+    described_class.start
+    pid = fork do
+      ended = !described_class.running? && described_class.stop.nil?
+      exit!(ended && described_class.start { spin 0.02 }[:samples].any? ? 0 : 1)
+    end
+    expect(Process.wait2(pid).last).to be_success
+    expect(described_class.stop).to be_a(Hash)
+  end
+
+  it "loads quickly" do
+    times = Array.new(5) do
+      run(ruby, "-e", <<~'RUBY', "#{Commands::ROOT}/lib/rperf").stdout.to_f
+        started = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        require ARGV[0]
+        print Process.clock_gettime(Process::CLOCK_MONOTONIC) - started
+      RUBY
+    end
+    # Aimed at are 15 ms; the rest is for busy machines.
+    expect(times.min).to be < 0.06
+  end
+end

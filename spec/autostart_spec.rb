@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+RSpec.describe "profiling started by RPERF_ENABLED" do
+  def profiled(env, program = "sleep 0.02")
+    run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program, env: { "RPERF_ENABLED" => "1" }.merge(env))
+  end
+
+  it "writes rperf.data in silence" do
+    expect(profiled({}).stderr).to be_empty
+    expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu)
+  end
+
+  it "goes by the variables" do
+    variables = { "RPERF_MODE" => "wall", "RPERF_FREQUENCY" => "50", "RPERF_SIGNAL" => "false" }
+    profiled({ "RPERF_OUTPUT" => "p.pb.gz", **variables })
+    expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :wall, frequency: 50)
+    page = profiled({ "RPERF_STAT" => "1", "RPERF_STAT_COMMAND" => "mine" }).stderr
+    expect(page).to include("stats for 'mine'", "GVL blocked")
+  end
+
+  {
+    { "RPERF_FREQUENCY" => "0" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
+    { "RPERF_FREQUENCY" => "many" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
+    { "RPERF_MODE" => "gpu" } => "RPERF_MODE: must be :cpu or :wall",
+    { "RPERF_FORMAT" => "svg" } => "RPERF_FORMAT: must be :pprof or :collapsed or :text",
+    { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT: must be in a folder that exists"
+  }.each do |env, message|
+    it "lets the program run with #{env}, and says why there is no profile" do
+      outcome = profiled(env, "puts 'ran'; exit 3")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([3, "ran\n"])
+      expect(outcome.stderr).to match(/\Arperf: #{message}.*; running without profiling\n\z/)
+    end
+  end
+
+  it "lets the program run without the extension" do
+    FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("lib"))
+    FileUtils.rm(Dir[in_folder("lib/rperf/rperf.*")])
+    outcome = run(ruby, "-I#{in_folder("lib")}", "-rrperf", "-e", "puts 'ran'", env: { "RPERF_ENABLED" => "1" })
+    expect(outcome.stdout).to eq("ran\n")
+    expect(outcome.stderr).to match(/\Arperf: its extension can't be loaded .*; running without profiling\n\z/)
+  end
+
+  it "tells a program that wants its own session, and keeps the outer one" do
+    program = "begin; Rperf.start; rescue Rperf::Error => e; puts e.message; end; p Rperf.stop"
+    expect(profiled({}, program).stdout).to match(/already.*\nnil\n\z/)
+    expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu)
+  end
+end

@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+RSpec.describe "the rperf command" do
+  describe "help and version" do
+    it "prints help for itself and for each command to stdout" do
+      outcome = rperf("--help")
+      expect(outcome.status).to be_success
+      expect(outcome.stdout).to include("record", "stat", "Examples:")
+      expect(outcome.stdout).not_to include("\e[")
+      %w[record stat].each do |command|
+        expect(rperf(command, "--help").stdout).to include("--frequency", "[default: 1000]", "Exit status:")
+      end
+    end
+
+    it "prints its version" do
+      expect(rperf("--version").stdout).to eq("rperf #{Rperf::VERSION}\n")
+    end
+
+    it "prints help to stderr and fails without a command" do
+      outcome = rperf
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([2, ""])
+      expect(outcome.stderr).to include("Usage: rperf")
+    end
+  end
+
+  describe "what can't be run" do
+    {
+      %w[record -f 0 true] => "-f must be a whole number from 1 to 10000 (samples per second), not '0'",
+      %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
+      %w[record --format svg true] => "--format must be pprof, collapsed or text, not 'svg'",
+      %w[record -o /no/such/p true] => "can't write to /no/such/p: there is no folder /no/such",
+      %w[record -p -o p true] => "-p prints text to stdout: it can't be combined with -o or --format"
+    }.each do |arguments, message|
+      it "refuses #{arguments.join(" ")} in one line" do
+        outcome = rperf(*arguments)
+        expect([outcome.status.exitstatus, outcome.stderr]).to eq([2, "rperf: #{message}\n"])
+      end
+    end
+
+    it "refuses unknown options and a missing command" do
+      expect(rperf("record", "--bogus", "true").status.exitstatus).to eq(2)
+      outcome = rperf("stat")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /COMMAND/])
+    end
+
+    it "tells commands that aren't there from files that are no programs" do
+      outcome = rperf("record", "no-such-command")
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([127, "rperf: command not found: no-such-command\n"])
+      write_file("app.rb", "")
+      outcome = rperf("stat", "./app.rb")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([126, "rperf: can't be executed: ./app.rb (did you mean 'ruby ./app.rb'?)\n"])
+    end
+
+    it "says so if the command isn't Ruby, and keeps a status other than 0" do
+      outcome = rperf("record", "true")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([1, "rperf: 'true' started no Ruby that rperf could profile; nothing was recorded\n"])
+      expect(rperf("stat", "sh", "-c", "exit 7").status.exitstatus).to eq(7)
+      expect(File).not_to exist(in_folder("rperf.data"))
+    end
+  end
+
+  describe "rperf record" do
+    it "writes rperf.data in cpu mode and says so" do
+      outcome = rperf("record", ruby, "-e", "i = 0; i += 1 while i < 3_000_000; puts 'done'")
+      expect(outcome.status).to be_success
+      expect(outcome.stdout).to eq("done\n")
+      expect(outcome.stderr).to match(/\Arperf: wrote rperf\.data \([\d,]+ samples, [\d.]+ s\)\n\z/)
+      expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu, frequency: 1000)
+    end
+
+    it "takes mode, frequency, file and format" do
+      options = ["-m", "wall", "-f", "100", "-o", "p.dat", "--format", "collapsed"]
+      rperf("record", *options, ruby, "-e", "sleep 0.05")
+      expect(File.read(in_folder("p.dat"))).to match(/^<main>;Kernel#sleep;\[GVL blocked\] \d{8}$/)
+    end
+
+    it "prints a text profile after the program's output with -p" do
+      outcome = rperf("record", "-p", "-m", "wall", ruby, "-e", "puts 'mine'; sleep 0.05")
+      expect(outcome.stdout).to match(/\Amine\nTotal: .*\[GVL blocked\]/m)
+      expect(outcome.stderr).to be_empty
+      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+    end
+
+    it "prints statistics with -v" do
+      outcome = rperf("record", "-v", ruby, "-e", "sleep 0.01")
+      expect(outcome.stderr).to match(/^\[rperf\] mode=cpu frequency=1000Hz\n.*^rperf: wrote rperf\.data/m)
+    end
+
+    it "leaves input, output and arguments alone" do
+      bytes = Random.new(1).bytes(100_000)
+      program = "$stdout.binmode; $stdin.binmode; $stdout.write($stdin.read); $stderr.puts ARGV.inspect"
+      outcome = rperf("record", ruby, "-e", program, "--", "-o", "--", "a b", input: bytes)
+      expect(outcome.stdout == bytes).to be(true)
+      expect(outcome.stderr.lines.first).to eq("#{["-o", "--", "a b"].inspect}\n")
+    end
+
+    it "writes to the folder that it was started in, wherever the program goes" do
+      rperf("record", "-o", "p.pb.gz", ruby, "-e", "Dir.chdir('/')")
+      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu)
+    end
+
+    it "gives the program the environment that it would have" do
+      program = "puts ENV.select { |name, _| name.start_with?('RPERF', 'RUBY') }.sort.inspect"
+      [{}, { "RUBYOPT" => "-W0", "RUBYLIB" => "/some/where" }].each do |env|
+        expect(rperf("record", ruby, "-e", program, env:).stdout).to eq(run(ruby, "-e", program, env:).stdout)
+      end
+    end
+
+    it "works from a folder with a space in its path, and names one with a colon" do
+      %w[lib exe].each { |part| FileUtils.cp_r(File.join(Commands::ROOT, part), folder) }
+      FileUtils.mkdir_p(in_folder("my gems"))
+      %w[lib exe].each { |part| FileUtils.mv(in_folder(part), in_folder("my gems/#{part}")) }
+      outcome = run(ruby, in_folder("my gems/exe/rperf"), "record", ruby, "-e", "1")
+      expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
+      FileUtils.mv(in_folder("my gems"), in_folder("my:gems"))
+      outcome = run(ruby, in_folder("my:gems/exe/rperf"), "record", ruby, "-e", "1")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /can't load from a folder with a ':'/])
+    end
+
+    it "profiles the first Ruby of a command and counts the others" do
+      write_file("twice.sh", "'#{ruby}' -e 'def first = sleep(0.02); first'\n'#{ruby}' -e 1\n")
+      outcome = rperf("record", "-m", "wall", "sh", "twice.sh")
+      expect(outcome.messages).to contain_exactly(/wrote/, "rperf: one more Ruby ran; only the first was profiled\n")
+      expect(weight_of(read_profile(in_folder("rperf.data")), "first")).to be > 0
+    end
+
+    it "says where the profile is if the file can't be written at the end" do
+      Dir.mkdir(in_folder("gone"))
+      outcome = rperf("record", "-o", "gone/p.pb.gz", ruby, "-e", "Dir.rmdir('gone'); exit 4")
+      expect([outcome.status.exitstatus, outcome.stderr.lines.size]).to eq([4, 1])
+      saved = outcome.stderr[%r{it is in (/\S+)}, 1]
+      expect(read_profile(saved)).to include(mode: :cpu)
+    ensure
+      File.delete(saved) if saved
+    end
+  end
+
+  describe "rperf stat" do
+    it "prints where the time went to stderr and writes no file" do
+      outcome = rperf("stat", ruby, "-e", "sleep 0.2; i = 0; i += 1 while i < 2_000_000")
+      expect(outcome.stdout).to be_empty
+      expect(outcome.stderr).to match(/^ Performance stats for '.*-e sleep 0\.2; .*':$/)
+      ["ms          user", "ms          sys", "ms          real", "CPU execution", "GVL blocked (I/O, sleep)",
+       "GC time (", "allocated objects", "freed objects", "peak memory (maxrss)", "context switches (",
+       "profiler overhead"].each { |row| expect(outcome.stderr).to include(row) }
+      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+    end
+
+    it "accounts for the real time of a program with one thread" do
+      page = rperf("stat", ruby, "-e", "sleep 0.3").stderr
+      rows = page.scan(/^ +([\d,.]+) ms +(?:[\d.]+%)? +(.+)$/).to_h { |ms, what| [what, ms.delete(",").to_f] }
+      parts = rows.select { |what, _| what.match?(/before profiling|CPU execution|GVL|GC (marking|sweeping)/) }
+      expect(parts.values.sum).to be_within(5 + (rows["real"] * 0.02)).of(rows["real"])
+      expect(rows["[Ruby] GVL blocked (I/O, sleep)"]).to be_within(60).of(330)
+    end
+
+    it "adds tables and a file when asked" do
+      outcome = rperf("stat", "--report", "-o", "p.pb.gz", ruby, "-e", "sleep 0.02")
+      expect(outcome.stderr).to include("Flat:", "Cumulative:")
+      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :wall)
+    end
+
+    it "shows YJIT and threads" do
+      program = "4.times.map { Thread.new { 2000.times { |i| i.to_s } } }.each(&:join)"
+      page = rperf("stat", ruby, "--yjit", "-e", program).stderr
+      expect(page).to match(/\d \s+\[Ruby\] detected threads/)
+      expect(page).to include("YJIT") if defined?(RubyVM::YJIT)
+    end
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+# However a profiled program ends: it ends as it would alone, and its profile is there.
+RSpec.describe "the end of a profiled program" do
+  def record(program, *arguments, &)
+    path = write_file("program.rb", "def work = (i = 0; i += 1 while i < 1_000_000)\nwork\n#{program}\n")
+    rperf("record", "-o", "p.pb.gz", ruby, path, *arguments, &)
+  end
+
+  def alone(program)
+    run(ruby, write_file("program.rb", program))
+  end
+
+  def expect_profile
+    expect(weight_of(read_profile(in_folder("p.pb.gz")), "Object#work")).to be > 0
+  end
+
+  {
+    "by return" => ["1", 0],
+    "by exit" => ["exit 3", 3],
+    "by abort" => ["abort 'bye'", 1],
+    "by an exception" => ["raise 'oh'", 1],
+    "by exit!" => ["exit!(3)", 3],
+    "by Process.exit! with true" => ["Process.exit!(true)", 0],
+    "by Kernel.exit! without a status" => ["Kernel.exit!", 1],
+    "by exit! in a method of an object" => ["Object.new.instance_eval { exit!(5) }", 5],
+    "by exit! in another thread" => ["Thread.new { exit!(6) }.join", 6],
+    "by exit in at_exit" => ["at_exit { exit 8 }", 8],
+    "with at_exit blocks that raise" => ["at_exit { raise 'oh' }; exit 3", 1],
+    "with stderr closed" => ["$stderr.close; exit 9", 9]
+  }.each do |how, (program, status)|
+    it "#{how} keeps status #{status}" do
+      outcome = record(program)
+      expect(outcome.status.exitstatus).to eq(status)
+      expect(outcome.status.exitstatus).to eq(alone(program).status.exitstatus)
+      expect_profile
+    end
+  end
+
+  it "prints the same to stderr as alone, plus one line" do
+    program = "at_exit { warn 'late' }; raise KeyError, 'oh'"
+    lines = record(program).stderr.lines
+    expect(lines.grep(/\Arperf: /).size).to eq(1)
+    expect(lines.grep_v(/\Arperf: /).join).to include("late", "oh (KeyError)")
+  end
+
+  %i[TERM INT HUP USR1 ALRM].each do |signal|
+    it "by SIG#{signal} sent to rperf is by that signal" do
+      outcome = record("puts 'ready'; $stdout.flush; sleep") { |pid| Process.kill(signal, pid) }
+      expect(outcome.status.termsig).to eq(Signal.list[signal.to_s])
+      expect_profile
+    end
+  end
+
+  it "by a signal that the program handles is by its own status" do
+    program = "trap(:TERM) { exit 12 }; puts 'ready'; $stdout.flush; sleep"
+    outcome = record(program) { |pid| Process.kill(:TERM, pid) }
+    expect(outcome.status.exitstatus).to eq(12)
+    expect_profile
+  end
+
+  it "by SIGKILL is by that signal, with a line about the profile" do
+    outcome = record("Process.kill(:KILL, $$); sleep")
+    expect(outcome.status.termsig).to eq(Signal.list["KILL"])
+    expect(outcome.stderr).to match(/\Arperf: '.*' was ended by SIGKILL before its profile could be written\n\z/)
+    expect(File).not_to exist(in_folder("p.pb.gz"))
+  end
+
+  ["exec('sh', '-c', 'echo $0 $1; exit 5', 'new', 'x')", "Process.exec({ 'A' => '1' }, 'echo new x; exit 5')",
+   "Kernel.exec('echo new x; exit 5', out: :out)"].each do |program|
+    it "by #{program[/\A[\w.]+/]} writes the part until then" do
+      outcome = record(program)
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([5, "new x\n"])
+      expect_profile
+    end
+  end
+
+  it "isn't a failing exec" do
+    outcome = record(<<~RUBY)
+      def after = (i = 0; i += 1 while i < 1_000_000)
+      begin
+        exec("no-such-program")
+      rescue Errno::ENOENT
+        after
+      end
+      exit 2
+    RUBY
+    expect(outcome.status.exitstatus).to eq(2)
+    expect(weight_of(read_profile(in_folder("p.pb.gz")), "after")).to be > 0
+  end
+
+  it "isn't that of a forked child, which writes nothing" do
+    outcome = record("at_exit { puts 'end' }; pid = fork { exit 4 }; Process.wait(pid); exit($?.exitstatus + 1)")
+    expect([outcome.status.exitstatus, outcome.stdout]).to eq([5, "end\nend\n"])
+    expect(outcome.messages.size).to eq(1)
+    expect_profile
+  end
+
+  it "is the daemon's parent's for a daemon" do
+    expect(record("Process.daemon; sleep 0.1").messages).to contain_exactly(/wrote p\.pb\.gz/)
+    expect_profile
+  end
+
+  it "leaves exec and exit! as they were to look at" do
+    program = <<~RUBY
+      p [Kernel, Process].map { |owner| [owner.method(:exec).arity, owner.method(:exit!).arity] }
+      p Kernel.private_method_defined?(:exec), Kernel.private_method_defined?(:exit!), 1.respond_to?(:exec)
+    RUBY
+    expect(record(program).stdout).to eq(alone(program).stdout)
+  end
+
+  it "doesn't wait for the rest of a program that it didn't start" do
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "exit 3")
+    expect([outcome.status.exitstatus, outcome.stderr, Dir.children(folder).grep(/rperf/)]).to eq([3, "", []])
+  end
+end

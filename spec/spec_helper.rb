@@ -1,0 +1,15 @@
+# frozen_string_literal: true
+
+require "rperf"
+Dir[File.join(__dir__, "support", "*.rb")].each { |file| require file }
+
+RSpec.configure do |config|
+  config.disable_monkey_patching!
+  config.expect_with(:rspec) { |expectations| expectations.syntax = :expect }
+  config.raise_errors_for_deprecations!
+  config.include Commands
+  config.include Profiles
+
+  # No example may leave a session to the next one.
+  config.after { Rperf.stop if Rperf.running? }
+end

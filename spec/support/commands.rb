@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "tmpdir"
+
+# Runs programs with a time limit. Each example has a folder of its own.
+module Commands
+  ROOT = File.expand_path("../..", __dir__)
+  TIME_LIMIT = 60
+
+  # What a program said, and how it ended (a Process::Status).
+  Outcome = Struct.new(:stdout, :stderr, :status) do
+    # The lines that are rperf's.
+    def messages = stderr.lines.grep(/\Arperf: /)
+  end
+
+  def self.included(group)
+    group.around do |example|
+      Dir.mktmpdir("rperf spec") do |folder|
+        @folder = File.realpath(folder)
+        example.run
+      end
+    end
+  end
+
+  # The example's folder; programs run in it.
+  attr_reader :folder
+
+  def in_folder(name) = File.join(folder, name)
+
+  def write_file(name, content)
+    in_folder(name).tap { |path| File.write(path, content) }
+  end
+
+  def ruby = RbConfig.ruby
+
+  def rperf(*arguments, **options, &) = run(*rperf_command(*arguments), **options, &)
+
+  def rperf_command(*arguments) = [ruby, File.join(ROOT, "exe", "rperf"), *arguments]
+
+  # Runs to the end, in a process group of its own; yields the process id, if a block is given, as soon as the
+  # program has printed a line.
+  def run(*command, env: {}, input: nil)
+    out, err = %w[stdout stderr].map { |name| in_folder(".#{name}") }
+    reader, writer = IO.pipe
+    pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, in: reader, out:, err:)
+    reader.close
+    feeder = Thread.new { feed(writer, input) }
+    if block_given?
+      wait_until("output of #{command.first}") { File.size(out).positive? }
+      yield pid
+    end
+    Outcome.new(*finish(pid, out, err))
+  ensure
+    feeder&.join
+  end
+
+  def wait_until(what, limit: TIME_LIMIT)
+    deadline = now + limit
+    until yield
+      raise "no #{what} after #{limit} s" if now > deadline
+
+      sleep 0.01
+    end
+  end
+
+  private
+
+  # As a user's shell has it, whatever started the specs.
+  def clean_environment
+    ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge("RUBYOPT" => nil, "RUBYLIB" => nil)
+  end
+
+  # A program need not read all of its input.
+  def feed(writer, input)
+    writer.write(input) if input
+  rescue Errno::EPIPE
+    nil
+  ensure
+    writer.close
+  end
+
+  def finish(pid, out, err)
+    status = nil
+    wait_until("end of process #{pid}") { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
+    [File.binread(out), File.read(err), status]
+  rescue RuntimeError
+    Process.kill(:KILL, -pid)
+    Process.wait(pid)
+    raise
+  end
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
