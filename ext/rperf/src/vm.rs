@@ -22,6 +22,7 @@ use crate::vm::gvl_cell::GvlCell;
 use crate::vm::thread_state::{NewThreads, ThreadState};
 use magnus::{Error, RModule, Ruby};
 use rperf_engine::{Session, Ticks};
+use rperf_model::Mode;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
@@ -56,18 +57,22 @@ static LIVE: AtomicPtr<Live> = AtomicPtr::new(ptr::null_mut());
 struct Live {
     /// The part that needs the GVL.
     inner: GvlCell<Inner>,
+    mode: Mode,
     /// The same ticks as the session's, for hooks that need nothing else.
     ticks: Arc<Ticks>,
     /// Threads seen for the first time, from any thread.
     new_threads: NewThreads,
     /// Threads that have ended and can be folded in.
     exited_threads: AtomicUsize,
+    /// Hooks were away for the time of a fork: an EXITED may have been missed.
+    hooks_paused: AtomicBool,
     /// After a panic, and while stopping: callbacks do nothing any more.
     quiet: AtomicBool,
 }
 
 struct Inner {
     session: Session,
+    #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     threads: Vec<Box<ThreadState>>,
     scratch: capture::Scratch,
     gc: gc_hook::GcProgress,

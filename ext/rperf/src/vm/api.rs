@@ -13,10 +13,12 @@ use magnus::{
     Error, ExceptionClass, Module, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value,
     function, prelude::*,
 };
+use rb_sys::VALUE;
 use rperf_engine::{
     CapturedNode, Session, SessionConfig, Snapshot, TimerKind, build_profile, clock,
 };
 use rperf_model::Mode;
+use std::collections::HashSet;
 use std::ptr;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
@@ -48,7 +50,9 @@ fn is_running() -> bool {
 }
 
 fn forget_in_child() {
-    fork::remove_inherited_hooks();
+    if running().is_none() {
+        fork::remove_inherited_hooks();
+    }
 }
 
 fn running() -> Option<&'static Live> {
@@ -89,12 +93,15 @@ fn start(
     let process = PROCESS
         .get()
         .ok_or_else(|| rperf_error(ruby, "rperf is not set up".into()))?;
-    // Left over in a child that forked without Process._fork.
-    fork::remove_inherited_hooks();
-    let threads = ruby.class_thread().funcall::<_, _, RArray>("list", ())?;
+    if !fork::remove_inherited_hooks() {
+        let message = "can't profile in this process: it was forked by a thread without the GVL";
+        return Err(rperf_error(ruby, message.into()));
+    }
+    let threads = list_threads(ruby)?;
     let session = Session::start(config, sampling_job::trigger)
         .map_err(|error| rperf_error(ruby, format!("can't start profiling: {error}")))?;
     let live = Box::new(Live {
+        mode: config.mode,
         ticks: session.shared_ticks(),
         inner: GvlCell::new(Inner {
             session,
@@ -105,6 +112,7 @@ fn start(
         }),
         new_threads: NewThreads::default(),
         exited_threads: AtomicUsize::new(0),
+        hooks_paused: AtomicBool::new(false),
         quiet: AtomicBool::new(false),
     });
     begin_threads(process, &live, threads);
@@ -112,6 +120,15 @@ fn start(
     thread_hook::add(config.mode);
     gc_hook::add();
     Ok(true)
+}
+
+fn list_threads(ruby: &Ruby) -> Result<RArray, Error> {
+    ruby.class_thread().funcall("list", ())
+}
+
+fn alive_threads(ruby: &Ruby) -> Result<HashSet<VALUE>, Error> {
+    let threads = list_threads(ruby)?;
+    Ok(threads.into_iter().map(|thread| thread.as_raw()).collect())
 }
 
 fn timer_kind(signal: Value) -> Result<TimerKind, Error> {
@@ -165,44 +182,52 @@ fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     let Some(live) = running() else {
         return Ok(None);
     };
-    thread_hook::remove();
-    gc_hook::remove();
-    live.quiet.store(true, SeqCst);
-    let Some((now, nodes, frame_count)) = flush(live) else {
-        return Err(rperf_error(
-            ruby,
-            "can't stop inside a sampling callback".into(),
-        ));
+    silence(live);
+    let alive = alive_threads(ruby)?;
+    let Some(flushed) = flush(live, &alive) else {
+        return Err(rperf_error(ruby, INSIDE_CALLBACK.into()));
     };
     // The frames stay marked as long as the session is live.
-    let frames = resolve::resolve_frames(live, frame_count);
-    let session = take_down(live);
-    let snapshot = session.stop(now);
-    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+    let frames = resolve::resolve_frames(live, flushed.frames);
+    let snapshot = take_down(live, &alive).stop(flushed.now);
+    wrap(ruby, snapshot, &flushed.nodes, &frames).map(Some)
 }
 
 fn snapshot(ruby: &Ruby) -> Result<Option<Value>, Error> {
     let Some(live) = running() else {
         return Ok(None);
     };
-    let flushed = flush(live);
-    // SAFETY: the GVL is held; the worker answers without it.
+    let flushed = flush(live, &alive_threads(ruby)?);
+    // SAFETY: the GVL is held, and the worker answers without it.
     let inner = unsafe { live.inner.try_borrow() };
-    let (Some((now, nodes, frame_count)), Some(mut inner)) = (flushed, inner) else {
-        return Err(rperf_error(
-            ruby,
-            "can't take a snapshot inside a sampling callback".into(),
-        ));
+    let (Some(flushed), Some(mut inner)) = (flushed, inner) else {
+        return Err(rperf_error(ruby, INSIDE_CALLBACK.into()));
     };
-    let snapshot = inner.session.snapshot(now);
+    let snapshot = inner.session.snapshot(flushed.now);
     drop(inner);
-    let frames = resolve::resolve_frames(live, frame_count);
-    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+    let frames = resolve::resolve_frames(live, flushed.frames);
+    wrap(ruby, snapshot, &flushed.nodes, &frames).map(Some)
 }
 
-/// Brings every thread up to now and records all remainders. Returns the time,
-/// and the tree's nodes and number of frames at that time.
-fn flush(live: &Live) -> Option<(u64, Vec<CapturedNode>, usize)> {
+/// Ends the VM's callbacks: afterwards none runs.
+fn silence(live: &Live) {
+    thread_hook::remove();
+    gc_hook::remove();
+    live.quiet.store(true, SeqCst);
+}
+
+const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
+
+/// The state of the call tree when all remainders had been recorded.
+struct Flushed {
+    now: u64,
+    nodes: Vec<CapturedNode>,
+    frames: usize,
+}
+
+/// Brings every thread up to now and records all remainders. Threads that are
+/// not among `alive` have ended, even if their EXITED was missed.
+fn flush(live: &Live, alive: &HashSet<VALUE>) -> Option<Flushed> {
     // SAFETY: the GVL is held, and nothing below releases it.
     let mut inner = unsafe { live.inner.try_borrow() }?;
     let now = clock::monotonic_ns();
@@ -217,6 +242,10 @@ fn flush(live: &Live) -> Option<(u64, Vec<CapturedNode>, usize)> {
         ..
     } = &mut *inner;
     for state in threads.iter() {
+        if !alive.contains(&state.thread) {
+            sampling_job::finish(state, session, scratch, now);
+            continue;
+        }
         // SAFETY: the GVL is held and no other reference to the part exists.
         let part = unsafe { state.gvl_part() };
         let Some(accounting) = &mut part.accounting else {
@@ -238,18 +267,25 @@ fn flush(live: &Live) -> Option<(u64, Vec<CapturedNode>, usize)> {
     }
     session.flush_orphaned(now);
     let tree = session.tree();
-    Some((now, tree.nodes().to_vec(), tree.frames().len()))
+    Some(Flushed {
+        now,
+        nodes: tree.nodes().to_vec(),
+        frames: tree.frames().len(),
+    })
 }
 
 /// Frees the session's bridge side. The hooks have been removed.
-fn take_down(live: &'static Live) -> Session {
+fn take_down(live: &'static Live, alive: &HashSet<VALUE>) -> Session {
     let live = ptr::from_ref(live).cast_mut();
     LIVE.store(ptr::null_mut(), SeqCst);
     // SAFETY: it came from `Box::into_raw` in `start`; with the hooks removed, the
     // GVL held and LIVE cleared, nobody else has a reference or can get one.
     let live = unsafe { Box::from_raw(live) };
     let Live {
-        inner, new_threads, ..
+        inner,
+        new_threads,
+        hooks_paused,
+        ..
     } = *live;
     let Inner {
         session,
@@ -257,22 +293,33 @@ fn take_down(live: &'static Live) -> Session {
         ..
     } = inner.into_inner();
     new_threads.take_into(&mut threads);
-    if let Some(process) = PROCESS.get() {
-        threads
-            .iter()
-            .filter(|state| !state.exited.load(Acquire))
-            .for_each(|state| thread_hook::clear_slot(process, state));
+    let missed_exits = hooks_paused.load(Relaxed);
+    for state in threads {
+        if state.exited.load(Acquire) {
+            continue;
+        }
+        let maybe_gone = if state.is_foreign() {
+            missed_exits
+        } else {
+            !alive.contains(&state.thread)
+        };
+        if maybe_gone {
+            // Its thread is ending or gone, and with it the slot that points here:
+            // neither can be touched.
+            Box::leak(state);
+        } else if let Some(process) = PROCESS.get() {
+            thread_hook::clear_slot(process, &state);
+        }
     }
     session
 }
 
-/// Ends a session that nobody wants the result of.
+/// Ends a session that nobody wants the result of, as the VM ends. What belongs
+/// to its threads is left to the process' end.
 fn discard(live: &'static Live) {
-    thread_hook::remove();
-    gc_hook::remove();
-    live.quiet.store(true, SeqCst);
+    silence(live);
     let now = clock::monotonic_ns();
-    drop(take_down(live).stop(now));
+    drop(take_down(live, &HashSet::new()).stop(now));
 }
 
 fn wrap(

@@ -127,9 +127,10 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
 
 unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     // SAFETY: called with the GVL (ObjectSpace.memsize_of) or in GC; see above.
-    let live = unsafe { LIVE.load(Acquire).as_ref() };
+    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else {
+        return 0;
+    };
     // SAFETY: as in `mark_frames`.
-    live.map_or(0, |live| {
-        unsafe { live.inner.peek() }.session.memory() as rb_sys::size_t
-    })
+    let memory = unsafe { live.inner.peek() }.session.memory();
+    memory as rb_sys::size_t
 }

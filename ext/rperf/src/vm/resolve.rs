@@ -34,12 +34,12 @@ fn unknown() -> ResolvedFrame {
 }
 
 fn resolve(frame: VALUE) -> ResolvedFrame {
-    // SAFETY (all three): `frame` came from rb_profile_frames and is kept alive
-    // by the frame roots; `ask` catches what the VM may raise.
+    // SAFETY: `frame` came from rb_profile_frames and is kept alive by the frame
+    // roots; `ask` catches what the VM may raise.
     let name = ask(|| unsafe { rb_sys::rb_profile_frame_full_label(frame) });
-    // SAFETY: see above.
+    // SAFETY: as for the name.
     let path = ask(|| unsafe { rb_sys::rb_profile_frame_path(frame) });
-    // SAFETY: see above.
+    // SAFETY: as for the name.
     let first_line = ask(|| unsafe { rb_sys::rb_profile_frame_first_lineno(frame) });
     ResolvedFrame {
         name: name.and_then(text).unwrap_or_else(|| "(unknown)".into()),

@@ -63,6 +63,7 @@ fn sample(process: &Process, live: &Live) {
         }
         none => {
             let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
+            state.seq.store(accounting.seq(), Relaxed);
             accounting.begin_running(now);
             accounting
         }
@@ -85,6 +86,7 @@ fn sample(process: &Process, live: &Live) {
 }
 
 /// Takes in threads that have been announced, and accounts those that ended.
+/// With the session's cell borrowed.
 pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
     live.new_threads.take_into(&mut inner.threads);
     let Inner {
@@ -105,7 +107,8 @@ pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
         .fetch_sub(before - threads.len(), Relaxed);
 }
 
-fn finish(
+/// Accounts a thread that has ended.
+pub fn finish(
     state: &ThreadState,
     session: &mut rperf_engine::Session,
     scratch: &mut super::capture::Scratch,

@@ -41,6 +41,11 @@ pub fn add(mode: Mode) {
     HOOK.store(hook, SeqCst);
 }
 
+/// Whether the hook is registered.
+pub fn is_registered() -> bool {
+    !HOOK.load(SeqCst).is_null()
+}
+
 /// Removes the hook. Afterwards no callback runs: the VM waits for those that
 /// do. With the GVL, outside of hooks.
 pub fn remove() {
@@ -139,6 +144,7 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
         none => {
             state.native_id.store(native_thread::id(), Relaxed);
             let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
+            state.seq.store(accounting.seq(), Relaxed);
             accounting.begin_off_gvl(if ready == 0 { now } else { ready });
             accounting
         }

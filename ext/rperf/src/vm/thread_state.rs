@@ -26,6 +26,8 @@ pub struct ThreadState {
     pub exited: AtomicBool,
     /// The native thread that it last ran on, 0 if not known.
     pub native_id: AtomicU32,
+    /// Its number once it has an accounting, else 0.
+    pub seq: AtomicU32,
     ractor: AtomicU8,
     gvl_part: UnsafeCell<GvlPart>,
     next: *mut ThreadState,
@@ -56,6 +58,7 @@ impl ThreadState {
             exit_cpu_ns: AtomicU64::new(0),
             exited: AtomicBool::new(false),
             native_id: AtomicU32::new(0),
+            seq: AtomicU32::new(0),
             ractor: AtomicU8::new(UNKNOWN),
             gvl_part: UnsafeCell::default(),
             next: ptr::null_mut(),
@@ -76,6 +79,11 @@ impl ThreadState {
                 main
             }
         }
+    }
+
+    /// Whether the thread is known to be one of another Ractor.
+    pub fn is_foreign(&self) -> bool {
+        self.ractor.load(Relaxed) == FOREIGN
     }
 
     /// The part that the GVL protects.
@@ -112,6 +120,7 @@ impl NewThreads {
     }
 
     /// Moves all of them to `threads`.
+    #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     pub fn take_into(&self, threads: &mut Vec<Box<ThreadState>>) {
         let mut head = self.0.swap(ptr::null_mut(), AcqRel);
         while !head.is_null() {
