@@ -7,9 +7,12 @@ module Rperf
     module Hook
       # Kernel#fork and its like call this.
       def _fork
+        Native.forking(true)
         pid = super
         Native.forget_in_child if pid.zero?
         pid
+      ensure
+        Native.forking(false)
       end
     end
     private_constant :Hook

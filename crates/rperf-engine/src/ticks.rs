@@ -69,11 +69,6 @@ impl Ticks {
         !self.armed.load(SeqCst) && !self.armed.swap(true, SeqCst)
     }
 
-    /// Seq of the thread that holds the GVL as far as events told, or 0.
-    pub fn holder(&self) -> u32 {
-        self.holder.load(Relaxed)
-    }
-
     /// Thread `seq` gives the GVL up.
     #[inline]
     pub fn clear_holder(&self, seq: u32) {

@@ -30,6 +30,7 @@ pub fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop", function!(stop, 0))?;
     native.define_singleton_method("snapshot", function!(snapshot, 0))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
+    native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     // A session must be over before the VM goes away: the worker calls into it.
     // Registered as the extension loads, so that it runs after the program's own

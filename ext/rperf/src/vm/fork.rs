@@ -6,9 +6,14 @@
 //! while a hook runs, and a lock that another thread held at the fork is held
 //! for ever in the child, where the next one to add or remove a hook would hang.
 
-use super::{LIVE, PROCESS, Process, gc_hook, native_thread, thread_hook};
+use super::{LIVE, gc_hook, native_thread, thread_hook};
+use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::SeqCst};
+
+thread_local! {
+    static FORKING: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The hook was removed for the fork that is under way.
 static PAUSED: AtomicBool = AtomicBool::new(false);
@@ -19,15 +24,19 @@ pub fn watch() {
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
+/// Process._fork begins or ends on the calling thread (lib/rperf/fork_guard.rb).
+/// Only such a fork is known to happen on a Ruby thread with the GVL: a C
+/// extension may fork on any thread, where nothing of the VM may be called.
+pub fn announce(forking: bool) {
+    FORKING.set(forking);
+}
+
 unsafe extern "C" fn before() {
-    // SAFETY: the session is freed under the GVL only, which is asked for next;
-    // without it just `holds_gvl` looks at it, and it lives on: see there.
-    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else {
+    if !FORKING.get() {
         return;
-    };
-    if let Some(process) = PROCESS.get()
-        && holds_gvl(process, live)
-    {
+    }
+    // SAFETY: sessions are freed under the GVL, which this thread holds.
+    if let Some(live) = unsafe { LIVE.load(Acquire).as_ref() } {
         live.hooks_paused.store(true, SeqCst);
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
@@ -51,25 +60,6 @@ unsafe extern "C" fn in_child() {
     LIVE.store(ptr::null_mut(), SeqCst);
     native_thread::forget_id();
     rperf_engine::forget_in_child();
-}
-
-/// Whether the calling thread is a Ruby thread of the main Ractor with the GVL.
-/// A C extension may fork on any thread, where nothing of the VM may be called.
-fn holds_gvl(process: &Process, live: &super::Live) -> bool {
-    // SAFETY: asks for the thread's Ruby thread, if any; from any thread.
-    if unsafe { rb_sys::ruby_native_thread_p() } == 0 {
-        return false;
-    }
-    // SAFETY: this is a Ruby thread.
-    let thread = unsafe { rb_sys::rb_thread_current() };
-    // SAFETY: the thread is alive, the key valid; may be called without the GVL.
-    let state: *const super::thread_state::ThreadState =
-        unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) }.cast();
-    // SAFETY: null, or this thread's state, which is kept while it is alive.
-    unsafe { state.as_ref() }.is_some_and(|state| {
-        let seq = state.seq.load(Relaxed);
-        seq != 0 && live.ticks.holder() == seq
-    })
 }
 
 /// In the child, once Ruby runs again: removes what it inherited. Returns whether

@@ -63,7 +63,6 @@ fn sample(process: &Process, live: &Live) {
         }
         none => {
             let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
-            state.seq.store(accounting.seq(), Relaxed);
             accounting.begin_running(now);
             accounting
         }

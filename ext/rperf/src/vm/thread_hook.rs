@@ -144,7 +144,6 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
         none => {
             state.native_id.store(native_thread::id(), Relaxed);
             let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
-            state.seq.store(accounting.seq(), Relaxed);
             accounting.begin_off_gvl(if ready == 0 { now } else { ready });
             accounting
         }

@@ -26,8 +26,6 @@ pub struct ThreadState {
     pub exited: AtomicBool,
     /// The native thread that it last ran on, 0 if not known.
     pub native_id: AtomicU32,
-    /// Its number once it has an accounting, else 0.
-    pub seq: AtomicU32,
     ractor: AtomicU8,
     gvl_part: UnsafeCell<GvlPart>,
     next: *mut ThreadState,
@@ -58,7 +56,6 @@ impl ThreadState {
             exit_cpu_ns: AtomicU64::new(0),
             exited: AtomicBool::new(false),
             native_id: AtomicU32::new(0),
-            seq: AtomicU32::new(0),
             ractor: AtomicU8::new(UNKNOWN),
             gvl_part: UnsafeCell::default(),
             next: ptr::null_mut(),
