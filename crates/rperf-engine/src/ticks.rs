@@ -34,7 +34,6 @@ pub struct Ticks {
     released: AtomicBool,
     idle: AtomicU32,
     triggers: AtomicU64,
-    wakeups: AtomicU64,
 }
 
 impl Ticks {
@@ -48,7 +47,6 @@ impl Ticks {
             released: AtomicBool::new(false),
             idle: AtomicU32::new(0),
             triggers: AtomicU64::new(0),
-            wakeups: AtomicU64::new(0),
         }
     }
 
@@ -80,7 +78,6 @@ impl Ticks {
 
     /// A tick: called by the timer, in a signal handler or on the worker.
     pub fn tick(&self) -> AfterTick {
-        self.wakeups.fetch_add(1, Relaxed);
         self.tick_ns.store(clock::monotonic_ns(), Relaxed);
         if self.holder.load(SeqCst) != 0 {
             self.triggers.fetch_add(1, Relaxed);
@@ -107,11 +104,6 @@ impl Ticks {
     /// Ticks that asked for a sample while some thread ran.
     pub fn triggers(&self) -> u64 {
         self.triggers.load(Relaxed)
-    }
-
-    /// All ticks.
-    pub fn wakeups(&self) -> u64 {
-        self.wakeups.load(Relaxed)
     }
 }
 
