@@ -34,13 +34,61 @@ pub struct CapturedTree {
     node_cap: usize,
 }
 
-/// The stack that one thread had at its last capture, root first. The part that
+/// The stack that one thread had at its last capture. The part from the root that
 /// the next stack shares with it needs no look-up.
 #[derive(Debug, Default)]
 pub struct LastStack {
+    /// Leaf first, as the VM gives them.
     frames: Vec<FrameWord>,
     lines: Vec<u32>,
+    /// Root first; shorter than `frames` if the stack had to be folded.
     nodes: Vec<NodeId>,
+}
+
+impl LastStack {
+    /// Frames that are known.
+    pub fn depth(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Forgets all but the first `depth` frames from the root.
+    pub fn keep(&mut self, depth: usize) {
+        self.nodes.truncate(depth);
+    }
+
+    /// How many frames from the root `stack` shares with this one.
+    #[inline]
+    fn shared_with(&self, stack: &[FrameWord], lines: &[u32]) -> usize {
+        let shared = equal_from_the_end(&self.frames, stack).min(self.nodes.len());
+        match (self.lines.is_empty(), lines.is_empty()) {
+            (true, true) => shared,
+            (false, false) => equal_from_the_end(&self.lines, lines).min(shared),
+            _ => 0,
+        }
+    }
+
+    fn set(&mut self, stack: &[FrameWord], lines: &[u32]) {
+        self.frames.clear();
+        self.frames.extend_from_slice(stack);
+        self.lines.clear();
+        self.lines.extend_from_slice(lines);
+    }
+}
+
+/// Elements that the ends of `a` and `b` have in common; by blocks, which the
+/// compiler turns into vector instructions.
+#[inline]
+fn equal_from_the_end<T: PartialEq>(a: &[T], b: &[T]) -> usize {
+    const BLOCK: usize = 8;
+    let length = a.len().min(b.len());
+    let (a, b) = (&a[a.len() - length..], &b[b.len() - length..]);
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
+    let equal = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let rest = a[..length - equal]
+        .iter()
+        .rev()
+        .zip(b[..length - equal].iter().rev());
+    equal + rest.take_while(|(a, b)| a == b).count()
 }
 
 /// A node, and whether its stack had to be folded.
@@ -65,30 +113,24 @@ impl CapturedTree {
     /// as long as `stack`. New frames are appended to [`CapturedTree::frames`].
     #[inline]
     pub fn intern(&mut self, stack: &[FrameWord], lines: &[u32], last: &mut LastStack) -> Interned {
-        let depth = stack.len();
-        let line_at = |row: usize| lines.get(depth - 1 - row).copied().unwrap_or(0);
-        let mut shared = 0;
-        let limit = depth.min(last.frames.len());
-        while shared < limit
-            && last.frames[shared] == stack[depth - 1 - shared]
-            && last.lines[shared] == line_at(shared)
-        {
-            shared += 1;
-        }
-        last.frames.truncate(shared);
-        last.lines.truncate(shared);
+        let shared = last.shared_with(stack, lines);
         last.nodes.truncate(shared);
         let mut parent = last.nodes.last().copied().unwrap_or(NodeId::ROOT);
-        for row in shared..depth {
-            let (frame, line) = (stack[depth - 1 - row], line_at(row));
-            let Some(node) = self.child(parent, frame, line) else {
+        if shared == stack.len() && shared == last.frames.len() {
+            return Interned {
+                node: parent,
+                truncated: false,
+            };
+        }
+        last.set(stack, lines);
+        for row in (0..stack.len() - shared).rev() {
+            let line = lines.get(row).copied().unwrap_or(0);
+            let Some(node) = self.child(parent, stack[row], line) else {
                 return Interned {
                     node: self.truncated_node(),
                     truncated: true,
                 };
             };
-            last.frames.push(frame);
-            last.lines.push(line);
             last.nodes.push(node);
             parent = node;
         }

@@ -12,6 +12,7 @@ mod capture;
 mod fork;
 mod gc_hook;
 mod gvl_cell;
+mod measure;
 mod native_thread;
 mod resolve;
 mod sampling_job;
@@ -91,6 +92,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
         frame_roots,
     });
     fork::watch();
+    measure::init(native)?;
     api::init(ruby, native)
 }
 

@@ -107,7 +107,7 @@ fn start(
         inner: GvlCell::new(Inner {
             session,
             threads: Vec::new(),
-            scratch: Scratch::new(),
+            scratch: Scratch::new(false),
             gc: gc_hook::GcProgress::default(),
             shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
         }),
@@ -262,7 +262,7 @@ fn flush(live: &Live, alive: &HashSet<VALUE>) -> Option<Flushed> {
             };
             (Whose::Other(state.thread), clock::thread_cpu_of(native_id))
         };
-        let source = VmStack { scratch, whose };
+        let source = VmStack::new(scratch, whose);
         let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
         accounting.flush(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
     }

@@ -15,14 +15,17 @@ const MAX_DEPTH: usize = 16_384;
 /// whoever holds the session's cell.
 pub struct Scratch {
     frames: Vec<VALUE>,
+    /// Empty if lines are not wanted.
+    lines: Vec<i32>,
 }
 
 impl Scratch {
-    pub fn new() -> Self {
+    pub fn new(with_lines: bool) -> Self {
         // Zeroed memory comes from the system untouched: only what the deepest
         // stack needs is ever resident.
         Self {
             frames: vec![0; MAX_DEPTH],
+            lines: vec![0; if with_lines { MAX_DEPTH } else { 0 }],
         }
     }
 }
@@ -38,29 +41,42 @@ pub enum Whose {
 
 /// A thread's backtrace, for the engine.
 pub struct VmStack<'a> {
-    pub scratch: &'a mut Scratch,
-    pub whose: Whose,
+    scratch: &'a mut Scratch,
+    whose: Whose,
+}
+
+impl<'a> VmStack<'a> {
+    /// The backtrace of `whose` thread, taken into `scratch`.
+    pub fn new(scratch: &'a mut Scratch, whose: Whose) -> Self {
+        Self { scratch, whose }
+    }
 }
 
 impl StackSource for VmStack<'_> {
     fn capture(&mut self) -> Option<Stack<'_>> {
         let (buffer, limit) = (self.scratch.frames.as_mut_ptr(), MAX_DEPTH as i32);
+        let lines = match self.scratch.lines.as_mut_slice() {
+            [] => ptr::null_mut(),
+            lines => lines.as_mut_ptr(),
+        };
         let depth = match self.whose {
-            // SAFETY: the buffer holds `limit` frames; the caller is a Ruby thread
-            // with the GVL. The call allocates nothing and doesn't raise.
-            Whose::Current => unsafe {
-                rb_sys::rb_profile_frames(0, limit, buffer, ptr::null_mut())
-            },
+            // SAFETY: the buffers hold `limit` frames and lines, or lines are null;
+            // the caller is a Ruby thread with the GVL. The call allocates nothing
+            // and doesn't raise.
+            Whose::Current => unsafe { rb_sys::rb_profile_frames(0, limit, buffer, lines) },
             // SAFETY: as above, and the thread is alive: its EXITED has not come.
             Whose::Other(thread) => unsafe {
-                rb_sys::rb_profile_thread_frames(thread, 0, limit, buffer, ptr::null_mut())
+                rb_sys::rb_profile_thread_frames(thread, 0, limit, buffer, lines)
             },
         };
-        let depth = usize::try_from(depth).ok()?;
-        let frames = &self.scratch.frames[..depth.min(MAX_DEPTH)];
+        let depth = usize::try_from(depth).ok()?.min(MAX_DEPTH);
+        let frames = &self.scratch.frames[..depth];
+        let lines = &self.scratch.lines[..depth.min(self.scratch.lines.len())];
         // SAFETY: VALUE and FrameWord are both pointer-sized unsigned integers.
-        let frames = unsafe { std::slice::from_raw_parts(frames.as_ptr().cast(), frames.len()) };
-        Some(Stack { frames, lines: &[] })
+        let frames = unsafe { std::slice::from_raw_parts(frames.as_ptr().cast(), depth) };
+        // SAFETY: i32 and u32 have the same size; a line is never negative.
+        let lines = unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) };
+        Some(Stack { frames, lines })
     }
 
     fn new_frame(&mut self, frame: FrameWord) {

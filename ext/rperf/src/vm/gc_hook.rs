@@ -23,11 +23,14 @@ pub struct GcProgress {
     marking: bool,
 }
 
+/// The events that a session registers.
+pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
+
 /// Registers the hook. With the GVL.
 pub fn add() {
     // SAFETY: the callback is valid for ever. Internal events don't switch on
     // tracing of Ruby code.
-    unsafe { rb_sys::rb_add_event_hook(Some(on_event), ENTER | EXIT | START | END_MARK, 0) };
+    unsafe { rb_sys::rb_add_event_hook(Some(on_event), EVENTS, 0) };
 }
 
 /// Removes the hook, if it is there. With the GVL.
@@ -61,10 +64,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
             return;
         };
         let tick = session.ticks().last_tick();
-        let source = VmStack {
-            scratch,
-            whose: Whose::Current,
-        };
+        let source = VmStack::new(scratch, Whose::Current);
         let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
         accounting.collected(work, tick, &mut recorder);
     });

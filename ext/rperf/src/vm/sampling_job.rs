@@ -69,10 +69,7 @@ fn sample(process: &Process, live: &Live) {
     };
     session.set_holder(accounting.seq());
     let tick = session.ticks().last_tick();
-    let source = VmStack {
-        scratch,
-        whose: Whose::Current,
-    };
+    let source = VmStack::new(scratch, Whose::Current);
     let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
     let ready = state.ready_ns.load(Relaxed);
     accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
@@ -117,10 +114,7 @@ pub fn finish(
     // has ended, so nobody else looks at its state.
     let part = unsafe { state.gvl_part() };
     if let Some(accounting) = &mut part.accounting {
-        let source = VmStack {
-            scratch,
-            whose: Whose::Current,
-        };
+        let source = VmStack::new(scratch, Whose::Current);
         let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
         accounting.finish(state.exit_cpu_ns.load(Relaxed), &mut recorder);
     }

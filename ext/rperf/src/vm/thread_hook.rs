@@ -27,13 +27,18 @@ pub fn create_key() -> rb_sys::rb_internal_thread_specific_key_t {
     unsafe { rb_sys::rb_internal_thread_specific_key_create() }
 }
 
-/// Registers the hook. With the GVL, outside of hooks.
-pub fn add(mode: Mode) {
-    let events = match mode {
+/// The events that a session in `mode` registers.
+pub fn events(mode: Mode) -> rb_sys::rb_event_flag_t {
+    match mode {
         Mode::Wall => READY | RESUMED | SUSPENDED | EXITED,
         // Waiting is no CPU time: nobody asks when it became ready.
         Mode::Cpu => RESUMED | SUSPENDED | EXITED,
-    };
+    }
+}
+
+/// Registers the hook. With the GVL, outside of hooks.
+pub fn add(mode: Mode) {
+    let events = events(mode);
     // SAFETY: the callback is valid for ever and takes no data.
     let hook = unsafe {
         rb_sys::rb_internal_thread_add_event_hook(Some(on_event), events, ptr::null_mut())
@@ -149,10 +154,7 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
         }
     };
     session.set_holder(accounting.seq());
-    let source = VmStack {
-        scratch,
-        whose: Whose::Current,
-    };
+    let source = VmStack::new(scratch, Whose::Current);
     let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
     accounting.resumed(now, ready, clock::thread_cpu_ns, &mut recorder);
 }
