@@ -56,23 +56,25 @@ pub struct GcWork {
 /// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
 /// read the thread's CPU clock and are called only where a sample needs it.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Accounting {
+    // What every hand-over of the GVL touches comes first and lies together.
     seq: u32,
     mode: Mode,
-    interval: u64,
-    dither: Dither,
     activity: Activity,
-    /// The last tick that made a sample: a tick counts once.
-    last_tick: u64,
     /// Running time that no sample has taken yet.
     pending: Values,
     /// GC time since running time was last accounted.
     gc_in_slice: u64,
+    cpu: CpuSplit,
+    axes: Axes,
+    interval: u64,
+    dither: Dither,
+    /// The last tick that made a sample: a tick counts once.
+    last_tick: u64,
     /// GC time after the tick `gc_tick`.
     gc_tick: u64,
     gc_after_tick: u64,
-    axes: Axes,
-    cpu: CpuSplit,
     /// The node of the last sample in each state: takes the remainders.
     last_nodes: [Option<NodeId>; State::ALL.len()],
 }
@@ -133,19 +135,19 @@ impl Accounting {
         Self {
             seq,
             mode,
-            interval,
-            dither,
             activity: Activity::Unknown,
-            last_tick: 0,
             pending: Values::default(),
             gc_in_slice: 0,
-            gc_tick: 0,
-            gc_after_tick: 0,
-            axes,
             cpu: CpuSplit {
                 base: cpu_base,
                 ..Default::default()
             },
+            axes,
+            interval,
+            dither,
+            last_tick: 0,
+            gc_tick: 0,
+            gc_after_tick: 0,
             last_nodes: [None; State::ALL.len()],
         }
     }
@@ -279,11 +281,14 @@ impl Accounting {
             }
         }
         let marking = marking_ns.min(length);
-        let marked = self.axes.marking.advance(marking, &mut self.dither);
+        let marked = self
+            .axes
+            .marking
+            .advance(marking, self.interval, &mut self.dither);
         let swept = self
             .axes
             .sweeping
-            .advance(length - marking, &mut self.dither);
+            .advance(length - marking, self.interval, &mut self.dither);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
                 self.record(state, gc_values(1, weight), recorder);
@@ -361,7 +366,10 @@ impl Accounting {
             if self.cpu.without_gvl > self.interval / 2 {
                 self.take_cpu(cpu());
                 let off_gvl = std::mem::take(&mut self.cpu.pending_off_gvl);
-                let weight = self.axes.off_gvl_cpu.advance(off_gvl, &mut self.dither);
+                let weight =
+                    self.axes
+                        .off_gvl_cpu
+                        .advance(off_gvl, self.interval, &mut self.dither);
                 if weight > 0 {
                     let values = Values {
                         count: 1,
@@ -379,11 +387,14 @@ impl Accounting {
         } else {
             ready.clamp(since, now.max(since))
         };
-        let blocked = self.axes.blocked.advance(ready - since, &mut self.dither);
-        let wait = self
+        let blocked = self
             .axes
-            .wait
-            .advance(now.saturating_sub(ready), &mut self.dither);
+            .blocked
+            .advance(ready - since, self.interval, &mut self.dither);
+        let wait =
+            self.axes
+                .wait
+                .advance(now.saturating_sub(ready), self.interval, &mut self.dither);
         if blocked > 0 {
             self.take_cpu(cpu());
             let cpu_ns = std::mem::take(&mut self.cpu.pending_off_gvl);

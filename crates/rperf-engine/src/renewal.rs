@@ -10,7 +10,6 @@ use crate::dither::Dither;
 /// proportion to their length, and nothing is lost or counted twice.
 #[derive(Debug, Clone)]
 pub struct Renewal {
-    interval: u64,
     /// From the axis' current end to the next point.
     remaining: u64,
     /// Passed since the last crossed point: not yet in any sample.
@@ -21,21 +20,21 @@ impl Renewal {
     /// An axis at its start, with the first point within one interval.
     pub fn new(interval: u64, dither: &mut Dither) -> Self {
         Self {
-            interval,
             remaining: dither.first_gap(interval),
             passed: 0,
         }
     }
 
     /// Moves the axis by `length` ns. Returns the weight to record now, or 0.
+    /// `interval` is always the same.
     #[inline]
-    pub fn advance(&mut self, length: u64, dither: &mut Dither) -> u64 {
+    pub fn advance(&mut self, length: u64, interval: u64, dither: &mut Dither) -> u64 {
         self.passed += length;
         if length <= self.remaining {
             self.remaining -= length;
             return 0;
         }
-        self.cross(length, dither)
+        self.cross(length, interval, dither)
     }
 
     /// What no sample has taken yet; the caller records it. The points stay.
@@ -44,16 +43,16 @@ impl Renewal {
     }
 
     #[cold]
-    fn cross(&mut self, length: u64, dither: &mut Dither) -> u64 {
+    fn cross(&mut self, length: u64, interval: u64, dither: &mut Dither) -> u64 {
         let mut beyond = length - self.remaining;
         // Gaps average one interval: whole intervals can be jumped over, and the
         // last few points are drawn, so that the position stays random.
-        let jump = (beyond / self.interval).saturating_sub(2) * self.interval;
+        let jump = (beyond / interval).saturating_sub(2) * interval;
         beyond -= jump;
-        let mut gap = dither.gap(self.interval);
+        let mut gap = dither.gap(interval);
         while gap < beyond {
             beyond -= gap;
-            gap = dither.gap(self.interval);
+            gap = dither.gap(interval);
         }
         self.remaining = gap - beyond;
         let weight = self.passed - beyond.min(self.passed);
@@ -74,8 +73,8 @@ mod tests {
         let mut axis = Renewal::new(interval, &mut dither);
         let mut weights = [0u64; 2];
         for _ in 0..(400_000_000_000 / (a + b)).min(2_000_000) {
-            weights[0] += axis.advance(a, &mut dither);
-            weights[1] += axis.advance(b, &mut dither);
+            weights[0] += axis.advance(a, interval, &mut dither);
+            weights[1] += axis.advance(b, interval, &mut dither);
         }
         weights[0] as f64 / (weights[0] + weights[1]) as f64
     }
@@ -111,7 +110,7 @@ mod tests {
             let mut recorded = 0;
             let mut samples = 0;
             for &length in &lengths {
-                let weight = axis.advance(length, &mut dither);
+                let weight = axis.advance(length, interval, &mut dither);
                 recorded += weight;
                 samples += u64::from(weight > 0);
             }

@@ -159,12 +159,9 @@ impl Session {
         self.worker.shared_ticks()
     }
 
-    /// Notes that thread `seq` runs, and starts the timer if it rests.
-    #[inline]
-    pub fn set_holder(&self, seq: u32) {
-        if self.worker.ticks().set_holder(seq) {
-            self.worker.arm();
-        }
+    /// Starts the timer; only for the caller to whom [`Ticks::set_holder`] said so.
+    pub fn arm(&self) {
+        self.worker.arm();
     }
 
     /// The call tree and its frames.
@@ -197,7 +194,6 @@ impl Session {
             last,
             labels,
             source,
-            node: None,
         }
     }
 
@@ -263,7 +259,7 @@ impl Session {
     }
 }
 
-/// Records the samples of one thread and one event: the backtrace is taken once.
+/// Records the samples of one thread and one event.
 #[derive(Debug)]
 pub struct SessionRecorder<'a, S> {
     session: &'a mut Session,
@@ -271,26 +267,22 @@ pub struct SessionRecorder<'a, S> {
     last: &'a mut LastStack,
     labels: u32,
     source: S,
-    node: Option<NodeId>,
 }
 
 impl<S: StackSource> SessionRecorder<'_, S> {
     fn capture(&mut self) -> Option<NodeId> {
-        if self.node.is_none() {
-            let stack = self.source.capture()?;
-            // Told before any collection can run: nothing here calls the VM.
-            let known = self.session.tree.frames().len();
-            let interned = self
-                .session
-                .tree
-                .intern(stack.frames, stack.lines, self.last);
-            for &frame in &self.session.tree.frames()[known..] {
-                self.source.new_frame(frame);
-            }
-            self.session.counters.truncated += u64::from(interned.truncated);
-            self.node = Some(interned.node);
+        let stack = self.source.capture()?;
+        // Told before any collection can run: nothing here calls the VM.
+        let known = self.session.tree.frames().len();
+        let interned = self
+            .session
+            .tree
+            .intern(stack.frames, stack.lines, self.last);
+        for &frame in &self.session.tree.frames()[known..] {
+            self.source.new_frame(frame);
         }
-        self.node
+        self.session.counters.truncated += u64::from(interned.truncated);
+        Some(interned.node)
     }
 }
 

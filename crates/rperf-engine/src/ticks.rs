@@ -22,17 +22,19 @@ pub enum AfterTick {
 
 /// The shared state.
 #[derive(Debug)]
+// The hooks write to one cache line only, which travels with the GVL.
+#[repr(C, align(64))]
 pub struct Ticks {
-    /// Asks the VM for the sampling callback; async-signal-safe.
-    trigger: fn(),
-    /// Time of the last tick.
-    tick_ns: AtomicU64,
     /// Seq of the thread that holds the GVL, as far as events told; 0 if none.
     holder: AtomicU32,
     armed: AtomicBool,
     /// A thread has given the GVL up since the last tick.
     released: AtomicBool,
     idle: AtomicU32,
+    /// Asks the VM for the sampling callback; async-signal-safe.
+    trigger: fn(),
+    /// Time of the last tick.
+    tick_ns: AtomicU64,
     triggers: AtomicU64,
 }
 
@@ -40,12 +42,12 @@ impl Ticks {
     /// No tick yet, nobody holds the GVL, the timer rests.
     pub fn new(trigger: fn()) -> Self {
         Self {
-            trigger,
-            tick_ns: AtomicU64::new(0),
             holder: AtomicU32::new(0),
             armed: AtomicBool::new(false),
             released: AtomicBool::new(false),
             idle: AtomicU32::new(0),
+            trigger,
+            tick_ns: AtomicU64::new(0),
             triggers: AtomicU64::new(0),
         }
     }

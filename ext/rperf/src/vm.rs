@@ -15,6 +15,7 @@ mod gvl_cell;
 mod measure;
 mod native_thread;
 mod resolve;
+mod running_thread;
 mod sampling_job;
 mod thread_hook;
 mod thread_state;
@@ -67,6 +68,9 @@ struct Live {
     exited_threads: AtomicUsize,
     /// Hooks were away for the time of a fork: an EXITED may have been missed.
     hooks_paused: AtomicBool,
+    /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
+    /// CPU clock of a thread that is not running can't be told.
+    shares_native_threads: bool,
     /// After a panic, and while stopping: callbacks do nothing any more.
     quiet: AtomicBool,
 }
@@ -77,9 +81,6 @@ struct Inner {
     threads: Vec<Box<ThreadState>>,
     scratch: capture::Scratch,
     gc: gc_hook::GcProgress,
-    /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
-    /// CPU clock of a thread that is not running can't be told.
-    shares_native_threads: bool,
 }
 
 /// Defines the methods of `Rperf::Native`. On the main thread, once.

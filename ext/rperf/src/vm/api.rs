@@ -109,8 +109,8 @@ fn start(
             threads: Vec::new(),
             scratch: Scratch::new(false),
             gc: gc_hook::GcProgress::default(),
-            shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
         }),
+        shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
         new_threads: NewThreads::default(),
         exited_threads: AtomicUsize::new(0),
         hooks_paused: AtomicBool::new(false),
@@ -171,8 +171,11 @@ fn begin_threads(process: &Process, live: &Live, threads: RArray) {
         if is_current {
             native_thread::switch_to(state);
             state.native_id.store(native_thread::id(), Relaxed);
+            part.placed = true;
             accounting.begin_running(now);
-            inner.session.set_holder(accounting.seq());
+            if live.ticks.set_holder(accounting.seq()) {
+                inner.session.arm();
+            }
         } else {
             accounting.begin_off_gvl(now);
         }
@@ -239,7 +242,6 @@ fn flush(live: &Live, alive: &HashSet<VALUE>) -> Option<Flushed> {
         session,
         threads,
         scratch,
-        shares_native_threads,
         ..
     } = &mut *inner;
     for state in threads.iter() {
@@ -255,7 +257,7 @@ fn flush(live: &Live, alive: &HashSet<VALUE>) -> Option<Flushed> {
         let (whose, cpu) = if state.thread == current {
             (Whose::Current, Some(clock::thread_cpu_ns()))
         } else {
-            let native_id = if *shares_native_threads {
+            let native_id = if live.shares_native_threads {
                 0
             } else {
                 state.native_id.load(Relaxed)

@@ -2,8 +2,8 @@
 //! of it was marking. Runs on the thread that collects, with the VM's lock held;
 //! a backtrace is taken at GC_EXIT only, when objects are at rest again.
 
-use super::capture::{VmStack, Whose};
-use super::{Inner, guarded, native_thread, thread_hook};
+use super::running_thread::EventRecorder;
+use super::{guarded, native_thread, thread_hook};
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
@@ -49,24 +49,22 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
             return;
         };
-        let Some(work) = inner.gc.advance(event, now) else {
+        let ended = inner.gc.advance(event, now);
+        drop(inner);
+        let Some(work) = ended else {
             return;
         };
         // SAFETY: a Ruby thread is running.
         let thread = unsafe { rb_sys::rb_thread_current() };
         let state = thread_hook::state_of(process, live, thread, 0);
-        let Inner {
-            session, scratch, ..
-        } = &mut *inner;
         // SAFETY: the GVL is held and `state` is this thread's own.
         let part = unsafe { state.gvl_part() };
         let Some(accounting) = &mut part.accounting else {
             return;
         };
-        let tick = session.ticks().last_tick();
-        let source = VmStack::new(scratch, Whose::Current);
-        let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
-        accounting.collected(work, tick, &mut recorder);
+        // SAFETY: the collecting thread has the GVL; the last stack is its own.
+        let mut recorder = unsafe { EventRecorder::new(live, now, &mut part.last_stack) };
+        accounting.collected(work, live.ticks.last_tick(), &mut recorder);
     });
 }
 

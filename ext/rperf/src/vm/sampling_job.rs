@@ -2,6 +2,7 @@
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
 use super::capture::{VmStack, Whose};
+use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
 use super::{Inner, Live, PROCESS, Process, guarded, native_thread, thread_hook};
 use rperf_engine::clock;
@@ -42,37 +43,27 @@ fn sample(process: &Process, live: &Live) {
     if !state.is_of_main_ractor(|| true) {
         return;
     }
-    // SAFETY: the callback holds the main Ractor's GVL, and nothing below
-    // releases it.
+    // SAFETY: the callback holds the main Ractor's GVL, and `state` is this
+    // thread's own.
+    let part = unsafe { state.gvl_part() };
+    // SAFETY: the callback runs on a Ruby thread that holds the GVL, nothing below
+    // releases it, and callbacks don't run inside a borrow of the session.
+    let entered = unsafe {
+        running_thread::enter(live, state, part, |accounting| {
+            accounting.begin_running(now);
+        })
+    };
+    let Some((accounting, last_stack)) = entered else {
+        return;
+    };
+    // SAFETY: as above; the last stack is this thread's own.
+    let mut recorder = unsafe { EventRecorder::new(live, now, last_stack) };
+    let (tick, ready) = (live.ticks.last_tick(), state.ready_ns.load(Relaxed));
+    accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
+    // SAFETY: as above.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;
     };
-    let Inner {
-        session, scratch, ..
-    } = &mut *inner;
-    // SAFETY: the GVL is held and `state` is this thread's own.
-    let part = unsafe { state.gvl_part() };
-    let moved = native_thread::switch_to(state);
-    state.native_id.store(native_thread::id(), Relaxed);
-    let accounting = match &mut part.accounting {
-        Some(accounting) => {
-            if moved {
-                accounting.moved_to_native_thread(clock::thread_cpu_ns());
-            }
-            accounting
-        }
-        none => {
-            let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
-            accounting.begin_running(now);
-            accounting
-        }
-    };
-    session.set_holder(accounting.seq());
-    let tick = session.ticks().last_tick();
-    let source = VmStack::new(scratch, Whose::Current);
-    let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
-    let ready = state.ready_ns.load(Relaxed);
-    accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
     if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
         fold_exited(live, &mut inner, now);
     }

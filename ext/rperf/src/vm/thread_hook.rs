@@ -4,15 +4,15 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use super::capture::{VmStack, Whose};
+use super::running_thread::{self, EventRecorder};
 use super::thread_state::{ThreadState, mark_exited};
-use super::{Inner, Live, Process, guarded, native_thread};
+use super::{Live, Process, guarded, native_thread};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED,
 };
-use rperf_engine::clock;
+use rperf_engine::{Accounting, clock};
 use rperf_model::Mode;
 use std::ffi::c_void;
 use std::ptr;
@@ -127,35 +127,20 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
         return;
     }
     let now = clock::monotonic_ns();
-    // SAFETY: RESUMED runs with the GVL, and nothing below releases it.
-    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
-        return;
-    };
-    let Inner {
-        session, scratch, ..
-    } = &mut *inner;
-    // SAFETY: the GVL is held and `state` is this thread's own.
+    // SAFETY: RESUMED runs with the GVL, and `state` is this thread's own.
     let part = unsafe { state.gvl_part() };
     let ready = state.ready_ns.load(Relaxed);
-    let moved = native_thread::switch_to(state);
-    let accounting = match &mut part.accounting {
-        Some(accounting) => {
-            if moved {
-                state.native_id.store(native_thread::id(), Relaxed);
-                accounting.moved_to_native_thread(clock::thread_cpu_ns());
-            }
-            accounting
-        }
-        none => {
-            state.native_id.store(native_thread::id(), Relaxed);
-            let accounting = none.insert(session.new_thread(clock::thread_cpu_ns()));
-            accounting.begin_off_gvl(if ready == 0 { now } else { ready });
-            accounting
-        }
+    let begin = |accounting: &mut Accounting| {
+        accounting.begin_off_gvl(if ready == 0 { now } else { ready });
     };
-    session.set_holder(accounting.seq());
-    let source = VmStack::new(scratch, Whose::Current);
-    let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
+    // SAFETY: RESUMED runs on the thread itself with the GVL, which nothing below
+    // releases, and no callback runs inside a borrow of the session.
+    let entered = unsafe { running_thread::enter(live, state, part, begin) };
+    let Some((accounting, last_stack)) = entered else {
+        return;
+    };
+    // SAFETY: as above; the last stack is this thread's own.
+    let mut recorder = unsafe { EventRecorder::new(live, now, last_stack) };
     accounting.resumed(now, ready, clock::thread_cpu_ns, &mut recorder);
 }
 

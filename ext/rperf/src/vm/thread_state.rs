@@ -36,6 +36,8 @@ pub struct ThreadState {
 pub struct GvlPart {
     /// `None` until the thread is known to be one of the main Ractor.
     pub accounting: Option<Accounting>,
+    /// The accounting knows the CPU clock of the thread's native thread.
+    pub placed: bool,
     /// Its stack at the last capture.
     pub last_stack: LastStack,
 }

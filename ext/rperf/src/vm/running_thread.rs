@@ -1,0 +1,114 @@
+//! The Ruby thread at hand, which has the GVL: its accounting, and the recorder
+//! for what an event of its own wants recorded.
+
+use super::capture::{VmStack, Whose};
+use super::thread_state::{GvlPart, ThreadState};
+use super::{Inner, Live, native_thread};
+use rperf_engine::{Accounting, LastStack, Recorder, clock};
+use rperf_model::{NodeId, State, Values};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Notes that `state`'s thread runs here and holds the GVL; wakes the timer if it
+/// rests. Returns the thread's accounting, which `begin` sees if it is new, and its
+/// last stack.
+///
+/// # Safety
+/// The caller is that thread, with the GVL, has not borrowed the session, and
+/// keeps the GVL while it uses the result.
+#[inline]
+pub unsafe fn enter<'a>(
+    live: &Live,
+    state: &ThreadState,
+    part: &'a mut GvlPart,
+    begin: impl FnOnce(&mut Accounting),
+) -> Option<(&'a mut Accounting, &'a mut LastStack)> {
+    if !part.placed || live.shares_native_threads {
+        // SAFETY: by this function's contract.
+        unsafe { place(live, state, part, begin) };
+    }
+    let accounting = part.accounting.as_mut()?;
+    if live.ticks.set_holder(accounting.seq()) {
+        // SAFETY: by this function's contract.
+        unsafe { live.inner.try_borrow() }?.session.arm();
+    }
+    Some((accounting, &mut part.last_stack))
+}
+
+/// Makes sure that the thread has an accounting, and that this speaks of the CPU
+/// clock of the native thread at hand.
+///
+/// # Safety
+/// As for [`enter`].
+#[cold]
+unsafe fn place(
+    live: &Live,
+    state: &ThreadState,
+    part: &mut GvlPart,
+    begin: impl FnOnce(&mut Accounting),
+) {
+    let moved = native_thread::switch_to(state);
+    if moved || !part.placed {
+        state.native_id.store(native_thread::id(), Relaxed);
+        let cpu = clock::thread_cpu_ns();
+        if let Some(accounting) = &mut part.accounting {
+            accounting.moved_to_native_thread(cpu);
+        // SAFETY: by this function's contract.
+        } else if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+            begin(part.accounting.insert(inner.session.new_thread(cpu)));
+        }
+        part.placed = part.accounting.is_some();
+    }
+}
+
+/// Records what one event of the running thread wants recorded. It borrows the
+/// session only then: most events record nothing.
+pub struct EventRecorder<'a> {
+    live: &'a Live,
+    now: u64,
+    last: &'a mut LastStack,
+}
+
+impl<'a> EventRecorder<'a> {
+    /// For an event at `now`.
+    ///
+    /// # Safety
+    /// The caller is a Ruby thread with the GVL, which it keeps as long as it
+    /// keeps the recorder, and `last` is its own.
+    #[inline]
+    pub unsafe fn new(live: &'a Live, now: u64, last: &'a mut LastStack) -> Self {
+        Self { live, now, last }
+    }
+
+    fn with<R>(&mut self, act: impl FnOnce(&mut dyn Recorder) -> R) -> Option<R> {
+        // SAFETY: by the contract of `new`.
+        let mut inner = unsafe { self.live.inner.try_borrow() }?;
+        let Inner {
+            session, scratch, ..
+        } = &mut *inner;
+        let stack = VmStack::new(scratch, Whose::Current);
+        Some(act(&mut session.recorder(self.now, self.last, 0, stack)))
+    }
+}
+
+impl Recorder for EventRecorder<'_> {
+    #[cold]
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
+        self.with(|recorder| recorder.record(thread, state, values))?
+    }
+
+    #[cold]
+    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
+        self.with(|recorder| recorder.record_at(node, thread, state, values));
+    }
+
+    #[cold]
+    fn take_orphaned(&mut self, state: State) -> Values {
+        self.with(|recorder| recorder.take_orphaned(state))
+            .unwrap_or_default()
+    }
+
+    #[cold]
+    fn leave_orphaned(&mut self, state: State, values: Values) {
+        self.with(|recorder| recorder.leave_orphaned(state, values));
+    }
+}
