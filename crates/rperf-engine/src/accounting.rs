@@ -157,6 +157,16 @@ impl Accounting {
         self.seq
     }
 
+    /// Whether any stack of the thread was recorded.
+    pub fn was_sampled(&self) -> bool {
+        self.last_nodes.iter().any(Option::is_some)
+    }
+
+    /// The nodes known so far are no longer valid: an epoch has ended.
+    pub fn forget_nodes(&mut self) {
+        self.last_nodes = Default::default();
+    }
+
     /// The thread runs as the session starts, or a sampling callback finds it
     /// running before any event told of it.
     pub fn begin_running(&mut self, now: u64) {

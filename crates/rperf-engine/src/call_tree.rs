@@ -22,6 +22,11 @@ pub struct CapturedNode {
 /// The frame of nodes that stand for stacks beyond the cap.
 pub const TRUNCATED: u32 = u32::MAX;
 
+/// Nodes (some 30 MB) at which the epoch should end.
+const EPOCH_NODES: usize = 1 << 19;
+/// Frames at which it should: each keeps a method's code from being collected.
+const EPOCH_FRAMES: usize = 1 << 16;
+
 /// The call tree as it is captured. Nodes and frames only ever grow, up to a
 /// cap; stacks that would need more are folded into one `[truncated]` node.
 #[derive(Debug, Default)]
@@ -49,6 +54,13 @@ impl LastStack {
     /// Frames that are known.
     pub fn depth(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.frames.capacity() * size_of::<FrameWord>()
+            + self.lines.capacity() * size_of::<u32>()
+            + self.nodes.capacity() * size_of::<NodeId>()
     }
 
     /// Forgets all but the first `depth` frames from the root.
@@ -148,6 +160,12 @@ impl CapturedTree {
     /// The unique frames: the garbage collector's roots.
     pub fn frames(&self) -> &[FrameWord] {
         &self.frames
+    }
+
+    /// Whether so much is held that the epoch should end.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.nodes.len() >= EPOCH_NODES || self.frames.len() >= EPOCH_FRAMES
     }
 
     /// Bytes held.

@@ -10,7 +10,7 @@ mod buffer;
 mod call_tree;
 pub mod clock;
 mod dither;
-mod export;
+mod profile_builder;
 mod renewal;
 mod sample;
 mod session;
@@ -20,7 +20,7 @@ mod worker;
 
 pub use accounting::{Accounting, GcWork, ORPHANED, Recorder};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
-pub use export::{ResolvedFrame, build_profile};
+pub use profile_builder::{ProfileBuilder, ResolvedFrame};
 pub use sample::{Collected, Sample, SampleKey};
 pub use session::{
     Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot, Stack, StackSource,

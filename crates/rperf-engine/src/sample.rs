@@ -1,8 +1,15 @@
 //! One sample, and the table that sums samples. The sampling side makes samples;
 //! the worker alone owns a table.
 
+use crate::accounting::ORPHANED;
 use rperf_model::{NodeId, State, Values};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Rows from which on those of ended threads are added up under thread 0.
+const FOLD_ROWS: usize = 1 << 16;
+
+/// In place of a node: not a sample, but the news that its thread has ended.
+const THREAD_ENDED: NodeId = NodeId(u32::MAX);
 
 /// A sample on its way to the worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +46,20 @@ pub struct SampleKey {
 }
 
 impl Sample {
+    /// Says that `thread` has ended: no sample of it follows.
+    pub fn thread_ended(thread: u32) -> Self {
+        Self {
+            time_ns: 0,
+            wall_ns: 0,
+            cpu_ns: 0,
+            node: THREAD_ENDED,
+            thread,
+            labels: 0,
+            state: State::Running,
+            count: 0,
+        }
+    }
+
     /// What it is summed by.
     pub fn key(&self) -> SampleKey {
         let Self {
@@ -75,6 +96,10 @@ pub struct Collected {
     pub raw: Vec<Sample>,
     /// Samples that found no room, and the wall and CPU time they stood for.
     pub lost: Values,
+    /// Threads that have ended and may have rows of their own.
+    pub ended: Vec<u32>,
+    /// Ended threads whose rows were added up under thread 0.
+    pub folded_threads: u64,
 }
 
 /// How samples are collected, and how much room they may take.
@@ -89,19 +114,12 @@ pub struct CollectedLimits {
 impl Collected {
     /// Takes a buffer of samples in.
     pub fn add(&mut self, samples: &[Sample], limits: CollectedLimits) {
-        if !limits.aggregate {
-            let room = limits
-                .rows
-                .saturating_sub(self.raw.len())
-                .min(samples.len());
-            self.raw.extend_from_slice(&samples[..room]);
-            samples[room..]
-                .iter()
-                .for_each(|sample| self.lost.add(sample.values()));
-            return;
-        }
         for sample in samples {
-            if let Some(sum) = self.sums.get_mut(&sample.key()) {
+            if sample.node == THREAD_ENDED {
+                self.thread_ended(sample.thread, limits);
+            } else if !limits.aggregate {
+                self.keep(sample, limits);
+            } else if let Some(sum) = self.sums.get_mut(&sample.key()) {
                 sum.add(sample.values());
             } else if self.sums.len() < limits.rows {
                 self.sums.insert(sample.key(), sample.values());
@@ -111,11 +129,57 @@ impl Collected {
         }
     }
 
+    fn keep(&mut self, sample: &Sample, limits: CollectedLimits) {
+        if self.raw.len() < limits.rows {
+            self.raw.push(*sample);
+        } else {
+            self.lost.add(sample.values());
+        }
+    }
+
+    fn thread_ended(&mut self, thread: u32, limits: CollectedLimits) {
+        if !limits.aggregate {
+            return;
+        }
+        self.ended.push(thread);
+        // Each fold visits every row: there must be as many ended threads as a
+        // good part of them.
+        let rows = self.sums.len();
+        if rows + self.ended.len() >= FOLD_ROWS && self.ended.len() >= rows / 16 {
+            self.folded_threads += fold_threads(&mut self.sums, &mut self.ended);
+        }
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> usize {
         self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
             + self.raw.capacity() * size_of::<Sample>()
+            + self.ended.capacity() * size_of::<u32>()
     }
+}
+
+/// Adds the rows of `ended` threads up under thread 0, and empties the list.
+/// Returns how many threads had rows.
+pub fn fold_threads(sums: &mut FxHashMap<SampleKey, Values>, ended: &mut Vec<u32>) -> u64 {
+    let ended: FxHashSet<u32> = ended.drain(..).collect();
+    let mut folded = FxHashSet::default();
+    let mut moved = Vec::new();
+    sums.retain(|key, values| {
+        let stays = !ended.contains(&key.thread);
+        if !stays {
+            moved.push((*key, *values));
+        }
+        stays
+    });
+    for (key, values) in moved {
+        folded.insert(key.thread);
+        let key = SampleKey {
+            thread: ORPHANED,
+            ..key
+        };
+        sums.entry(key).or_default().add(values);
+    }
+    folded.len() as u64
 }
 
 #[cfg(test)]
@@ -164,6 +228,39 @@ mod tests {
                 cpu_ns: 1
             }
         );
+    }
+
+    #[test]
+    fn rows_of_ended_threads_are_folded_once_there_are_many() {
+        let limits = CollectedLimits {
+            aggregate: true,
+            rows: 1 << 20,
+        };
+        let mut collected = Collected::default();
+        let threads = 3 * FOLD_ROWS as u32;
+        for thread in 1..=threads {
+            let sample = Sample {
+                thread,
+                ..sample(thread % 10, 5)
+            };
+            let live = Sample {
+                thread: u32::MAX,
+                ..sample
+            };
+            collected.add(&[sample, Sample::thread_ended(thread), live], limits);
+        }
+        assert!(collected.sums.len() < FOLD_ROWS, "{}", collected.sums.len());
+        let seqs = |thread| {
+            collected
+                .sums
+                .keys()
+                .filter(move |key| key.thread == thread)
+        };
+        assert_eq!((seqs(ORPHANED).count(), seqs(u32::MAX).count()), (10, 10));
+        let total: u64 = collected.sums.values().map(|values| values.wall_ns).sum();
+        assert_eq!(total, u64::from(threads) * 10);
+        assert!(collected.folded_threads as usize >= 2 * FOLD_ROWS - 1);
+        assert_eq!(collected.lost, Values::default());
     }
 
     #[test]

@@ -3,16 +3,17 @@
 
 use crate::accounting::{Accounting, ORPHANED, Recorder};
 use crate::buffer::ActiveBuffer;
-use crate::call_tree::{CapturedTree, FrameWord, LastStack};
+use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
 use crate::clock;
+use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
 use crate::worker::{TimerKind, Worker, WorkerConfig};
-use rperf_model::{Mode, NodeId, State, Values};
+use rperf_model::{Mode, NodeId, Profile, State, Values};
 use std::io;
 use std::sync::Arc;
 
-/// Nodes that the call tree holds at most (about 50 MB).
+/// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const NODE_CAP: usize = 1 << 20;
 /// Rows of summed samples, and raw samples, that are held at most.
 const ROW_CAP: usize = 1 << 20;
@@ -61,10 +62,22 @@ pub struct Session {
     start_realtime_ns: u64,
     seed: u64,
     tree: CapturedTree,
+    /// The epoch that is being ended: its frames must stay alive until they have
+    /// been resolved.
+    ending: Option<EndedEpoch>,
+    /// The epochs that have ended.
+    earlier: ProfileBuilder,
     buffer: ActiveBuffer,
     worker: Worker,
     orphaned: [Values; State::ALL.len()],
     counters: SessionCounters,
+}
+
+/// What an epoch held: the call tree, and what was collected on it.
+#[derive(Debug)]
+struct EndedEpoch {
+    tree: CapturedTree,
+    collected: Collected,
 }
 
 /// A stack as the bridge captured it, leaf first; `lines` may be empty.
@@ -95,8 +108,10 @@ pub struct Snapshot {
     pub start_ns: u64,
     /// Up to when, on the monotonic clock.
     pub end_ns: u64,
-    /// The sums or samples.
+    /// The sums or samples of the present epoch.
     pub collected: Collected,
+    /// The epochs before it.
+    pub earlier: ProfileBuilder,
     /// The sampling side's counters.
     pub counters: SessionCounters,
     /// Samples dropped in the buffer.
@@ -127,6 +142,8 @@ impl Session {
             start_realtime_ns: clock::realtime_ns(),
             seed,
             tree: CapturedTree::new(NODE_CAP),
+            ending: None,
+            earlier: ProfileBuilder::default(),
             buffer: ActiveBuffer::new(full, empty),
             worker,
             orphaned: Default::default(),
@@ -175,9 +192,65 @@ impl Session {
         self.counters.sampling_time_ns += time_ns;
     }
 
-    /// Bytes held on the sampling side.
+    /// Whether the call tree holds so much that the epoch should end.
+    #[inline]
+    pub fn is_epoch_full(&self) -> bool {
+        self.tree.is_full() && self.ending.is_none()
+    }
+
+    /// Begins to end the epoch: an empty call tree takes over. The caller then
+    /// lets all threads forget their nodes, resolves the frames
+    /// ([`Session::ending_frame`]), and calls [`Session::end_epoch`].
+    pub fn begin_epoch_end(&mut self) {
+        self.ending = Some(EndedEpoch {
+            tree: std::mem::replace(&mut self.tree, CapturedTree::new(NODE_CAP)),
+            collected: self.worker.take(self.buffer.take()),
+        });
+    }
+
+    /// Frame `row` of the epoch that is being ended; `None` after the last one.
+    pub fn ending_frame(&self, row: usize) -> Option<FrameWord> {
+        self.ending.as_ref()?.tree.frames().get(row).copied()
+    }
+
+    /// Keeps the epoch that is being ended, with its frames' names.
+    pub fn end_epoch(&mut self, frames: &[ResolvedFrame]) {
+        if let Some(epoch) = self.ending.take() {
+            self.earlier
+                .add(epoch.tree.nodes(), frames, epoch.collected);
+        }
+    }
+
+    /// All frames that must stay alive: the garbage collector's roots.
+    pub fn frames(&self) -> impl Iterator<Item = FrameWord> + '_ {
+        let ending = self.ending.iter().flat_map(|epoch| epoch.tree.frames());
+        self.tree.frames().iter().chain(ending).copied()
+    }
+
+    /// Bytes held on both sides.
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.tree.memory() + self.buffer.memory()
+        size_of::<Self>()
+            + self.tree.memory()
+            + self.ending.as_ref().map_or(0, |epoch| epoch.tree.memory())
+            + self.earlier.memory()
+            + self.buffer.memory()
+            + self.worker.memory()
+    }
+
+    /// Takes in that the thread of `accounting` has ended: its remainders go where
+    /// they belong.
+    pub fn finish_thread<S: StackSource>(
+        &mut self,
+        now: u64,
+        accounting: &mut Accounting,
+        cpu: u64,
+        last: &mut LastStack,
+        source: S,
+    ) {
+        accounting.finish(cpu, &mut self.recorder(now, last, 0, source));
+        if accounting.was_sampled() {
+            self.push_sample(Sample::thread_ended(accounting.seq()));
+        }
     }
 
     /// A recorder for one thread and one event at `now`.
@@ -210,23 +283,26 @@ impl Session {
     /// Everything up to `now`; the session goes on. Flush the threads first.
     pub fn snapshot(&mut self, now: u64) -> Snapshot {
         let collected = self.worker.report(self.buffer.take());
-        self.describe(now, collected)
+        let earlier = self.earlier.clone();
+        self.describe(now, collected, earlier)
     }
 
     /// Everything up to `now`, and the end of the worker and the timer.
     pub fn stop(mut self, now: u64) -> Snapshot {
-        let mut snapshot = self.describe(now, Collected::default());
+        let earlier = std::mem::take(&mut self.earlier);
+        let mut snapshot = self.describe(now, Collected::default(), earlier);
         snapshot.collected = self.worker.stop(self.buffer.take());
         snapshot
     }
 
-    fn describe(&self, now: u64, collected: Collected) -> Snapshot {
+    fn describe(&self, now: u64, collected: Collected, earlier: ProfileBuilder) -> Snapshot {
         Snapshot {
             config: self.config,
             start_time_ns: self.start_realtime_ns,
             start_ns: self.start_ns,
             end_ns: now,
             collected,
+            earlier,
             counters: self.counters,
             dropped: self.buffer.dropped(),
             triggers: self.worker.ticks().triggers(),
@@ -253,9 +329,30 @@ impl Session {
             state,
             count: values.count.min(1) as u8,
         };
+        self.push_sample(sample);
+    }
+
+    #[inline]
+    fn push_sample(&mut self, sample: Sample) {
         if self.buffer.push(sample) {
             self.worker.wake();
         }
+    }
+}
+
+impl Snapshot {
+    /// The profile. `nodes` and `frames` are the present epoch's, the frames in
+    /// the order of its frame table; `program` and `comments` describe the run.
+    pub fn into_profile(
+        mut self,
+        nodes: &[CapturedNode],
+        frames: &[ResolvedFrame],
+        program: String,
+        comments: Vec<String>,
+    ) -> Profile {
+        let mut builder = std::mem::take(&mut self.earlier);
+        builder.add(nodes, frames, std::mem::take(&mut self.collected));
+        builder.finish(&self, program, comments)
     }
 }
 

@@ -11,6 +11,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
 /// Which timer makes the ticks.
@@ -48,6 +49,8 @@ struct Request {
 enum What {
     /// What there is; collecting goes on.
     Report,
+    /// What there is; collecting begins anew.
+    Take,
     /// What there is, and the end of the worker.
     Stop,
 }
@@ -56,6 +59,7 @@ enum What {
 #[derive(Debug)]
 pub struct Worker {
     thread: JoinHandle<()>,
+    memory: Arc<AtomicUsize>,
     requests: Sender<Request>,
     ticks: Arc<Ticks>,
     #[cfg(target_os = "linux")]
@@ -78,8 +82,11 @@ impl Worker {
         let (requests, from_requests) = bounded(1);
         let (ready, is_ready) = bounded::<Ready>(1);
         let worker_ticks = Arc::clone(&ticks);
+        let memory = Arc::new(AtomicUsize::new(0));
+        let worker_memory = Arc::clone(&memory);
         let body = move || {
             let mut main = WorkerMain {
+                memory: worker_memory,
                 limits: config.limits,
                 collected: Collected::default(),
                 buffers: from_sampling,
@@ -103,6 +110,7 @@ impl Worker {
         let () = timer;
         let worker = Worker {
             thread,
+            memory,
             requests,
             ticks,
             #[cfg(target_os = "linux")]
@@ -129,6 +137,16 @@ impl Worker {
     /// What has been collected, `samples` included.
     pub fn report(&self, samples: Vec<Sample>) -> Collected {
         self.ask(What::Report, samples)
+    }
+
+    /// What has been collected, `samples` included; collecting begins anew.
+    pub fn take(&self, samples: Vec<Sample>) -> Collected {
+        self.ask(What::Take, samples)
+    }
+
+    /// Bytes that the worker holds.
+    pub fn memory(&self) -> usize {
+        self.memory.load(Relaxed)
     }
 
     /// What has been collected, `samples` included; the worker ends.
@@ -169,6 +187,7 @@ impl Worker {
 
 /// The worker's own side.
 struct WorkerMain {
+    memory: Arc<AtomicUsize>,
     limits: CollectedLimits,
     collected: Collected,
     buffers: Receiver<Vec<Sample>>,
@@ -218,14 +237,14 @@ impl WorkerMain {
         // Buffers handed over before the request belong into its answer.
         self.collect_buffers();
         self.collected.add(&request.samples, self.limits);
-        let stop = request.what == What::Stop;
-        let answer = if stop {
-            std::mem::take(&mut self.collected)
-        } else {
+        let answer = if request.what == What::Report {
             self.collected.clone()
+        } else {
+            std::mem::take(&mut self.collected)
         };
+        self.memory.store(self.collected.memory(), Relaxed);
         let _ = request.reply.send(answer);
-        !stop
+        request.what != What::Stop
     }
 
     fn collect_buffers(&mut self) {
@@ -234,6 +253,7 @@ impl WorkerMain {
             samples.clear();
             samples.shrink_to(crate::buffer::BUFFER_SAMPLES);
             let _ = self.emptied.try_send(samples);
+            self.memory.store(self.collected.memory(), Relaxed);
         }
     }
 }

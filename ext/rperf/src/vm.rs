@@ -9,6 +9,7 @@
 
 mod api;
 mod capture;
+mod epoch;
 mod fork;
 mod gc_hook;
 mod gvl_cell;
@@ -81,6 +82,21 @@ struct Inner {
     threads: Vec<Box<ThreadState>>,
     scratch: capture::Scratch,
     gc: gc_hook::GcProgress,
+}
+
+impl Inner {
+    /// Bytes held for the threads that have been taken in.
+    fn threads_memory(&self) -> usize {
+        let slots = self.threads.capacity() * size_of::<Box<ThreadState>>();
+        // SAFETY: with the GVL or in a collection, as for all of `Inner`; the
+        // reference ends with the closure.
+        let memory = |state: &ThreadState| unsafe { state.gvl_part() }.last_stack.memory();
+        let states = self.threads.iter();
+        slots
+            + states
+                .map(|state| size_of::<ThreadState>() + memory(state))
+                .sum::<usize>()
+    }
 }
 
 /// Defines the methods of `Rperf::Native`. On the main thread, once.

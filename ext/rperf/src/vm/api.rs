@@ -14,9 +14,7 @@ use magnus::{
     function, prelude::*,
 };
 use rb_sys::VALUE;
-use rperf_engine::{
-    CapturedNode, Session, SessionConfig, Snapshot, TimerKind, build_profile, clock,
-};
+use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, clock};
 use rperf_model::Mode;
 use std::collections::HashSet;
 use std::ptr;
@@ -353,6 +351,6 @@ fn wrap(
         .unwrap_or_default();
     profile::wrap(
         ruby,
-        build_profile(&snapshot, nodes, frames, program, comments),
+        snapshot.into_profile(nodes, frames, program, comments),
     )
 }

@@ -30,6 +30,13 @@ impl Scratch {
     }
 }
 
+impl Scratch {
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        size_of_val(self.frames.as_slice()) + size_of_val(self.lines.as_slice())
+    }
+}
+
 /// Whose backtrace to take.
 #[derive(Clone, Copy)]
 pub enum Whose {
@@ -135,7 +142,7 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
     };
     // SAFETY: a collection runs only at the VM's safepoints, and a borrower of
     // the cell reaches none: nothing writes to the frame table meanwhile.
-    for &frame in unsafe { live.inner.peek() }.session.tree().frames() {
+    for frame in unsafe { live.inner.peek() }.session.frames() {
         // SAFETY: the table holds live objects only: they were marked each time.
         unsafe { rb_sys::rb_gc_mark(frame as VALUE) };
     }
@@ -147,6 +154,7 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
         return 0;
     };
     // SAFETY: as in `mark_frames`.
-    let memory = unsafe { live.inner.peek() }.session.memory();
+    let inner = unsafe { live.inner.peek() };
+    let memory = inner.session.memory() + inner.scratch.memory() + inner.threads_memory();
     memory as rb_sys::size_t
 }

@@ -5,32 +5,27 @@ use super::Live;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RString, TryConvert, Value};
 use rb_sys::VALUE;
-use rperf_engine::ResolvedFrame;
+use rperf_engine::{FrameWord, ResolvedFrame};
 
-/// Resolves the first `count` frames of the running session, one by one, as the
-/// session goes on in between.
+/// Resolves the first `count` frames of the running session's present epoch.
 pub fn resolve_frames(live: &Live, count: usize) -> Vec<ResolvedFrame> {
-    let frame_at = |row: usize| {
+    resolve_all(|row| {
+        if row == count {
+            return None;
+        }
         // SAFETY: the caller holds the GVL; the borrow ends with this closure.
         let inner = unsafe { live.inner.try_borrow() }?;
-        inner
-            .session
-            .tree()
-            .frames()
-            .get(row)
-            .map(|&frame| frame as VALUE)
-    };
-    (0..count)
-        .map(|row| frame_at(row).map_or_else(unknown, resolve))
-        .collect()
+        inner.session.tree().frames().get(row).copied()
+    })
 }
 
-fn unknown() -> ResolvedFrame {
-    ResolvedFrame {
-        name: "(unknown)".into(),
-        path: "(unknown)".into(),
-        first_line: 0,
-    }
+/// Resolves frames one by one, up to the first that `frame_at` doesn't have: the
+/// session goes on in between, so nothing of it can stay borrowed.
+pub fn resolve_all(frame_at: impl Fn(usize) -> Option<FrameWord>) -> Vec<ResolvedFrame> {
+    (0..)
+        .map_while(frame_at)
+        .map(|frame| resolve(frame as VALUE))
+        .collect()
 }
 
 fn resolve(frame: VALUE) -> ResolvedFrame {

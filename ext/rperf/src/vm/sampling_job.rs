@@ -4,7 +4,7 @@
 use super::capture::{VmStack, Whose};
 use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
-use super::{Inner, Live, PROCESS, Process, guarded, native_thread, thread_hook};
+use super::{Inner, Live, PROCESS, Process, epoch, guarded, native_thread, thread_hook};
 use rperf_engine::clock;
 use std::ffi::c_void;
 use std::ptr;
@@ -67,9 +67,14 @@ fn sample(process: &Process, live: &Live) {
     if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
         fold_exited(live, &mut inner, now);
     }
+    let is_epoch_full = inner.session.is_epoch_full();
     inner
         .session
         .count_sampling(1, clock::monotonic_ns().saturating_sub(now));
+    drop(inner);
+    if is_epoch_full {
+        epoch::end(live);
+    }
 }
 
 /// Takes in threads that have been announced, and accounts those that ended.
@@ -106,7 +111,7 @@ pub fn finish(
     let part = unsafe { state.gvl_part() };
     if let Some(accounting) = &mut part.accounting {
         let source = VmStack::new(scratch, Whose::Current);
-        let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
-        accounting.finish(state.exit_cpu_ns.load(Relaxed), &mut recorder);
+        let cpu = state.exit_cpu_ns.load(Relaxed);
+        session.finish_thread(now, accounting, cpu, &mut part.last_stack, source);
     }
 }

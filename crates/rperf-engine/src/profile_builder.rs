@@ -1,0 +1,274 @@
+//! From what was captured to a profile: epoch by epoch, node by node, with the
+//! names that the bridge has resolved. Called under the GVL, outside of hooks.
+
+use crate::accounting::ORPHANED;
+use crate::call_tree::{CapturedNode, TRUNCATED};
+use crate::sample::{Collected, Sample, SampleKey, fold_threads};
+use crate::session::Snapshot;
+use rperf_model::{
+    Counters, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Profile, RawSample, StringId, Thread,
+    Values, Weight,
+};
+use rustc_hash::FxHashMap;
+
+/// Nodes that a profile holds at most; further stacks are `[truncated]`.
+const NODE_CAP: usize = 1 << 20;
+/// Rows of summed samples, and raw samples, that it holds at most.
+const ROW_CAP: usize = 1 << 20;
+const RAW_CAP: usize = 10_000_000;
+
+/// What the bridge knows of a frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResolvedFrame {
+    /// Qualified name.
+    pub name: String,
+    /// Path, or a marker such as `<C method>`.
+    pub path: String,
+    /// Line of the definition, or 0.
+    pub first_line: u32,
+}
+
+/// A profile in the making. Epochs are added one after the other; stacks with
+/// the same names are the same stack, whichever epoch they come from.
+#[derive(Debug, Clone, Default)]
+pub struct ProfileBuilder {
+    /// Its strings, frames and tree.
+    profile: Profile,
+    sums: FxHashMap<SampleKey, Values>,
+    raw: Vec<Sample>,
+    ended: Vec<u32>,
+    truncated: Option<NodeId>,
+    counts: BuilderCounts,
+}
+
+/// What did not find its own place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BuilderCounts {
+    /// Samples whose stack was folded into `[truncated]`.
+    pub truncated: u64,
+    /// Samples that found no row, and their time.
+    pub lost: Values,
+    /// Ended threads whose rows were added up under thread 0.
+    pub folded_threads: u64,
+}
+
+impl ProfileBuilder {
+    /// Adds an epoch: its nodes, its frame table's names, and what was collected.
+    pub fn add(&mut self, nodes: &[CapturedNode], frames: &[ResolvedFrame], epoch: Collected) {
+        let map = self.add_nodes(nodes, frames);
+        let truncated = self.truncated;
+        let new_node = |node: NodeId| map.get(node.0 as usize).copied().unwrap_or(NodeId::ROOT);
+        // In the order of capture, so that equal runs give equal profiles.
+        let mut sums: Vec<_> = epoch.sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
+        for (mut key, values) in sums {
+            let was_truncated = is_truncated(nodes, key.node);
+            key.node = new_node(key.node);
+            if Some(key.node) == truncated && !was_truncated {
+                self.counts.truncated += values.count;
+            }
+            self.add_sum(key, values);
+        }
+        for sample in epoch.raw {
+            let sample = Sample {
+                node: new_node(sample.node),
+                ..sample
+            };
+            if self.raw.len() < RAW_CAP {
+                self.add_sum(sample.key(), sample.values());
+                self.raw.push(sample);
+            } else {
+                self.counts.lost.add(sample.values());
+            }
+        }
+        self.counts.lost.add(epoch.lost);
+        self.counts.folded_threads += epoch.folded_threads;
+        self.ended.extend(epoch.ended);
+    }
+
+    /// What did not find its own place so far.
+    pub fn counts(&self) -> BuilderCounts {
+        self.counts
+    }
+
+    /// Bytes held, roughly: names are not counted.
+    pub fn memory(&self) -> usize {
+        let node = 2 * size_of::<Node>() + size_of::<NodeId>() + 1;
+        let frame = 2 * size_of::<Frame>() + size_of::<FrameId>() + 1;
+        self.profile.tree.len() * node
+            + self.profile.frames.len() * frame
+            + self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
+            + self.raw.capacity() * size_of::<Sample>()
+            + self.ended.capacity() * size_of::<u32>()
+    }
+
+    /// The profile. `program` and `comments` go into its description.
+    pub fn finish(
+        mut self,
+        snapshot: &Snapshot,
+        program: String,
+        mut comments: Vec<String>,
+    ) -> Profile {
+        if self.counts.folded_threads > 0 {
+            comments.push(format!(
+                "{} threads that had ended are shown together as thread 0",
+                self.counts.folded_threads
+            ));
+        }
+        let mut sums: Vec<_> = self.sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
+        let profile = &mut self.profile;
+        profile.meta = meta(snapshot, self.counts, program, comments);
+        profile.weights = sums
+            .into_iter()
+            .filter(|(_, values)| !values.is_zero())
+            .map(|(key, values)| weight(key, values))
+            .collect();
+        if !snapshot.config.aggregate {
+            let raw = |sample: &Sample| RawSample {
+                time_ns: sample.time_ns.saturating_sub(snapshot.start_ns),
+                weight: weight(sample.key(), sample.values()),
+            };
+            profile.raw_samples = Some(self.raw.iter().map(raw).collect());
+        }
+        profile.threads = threads_of(&profile.weights);
+        self.profile
+    }
+
+    fn add_sum(&mut self, key: SampleKey, values: Values) {
+        if let Some(sum) = self.sums.get_mut(&key) {
+            sum.add(values);
+            return;
+        }
+        if self.sums.len() >= ROW_CAP && !self.ended.is_empty() {
+            self.counts.folded_threads += fold_threads(&mut self.sums, &mut self.ended);
+        }
+        if self.sums.len() < ROW_CAP {
+            self.sums.insert(key, values);
+        } else {
+            self.counts.lost.add(values);
+        }
+    }
+
+    /// Adds the frames and nodes; returns the model's node for each captured one,
+    /// the root included. Several captured nodes can become one: two methods of
+    /// the VM may have the same name and place.
+    fn add_nodes(&mut self, nodes: &[CapturedNode], frames: &[ResolvedFrame]) -> Vec<NodeId> {
+        let mut frame_ids = vec![None; frames.len()];
+        let mut map = vec![NodeId::ROOT];
+        for node in nodes {
+            let parent = map
+                .get(node.parent.0 as usize)
+                .copied()
+                .unwrap_or(NodeId::ROOT);
+            let row = node.frame as usize;
+            let fold = node.frame == TRUNCATED
+                || Some(parent) == self.truncated
+                || self.profile.tree.len() >= NODE_CAP
+                || row >= frames.len();
+            map.push(if fold {
+                self.truncated_node()
+            } else {
+                let frame = *frame_ids[row]
+                    .get_or_insert_with(|| intern_frame(&mut self.profile, &frames[row]));
+                self.profile.tree.intern(Node {
+                    parent,
+                    frame,
+                    line: node.line,
+                })
+            });
+        }
+        map
+    }
+
+    fn truncated_node(&mut self) -> NodeId {
+        if let Some(node) = self.truncated {
+            return node;
+        }
+        let frame = ResolvedFrame {
+            name: "[truncated]".into(),
+            path: "<rperf>".into(),
+            first_line: 0,
+        };
+        let frame = intern_frame(&mut self.profile, &frame);
+        let node = self.profile.tree.intern(Node {
+            parent: NodeId::ROOT,
+            frame,
+            line: 0,
+        });
+        *self.truncated.insert(node)
+    }
+}
+
+fn is_truncated(nodes: &[CapturedNode], node: NodeId) -> bool {
+    let row = (node.0 as usize).wrapping_sub(1);
+    nodes.get(row).is_some_and(|node| node.frame == TRUNCATED)
+}
+
+fn intern_frame(profile: &mut Profile, frame: &ResolvedFrame) -> FrameId {
+    let name = profile.strings.intern(&frame.name);
+    let path = profile.strings.intern(&frame.path);
+    profile.frames.intern(Frame {
+        name,
+        path,
+        first_line: frame.first_line,
+    })
+}
+
+fn weight(key: SampleKey, values: Values) -> Weight {
+    Weight {
+        node: key.node,
+        thread: key.thread,
+        labels: LabelSetId(key.labels),
+        state: key.state,
+        values,
+    }
+}
+
+/// The threads that weights name; thread 0 needs no row.
+fn threads_of(weights: &[Weight]) -> Vec<Thread> {
+    let mut seqs: Vec<u32> = weights.iter().map(|weight| weight.thread).collect();
+    seqs.sort_unstable();
+    seqs.dedup();
+    seqs.into_iter()
+        .filter(|&seq| seq != ORPHANED)
+        .map(|seq| Thread {
+            seq,
+            name: StringId(0),
+        })
+        .collect()
+}
+
+fn meta(
+    snapshot: &Snapshot,
+    counts: BuilderCounts,
+    program: String,
+    comments: Vec<String>,
+) -> Meta {
+    let Snapshot {
+        config,
+        counters,
+        dropped,
+        ..
+    } = snapshot;
+    let mut lost = *dropped;
+    lost.add(counts.lost);
+    lost.add(counters.uncaptured);
+    Meta {
+        mode: config.mode,
+        frequency: config.frequency,
+        start_time_ns: snapshot.start_time_ns,
+        duration_ns: snapshot.end_ns.saturating_sub(snapshot.start_ns),
+        program,
+        comments,
+        counters: Counters {
+            trigger_count: snapshot.triggers,
+            sampling_count: counters.sampling_count,
+            sampling_time_ns: counters.sampling_time_ns,
+            detected_thread_count: u64::from(counters.threads),
+            dropped_samples: lost.count,
+            dropped_ns: lost.weight_ns(config.mode),
+            truncated_samples: counters.truncated + counts.truncated,
+        },
+    }
+}

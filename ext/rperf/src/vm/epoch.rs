@@ -1,0 +1,34 @@
+//! The end of an epoch: names take the place of frames, and what the frames kept
+//! alive may be collected. With the GVL, outside of hooks: it makes Ruby objects.
+
+use super::Live;
+use super::resolve;
+
+/// Ends the epoch of the running session, if nobody is about to do so already.
+pub fn end(live: &Live) {
+    // SAFETY: the GVL is held, and nothing in this block releases it.
+    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
+        return;
+    };
+    live.new_threads.take_into(&mut inner.threads);
+    inner.session.begin_epoch_end();
+    for state in &inner.threads {
+        // SAFETY: the GVL is held and no other reference to the part exists.
+        let part = unsafe { state.gvl_part() };
+        part.last_stack.keep(0);
+        if let Some(accounting) = &mut part.accounting {
+            accounting.forget_nodes();
+        }
+    }
+    drop(inner);
+    let frames = resolve::resolve_all(|row| {
+        // SAFETY: the GVL is held; the borrow ends with this closure.
+        unsafe { live.inner.try_borrow() }?
+            .session
+            .ending_frame(row)
+    });
+    // SAFETY: the GVL is held, and nothing below releases it.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        inner.session.end_epoch(&frames);
+    }
+}
