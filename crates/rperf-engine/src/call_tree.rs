@@ -25,7 +25,7 @@ pub const TRUNCATED: u32 = u32::MAX;
 /// Nodes (some 30 MB) at which the epoch should end.
 const EPOCH_NODES: usize = 1 << 19;
 /// Frames at which it should: each keeps a method's code from being collected.
-const EPOCH_FRAMES: usize = 1 << 16;
+const EPOCH_FRAMES: usize = 1 << 15;
 
 /// The call tree as it is captured. Nodes and frames only ever grow, up to a
 /// cap; stacks that would need more are folded into one `[truncated]` node.

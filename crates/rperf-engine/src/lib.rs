@@ -28,7 +28,7 @@ pub use session::{
 pub use ticks::Ticks;
 #[cfg(target_os = "linux")]
 pub use timer::signal::{default_signal, is_usable as is_usable_signal};
-pub use worker::TimerKind;
+pub use worker::{TimerKind, WorkerEnded};
 
 /// In a forked child, which has no worker: lets go of the timer's signal, so
 /// that a session of its own can take it. Async-signal-safe.

@@ -8,7 +8,7 @@ use crate::clock;
 use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
-use crate::worker::{TimerKind, Worker, WorkerConfig};
+use crate::worker::{TimerKind, Worker, WorkerConfig, WorkerEnded};
 use rperf_model::{Mode, NodeId, Profile, State, Values};
 use std::io;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub struct SessionCounters {
     pub sampling_time_ns: u64,
     /// Threads seen.
     pub threads: u32,
-    /// Samples folded into `[truncated]`.
+    /// Samples folded into `[truncated]`, or without the root of their stack.
     pub truncated: u64,
     /// Samples lost because no backtrace could be taken, and their time.
     pub uncaptured: Values,
@@ -87,6 +87,8 @@ pub struct Stack<'a> {
     pub frames: &'a [FrameWord],
     /// Their lines.
     pub lines: &'a [u32],
+    /// Frames at the root may be missing: there was no room for them.
+    pub cut: bool,
 }
 
 /// What is needed besides the session to record a sample of one thread.
@@ -204,7 +206,8 @@ impl Session {
     pub fn begin_epoch_end(&mut self) {
         self.ending = Some(EndedEpoch {
             tree: std::mem::replace(&mut self.tree, CapturedTree::new(NODE_CAP)),
-            collected: self.worker.take(self.buffer.take()),
+            // Without the worker it is lost; `stop` says so.
+            collected: self.worker.take(self.buffer.take()).unwrap_or_default(),
         });
     }
 
@@ -281,18 +284,31 @@ impl Session {
     }
 
     /// Everything up to `now`; the session goes on. Flush the threads first.
-    pub fn snapshot(&mut self, now: u64) -> Snapshot {
-        let collected = self.worker.report(self.buffer.take());
+    /// Fails if the worker has ended early.
+    pub fn snapshot(&mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
+        let collected = self.worker.report(self.buffer.take())?;
         let earlier = self.earlier.clone();
-        self.describe(now, collected, earlier)
+        Ok(self.describe(now, collected, earlier))
     }
 
     /// Everything up to `now`, and the end of the worker and the timer.
-    pub fn stop(mut self, now: u64) -> Snapshot {
+    /// Fails if the worker had ended early.
+    pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
         let earlier = std::mem::take(&mut self.earlier);
         let mut snapshot = self.describe(now, Collected::default(), earlier);
-        snapshot.collected = self.worker.stop(self.buffer.take());
-        snapshot
+        snapshot.collected = self.worker.stop(self.buffer.take())?;
+        Ok(snapshot)
+    }
+
+    /// Ends the worker and the timer of a session that nobody wants the result of.
+    pub fn abandon(&mut self) {
+        // If the worker has ended early, there is nothing left to end.
+        let _ = self.worker.stop(Vec::new());
+    }
+
+    /// When the session started, on the monotonic clock.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
     }
 
     fn describe(&self, now: u64, collected: Collected, earlier: ProfileBuilder) -> Snapshot {
@@ -369,6 +385,7 @@ pub struct SessionRecorder<'a, S> {
 impl<S: StackSource> SessionRecorder<'_, S> {
     fn capture(&mut self) -> Option<NodeId> {
         let stack = self.source.capture()?;
+        let cut = stack.cut;
         // Told before any collection can run: nothing here calls the VM.
         let known = self.session.tree.frames().len();
         let interned = self
@@ -378,7 +395,7 @@ impl<S: StackSource> SessionRecorder<'_, S> {
         for &frame in &self.session.tree.frames()[known..] {
             self.source.new_frame(frame);
         }
-        self.session.counters.truncated += u64::from(interned.truncated);
+        self.session.counters.truncated += u64::from(interned.truncated || cut);
         Some(interned.node)
     }
 }

@@ -55,10 +55,16 @@ enum What {
     Stop,
 }
 
+/// The worker is gone, by a panic whose message has been printed; what it had
+/// collected is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the profile is lost: rperf's worker thread ended by an internal error")]
+pub struct WorkerEnded;
+
 /// The sampling side's handle of the worker.
 #[derive(Debug)]
 pub struct Worker {
-    thread: JoinHandle<()>,
+    thread: Option<JoinHandle<()>>,
     memory: Arc<AtomicUsize>,
     requests: Sender<Request>,
     ticks: Arc<Ticks>,
@@ -109,7 +115,7 @@ impl Worker {
         #[cfg(not(target_os = "linux"))]
         let () = timer;
         let worker = Worker {
-            thread,
+            thread: Some(thread),
             memory,
             requests,
             ticks,
@@ -131,16 +137,18 @@ impl Worker {
     /// Lets the worker look for full buffers. Takes no lock.
     #[inline]
     pub fn wake(&self) {
-        self.thread.thread().unpark();
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
     }
 
     /// What has been collected, `samples` included.
-    pub fn report(&self, samples: Vec<Sample>) -> Collected {
+    pub fn report(&self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
         self.ask(What::Report, samples)
     }
 
     /// What has been collected, `samples` included; collecting begins anew.
-    pub fn take(&self, samples: Vec<Sample>) -> Collected {
+    pub fn take(&self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
         self.ask(What::Take, samples)
     }
 
@@ -150,10 +158,11 @@ impl Worker {
     }
 
     /// What has been collected, `samples` included; the worker ends.
-    pub fn stop(self, samples: Vec<Sample>) -> Collected {
+    pub fn stop(&mut self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
         let collected = self.ask(What::Stop, samples);
-        // A panic there has been reported by its own message; nothing to add.
-        let _ = self.thread.join();
+        if let Some(thread) = self.thread.take() {
+            thread.join().map_err(|_| WorkerEnded)?;
+        }
         collected
     }
 
@@ -167,21 +176,27 @@ impl Worker {
         Arc::clone(&self.ticks)
     }
 
-    fn ask(&self, what: What, samples: Vec<Sample>) -> Collected {
+    fn ask(&self, what: What, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
         let (reply, answer) = bounded(1);
-        if self
-            .requests
-            .send(Request {
-                samples,
-                reply,
-                what,
-            })
-            .is_err()
-        {
-            return Collected::default();
-        }
+        let request = Request {
+            samples,
+            reply,
+            what,
+        };
+        self.requests.send(request).map_err(|_| WorkerEnded)?;
         self.wake();
-        answer.recv().unwrap_or_default()
+        answer.recv().map_err(|_| WorkerEnded)
+    }
+}
+
+/// Ends the timer as the worker ends, by a panic too.
+#[cfg(target_os = "linux")]
+struct CloseAtEnd(Arc<SignalTimer>);
+
+#[cfg(target_os = "linux")]
+impl Drop for CloseAtEnd {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -208,11 +223,11 @@ impl WorkerMain {
                 let opened = timer.as_ref().ok().cloned();
                 let _ = ready.send(timer.map(Some));
                 if let Some(timer) = opened {
+                    let _closed_at_the_end = CloseAtEnd(timer);
                     // The signal interrupts this wait without ending it.
                     while self.serve() {
                         thread::park();
                     }
-                    timer.close();
                 }
             }
             TimerKind::Sleep => {

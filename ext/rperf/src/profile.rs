@@ -1,7 +1,7 @@
 //! `Rperf::Profile`: a finished profile as a Ruby object. Its methods run on the
 //! calling Ruby thread with the GVL; the profile in it never changes.
 
-mod errors;
+pub mod errors;
 mod from_hash;
 mod stat;
 mod to_hash;

@@ -113,12 +113,21 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     api::init(ruby, native)
 }
 
-/// The running session, if there is one and it isn't quiet. For callbacks that
-/// run in the main Ractor.
+/// The running session, if there is one and it isn't quiet. For callbacks in the
+/// main Ractor, and for thread hooks.
 fn live() -> Option<&'static Live> {
-    // SAFETY: a session is freed only after its hooks were removed, under the
-    // GVL, and with LIVE cleared: no callback can still hold this reference.
+    // SAFETY: a session is freed under the main Ractor's GVL, which callbacks of
+    // that Ractor hold, and after the thread hook's removal, which waits for
+    // hooks on any thread.
     unsafe { LIVE.load(Acquire).as_ref() }.filter(|live| !live.quiet.load(Acquire))
+}
+
+/// [`guarded`] for callbacks that run in any Ractor: in others than the main one
+/// nothing is touched, as nothing keeps a session alive there.
+fn guarded_in_main_ractor(callback: impl FnOnce(&'static Process, &'static Live)) {
+    if PROCESS.get().is_some_and(native_thread::in_main_ractor) {
+        guarded(callback);
+    }
 }
 
 /// Runs a callback of the VM. A panic must not unwind into it: sampling ends for

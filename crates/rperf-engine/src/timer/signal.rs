@@ -11,10 +11,14 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
 
 /// The timer whose ticks the handler serves; null between sessions.
 static ACTIVE: AtomicPtr<SignalTimer> = AtomicPtr::new(ptr::null_mut());
+
+/// The worker that ACTIVE belongs to. Anybody may send the signal to any thread:
+/// only this one looks at ACTIVE, and only it ends it.
+static WORKER: AtomicU32 = AtomicU32::new(0);
 
 /// The default signal: SIGRTMIN+8.
 pub fn default_signal() -> i32 {
@@ -35,7 +39,6 @@ pub struct SignalTimer {
     schedule: UnsafeCell<Schedule>,
     timer: libc::timer_t,
     signal: i32,
-    worker: u32,
     previous_action: libc::sigaction,
 }
 
@@ -68,10 +71,10 @@ impl SignalTimer {
             schedule: UnsafeCell::new(Schedule::new(interval, seed)),
             timer,
             signal,
-            worker,
             previous_action,
         });
         ACTIVE.store(Arc::as_ptr(&timer).cast_mut(), SeqCst);
+        WORKER.store(worker, SeqCst);
         set_blocked(signal, false);
         Ok(timer)
     }
@@ -91,6 +94,7 @@ impl SignalTimer {
         // SAFETY: the timer was made in `new` and is deleted once: the worker
         // calls this as it ends.
         unsafe { libc::timer_delete(self.timer) };
+        WORKER.store(0, SeqCst);
         ACTIVE.store(ptr::null_mut(), SeqCst);
         restore_handler(self.signal, &self.previous_action);
     }
@@ -122,10 +126,10 @@ impl SignalTimer {
 extern "C" fn on_signal(_signal: libc::c_int) {
     // SAFETY: errno's address is valid on every thread.
     let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: ACTIVE is null or points to the timer that `close` has not yet
-    // ended; `close` runs on the worker, and so does this (checked next).
-    if let Some(timer) = unsafe { ACTIVE.load(SeqCst).as_ref() }
-        && clock::thread_id() == timer.worker
+    // SAFETY: this is the worker, so `close`, which runs there too, isn't running:
+    // ACTIVE is null or points to the timer that it has not yet ended.
+    if clock::thread_id() == WORKER.load(SeqCst)
+        && let Some(timer) = unsafe { ACTIVE.load(SeqCst).as_ref() }
         && let AfterTick::GoOn { in_slices } = timer.ticks.tick()
     {
         // SAFETY: the timer goes on, so the schedule is the handler's; the
@@ -164,6 +168,7 @@ fn install_handler(signal: i32) -> io::Result<libc::sigaction> {
 
 /// In a forked child: the timer is gone, the handler goes. Async-signal-safe.
 pub fn forget_in_child() {
+    WORKER.store(0, SeqCst);
     let timer = ACTIVE.swap(ptr::null_mut(), SeqCst);
     // SAFETY: the child has a copy of the parent's memory, in which ACTIVE points
     // to a timer that nobody frees in the child.

@@ -7,16 +7,16 @@ use super::{
     Inner, LIVE, Live, PROCESS, Process, fork, gc_hook, gvl_cell::GvlCell, native_thread, resolve,
     sampling_job, thread_hook,
 };
-use crate::profile;
+use crate::profile::{self, errors};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
-    Error, ExceptionClass, Module, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value,
-    function, prelude::*,
+    Error, Module, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value, function, prelude::*,
 };
 use rb_sys::VALUE;
 use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, clock};
 use rperf_model::Mode;
 use std::collections::HashSet;
+use std::io;
 use std::ptr;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
@@ -31,16 +31,24 @@ pub fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     // A session must be over before the VM goes away: the worker calls into it.
-    // Registered as the extension loads, so that it runs after the program's own
-    // at_exit blocks, which may stop the session themselves.
+    // This runs after all at_exit blocks, which may start and stop sessions still.
     // SAFETY: the callback is valid for ever.
-    unsafe { rb_sys::rb_set_end_proc(Some(at_vm_end), rb_sys::Qnil as rb_sys::VALUE) };
+    unsafe { rb_sys::ruby_vm_at_exit(Some(at_vm_end)) };
     Ok(())
 }
 
-unsafe extern "C" fn at_vm_end(_: rb_sys::VALUE) {
-    if let Some(live) = running() {
-        discard(live);
+/// The VM is as good as gone: only the worker is ended. All else is left to the
+/// process' end, as hooks on other threads may be at work on it.
+unsafe extern "C" fn at_vm_end(_: *mut rb_sys::ruby_vm_t) {
+    let live = LIVE.swap(ptr::null_mut(), SeqCst);
+    // SAFETY: the swap makes this the one who ends the session, and nobody frees
+    // it: the VM runs no Ruby code any more.
+    if let Some(live) = unsafe { live.as_ref() } {
+        live.quiet.store(true, SeqCst);
+        // SAFETY: the last thread of the VM runs this, so nobody else does.
+        if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+            inner.session.abandon();
+        }
     }
 }
 
@@ -60,17 +68,6 @@ fn running() -> Option<&'static Live> {
     unsafe { LIVE.load(Acquire).as_ref() }
 }
 
-fn rperf_error(ruby: &Ruby, message: String) -> Error {
-    let class = ruby
-        .class_object()
-        .const_get::<_, RModule>("Rperf")
-        .and_then(|rperf| rperf.const_get::<_, ExceptionClass>("Error"));
-    Error::new(
-        class.unwrap_or_else(|_| ruby.exception_runtime_error()),
-        message,
-    )
-}
-
 fn start(
     ruby: &Ruby,
     frequency: u32,
@@ -80,25 +77,26 @@ fn start(
 ) -> Result<bool, Error> {
     if running().is_some() {
         let message = "profiling is running already; call Rperf.stop first";
-        return Err(rperf_error(ruby, message.into()));
+        return Err(errors::rperf(ruby, message));
     }
     let config = SessionConfig {
         mode: Mode::from_name(&mode.name()?)
-            .ok_or_else(|| rperf_error(ruby, "mode must be :cpu or :wall".into()))?,
+            .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?,
         frequency,
         timer: timer_kind(signal)?,
         aggregate,
     };
     let process = PROCESS
         .get()
-        .ok_or_else(|| rperf_error(ruby, "rperf is not set up".into()))?;
+        .ok_or_else(|| errors::rperf(ruby, "rperf is not set up"))?;
     if !fork::remove_inherited_hooks() {
         let message = "can't profile in this process: it was forked by a thread without the GVL";
-        return Err(rperf_error(ruby, message.into()));
+        return Err(errors::rperf(ruby, message));
     }
     let threads = list_threads(ruby)?;
-    let session = Session::start(config, sampling_job::trigger)
-        .map_err(|error| rperf_error(ruby, format!("can't start profiling: {error}")))?;
+    let session = start_session(config, signal.is_nil())
+        .map_err(|error| errors::rperf(ruby, format!("can't start profiling: {error}")))?;
+    let start_ns = session.start_ns();
     let live = Box::new(Live {
         mode: config.mode,
         ticks: session.shared_ticks(),
@@ -114,15 +112,32 @@ fn start(
         hooks_paused: AtomicBool::new(false),
         quiet: AtomicBool::new(false),
     });
-    begin_threads(process, &live, threads);
+    begin_threads(process, &live, &threads, start_ns);
     LIVE.store(Box::into_raw(live), SeqCst);
     thread_hook::add(config.mode);
     gc_hook::add();
     Ok(true)
 }
 
-fn list_threads(ruby: &Ruby) -> Result<RArray, Error> {
-    ruby.class_thread().funcall("list", ())
+/// With the timer asked for. If it was not asked for in particular, and signal
+/// timers are used up, with one that sleeps.
+fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> {
+    Session::start(config, sampling_job::trigger).or_else(|error| {
+        if !any_timer || config.timer == TimerKind::Sleep {
+            return Err(error);
+        }
+        let timer = TimerKind::Sleep;
+        Session::start(SessionConfig { timer, ..config }, sampling_job::trigger)
+    })
+}
+
+/// All threads that are alive. A program may have its own Thread.list: only what
+/// is a Thread counts.
+fn list_threads(ruby: &Ruby) -> Result<Vec<Value>, Error> {
+    let class = ruby.class_thread();
+    let threads: RArray = class.funcall("list", ())?;
+    let threads = threads.into_iter();
+    Ok(threads.filter(|thread| thread.is_kind_of(class)).collect())
 }
 
 fn alive_threads(ruby: &Ruby) -> Result<HashSet<VALUE>, Error> {
@@ -145,8 +160,7 @@ fn timer_kind(signal: Value) -> Result<TimerKind, Error> {
 }
 
 /// Accounts the threads that are there already: this one runs, the others don't.
-fn begin_threads(process: &Process, live: &Live, threads: RArray) {
-    let now = clock::monotonic_ns();
+fn begin_threads(process: &Process, live: &Live, threads: &[Value], now: u64) {
     // SAFETY: a Ruby thread with the GVL.
     let current = unsafe { rb_sys::rb_thread_current() };
     for thread in threads {
@@ -187,11 +201,13 @@ fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     silence(live);
     let alive = alive_threads(ruby)?;
     let Some(flushed) = flush(live, &alive) else {
-        return Err(rperf_error(ruby, INSIDE_CALLBACK.into()));
+        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
     };
     // The frames stay marked as long as the session is live.
     let frames = resolve::resolve_frames(live, flushed.frames);
-    let snapshot = take_down(live, &alive).stop(flushed.now);
+    let snapshot = take_down(live, &alive)
+        .stop(flushed.now)
+        .map_err(|error| errors::rperf(ruby, error.to_string()))?;
     wrap(ruby, snapshot, &flushed.nodes, &frames).map(Some)
 }
 
@@ -203,10 +219,11 @@ fn snapshot(ruby: &Ruby) -> Result<Option<Value>, Error> {
     // SAFETY: the GVL is held, and the worker answers without it.
     let inner = unsafe { live.inner.try_borrow() };
     let (Some(flushed), Some(mut inner)) = (flushed, inner) else {
-        return Err(rperf_error(ruby, INSIDE_CALLBACK.into()));
+        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
     };
     let snapshot = inner.session.snapshot(flushed.now);
     drop(inner);
+    let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     let frames = resolve::resolve_frames(live, flushed.frames);
     wrap(ruby, snapshot, &flushed.nodes, &frames).map(Some)
 }
@@ -313,14 +330,6 @@ fn take_down(live: &'static Live, alive: &HashSet<VALUE>) -> Session {
         }
     }
     session
-}
-
-/// Ends a session that nobody wants the result of, as the VM ends. What belongs
-/// to its threads is left to the process' end.
-fn discard(live: &'static Live) {
-    silence(live);
-    let now = clock::monotonic_ns();
-    drop(take_down(live, &HashSet::new()).stop(now));
 }
 
 fn wrap(

@@ -83,7 +83,11 @@ impl StackSource for VmStack<'_> {
         let frames = unsafe { std::slice::from_raw_parts(frames.as_ptr().cast(), depth) };
         // SAFETY: i32 and u32 have the same size; a line is never negative.
         let lines = unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) };
-        Some(Stack { frames, lines })
+        Some(Stack {
+            frames,
+            lines,
+            cut: depth == MAX_DEPTH,
+        })
     }
 
     fn new_frame(&mut self, frame: FrameWord) {

@@ -3,12 +3,13 @@
 //! a backtrace is taken at GC_EXIT only, when objects are at rest again.
 
 use super::running_thread::EventRecorder;
-use super::{guarded, native_thread, thread_hook};
+use super::{guarded_in_main_ractor, thread_hook};
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
 use rperf_engine::clock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Where the collection at hand stands.
 #[derive(Debug, Default)]
@@ -19,9 +20,10 @@ pub struct GcProgress {
     marking_since_ns: u64,
     /// Marking time within it that is over.
     marked_ns: u64,
-    /// A collection is in its marking phase, which may take several pieces.
-    marking: bool,
 }
+
+/// A collection is in its marking phase, which may take several pieces.
+static MARKING: AtomicBool = AtomicBool::new(false);
 
 /// The events that a session registers.
 pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
@@ -40,10 +42,13 @@ pub fn remove() {
 }
 
 unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
-    guarded(|process, live| {
-        if !native_thread::in_main_ractor(process) {
-            return;
-        }
+    // Collections are the VM's: any Ractor's thread may begin or end the marking.
+    match event {
+        START => MARKING.store(true, Relaxed),
+        END_MARK => MARKING.store(false, Relaxed),
+        _ => {}
+    }
+    guarded_in_main_ractor(|process, live| {
         let now = clock::monotonic_ns();
         // SAFETY: the collecting thread is the main Ractor's and has its GVL.
         let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
@@ -75,16 +80,10 @@ impl GcProgress {
             ENTER => {
                 self.enter_ns = now;
                 self.marked_ns = 0;
-                self.marking_since_ns = if self.marking { now } else { 0 };
+                self.marking_since_ns = if MARKING.load(Relaxed) { now } else { 0 };
             }
-            START => {
-                self.marking = true;
-                self.marking_since_ns = now;
-            }
-            END_MARK => {
-                self.stop_marking(now);
-                self.marking = false;
-            }
+            START => self.marking_since_ns = now,
+            END_MARK => self.stop_marking(now),
             EXIT => {
                 self.stop_marking(now);
                 let enter_ns = std::mem::take(&mut self.enter_ns);

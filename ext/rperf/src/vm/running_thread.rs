@@ -66,6 +66,7 @@ pub struct EventRecorder<'a> {
     live: &'a Live,
     now: u64,
     last: &'a mut LastStack,
+    timed: bool,
 }
 
 impl<'a> EventRecorder<'a> {
@@ -76,7 +77,25 @@ impl<'a> EventRecorder<'a> {
     /// keeps the recorder, and `last` is its own.
     #[inline]
     pub unsafe fn new(live: &'a Live, now: u64, last: &'a mut LastStack) -> Self {
-        Self { live, now, last }
+        Self {
+            live,
+            now,
+            last,
+            timed: true,
+        }
+    }
+
+    /// For an event whose whole time its callback counts.
+    ///
+    /// # Safety
+    /// As for [`EventRecorder::new`].
+    pub unsafe fn untimed(live: &'a Live, now: u64, last: &'a mut LastStack) -> Self {
+        // SAFETY: by this function's contract.
+        let recorder = unsafe { Self::new(live, now, last) };
+        Self {
+            timed: false,
+            ..recorder
+        }
     }
 
     fn with<R>(&mut self, act: impl FnOnce(&mut dyn Recorder) -> R) -> Option<R> {
@@ -85,8 +104,13 @@ impl<'a> EventRecorder<'a> {
         let Inner {
             session, scratch, ..
         } = &mut *inner;
+        let started = if self.timed { clock::monotonic_ns() } else { 0 };
         let stack = VmStack::new(scratch, Whose::Current);
-        Some(act(&mut session.recorder(self.now, self.last, 0, stack)))
+        let result = act(&mut session.recorder(self.now, self.last, 0, stack));
+        if self.timed {
+            session.count_sampling(0, clock::monotonic_ns().saturating_sub(started));
+        }
+        Some(result)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::capture::{VmStack, Whose};
 use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
-use super::{Inner, Live, PROCESS, Process, epoch, guarded, native_thread, thread_hook};
+use super::{Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, thread_hook};
 use rperf_engine::clock;
 use std::ffi::c_void;
 use std::ptr;
@@ -28,11 +28,7 @@ pub fn trigger() {
 }
 
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
-    guarded(|process, live| {
-        if native_thread::in_main_ractor(process) {
-            sample(process, live);
-        }
-    });
+    guarded_in_main_ractor(sample);
 }
 
 fn sample(process: &Process, live: &Live) {
@@ -57,7 +53,7 @@ fn sample(process: &Process, live: &Live) {
         return;
     };
     // SAFETY: as above; the last stack is this thread's own.
-    let mut recorder = unsafe { EventRecorder::new(live, now, last_stack) };
+    let mut recorder = unsafe { EventRecorder::untimed(live, now, last_stack) };
     let (tick, ready) = (live.ticks.last_tick(), state.ready_ns.load(Relaxed));
     accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
     // SAFETY: as above.
