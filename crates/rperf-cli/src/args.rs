@@ -1,9 +1,9 @@
 //! The command line as clap sees it: names, defaults and help, no logic.
-//! Read by `run` only; `options` checks the values.
+//! Read by `run` only; `options` checks the values, also those with a dash in front,
+//! for which clap has no message of one line.
 
 use clap::{Parser, builder::Styles};
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,13 @@ pub enum Subcommand {
 #[derive(Debug, clap::Args)]
 pub struct SamplingArgs {
     /// Samples per second, 1 to 10000
-    #[arg(short, long, value_name = "HZ", default_value = "1000")]
+    #[arg(
+        short,
+        long,
+        value_name = "HZ",
+        default_value = "1000",
+        allow_hyphen_values = true
+    )]
     pub frequency: String,
     /// Print sampling statistics to stderr
     #[arg(short, long)]
@@ -77,12 +83,18 @@ pub struct SamplingArgs {
 pub struct RecordArgs {
     /// File to write [default: rperf.data]
     #[arg(short, long, value_name = "PATH")]
-    pub output: Option<PathBuf>,
+    pub output: Option<OsString>,
     /// cpu: CPU time of each thread; wall: all time, with waiting and sleeping
-    #[arg(short, long, value_name = "MODE", default_value = "cpu")]
+    #[arg(
+        short,
+        long,
+        value_name = "MODE",
+        default_value = "cpu",
+        allow_hyphen_values = true
+    )]
     pub mode: String,
     /// pprof, collapsed or text [default: by the file's extension]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Print a text profile to stdout instead of writing a file
     #[arg(short, long)]
@@ -97,9 +109,15 @@ pub struct RecordArgs {
 pub struct StatArgs {
     /// Also write the profile to this file
     #[arg(short, long, value_name = "PATH")]
-    pub output: Option<PathBuf>,
+    pub output: Option<OsString>,
     /// wall: all time of each thread; cpu: its CPU time
-    #[arg(short, long, value_name = "MODE", default_value = "wall")]
+    #[arg(
+        short,
+        long,
+        value_name = "MODE",
+        default_value = "wall",
+        allow_hyphen_values = true
+    )]
     pub mode: String,
     /// Add tables of the hottest methods
     #[arg(long)]

@@ -4,6 +4,7 @@
 //! load an atomic and call kill(2). Called by `process`, on Ruby's main thread;
 //! the handlers run on any thread.
 
+use nix::errno::Errno;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -25,9 +26,13 @@ static PROGRAM: AtomicI32 = AtomicI32::new(0);
 /// The last signal that came before the program ran; 0: none.
 static EARLY: AtomicI32 = AtomicI32::new(0);
 
-/// Installs the handlers. Programs started from now on get the default ones.
+/// Installs the handlers. Programs started from now on get the default ones. A
+/// signal that is ignored, as by nohup, stays ignored, here and in the program.
 pub fn install() -> io::Result<()> {
     for signal in SIGNALS {
+        if is_ignored(signal)? {
+            continue;
+        }
         set_action(signal, on_signal as *const () as libc::sighandler_t)?;
     }
     Ok(())
@@ -62,6 +67,18 @@ pub fn restore_default(signal: i32) -> io::Result<()> {
     Ok(())
 }
 
+fn is_ignored(signal: i32) -> io::Result<bool> {
+    // SAFETY: as in `set_action`.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is writable; with no new action given, none is set.
+    let result = unsafe { libc::sigaction(signal, ptr::null(), &mut action) };
+    if result == 0 {
+        Ok(action.sa_sigaction == libc::SIG_IGN)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 fn set_action(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
     // SAFETY: all fields of sigaction are integers or an optional function
     // pointer, for which zero bytes are valid.
@@ -82,7 +99,7 @@ fn set_action(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
     }
 }
 
-/// Async-signal-safe: atomics and kill(2) only.
+/// Async-signal-safe: atomics and kill(2) only, and errno as it was.
 extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo_t to a handler with SA_SIGINFO.
     let from_kernel = unsafe { (*info).si_code } > 0;
@@ -92,7 +109,10 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut 
     }
     let pid = PROGRAM.load(Ordering::SeqCst);
     if pid > 0 {
+        // The interrupted code may be about to read it.
+        let errno = Errno::last_raw();
         send(pid, signal);
+        Errno::set_raw(errno);
     } else {
         EARLY.store(signal, Ordering::SeqCst);
     }
@@ -102,4 +122,22 @@ fn send(pid: i32, signal: i32) {
     // SAFETY: kill(2) takes any numbers and touches no memory of ours. The
     // program isn't reaped while PROGRAM names it, so the id is still its own.
     unsafe { libc::kill(pid, signal) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_handler_leaves_errno_alone() {
+        // Nobody has this id, so that kill(2) fails; SIGURG would harm nobody.
+        to_program(i32::MAX);
+        // SAFETY: all fields of siginfo_t are integers and pointers, for which
+        // zero bytes are valid.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        Errno::set_raw(libc::EINTR);
+        on_signal(libc::SIGURG, &mut info, ptr::null_mut());
+        assert_eq!(Errno::last_raw(), libc::EINTR);
+        to_nobody();
+    }
 }

@@ -130,7 +130,7 @@ fn remark(status: &Status, end: End, name: &OsStr) -> Option<String> {
     let name = name.to_string_lossy();
     if !status.started {
         return (!status.refused).then(|| {
-            format!("'{name}' started no Ruby that rperf could profile; nothing was recorded")
+            format!("'{name}' ran no Ruby program that rperf could profile; nothing was recorded")
         });
     }
     if !status.delivered {
@@ -140,6 +140,11 @@ fn remark(status: &Status, end: End, name: &OsStr) -> Option<String> {
         };
         return Some(format!(
             "'{name}' {how} before its profile could be written"
+        ));
+    }
+    if status.replaced {
+        return Some(format!(
+            "'{name}' became another program by exec; only the part before that was profiled"
         ));
     }
     match status.others {
@@ -172,7 +177,7 @@ mod tests {
     #[test]
     fn what_went_wrong_is_said_once() {
         let nothing = remark_on(Status::default(), End::Status(0)).expect("a line");
-        assert!(nothing.contains("'tool' started no Ruby"));
+        assert!(nothing.contains("'tool' ran no Ruby program"));
         let refused = Status {
             refused: true,
             ..Status::default()
@@ -187,6 +192,18 @@ mod tests {
             killed,
             "'tool' was ended by SIGKILL before its profile could be written"
         );
+    }
+
+    #[test]
+    fn a_profile_that_ends_with_an_exec_is_called_a_part() {
+        let status = Status {
+            started: true,
+            delivered: true,
+            replaced: true,
+            ..Status::default()
+        };
+        let line = remark_on(status, End::Status(0)).expect("a line");
+        assert!(line.contains("another program by exec"));
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod args;
 mod command;
 mod forward;
 mod launch;
-pub mod numbers;
 mod options;
 pub mod os;
 pub mod output;

@@ -3,6 +3,7 @@
 
 use crate::Refusal;
 use crate::args::{RecordArgs, SamplingArgs, StatArgs};
+use crate::output::Descriptor;
 use rperf_format::Format;
 use rperf_model::Mode;
 use std::ffi::OsString;
@@ -61,7 +62,7 @@ impl Options {
 
     /// The options of `rperf stat`.
     pub fn for_stat(args: StatArgs) -> Result<Self, Refusal> {
-        let output = args.output.as_deref().map(writable).transpose()?;
+        let output = args.output.map(writable).transpose()?;
         let stat = Stat {
             report: args.report,
         };
@@ -107,13 +108,22 @@ fn parse_format(text: &str) -> Result<Format, Refusal> {
 }
 
 /// The absolute path of `output`, if a file can be written there.
-fn writable(output: &Path) -> Result<PathBuf, Refusal> {
+fn writable(output: impl AsRef<Path>) -> Result<PathBuf, Refusal> {
+    let output = output.as_ref();
+    if output.as_os_str().is_empty() {
+        return Err(Refusal::usage("-o needs the path of a file, not ''"));
+    }
     let refuse =
         |what: &str| Refusal::usage(format!("can't write to {}: {what}", output.display()));
-    if output.as_os_str().is_empty() {
-        return Err(refuse("-o needs the path of a file"));
+    let path = std::path::absolute(output)
+        .map_err(|_| refuse("the current folder is gone; give -o an absolute path"))?;
+    if let Some(descriptor) = Descriptor::named_by(&path) {
+        return if descriptor.is_inherited_for_writing() {
+            Ok(path)
+        } else {
+            Err(refuse("it is not open for writing"))
+        };
     }
-    let path = std::path::absolute(output).map_err(|error| refuse(&error.to_string()))?;
     if path.is_dir() {
         return Err(refuse("it is a folder"));
     }
@@ -198,7 +208,7 @@ mod tests {
 
     #[test]
     fn wrong_values_are_named_with_what_is_allowed() {
-        for frequency in ["0", "10001", "1e3", ""] {
+        for frequency in ["0", "10001", "1e3", "", "-5", "-v"] {
             let message = message(&["record", "-f", frequency, "ruby"]);
             assert!(message.contains("1 to 10000") && message.contains(&format!("'{frequency}'")));
         }
@@ -206,5 +216,8 @@ mod tests {
         assert!(message(&["record", "--format", "svg", "ruby"]).contains("not 'svg'"));
         assert!(message(&["record", "-o", "/no/such/x", "ruby"]).contains("no folder /no/such"));
         assert!(message(&["record", "-o", "/", "ruby"]).contains("a folder"));
+        assert!(message(&["stat", "-o", "", "ruby"]).contains("-o needs the path"));
+        assert!(message(&["stat", "-m", "-1", "ruby"]).contains("not '-1'"));
+        assert!(message(&["record", "-o", "/dev/fd/987", "ruby"]).contains("not open for writing"));
     }
 }

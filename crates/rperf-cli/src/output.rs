@@ -1,21 +1,18 @@
 //! Writes a finished file so that a reader never sees half of it. Called through
 //! the extension, by `Rperf.save` and when a session ends.
 
+mod descriptor;
+
+pub(crate) use descriptor::Descriptor;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Names of our own stdout. Opening one anew would empty the file that it may be
-/// redirected to, with all that the program has written there.
-const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
-
 /// Writes `content` to `path`: a file comes into being, or takes its old self's
-/// place, at once; pipes and devices are written to as they are.
+/// place, at once; pipes, devices and open descriptors are written to as they are.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    if STDOUT.iter().any(|name| path == Path::new(name)) {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(content)?;
-        return stdout.flush();
+    if let Some(descriptor) = Descriptor::named_by(path) {
+        return descriptor.write_all(content);
     }
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {

@@ -1,9 +1,9 @@
 //! The page of `rperf stat`: a pure function from figures to text. Called through
 //! the extension on the thread that ends the profiled program.
 
-use crate::numbers::{grouped, milliseconds, percent};
 use crate::os::OsFigures;
 use rperf_format::Format;
+use rperf_format::numbers::{grouped, milliseconds, percent};
 use rperf_model::{Mode, Profile, State, Totals};
 use std::fmt::Write;
 
@@ -154,7 +154,8 @@ fn sampling(page: &mut Page, profile: &Profile, totals: &Totals) {
         grouped(counters.trigger_count),
         percent(counters.sampling_time_ns, profile.meta.duration_ns)
     ));
-    if counters.dropped_samples > 0 {
+    // Time can be lost without a sample of its own.
+    if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
         page.line(&format!(
             "  {} samples dropped ({} ms)",
             grouped(counters.dropped_samples),

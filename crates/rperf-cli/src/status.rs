@@ -12,6 +12,8 @@ pub struct Status {
     pub delivered: bool,
     /// A Ruby has said why it can't be profiled.
     pub refused: bool,
+    /// It has become another program by exec.
+    pub replaced: bool,
     /// Rubies after the first one, which run without a profile.
     pub others: usize,
 }
@@ -26,6 +28,7 @@ impl Status {
         let mut status = Status::default();
         for line in text.lines() {
             match line.split(' ').next() {
+                Some("exec") => status.replaced = line == "exec",
                 Some("started") => status.started = true,
                 Some("delivered") => status.delivered = true,
                 Some("refused") => status.refused = true,
@@ -48,9 +51,12 @@ mod tests {
             started: true,
             delivered: true,
             refused: true,
+            replaced: false,
             others: 2,
         };
         assert_eq!(status, all);
+        assert!(Status::parse("started\ndelivered\nexec\n").replaced);
+        assert!(!Status::parse("exec\nexec failed\ndelivered\n").replaced);
         assert_eq!(Status::read(Path::new("/no/such/file")), Status::default());
     }
 }

@@ -1,7 +1,7 @@
 //! The lines of `-v`, and the few words about a profile that was written. Pure;
 //! called through the extension on the thread that ends the profiled program.
 
-use crate::numbers::{grouped, milliseconds, percent, seconds};
+use rperf_format::numbers::{grouped, milliseconds, percent, seconds};
 use rperf_model::{Profile, Totals};
 use std::fmt::Write;
 
@@ -23,7 +23,8 @@ pub fn lines(profile: &Profile) -> String {
         ),
         format!("samples recorded: {}", grouped(totals.count)),
     ];
-    if counters.dropped_samples > 0 {
+    // Time can be lost without a sample of its own.
+    if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
         lines.push(format!(
             "samples dropped: {} ({} ms)",
             grouped(counters.dropped_samples),
@@ -82,6 +83,15 @@ mod tests {
 [rperf]        250.0 ms  25.0%  Object#work (app.rb)
 ";
         assert_eq!(lines(&profile()), expected);
+    }
+
+    #[test]
+    fn lost_time_without_a_sample_is_told() {
+        let mut profile = profile();
+        profile.meta.counters.dropped_samples = 0;
+        assert!(lines(&profile).contains("samples dropped: 0 (2.9 ms)"));
+        profile.meta.counters.dropped_ns = 0;
+        assert!(!lines(&profile).contains("dropped"));
     }
 
     #[test]

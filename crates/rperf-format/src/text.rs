@@ -2,6 +2,7 @@
 //! time of their own and the most time in all. Written only; any thread.
 
 use crate::FormatError;
+use crate::numbers::{grouped, milliseconds, percent};
 use crate::one_line::{function_name, one_line};
 use rperf_model::{Counters, FunctionTotals, Profile, Totals};
 use std::io::Write;
@@ -40,7 +41,7 @@ fn write_table(
     let width = milliseconds(first).len().max(8);
     for row in functions.iter().take(ROWS) {
         let ms = milliseconds(ns(row));
-        let percent = ns(row) as f64 * 100.0 / all_ns as f64;
+        let percent = percent(ns(row), all_ns);
         let name = function_name(&row.name);
         write!(output, "  {ms:>width$} ms {percent:>5.1}%  {name}")?;
         match one_line(&row.path) {
@@ -69,42 +70,9 @@ fn losses(counters: &Counters) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// `1234567890` ns as `1,234.6`.
-fn milliseconds(ns: u64) -> String {
-    // In whole numbers, since a float would not hold all of them.
-    let tenths = ns / 100_000 + u64::from(ns % 100_000 >= 50_000);
-    format!("{}.{}", grouped(tenths / 10), tenths % 10)
-}
-
-/// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_are_grouped_and_rounded() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_000), "1,000");
-        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
-        assert_eq!(milliseconds(0), "0.0");
-        assert_eq!(milliseconds(49_999), "0.0");
-        assert_eq!(milliseconds(50_000), "0.1");
-        assert_eq!(milliseconds(1_234_567_890), "1,234.6");
-        assert_eq!(milliseconds(u64::MAX), "18,446,744,073,709.6");
-    }
 
     #[test]
     fn losses_are_told_only_if_there_are_any() {

@@ -34,17 +34,14 @@ pub struct CallTree {
 impl CallTree {
     /// The node for `node`'s parent, frame and line, which is added if it is new.
     pub fn intern(&mut self, node: Node) -> NodeId {
-        if let Some(&id) = self.index.get(&node) {
-            return id;
-        }
-        debug_assert!(
-            node.parent.0 as usize <= self.nodes.len(),
-            "parents come first"
-        );
-        self.nodes.push(node);
-        let id = NodeId(self.nodes.len() as u32);
-        self.index.insert(node, id);
-        id
+        *self.index.entry(node).or_insert_with(|| {
+            debug_assert!(
+                node.parent.0 as usize <= self.nodes.len(),
+                "parents come first"
+            );
+            self.nodes.push(node);
+            NodeId(self.nodes.len() as u32)
+        })
     }
 
     /// The node with this id; `None` for the root and for ids not in the tree.

@@ -61,14 +61,18 @@ impl From<&Node> for DisplayFrame {
 impl Profile {
     /// The stack of `weight` as shown: leaf first, and never empty.
     pub fn display_stack(&self, weight: &Weight) -> impl Iterator<Item = DisplayFrame> + '_ {
-        let leaf = match weight.state {
+        let frames = self.tree.stack(weight.node).map(DisplayFrame::from);
+        self.display_leaf(weight).into_iter().chain(frames)
+    }
+
+    /// The leaf that the stack of `weight` is shown with but does not have, if any.
+    pub fn display_leaf(&self, weight: &Weight) -> Option<DisplayFrame> {
+        match weight.state {
             State::Running if self.tree.get(weight.node).is_some() => None,
             State::Running if weight.thread == 0 => Some(DisplayFrame::ThreadExited),
             State::Running => Some(DisplayFrame::NoFrames),
             state => Some(DisplayFrame::Synthetic(state)),
-        };
-        let frames = self.tree.stack(weight.node).map(DisplayFrame::from);
-        leaf.into_iter().chain(frames)
+        }
     }
 
     /// What to print for `frame`.

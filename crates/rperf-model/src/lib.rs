@@ -35,3 +35,5 @@ pub use weights::{WeightKey, WeightTable};
 
 #[cfg(test)]
 mod test_profile;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;

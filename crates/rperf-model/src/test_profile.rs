@@ -1,8 +1,8 @@
 //! A small builder of profiles for this crate's tests.
 
 use crate::{
-    Frame, LabelSetId, Mode, Node, NodeId, Profile, RawSample, State, Thread, Values, Weight,
-    WeightTable,
+    LabelSetId, Mode, NodeId, Profile, RawSample, State, Thread, Values, Weight, WeightTable,
+    test_support,
 };
 
 /// A profile that grows by one stack at a time.
@@ -21,30 +21,13 @@ impl TestProfile {
 
     /// The node of the stack with these names, root first.
     pub fn node(&mut self, names: &[&str]) -> NodeId {
-        let path = self.profile.strings.intern("a.rb");
-        names.iter().fold(NodeId::ROOT, |parent, name| {
-            let name = self.profile.strings.intern(name);
-            let frame = self.profile.frames.intern(Frame {
-                name,
-                path,
-                first_line: 1,
-            });
-            self.profile.tree.intern(Node {
-                parent,
-                frame,
-                line: 2,
-            })
-        })
+        let frames: Vec<_> = names.iter().map(|&name| (name, "a.rb", 1, 2)).collect();
+        test_support::node(&mut self.profile, &frames)
     }
 
     /// The set with these labels.
     pub fn labels(&mut self, pairs: &[(&str, &str)]) -> LabelSetId {
-        let strings = &mut self.profile.strings;
-        let set = pairs
-            .iter()
-            .map(|(key, value)| (strings.intern(key), strings.intern(value)))
-            .collect();
-        self.profile.label_sets.intern(set)
+        test_support::labels(&mut self.profile, pairs)
     }
 
     /// Adds one sample of `ns`.

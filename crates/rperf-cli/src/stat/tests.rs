@@ -132,6 +132,15 @@ fn yjit_and_threads_are_shown_when_there_are_any() {
 }
 
 #[test]
+fn lost_time_without_a_sample_is_told() {
+    let mut profile = profile();
+    profile.meta.counters.dropped_samples = 0;
+    assert!(render(&profile, &figures()).contains("0 samples dropped (2.9 ms)"));
+    profile.meta.counters.dropped_ns = 0;
+    assert!(!render(&profile, &figures()).contains("dropped"));
+}
+
+#[test]
 fn the_report_adds_the_tables() {
     let figures = Figures {
         report: true,

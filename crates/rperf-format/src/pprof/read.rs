@@ -5,7 +5,7 @@ mod sample_labels;
 use super::meta;
 use super::proto;
 use super::sample_types::{self, Columns};
-use super::stacks::Stacks;
+use super::stacks::{FrameLimits, Stacks};
 use super::texts::Texts;
 use crate::ReadError;
 use flate2::read::MultiGzDecoder;
@@ -25,13 +25,15 @@ const ONLY_THREAD: u32 = 1;
 struct Limits {
     /// Bytes, uncompressed. In memory a profile can be several times as large.
     bytes: u64,
-    /// Frames of all stacks together.
-    frames: u64,
+    frames: FrameLimits,
 }
 
 const LIMITS: Limits = Limits {
     bytes: 256 << 20,
-    frames: 64 << 20,
+    frames: FrameLimits {
+        all: 64 << 20,
+        unshared: 16 << 20,
+    },
 };
 
 /// Reads a profile, gzip'd or plain, which need not be one of ours as long as it
@@ -128,10 +130,10 @@ fn read_samples(
     let mut names: BTreeMap<u32, StringId> = BTreeMap::new();
     let mut weights = WeightTable::default();
     for sample in &message.sample {
-        let (node, leaf_state) = stacks.node(&sample.location_id, profile)?;
         let read = labels.read(&sample.label, texts, &mut profile.strings)?;
-        let state = leaf_state.or(read.state).unwrap_or(State::Running);
         let thread = read.thread.unwrap_or(ONLY_THREAD);
+        let (node, leaf_state) = stacks.node(&sample.location_id, thread, profile)?;
+        let state = leaf_state.or(read.state).unwrap_or(State::Running);
         let name = names.entry(thread).or_default();
         if *name == StringId::default() {
             *name = read.thread_name.unwrap_or_default();

@@ -21,16 +21,18 @@ pub(crate) fn of_mode(mode: Mode) -> &'static [(&'static str, &'static str)] {
 pub(crate) const NANOSECONDS: &str = "nanoseconds";
 
 /// The values for [`of_mode`]. pprof's numbers are signed: larger ones are cut.
-pub(crate) fn values_of_mode(values: Values, mode: Mode) -> Vec<i64> {
+pub(crate) fn values_of_mode(values: Values, mode: Mode) -> impl Iterator<Item = i64> {
     let Values {
         count,
         wall_ns,
         cpu_ns,
     } = values;
-    match mode {
-        Mode::Cpu => vec![signed(count), signed(cpu_ns)],
-        Mode::Wall => vec![signed(count), signed(wall_ns), signed(cpu_ns)],
-    }
+    let wall_ns = match mode {
+        Mode::Cpu => None,
+        Mode::Wall => Some(wall_ns),
+    };
+    let row = [Some(count), wall_ns, Some(cpu_ns)];
+    row.into_iter().flatten().map(signed)
 }
 
 /// `number`, or the greatest number that pprof can hold.

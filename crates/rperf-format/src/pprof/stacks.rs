@@ -4,19 +4,43 @@
 use super::proto;
 use super::texts::Texts;
 use crate::ReadError;
+use crate::last_stack::{LAST_STACKS, MAX_DEPTH};
 use rperf_model::{DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, StringId};
 use rustc_hash::FxHashMap;
+use std::mem;
 use std::ops::Range;
 
 /// The locations by id, each as its frames, leaf first.
 pub(crate) struct Stacks {
     frames: Vec<ReadFrame>,
     locations: FxHashMap<u64, Range<usize>>,
-    /// Frames that samples may have from here on, in all.
-    frames_left: u64,
-    max_frames: u64,
-    /// The stack being read; kept for its memory.
-    stack: Vec<ReadFrame>,
+    limits: FrameLimits,
+    /// What samples may have from here on.
+    left: FrameLimits,
+    /// The callers in the last stack of each thread, or of several if there are many:
+    /// the next one has most of them too.
+    last_callers: [Vec<Caller>; LAST_STACKS],
+}
+
+/// How many frames a profile may have, lest a small file make work without end: a
+/// location may have any number of lines, and a stack any number of locations.
+#[derive(Clone, Copy)]
+pub(crate) struct FrameLimits {
+    /// In all stacks together.
+    pub all: u64,
+    /// Of these, the ones that a stack does not share with the last one of its
+    /// thread: they cost much more.
+    pub unshared: u64,
+}
+
+/// A location that is not the leaf of its stack.
+#[derive(Clone, Copy)]
+struct Caller {
+    location_id: u64,
+    /// Its node: that of the innermost frame.
+    node: NodeId,
+    /// Frames from the root up to here.
+    depth: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -34,23 +58,21 @@ enum Meaning {
 }
 
 impl Stacks {
-    /// Takes in functions and locations. A location may have any number of lines and
-    /// a stack any number of locations, so `max_frames` limits the frames of all
-    /// stacks together: else a small file could make work without end.
+    /// Takes in functions and locations.
     pub(crate) fn new(
         message: &proto::Profile,
         texts: &mut Texts<'_>,
         profile: &mut Profile,
-        max_frames: u64,
+        limits: FrameLimits,
     ) -> Result<Self, ReadError> {
         let functions = functions(message, texts, profile)?;
         let mappings = mappings(message, texts, profile)?;
         let mut stacks = Self {
             frames: Vec::new(),
             locations: FxHashMap::default(),
-            frames_left: max_frames,
-            max_frames,
-            stack: Vec::new(),
+            limits,
+            left: limits,
+            last_callers: [(); LAST_STACKS].map(|()| Vec::new()),
         };
         for location in &message.location {
             let first = stacks.frames.len();
@@ -85,40 +107,92 @@ impl Stacks {
     pub(crate) fn node(
         &mut self,
         location_ids: &[u64],
+        thread: u32,
         profile: &mut Profile,
     ) -> Result<(NodeId, Option<State>), ReadError> {
-        self.stack.clear();
-        for id in location_ids {
-            let frames = self
-                .locations
-                .get(id)
-                .ok_or_else(|| ReadError::damaged(format!("there is no location with id {id}")))?;
-            self.frames_left =
-                self.frames_left
-                    .checked_sub(frames.len() as u64)
-                    .ok_or(ReadError::TooLarge {
-                        limit: self.max_frames,
-                        unit: "frames in all stacks",
-                    })?;
-            self.stack.extend_from_slice(&self.frames[frames.clone()]);
-        }
-        let (state, frames) = match self.stack.as_slice() {
-            [leaf] if leaf.meaning == Meaning::Placeholder => (None, &[][..]),
-            [leaf, callers @ ..] => match leaf.meaning {
-                Meaning::State(state) => (Some(state), callers),
-                _ => (None, self.stack.as_slice()),
-            },
-            [] => (None, &[][..]),
+        let Some((&leaf_id, caller_ids)) = location_ids.split_first() else {
+            return Ok((NodeId::ROOT, None));
         };
-        let node = frames.iter().rev().fold(NodeId::ROOT, |parent, read| {
+        let (parent, depth) = self.callers(caller_ids, thread, profile)?;
+        let mut frames = self.frames_of(leaf_id)?;
+        let depth = depth + frames.len() as u64;
+        let left = self.left.all.checked_sub(depth);
+        self.left.all = left.ok_or(too_large(self.limits.all, "frames in all stacks"))?;
+        let mut state = None;
+        match self.frames[frames.start].meaning {
+            Meaning::State(of_leaf) => {
+                state = Some(of_leaf);
+                frames.start += 1;
+            }
+            Meaning::Placeholder if depth == 1 => frames.start += 1,
+            _ => {}
+        }
+        Ok((self.intern(parent, frames, profile)?, state))
+    }
+
+    /// The node of these locations, and how many frames it has.
+    fn callers(
+        &mut self,
+        location_ids: &[u64],
+        thread: u32,
+        profile: &mut Profile,
+    ) -> Result<(NodeId, u64), ReadError> {
+        let slot = thread as usize % LAST_STACKS;
+        let mut callers = mem::take(&mut self.last_callers[slot]);
+        let from_root = location_ids.iter().rev();
+        let shared = from_root.clone().zip(&callers);
+        let shared = shared.take_while(|(id, last)| **id == last.location_id);
+        callers.truncate(shared.count());
+        let last = callers.last();
+        let (mut node, mut depth) = last.map_or((NodeId::ROOT, 0), |last| (last.node, last.depth));
+        for &location_id in from_root.skip(callers.len()) {
+            let frames = self.frames_of(location_id)?;
+            depth += frames.len() as u64;
+            node = self.intern(node, frames, profile)?;
+            callers.push(Caller {
+                location_id,
+                node,
+                depth,
+            });
+        }
+        if callers.len() <= MAX_DEPTH {
+            self.last_callers[slot] = callers;
+        }
+        Ok((node, depth))
+    }
+
+    /// The frames of a location; there is one at least.
+    fn frames_of(&self, location_id: u64) -> Result<Range<usize>, ReadError> {
+        self.locations.get(&location_id).cloned().ok_or_else(|| {
+            ReadError::damaged(format!("there is no location with id {location_id}"))
+        })
+    }
+
+    /// The node of these frames, leaf first, called by `parent`.
+    fn intern(
+        &mut self,
+        parent: NodeId,
+        frames: Range<usize>,
+        profile: &mut Profile,
+    ) -> Result<NodeId, ReadError> {
+        let left = self.left.unshared.checked_sub(frames.len() as u64);
+        self.left.unshared = left.ok_or(too_large(
+            self.limits.unshared,
+            "frames that stacks don't share",
+        ))?;
+        let frames = self.frames[frames].iter().rev();
+        Ok(frames.fold(parent, |parent, read| {
             profile.tree.intern(Node {
                 parent,
                 frame: read.frame,
                 line: read.line,
             })
-        });
-        Ok((node, state))
+        }))
     }
+}
+
+fn too_large(limit: u64, unit: &'static str) -> ReadError {
+    ReadError::TooLarge { limit, unit }
 }
 
 fn functions(

@@ -2,13 +2,10 @@
 //! arbitrary ones.
 
 use proptest::prelude::*;
+use rperf_model::test_support::{self, TestFrame};
 use rperf_model::{
-    Counters, Frame, LabelSetId, Meta, Mode, Node, NodeId, Profile, State, Thread, Values, Weight,
-    WeightTable,
+    Counters, LabelSetId, Meta, Mode, NodeId, Profile, State, Thread, Values, Weight, WeightTable,
 };
-
-/// Name, path, first line and line of a frame.
-pub type TestFrame<'a> = (&'a str, &'a str, u32, u32);
 
 /// A profile that grows by one weight at a time.
 pub struct Builder {
@@ -34,32 +31,12 @@ impl Builder {
     }
 
     pub fn labels(&mut self, pairs: &[(&str, &str)]) -> LabelSetId {
-        let strings = &mut self.profile.strings;
-        let set = pairs
-            .iter()
-            .map(|(key, value)| (strings.intern(key), strings.intern(value)))
-            .collect();
-        self.profile.label_sets.intern(set)
+        test_support::labels(&mut self.profile, pairs)
     }
 
     /// The node of the stack with these frames, root first.
     pub fn node(&mut self, frames: &[TestFrame<'_>]) -> NodeId {
-        frames
-            .iter()
-            .fold(NodeId::ROOT, |parent, &(name, path, first_line, line)| {
-                let name = self.profile.strings.intern(name);
-                let path = self.profile.strings.intern(path);
-                let frame = self.profile.frames.intern(Frame {
-                    name,
-                    path,
-                    first_line,
-                });
-                self.profile.tree.intern(Node {
-                    parent,
-                    frame,
-                    line,
-                })
-            })
+        test_support::node(&mut self.profile, frames)
     }
 
     /// Adds a weight. In cpu mode the wall time is what that mode has it to be.

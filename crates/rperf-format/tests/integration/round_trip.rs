@@ -4,6 +4,7 @@ use crate::profiles;
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use rperf_format::pprof;
+use rperf_model::test_support::RandomWalk;
 use rperf_model::{FrameText, Mode, Profile, State, Values};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -73,6 +74,21 @@ fn assert_comes_back(profile: &Profile) {
 fn the_profile_with_everything_comes_back() {
     for mode in [Mode::Wall, Mode::Cpu] {
         assert_comes_back(&profiles::everything(mode));
+    }
+}
+
+#[test]
+fn a_large_profile_comes_back() {
+    // More threads than the formats keep a last stack for.
+    for threads in [1, 8, 200] {
+        let mut profile = RandomWalk {
+            weights: 2_000,
+            depth: 60,
+            threads,
+        }
+        .profile();
+        profile.meta.program = "app.rb".into();
+        assert_comes_back(&profile);
     }
 }
 

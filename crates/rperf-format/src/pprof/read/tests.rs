@@ -198,16 +198,22 @@ fn empty_input_and_other_files_are_refused() {
 #[test]
 fn what_grows_beyond_the_limits_is_refused() {
     let message = other_tools().encode_to_vec();
-    let limits = |bytes, frames| Limits { bytes, frames };
+    let read = |bytes, all, unshared| {
+        let frames = FrameLimits { all, unshared };
+        read_within(&Limits { bytes, frames }, &mut message.as_slice())
+    };
     let len = message.len() as u64;
-    assert!(read_within(&limits(len, 4), &mut message.as_slice()).is_ok());
-    let error = read_within(&limits(len - 1, 4), &mut message.as_slice());
-    assert!(matches!(
-        error,
-        Err(ReadError::TooLarge { unit: "bytes", .. })
-    ));
-    let error = read_within(&limits(len, 3), &mut message.as_slice());
-    assert!(matches!(error, Err(ReadError::TooLarge { limit: 3, .. })));
+    assert!(read(len, 4, 4).is_ok());
+    for (result, beyond) in [
+        (read(len - 1, 4, 4), "bytes"),
+        (read(len, 3, 4), "frames in all stacks"),
+        (read(len, 4, 3), "frames that stacks don't share"),
+    ] {
+        match result {
+            Err(ReadError::TooLarge { unit, .. }) => assert_eq!(unit, beyond),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -218,7 +224,10 @@ fn a_small_file_that_unpacks_without_end_is_refused() {
     assert!(bomb.len() < 4096);
     let limits = Limits {
         bytes: 1 << 16,
-        frames: 1,
+        frames: FrameLimits {
+            all: 1,
+            unshared: 1,
+        },
     };
     let error = read_within(&limits, &mut bomb.as_slice());
     assert!(matches!(error, Err(ReadError::TooLarge { .. })));

@@ -25,7 +25,7 @@ fn our_own_types_are_found_again() {
             wall_ns: if mode == Mode::Wall { 2 } else { 0 },
             cpu_ns: 3,
         };
-        let row = values_of_mode(written, mode);
+        let row: Vec<i64> = values_of_mode(written, mode).collect();
         let read = columns.values(&row, State::Running).expect("a good row");
         assert_eq!(read, written);
     }

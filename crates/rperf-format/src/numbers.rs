@@ -1,4 +1,5 @@
-//! Numbers as people read them. Used by all terminal output; any thread.
+//! Numbers as people read them. Used by the text report and all terminal output; any
+//! thread.
 
 /// With a comma between thousands: `1,234,567`.
 pub fn grouped(number: u64) -> String {
@@ -15,6 +16,7 @@ pub fn grouped(number: u64) -> String {
 
 /// Milliseconds with one decimal, rounded: `1,234.5`.
 pub fn milliseconds(ns: u64) -> String {
+    // In whole numbers, since a float would not hold all of them.
     let tenths = ns / 100_000 + u64::from(ns % 100_000 >= 50_000);
     format!("{}.{}", grouped(tenths / 10), tenths % 10)
 }
@@ -42,12 +44,14 @@ mod tests {
     fn thousands_are_grouped() {
         let texts = [0, 999, 1000, 12_345, 1_234_567].map(grouped);
         assert_eq!(texts, ["0", "999", "1,000", "12,345", "1,234,567"]);
+        assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
     }
 
     #[test]
     fn times_are_rounded() {
         assert_eq!(milliseconds(0), "0.0");
         assert_eq!(milliseconds(49_999), "0.0");
+        assert_eq!(milliseconds(50_000), "0.1");
         assert_eq!(milliseconds(1_234_550_000), "1,234.6");
         assert_eq!(milliseconds(u64::MAX), "18,446,744,073,709.6");
         assert_eq!(seconds(5_677_500_000), "5.678");

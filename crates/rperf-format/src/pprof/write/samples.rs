@@ -1,0 +1,134 @@
+//! Samples of a pprof file that is being written, which are too many to build a
+//! message of each. Any thread.
+
+use super::tables::Tables;
+use crate::last_stack::LastStacks;
+use crate::pprof::labels::{self, escape_key, escape_value};
+use crate::pprof::{proto, sample_types};
+use prost::Message;
+use rperf_model::{LabelSetId, Profile, State, Thread, Weight};
+use rustc_hash::FxHashMap;
+
+/// Makes samples of weights.
+pub(super) struct Samples<'a> {
+    profile: &'a Profile,
+    thread_names: FxHashMap<u32, &'a str>,
+    /// The labels of all samples of a thread, a label set and a state.
+    labels: FxHashMap<(u32, LabelSetId, State), Vec<proto::Label>>,
+    /// Location ids from the root, the bytes of each back to front: thus all of it
+    /// back to front is what a sample has, leaf first.
+    last_stacks: LastStacks,
+    /// The sample being made; kept for its memory.
+    message: OneSample,
+}
+
+/// A [`proto::Profile`] with one sample.
+#[derive(Clone, PartialEq, Message)]
+struct OneSample {
+    #[prost(message, optional, tag = "2")]
+    sample: Option<PackedSample>,
+}
+
+/// A [`proto::Sample`] whose location ids are encoded already: on the wire they look
+/// like bytes.
+#[derive(Clone, PartialEq, Message)]
+struct PackedSample {
+    #[prost(bytes = "vec", tag = "1")]
+    location_id: Vec<u8>,
+    #[prost(int64, repeated, tag = "2")]
+    value: Vec<i64>,
+    #[prost(message, repeated, tag = "3")]
+    label: Vec<proto::Label>,
+}
+
+impl<'a> Samples<'a> {
+    pub(super) fn new(profile: &'a Profile) -> Self {
+        let name = |thread: &Thread| (thread.seq, profile.strings.get(thread.name));
+        Self {
+            profile,
+            thread_names: profile.threads.iter().map(name).collect(),
+            labels: FxHashMap::default(),
+            last_stacks: LastStacks::new(),
+            message: OneSample::default(),
+        }
+    }
+
+    /// Appends the sample of `weight` to a [`proto::Profile`] that is encoded.
+    pub(super) fn append(
+        &mut self,
+        weight: &Weight,
+        tables: &mut Tables<'_>,
+        encoded: &mut Vec<u8>,
+    ) {
+        let profile = self.profile;
+        let sample = self.message.sample.get_or_insert_default();
+
+        sample.location_id.clear();
+        if let Some(leaf) = profile.display_leaf(weight) {
+            append_varint(tables.location(leaf), &mut sample.location_id);
+        }
+        let callers = self
+            .last_stacks
+            .bytes(weight, &profile.tree, |frame, bytes| {
+                let start = bytes.len();
+                append_varint(tables.location(frame), bytes);
+                bytes[start..].reverse();
+            });
+        sample.location_id.extend(callers.iter().rev());
+
+        sample.value.clear();
+        let values = sample_types::values_of_mode(weight.values, profile.meta.mode);
+        sample.value.extend(values);
+
+        let key = (weight.thread, weight.labels, weight.state);
+        let thread_name = self.thread_names.get(&weight.thread).copied();
+        let labels = self
+            .labels
+            .entry(key)
+            .or_insert_with(|| labels_of(weight, thread_name.unwrap_or(""), profile, tables));
+        sample.label.clone_from(labels);
+
+        // Only a buffer without room makes it fail, and this one grows.
+        let _ = self.message.encode(encoded);
+    }
+}
+
+fn append_varint(id: u64, bytes: &mut Vec<u8>) {
+    prost::encoding::encode_varint(id, bytes);
+}
+
+fn labels_of(
+    weight: &Weight,
+    thread_name: &str,
+    profile: &Profile,
+    tables: &mut Tables<'_>,
+) -> Vec<proto::Label> {
+    let mut written = vec![proto::Label {
+        key: tables.text(labels::THREAD_SEQ),
+        str: 0,
+        num: i64::from(weight.thread),
+        num_unit: tables.text(labels::THREAD_SEQ_UNIT),
+    }];
+    let mut write = |key: &str, value: &str| {
+        written.push(proto::Label {
+            key: tables.text(key),
+            str: tables.text(value),
+            num: 0,
+            num_unit: 0,
+        });
+    };
+    if !thread_name.is_empty() {
+        write(labels::THREAD, thread_name);
+    }
+    if let Some((key, value)) = weight.state.tag() {
+        write(key, value);
+    }
+    let strings = &profile.strings;
+    for &(key, value) in profile.label_sets.get(weight.labels) {
+        write(
+            &escape_key(strings.get(key)),
+            escape_value(strings.get(value)),
+        );
+    }
+    written
+}

@@ -1,0 +1,153 @@
+//! Large profiles that look like those of real programs: threads walk through a
+//! graph of calls, returning a few frames and calling others, so that stacks share
+//! prefixes as real ones do. Any thread, no I/O.
+
+use crate::{
+    Frame, FrameId, LabelSetId, Meta, Mode, Node, NodeId, Profile, State, Thread, Values, Weight,
+    WeightTable,
+};
+
+const METHODS: u64 = 3_000;
+const METHODS_PER_FILE: u64 = 12;
+/// Places in each method that call another one. Some are met more often.
+const CALL_SITES: u64 = 6;
+/// Of how many samples one follows a return to near the root: a new request.
+const REQUEST_EVERY: u64 = 50;
+/// The most frames that are left between two samples of one request.
+const MOST_RETURNS: u64 = 16;
+
+/// The shape of a profile to make; the same one each time.
+#[derive(Debug, Clone, Copy)]
+pub struct RandomWalk {
+    /// Rows of weights; with one thread each is a stack of its own.
+    pub weights: usize,
+    /// Frames of each stack.
+    pub depth: usize,
+    /// Threads, which take samples in random order.
+    pub threads: u32,
+}
+
+impl RandomWalk {
+    /// The profile, in wall mode, all of it running time.
+    pub fn profile(self) -> Profile {
+        let mut random = SplitMix(1);
+        let mut profile = Profile {
+            meta: Meta {
+                mode: Mode::Wall,
+                frequency: 1000,
+                ..Meta::default()
+            },
+            ..Profile::default()
+        };
+        let methods = methods(&mut profile);
+        for seq in 1..=self.threads {
+            let name = profile.strings.intern(&format!("worker {seq}"));
+            profile.threads.push(Thread { seq, name });
+        }
+        let mut stacks = vec![Vec::new(); self.threads as usize];
+        let mut weights = WeightTable::default();
+        while weights.len() < self.weights {
+            let thread = random.below(u64::from(self.threads)) as usize;
+            let stack = &mut stacks[thread];
+            self.step(stack, &methods, &mut profile, &mut random);
+            let wall_ns = 500_000 + random.below(1_000_000);
+            weights.add(Weight {
+                node: stack.last().map_or(NodeId::ROOT, |&(node, _)| node),
+                thread: thread as u32 + 1,
+                labels: LabelSetId(0),
+                state: State::Running,
+                values: Values {
+                    count: 1,
+                    wall_ns,
+                    cpu_ns: wall_ns - random.below(500_000),
+                },
+            });
+        }
+        profile.weights = weights.into_rows();
+        profile
+    }
+
+    /// Returns from some frames of `stack`, nodes with their methods, and calls
+    /// others until it is as deep as all.
+    fn step(
+        self,
+        stack: &mut Vec<(NodeId, u64)>,
+        methods: &[FrameId],
+        profile: &mut Profile,
+        random: &mut SplitMix,
+    ) {
+        let returns = match random.below(REQUEST_EVERY) {
+            0 => random.below(self.depth as u64),
+            _ => random.below(MOST_RETURNS),
+        };
+        stack.truncate(self.depth.saturating_sub(1 + returns as usize));
+        while stack.len() < self.depth {
+            let (parent, caller) = stack.last().copied().unwrap_or_default();
+            let site = random.below(CALL_SITES).min(random.below(CALL_SITES));
+            let method = SplitMix(caller * CALL_SITES + site).below(METHODS);
+            let node = profile.tree.intern(Node {
+                parent,
+                frame: methods[method as usize],
+                line: first_line(method) + 1 + site as u32,
+            });
+            stack.push((node, method));
+        }
+    }
+}
+
+fn methods(profile: &mut Profile) -> Vec<FrameId> {
+    (0..METHODS)
+        .map(|method| {
+            let file = method / METHODS_PER_FILE;
+            let name = format!("Service{}::Model{file}#method_{method}", file / 10);
+            let path = format!("/app/lib/service_{}/model_{file}.rb", file / 10);
+            let name = profile.strings.intern(&name);
+            let path = profile.strings.intern(&path);
+            profile.frames.intern(Frame {
+                name,
+                path,
+                first_line: first_line(method),
+            })
+        })
+        .collect()
+}
+
+fn first_line(method: u64) -> u32 {
+    (method % METHODS_PER_FILE * 10) as u32 + 1
+}
+
+/// SplitMix64: small, and the same numbers everywhere.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_valid_as_deep_as_asked_and_the_same_each_time() {
+        let walk = RandomWalk {
+            weights: 500,
+            depth: 60,
+            threads: 3,
+        };
+        let profile = walk.profile();
+        assert_eq!(profile.check(), Ok(()));
+        assert_eq!(profile.weights.len(), 500);
+        assert_eq!(profile.weights, walk.profile().weights);
+        for weight in &profile.weights {
+            assert_eq!(profile.tree.stack(weight.node).count(), 60);
+        }
+        // Stacks share most of their frames, but not all.
+        assert!((1_000..15_000).contains(&profile.tree.len()));
+    }
+}
