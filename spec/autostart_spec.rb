@@ -32,6 +32,28 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     end
   end
 
+  describe "in a folder that was deleted" do
+    def in_deleted_folder(env)
+      Dir.mkdir(in_folder("gone"))
+      command = "cd gone && rmdir ../gone && exec '#{ruby}' -I'#{Commands::ROOT}/lib' -rrperf -e 'puts 1; exit 3'"
+      run("/bin/sh", "-c", command, env: { "RPERF_ENABLED" => "1" }.merge(env))
+    end
+
+    it "works with an output elsewhere, and for the page" do
+      outcome = in_deleted_folder({ "RPERF_OUTPUT" => in_folder("p.pb.gz") })
+      expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["1\n", "", 3])
+      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu)
+      expect(in_deleted_folder({ "RPERF_STAT" => "1" }).stderr).to include("CPU execution")
+    end
+
+    it "lets the program run where the output would be there, and says so" do
+      outcome = in_deleted_folder({})
+      expect([outcome.stdout, outcome.status.exitstatus]).to eq(["1\n", 3])
+      expect(outcome.stderr)
+        .to match(/\Arperf: RPERF_OUTPUT: must be an absolute path, .*; running without profiling\n\z/)
+    end
+  end
+
   it "lets the program run without the extension" do
     FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("lib"))
     FileUtils.rm(Dir[in_folder("lib/rperf/rperf.*")])
@@ -42,7 +64,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
 
   it "tells a program that wants its own session, and keeps the outer one" do
     program = "begin; Rperf.start; rescue Rperf::Error => e; puts e.message; end; p Rperf.stop"
-    expect(profiled({}, program).stdout).to match(/already.*\nnil\n\z/)
+    expect(profiled({}, program).stdout).to match(/already being profiled by RPERF_ENABLED=1\nnil\n\z/)
     expect(read_profile(in_folder("rperf.data"))).to include(mode: :cpu)
   end
 end

@@ -78,6 +78,27 @@ RSpec.describe "the engine" do
     expect(in_state(data, "[GVL blocked]")).to eq(0)
   end
 
+  it "leaves out what a thread used before the session" do
+    tasks = Queue.new
+    done = Queue.new
+    thread = Thread.new { while (milliseconds = tasks.pop) do done << spin(milliseconds) end }
+    work = lambda do |milliseconds|
+      tasks << milliseconds
+      done.pop
+    end
+    %i[cpu wall cpu].each do |mode|
+      work.call(100)
+      before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
+      data = Rperf.start(mode:) { work.call(20) }
+      used = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond) - before
+      cpu = data[:samples].sum { |row| row[mode == :wall ? 5 : 1] }
+      expect(cpu).to be_between(5_000_000, used + 2_000_000)
+    end
+  ensure
+    tasks << nil
+    thread&.join
+  end
+
   it "carries the CPU time beside the wall time" do
     data = Rperf.start(mode: :wall) do
       spin(100)

@@ -71,8 +71,26 @@ RSpec.describe "the end of a profiled program" do
     it "by #{program[/\A[\w.]+/]} writes the part until then" do
       outcome = record(program)
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([5, "new x\n"])
+      expect(outcome.messages).to contain_exactly(
+        /wrote p\.pb\.gz/, /became another program by exec; only the part before that was profiled/
+      )
       expect_profile
     end
+  end
+
+  ["exit!(3)", "Process.exit!(3)", "exec('sh', '-c', 'exit 3')"].each do |call|
+    it "by #{call[/\A\S+?(?=\()/]} in another Ractor is that of the program alone, without a profile" do
+      outcome = record("Warning[:experimental] = false; Ractor.new { #{call} }; sleep")
+      expect(outcome.status.exitstatus).to eq(3)
+      expect(outcome.stderr).to match(/\Arperf: '.*' ended before its profile could be written\n\z/)
+    end
+  end
+
+  it "isn't caused by a signal that is ignored, as by nohup" do
+    path = write_file("program.rb", "Process.kill(:HUP, $$, Process.ppid); sleep 0.05; exit 6")
+    command = "trap '' HUP; exec '#{ruby}' '#{Commands::ROOT}/exe/rperf' record '#{ruby}' '#{path}'"
+    outcome = run("/bin/sh", "-c", command)
+    expect([outcome.status.exitstatus, outcome.stderr]).to match([6, /\Arperf: wrote rperf\.data/])
   end
 
   it "isn't a failing exec" do
@@ -86,6 +104,7 @@ RSpec.describe "the end of a profiled program" do
       exit 2
     RUBY
     expect(outcome.status.exitstatus).to eq(2)
+    expect(outcome.messages.join).not_to include("another program")
     expect(weight_of(read_profile(in_folder("p.pb.gz")), "after")).to be > 0
   end
 

@@ -56,7 +56,9 @@ module Rperf
     def save(path, data, format: nil)
       path = Options.path(:path, path)
       format = Options.format(format)
-      Result.profile(data).write(path, format)
+      profile = Result.profile(data)
+      Output.flush_before(path)
+      profile.write(path, format)
       nil
     end
 
@@ -66,9 +68,17 @@ module Rperf
     private
 
     def begin_session(options)
+      refuse_second_profiler
       ForkGuard.install
       Native.start(options.frequency, options.mode, options.signal, options.aggregate)
       @options = options
+    end
+
+    # Of a program that is profiled as a whole, Rperf.stop can't end the session.
+    def refuse_second_profiler
+      return if @options || !Native.running? || !defined?(Autostart)
+
+      raise Error, "this program is already being profiled by #{Autostart.initiator}"
     end
 
     def profile_block(block)

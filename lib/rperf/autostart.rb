@@ -11,15 +11,17 @@ module Rperf
   # becomes one line on stderr.
   module Autostart
     class << self
+      # @return [String, nil] what had this program profiled as a whole; nil if nothing had
+      attr_reader :initiator
+
       # Starts, if the launch's settings allow it and no other Ruby of the same
       # command has been first.
       def begin(launch)
         return launch.report("another") unless launch.first?
 
-        settings = Settings.new(launch.variables)
-        start(launch, settings)
-      rescue ArgumentError, Error => e
-        launch.refuse(e.message)
+        start(launch, Settings.new(launch.variables))
+      rescue StandardError => e
+        launch.refuse(e.message.lines.first.to_s.chomp)
       end
 
       # The program ends: the profile is delivered, once.
@@ -27,9 +29,14 @@ module Rperf
         deliver { Native.stop }
       end
 
-      # The program may become another one: all until now is delivered.
-      def before_exec
+      # The program is to become another one, in the block: all until now is delivered.
+      def around_exec
         deliver { Native.snapshot }
+        report("exec")
+        yield
+      ensure
+        # Whoever gets here is still the program that it was.
+        report("exec failed")
       end
 
       private
@@ -39,14 +46,24 @@ module Rperf
         options = settings.options
         ForkGuard.install
         Native.start(options.frequency, options.mode, options.signal, options.aggregate)
+        @initiator = settings.initiator
+        @launch = launch
         @process = Process.pid
         launch.report("started")
         Ends.install
       end
 
+      # Not in a forked child, and not in another Ractor, which may neither call
+      # Native nor touch what is in this module.
+      def here? = Ractor.main? && @process == Process.pid
+
+      def report(line)
+        @launch.report(line) if here?
+      end
+
       # A second signal must not end the writing of the profile half-way.
       def deliver
-        return unless @process == Process.pid
+        return unless here?
 
         Thread.handle_interrupt(Object => :never) do
           profile = yield

@@ -3,16 +3,35 @@
 module Rperf
   # Ends profiling in forked children, which have neither the worker nor the timer.
   module ForkGuard
-    # Process._fork is what every fork of Ruby code goes through.
+    # Process._fork is what every fork of Ruby code goes through, but for daemon.
     module Hook
       # Kernel#fork and its like call this.
       def _fork
-        Native.forking(true)
-        pid = super
-        Native.forget_in_child if pid.zero?
-        pid
-      ensure
-        Native.forking(false)
+        # Only the main Ractor is profiled, and only it may call Native.
+        return super unless Ractor.main?
+
+        begin
+          Native.forking(true)
+          pid = super
+          Native.forget_in_child if pid.zero?
+          pid
+        ensure
+          Native.forking(false)
+        end
+      end
+
+      # Returns in a child only; the parent has ended.
+      def daemon(*)
+        return super unless Ractor.main?
+
+        begin
+          Native.forking(true)
+          result = super
+          Native.forget_in_child
+          result
+        ensure
+          Native.forking(false)
+        end
       end
     end
     private_constant :Hook

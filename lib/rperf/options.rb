@@ -16,7 +16,7 @@ module Rperf
     def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:)
       @frequency = self.class.frequency(frequency)
       @mode = self.class.one_of(:mode, mode, MODES)
-      @output = output.nil? ? nil : self.class.writable_path(:output, output)
+      @output = nil.equal?(output) ? nil : self.class.writable_path(:output, output)
       @verbose = self.class.one_of(:verbose, verbose, [true, false])
       @format = self.class.format(format)
       @signal = self.class.signal(signal)
@@ -24,14 +24,22 @@ module Rperf
     end
 
     class << self
+      # `value.is_a?(type)`, also for an object without the methods of Object.
+      def a?(value, type)
+        case value
+        when type then true
+        else false
+        end
+      end
+
       def frequency(value)
-        return value if value.is_a?(Integer) && FREQUENCIES.cover?(value)
+        return value if a?(value, Integer) && FREQUENCIES.cover?(value)
 
         reject(:frequency, value, "an Integer from #{FREQUENCIES.min} to #{FREQUENCIES.max} (samples per second)")
       end
 
       def format(value)
-        value.nil? ? nil : one_of(:format, value, FORMATS, "or nil (by the file's extension)")
+        nil.equal?(value) ? nil : one_of(:format, value, FORMATS, "or nil (by the file's extension)")
       end
 
       def one_of(name, value, allowed, other = nil)
@@ -41,10 +49,10 @@ module Rperf
       end
 
       def signal(value)
-        return value if value.nil? || value == false
+        return value if [nil, false].any? { |item| item.equal?(value) }
 
         range = Native.timer_signals
-        unless value.is_a?(Integer)
+        unless a?(value, Integer)
           reject(:signal, value, "nil (the default signal), false (no signal) or the number of a real-time signal")
         end
         reject(:signal, value, "nil or false: this system has no timer signals") unless range
@@ -55,16 +63,21 @@ module Rperf
 
       # @return [String] the path, absolute, so that a change of folder doesn't matter
       def path(name, value)
-        text = value.respond_to?(:to_path) ? value.to_path : value
-        unless text.is_a?(String) && !text.empty? && !text.include?("\0")
-          reject(name, value, "a path (a String or a Pathname)")
-        end
+        text = path_text(value)
+        reject(name, value, "a path (a String or a Pathname)") if text.nil? || text.empty? || text.include?("\0")
         # Not File.expand_path, to which a leading ~ is more than a name.
         File.absolute_path(text)
+      rescue Errno::ENOENT
+        reject(name, value, "an absolute path, as the current folder is gone")
       end
 
       def writable_path(name, value)
         path = path(name, value)
+        descriptor = Output.descriptor(path)
+        if descriptor
+          reject(name, value, "open for writing") unless open_for_writing?(descriptor)
+          return path
+        end
         folder = File.dirname(path)
         if File.directory?(path)
           reject(name, value, "a file, and that is a folder")
@@ -79,11 +92,26 @@ module Rperf
 
       # @return [String] any object as a short piece of a message
       def shown(value)
-        text = value.inspect
+        text = value.inspect.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
         text.size > 80 ? "#{text[0, 77]}..." : text
+      rescue StandardError
+        # No inspect, or one that fails; this works for a BasicObject too.
+        "an object of #{Kernel.instance_method(:class).bind_call(value)}"
       end
 
       private
+
+      def path_text(value)
+        text = a?(value, Object) && value.respond_to?(:to_path) ? value.to_path : value
+        text if a?(text, String)
+      end
+
+      def open_for_writing?(descriptor)
+        IO.for_fd(descriptor, "w", autoclose: false)
+        true
+      rescue SystemCallError, ArgumentError, RangeError # not open; read-only; one of Ruby's own; no such number
+        false
+      end
 
       def reject(name, value, allowed)
         raise ArgumentError, "#{name}: must be #{allowed}, not #{shown(value)}"

@@ -3,15 +3,29 @@
 module Rperf
   # Writes a profile at the end of a session, where it must not get lost.
   module Output
+    # Names of open descriptors. They are written to as they are, also where they
+    # lead to a file; crates/rperf-cli/src/output/descriptor.rs knows the same.
+    STANDARD = { "/dev/stdin" => 0, "/dev/stdout" => 1, "/dev/stderr" => 2 }.freeze
+    NUMBERED = %r{\A/(?:dev|proc/self)/fd/(\d+)\z}
+    private_constant :STANDARD, :NUMBERED
+
     class << self
+      # @return [Integer, nil] the number of the descriptor that `path` is a name of
+      def descriptor(path) = STANDARD[path] || path[NUMBERED, 1]&.to_i
+
       # @raise [Rperf::Error] if it couldn't be written there; says where it is now
       def write(profile, path, format)
-        $stdout.flush if %w[/dev/stdout /dev/fd/1 /proc/self/fd/1].include?(path)
+        flush_before(path)
         profile.write(path, format)
-      rescue Errno::EPIPE
-        nil # Whoever reads has seen enough.
       rescue SystemCallError, IOError, Error => e
         raise Error, "can't write the profile to #{path} (#{reason(e)}); #{save_elsewhere(profile)}"
+      end
+
+      # What the program has printed comes before the profile.
+      def flush_before(path)
+        $stdout.flush if descriptor(path) == 1
+      rescue SystemCallError, IOError
+        nil # Closed, or nobody reads it: the profile fares as it will.
       end
 
       private

@@ -31,7 +31,7 @@ module Rperf
 
       # @return [Rperf::Profile] the one that the Hash was made from, or a new one
       def profile(data)
-        unless data.is_a?(Hash)
+        unless Options.a?(data, Hash)
           raise ArgumentError, "data: must be the Hash that Rperf.stop returned, not #{Options.shown(data)}"
         end
 

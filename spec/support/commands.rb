@@ -40,7 +40,7 @@ module Commands
 
   # Runs to the end, in a process group of its own; yields the process id, if a block is given, as soon as the
   # program has printed a line.
-  def run(*command, env: {}, input: nil)
+  def run(*command, env: {}, input: nil, limit: TIME_LIMIT)
     out, err = %w[stdout stderr].map { |name| in_folder(".#{name}") }
     reader, writer = IO.pipe
     pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, in: reader, out:, err:)
@@ -50,7 +50,7 @@ module Commands
       wait_until("output of #{command.first}") { File.size(out).positive? }
       yield pid
     end
-    Outcome.new(*finish(pid, out, err))
+    Outcome.new(*finish(pid, out, err, limit))
   ensure
     feeder&.join
   end
@@ -80,9 +80,9 @@ module Commands
     writer.close
   end
 
-  def finish(pid, out, err)
+  def finish(pid, out, err, limit)
     status = nil
-    wait_until("end of process #{pid}") { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
+    wait_until("end of process #{pid}", limit:) { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
     [File.binread(out), File.read(err), status]
   rescue RuntimeError
     Process.kill(:KILL, -pid)

@@ -7,9 +7,10 @@ module Rperf
     class Delivery
       # One line for the user. Goes past $stderr, which is the program's.
       def self.say(message)
-        STDERR.write("rperf: #{message}\n")
-      rescue IOError, SystemCallError
-        nil # The program has closed its stderr.
+        # Other Ractors may not touch STDERR.
+        STDERR.write("rperf: #{message}\n") if Ractor.main?
+      rescue StandardError
+        nil # The program has closed its stderr, or put its own methods on it.
       end
 
       # @param started_ns [Integer] CLOCK_MONOTONIC when profiling started
@@ -33,7 +34,7 @@ module Rperf
         tables << profile.stat(stat_figures) if @settings.stat?
         STDERR.write(tables)
       rescue IOError, SystemCallError
-        nil # As in .say; the file still matters.
+        nil # The program has closed its stderr; the file still matters.
       end
 
       def stat_figures

@@ -17,8 +17,7 @@ module Rperf
       # if it fails, profiling goes on.
       module BeforeExec
         def exec(*)
-          Autostart.before_exec
-          super
+          Autostart.around_exec { super }
         end
       end
 

@@ -10,19 +10,33 @@ module Rperf
         @variables = variables
         @options = read_options
         @launched_ns = Integer(variables["LAUNCHED_NS"], exception: false) if variables.key?("LAUNCHED_NS")
-        @folder = Dir.pwd
+        @folder = working_folder
       end
 
       def stat_command = @variables.fetch("STAT_COMMAND") { $PROGRAM_NAME }
       def stat? = @variables["STAT"] == "1"
       def stat_report? = @variables["STAT_REPORT"] == "1"
 
-      # The output as the user would write it.
-      def shown_output = options.output&.delete_prefix("#{@folder}/")
+      # What has the program profiled, for messages.
+      def initiator
+        return "RPERF_ENABLED=1" unless @variables.key?("STATUS_FILE")
 
-      def output_stream? = options.output&.start_with?("/dev/") || false
+        stat? ? "rperf stat" : "rperf record"
+      end
+
+      # The output as the user would write it.
+      def shown_output = @folder ? options.output&.delete_prefix("#{@folder}/") : options.output
+
+      def output_stream? = options.output&.start_with?("/dev/", "/proc/") || false
 
       private
+
+      # A program can run in a folder that was deleted, and be profiled there.
+      def working_folder
+        Dir.pwd
+      rescue SystemCallError
+        nil
+      end
 
       def read_options
         Options.new(
