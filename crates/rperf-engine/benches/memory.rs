@@ -1,0 +1,133 @@
+//! Memory of a session under ten million samples of 2,000 stacks: it must not
+//! grow after the first million. `cargo bench -p rperf-engine --bench memory`;
+//! with `--smoke`, a hundred thousand samples.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
+
+use rperf_engine::{
+    FrameWord, LastStack, Session, SessionConfig, Stack, StackSource, TimerKind, clock,
+};
+use rperf_model::{Mode, State, Values};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+const STACKS: usize = 2_000;
+const DEPTH: usize = 50;
+const STEPS: usize = 10;
+const THREADS: usize = 8;
+/// Samples between two pauses, in which the worker can follow.
+const BURST: usize = 4_096;
+
+/// One stack after the other, all different in their upper half.
+struct Stacks {
+    all: Vec<Vec<FrameWord>>,
+    next: usize,
+}
+
+impl Stacks {
+    fn new() -> Self {
+        let frame = |stack: usize, level: usize| {
+            let shared = level >= DEPTH / 2;
+            1 + level + if shared { 0 } else { (stack + 1) * DEPTH }
+        };
+        let all = (0..STACKS).map(|stack| (0..DEPTH).map(|level| frame(stack, level)).collect());
+        Self {
+            all: all.collect(),
+            next: 0,
+        }
+    }
+}
+
+impl StackSource for &mut Stacks {
+    fn capture(&mut self) -> Option<Stack<'_>> {
+        self.next = (self.next + 7) % STACKS;
+        Some(Stack {
+            frames: &self.all[self.next],
+            lines: &[],
+            cut: false,
+        })
+    }
+
+    fn new_frame(&mut self, _: FrameWord) {}
+}
+
+fn main() -> ExitCode {
+    let smoke = std::env::args().any(|argument| argument == "--smoke");
+    let per_step = if smoke { 10_000 } else { 1_000_000 };
+    let config = SessionConfig {
+        mode: Mode::Wall,
+        frequency: 1000,
+        timer: TimerKind::Sleep,
+        aggregate: true,
+    };
+    let mut session = match Session::start(config, || ()) {
+        Ok(session) => session,
+        Err(error) => {
+            eprintln!("memory: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut stacks = Stacks::new();
+    let mut last: Vec<LastStack> = (0..THREADS).map(|_| LastStack::default()).collect();
+    println!(
+        "{:>11}  {:>11}  {:>11}",
+        "samples", "session kB", "process kB"
+    );
+    let mut after_first = (0, 0);
+    let mut at_end = (0, 0);
+    for step in 1..=STEPS {
+        record(&mut session, &mut stacks, &mut last, per_step);
+        at_end = (session.memory() / 1024, resident_kb());
+        if step == 1 {
+            after_first = at_end;
+        }
+        println!(
+            "{:>11}  {:>11}  {:>11}",
+            step * per_step,
+            at_end.0,
+            at_end.1
+        );
+    }
+    println!(
+        "growth after the first {per_step}: session {} kB, process {} kB",
+        at_end.0 as i64 - after_first.0 as i64,
+        at_end.1 as i64 - after_first.1 as i64
+    );
+    match session.stop(clock::monotonic_ns()) {
+        Ok(snapshot) if snapshot.dropped == Values::default() => ExitCode::SUCCESS,
+        Ok(snapshot) => {
+            eprintln!("memory: {} samples were dropped", snapshot.dropped.count);
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("memory: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn record(session: &mut Session, stacks: &mut Stacks, last: &mut [LastStack], samples: usize) {
+    use rperf_engine::Recorder;
+    let values = Values {
+        count: 1,
+        wall_ns: 1_000_000,
+        cpu_ns: 900_000,
+    };
+    for number in 0..samples {
+        let thread = number % THREADS;
+        let mut recorder = session.recorder(number as u64, &mut last[thread], 0, &mut *stacks);
+        recorder.record(thread as u32 + 1, State::Running, values);
+        if number % BURST == BURST - 1 {
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Resident memory of this process, or 0 where it can't be told.
+fn resident_kb() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok())
+        .unwrap_or(0)
+}
