@@ -1,120 +1,93 @@
 # frozen_string_literal: true
 
-# Whether methods get their true share of time, in both modes at 100 and 1000 Hz.
+# Whether methods get their true time, in both modes, with and without load.
 #
-# Methods of different kinds (Ruby loops, long calls into C, sleeps, mixtures) run
-# in random order with random sizes; two clocks around each call say what it really
-# took. Printed are the shares of truth and profile, and the part of all time that
-# the profile puts into the wrong method.
+# Each run is a process of its own, in which clocks around every call say what it
+# really took. bench/accuracy/ has a file for each kind of scenario, which says what
+# its figure is.
 
-require "optparse"
-require "rperf"
-require_relative "support/clock"
+require_relative "accuracy/load"
+require_relative "accuracy/native"
+require_relative "accuracy/scenarios"
+require_relative "support/child"
+require_relative "support/interleave"
 require_relative "support/machine"
-require_relative "support/shares"
+require_relative "support/options"
+require_relative "support/statistics"
 require_relative "support/table"
 
-# The methods whose time is known. Each takes a size from 1 to 10; a size is worth
-# roughly 0.1 to 0.3 ms.
-module Timed
-  NUMBERS = Array.new(1500) { |index| (index * 7919) % 1511 }.freeze
-  WORDS = %w[sample frame stack node weight label state tick].freeze
+module Accuracy
+  CHILD = File.expand_path("accuracy/child.rb", __dir__)
+  MODES = %w[cpu wall].freeze
+  FREQUENCIES = [1000, 100].freeze
+  # Whether other processes keep all CPUs busy, and the CPUs that the program may use.
+  CONDITIONS = [[false, :all], [false, :one], [true, :all], [true, :one]].freeze
+  SEED = 42
 
   module_function
 
-  def ruby_loop(size)
-    sum = 0
-    (size * 4000).times { |index| sum += index & 7 }
-    sum
-  end
-
-  def ruby_calls(size) = (size * 200).times { |number| fold(number, 12) }
-
-  def fold(number, depth) = depth.zero? ? number : fold(number + 1, depth - 1)
-
-  def power(size) = 3.pow(size * 20_000)
-
-  def sort(size) = size.times { NUMBERS.sort }
-
-  def strings(size) = (size * 150).times { |number| WORDS.join("-").sub("node", number.to_s).upcase }
-
-  def doze(size) = sleep(size * 0.0002)
-
-  def compute_and_doze(size)
-    ruby_sum = 0
-    (size * 2000).times { |index| ruby_sum += index }
-    sleep(size * 0.0001)
-    ruby_sum
-  end
-end
-
-# Profiles one random run after the other and compares.
-class Accuracy
-  METHODS = %w[ruby_loop ruby_calls power sort strings doze compute_and_doze].freeze
-
-  def self.seconds(arguments)
-    seconds = 5.0
-    OptionParser.new do |parser|
-      parser.banner = "usage: bin/bench accuracy [options]"
-      parser.on("--seconds S", Float, "length of each of the four runs (default 5)") { |value| seconds = value }
-      parser.on("--smoke", "short runs, to see that it works") { seconds = 0.3 }
-    end.parse!(arguments)
-    seconds
-  end
-
-  def initialize(seconds)
-    @seconds = seconds
-  end
-
-  def run
-    puts Bench::Machine.describe, ""
-    runs = [100, 1000].product(%i[cpu wall]).map { |frequency, mode| measure(mode, frequency) }
-    headings = ["method", *runs.flat_map { |run| ["#{run[:name]} true %", "profile %"] }]
-    Bench::Table.print(headings, [*METHODS, "other"].map { |name| row(name, runs) })
-    puts
-    runs.each { |run| puts summary(run) }
-  end
-
-  private
-
-  def measure(mode, frequency)
-    truth = METHODS.to_h { |name| [name, 0] }
-    began = ended = 0
-    profile = Rperf.start(mode:, frequency:) do
-      began = clock(mode)
-      work(mode, truth)
-      ended = clock(mode)
+  def options(arguments)
+    defaults = { runs: 3, only: [], modes: MODES, frequencies: FREQUENCIES, conditions: CONDITIONS, seconds: 2.5 }
+    smoke = { runs: 1, seconds: 0.1, frequencies: [1000], conditions: [[false, :all]] }
+    options = Bench::Options.parse("accuracy", arguments, defaults, smoke:) do |parser, given|
+      parser.on("--only NAME", *Bench::Options.some_of(SCENARIOS.keys, "all")) { |name| given[:only] |= [name] }
+      parser.on("--modes LIST", Array, "default cpu,wall") { |modes| given[:modes] = modes & MODES }
+      parser.on("--frequencies LIST", Array, "default #{FREQUENCIES.join(",")} (Hz)") do |list|
+        given[:frequencies] = list.map { |hertz| Integer(hertz) }
+      end
+      parser.on("--seconds S", Float, "length of a run (default 2.5)") { |seconds| given[:seconds] = seconds }
+      parser.on("--quick", "1000 Hz, no load, all CPUs only; all of it takes 25 minutes") do
+        given.merge!(frequencies: [1000], conditions: [[false, :all]])
+      end
     end
-    truth["other"] = ended - began - truth.values.sum
-    { name: "#{mode} #{frequency}", truth:, measured: Bench::Shares.by_method(profile, METHODS) }
+    options[:only] = SCENARIOS.keys if options[:only].empty?
+    options
   end
 
-  def work(mode, truth)
-    random = Random.new(42)
-    stop = Bench::Clock.wall + (@seconds * 1e9)
-    while Bench::Clock.wall < stop
-      name = METHODS.sample(random:)
-      size = random.rand(1..10)
-      started = clock(mode)
-      Timed.public_send(name, size)
-      truth[name] += clock(mode) - started
+  def run(options)
+    Bench::Machine.head("#{options[:runs]} runs of #{options[:seconds]} s each, medians")
+    conditions = options[:conditions].select { |_, cpus| cpus == :all || Bench::Child.one_cpu }
+    puts("not measured on one CPU: taskset isn't there", "") if conditions != options[:conditions]
+    cases = usable(options[:only]).product(options[:modes], options[:frequencies])
+    figures = conditions.group_by(&:first).reduce({}) do |all, (loaded, group)|
+      all.merge(measure(cases, group, options, loaded))
+    end
+    headings = ["scenario", "mode", "Hz", "unit", *conditions.map { |condition| describe(*condition) }]
+    Bench::Table.print(headings, cases.map { |it| row(it, conditions, figures) })
+  end
+
+  def usable(names)
+    return names if names.none? { |name| SCENARIOS[name].native? }
+    return names unless (obstacle = Native.missing)
+
+    puts "#{obstacle}; left out is what needs it", ""
+    names.reject { |name| SCENARIOS[name].native? }
+  end
+
+  # @return [Hash{Array => Array<Float>}] figures of the runs, by case and condition
+  def measure(cases, conditions, options, loaded)
+    warn("accuracy: #{loaded ? "with" : "no"} load ...")
+    round = 0
+    under(loaded) do
+      Bench::Interleave.call(cases.product(conditions), runs: options[:runs], warm_up: false) do |it, (_, cpus)|
+        round += 1
+        Bench::Child.json(CHILD, *it, options[:seconds], SEED + round, cpu: cpus == :one ? Bench::Child.one_cpu : nil)
+      end
     end
   end
 
-  def clock(mode) = mode == :cpu ? Bench::Clock.thread_cpu : Bench::Clock.wall
+  def under(loaded, &) = loaded ? Load.during(&) : yield
 
-  def row(name, runs)
-    [name, *runs.flat_map { |run| [share(run[:truth], name), share(run[:measured], name)] }]
+  def describe(loaded, cpus)
+    "#{loaded ? "load" : "no load"}, #{cpus == :all ? "all CPUs" : "one CPU"}"
   end
 
-  def share(sums, name) = format("%.2f", sums[name] * 100.0 / sums.values.sum)
-
-  def summary(run)
-    truth, measured = run.values_at(:truth, :measured)
-    format("%<name>-10s misplaced %<misplaced>5.2f %%   total %<total>8.1f ms, true %<truth>8.1f ms",
-           name: run[:name], misplaced: Bench::Shares.misplaced(truth, measured) * 100,
-           total: measured.values.sum / 1e6, truth: truth.values.sum / 1e6)
+  def row((name, mode, hertz), conditions, figures)
+    cells = conditions.map do |condition|
+      format("%.2f", Bench::Statistics.median(figures.fetch([[name, mode, hertz], condition])))
+    end
+    [name, mode, hertz.to_s, SCENARIOS[name].unit, *cells]
   end
 end
 
-Accuracy.new(Accuracy.seconds(ARGV)).run if $PROGRAM_NAME == __FILE__
+Accuracy.run(Accuracy.options(ARGV)) if $PROGRAM_NAME == __FILE__

@@ -2,95 +2,83 @@
 
 # What profiling costs: the same programs with and without it, in turn.
 #
-# Each run is a new process. "workload" is the time that the program's own work
-# took, by a clock read around it; "process" is the whole process, with start-up
-# and the writing of the profile. A ratio is the median of the ratios to the
-# unprofiled run of the same round; its quartiles tell how far to trust it.
+# Only the program's own work is timed, by a clock read around it. A ratio is the
+# median of the ratios to the unprofiled run of the same round; its quartiles tell
+# how far to trust it. "Empty" hooks are what rperf registers, with callbacks that
+# do nothing: what no profiler of this kind gets below.
 
-require "json"
-require "open3"
-require "optparse"
-require_relative "support/clock"
+require_relative "overhead/idle"
+require_relative "overhead/programs"
+require_relative "overhead/report"
+require_relative "overhead/web"
+require_relative "support/child"
 require_relative "support/interleave"
 require_relative "support/machine"
-require_relative "support/statistics"
+require_relative "support/options"
+require_relative "support/profilers"
 require_relative "support/table"
 
-# Runs the workloads and prints the table.
-class Overhead
-  Options = Struct.new(:runs, :workloads, :frequency, :scale)
-
-  CHILD = File.expand_path("support/child.rb", __dir__)
-  ALL = Dir.children(File.join(__dir__, "workloads")).map { |name| File.basename(name, ".rb") }.sort.freeze
-  MODES = %w[none cpu wall].freeze
-  HEADINGS = ["workload", "mode", "workload ms", "ratio", "quartiles", "process ms", "ratio", "cpu ratio",
-              "peak MB"].freeze
+module Overhead
+  WORKLOADS = [*Programs::NAMES, "rack", "idle"].freeze
 
   def self.options(arguments)
-    options = Options.new(10, [], 1000, 1.0)
-    OptionParser.new do |parser|
-      parser.banner = "usage: bin/bench overhead [options]"
-      parser.on("--runs N", Integer, "rounds to measure (default 10)") { |runs| options.runs = runs }
-      parser.on("--workload NAME", ALL, "one of #{ALL.join(", ")}; may be repeated (default: all)") do |name|
-        options.workloads << name
+    defaults = { runs: 10, workloads: [], profilers: [], frequency: 1000, scale: 1.0, warm_up: 0.25,
+                 idle_seconds: 3 }
+    smoke = { runs: 1, scale: 0.03, idle_seconds: 0.2 }
+    options = Bench::Options.parse("overhead", arguments, defaults, smoke:) do |parser, given|
+      parser.on("--workload NAME", *Bench::Options.some_of(WORKLOADS, "all")) { |it| given[:workloads] |= [it] }
+      parser.on("--profiler NAME", *Bench::Options.some_of(Bench::Profilers::ALL.keys, "all there are")) do |it|
+        given[:profilers] |= ["none", it]
       end
-      parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |hertz| options.frequency = hertz }
-      parser.on("--scale X", Float, "size of the workloads (default 1.0)") { |scale| options.scale = scale }
-      parser.on("--smoke", "one short round, to see that it works") do
-        options.runs = 1
-        options.scale = 0.05
+      parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |it| given[:frequency] = it }
+      parser.on("--scale X", Float, "size of the workloads (default 1.0)") { |it| given[:scale] = it }
+      parser.on("--warm-up X", Float, "part of a workload that is run first in every session, untimed (default",
+                "0.25; with 0 the figures have the cost of meeting all stacks for the first time)") do |it|
+        given[:warm_up] = it
       end
-    end.parse!(arguments)
-    options.workloads = ALL if options.workloads.empty?
+      parser.on("--[no-]in-process", "all profilers take turns in one process (default for",
+                "#{Programs::IN_ONE_PROCESS.join(", ")}), or each run has its own") { |it| given[:in_process] = it }
+      parser.on("--[no-]one-cpu", "confines the programs to one CPU (default for #{Programs::ON_ONE_CPU.join(", ")}),",
+                "or lets them use all") { |it| given[:one_cpu] = it }
+    end
+    options[:workloads] = WORKLOADS if options[:workloads].empty?
+    options[:profilers] = Bench::Profilers.available if options[:profilers].empty?
     options
   end
 
-  def initialize(options)
-    @options = options
+  def self.run(options)
+    Bench::Machine.head("#{options[:runs]} rounds at #{options[:frequency]} Hz, medians. Runs have a process each, " \
+                        "or alternate in one.",
+                        "Each session begins with a warm-up of #{options[:warm_up]} of the workload.")
+    programs = options[:workloads] & Programs::NAMES
+    print_programs(programs, options) unless programs.empty?
+    print_web(options) if options[:workloads].include?("rack")
+    print_idle(options) if options[:workloads].include?("idle")
   end
 
-  def run
-    puts Bench::Machine.describe
-    puts "#{@options.runs} rounds at #{@options.frequency} Hz, medians", ""
-    Bench::Table.print(HEADINGS, @options.workloads.flat_map { |workload| rows(workload) })
+  def self.print_programs(names, options)
+    rows = names.flat_map do |workload|
+      warn("overhead: #{workload} ...")
+      results, how = Programs.new(options).run(workload)
+      Report.rows(workload, how, results)
+    end
+    Bench::Table.print(Report::HEADINGS, rows)
   end
 
-  private
+  def self.print_web(options)
+    return puts("rack is left out: #{Site.missing}", "") if Site.missing
 
-  def rows(workload)
-    warn("#{workload} ...")
-    results = Bench::Interleave.call(MODES, runs: @options.runs) { |mode| measure(workload, mode) }
-    MODES.map { |mode| row(workload, mode, results[mode], results["none"]) }
+    warn("overhead: rack ...")
+    results, how = Web.new(options).run
+    Bench::Table.print(Report::HEADINGS, Report.rows("rack", how, results))
+    Bench::Table.print(Report::WEB_HEADINGS, Report.web_rows(results))
   end
 
-  def measure(workload, mode)
-    started = Bench::Clock.wall
-    output, status = Open3.capture2(RbConfig.ruby, "-I", File.expand_path("../lib", __dir__), CHILD,
-                                    workload, mode, @options.frequency.to_s, @options.scale.to_s)
-    process_ns = Bench::Clock.wall - started
-    abort("bench/overhead: #{workload} failed in mode #{mode} (#{status})") unless status.success?
-
-    JSON.parse(output, symbolize_names: true).merge(process_ns:)
-  end
-
-  def row(workload, mode, runs, base)
-    ratios = ratios(runs, base, :workload_ns)
-    quartiles = [0.25, 0.75].map { |share| format("%.3f", Bench::Statistics.quantile(ratios, share)) }
-    [workload, mode, milliseconds(runs, :workload_ns), median_ratio(ratios), quartiles.join(" to "),
-     milliseconds(runs, :process_ns), median_ratio(ratios(runs, base, :process_ns)),
-     median_ratio(ratios(runs, base, :cpu_ns)), megabytes(runs)]
-  end
-
-  def ratios(runs, base, key) = runs.zip(base).map { |run, unprofiled| run[key].fdiv(unprofiled[key]) }
-
-  def median_ratio(ratios) = format("%.3f", Bench::Statistics.median(ratios))
-
-  def milliseconds(runs, key) = format("%.1f", Bench::Statistics.median(runs.map { |run| run[key] }) / 1e6)
-
-  def megabytes(runs)
-    sizes = runs.filter_map { |run| run[:rss_kb] }
-    sizes.empty? ? "-" : format("%.1f", Bench::Statistics.median(sizes) / 1024)
+  def self.print_idle(options)
+    warn("overhead: idle ...")
+    puts "A process that sleeps, from one second after the start of the profiler:"
+    Bench::Table.print(Report::IDLE_HEADINGS, Report.idle_rows(Idle.new(options).run))
   end
 end
 
-Overhead.new(Overhead.options(ARGV)).run if $PROGRAM_NAME == __FILE__
+Overhead.run(Overhead.options(ARGV)) if $PROGRAM_NAME == __FILE__

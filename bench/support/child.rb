@@ -1,35 +1,33 @@
 # frozen_string_literal: true
 
-# One measured run, in a process of its own: child.rb WORKLOAD MODE FREQUENCY SCALE,
-# MODE being none, cpu or wall. Prints what it measured as JSON.
-
 require "json"
-require "tmpdir"
-require_relative "clock"
+require "open3"
+require "rbconfig"
+require_relative "proc_status"
 
-workload, mode, frequency, scale = ARGV
-require_relative "../workloads/#{workload}"
+module Bench
+  # Programs in processes of their own, with this Ruby and this checkout's rperf.
+  module Child
+    LIBRARY = File.expand_path("../../lib", __dir__)
 
-# @return [Integer] nanoseconds that the workload took
-def timed(scale)
-  started = Bench::Clock.wall
-  WORKLOAD.call(scale)
-  Bench::Clock.wall - started
+    # @param cpu [Integer, nil] the one CPU that it may use
+    # @return [Array<String>] the command
+    def self.command(script, *arguments, cpu: nil)
+      command = [RbConfig.ruby, "-I", LIBRARY, script, *arguments.map(&:to_s)]
+      cpu ? ["taskset", "-c", cpu.to_s, *command] : command
+    end
+
+    # Runs it to its end.
+    # @return [Object] what it printed, as JSON
+    def self.json(script, *arguments, cpu: nil)
+      output, status = Open3.capture2(*command(script, *arguments, cpu:))
+      abort("#{File.basename(script)} #{arguments.join(" ")}: failed (#{status})") unless status.success?
+      JSON.parse(output, symbolize_names: true)
+    end
+
+    # @return [Integer, nil] a CPU that children can be confined to; nil where that can't be
+    def self.one_cpu
+      @one_cpu ||= ProcStatus.cpus.first if system("taskset", "-V", out: File::NULL, err: File::NULL)
+    end
+  end
 end
-
-result = {}
-if mode == "none"
-  result[:workload_ns] = timed(Float(scale))
-else
-  require "rperf"
-  output = File.join(Dir.tmpdir, "rperf-bench-#{Process.pid}.pb.gz")
-  Rperf.start(mode: mode.to_sym, frequency: Integer(frequency), output:)
-  result[:workload_ns] = timed(Float(scale))
-  data = Rperf.stop
-  result[:sampling_ns] = data[:sampling_time_ns]
-  result[:stacks] = data[:unique_stacks]
-  File.delete(output)
-end
-result[:cpu_ns] = Bench::Clock.process_cpu
-result[:rss_kb] = File.read("/proc/self/status")[/VmHWM:\s*(\d+)/, 1].to_i if File.exist?("/proc/self/status")
-puts JSON.generate(result)

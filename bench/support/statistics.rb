@@ -12,5 +12,10 @@ module Bench
       low = sorted[position.floor]
       low + ((sorted[position.ceil] - low) * (position % 1))
     end
+
+    def self.quartiles(values) = [0.25, 0.75].map { |share| quantile(values, share) }
+
+    # Run by run, so that what disturbs a whole round cancels out.
+    def self.ratios(runs, base) = runs.zip(base).map { |run, other| run.fdiv(other) }
   end
 end

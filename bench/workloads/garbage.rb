@@ -12,7 +12,7 @@ def keep(kept, record) = kept[record.name.hash % kept.size] = record
 
 WORKLOAD = lambda do |scale|
   kept = Array.new(30_000)
-  (700_000 * scale).ceil.times do |number|
+  (450_000 * scale).ceil.times do |number|
     record = build(number, nil)
     keep(kept, record) if (number % 8).zero?
   end

@@ -330,7 +330,7 @@ module Interpreter
 end
 
 WORKLOAD = lambda do |scale|
-  (60 * scale).ceil.times do
+  (36 * scale).ceil.times do
     Interpreter::PROGRAMS.each_value { |source| Interpreter.evaluate(source) }
   end
 end

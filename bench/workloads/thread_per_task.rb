@@ -6,7 +6,7 @@
 def task(number) = 200.times.sum { |step| (number * step) % 7 }
 
 WORKLOAD = lambda do |scale|
-  (2000 * scale).ceil.times do |batch|
+  (1800 * scale).ceil.times do |batch|
     Array.new(8) { |index| Thread.new { task(batch + index) } }.each(&:join)
   end
 end

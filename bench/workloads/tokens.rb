@@ -13,7 +13,7 @@ end
 WORKLOAD = lambda do |scale|
   there = Queue.new
   back = Queue.new
-  times = (60_000 * scale).ceil
+  times = (100_000 * scale).ceil
   partner = Thread.new { hand_over(there, back, times) }
   there << :token
   hand_over(back, there, times - 1)

@@ -7,10 +7,13 @@ GEM_DEBS="ruby-rb-sys/trixie rake-compiler/trixie ruby-rspec/trixie ruby-rspec-c
 RUBOCOP_DEBS="rubocop/trixie ruby-rubocop-ast/trixie ruby-whitequark-parser/trixie ruby-ast/trixie
   ruby-rainbow/trixie ruby-regexp-parser/trixie ruby-unicode-display-width/trixie ruby-progressbar/trixie
   ruby-parallel/trixie"
+# A Rack app is a workload of the benchmarks; the middleware is tried with Sinatra too.
+RACK_DEBS="ruby-rack/trixie ruby-rackup/trixie ruby-webrick/trixie ruby-sinatra/trixie
+  ruby-rack-protection/trixie ruby-rack-session/trixie ruby-mustermann/trixie ruby-tilt/trixie"
 
 setup_gems() {
   local root="$CACHE/debian-gems"
-  if [ -f "$root/complete" ] && [ "$(cat "$root/complete")" = "$GEM_DEBS$RUBOCOP_DEBS" ]; then
+  if [ -f "$root/complete" ] && [ "$(cat "$root/complete")" = "$GEM_DEBS$RUBOCOP_DEBS$RACK_DEBS" ]; then
     GEM_ROOT=$root
   elif bundle_gems; then
     GEM_ROOT=bundler
@@ -44,11 +47,14 @@ debian_gems() {
   # shellcheck disable=SC2086
   step "fetching RuboCop" unpack_debs "$new" $RUBOCOP_DEBS ||
     say "  no RuboCop: bin/test will say so and go on"
+  # shellcheck disable=SC2086
+  step "fetching Rack" unpack_debs "$new" $RACK_DEBS ||
+    say "  no Rack: what needs it will say so and go on"
   # Debian patches this library, which is in no gem folder, to read its table
   # from /usr/share or, failing that, from a folder "data" beside lib/ruby.
   mkdir -p "$new/usr/lib/ruby"
   ln -sfn ../../share/ruby-unicode-display-width "$new/usr/lib/ruby/data"
-  printf '%s' "$GEM_DEBS$RUBOCOP_DEBS" >"$new/complete"
+  printf '%s' "$GEM_DEBS$RUBOCOP_DEBS$RACK_DEBS" >"$new/complete"
   rm -rf "$1"
   mv "$new" "$1"
 }

@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# All benchmarks, one after the other: more than an hour (--smoke: half a minute).
+#
+# Options are those that all have; without --runs each does as many as it thinks
+# right. One that fails doesn't keep the others from running.
+
+require_relative "support/child"
+
+NAMES = %w[startup sample_cost encode overhead accuracy memory].freeze
+
+if ARGV.intersect?(%w[-h --help])
+  puts "usage: bin/bench all [--runs N] [--smoke]"
+  exit
+end
+
+failed = NAMES.reject do |name|
+  puts "== #{name.tr("_", "-")}", ""
+  $stdout.flush
+  system(*Bench::Child.command(File.join(__dir__, "#{name}.rb"), *ARGV))
+end
+abort("failed: #{failed.join(", ")}") unless failed.empty?

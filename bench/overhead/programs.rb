@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require_relative "../support/child"
+require_relative "../support/interleave"
+
+module Overhead
+  # Runs the programs of bench/workloads under each profiler in turn.
+  class Programs
+    NAMES = Dir.children(File.expand_path("../workloads", __dir__)).map { |it| File.basename(it, ".rb") }.sort.freeze
+    # Where hardly a hook runs, what differs from one process to the next (where
+    # things lie in memory) is more than what a profiler costs.
+    IN_ONE_PROCESS = %w[garbage interpreter].freeze
+    # Their threads wait for each other all the time. How fast they go depends on the
+    # CPUs that the system happens to place them on, by a factor of up to ten.
+    ON_ONE_CPU = %w[pipes thread_per_task tokens].freeze
+    # Rounds in a process when profilers take turns in it; then comes the next, in
+    # which things lie elsewhere.
+    ROUNDS = 5
+    CHILD = File.expand_path("child.rb", __dir__)
+
+    def initialize(options)
+      @options = options
+    end
+
+    # @return [Array(Hash{String => Array<Hash>}, String)] the runs by profiler, and
+    #   how they were made
+    def run(workload)
+      @cpu = Bench::Child.one_cpu if @options.fetch(:one_cpu) { ON_ONE_CPU.include?(workload) }
+      how = @cpu ? ", 1 CPU" : ""
+      together = @options.fetch(:in_process) { IN_ONE_PROCESS.include?(workload) }
+      return [in_turn(workload, @options[:profilers]), "processes#{how}"] unless together
+
+      # Empty hooks stay, so that nothing else can be measured after them.
+      names = @options[:profilers].select { |name| Bench::Profilers.fetch(name).ends? }
+      [alternating(workload, names), "alternating#{how}"]
+    end
+
+    private
+
+    def in_turn(workload, names)
+      Bench::Interleave.call(names, runs: @options[:runs], warm_up: !@options[:smoke]) do |name|
+        output = child(workload, 1, [name])
+        output[:results].values.first.first.merge(peak_kb: output[:peak_kb])
+      end
+    end
+
+    def alternating(workload, names)
+      results = names.to_h { |name| [name, []] }
+      while (left = @options[:runs] - results.values.first.size).positive?
+        output = child(workload, [left, ROUNDS].min, names)
+        names.each { |name| results[name].concat(output[:results].fetch(name.to_sym)) }
+      end
+      results
+    end
+
+    def child(workload, rounds, names)
+      Bench::Child.json(CHILD, workload, *@options.values_at(:frequency, :scale, :warm_up), rounds, *names, cpu: @cpu)
+    end
+  end
+end

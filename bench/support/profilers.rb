@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+module Bench
+  # What is compared: no profiler, rperf, hooks that do nothing, and the other
+  # profilers that are installed. Each stops with its profile written out.
+  module Profilers
+    # library: what to require first; floor: the name of the empty hooks to set
+    # it against; start takes samples per second; stop is nil if it can't end.
+    Profiler = Data.define(:library, :floor, :start, :stop) do
+      def initialize(library: nil, floor: nil, start: ->(_) {}, stop: nil) = super
+
+      # Hooks that do nothing stay until the process ends.
+      def ends? = !stop.nil?
+    end
+
+    RPERF = lambda do |mode|
+      Profiler.new(library: "rperf", floor: "empty #{mode}", stop: -> { Rperf.stop },
+                   start: ->(hertz) { Rperf.start(mode:, frequency: hertz, output: File::NULL, format: :pprof) })
+    end
+
+    EMPTY_HOOKS = lambda do |mode|
+      Profiler.new(library: "rperf", start: ->(_) { Rperf.const_get(:Native).add_empty_hooks(mode) })
+    end
+
+    STACKPROF = lambda do |mode|
+      Profiler.new(library: "stackprof",
+                   start: ->(hertz) { StackProf.start(mode:, interval: 1_000_000 / hertz, raw: false) },
+                   stop: lambda do
+                     StackProf.stop
+                     File.binwrite(File::NULL, Marshal.dump(StackProf.results))
+                   end)
+    end
+
+    PF2 = lambda do |mode|
+      Profiler.new(library: "pf2", start: ->(hertz) { Pf2.start(interval_ms: [1000 / hertz, 1].max, time_mode: mode) },
+                   stop: -> { Pf2.stop })
+    end
+
+    VERNIER = Profiler.new(library: "vernier", stop: -> { Vernier.stop_profile },
+                           start: lambda do |hertz|
+                             Vernier.start_profile(mode: :wall, interval: 1_000_000 / hertz, out: File::NULL)
+                           end)
+
+    ALL = {
+      "none" => Profiler.new(stop: -> {}),
+      "rperf cpu" => RPERF[:cpu],
+      "rperf wall" => RPERF[:wall],
+      "empty cpu" => EMPTY_HOOKS[:cpu],
+      "empty wall" => EMPTY_HOOKS[:wall],
+      "stackprof cpu" => STACKPROF[:cpu],
+      "stackprof wall" => STACKPROF[:wall],
+      "vernier wall" => VERNIER,
+      "pf2 cpu" => PF2[:cpu],
+      "pf2 wall" => PF2[:wall]
+    }.freeze
+
+    # @return [Array<String>] those whose library can be loaded
+    def self.available
+      found = Hash.new { |cache, library| cache[library] = loads?(library) }
+      ALL.select { |_, profiler| profiler.library.nil? || found[profiler.library] }.keys
+    end
+
+    def self.fetch(name) = ALL.fetch(name)
+
+    def self.loads?(library)
+      system(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", "require ARGV[0]", library,
+             out: File::NULL, err: File::NULL)
+    end
+    private_class_method :loads?
+  end
+end
