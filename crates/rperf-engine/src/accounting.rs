@@ -6,8 +6,11 @@ use crate::dither::Dither;
 use crate::renewal::Renewal;
 use rperf_model::{Mode, NodeId, State, Values};
 
+mod cpu_split;
 #[cfg(test)]
 mod tests;
+
+use cpu_split::CpuSplit;
 
 /// Where the accounting puts what it wants recorded. The bridge's recorder takes
 /// a backtrace; the tests' one asks the simulated VM.
@@ -89,36 +92,6 @@ struct Axes {
     off_gvl_cpu: Renewal,
 }
 
-/// Splits CPU time into what was used with the GVL and without: with the GVL
-/// a thread can't use more CPU time than wall time passes.
-#[derive(Debug, Default)]
-struct CpuSplit {
-    /// The CPU clock when it was last read.
-    base: u64,
-    /// Wall time with the GVL, without it, and in GC since then.
-    with_gvl: u64,
-    without_gvl: u64,
-    in_gc: u64,
-    /// CPU time without the GVL that no sample has taken yet (wall mode).
-    pending_off_gvl: u64,
-}
-
-impl CpuSplit {
-    /// Takes a new reading: returns CPU time (with the GVL and outside GC,
-    /// without the GVL) since the last one.
-    fn read(&mut self, now: u64) -> (u64, u64) {
-        let used = now.saturating_sub(self.base);
-        let off_gvl = used.saturating_sub(self.with_gvl).min(self.without_gvl);
-        let running = (used - off_gvl).saturating_sub(self.in_gc);
-        *self = CpuSplit {
-            base: now,
-            pending_off_gvl: self.pending_off_gvl,
-            ..Default::default()
-        };
-        (running, off_gvl)
-    }
-}
-
 impl Accounting {
     /// A thread with number `seq` that has not been seen doing anything yet and
     /// whose CPU clock stands at `cpu_base`.
@@ -138,10 +111,7 @@ impl Accounting {
             activity: Activity::Unknown,
             pending: Values::default(),
             gc_in_slice: 0,
-            cpu: CpuSplit {
-                base: cpu_base,
-                ..Default::default()
-            },
+            cpu: CpuSplit::new(cpu_base),
             axes,
             interval,
             dither,
@@ -290,7 +260,12 @@ impl Accounting {
                 self.gc_after_tick += exit_ns - enter_ns.max(tick);
             }
         }
-        let marking = marking_ns.min(length);
+        let mut marking = marking_ns.min(length);
+        let mut sweeping = length - marking;
+        if self.mode == Mode::Cpu {
+            marking = self.cpu.repay(marking);
+            sweeping = self.cpu.repay(sweeping);
+        }
         let marked = self
             .axes
             .marking
@@ -298,11 +273,25 @@ impl Accounting {
         let swept = self
             .axes
             .sweeping
-            .advance(length - marking, self.interval, &mut self.dither);
+            .advance(sweeping, self.interval, &mut self.dither);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
-                self.record(state, gc_values(1, weight), recorder);
+                let values = self.gc_values(1, weight);
+                self.record(state, values, recorder);
             }
+        }
+    }
+
+    /// GC time is wall time in both modes. A collection doesn't wait for anything,
+    /// so it is CPU time as well, but for what the thread was preempted.
+    fn gc_values(&mut self, count: u64, weight: u64) -> Values {
+        Values {
+            count,
+            wall_ns: weight,
+            cpu_ns: match self.mode {
+                Mode::Wall => self.cpu.repay(weight),
+                Mode::Cpu => weight,
+            },
         }
     }
 
@@ -465,21 +454,13 @@ impl Accounting {
             wall_ns: self.axes.wait.flush(),
             ..Values::default()
         };
-        let marking = gc_values(0, self.axes.marking.flush());
-        let sweeping = gc_values(0, self.axes.sweeping.flush());
+        let (marking, sweeping) = (self.axes.marking.flush(), self.axes.sweeping.flush());
+        let marking = self.gc_values(0, marking);
+        let sweeping = self.gc_values(0, sweeping);
+        running.cpu_ns = self.cpu.repay(running.cpu_ns);
         State::ALL
             .into_iter()
             .zip([running, blocked, wait, marking, sweeping])
             .filter(|(_, values)| !values.is_zero())
-    }
-}
-
-/// GC time is wall time in both modes. A collection doesn't wait for anything,
-/// so it is CPU time as well.
-fn gc_values(count: u64, weight: u64) -> Values {
-    Values {
-        count,
-        wall_ns: weight,
-        cpu_ns: weight,
     }
 }

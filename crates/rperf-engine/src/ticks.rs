@@ -31,6 +31,8 @@ pub struct Ticks {
     /// A thread has given the GVL up since the last tick.
     released: AtomicBool,
     idle: AtomicU32,
+    /// How often the GVL was taken. Wraps around.
+    resumptions: AtomicU32,
     /// Asks the VM for the sampling callback; async-signal-safe.
     trigger: fn(),
     /// Time of the last tick.
@@ -46,6 +48,7 @@ impl Ticks {
             armed: AtomicBool::new(false),
             released: AtomicBool::new(false),
             idle: AtomicU32::new(0),
+            resumptions: AtomicU32::new(0),
             trigger,
             tick_ns: AtomicU64::new(0),
             triggers: AtomicU64::new(0),
@@ -66,7 +69,24 @@ impl Ticks {
         // sees the holder before it comes to rest.
         self.holder.swap(seq, SeqCst);
         self.idle.store(0, Relaxed);
+        // Only the GVL's holder writes: no lost update.
+        let resumptions = self.resumptions.load(Relaxed);
+        self.resumptions.store(resumptions.wrapping_add(1), Relaxed);
         !self.armed.load(SeqCst) && !self.armed.swap(true, SeqCst)
+    }
+
+    /// How often the GVL was taken, if nobody has it now: whoever takes it next
+    /// need not wait for it, if the number is the same then.
+    #[inline]
+    pub fn free_since(&self) -> Option<u32> {
+        let resumptions = self.resumptions.load(Relaxed);
+        (self.holder.load(Relaxed) == 0).then_some(resumptions)
+    }
+
+    /// Whether the GVL was taken since [`Ticks::free_since`] said this number.
+    #[inline]
+    pub fn taken_since(&self, resumptions: u32) -> bool {
+        self.resumptions.load(Relaxed) != resumptions
     }
 
     /// Thread `seq` gives the GVL up.
@@ -134,7 +154,11 @@ mod tests {
             .count();
         assert_eq!(until_rest as u32, IDLE_TICKS);
         assert!(!ticks.armed());
+        let free = ticks.free_since().expect("nobody has the GVL");
+        assert!(!ticks.taken_since(free));
         assert!(ticks.set_holder(2), "the next holder arms it again");
+        assert!(ticks.taken_since(free));
+        assert_eq!(ticks.free_since(), None);
         assert_eq!(ticks.triggers(), 101);
         assert!(ticks.last_tick() > 0);
     }

@@ -385,3 +385,31 @@ fn a_thread_on_a_shared_native_thread_is_charged_what_it_ran() {
         .flush(thread.now + 1_000_010, 0, Some(901_000_000), &mut recorded);
     assert_eq!(recorded.sum_of_thread(1).cpu_ns, 4_000_000);
 }
+
+#[test]
+fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
+    for mode in [Mode::Cpu, Mode::Wall] {
+        let mut accounting = Accounting::new(1, mode, INTERVAL, 0, 3);
+        let mut recorded = Recorded::default();
+        accounting.begin_running(0);
+        let (mut now, mut cpu) = (0, 0);
+        for round in 0..2_000u64 {
+            // Half of the time of every other collection goes to another process.
+            let length = 700_000;
+            let used = if round % 2 == 0 { length / 2 } else { length };
+            let work = GcWork {
+                enter_ns: now,
+                exit_ns: now + length,
+                marking_ns: length / 3,
+            };
+            now += length;
+            cpu += used;
+            accounting.collected(work, 0, &mut recorded);
+            now += 100_000;
+            cpu += 100_000;
+            accounting.sample(now, now - 10_000, 0, || cpu, &mut recorded);
+        }
+        accounting.flush(now, 0, Some(cpu), &mut recorded);
+        assert_eq!(recorded.sum(|_, _, _| true).cpu_ns, cpu, "{mode:?}");
+    }
+}

@@ -88,6 +88,16 @@ impl SignalTimer {
         self.set(deadline);
     }
 
+    /// The timer has expired: ticks, and starts it again. In the handler.
+    fn expired(&self) {
+        if let AfterTick::GoOn { in_slices } = self.ticks.tick() {
+            // SAFETY: the timer goes on, so the schedule is the handler's; the
+            // handler blocks its own signal, so it isn't entered twice.
+            let deadline = unsafe { &mut *self.schedule.get() }.advance(in_slices);
+            self.set(deadline);
+        }
+    }
+
     /// Ends the timer. On the worker, as the handler runs nowhere else.
     pub fn close(&self) {
         set_blocked(self.signal, true);
@@ -126,16 +136,12 @@ impl SignalTimer {
 extern "C" fn on_signal(_signal: libc::c_int) {
     // SAFETY: errno's address is valid on every thread.
     let errno = unsafe { *libc::__errno_location() };
-    // SAFETY: this is the worker, so `close`, which runs there too, isn't running:
-    // ACTIVE is null or points to the timer that it has not yet ended.
-    if clock::thread_id() == WORKER.load(SeqCst)
-        && let Some(timer) = unsafe { ACTIVE.load(SeqCst).as_ref() }
-        && let AfterTick::GoOn { in_slices } = timer.ticks.tick()
-    {
-        // SAFETY: the timer goes on, so the schedule is the handler's; the
-        // handler blocks its own signal, so it isn't entered twice.
-        let deadline = unsafe { &mut *timer.schedule.get() }.advance(in_slices);
-        timer.set(deadline);
+    if clock::thread_id() == WORKER.load(SeqCst) {
+        // SAFETY: this is the worker, so `close`, which runs there too, isn't
+        // running: ACTIVE is null or points to the timer that it has not ended.
+        if let Some(timer) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
+            timer.expired();
+        }
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };

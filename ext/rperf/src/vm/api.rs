@@ -4,7 +4,7 @@
 use super::capture::{Scratch, VmStack, Whose};
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, Process, fork, gc_hook, gvl_cell::GvlCell, native_thread, resolve,
+    Inner, LIVE, Live, PROCESS, Process, fork, gc_hook, gvl_cell::GvlCell, resolve, running_thread,
     sampling_job, thread_hook,
 };
 use crate::profile::{self, errors};
@@ -181,8 +181,7 @@ fn begin_threads(process: &Process, live: &Live, threads: &[Value], now: u64) {
         };
         let accounting = part.accounting.insert(inner.session.new_thread(cpu));
         if is_current {
-            native_thread::switch_to(state);
-            state.native_id.store(native_thread::id(), Relaxed);
+            running_thread::is_here(live, state);
             part.placed = true;
             accounting.begin_running(now);
             if live.ticks.set_holder(accounting.seq()) {

@@ -38,6 +38,13 @@ pub fn id() -> u32 {
     id
 }
 
+/// This thread's pthread: cheap to ask for, and the same for its whole life.
+#[inline]
+pub fn pthread() -> usize {
+    // SAFETY: takes nothing and can't fail.
+    unsafe { libc::pthread_self() as usize }
+}
+
 /// In a forked child: this thread has a new id.
 pub fn forget_id() {
     ID.set(0);

@@ -46,9 +46,8 @@ unsafe fn place(
     part: &mut GvlPart,
     begin: impl FnOnce(&mut Accounting),
 ) {
-    let moved = native_thread::switch_to(state);
+    let moved = is_here(live, state);
     if moved || !part.placed {
-        state.native_id.store(native_thread::id(), Relaxed);
         let cpu = clock::thread_cpu_ns();
         if let Some(accounting) = &mut part.accounting {
             accounting.moved_to_native_thread(cpu);
@@ -58,6 +57,16 @@ unsafe fn place(
         }
         part.placed = part.accounting.is_some();
     }
+}
+
+/// Notes on which native thread `state`'s thread runs: on this one. Returns
+/// whether another Ruby thread ran here before it.
+pub fn is_here(live: &Live, state: &ThreadState) -> bool {
+    state.native_id.store(native_thread::id(), Relaxed);
+    if !live.shares_native_threads {
+        state.pthread.store(native_thread::pthread(), Relaxed);
+    }
+    native_thread::switch_to(state)
 }
 
 /// Records what one event of the running thread wants recorded. It borrows the

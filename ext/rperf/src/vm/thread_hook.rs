@@ -5,7 +5,7 @@
 //! thread without it; EXITED on the thread without it.
 
 use super::running_thread::{self, EventRecorder};
-use super::thread_state::{ThreadState, mark_exited};
+use super::thread_state::{ThreadState, UNKNOWN_TURN, mark_exited};
 use super::{Live, Process, guarded, native_thread};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
@@ -126,10 +126,18 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     if !state.is_of_main_ractor(|| native_thread::in_main_ractor(process)) {
         return;
     }
-    let now = clock::monotonic_ns();
+    let ready = state.ready_ns.load(Relaxed);
+    // READY came on this thread just now, and nobody had the GVL nor took it since:
+    // there was no wait. It saves one of three clock readings.
+    let free_since = state.free_since.load(Relaxed);
+    let at_once = free_since != UNKNOWN_TURN && !live.ticks.taken_since(free_since as u32);
+    let now = if at_once {
+        ready
+    } else {
+        clock::monotonic_ns()
+    };
     // SAFETY: RESUMED runs with the GVL, and `state` is this thread's own.
     let part = unsafe { state.gvl_part() };
-    let ready = state.ready_ns.load(Relaxed);
     let begin = |accounting: &mut Accounting| {
         accounting.begin_off_gvl(if ready == 0 { now } else { ready });
     };
@@ -155,6 +163,7 @@ fn suspended(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     let part = unsafe { state.gvl_part() };
     // READY can't come before the GVL is given up.
     state.ready_ns.store(0, Relaxed);
+    state.free_since.store(UNKNOWN_TURN, Relaxed);
     if let Some(accounting) = &mut part.accounting {
         accounting.suspended(clock::monotonic_ns());
         live.ticks.clear_holder(accounting.seq());
@@ -166,6 +175,11 @@ fn ready(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     let now = clock::monotonic_ns();
     let state = state_of(process, live, thread, now);
     if state.ready_ns.load(Relaxed) == 0 {
+        if state.pthread.load(Relaxed) == native_thread::pthread()
+            && let Some(free_since) = live.ticks.free_since()
+        {
+            state.free_since.store(u64::from(free_since), Relaxed);
+        }
         state.ready_ns.store(now, Relaxed);
     }
 }

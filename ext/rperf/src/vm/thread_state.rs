@@ -5,13 +5,16 @@ use rperf_engine::{Accounting, LastStack};
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Acquire,
-    Ordering::Relaxed, Ordering::Release,
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::AcqRel,
+    Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
 
 const UNKNOWN: u8 = 0;
 const MAIN: u8 = 1;
 const FOREIGN: u8 = 2;
+
+/// No value of `Ticks::free_since`.
+pub const UNKNOWN_TURN: u64 = u64::MAX;
 
 /// One Ruby thread. The VM's thread-specific slot points to it from the thread's
 /// first event to the session's end; the session owns it.
@@ -20,6 +23,11 @@ pub struct ThreadState {
     pub thread: rb_sys::VALUE,
     /// When READY came after the last SUSPENDED; 0 if it hasn't.
     pub ready_ns: AtomicU64,
+    /// What `Ticks::free_since` said at READY, if that came on the thread itself;
+    /// else [`UNKNOWN_TURN`].
+    pub free_since: AtomicU64,
+    /// The thread's pthread, once known; 0 while it has none of its own.
+    pub pthread: AtomicUsize,
     /// Its CPU clock at the end; valid once `exited`.
     pub exit_cpu_ns: AtomicU64,
     /// Set by EXITED as its last touch.
@@ -55,6 +63,8 @@ impl ThreadState {
         Box::new(ThreadState {
             thread,
             ready_ns: AtomicU64::new(ready_ns),
+            free_since: AtomicU64::new(UNKNOWN_TURN),
+            pthread: AtomicUsize::new(0),
             exit_cpu_ns: AtomicU64::new(0),
             exited: AtomicBool::new(false),
             native_id: AtomicU32::new(0),

@@ -1,0 +1,52 @@
+//! What a thread's CPU time was used for. Pure arithmetic on readings of its CPU
+//! clock and on wall times.
+
+/// Splits CPU time into what was used with the GVL and without: with the GVL
+/// a thread can't use more CPU time than wall time passes.
+#[derive(Debug, Default)]
+pub(super) struct CpuSplit {
+    /// The CPU clock when it was last read.
+    pub(super) base: u64,
+    /// Wall time with the GVL, without it, and in GC since then.
+    pub(super) with_gvl: u64,
+    pub(super) without_gvl: u64,
+    pub(super) in_gc: u64,
+    /// CPU time without the GVL that no sample has taken yet (wall mode).
+    pub(super) pending_off_gvl: u64,
+    /// CPU time that GC samples have claimed and the thread did not use: GC is
+    /// timed by the wall clock, which goes on while the thread is preempted.
+    gc_debt: u64,
+}
+
+impl CpuSplit {
+    /// For a thread whose CPU clock stands at `base`.
+    pub(super) fn new(base: u64) -> Self {
+        Self {
+            base,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a new reading: returns CPU time (with the GVL and outside GC,
+    /// without the GVL) since the last one.
+    pub(super) fn read(&mut self, now: u64) -> (u64, u64) {
+        let used = now.saturating_sub(self.base);
+        let off_gvl = used.saturating_sub(self.with_gvl).min(self.without_gvl);
+        let with_gvl = used - off_gvl;
+        let running = with_gvl.saturating_sub(self.in_gc);
+        *self = CpuSplit {
+            base: now,
+            pending_off_gvl: self.pending_off_gvl,
+            gc_debt: self.gc_debt + self.in_gc.saturating_sub(with_gvl),
+            ..Default::default()
+        };
+        (running, off_gvl)
+    }
+
+    /// What is left of `claim`, CPU time of GC work, after paying back the debt.
+    pub(super) fn repay(&mut self, claim: u64) -> u64 {
+        let repaid = claim.min(self.gc_debt);
+        self.gc_debt -= repaid;
+        claim - repaid
+    }
+}
