@@ -105,4 +105,4 @@ run_examples() {
   return "$bad"
 }
 
-run_benchmarks() { bin/bench overhead --smoke && bin/bench accuracy --smoke && bin/bench slices --smoke; }
+run_benchmarks() { bin/bench all --smoke; }

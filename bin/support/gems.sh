@@ -11,9 +11,17 @@ RUBOCOP_DEBS="rubocop/trixie ruby-rubocop-ast/trixie ruby-whitequark-parser/trix
 RACK_DEBS="ruby-rack/trixie ruby-rackup/trixie ruby-webrick/trixie ruby-sinatra/trixie
   ruby-rack-protection/trixie ruby-rack-session/trixie ruby-mustermann/trixie ruby-tilt/trixie"
 
+# Checkouts with different lists each have a folder of their own.
+debian_gems_folder() {
+  local sum
+  sum=$(printf '%s' "$GEM_DEBS$RUBOCOP_DEBS$RACK_DEBS" | cksum)
+  printf '%s' "$CACHE/debian-gems-${sum%% *}"
+}
+
 setup_gems() {
-  local root="$CACHE/debian-gems"
-  if [ -f "$root/complete" ] && [ "$(cat "$root/complete")" = "$GEM_DEBS$RUBOCOP_DEBS$RACK_DEBS" ]; then
+  local root
+  root=$(debian_gems_folder)
+  if [ -f "$root/complete" ]; then
     GEM_ROOT=$root
   elif bundle_gems; then
     GEM_ROOT=bundler
@@ -26,7 +34,7 @@ setup_gems() {
 
 bundle() {
   BUNDLE_GEMFILE="$ROOT/Gemfile" BUNDLE_PATH="$CACHE/bundle" BUNDLE_SILENCE_ROOT_WARNING=1 \
-    "$RUBY" -S bundle "$@"
+    "$RUBY" "${RUBY%/*}/bundle" "$@"
 }
 
 bundle_gems() {
@@ -54,7 +62,7 @@ debian_gems() {
   # from /usr/share or, failing that, from a folder "data" beside lib/ruby.
   mkdir -p "$new/usr/lib/ruby"
   ln -sfn ../../share/ruby-unicode-display-width "$new/usr/lib/ruby/data"
-  printf '%s' "$GEM_DEBS$RUBOCOP_DEBS$RACK_DEBS" >"$new/complete"
+  touch "$new/complete"
   rm -rf "$1"
   mv "$new" "$1"
 }

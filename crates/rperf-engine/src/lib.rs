@@ -21,7 +21,7 @@ mod worker;
 pub use accounting::{Accounting, GcWork, ORPHANED, Recorder};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
 pub use profile_builder::{ProfileBuilder, ResolvedFrame};
-pub use sample::{Collected, Sample, SampleKey};
+pub use sample::{Collected, CollectedLimits, Sample, SampleKey};
 pub use session::{
     Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot, Stack, StackSource,
 };

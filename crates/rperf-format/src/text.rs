@@ -59,7 +59,7 @@ fn write_table(
 /// What the profile lacks, if it lacks anything.
 fn losses(counters: &Counters) -> Option<String> {
     let mut parts = Vec::new();
-    if counters.dropped_samples > 0 {
+    if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
         let (samples, ms) = (counters.dropped_samples, milliseconds(counters.dropped_ns));
         parts.push(format!("Dropped samples: {} ({ms}ms)", grouped(samples)));
     }

@@ -39,7 +39,7 @@ fn losses(counters: &Counters) -> Option<String> {
         truncated_samples,
         ..
     } = counters;
-    if *dropped_samples == 0 && *truncated_samples == 0 {
+    if *dropped_samples == 0 && *dropped_ns == 0 && *truncated_samples == 0 {
         return None;
     }
     Some(format!(
