@@ -132,4 +132,43 @@ RSpec.describe "the end of a profiled program" do
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "exit 3")
     expect([outcome.status.exitstatus, outcome.stderr, Dir.children(folder).grep(/rperf/)]).to eq([3, "", []])
   end
+
+  describe "with a session of its own" do
+    def run_script(text) = run(ruby, "-I#{Commands::ROOT}/lib", write_file("own.rb", text))
+
+    it "lets at_exit blocks that were there before rperf stop the session" do
+      outcome = run_script(<<~RUBY)
+        at_exit { print [Rperf.running?, Rperf.stop.class, File.exist?("own.pb.gz")] }
+        require "rperf"
+        Rperf.start(output: "own.pb.gz")
+      RUBY
+      expect([outcome.stdout, outcome.stderr]).to eq(["[true, Hash, true]", ""])
+    end
+
+    it "is its own when a session that began in such a block is never stopped" do
+      outcome = run_script(<<~RUBY)
+        at_exit do
+          Rperf.start(mode: :wall, frequency: 10_000)
+          3.times { Thread.new { loop { Array.new(100) { "x" * 50 } } } }
+          200_000.times { |number| number + 1 }
+          GC.start
+          exit 4
+        end
+        require "rperf"
+        $kept = Array.new(10_000) { Object.new }
+        ObjectSpace.define_finalizer(Object.new, proc { 1000.times { "x" * 100 } })
+      RUBY
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([4, ""])
+    end
+
+    it "isn't changed by a Thread.list of the program's" do
+      outcome = run_script(<<~RUBY)
+        require "rperf"
+        LIST = Thread.method(:list)
+        def Thread.list = [1, "x", nil, *LIST.call]
+        print Rperf.start(mode: :wall) { sleep 0.02 }[:samples].size.positive?
+      RUBY
+      expect([outcome.stdout, outcome.stderr]).to eq(["true", ""])
+    end
+  end
 end

@@ -12,7 +12,7 @@ module Overhead
     IN_ONE_PROCESS = %w[garbage interpreter].freeze
     # Their threads wait for each other all the time. How fast they go depends on the
     # CPUs that the system happens to place them on, by a factor of up to ten.
-    ON_ONE_CPU = %w[pipes thread_per_task tokens].freeze
+    ON_ONE_CPU = %w[pipe_ring thread_per_task tokens].freeze
     # Rounds in a process when profilers take turns in it; then comes the next, in
     # which things lie elsewhere.
     ROUNDS = 5

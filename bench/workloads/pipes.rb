@@ -1,23 +1,19 @@
 # frozen_string_literal: true
 
-# Four threads in a ring hand a few bytes on through pipes: short system calls, each
-# of which lets go of the GVL. Each reads what the one before it wrote; with pipes of
-# their own they would run at any of several speeds, as chance has it.
+# Four threads write a few bytes into pipes of their own and read them back:
+# short system calls, each of which lets go of the GVL.
 
-THREADS = 4
-MESSAGE = "sixteen bytes..."
-
-def hand_on(reader, writer, times)
+def echo(times)
+  reader, writer = IO.pipe
   times.times do
-    reader.sysread(MESSAGE.bytesize)
-    writer.syswrite(MESSAGE)
+    writer.syswrite("sixteen bytes...")
+    reader.sysread(16)
   end
+ensure
+  reader.close
+  writer.close
 end
 
 WORKLOAD = lambda do |scale|
-  times = (70_000 * scale).ceil
-  pipes = Array.new(THREADS) { IO.pipe }
-  pipes.each { |_, writer| writer.syswrite(MESSAGE) }
-  pipes.zip(pipes.rotate).map { |(reader, _), (_, writer)| Thread.new { hand_on(reader, writer, times) } }.each(&:join)
-  pipes.flatten.each(&:close)
+  Array.new(4) { Thread.new { echo((10_000 * scale).ceil) } }.each(&:join)
 end

@@ -90,7 +90,8 @@ fn start(
         .get()
         .ok_or_else(|| errors::rperf(ruby, "rperf is not set up"))?;
     if !fork::remove_inherited_hooks() {
-        let message = "can't profile in this process: it was forked outside of the main Ractor, or without the GVL";
+        let message = "can't profile in this process: it was forked outside of the main Ractor, \
+                       or without the GVL";
         return Err(errors::rperf(ruby, message));
     }
     let threads = list_threads(ruby)?;

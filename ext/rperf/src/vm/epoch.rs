@@ -1,11 +1,12 @@
 //! The end of an epoch: names take the place of frames, and what the frames kept
 //! alive may be collected. With the GVL, outside of hooks: it makes Ruby objects.
 
-use super::Live;
-use super::resolve;
+use super::{LIVE, Live, resolve};
+use std::ptr;
+use std::sync::atomic::Ordering::Acquire;
 
-/// Ends the epoch of the running session, if nobody is about to do so already.
-pub fn end(live: &Live) {
+/// Ends the epoch of the running session.
+pub fn end(live: &'static Live) {
     // SAFETY: the GVL is held, and nothing in this block releases it.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;
@@ -21,12 +22,20 @@ pub fn end(live: &Live) {
         }
     }
     drop(inner);
+    // Naming a frame runs the VM's code. Should it ever let another thread run, and
+    // that one end the session, `live` is gone.
+    let lives = || ptr::eq(LIVE.load(Acquire), live);
     let frames = resolve::resolve_all(|row| {
+        if !lives() {
+            return None;
+        }
         // SAFETY: the GVL is held; the borrow ends with this closure.
-        unsafe { live.inner.try_borrow() }?
-            .session
-            .ending_frame(row)
+        let inner = unsafe { live.inner.try_borrow() }?;
+        inner.session.ending_frame(row)
     });
+    if !lives() {
+        return;
+    }
     // SAFETY: the GVL is held, and nothing below releases it.
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
         inner.session.end_epoch(&frames);

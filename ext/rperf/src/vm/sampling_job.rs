@@ -31,7 +31,7 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     guarded_in_main_ractor(sample);
 }
 
-fn sample(process: &Process, live: &Live) {
+fn sample(process: &Process, live: &'static Live) {
     let now = clock::monotonic_ns();
     // SAFETY: this is a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
