@@ -26,6 +26,9 @@ module Memory
     Bench::Options.parse("memory", arguments, defaults, smoke: { runs: 1, seconds: 0.3 }) do |parser, given|
       parser.on("--seconds S", Float, "length of the load (default 60)") { |it| given[:seconds] = it }
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |it| given[:frequency] = it }
+      parser.on("--evaluate", "templates are evaluated for each request, not compiled once") do
+        ENV["SHOP_EVALUATES"] = "1"
+      end
     end
   end
 

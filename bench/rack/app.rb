@@ -22,6 +22,9 @@ module Shop
     </table>
   HTML
 
+  Rendered = Module.new.extend(PAGE.def_module("render(title, products)"))
+  EVALUATES = ENV["SHOP_EVALUATES"] == "1"
+
   ROUTES = {
     "/api/products" => ->(query) { ["application/json", search(query)] },
     "/orders" => ->(query) { ["application/json", orders(query)] },
@@ -42,8 +45,13 @@ module Shop
     JSON.generate(orders: PRODUCTS.first(20).map { |product| { product: product[:id], query: } })
   end
 
-  # Renders a template.
-  def self.page(query) = PAGE.result_with_hash(title: "Products #{query}", products: PRODUCTS.first(60))
+  # Renders a template: compiled once, as frameworks do, or with SHOP_EVALUATES=1
+  # evaluated for each request, which makes new code each time.
+  def self.page(query)
+    title = "Products #{query}"
+    products = PRODUCTS.first(60)
+    EVALUATES ? PAGE.result_with_hash(title:, products:) : Rendered.render(title, products)
+  end
 
   def self.call(environment)
     route = ROUTES[environment["PATH_INFO"]]

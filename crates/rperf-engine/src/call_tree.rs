@@ -22,10 +22,21 @@ pub struct CapturedNode {
 /// The frame of nodes that stand for stacks beyond the cap.
 pub const TRUNCATED: u32 = u32::MAX;
 
-/// Nodes (some 30 MB) at which the epoch should end.
-const EPOCH_NODES: usize = 1 << 19;
-/// Frames at which it should: each keeps a method's code from being collected.
-const EPOCH_FRAMES: usize = 1 << 15;
+/// How much a call tree holds. A node takes some 60 bytes, but a frame keeps a
+/// method's code from being collected: kilobytes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Fill {
+    /// Nodes.
+    pub nodes: usize,
+    /// Different frames.
+    pub frames: usize,
+}
+
+/// What a tree holds at most before its epoch must end.
+const FULL: Fill = Fill {
+    nodes: 1 << 19,
+    frames: 1 << 15,
+};
 
 /// The call tree as it is captured. Nodes and frames only ever grow, up to a
 /// cap; stacks that would need more are folded into one `[truncated]` node.
@@ -162,10 +173,27 @@ impl CapturedTree {
         &self.frames
     }
 
-    /// Whether so much is held that the epoch should end.
+    /// Whether so much is held that the epoch must end.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.nodes.len() >= EPOCH_NODES || self.frames.len() >= EPOCH_FRAMES
+        self.holds(FULL)
+    }
+
+    /// Whether it holds so much more than `known`, what earlier epochs had, that the
+    /// epoch should end. A program that runs the same code all the time comes to
+    /// rest below that. One that makes code as it runs (a template evaluated for
+    /// each request) doesn't: its frames are new and have old names.
+    #[inline]
+    pub fn has_outgrown(&self, known: Fill) -> bool {
+        self.holds(Fill {
+            nodes: (known.nodes * 5 / 4 + (1 << 14)).min(FULL.nodes),
+            frames: (known.frames * 5 / 4 + (1 << 7)).min(FULL.frames),
+        })
+    }
+
+    #[inline]
+    fn holds(&self, fill: Fill) -> bool {
+        self.nodes.len() >= fill.nodes || self.frames.len() >= fill.frames
     }
 
     /// Bytes held.

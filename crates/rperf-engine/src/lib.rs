@@ -19,7 +19,7 @@ mod timer;
 mod worker;
 
 pub use accounting::{Accounting, GcWork, ORPHANED, Recorder};
-pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
+pub use call_tree::{CapturedNode, CapturedTree, Fill, FrameWord, LastStack, TRUNCATED};
 pub use profile_builder::{ProfileBuilder, ResolvedFrame};
 pub use sample::{Collected, CollectedLimits, Sample, SampleKey};
 pub use session::{

@@ -2,7 +2,7 @@
 //! names that the bridge has resolved. Called under the GVL, outside of hooks.
 
 use crate::accounting::ORPHANED;
-use crate::call_tree::{CapturedNode, TRUNCATED};
+use crate::call_tree::{CapturedNode, Fill, TRUNCATED};
 use crate::sample::{Collected, Sample, SampleKey, fold_threads};
 use crate::session::Snapshot;
 use rperf_model::{
@@ -89,6 +89,14 @@ impl ProfileBuilder {
     /// What did not find its own place so far.
     pub fn counts(&self) -> BuilderCounts {
         self.counts
+    }
+
+    /// What the epochs so far had, by names.
+    pub fn fill(&self) -> Fill {
+        Fill {
+            nodes: self.profile.tree.len(),
+            frames: self.profile.frames.len(),
+        }
     }
 
     /// Bytes held, roughly: names are not counted.

@@ -6,7 +6,7 @@ use rperf_model::{NodeId, State, Values};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rows from which on those of ended threads are added up under thread 0.
-const FOLD_ROWS: usize = 1 << 16;
+const FOLD_ROWS: usize = 1 << 14;
 
 /// In place of a node: not a sample, but the news that its thread has ended.
 const THREAD_ENDED: NodeId = NodeId(u32::MAX);

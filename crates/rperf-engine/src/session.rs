@@ -19,6 +19,10 @@ const NODE_CAP: usize = 1 << 20;
 const ROW_CAP: usize = 1 << 20;
 const RAW_CAP: usize = 10_000_000;
 
+/// Ends of epochs take at most one part in this many of the time, if the tree has
+/// room enough.
+const EPOCH_END_SHARE: u64 = 500;
+
 /// What a session is started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionConfig {
@@ -65,6 +69,8 @@ pub struct Session {
     /// The epoch that is being ended: its frames must stay alive until they have
     /// been resolved.
     ending: Option<EndedEpoch>,
+    /// Up to when an epoch ends only if its tree is full.
+    no_end_before: u64,
     /// The epochs that have ended.
     earlier: ProfileBuilder,
     buffer: ActiveBuffer,
@@ -76,6 +82,7 @@ pub struct Session {
 /// What an epoch held: the call tree, and what was collected on it.
 #[derive(Debug)]
 struct EndedEpoch {
+    ending_since: u64,
     tree: CapturedTree,
     collected: Collected,
 }
@@ -145,6 +152,7 @@ impl Session {
             seed,
             tree: CapturedTree::new(NODE_CAP),
             ending: None,
+            no_end_before: 0,
             earlier: ProfileBuilder::default(),
             buffer: ActiveBuffer::new(full, empty),
             worker,
@@ -194,10 +202,13 @@ impl Session {
         self.counters.sampling_time_ns += time_ns;
     }
 
-    /// Whether the call tree holds so much that the epoch should end.
+    /// Whether the epoch should end at `now`: the call tree is full, or it has grown
+    /// and the last end lies so far back that this one takes little of the time.
     #[inline]
-    pub fn is_epoch_full(&self) -> bool {
-        self.tree.is_full() && self.ending.is_none()
+    pub fn is_epoch_over(&self, now: u64) -> bool {
+        let over = self.tree.is_full()
+            || (now >= self.no_end_before && self.tree.has_outgrown(self.earlier.fill()));
+        over && self.ending.is_none()
     }
 
     /// Begins to end the epoch: an empty call tree takes over. The caller then
@@ -205,6 +216,7 @@ impl Session {
     /// ([`Session::ending_frame`]), and calls [`Session::end_epoch`].
     pub fn begin_epoch_end(&mut self) {
         self.ending = Some(EndedEpoch {
+            ending_since: clock::monotonic_ns(),
             tree: std::mem::replace(&mut self.tree, CapturedTree::new(NODE_CAP)),
             // Without the worker it is lost; `stop` says so.
             collected: self.worker.take(self.buffer.take()).unwrap_or_default(),
@@ -221,6 +233,10 @@ impl Session {
         if let Some(epoch) = self.ending.take() {
             self.earlier
                 .add(epoch.tree.nodes(), frames, epoch.collected);
+            let now = clock::monotonic_ns();
+            let took = now.saturating_sub(epoch.ending_since);
+            self.counters.sampling_time_ns += took;
+            self.no_end_before = now + took * EPOCH_END_SHARE;
         }
     }
 

@@ -63,12 +63,12 @@ fn sample(process: &Process, live: &'static Live) {
     if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
         fold_exited(live, &mut inner, now);
     }
-    let is_epoch_full = inner.session.is_epoch_full();
+    let is_epoch_over = inner.session.is_epoch_over(now);
     inner
         .session
         .count_sampling(1, clock::monotonic_ns().saturating_sub(now));
     drop(inner);
-    if is_epoch_full {
+    if is_epoch_over {
         epoch::end(live);
     }
 }
