@@ -134,7 +134,7 @@ RSpec.describe "the end of a profiled program" do
   end
 
   describe "with a session of its own" do
-    def run_script(text) = run(ruby, "-I#{Commands::ROOT}/lib", write_file("own.rb", text))
+    def run_script(text, env: {}) = run(ruby, "-I#{Commands::ROOT}/lib", write_file("own.rb", text), env:)
 
     it "lets at_exit blocks that were there before rperf stop the session" do
       outcome = run_script(<<~RUBY)
@@ -161,14 +161,33 @@ RSpec.describe "the end of a profiled program" do
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([4, ""])
     end
 
+    it "is its own when the VM frees everything at its end" do
+      3.times do
+        outcome = run_script(<<~RUBY, env: { "RUBY_FREE_AT_EXIT" => "1" })
+          $VERBOSE = nil
+          require "rperf"
+          Rperf.start(mode: :wall, frequency: 10_000)
+          50_000.times { "x" * 50 }
+          exit 4
+        RUBY
+        expect([outcome.status.exitstatus, outcome.stdout]).to eq([4, ""])
+      end
+    end
+
     it "isn't changed by a Thread.list of the program's" do
       outcome = run_script(<<~RUBY)
         require "rperf"
-        LIST = Thread.method(:list)
-        def Thread.list = [1, "x", nil, *LIST.call]
-        print Rperf.start(mode: :wall) { sleep 0.02 }[:samples].size.positive?
+        def Thread.list = [1, "x", nil]
+        done = Queue.new
+        Rperf.start(mode: :wall)
+        sleeper = Thread.new { sleep 0.05 until done.closed? }
+        sleep 0.1
+        data = Rperf.stop
+        done.close
+        sleeper.join
+        print data[:samples].map { |row| row[2] }.uniq.size
       RUBY
-      expect([outcome.stdout, outcome.stderr]).to eq(["true", ""])
+      expect([outcome.stdout, outcome.stderr]).to eq(["2", ""])
     end
   end
 end

@@ -78,6 +78,7 @@ pub struct Accounting {
     /// GC time after the tick `gc_tick`.
     gc_tick: u64,
     gc_after_tick: u64,
+    was_sampled: bool,
     /// The node of the last sample in each state: takes the remainders.
     last_nodes: [Option<NodeId>; State::ALL.len()],
 }
@@ -118,6 +119,7 @@ impl Accounting {
             last_tick: 0,
             gc_tick: 0,
             gc_after_tick: 0,
+            was_sampled: false,
             last_nodes: [None; State::ALL.len()],
         }
     }
@@ -129,7 +131,7 @@ impl Accounting {
 
     /// Whether any stack of the thread was recorded.
     pub fn was_sampled(&self) -> bool {
-        self.last_nodes.iter().any(Option::is_some)
+        self.was_sampled
     }
 
     /// The nodes known so far are no longer valid: an epoch has ended.
@@ -154,8 +156,7 @@ impl Accounting {
     /// The native thread below has run another Ruby thread since, so the CPU
     /// clock says nothing: what ran with the GVL counts as CPU time instead.
     pub fn moved_to_native_thread(&mut self, cpu_now: u64) {
-        self.cpu.base = cpu_now.saturating_sub(self.cpu.with_gvl);
-        self.take_cpu(cpu_now);
+        self.pending.cpu_ns += self.cpu.change_clock(cpu_now);
     }
 
     /// RESUMED: the thread got the GVL at `now`; `ready` is when READY was seen
@@ -250,6 +251,15 @@ impl Accounting {
             marking_ns,
         } = work;
         let length = exit_ns.saturating_sub(enter_ns);
+        if let Activity::Off { since } = self.activity {
+            // It runs though no event said so.
+            let estimate = self.cpu.estimate();
+            self.off_gvl(since, 0, enter_ns, || estimate, recorder);
+            self.activity = Activity::Running {
+                since: enter_ns.max(since),
+                resumed: enter_ns.max(since),
+            };
+        }
         if let Activity::Running { .. } = self.activity {
             self.gc_in_slice += length;
             self.cpu.in_gc += length;
@@ -308,15 +318,13 @@ impl Accounting {
                 };
             }
             Activity::Off { since } => {
-                let base = self.cpu.base;
-                self.off_gvl(since, ready, now, || cpu.unwrap_or(base), recorder);
+                let estimate = self.cpu.estimate();
+                self.off_gvl(since, ready, now, || cpu.unwrap_or(estimate), recorder);
                 self.activity = Activity::Off { since: now };
             }
             Activity::Unknown => {}
         }
-        if let Some(cpu) = cpu {
-            self.take_cpu(cpu);
-        }
+        self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));
         for (state, values) in self.remainders() {
             match self.last_nodes[state as usize] {
                 Some(node) => recorder.record_at(node, self.seq, state, values),
@@ -325,10 +333,10 @@ impl Accounting {
         }
     }
 
-    /// The thread has ended; `cpu` is its CPU clock at the end. Remainders go to
-    /// its last stacks, or to the orphaned time if it never had one.
-    pub fn finish(&mut self, cpu: u64, recorder: &mut impl Recorder) {
-        self.take_cpu(cpu);
+    /// The thread has ended; `cpu` is its CPU clock at the end, if known.
+    /// Remainders go to its last stacks, or to the orphaned time if it had none.
+    pub fn finish(&mut self, cpu: Option<u64>, recorder: &mut impl Recorder) {
+        self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));
         for (state, values) in self.remainders() {
             match self.last_nodes[state as usize] {
                 Some(node) => recorder.record_at(node, self.seq, state, values),
@@ -427,6 +435,7 @@ impl Accounting {
         let Some(node) = recorder.record(self.seq, state, values) else {
             return;
         };
+        self.was_sampled = true;
         let first = self.last_nodes[state as usize].replace(node).is_none();
         if first {
             let orphaned = recorder.take_orphaned(state);

@@ -30,8 +30,9 @@ pub struct ResolvedFrame {
 
 /// A profile in the making. Epochs are added one after the other; stacks with
 /// the same names are the same stack, whichever epoch they come from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ProfileBuilder {
+    node_cap: usize,
     /// Its strings, frames and tree.
     profile: Profile,
     sums: FxHashMap<SampleKey, Values>,
@@ -52,7 +53,25 @@ pub struct BuilderCounts {
     pub folded_threads: u64,
 }
 
+impl Default for ProfileBuilder {
+    fn default() -> Self {
+        Self::with_node_cap(NODE_CAP)
+    }
+}
+
 impl ProfileBuilder {
+    fn with_node_cap(node_cap: usize) -> Self {
+        Self {
+            node_cap,
+            profile: Profile::default(),
+            sums: FxHashMap::default(),
+            raw: Vec::new(),
+            ended: Vec::new(),
+            truncated: None,
+            counts: BuilderCounts::default(),
+        }
+    }
+
     /// Adds an epoch: its nodes, its frame table's names, and what was collected.
     pub fn add(&mut self, nodes: &[CapturedNode], frames: &[ResolvedFrame], epoch: Collected) {
         let map = self.add_nodes(nodes, frames);
@@ -70,10 +89,14 @@ impl ProfileBuilder {
             self.add_sum(key, values);
         }
         for sample in epoch.raw {
+            let was_truncated = is_truncated(nodes, sample.node);
             let sample = Sample {
                 node: new_node(sample.node),
                 ..sample
             };
+            if Some(sample.node) == truncated && !was_truncated {
+                self.counts.truncated += u64::from(sample.count);
+            }
             if self.raw.len() < RAW_CAP {
                 self.add_sum(sample.key(), sample.values());
                 self.raw.push(sample);
@@ -170,21 +193,21 @@ impl ProfileBuilder {
                 .copied()
                 .unwrap_or(NodeId::ROOT);
             let row = node.frame as usize;
-            let fold = node.frame == TRUNCATED
-                || Some(parent) == self.truncated
-                || self.profile.tree.len() >= NODE_CAP
-                || row >= frames.len();
-            map.push(if fold {
-                self.truncated_node()
+            let fold =
+                node.frame == TRUNCATED || Some(parent) == self.truncated || row >= frames.len();
+            let known_only = self.profile.tree.len() >= self.node_cap;
+            let found = if fold {
+                None
+            } else if known_only {
+                let frame = frame_ids[row].or_else(|| find_frame(&self.profile, &frames[row]));
+                frame_ids[row] = frame;
+                frame.and_then(|frame| self.profile.tree.find(&node_of(parent, frame, node.line)))
             } else {
                 let frame = *frame_ids[row]
                     .get_or_insert_with(|| intern_frame(&mut self.profile, &frames[row]));
-                self.profile.tree.intern(Node {
-                    parent,
-                    frame,
-                    line: node.line,
-                })
-            });
+                Some(self.profile.tree.intern(node_of(parent, frame, node.line)))
+            };
+            map.push(found.unwrap_or_else(|| self.truncated_node()));
         }
         map
     }
@@ -206,6 +229,22 @@ impl ProfileBuilder {
         });
         *self.truncated.insert(node)
     }
+}
+
+fn node_of(parent: NodeId, frame: FrameId, line: u32) -> Node {
+    Node {
+        parent,
+        frame,
+        line,
+    }
+}
+
+fn find_frame(profile: &Profile, frame: &ResolvedFrame) -> Option<FrameId> {
+    profile.frames.find(&Frame {
+        name: profile.strings.find(&frame.name)?,
+        path: profile.strings.find(&frame.path)?,
+        first_line: frame.first_line,
+    })
 }
 
 fn is_truncated(nodes: &[CapturedNode], node: NodeId) -> bool {
@@ -278,5 +317,73 @@ fn meta(
             dropped_ns: lost.weight_ns(config.mode),
             truncated_samples: counters.truncated + counts.truncated,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call_tree::{CapturedTree, LastStack};
+
+    fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<ResolvedFrame>, Collected) {
+        let mut tree = CapturedTree::new(100);
+        let mut collected = Collected::default();
+        for stack in stacks {
+            let node = tree.intern(stack, &[], &mut LastStack::default()).node;
+            let key = SampleKey {
+                node,
+                thread: 1,
+                labels: 0,
+                state: rperf_model::State::Running,
+            };
+            let values = Values {
+                count: 1,
+                wall_ns: 10,
+                cpu_ns: 0,
+            };
+            collected.sums.entry(key).or_default().add(values);
+        }
+        let name = |&frame: &usize| ResolvedFrame {
+            name: format!("method{frame}"),
+            path: "app.rb".into(),
+            first_line: 1,
+        };
+        let names = tree.frames().iter().map(name).collect();
+        (tree, names, collected)
+    }
+
+    #[test]
+    fn stacks_of_different_epochs_with_the_same_names_are_one() {
+        let mut builder = ProfileBuilder::default();
+        for _ in 0..3 {
+            let (tree, names, collected) = epoch(&[&[2, 1], &[3, 1]]);
+            builder.add(tree.nodes(), &names, collected);
+        }
+        assert_eq!(
+            builder.fill(),
+            Fill {
+                nodes: 3,
+                frames: 3
+            }
+        );
+        assert_eq!(builder.sums.len(), 2);
+        assert!(builder.sums.values().all(|values| values.wall_ns == 30));
+    }
+
+    #[test]
+    fn at_the_cap_known_stacks_stay_known_and_new_ones_are_truncated() {
+        let mut builder = ProfileBuilder::with_node_cap(3);
+        let (tree, names, collected) = epoch(&[&[2, 1], &[3, 1]]);
+        builder.add(tree.nodes(), &names, collected);
+        let (tree, names, collected) = epoch(&[&[2, 1], &[4, 1], &[1]]);
+        builder.add(tree.nodes(), &names, collected);
+        assert_eq!(builder.counts().truncated, 1);
+        let truncated = builder.truncated.expect("a folded stack");
+        let at = |node| {
+            let keys = builder.sums.iter().filter(move |(key, _)| key.node == node);
+            keys.map(|(_, values)| values.wall_ns).sum::<u64>()
+        };
+        assert_eq!((at(truncated), builder.sums.len()), (10, 4));
+        assert!(builder.sums.values().any(|values| values.wall_ns == 20));
     }
 }

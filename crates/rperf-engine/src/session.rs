@@ -8,7 +8,7 @@ use crate::clock;
 use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
-use crate::worker::{TimerKind, Worker, WorkerConfig, WorkerEnded};
+use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
 use rperf_model::{Mode, NodeId, Profile, State, Values};
 use std::io;
 use std::sync::Arc;
@@ -68,21 +68,19 @@ pub struct Session {
     tree: CapturedTree,
     /// The epoch that is being ended: its frames must stay alive until they have
     /// been resolved.
-    ending: Option<EndedEpoch>,
+    ending: Option<EndingEpoch>,
     /// Up to when an epoch ends only if its tree is full.
     no_end_before: u64,
-    /// The epochs that have ended.
-    earlier: ProfileBuilder,
     buffer: ActiveBuffer,
     worker: Worker,
     orphaned: [Values; State::ALL.len()],
     counters: SessionCounters,
 }
 
-/// What an epoch held: the call tree, and what was collected on it.
+/// An epoch whose frames are being given names.
 #[derive(Debug)]
-struct EndedEpoch {
-    ending_since: u64,
+struct EndingEpoch {
+    since: u64,
     tree: CapturedTree,
     collected: Collected,
 }
@@ -153,7 +151,6 @@ impl Session {
             tree: CapturedTree::new(NODE_CAP),
             ending: None,
             no_end_before: 0,
-            earlier: ProfileBuilder::default(),
             buffer: ActiveBuffer::new(full, empty),
             worker,
             orphaned: Default::default(),
@@ -207,7 +204,7 @@ impl Session {
     #[inline]
     pub fn is_epoch_over(&self, now: u64) -> bool {
         let over = self.tree.is_full()
-            || (now >= self.no_end_before && self.tree.has_outgrown(self.earlier.fill()));
+            || (now >= self.no_end_before && self.tree.has_outgrown(self.worker.earlier_fill()));
         over && self.ending.is_none()
     }
 
@@ -215,11 +212,14 @@ impl Session {
     /// lets all threads forget their nodes, resolves the frames
     /// ([`Session::ending_frame`]), and calls [`Session::end_epoch`].
     pub fn begin_epoch_end(&mut self) {
-        self.ending = Some(EndedEpoch {
-            ending_since: clock::monotonic_ns(),
+        self.ending = Some(EndingEpoch {
+            since: clock::monotonic_ns(),
             tree: std::mem::replace(&mut self.tree, CapturedTree::new(NODE_CAP)),
             // Without the worker it is lost; `stop` says so.
-            collected: self.worker.take(self.buffer.take()).unwrap_or_default(),
+            collected: self
+                .worker
+                .take_epoch(self.buffer.take())
+                .unwrap_or_default(),
         });
     }
 
@@ -228,16 +228,26 @@ impl Session {
         self.ending.as_ref()?.tree.frames().get(row).copied()
     }
 
-    /// Keeps the epoch that is being ended, with its frames' names.
-    pub fn end_epoch(&mut self, frames: &[ResolvedFrame]) {
-        if let Some(epoch) = self.ending.take() {
-            self.earlier
-                .add(epoch.tree.nodes(), frames, epoch.collected);
-            let now = clock::monotonic_ns();
-            let took = now.saturating_sub(epoch.ending_since);
-            self.counters.sampling_time_ns += took;
-            self.no_end_before = now + took * EPOCH_END_SHARE;
-        }
+    /// Lets go of the frames of the epoch that is being ended; the worker keeps the
+    /// rest, with these names.
+    pub fn end_epoch(&mut self, names: Vec<ResolvedFrame>) {
+        let Some(EndingEpoch {
+            since,
+            tree,
+            collected,
+        }) = self.ending.take()
+        else {
+            return;
+        };
+        self.worker.end_epoch(EndedEpoch {
+            tree,
+            names,
+            collected,
+        });
+        let now = clock::monotonic_ns();
+        let took = now.saturating_sub(since);
+        self.counters.sampling_time_ns += took;
+        self.no_end_before = now + took * EPOCH_END_SHARE;
     }
 
     /// All frames that must stay alive: the garbage collector's roots.
@@ -251,7 +261,6 @@ impl Session {
         size_of::<Self>()
             + self.tree.memory()
             + self.ending.as_ref().map_or(0, |epoch| epoch.tree.memory())
-            + self.earlier.memory()
             + self.buffer.memory()
             + self.worker.memory()
     }
@@ -262,7 +271,7 @@ impl Session {
         &mut self,
         now: u64,
         accounting: &mut Accounting,
-        cpu: u64,
+        cpu: Option<u64>,
         last: &mut LastStack,
         source: S,
     ) {
@@ -302,18 +311,15 @@ impl Session {
     /// Everything up to `now`; the session goes on. Flush the threads first.
     /// Fails if the worker has ended early.
     pub fn snapshot(&mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
-        let collected = self.worker.report(self.buffer.take())?;
-        let earlier = self.earlier.clone();
-        Ok(self.describe(now, collected, earlier))
+        let answer = self.worker.report(self.buffer.take())?;
+        Ok(self.describe(now, answer))
     }
 
     /// Everything up to `now`, and the end of the worker and the timer.
     /// Fails if the worker had ended early.
     pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
-        let earlier = std::mem::take(&mut self.earlier);
-        let mut snapshot = self.describe(now, Collected::default(), earlier);
-        snapshot.collected = self.worker.stop(self.buffer.take())?;
-        Ok(snapshot)
+        let answer = self.worker.stop(self.buffer.take())?;
+        Ok(self.describe(now, answer))
     }
 
     /// Ends the worker and the timer of a session that nobody wants the result of.
@@ -327,14 +333,14 @@ impl Session {
         self.start_ns
     }
 
-    fn describe(&self, now: u64, collected: Collected, earlier: ProfileBuilder) -> Snapshot {
+    fn describe(&self, now: u64, answer: Answer) -> Snapshot {
         Snapshot {
             config: self.config,
             start_time_ns: self.start_realtime_ns,
             start_ns: self.start_ns,
             end_ns: now,
-            collected,
-            earlier,
+            collected: answer.collected,
+            earlier: answer.earlier,
             counters: self.counters,
             dropped: self.buffer.dropped(),
             triggers: self.worker.ticks().triggers(),

@@ -1,12 +1,14 @@
 //! The worker thread: sums full buffers and hosts the timer. It knows nothing of
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
+use crate::call_tree::{CapturedTree, Fill};
+use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
 #[cfg(target_os = "linux")]
 use crate::timer::signal::SignalTimer;
 use crate::timer::sleep::SleepTimer;
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -37,11 +39,19 @@ pub struct WorkerConfig {
     pub seed: u64,
 }
 
-/// A question to the worker, sent with the samples not handed over yet.
+/// What is sent to the worker.
 #[derive(Debug)]
-struct Request {
+enum Message {
+    Ask(Question),
+    /// An epoch is over, and its frames have names: it goes into the profile.
+    EpochEnded(EndedEpoch),
+}
+
+/// A question, with the samples not handed over yet.
+#[derive(Debug)]
+struct Question {
     samples: Vec<Sample>,
-    reply: Sender<Collected>,
+    reply: Sender<Answer>,
     what: What,
 }
 
@@ -49,10 +59,39 @@ struct Request {
 enum What {
     /// What there is; collecting goes on.
     Report,
-    /// What there is; collecting begins anew.
-    Take,
+    /// What the epoch has; collecting begins anew.
+    TakeEpoch,
     /// What there is, and the end of the worker.
     Stop,
+}
+
+/// What the worker has collected.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// In the present epoch.
+    pub collected: Collected,
+    /// In those before it; empty where only the epoch was asked for.
+    pub earlier: ProfileBuilder,
+}
+
+/// What an epoch held: the call tree, its frames' names, what was collected on it.
+#[derive(Debug)]
+pub struct EndedEpoch {
+    /// The nodes, and frames that are no longer used.
+    pub tree: CapturedTree,
+    /// The names, in the order of the tree's frames.
+    pub names: Vec<ResolvedFrame>,
+    /// The sums.
+    pub collected: Collected,
+}
+
+/// How much the worker holds, for the sampling side to read.
+#[derive(Debug, Default)]
+struct Held {
+    bytes: AtomicUsize,
+    /// Of the epochs that have ended, by names.
+    nodes: AtomicUsize,
+    frames: AtomicUsize,
 }
 
 /// The worker is gone, by a panic whose message has been printed; what it had
@@ -65,8 +104,8 @@ pub struct WorkerEnded;
 #[derive(Debug)]
 pub struct Worker {
     thread: Option<JoinHandle<()>>,
-    memory: Arc<AtomicUsize>,
-    requests: Sender<Request>,
+    held: Arc<Held>,
+    messages: Sender<Message>,
     ticks: Arc<Ticks>,
     #[cfg(target_os = "linux")]
     signal_timer: Option<Arc<SignalTimer>>,
@@ -85,19 +124,22 @@ impl Worker {
     pub fn start(config: WorkerConfig, ticks: Arc<Ticks>) -> io::Result<(Worker, BufferEnds)> {
         let (full, from_sampling) = bounded(2);
         let (to_sampling, empty) = bounded(2);
-        let (requests, from_requests) = bounded(1);
+        // Unbounded: if the worker panics, what is queued is dropped, and with it
+        // the reply that somebody may be waiting for. There are a few at most.
+        let (messages, from_messages) = unbounded();
         let (ready, is_ready) = bounded::<Ready>(1);
         let worker_ticks = Arc::clone(&ticks);
-        let memory = Arc::new(AtomicUsize::new(0));
-        let worker_memory = Arc::clone(&memory);
+        let held = Arc::new(Held::default());
+        let worker_held = Arc::clone(&held);
         let body = move || {
             let mut main = WorkerMain {
-                memory: worker_memory,
+                held: worker_held,
+                earlier: ProfileBuilder::default(),
                 limits: config.limits,
                 collected: Collected::default(),
                 buffers: from_sampling,
                 emptied: to_sampling,
-                requests: from_requests,
+                messages: from_messages,
             };
             main.run(&config, worker_ticks, &ready);
         };
@@ -116,8 +158,8 @@ impl Worker {
         let () = timer;
         let worker = Worker {
             thread: Some(thread),
-            memory,
-            requests,
+            held,
+            messages,
             ticks,
             #[cfg(target_os = "linux")]
             signal_timer: timer,
@@ -143,27 +185,43 @@ impl Worker {
     }
 
     /// What has been collected, `samples` included.
-    pub fn report(&self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
+    pub fn report(&self, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
         self.ask(What::Report, samples)
     }
 
-    /// What has been collected, `samples` included; collecting begins anew.
-    pub fn take(&self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
-        self.ask(What::Take, samples)
+    /// What the epoch has collected, `samples` included; collecting begins anew.
+    pub fn take_epoch(&self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
+        Ok(self.ask(What::TakeEpoch, samples)?.collected)
+    }
+
+    /// Adds an epoch to the profile, in the background.
+    pub fn end_epoch(&self, epoch: EndedEpoch) {
+        // Without the worker it is lost; `stop` says so.
+        let _ = self.messages.send(Message::EpochEnded(epoch));
+        self.wake();
     }
 
     /// Bytes that the worker holds.
     pub fn memory(&self) -> usize {
-        self.memory.load(Relaxed)
+        self.held.bytes.load(Relaxed)
+    }
+
+    /// What the epochs that have ended had, by names.
+    #[inline]
+    pub fn earlier_fill(&self) -> Fill {
+        Fill {
+            nodes: self.held.nodes.load(Relaxed),
+            frames: self.held.frames.load(Relaxed),
+        }
     }
 
     /// What has been collected, `samples` included; the worker ends.
-    pub fn stop(&mut self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
-        let collected = self.ask(What::Stop, samples);
+    pub fn stop(&mut self, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
+        let answer = self.ask(What::Stop, samples);
         if let Some(thread) = self.thread.take() {
             thread.join().map_err(|_| WorkerEnded)?;
         }
-        collected
+        answer
     }
 
     /// The shared ticks.
@@ -176,14 +234,15 @@ impl Worker {
         Arc::clone(&self.ticks)
     }
 
-    fn ask(&self, what: What, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
+    fn ask(&self, what: What, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
         let (reply, answer) = bounded(1);
-        let request = Request {
+        let question = Question {
             samples,
             reply,
             what,
         };
-        self.requests.send(request).map_err(|_| WorkerEnded)?;
+        let sent = self.messages.send(Message::Ask(question));
+        sent.map_err(|_| WorkerEnded)?;
         self.wake();
         answer.recv().map_err(|_| WorkerEnded)
     }
@@ -202,12 +261,13 @@ impl Drop for CloseAtEnd {
 
 /// The worker's own side.
 struct WorkerMain {
-    memory: Arc<AtomicUsize>,
+    held: Arc<Held>,
+    earlier: ProfileBuilder,
     limits: CollectedLimits,
     collected: Collected,
     buffers: Receiver<Vec<Sample>>,
     emptied: Sender<Vec<Sample>>,
-    requests: Receiver<Request>,
+    messages: Receiver<Message>,
 }
 
 impl WorkerMain {
@@ -246,20 +306,48 @@ impl WorkerMain {
     /// Does what is due. Returns whether to go on.
     fn serve(&mut self) -> bool {
         self.collect_buffers();
-        let Ok(request) = self.requests.try_recv() else {
-            return true;
-        };
-        // Buffers handed over before the request belong into its answer.
-        self.collect_buffers();
-        self.collected.add(&request.samples, self.limits);
-        let answer = if request.what == What::Report {
-            self.collected.clone()
-        } else {
-            std::mem::take(&mut self.collected)
-        };
-        self.memory.store(self.collected.memory(), Relaxed);
-        let _ = request.reply.send(answer);
-        request.what != What::Stop
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::EpochEnded(epoch) => {
+                    let EndedEpoch {
+                        tree,
+                        names,
+                        collected,
+                    } = epoch;
+                    self.earlier.add(tree.nodes(), &names, collected);
+                    self.tell_what_is_held();
+                }
+                Message::Ask(question) => {
+                    // Buffers handed over before the question belong into its answer.
+                    self.collect_buffers();
+                    self.collected.add(&question.samples, self.limits);
+                    let answer = self.answer(question.what);
+                    self.tell_what_is_held();
+                    let _ = question.reply.send(answer);
+                    if question.what == What::Stop {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn answer(&mut self, what: What) -> Answer {
+        match what {
+            What::Report => Answer {
+                collected: self.collected.clone(),
+                earlier: self.earlier.clone(),
+            },
+            What::TakeEpoch => Answer {
+                collected: std::mem::take(&mut self.collected),
+                ..Answer::default()
+            },
+            What::Stop => Answer {
+                collected: std::mem::take(&mut self.collected),
+                earlier: std::mem::take(&mut self.earlier),
+            },
+        }
     }
 
     fn collect_buffers(&mut self) {
@@ -268,8 +356,16 @@ impl WorkerMain {
             samples.clear();
             samples.shrink_to(crate::buffer::BUFFER_SAMPLES);
             let _ = self.emptied.try_send(samples);
-            self.memory.store(self.collected.memory(), Relaxed);
+            self.tell_what_is_held();
         }
+    }
+
+    fn tell_what_is_held(&self) {
+        let Fill { nodes, frames } = self.earlier.fill();
+        let bytes = self.collected.memory() + self.earlier.memory();
+        self.held.bytes.store(bytes, Relaxed);
+        self.held.nodes.store(nodes, Relaxed);
+        self.held.frames.store(frames, Relaxed);
     }
 }
 

@@ -44,6 +44,11 @@ impl CallTree {
         })
     }
 
+    /// The node for `node`'s parent, frame and line, if there is one.
+    pub fn find(&self, node: &Node) -> Option<NodeId> {
+        self.index.get(node).copied()
+    }
+
     /// The node with this id; `None` for the root and for ids not in the tree.
     pub fn get(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get((id.0 as usize).wrapping_sub(1))

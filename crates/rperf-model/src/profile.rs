@@ -61,6 +61,11 @@ impl Frames {
         })
     }
 
+    /// The id of `frame`, if it is there.
+    pub fn find(&self, frame: &Frame) -> Option<FrameId> {
+        self.index.get(frame).copied()
+    }
+
     /// The frame with this id.
     pub fn get(&self, id: FrameId) -> Option<&Frame> {
         self.table.get(id.0 as usize)

@@ -38,6 +38,11 @@ impl Strings {
         id
     }
 
+    /// The id of `text`, if it is there.
+    pub fn find(&self, text: &str) -> Option<StringId> {
+        self.index.get(text).copied()
+    }
+
     /// The string with this id, or `""` for an id that is not in the table.
     pub fn get(&self, id: StringId) -> &str {
         self.table.get(id.0 as usize).map_or("", |text| text)

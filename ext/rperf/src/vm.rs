@@ -113,6 +113,26 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     api::init(ruby, native)
 }
 
+/// Ends the session that nobody has stopped, as the VM ends: the worker must not
+/// outlive it. All else is left to the process' end, as hooks on other threads may
+/// be at work on it.
+fn end_with_vm() {
+    let live = LIVE.swap(ptr::null_mut(), SeqCst);
+    // SAFETY: the swap makes this the one who ends the session, and nobody frees it.
+    let Some(live) = (unsafe { live.as_ref() }) else {
+        return;
+    };
+    live.quiet.store(true, SeqCst);
+    // SAFETY: the VM runs no Ruby code any more, so nobody else borrows it.
+    let inner = unsafe { live.inner.try_borrow() };
+    // A panic must not unwind into the VM; it has printed its message.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(mut inner) = inner {
+            inner.session.abandon();
+        }
+    }));
+}
+
 /// The running session, if there is one and it isn't quiet. For callbacks in the
 /// main Ractor, and for thread hooks.
 fn live() -> Option<&'static Live> {

@@ -6,7 +6,7 @@
 #[derive(Debug, Default)]
 pub(super) struct CpuSplit {
     /// The CPU clock when it was last read.
-    pub(super) base: u64,
+    base: u64,
     /// Wall time with the GVL, without it, and in GC since then.
     pub(super) with_gvl: u64,
     pub(super) without_gvl: u64,
@@ -30,7 +30,9 @@ impl CpuSplit {
     /// Takes a new reading: returns CPU time (with the GVL and outside GC,
     /// without the GVL) since the last one.
     pub(super) fn read(&mut self, now: u64) -> (u64, u64) {
-        let used = now.saturating_sub(self.base);
+        // A clock that was estimated may be ahead of the real one: it waits for it.
+        let now = now.max(self.base);
+        let used = now - self.base;
         let off_gvl = used.saturating_sub(self.with_gvl).min(self.without_gvl);
         let with_gvl = used - off_gvl;
         let running = with_gvl.saturating_sub(self.in_gc);
@@ -41,6 +43,19 @@ impl CpuSplit {
             ..Default::default()
         };
         (running, off_gvl)
+    }
+
+    /// The CPU clock, were all time with the GVL CPU time: for when it can't be read.
+    pub(super) fn estimate(&self) -> u64 {
+        self.base + self.with_gvl
+    }
+
+    /// The clock that stands at `now` is another one than before. Returns the CPU
+    /// time with the GVL since the last reading, outside of GC, which is estimated.
+    pub(super) fn change_clock(&mut self, now: u64) -> u64 {
+        let (running, _) = self.read(self.estimate());
+        self.base = now;
+        running
     }
 
     /// What is left of `claim`, CPU time of GC work, after paying back the debt.

@@ -230,7 +230,7 @@ proptest! {
         let mut thread = Simulated::new(1, mode, 1, seed);
         steps.iter().for_each(|step| thread.apply(step, &mut recorded));
         thread.accounting.suspended(thread.now);
-        thread.accounting.finish(thread.cpu, &mut recorded);
+        thread.accounting.finish(Some(thread.cpu), &mut recorded);
         let mut all = recorded.sum_of_thread(1);
         all.add(recorded.orphaned());
         prop_assert_eq!(all.cpu_ns, thread.cpu - 7_000);

@@ -11,6 +11,7 @@ use crate::profile::{self, errors};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
     Error, Module, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value, function, prelude::*,
+    value::Lazy,
 };
 use rb_sys::VALUE;
 use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, clock};
@@ -23,33 +24,15 @@ use std::sync::atomic::{
 };
 
 /// Defines the methods.
-pub fn init(_: &Ruby, native: RModule) -> Result<(), Error> {
+pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
+    Lazy::force(&LIST, ruby);
     native.define_singleton_method("start", function!(start, 4))?;
     native.define_singleton_method("stop", function!(stop, 0))?;
     native.define_singleton_method("snapshot", function!(snapshot, 0))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
-    // A session must be over before the VM goes away: the worker calls into it.
-    // This runs after all at_exit blocks, which may start and stop sessions still.
-    // SAFETY: the callback is valid for ever.
-    unsafe { rb_sys::ruby_vm_at_exit(Some(at_vm_end)) };
     Ok(())
-}
-
-/// The VM is as good as gone: only the worker is ended. All else is left to the
-/// process' end, as hooks on other threads may be at work on it.
-unsafe extern "C" fn at_vm_end(_: *mut rb_sys::ruby_vm_t) {
-    let live = LIVE.swap(ptr::null_mut(), SeqCst);
-    // SAFETY: the swap makes this the one who ends the session, and nobody frees
-    // it: the VM runs no Ruby code any more.
-    if let Some(live) = unsafe { live.as_ref() } {
-        live.quiet.store(true, SeqCst);
-        // SAFETY: the last thread of the VM runs this, so nobody else does.
-        if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-            inner.session.abandon();
-        }
-    }
 }
 
 fn is_running() -> bool {
@@ -136,10 +119,17 @@ fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> 
 /// is a Thread counts.
 fn list_threads(ruby: &Ruby) -> Result<Vec<Value>, Error> {
     let class = ruby.class_thread();
-    let threads: RArray = class.funcall("list", ())?;
+    let list = ruby.get_inner(&LIST);
+    let threads: RArray = list.funcall("call", ())?;
     let threads = threads.into_iter();
     Ok(threads.filter(|thread| thread.is_kind_of(class)).collect())
 }
+
+/// Thread.list as it was when the extension was loaded.
+static LIST: Lazy<Value> = Lazy::new(|ruby| {
+    let list = ruby.class_thread().funcall("method", ("list",));
+    list.unwrap_or_else(|_| ruby.qnil().as_value())
+});
 
 fn alive_threads(ruby: &Ruby) -> Result<HashSet<VALUE>, Error> {
     let threads = list_threads(ruby)?;

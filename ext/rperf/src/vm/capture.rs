@@ -112,7 +112,7 @@ static FRAME_ROOTS: FrameRootsType = FrameRootsType(rb_sys::rb_data_type_t {
     wrap_struct_name: c"rperf frame roots".as_ptr(),
     function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
         dmark: Some(mark_frames),
-        dfree: None,
+        dfree: Some(end_with_vm),
         dsize: Some(memory_size),
         dcompact: None,
         reserved: [ptr::null_mut(); 1],
@@ -150,6 +150,12 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
         // SAFETY: the table holds live objects only: they were marked each time.
         unsafe { rb_sys::rb_gc_mark(frame as VALUE) };
     }
+}
+
+/// The VM frees its last objects: all at_exit blocks and finalizers are done, and
+/// the VM itself is there still. The worker, which calls into it, must end now.
+unsafe extern "C" fn end_with_vm(_: *mut c_void) {
+    super::end_with_vm();
 }
 
 unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {

@@ -25,7 +25,7 @@ pub fn end(live: &'static Live) {
     // Naming a frame runs the VM's code. Should it ever let another thread run, and
     // that one end the session, `live` is gone.
     let lives = || ptr::eq(LIVE.load(Acquire), live);
-    let frames = resolve::resolve_all(|row| {
+    let names = resolve::resolve_all(|row| {
         if !lives() {
             return None;
         }
@@ -38,6 +38,6 @@ pub fn end(live: &'static Live) {
     }
     // SAFETY: the GVL is held, and nothing below releases it.
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-        inner.session.end_epoch(&frames);
+        inner.session.end_epoch(names);
     }
 }

@@ -28,8 +28,15 @@ static MARKING: AtomicBool = AtomicBool::new(false);
 /// The events that a session registers.
 pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
 
-/// Registers the hook. With the GVL.
+/// Registers the hook. With the GVL, outside of hooks.
 pub fn add() {
+    // A collection may be under way, in steps.
+    // SAFETY: both take a Symbol and return one; neither raises for this key.
+    let is_marking = unsafe {
+        let symbol = |name: &std::ffi::CStr| rb_sys::rb_id2sym(rb_sys::rb_intern(name.as_ptr()));
+        rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
+    };
+    MARKING.store(is_marking, Relaxed);
     // SAFETY: the callback is valid for ever. Internal events don't switch on
     // tracing of Ruby code.
     unsafe { rb_sys::rb_add_event_hook(Some(on_event), EVENTS, 0) };

@@ -107,7 +107,11 @@ pub fn finish(
     let part = unsafe { state.gvl_part() };
     if let Some(accounting) = &mut part.accounting {
         let source = VmStack::new(scratch, Whose::Current);
-        let cpu = state.exit_cpu_ns.load(Relaxed);
+        // Not known if its EXITED was missed.
+        let cpu = state
+            .exited
+            .load(Acquire)
+            .then(|| state.exit_cpu_ns.load(Relaxed));
         session.finish_thread(now, accounting, cpu, &mut part.last_stack, source);
     }
 }
