@@ -44,7 +44,7 @@ pub struct WorkerConfig {
 enum Message {
     Ask(Question),
     /// An epoch is over, and its frames have names: it goes into the profile.
-    EpochEnded(EndedEpoch),
+    EpochEnded(Box<EndedEpoch>),
 }
 
 /// A question, with the samples not handed over yet.
@@ -197,7 +197,7 @@ impl Worker {
     /// Adds an epoch to the profile, in the background.
     pub fn end_epoch(&self, epoch: EndedEpoch) {
         // Without the worker it is lost; `stop` says so.
-        let _ = self.messages.send(Message::EpochEnded(epoch));
+        let _ = self.messages.send(Message::EpochEnded(Box::new(epoch)));
         self.wake();
     }
 
@@ -313,7 +313,7 @@ impl WorkerMain {
                         tree,
                         names,
                         collected,
-                    } = epoch;
+                    } = *epoch;
                     self.earlier.add(tree.nodes(), &names, collected);
                     self.tell_what_is_held();
                 }
