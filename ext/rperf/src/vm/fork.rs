@@ -5,6 +5,8 @@
 //! The thread hook is away while the fork happens. The VM holds a read lock
 //! while a hook runs, and a lock that another thread held at the fork is held
 //! for ever in the child, where the next one to add or remove a hook would hang.
+//! The same goes for locks of the VM's that a thread holds as it runs hooks, so
+//! threads that are about to leave them are given a moment.
 
 use super::{LIVE, gc_hook, native_thread, thread_hook};
 use std::cell::Cell;
@@ -40,6 +42,7 @@ unsafe extern "C" fn before() {
         live.hooks_paused.store(true, SeqCst);
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
+        thread_hook::wait_for_stragglers();
     }
 }
 

@@ -17,6 +17,10 @@ use rperf_model::Mode;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
+
+/// About as long as a fork takes.
+const STRAGGLERS_PAUSE: Duration = Duration::from_millis(1);
 
 /// The registered hook; null if there is none. A forked child inherits it.
 static HOOK: AtomicPtr<rb_sys::rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
@@ -59,6 +63,28 @@ pub fn remove() {
         // SAFETY: the hook is registered, and the swap lets this be done once.
         unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
     }
+}
+
+/// After [`remove`], waits for threads that saw the hook before and have yet to
+/// take the VM's lock for it, or were queued behind the removal. With the GVL,
+/// outside of hooks.
+///
+/// Only taking the lock for writing waits for them, and only adding and removing a
+/// hook does that. While the idle hook is there, others can come; its moment is
+/// short, and the pause lets them finish.
+pub fn wait_for_stragglers() {
+    unsafe extern "C" fn idle(
+        _: rb_sys::rb_event_flag_t,
+        _: *const rb_sys::rb_internal_thread_event_data_t,
+        _: *mut c_void,
+    ) {
+    }
+    // SAFETY: the callback is valid for ever; the hook is removed at once.
+    unsafe {
+        let hook = rb_sys::rb_internal_thread_add_event_hook(Some(idle), EXITED, ptr::null_mut());
+        rb_sys::rb_internal_thread_remove_event_hook(hook);
+    }
+    std::thread::sleep(STRAGGLERS_PAUSE);
 }
 
 /// The state of `thread`, announced if it is new. From any thread.
