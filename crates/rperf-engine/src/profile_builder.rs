@@ -13,9 +13,10 @@ use rustc_hash::FxHashMap;
 
 /// Nodes that a profile holds at most; further stacks are `[truncated]`.
 const NODE_CAP: usize = 1 << 20;
-/// Rows of summed samples, and raw samples, that it holds at most.
-const ROW_CAP: usize = 1 << 20;
-const RAW_CAP: usize = 10_000_000;
+/// Rows of summed samples that a profile, or an epoch, holds at most.
+pub(crate) const ROW_CAP: usize = 1 << 20;
+/// Raw samples that it holds at most.
+pub(crate) const RAW_CAP: usize = 10_000_000;
 
 /// What the bridge knows of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]

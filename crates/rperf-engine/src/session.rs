@@ -5,7 +5,7 @@ use crate::accounting::{Accounting, ORPHANED, Recorder};
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
 use crate::clock;
-use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
+use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
 use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
@@ -14,13 +14,10 @@ use std::io;
 use std::sync::Arc;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
-const NODE_CAP: usize = 1 << 20;
-/// Rows of summed samples, and raw samples, that are held at most.
-const ROW_CAP: usize = 1 << 20;
-const RAW_CAP: usize = 10_000_000;
+const EPOCH_NODE_CAP: usize = 1 << 20;
 
-/// Ends of epochs take at most one part in this many of the time, if the tree has
-/// room enough.
+/// Ends of epochs hold the program up for at most one part in this many of the
+/// time, if the tree has room enough.
 const EPOCH_END_SHARE: u64 = 500;
 
 /// What a session is started with.
@@ -148,7 +145,7 @@ impl Session {
             start_ns: clock::monotonic_ns(),
             start_realtime_ns: clock::realtime_ns(),
             seed,
-            tree: CapturedTree::new(NODE_CAP),
+            tree: CapturedTree::new(EPOCH_NODE_CAP),
             ending: None,
             no_end_before: 0,
             buffer: ActiveBuffer::new(full, empty),
@@ -173,12 +170,7 @@ impl Session {
         )
     }
 
-    /// The shared ticks.
-    pub fn ticks(&self) -> &Ticks {
-        self.worker.ticks()
-    }
-
-    /// The shared ticks, for hooks that need nothing else.
+    /// The ticks that the timer, the hooks and the sampling callback share.
     pub fn shared_ticks(&self) -> Arc<Ticks> {
         self.worker.shared_ticks()
     }
@@ -193,7 +185,7 @@ impl Session {
         &self.tree
     }
 
-    /// Counts one call of the sampling callback and the time it took.
+    /// Counts calls of the sampling callback, and time spent there or in hooks.
     pub fn count_sampling(&mut self, calls: u64, time_ns: u64) {
         self.counters.sampling_count += calls;
         self.counters.sampling_time_ns += time_ns;
@@ -214,7 +206,7 @@ impl Session {
     pub fn begin_epoch_end(&mut self) {
         self.ending = Some(EndingEpoch {
             since: clock::monotonic_ns(),
-            tree: std::mem::replace(&mut self.tree, CapturedTree::new(NODE_CAP)),
+            tree: std::mem::replace(&mut self.tree, CapturedTree::new(EPOCH_NODE_CAP)),
             // Without the worker it is lost; `stop` says so.
             collected: self
                 .worker
@@ -446,3 +438,6 @@ impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
         self.session.orphaned[state as usize].add(values);
     }
 }
+
+#[cfg(test)]
+mod tests;
