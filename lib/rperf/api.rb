@@ -3,6 +3,7 @@
 require_relative "options"
 require_relative "result"
 require_relative "fork_guard"
+require_relative "compiled_code"
 
 # A sampling profiler for CRuby. See {Rperf.start}.
 module Rperf
@@ -70,7 +71,9 @@ module Rperf
     def begin_session(options)
       refuse_second_profiler
       ForkGuard.install
-      Native.start(options.frequency, options.mode, options.signal, options.aggregate)
+      CompiledCode.watch
+      Native.start(frequency: options.frequency, mode: options.mode, signal: options.signal,
+                   aggregate: options.aggregate, lines: true, leaf: nil)
       @options = options
     end
 

@@ -45,7 +45,9 @@ module Rperf
         @delivery = Delivery.new(launch, settings, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond))
         options = settings.options
         ForkGuard.install
-        Native.start(options.frequency, options.mode, options.signal, options.aggregate)
+        CompiledCode.watch
+        Native.start(frequency: options.frequency, mode: options.mode, signal: options.signal,
+                     aggregate: options.aggregate, lines: true, leaf: nil)
         @initiator = settings.initiator
         @launch = launch
         @process = Process.pid

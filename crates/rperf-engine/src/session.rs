@@ -5,6 +5,7 @@ use crate::accounting::{Accounting, ORPHANED, Recorder};
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
 use crate::clock;
+use crate::leaf::signal::LeafSignal;
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
@@ -40,6 +41,16 @@ impl SessionConfig {
     }
 }
 
+/// What the engine calls in the VM; both async-signal-safe.
+#[derive(Debug, Clone, Copy)]
+pub struct VmCalls {
+    /// Asks for the sampling callback.
+    pub trigger: fn(),
+    /// Takes the stack of the calling thread, which holds the GVL, for the tick at
+    /// the given time. It may fault: then it doesn't return.
+    pub take_stack: fn(u64),
+}
+
 /// What was counted on the sampling side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionCounters {
@@ -62,6 +73,9 @@ pub struct Session {
     start_ns: u64,
     start_realtime_ns: u64,
     seed: u64,
+    take_stack: fn(u64),
+    /// There while stacks are taken at the tick.
+    leaf_signal: Option<LeafSignal>,
     tree: CapturedTree,
     /// The epoch that is being ended: its frames must stay alive until they have
     /// been resolved.
@@ -126,8 +140,8 @@ pub struct Snapshot {
 
 impl Session {
     /// Starts the worker and, at rest, the timer.
-    pub fn start(config: SessionConfig, trigger: fn()) -> io::Result<Session> {
-        let ticks = Arc::new(Ticks::new(trigger));
+    pub fn start(config: SessionConfig, calls: VmCalls) -> io::Result<Session> {
+        let ticks = Arc::new(Ticks::new(calls.trigger));
         let seed = clock::realtime_ns() ^ u64::from(std::process::id()).rotate_left(40);
         let limits = CollectedLimits {
             aggregate: config.aggregate,
@@ -145,6 +159,8 @@ impl Session {
             start_ns: clock::monotonic_ns(),
             start_realtime_ns: clock::realtime_ns(),
             seed,
+            take_stack: calls.take_stack,
+            leaf_signal: None,
             tree: CapturedTree::new(EPOCH_NODE_CAP),
             ending: None,
             no_end_before: 0,
@@ -153,6 +169,28 @@ impl Session {
             orphaned: Default::default(),
             counters: SessionCounters::default(),
         })
+    }
+
+    /// From now on the thread that holds the GVL is interrupted at each tick, and its
+    /// stack taken then and there. Fails if the program handles SIGURG itself, or if
+    /// the timer may use no signals.
+    pub fn interrupt_at_ticks(&mut self) -> io::Result<()> {
+        if self.config.timer == TimerKind::Sleep {
+            let message = "the timer uses no signals";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        if self.leaf_signal.is_none() {
+            let ticks = self.worker.shared_ticks();
+            self.leaf_signal = Some(LeafSignal::install(ticks, self.take_stack)?);
+            self.worker.ticks().set_interrupts(true);
+        }
+        Ok(())
+    }
+
+    /// Ends the interruptions; afterwards none is at work.
+    pub fn end_interruptions(&mut self) {
+        self.worker.ticks().set_interrupts(false);
+        self.leaf_signal = None;
     }
 
     /// The accounting for a thread that was not seen before; `cpu_base` is its
@@ -310,12 +348,14 @@ impl Session {
     /// Everything up to `now`, and the end of the worker and the timer.
     /// Fails if the worker had ended early.
     pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
+        self.end_interruptions();
         let answer = self.worker.stop(self.buffer.take())?;
         Ok(self.describe(now, answer))
     }
 
     /// Ends the worker and the timer of a session that nobody wants the result of.
     pub fn abandon(&mut self) {
+        self.end_interruptions();
         // If the worker has ended early, there is nothing left to end.
         let _ = self.worker.stop(Vec::new());
     }

@@ -4,17 +4,19 @@
 use super::capture::{Scratch, VmStack, Whose};
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, Process, fork, gc_hook, gvl_cell::GvlCell, resolve, running_thread,
-    sampling_job, thread_hook,
+    Inner, LIVE, Live, PROCESS, Process, fork, gc_hook, gvl_cell::GvlCell, leaf, native_thread,
+    resolve, running_thread, sampling_job, thread_hook,
 };
 use crate::profile::{self, errors};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
-    Error, Module, Object, RArray, RModule, Ruby, Symbol, TryConvert, Value, function, prelude::*,
+    Error, Module, Object, RArray, RHash, RModule, Ruby, Symbol, TryConvert, Value, function,
+    prelude::*,
+    scan_args::{get_kwargs, scan_args},
     value::Lazy,
 };
 use rb_sys::VALUE;
-use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, clock};
+use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, VmCalls, clock};
 use rperf_model::Mode;
 use std::collections::HashSet;
 use std::io;
@@ -26,7 +28,8 @@ use std::sync::atomic::{
 /// Defines the methods.
 pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     Lazy::force(&LIST, ruby);
-    native.define_singleton_method("start", function!(start, 4))?;
+    native.define_singleton_method("start", function!(start, -1))?;
+    native.define_singleton_method("code_is_compiled", function!(code_is_compiled, 0))?;
     native.define_singleton_method("stop", function!(stop, 0))?;
     native.define_singleton_method("snapshot", function!(snapshot, 0))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
@@ -51,24 +54,13 @@ fn running() -> Option<&'static Live> {
     unsafe { LIVE.load(Acquire).as_ref() }
 }
 
-fn start(
-    ruby: &Ruby,
-    frequency: u32,
-    mode: Symbol,
-    signal: Value,
-    aggregate: bool,
-) -> Result<bool, Error> {
+fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     if running().is_some() {
         let message = "profiling is running already; call Rperf.stop first";
         return Err(errors::rperf(ruby, message));
     }
-    let config = SessionConfig {
-        mode: Mode::from_name(&mode.name()?)
-            .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?,
-        frequency,
-        timer: timer_kind(signal)?,
-        aggregate,
-    };
+    let options = StartOptions::read(ruby, arguments)?;
+    let config = options.config;
     let process = PROCESS
         .get()
         .ok_or_else(|| errors::rperf(ruby, "rperf is not set up"))?;
@@ -78,16 +70,29 @@ fn start(
         return Err(errors::rperf(ruby, message));
     }
     let threads = list_threads(ruby)?;
-    let session = start_session(config, signal.is_nil())
-        .map_err(|error| errors::rperf(ruby, format!("can't start profiling: {error}")))?;
+    let cant_start =
+        |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
+    let mut session = start_session(config, options.any_timer).map_err(cant_start)?;
+    let leaf = options.leaf;
+    if leaf.unwrap_or_else(|| leaf::is_code_compiled(ruby)) {
+        let begun = session.interrupt_at_ticks();
+        // Where nobody has asked for it, it may be impossible.
+        if let (Some(true), Err(error)) = (leaf, begun) {
+            session.abandon();
+            let message = format!("can't start profiling with leaf: true: {error}");
+            return Err(errors::rperf(ruby, message));
+        }
+    }
     let start_ns = session.start_ns();
     let live = Box::new(Live {
         mode: config.mode,
         ticks: session.shared_ticks(),
+        slot: leaf::Slot::new(options.lines),
+        leaf_when_compiled: leaf.is_none(),
         inner: GvlCell::new(Inner {
             session,
             threads: Vec::new(),
-            scratch: Scratch::new(false),
+            scratch: Scratch::new(options.lines),
             gc: gc_hook::GcProgress::default(),
         }),
         shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
@@ -103,15 +108,69 @@ fn start(
     Ok(true)
 }
 
+/// The arguments of `start`, by name.
+struct StartOptions {
+    config: SessionConfig,
+    /// The timer was not asked for in particular.
+    any_timer: bool,
+    lines: bool,
+    /// `None`: once code is compiled.
+    leaf: Option<bool>,
+}
+
+impl StartOptions {
+    fn read(ruby: &Ruby, arguments: &[Value]) -> Result<Self, Error> {
+        let arguments = scan_args::<(), (), (), (), RHash, ()>(arguments)?;
+        let (frequency, mode, signal, aggregate, lines, leaf) = get_kwargs::<_, Given, (), ()>(
+            arguments.keywords,
+            &["frequency", "mode", "signal", "aggregate", "lines", "leaf"],
+            &[],
+        )?
+        .required;
+        let mode = Mode::from_name(&mode.name()?)
+            .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
+        Ok(StartOptions {
+            config: SessionConfig {
+                mode,
+                frequency,
+                timer: timer_kind(signal)?,
+                aggregate,
+            },
+            any_timer: signal.is_nil(),
+            lines,
+            leaf,
+        })
+    }
+}
+
+/// In the order of the names above.
+type Given = (u32, Symbol, Value, bool, bool, Option<bool>);
+
+/// YJIT has been enabled: a session that waits for it takes stacks at the tick.
+fn code_is_compiled() {
+    let Some(live) = running().filter(|live| live.leaf_when_compiled) else {
+        return;
+    };
+    // SAFETY: the GVL is held, and nothing below releases it.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        // If the program handles SIGURG itself, it goes on without.
+        let _ = inner.session.interrupt_at_ticks();
+    }
+}
+
 /// With the timer asked for. If it was not asked for in particular, and signal
 /// timers are used up, with one that sleeps.
 fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> {
-    Session::start(config, sampling_job::trigger).or_else(|error| {
+    let calls = VmCalls {
+        trigger: sampling_job::trigger,
+        take_stack: leaf::take_stack,
+    };
+    Session::start(config, calls).or_else(|error| {
         if !any_timer || config.timer == TimerKind::Sleep {
             return Err(error);
         }
         let timer = TimerKind::Sleep;
-        Session::start(SessionConfig { timer, ..config }, sampling_job::trigger)
+        Session::start(SessionConfig { timer, ..config }, calls)
     })
 }
 
@@ -175,7 +234,7 @@ fn begin_threads(process: &Process, live: &Live, threads: &[Value], now: u64) {
             running_thread::is_here(live, state);
             part.placed = true;
             accounting.begin_running(now);
-            if live.ticks.set_holder(accounting.seq()) {
+            if live.ticks.set_holder(accounting.seq(), native_thread::id()) {
                 inner.session.arm();
             }
         } else {
@@ -220,6 +279,11 @@ fn snapshot(ruby: &Ruby) -> Result<Option<Value>, Error> {
 
 /// Ends the VM's callbacks: afterwards none runs.
 fn silence(live: &Live) {
+    // First: the handler relies on the hooks to know who has the GVL.
+    // SAFETY: the GVL is held, and nothing in this block releases it.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        inner.session.end_interruptions();
+    }
     thread_hook::remove();
     gc_hook::remove();
     live.quiet.store(true, SeqCst);
@@ -260,7 +324,7 @@ fn flush(live: &Live, alive: &HashSet<VALUE>) -> Option<Flushed> {
             continue;
         };
         let (whose, cpu) = if state.thread == current {
-            (Whose::Current, Some(clock::thread_cpu_ns()))
+            (Whose::Current(None), Some(clock::thread_cpu_ns()))
         } else {
             let native_id = if live.shares_native_threads {
                 0
