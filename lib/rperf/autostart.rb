@@ -46,8 +46,7 @@ module Rperf
         options = settings.options
         ForkGuard.install
         CompiledCode.watch
-        Native.start(frequency: options.frequency, mode: options.mode, signal: options.signal,
-                     aggregate: options.aggregate, lines: true, leaf: nil)
+        Native.start(**options.sampling)
         @initiator = settings.initiator
         @launch = launch
         @process = Process.pid
