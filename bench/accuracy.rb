@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Whether methods get their true time, in both modes, with and without load.
+# Whether methods and lines get their true time, in both modes, with and without load.
 #
 # Each run is a process of its own, in which clocks around every call say what it
 # really took. bench/accuracy/ has a file for each kind of scenario, which says what
@@ -19,7 +19,7 @@ require_relative "support/table"
 module Accuracy
   CHILD = File.expand_path("accuracy/child.rb", __dir__)
   MODES = %w[cpu wall].freeze
-  FREQUENCIES = [1000, 100].freeze
+  JITS = %w[interpreter yjit].freeze
   # Whether other processes keep all CPUs busy, and the CPUs that the program may use.
   CONDITIONS = [[false, :all], [false, :one], [true, :all], [true, :one]].freeze
   SEED = 42
@@ -27,16 +27,19 @@ module Accuracy
   module_function
 
   def options(arguments)
-    defaults = { runs: 3, only: [], modes: MODES, frequencies: FREQUENCIES, conditions: CONDITIONS, seconds: 2.5 }
-    smoke = { runs: 1, seconds: 0.1, frequencies: [1000], conditions: [[false, :all]] }
+    defaults = { runs: 3, only: [], modes: MODES, conditions: CONDITIONS, seconds: 2.5, for_child: [] }
+    smoke = { runs: 1, modes: %w[cpu], seconds: 0.1, frequencies: [1000], conditions: [[false, :all]] }
     options = Bench::Options.parse("accuracy", arguments, defaults, smoke:) do |parser, given|
-      parser.on("--only NAME", *Bench::Options.some_of(SCENARIOS.keys, "all")) { |name| given[:only] |= [name] }
-      parser.on("--modes LIST", Array, "default cpu,wall") { |modes| given[:modes] = modes & MODES }
-      parser.on("--frequencies LIST", Array, "default #{FREQUENCIES.join(",")} (Hz)") do |list|
-        given[:frequencies] = list.map { |hertz| Integer(hertz) }
+      parser.on("--only NAME", *described(SCENARIOS.keys)) { |name| given[:only] |= beginning_with(name) }
+      parser.on("--modes LIST", Array, "default cpu,wall") { |modes| given[:modes] = some_of(MODES, modes) }
+      parser.on("--jits LIST", Array, "interpreter, yjit (default: both for c-methods and lines,",
+                "else interpreter)") { |jits| given[:jits] = some_of(JITS, jits) }
+      parser.on("--frequencies LIST", Array, "in Hz (default: 1000 for c-methods and lines, else 1000,100)") do |list|
+        given[:frequencies] = list.map { |hertz| frequency(hertz) }
       end
       parser.on("--seconds S", Float, "length of a run (default 2.5)") { |seconds| given[:seconds] = seconds }
-      parser.on("--quick", "1000 Hz, no load, all CPUs only; all of it takes 25 minutes") do
+      child_options(parser, given)
+      parser.on("--quick", "1000 Hz, no load, all CPUs only; all of it takes 55 minutes") do
         given.merge!(frequencies: [1000], conditions: [[false, :all]])
       end
     end
@@ -44,16 +47,44 @@ module Accuracy
     options
   end
 
+  def child_options(parser, given)
+    parser.on("--[no-]leaf", "as Rperf.start takes it (default: not given)") do |leaf|
+      given[:for_child] += [leaf ? "leaf" : "no-leaf"]
+    end
+    parser.on("--details", "print each run's methods or lines, for c-methods and lines") do
+      given[:for_child] += ["details"]
+    end
+  end
+
+  def described(names)
+    ["a scenario, or the beginning of several names; may be repeated",
+     "(default: all):", *names.each_slice(5).map { |some| some.join(", ") }]
+  end
+
+  def beginning_with(name)
+    names = SCENARIOS.keys.select { |it| it.start_with?(name) }
+    names.empty? ? raise(OptionParser::InvalidArgument, name) : names
+  end
+
+  def frequency(text)
+    Integer(text, exception: false) || raise(OptionParser::InvalidArgument, text)
+  end
+
+  def some_of(known, given)
+    unknown = given - known
+    unknown.empty? ? given : raise(OptionParser::InvalidArgument, unknown.first)
+  end
+
   def run(options)
     Bench::Machine.head("#{options[:runs]} runs of #{options[:seconds]} s each, medians")
     conditions = options[:conditions].select { |_, cpus| cpus == :all || Bench::Child.one_cpu }
     puts("not measured on one CPU: taskset isn't there", "") if conditions != options[:conditions]
-    cases = usable(options[:only]).product(options[:modes], options[:frequencies])
+    cases = cases(usable(options[:only]), options)
     figures = conditions.group_by(&:first).reduce({}) do |all, (loaded, group)|
       all.merge(measure(cases, group, options, loaded))
     end
-    headings = ["scenario", "mode", "Hz", "unit", *conditions.map { |condition| describe(*condition) }]
-    Bench::Table.print(headings, cases.map { |it| row(it, conditions, figures) })
+    headings = ["scenario", "by", "mode", "Hz", "unit", *conditions.map { |condition| describe(*condition) }]
+    Bench::Table.print(headings, cases.flat_map { |it| rows(it, conditions, figures) })
   end
 
   def usable(names)
@@ -64,14 +95,29 @@ module Accuracy
     names.reject { |name| SCENARIOS[name].native? }
   end
 
-  # @return [Hash{Array => Array<Float>}] figures of the runs, by case and condition
+  # @return [Array<Array>] name, JIT, mode and Hz of all that is to be measured
+  def cases(names, options)
+    cases = names.flat_map do |name|
+      scenario = SCENARIOS[name]
+      [name].product(options[:jits] || scenario.jits, options[:modes], options[:frequencies] || scenario.frequencies)
+    end
+    return cases if defined?(RubyVM::YJIT) || cases.none? { |_, jit| jit == "yjit" }
+
+    puts "this Ruby has no YJIT; left out is what needs it", ""
+    cases.reject { |_, jit| jit == "yjit" }
+  end
+
+  # @return [Hash{Array => Array<Hash>}] the runs' figures, by case and condition
   def measure(cases, conditions, options, loaded)
     warn("accuracy: #{loaded ? "with" : "no"} load ...")
     round = 0
     under(loaded) do
       Bench::Interleave.call(cases.product(conditions), runs: options[:runs], warm_up: false) do |it, (_, cpus)|
         round += 1
-        Bench::Child.json(CHILD, *it, options[:seconds], SEED + round, cpu: cpus == :one ? Bench::Child.one_cpu : nil)
+        name, jit, mode, hertz = it
+        warn("#{it.join(" ")}:") if options[:for_child].include?("details")
+        Bench::Child.json(CHILD, name, mode, hertz, options[:seconds], SEED + round, *options[:for_child],
+                          cpu: cpus == :one ? Bench::Child.one_cpu : nil, yjit: jit == "yjit")
       end
     end
   end
@@ -82,11 +128,16 @@ module Accuracy
     "#{loaded ? "load" : "no load"}, #{cpus == :all ? "all CPUs" : "one CPU"}"
   end
 
-  def row((name, mode, hertz), conditions, figures)
-    cells = conditions.map do |condition|
-      format("%.2f", Bench::Statistics.median(figures.fetch([[name, mode, hertz], condition])))
+  # One for each of the case's figures.
+  def rows(measured_case, conditions, figures)
+    runs = conditions.map { |condition| figures.fetch([measured_case, condition]) }
+    runs.first.first.keys.map do |unit|
+      cells = runs.map do |some|
+        values = some.filter_map { |run| run[unit] }
+        values.empty? ? "-" : format("%.2f", Bench::Statistics.median(values))
+      end
+      [*measured_case.map(&:to_s), unit.to_s, *cells]
     end
-    [name, mode, hertz.to_s, SCENARIOS[name].unit, *cells]
   end
 end
 

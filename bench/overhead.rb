@@ -27,7 +27,7 @@ module Overhead
     smoke = { runs: 1, scale: 0.03, idle_seconds: 0.2 }
     options = Bench::Options.parse("overhead", arguments, defaults, smoke:) do |parser, given|
       parser.on("--workload NAME", *Bench::Options.some_of(WORKLOADS, "all")) { |it| given[:workloads] |= [it] }
-      parser.on("--profiler NAME", *Bench::Options.some_of(Bench::Profilers::ALL.keys, "all there are")) do |it|
+      parser.on("--profiler NAME", *Bench::Options.some_of(Bench::Profilers.names, "all there are by default")) do |it|
         given[:profilers] |= ["none", it]
       end
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |it| given[:frequency] = it }

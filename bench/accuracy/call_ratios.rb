@@ -2,6 +2,7 @@
 
 require_relative "../support/clock"
 require_relative "../support/shares"
+require_relative "scenario"
 
 module Accuracy
   # Equal methods of some ten nanoseconds, called millions of times in the ratio
@@ -10,7 +11,7 @@ module Accuracy
   # The calls are written out one after the other, in random order: interpreted code
   # is sampled where a method returns, so that what a caller does between two calls
   # counts as the second one's. A short loop would give its cost to its first call.
-  class CallRatios
+  class CallRatios < Scenario
     RATIOS = [1, 2, 3, 4].freeze
     NAMES = RATIOS.map { |ratio| "ratio_#{ratio}" }.freeze
     # How often each is written down, times its ratio.
@@ -25,10 +26,7 @@ module Accuracy
       module_eval(SOURCE, __FILE__, __LINE__)
     end
 
-    def unit = "mean error %"
-    def native? = false
-
-    # @return [Float] the figure
+    # @return [Hash{String => Float}] the figure
     def call(measurement)
       profile = measurement.profile do
         measurement.until_over do
@@ -40,7 +38,7 @@ module Accuracy
         truth = ratio.fdiv(RATIOS.sum)
         (measured["ratio_#{ratio}"].fdiv(measured.values.sum) - truth).abs / truth
       end
-      errors.sum / errors.size * 100
+      { "mean error %" => errors.sum / errors.size * 100 }
     end
   end
 end

@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# One measured process: child.rb SCENARIO MODE HERTZ SECONDS SEED prints as JSON by
-# how much the profile was off.
+# One measured process: child.rb SCENARIO MODE HERTZ SECONDS SEED [leaf|no-leaf]
+# [details] prints as JSON by how much the profile was off; details go to stderr.
 
 require "json"
 require_relative "measurement"
 require_relative "scenarios"
 
-scenario, mode, hertz, seconds, seed = ARGV
+scenario, mode, hertz, seconds, seed, *more = ARGV
 measurement = Accuracy::Measurement.new(mode: mode.to_sym, frequency: Integer(hertz), seconds: Float(seconds),
-                                        seed: Integer(seed))
+                                        seed: Integer(seed), details: more.include?("details"),
+                                        leaf: { "leaf" => true, "no-leaf" => false }[(more & %w[leaf no-leaf]).first])
 puts JSON.generate(Accuracy::SCENARIOS.fetch(scenario).call(measurement))

@@ -3,11 +3,12 @@
 require_relative "../support/clock"
 require_relative "../support/shares"
 require_relative "native"
+require_relative "scenario"
 
 module Accuracy
   # Methods of known durations, 5 to 100 ms, in random order. The figure is the
   # mean error of their times, in percent.
-  class KnownDurations
+  class KnownDurations < Scenario
     MILLISECONDS = [5, 10, 15, 20, 30, 50, 75, 100].freeze
     BODIES = {
       "ruby_busy" => "KnownDurations.spin(%d)",
@@ -16,8 +17,6 @@ module Accuracy
       "c_sleep_nogvl" => "BenchNative.c_sleep_nogvl(%d)"
     }.freeze
     SLEEPS = /\Ac_sleep/
-
-    def self.unit = "mean error %"
 
     # Pure Ruby, with a look at the clock now and then.
     def self.spin(duration_ns)
@@ -30,15 +29,14 @@ module Accuracy
 
     # @param kinds [Array<String>] keys of BODIES, dealt out to the durations
     def initialize(kinds)
+      super()
       @kinds = kinds
       @names = MILLISECONDS.each_with_index.map { |ms, index| "#{kinds[index % kinds.size]}_#{ms}ms" }
     end
 
     def native? = @kinds.any? { |kind| kind.start_with?("c_") }
 
-    def unit = self.class.unit
-
-    # @return [Float] the figure
+    # @return [Hash{String => Float}] the figure
     def call(measurement)
       Native.load if native?
       subject = methods_of_known_duration
@@ -47,7 +45,7 @@ module Accuracy
       profile = measurement.profile do
         calls.each { |name| measurement.time(name.name) { subject.public_send(name) } }
       end
-      mean_error(measurement, Bench::Shares.by_method(profile, @names))
+      { "mean error %" => mean_error(measurement, Bench::Shares.by_method(profile, @names)) }
     end
 
     private

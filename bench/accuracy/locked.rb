@@ -1,23 +1,21 @@
 # frozen_string_literal: true
 
 require_relative "../support/clock"
+require_relative "scenario"
 
 module Accuracy
   # A program in step with a 1 ms clock: the first 44 us of every millisecond are
   # one method, the rest is another. A timer without dither misses the first one,
   # or sees nothing else. The figure is by how many points the shares are off.
-  class Locked
+  class Locked < Scenario
     PERIOD = 1_000_000
     FIRST = 44_000
     NAMES = %w[first_section second_section].freeze
 
-    def unit = "points"
-    def native? = false
-
     def first_section(ends) = spin_until(ends)
     def second_section(ends) = spin_until(ends)
 
-    # @return [Float] the figure
+    # @return [Hash{String => Float}] the figure
     def call(measurement)
       profile = measurement.profile do
         measurement.until_over do
@@ -27,7 +25,7 @@ module Accuracy
           measurement.time("second_section") { second_section(boundary + PERIOD) }
         end
       end
-      measurement.points(profile, NAMES)
+      { "points" => measurement.points(profile, NAMES) }
     end
 
     private

@@ -3,16 +3,20 @@
 require "rperf"
 require_relative "../support/clock"
 require_relative "../support/shares"
+require_relative "../support/table"
 
 module Accuracy
   # One run of a scenario: profiles a block and keeps what really happened in it.
   class Measurement
-    attr_reader :mode, :seconds, :random, :truth, :elapsed, :total_truth
+    attr_reader :mode, :seconds, :random, :truth, :elapsed, :total_truth, :total_elapsed
 
     # @param mode [Symbol] :cpu or :wall
-    def initialize(mode:, frequency:, seconds:, seed:)
+    # @param leaf [Boolean, nil] as Rperf.start takes it; nil: its default
+    # @param details [Boolean] whether to print what each method took
+    def initialize(mode:, frequency:, seconds:, seed:, leaf: nil, details: false)
       @mode = mode
-      @frequency = frequency
+      @options = { mode:, frequency:, leaf: }.compact
+      @print_details = details
       @seconds = seconds
       @random = Random.new(seed)
       @truth = Hash.new(0)
@@ -25,7 +29,7 @@ module Accuracy
     # Profiles the block.
     # @return [Hash] the profile
     def profile
-      Rperf.start(mode: @mode, frequency: @frequency) do
+      Rperf.start(**@options) do
         wall = Bench::Clock.wall
         began = now
         yield self
@@ -54,6 +58,21 @@ module Accuracy
     def points(profile, names)
       measured = Bench::Shares.by_method(profile, names)
       names.map { |name| (measured[name] - @truth[name]).abs * 100.0 / @total_elapsed }.max
+    end
+
+    # Prints shares, if wanted.
+    # @param truth [Hash{String => Numeric}] nanoseconds by name
+    # @param measured [Hash{String => Numeric}] likewise
+    # @param calls [Hash{String => Integer}] where known
+    def details(truth, measured, calls = {})
+      return unless @print_details
+
+      rows = Bench::Shares.points(truth, measured).map do |name, points|
+        share = truth.fetch(name, 0) * 100.0 / truth.values.sum
+        each = calls.key?(name) ? format("%.1f", truth[name] / 1000.0 / calls[name]) : "-"
+        [name, each, format("%.2f", share), format("%.2f", share + points), format("%+.2f", points)]
+      end
+      Bench::Table.print(["name", "us a call", "truth %", "measured %", "points"], rows, out: $stderr)
     end
   end
 end

@@ -1,14 +1,15 @@
 # frozen_string_literal: true
 
 require_relative "call_ratios"
+require_relative "c_methods"
 require_relative "known_durations"
+require_relative "lines"
 require_relative "locked"
 require_relative "short_calls"
 require_relative "slices"
 
 module Accuracy
-  # By name. Each has a unit, says whether it needs the C part, and gives its
-  # figure for a Measurement.
+  # By name.
   SCENARIOS = {
     "ruby-busy" => KnownDurations.new(%w[ruby_busy]),
     "c-busy" => KnownDurations.new(%w[c_busy]),
@@ -19,6 +20,13 @@ module Accuracy
     "slices-300us" => Slices.new(300),
     "slices-3ms" => Slices.new(3000),
     "locked" => Locked.new,
-    "short-calls" => ShortCalls.new
+    "short-calls" => ShortCalls.new,
+    **Loops::CCalls::KINDS.keys.to_h { |kind| ["c-methods-#{kind}", CMethods.calls_of(kind)] },
+    "c-methods-hash-sort-by" => CMethods.new(CMethods::HASH_SORT_BY),
+    "c-methods-nested" => CMethods.new(CMethods::NESTED),
+    "c-methods-mixed" => CMethods.mixed,
+    "lines-loops" => Lines.new(:loops),
+    "lines-ruby-calls" => Lines.new(:ruby_calls),
+    "lines-c-calls" => Lines.new(:c_calls)
   }.freeze
 end

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 require_relative "../support/shares"
+require_relative "scenario"
 
 module Accuracy
   # Calls of 0.1 to 3 ms, of different kinds (Ruby loops, calls into C, sleeps,
   # mixtures), in random order. The figure is the part of all time that the profile
   # puts into the wrong method, in percent.
-  class ShortCalls
+  class ShortCalls < Scenario
     # Each takes a size from 1 to 10, worth 0.1 to 0.3 ms.
     module Timed
       NUMBERS = Array.new(1500) { |index| (index * 7919) % 1511 }.freeze
@@ -42,10 +43,7 @@ module Accuracy
 
     NAMES = %w[ruby_loop ruby_calls power sort strings doze compute_and_doze].freeze
 
-    def unit = "misplaced %"
-    def native? = false
-
-    # @return [Float] the figure
+    # @return [Hash{String => Float}] the figure
     def call(measurement)
       random = measurement.random
       profile = measurement.profile do
@@ -55,7 +53,7 @@ module Accuracy
         end
       end
       truth = measurement.truth.merge("other" => measurement.total_truth - measurement.truth.values.sum)
-      Bench::Shares.misplaced(truth, Bench::Shares.by_method(profile, NAMES)) * 100
+      { "misplaced %" => Bench::Shares.misplaced(truth, Bench::Shares.by_method(profile, NAMES)) }
     end
   end
 end

@@ -11,16 +11,17 @@ module Bench
     LIBRARY = File.expand_path("../../lib", __dir__)
 
     # @param cpu [Integer, nil] the one CPU that it may use
+    # @param yjit [Boolean] whether Ruby compiles it; else that is up to the environment
     # @return [Array<String>] the command
-    def self.command(script, *arguments, cpu: nil)
-      command = [RbConfig.ruby, "-I", LIBRARY, script, *arguments.map(&:to_s)]
+    def self.command(script, *arguments, cpu: nil, yjit: false)
+      command = [RbConfig.ruby, *("--yjit" if yjit), "-I", LIBRARY, script, *arguments.map(&:to_s)]
       cpu ? ["taskset", "-c", cpu.to_s, *command] : command
     end
 
     # Runs it to its end.
     # @return [Object] what it printed, as JSON
-    def self.json(script, *arguments, cpu: nil)
-      output, status = Open3.capture2(*command(script, *arguments, cpu:))
+    def self.json(script, *arguments, **options)
+      output, status = Open3.capture2(*command(script, *arguments, **options))
       abort("#{File.basename(script)} #{arguments.join(" ")}: failed (#{status})") unless status.success?
       JSON.parse(output, symbolize_names: true)
     end

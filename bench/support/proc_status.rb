@@ -22,6 +22,9 @@ module Bench
     # @return [Integer] nanoseconds on a CPU, of all threads that are there
     def self.cpu_ns(pid) = tasks(pid).sum { |folder| read("#{folder}/schedstat").to_i }
 
+    # @return [Integer] nanoseconds for which this thread could have run but had no CPU
+    def self.waited_ns = read("/proc/thread-self/schedstat").split.fetch(1, 0).to_i
+
     # @return [Array<Integer>] the CPUs that this process may use
     def self.cpus
       list = read("/proc/self/status")[/^Cpus_allowed_list:\s*(\S+)/, 1].to_s

@@ -15,9 +15,9 @@ module Bench
       def ends? = !stop.nil?
     end
 
-    RPERF = lambda do |mode|
-      Profiler.new(library: "rperf", floor: "empty #{mode}", stop: -> { Rperf.stop },
-                   start: ->(hertz) { Rperf.start(mode:, frequency: hertz, output: File::NULL, format: :pprof) })
+    RPERF = lambda do |mode, **options|
+      start = ->(hertz) { Rperf.start(mode:, frequency: hertz, output: File::NULL, format: :pprof, **options) }
+      Profiler.new(library: "rperf", floor: "empty #{mode}", stop: -> { Rperf.stop }, start:)
     end
 
     EMPTY_HOOKS = lambda do |mode|
@@ -56,13 +56,20 @@ module Bench
       "pf2 wall" => PF2[:wall]
     }.freeze
 
+    # rperf with other options than the default ones; run if asked for.
+    VARIANTS = %i[cpu wall].flat_map do |mode|
+      [["rperf #{mode} no lines", RPERF[mode, lines: false]], ["rperf #{mode} leaf", RPERF[mode, leaf: true]]]
+    end.to_h.freeze
+
     # @return [Array<String>] those whose library can be loaded
     def self.available
       found = Hash.new { |cache, library| cache[library] = loads?(library) }
       ALL.select { |_, profiler| profiler.library.nil? || found[profiler.library] }.keys
     end
 
-    def self.fetch(name) = ALL.fetch(name)
+    def self.names = ALL.keys + VARIANTS.keys
+
+    def self.fetch(name) = ALL.fetch(name) { VARIANTS.fetch(name) }
 
     def self.loads?(library)
       system(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", "require ARGV[0]", library,

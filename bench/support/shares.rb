@@ -24,14 +24,17 @@ module Bench
       [total - away, total]
     end
 
-    # Half the sum of the differences of two sets of shares: the part of all time
-    # that the profile puts in the wrong place.
-    def self.misplaced(truth, measured)
+    # @return [Hash{String => Float}] by how many points each share is off
+    def self.points(truth, measured)
       truth_total = truth.values.sum.to_f
       measured_total = measured.values.sum.to_f
-      (truth.keys | measured.keys).sum do |name|
-        ((truth.fetch(name, 0) / truth_total) - (measured.fetch(name, 0) / measured_total)).abs
-      end / 2
+      (truth.keys | measured.keys).to_h do |name|
+        [name, ((measured.fetch(name, 0) / measured_total) - (truth.fetch(name, 0) / truth_total)) * 100]
+      end
     end
+
+    # Half the sum of the differences of two sets of shares: the part of all time
+    # that the profile puts in the wrong place, in points.
+    def self.misplaced(truth, measured) = points(truth, measured).values.sum(&:abs) / 2
   end
 end

@@ -54,6 +54,8 @@ pub struct GcWork {
     pub exit_ns: u64,
     /// How much of it was marking; the rest is sweeping.
     pub marking_ns: u64,
+    /// The last tick before it began.
+    pub tick_before_ns: u64,
 }
 
 /// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
@@ -75,7 +77,10 @@ pub struct Accounting {
     dither: Dither,
     /// The last tick that made a sample: a tick counts once.
     last_tick: u64,
-    /// GC time after the tick `gc_tick`.
+    /// The last tick that fell into a collection: none for running time, which stood
+    /// still.
+    tick_in_gc: u64,
+    /// The last tick before the last collection that did not, and GC time since.
     gc_tick: u64,
     gc_after_tick: u64,
     was_sampled: bool,
@@ -117,6 +122,7 @@ impl Accounting {
             interval,
             dither,
             last_tick: 0,
+            tick_in_gc: 0,
             gc_tick: 0,
             gc_after_tick: 0,
             was_sampled: false,
@@ -206,6 +212,12 @@ impl Accounting {
             self.resumed(now, ready, cpu, recorder);
             return;
         };
+        // The tick before the collection, at which the thread ran, may have no sample yet.
+        let tick = if tick == self.tick_in_gc {
+            self.gc_tick
+        } else {
+            tick
+        };
         // Older than the slice: the thread did not run at the tick. Not newer
         // than the last one: that tick has its sample.
         if tick < resumed || tick <= self.last_tick {
@@ -249,6 +261,7 @@ impl Accounting {
             enter_ns,
             exit_ns,
             marking_ns,
+            tick_before_ns,
         } = work;
         let length = exit_ns.saturating_sub(enter_ns);
         if let Activity::Off { since } = self.activity {
@@ -263,11 +276,12 @@ impl Accounting {
         if let Activity::Running { .. } = self.activity {
             self.gc_in_slice += length;
             self.cpu.in_gc += length;
-            if tick > self.last_tick && tick < exit_ns {
-                if self.gc_tick != tick {
-                    (self.gc_tick, self.gc_after_tick) = (tick, 0);
-                }
-                self.gc_after_tick += exit_ns - enter_ns.max(tick);
+            if tick_before_ns != self.tick_in_gc && tick_before_ns != self.gc_tick {
+                (self.gc_tick, self.gc_after_tick) = (tick_before_ns, 0);
+            }
+            self.gc_after_tick += length;
+            if tick > tick_before_ns && tick < exit_ns {
+                self.tick_in_gc = tick;
             }
         }
         let mut marking = marking_ns.min(length);

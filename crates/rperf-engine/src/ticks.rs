@@ -13,7 +13,8 @@ const IDLE_TICKS: u32 = 8;
 pub enum AfterTick {
     /// Go on to the next tick.
     GoOn {
-        /// No thread has held the GVL all the time since the last tick.
+        /// No thread has held the GVL all the time since the last tick, or the tick fell
+        /// into a collection, where running time stands still.
         in_slices: bool,
     },
     /// Nothing runs: stay quiet until someone arms the timer.
@@ -31,6 +32,8 @@ pub struct Ticks {
     armed: AtomicBool,
     /// A thread has given the GVL up since the last tick.
     released: AtomicBool,
+    /// A thread with the GVL collects garbage.
+    collecting: AtomicBool,
     idle: AtomicU32,
     /// How often the GVL was taken. Wraps around.
     resumptions: AtomicU32,
@@ -52,6 +55,7 @@ impl Ticks {
             holder: AtomicU64::new(0),
             armed: AtomicBool::new(false),
             released: AtomicBool::new(false),
+            collecting: AtomicBool::new(false),
             idle: AtomicU32::new(0),
             resumptions: AtomicU32::new(0),
             trigger,
@@ -127,6 +131,12 @@ impl Ticks {
         self.released.store(true, Relaxed);
     }
 
+    /// A thread with the GVL begins to collect garbage, or ends it.
+    #[inline]
+    pub fn set_collecting(&self, collecting: bool) {
+        self.collecting.store(collecting, Relaxed);
+    }
+
     /// A tick: called by the timer, in a signal handler or on the worker.
     pub fn tick(&self) -> AfterTick {
         self.tick_ns.store(clock::monotonic_ns(), Relaxed);
@@ -145,7 +155,7 @@ impl Ticks {
         }
         let released = self.released.swap(false, Relaxed);
         AfterTick::GoOn {
-            in_slices: released || self.holder.load(Relaxed) == 0,
+            in_slices: released || self.collecting.load(Relaxed) || self.holder.load(Relaxed) == 0,
         }
     }
 

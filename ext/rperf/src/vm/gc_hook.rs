@@ -20,6 +20,8 @@ pub struct GcProgress {
     marking_since_ns: u64,
     /// Marking time within it that is over.
     marked_ns: u64,
+    /// The last tick before it.
+    tick_before_ns: u64,
 }
 
 /// A collection is in its marking phase, which may take several pieces.
@@ -78,7 +80,12 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
             return;
         };
-        let ended = inner.gc.advance(event, now);
+        match event {
+            ENTER => live.ticks.set_collecting(true),
+            EXIT => live.ticks.set_collecting(false),
+            _ => {}
+        }
+        let ended = inner.gc.advance(event, now, live.ticks.last_tick());
         drop(inner);
         let Some(work) = ended else {
             return;
@@ -99,10 +106,11 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
 
 impl GcProgress {
     /// Takes an event; returns the piece of work that it ends, if it does.
-    fn advance(&mut self, event: u32, now: u64) -> Option<rperf_engine::GcWork> {
+    fn advance(&mut self, event: u32, now: u64, last_tick: u64) -> Option<rperf_engine::GcWork> {
         match event {
             ENTER => {
                 self.enter_ns = now;
+                self.tick_before_ns = last_tick;
                 self.marked_ns = 0;
                 self.marking_since_ns = if MARKING.load(Relaxed) { now } else { 0 };
             }
@@ -115,6 +123,7 @@ impl GcProgress {
                     enter_ns,
                     exit_ns: now,
                     marking_ns: self.marked_ns,
+                    tick_before_ns: self.tick_before_ns,
                 });
             }
             _ => {}
