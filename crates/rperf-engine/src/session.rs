@@ -1,10 +1,11 @@
 //! One profiling session as the bridge uses it: the call tree, the active buffer
 //! and the worker behind one [`Session`]. All calls under the GVL.
 
-use crate::accounting::{Accounting, ORPHANED, Recorder};
+use crate::accounting::{Accounting, ORPHANED, Place, Recorder};
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
 use crate::clock;
+use crate::labels::{LabelSet, LabelTable, LabelTexts};
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
@@ -12,6 +13,8 @@ use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerE
 use rperf_model::{Mode, NodeId, Profile, State, Values};
 use std::io;
 use std::sync::Arc;
+
+mod clear;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;
@@ -47,7 +50,7 @@ pub struct SessionCounters {
     pub sampling_count: u64,
     /// Time spent in it, and in hooks that took a backtrace, in ns.
     pub sampling_time_ns: u64,
-    /// Threads seen.
+    /// Threads seen alive.
     pub threads: u32,
     /// Samples folded into `[truncated]`, or without the root of their stack.
     pub truncated: u64,
@@ -71,7 +74,12 @@ pub struct Session {
     buffer: ActiveBuffer,
     worker: Worker,
     orphaned: [Values; State::ALL.len()],
+    labels: LabelTable,
+    /// The number of the thread that was seen last.
+    last_seq: u32,
     counters: SessionCounters,
+    /// The timer's expiries before what is kept began.
+    triggers_before: u64,
 }
 
 /// An epoch whose frames are being given names.
@@ -122,6 +130,10 @@ pub struct Snapshot {
     pub dropped: Values,
     /// Timer expiries that asked for a sample.
     pub triggers: u64,
+    /// The label sets, from number 1.
+    pub label_sets: Vec<LabelTexts>,
+    /// Samples that went without their labels, as there was no room for these.
+    pub unlabelled: u64,
 }
 
 impl Session {
@@ -151,7 +163,10 @@ impl Session {
             buffer: ActiveBuffer::new(full, empty),
             worker,
             orphaned: Default::default(),
+            labels: LabelTable::default(),
+            last_seq: 0,
             counters: SessionCounters::default(),
+            triggers_before: 0,
         })
     }
 
@@ -159,7 +174,8 @@ impl Session {
     /// CPU clock.
     pub fn new_thread(&mut self, cpu_base: u64) -> Accounting {
         self.counters.threads += 1;
-        let seq = self.counters.threads;
+        self.last_seq += 1;
+        let seq = self.last_seq;
         let seed = self.seed ^ (u64::from(seq) << 32);
         Accounting::new(
             seq,
@@ -206,7 +222,7 @@ impl Session {
     pub fn begin_epoch_end(&mut self) {
         self.ending = Some(EndingEpoch {
             since: clock::monotonic_ns(),
-            tree: std::mem::replace(&mut self.tree, CapturedTree::new(EPOCH_NODE_CAP)),
+            tree: self.take_tree(),
             // Without the worker it is lost; `stop` says so.
             collected: self
                 .worker
@@ -254,6 +270,7 @@ impl Session {
             + self.tree.memory()
             + self.ending.as_ref().map_or(0, |epoch| epoch.tree.memory())
             + self.buffer.memory()
+            + self.labels.memory()
             + self.worker.memory()
     }
 
@@ -273,7 +290,14 @@ impl Session {
         }
     }
 
-    /// A recorder for one thread and one event at `now`.
+    /// The number of a label set, for [`Session::recorder`].
+    #[inline]
+    pub fn label_number(&mut self, set: &LabelSet) -> u32 {
+        self.labels.number(set)
+    }
+
+    /// A recorder for one thread and one event at `now`. `labels` is the number of
+    /// its label set, 0 for none.
     pub fn recorder<'a, S: StackSource>(
         &'a mut self,
         now: u64,
@@ -295,7 +319,11 @@ impl Session {
         for state in State::ALL {
             let values = std::mem::take(&mut self.orphaned[state as usize]);
             if !values.is_zero() {
-                self.push(now, NodeId::ROOT, ORPHANED, 0, state, values);
+                let place = Place {
+                    node: NodeId::ROOT,
+                    labels: 0,
+                };
+                self.push(now, place, ORPHANED, state, values);
             }
         }
     }
@@ -335,27 +363,21 @@ impl Session {
             earlier: answer.earlier,
             counters: self.counters,
             dropped: self.buffer.dropped(),
-            triggers: self.worker.ticks().triggers(),
+            triggers: self.worker.ticks().triggers() - self.triggers_before,
+            label_sets: self.labels.sets().to_vec(),
+            unlabelled: self.labels.refused(),
         }
     }
 
     #[inline]
-    fn push(
-        &mut self,
-        now: u64,
-        node: NodeId,
-        thread: u32,
-        labels: u32,
-        state: State,
-        values: Values,
-    ) {
+    fn push(&mut self, now: u64, place: Place, thread: u32, state: State, values: Values) {
         let sample = Sample {
             time_ns: now,
             wall_ns: values.wall_ns,
             cpu_ns: values.cpu_ns,
-            node,
+            node: place.node,
             thread,
-            labels,
+            labels: place.labels,
             state,
             count: values.count.min(1) as u8,
         };
@@ -415,19 +437,21 @@ impl<S: StackSource> SessionRecorder<'_, S> {
 }
 
 impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
         let Some(node) = self.capture() else {
             self.session.counters.uncaptured.add(values);
             return None;
         };
-        self.session
-            .push(self.now, node, thread, self.labels, state, values);
-        Some(node)
+        let place = Place {
+            node,
+            labels: self.labels,
+        };
+        self.record_at(place, thread, state, values);
+        Some(place)
     }
 
-    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
-        self.session
-            .push(self.now, node, thread, self.labels, state, values);
+    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values) {
+        self.session.push(self.now, place, thread, state, values);
     }
 
     fn take_orphaned(&mut self, state: State) -> Values {

@@ -12,21 +12,25 @@ const INTERVAL: u64 = 1_000_000;
 #[derive(Default)]
 struct Recorded {
     stack: u32,
-    samples: Vec<(NodeId, u32, State, Values)>,
+    labels: u32,
+    samples: Vec<(Place, u32, State, Values)>,
     captures: u64,
     orphaned: [Values; State::ALL.len()],
 }
 
 impl Recorder for Recorded {
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
         self.captures += 1;
-        self.samples
-            .push((NodeId(self.stack), thread, state, values));
-        Some(NodeId(self.stack))
+        let place = Place {
+            node: NodeId(self.stack),
+            labels: self.labels,
+        };
+        self.record_at(place, thread, state, values);
+        Some(place)
     }
 
-    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
-        self.samples.push((node, thread, state, values));
+    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values) {
+        self.samples.push((place, thread, state, values));
     }
 
     fn take_orphaned(&mut self, state: State) -> Values {
@@ -41,8 +45,8 @@ impl Recorder for Recorded {
 impl Recorded {
     fn sum(&self, keep: impl Fn(u32, u32, State) -> bool) -> Values {
         let mut sum = Values::default();
-        for &(node, thread, state, values) in &self.samples {
-            if keep(node.0, thread, state) {
+        for &(place, thread, state, values) in &self.samples {
+            if keep(place.node.0, thread, state) {
                 sum.add(values);
             }
         }
