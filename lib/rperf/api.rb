@@ -3,6 +3,9 @@
 require_relative "options"
 require_relative "result"
 require_relative "fork_guard"
+require_relative "labels"
+require_relative "sections"
+require_relative "snapshot"
 
 # A sampling profiler for CRuby. See {Rperf.start}.
 module Rperf
@@ -19,17 +22,19 @@ module Rperf
     # @param signal [Integer, false, nil] the timer's real-time signal; nil: the default one,
     #   false: no signal but a thread that sleeps
     # @param aggregate [Boolean] false keeps every sample with its time
+    # @param defer [Boolean] true profiles only what runs in blocks of {Rperf.profile}
     # @return [Hash, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
-              &block)
-      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:)
+              defer: false, &block)
+      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, defer:)
       begin_session(options)
       block ? profile_block(block) : true
     end
 
     # Ends profiling, and writes the profile if {Rperf.start} was given an output.
+    # After {Rperf.snapshot} with clear: true it is of the time since then.
     #
     # @return [Hash, nil] the profile; nil if {Rperf.start} wasn't called
     # @raise [Rperf::Error] if the output can't be written; the message names the
@@ -70,7 +75,7 @@ module Rperf
     def begin_session(options)
       refuse_second_profiler
       ForkGuard.install
-      Native.start(options.frequency, options.mode, options.signal, options.aggregate)
+      Native.start(options.frequency, options.mode, options.signal, options.aggregate, options.defer)
       @options = options
     end
 

@@ -11,9 +11,9 @@ module Rperf
     FORMATS = %i[pprof collapsed text].freeze
     private_constant :FREQUENCIES, :MODES, :FORMATS
 
-    attr_reader :frequency, :mode, :output, :verbose, :format, :signal, :aggregate
+    attr_reader :frequency, :mode, :output, :verbose, :format, :signal, :aggregate, :defer
 
-    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:)
+    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, defer: false)
       @frequency = self.class.frequency(frequency)
       @mode = self.class.one_of(:mode, mode, MODES)
       @output = nil.equal?(output) ? nil : self.class.writable_path(:output, output)
@@ -21,6 +21,7 @@ module Rperf
       @format = self.class.format(format)
       @signal = self.class.signal(signal)
       @aggregate = self.class.one_of(:aggregate, aggregate, [true, false])
+      @defer = self.class.one_of(:defer, defer, [true, false])
     end
 
     class << self

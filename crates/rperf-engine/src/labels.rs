@@ -26,12 +26,26 @@ pub struct LabelSet {
 }
 
 impl LabelSet {
-    /// Of equal keys the last one counts.
-    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
-        let pairs: BTreeMap<String, String> = pairs.into_iter().collect();
-        let boxed = |(key, value): (String, String)| (key.into(), value.into());
+    /// The empty one.
+    pub fn empty() -> Self {
         Self {
-            texts: pairs.into_iter().map(boxed).collect(),
+            texts: LabelTexts::default(),
+            known: Cell::new((0, 0)),
+        }
+    }
+
+    /// This one with `changes`: new values, or none for keys that are taken away.
+    pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
+        let pairs = self.texts.iter().cloned();
+        let mut pairs: BTreeMap<Box<str>, Box<str>> = pairs.collect();
+        for (key, value) in changes {
+            match value {
+                Some(value) => pairs.insert(key.into(), value.into()),
+                None => pairs.remove(key.as_str()),
+            };
+        }
+        Self {
+            texts: pairs.into_iter().collect(),
             known: Cell::new((0, 0)),
         }
     }
@@ -125,8 +139,8 @@ mod tests {
     use super::*;
 
     fn set(pairs: &[(&str, &str)]) -> LabelSet {
-        let pairs = pairs.iter();
-        LabelSet::new(pairs.map(|&(key, value)| (key.into(), value.into())))
+        let changes = pairs.iter();
+        LabelSet::empty().with(changes.map(|&(key, value)| (key.into(), Some(value.into()))))
     }
 
     #[test]
@@ -139,6 +153,14 @@ mod tests {
         assert_eq!(table.number(&set(&[])), 0);
         assert_eq!(table.sets().len(), 2);
         assert_eq!(*table.sets()[1], *set(&[("a", "1"), ("a", "2")]).texts);
+    }
+
+    #[test]
+    fn changes_are_merged_and_taken_away() {
+        let base = set(&[("a", "1"), ("b", "2")]);
+        let changed = base.with([("a".into(), None), ("c".into(), Some("3".into()))]);
+        assert_eq!(changed.texts, set(&[("b", "2"), ("c", "3")]).texts);
+        assert_eq!(base.texts.len(), 2);
     }
 
     #[test]

@@ -122,6 +122,13 @@ pub fn announce<'a>(
     unsafe { &*state }
 }
 
+/// Whether `thread`'s slot points to `state`. `thread` is a live object; with the GVL.
+pub fn has_state(process: &Process, thread: rb_sys::VALUE, state: &ThreadState) -> bool {
+    // SAFETY: `thread` is a thread whose object is alive; the key is valid.
+    let slot = unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) };
+    ptr::eq(slot.cast(), state)
+}
+
 /// Clears the slot of a thread that has not ended. With the GVL.
 pub fn clear_slot(process: &Process, state: &ThreadState) {
     // SAFETY: the thread has not ended, so its object is alive.
