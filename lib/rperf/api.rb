@@ -4,6 +4,9 @@ require_relative "options"
 require_relative "result"
 require_relative "fork_guard"
 require_relative "compiled_code"
+require_relative "labels"
+require_relative "sections"
+require_relative "snapshot"
 
 # A sampling profiler for CRuby. See {Rperf.start}.
 module Rperf
@@ -25,17 +28,19 @@ module Rperf
     # @param leaf [Boolean, nil] whether C methods called by compiled code get their own time, for
     #   which the thread that runs is interrupted by SIGURG; nil: as soon as YJIT is on, where the
     #   timer has a signal
+    # @param defer [Boolean] true profiles only what runs in blocks of {Rperf.profile}
     # @return [Hash, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
-              lines: nil, leaf: nil, &block)
-      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:)
+              lines: nil, leaf: nil, defer: false, &block)
+      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:, defer:)
       begin_session(options)
       block ? profile_block(block) : true
     end
 
     # Ends profiling, and writes the profile if {Rperf.start} was given an output.
+    # After {Rperf.snapshot} with clear: true it is of the time since then.
     #
     # @return [Hash, nil] the profile; nil if {Rperf.start} wasn't called
     # @raise [Rperf::Error] if the output can't be written; the message names the

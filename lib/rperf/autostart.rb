@@ -14,6 +14,9 @@ module Rperf
       # @return [String, nil] what had this program profiled as a whole; nil if nothing had
       attr_reader :initiator
 
+      # @return [Options, nil] with which it is profiled
+      attr_reader :options
+
       # Starts, if the launch's settings allow it and no other Ruby of the same
       # command has been first.
       def begin(launch)
@@ -31,7 +34,7 @@ module Rperf
 
       # The program is to become another one, in the block: all until now is delivered.
       def around_exec
-        deliver { Native.snapshot }
+        deliver { Native.snapshot(false) }
         report("exec")
         yield
       ensure
@@ -48,6 +51,7 @@ module Rperf
         CompiledCode.watch
         Native.start(**options.sampling)
         @initiator = settings.initiator
+        @options = options
         @launch = launch
         @process = Process.pid
         launch.report("started")

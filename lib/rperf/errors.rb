@@ -3,5 +3,5 @@
 module Rperf
   # What goes wrong while profiling: a session that can't start, a file that
   # can't be written or read. Bad arguments are ArgumentError.
-  class Error < StandardError; end
+  class Error < RuntimeError; end
 end

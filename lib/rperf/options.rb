@@ -13,7 +13,8 @@ module Rperf
 
     attr_reader :output, :verbose, :format
 
-    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:)
+    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:,
+                   defer: false)
       @frequency = self.class.frequency(frequency)
       @mode = self.class.one_of(:mode, mode, MODES)
       @output = nil.equal?(output) ? nil : self.class.writable_path(:output, output)
@@ -23,13 +24,17 @@ module Rperf
       @aggregate = self.class.one_of(:aggregate, aggregate, [true, false])
       @lines = self.class.one_of(:lines, lines, [true, false, nil])
       @leaf = self.class.leaf(leaf, signal)
+      @defer = self.class.one_of(:defer, defer, [true, false])
     end
 
     # @return [Hash{Symbol => Object}] what Native.start takes
     def sampling
       { frequency: @frequency, mode: @mode, signal: @signal, aggregate: @aggregate, lines: @lines != false,
-        leaf: @leaf }
+        leaf: @leaf, defer: @defer }
     end
+
+    # @return [Boolean] whether equal samples are added up
+    def aggregate? = @aggregate
 
     # @return [Boolean] whether a text report has a table of lines
     def show_lines? = @lines == true

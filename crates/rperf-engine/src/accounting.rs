@@ -7,20 +7,30 @@ use crate::renewal::Renewal;
 use rperf_model::{Mode, NodeId, State, Values};
 
 mod cpu_split;
+mod pause;
 #[cfg(test)]
 mod tests;
 
 use cpu_split::CpuSplit;
 
+/// Where a sample was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its stack.
+    pub node: NodeId,
+    /// The number of its label set.
+    pub labels: u32,
+}
+
 /// Where the accounting puts what it wants recorded. The bridge's recorder takes
 /// a backtrace; the tests' one asks the simulated VM.
 pub trait Recorder {
-    /// Records `values` at the thread's current stack and returns its node, or
-    /// `None` if it couldn't be taken (then it counts as dropped).
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId>;
+    /// Records `values` at the thread's current stack and labels and returns these,
+    /// or `None` if the stack couldn't be taken (then it counts as dropped).
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place>;
 
-    /// Records `values` at a node that is known already.
-    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values);
+    /// Records `values` at a place that is known already.
+    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values);
 
     /// Time of ended threads that never had a stack in `state`, to be taken over
     /// by the first sample of the next such thread. Zero if there is none.
@@ -84,8 +94,8 @@ pub struct Accounting {
     gc_tick: u64,
     gc_after_tick: u64,
     was_sampled: bool,
-    /// The node of the last sample in each state: takes the remainders.
-    last_nodes: [Option<NodeId>; State::ALL.len()],
+    /// The place of the last sample in each state: takes the remainders.
+    last_places: [Option<Place>; State::ALL.len()],
 }
 
 #[derive(Debug)]
@@ -126,7 +136,7 @@ impl Accounting {
             gc_tick: 0,
             gc_after_tick: 0,
             was_sampled: false,
-            last_nodes: [None; State::ALL.len()],
+            last_places: [None; State::ALL.len()],
         }
     }
 
@@ -140,9 +150,9 @@ impl Accounting {
         self.was_sampled
     }
 
-    /// The nodes known so far are no longer valid: an epoch has ended.
-    pub fn forget_nodes(&mut self) {
-        self.last_nodes = Default::default();
+    /// The places known so far are no longer valid: an epoch has ended.
+    pub fn forget_places(&mut self) {
+        self.last_places = Default::default();
     }
 
     /// The thread runs as the session starts, or a sampling callback finds it
@@ -323,6 +333,12 @@ impl Accounting {
     /// current stack where it has had no sample. Afterwards the thread goes on as
     /// before. For stop and snapshot; `cpu` is the thread's CPU clock if known.
     pub fn flush(&mut self, now: u64, ready: u64, cpu: Option<u64>, recorder: &mut impl Recorder) {
+        self.advance_to(now, ready, cpu, recorder);
+        self.record_remainders(recorder);
+    }
+
+    /// Brings everything up to `now`.
+    fn advance_to(&mut self, now: u64, ready: u64, cpu: Option<u64>, recorder: &mut impl Recorder) {
         match self.activity {
             Activity::Running { since, resumed } => {
                 self.close_slice(since, now);
@@ -339,9 +355,12 @@ impl Accounting {
             Activity::Unknown => {}
         }
         self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));
+    }
+
+    fn record_remainders(&mut self, recorder: &mut impl Recorder) {
         for (state, values) in self.remainders() {
-            match self.last_nodes[state as usize] {
-                Some(node) => recorder.record_at(node, self.seq, state, values),
+            match self.last_places[state as usize] {
+                Some(place) => recorder.record_at(place, self.seq, state, values),
                 None => self.record(state, values, recorder),
             }
         }
@@ -352,8 +371,8 @@ impl Accounting {
     pub fn finish(&mut self, cpu: Option<u64>, recorder: &mut impl Recorder) {
         self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));
         for (state, values) in self.remainders() {
-            match self.last_nodes[state as usize] {
-                Some(node) => recorder.record_at(node, self.seq, state, values),
+            match self.last_places[state as usize] {
+                Some(place) => recorder.record_at(place, self.seq, state, values),
                 None => recorder.leave_orphaned(state, values),
             }
         }
@@ -446,15 +465,15 @@ impl Accounting {
     /// is the thread's first sample in it: short threads of one kind tend to come
     /// in numbers, and the few that are caught alive stand for the others.
     fn record(&mut self, state: State, values: Values, recorder: &mut impl Recorder) {
-        let Some(node) = recorder.record(self.seq, state, values) else {
+        let Some(place) = recorder.record(self.seq, state, values) else {
             return;
         };
         self.was_sampled = true;
-        let first = self.last_nodes[state as usize].replace(node).is_none();
+        let first = self.last_places[state as usize].replace(place).is_none();
         if first {
             let orphaned = recorder.take_orphaned(state);
             if !orphaned.is_zero() {
-                recorder.record_at(node, ORPHANED, state, orphaned);
+                recorder.record_at(place, ORPHANED, state, orphaned);
             }
         }
     }

@@ -53,6 +53,11 @@ impl ActiveBuffer {
         self.dropped
     }
 
+    /// Counts anew what is dropped.
+    pub fn forget_dropped(&mut self) {
+        self.dropped = Values::default();
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> usize {
         self.samples.capacity() * size_of::<Sample>()

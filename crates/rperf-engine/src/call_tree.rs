@@ -132,6 +132,11 @@ impl CapturedTree {
         }
     }
 
+    /// Its nodes; the frames are let go.
+    pub fn into_nodes(self) -> Vec<CapturedNode> {
+        self.nodes
+    }
+
     /// Interns a stack given leaf first, as the VM gives it. `lines` is empty or
     /// as long as `stack`. New frames are appended to [`CapturedTree::frames`].
     #[inline]

@@ -10,6 +10,7 @@ mod buffer;
 mod call_tree;
 pub mod clock;
 mod dither;
+mod labels;
 mod leaf;
 mod profile_builder;
 mod renewal;
@@ -19,8 +20,9 @@ mod ticks;
 mod timer;
 mod worker;
 
-pub use accounting::{Accounting, GcWork, ORPHANED, Recorder};
+pub use accounting::{Accounting, GcWork, ORPHANED, Place, Recorder};
 pub use call_tree::{CapturedNode, CapturedTree, Fill, FrameWord, LastStack, TRUNCATED};
+pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use leaf::leaf_line_if_confirmed;
 pub use profile_builder::{ProfileBuilder, ResolvedFrame};
 pub use sample::{Collected, CollectedLimits, Sample, SampleKey};

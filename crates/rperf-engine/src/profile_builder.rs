@@ -3,6 +3,7 @@
 
 use crate::accounting::ORPHANED;
 use crate::call_tree::{CapturedNode, Fill, TRUNCATED};
+use crate::labels::LabelTexts;
 use crate::sample::{Collected, Sample, SampleKey, fold_threads};
 use crate::session::Snapshot;
 use rperf_model::{
@@ -147,9 +148,16 @@ impl ProfileBuilder {
                 self.counts.folded_threads
             ));
         }
+        if snapshot.unlabelled > 0 {
+            comments.push(format!(
+                "{} samples are shown without their labels: there were too many different ones",
+                snapshot.unlabelled
+            ));
+        }
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let profile = &mut self.profile;
+        add_label_sets(profile, &snapshot.label_sets);
         profile.meta = meta(snapshot, self.counts, program, comments);
         profile.weights = sums
             .into_iter()
@@ -261,6 +269,18 @@ fn intern_frame(profile: &mut Profile, frame: &ResolvedFrame) -> FrameId {
         path,
         first_line: frame.first_line,
     })
+}
+
+/// The sets differ from each other, so each gets the number that samples have for it.
+fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) {
+    for set in sets {
+        let pairs = set.iter().map(|(key, value)| {
+            let key = profile.strings.intern(key);
+            (key, profile.strings.intern(value))
+        });
+        let pairs = pairs.collect();
+        profile.label_sets.intern(pairs);
+    }
 }
 
 fn weight(key: SampleKey, values: Values) -> Weight {

@@ -37,6 +37,11 @@ impl Renewal {
         self.cross(length, interval, dither)
     }
 
+    /// Whether there is anything that no sample has taken yet.
+    pub fn has_passed(&self) -> bool {
+        self.passed > 0
+    }
+
     /// What no sample has taken yet; the caller records it. The points stay.
     pub fn flush(&mut self) -> u64 {
         std::mem::take(&mut self.passed)

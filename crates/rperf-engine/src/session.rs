@@ -1,10 +1,11 @@
 //! One profiling session as the bridge uses it: the call tree, the active buffer
 //! and the worker behind one [`Session`]. All calls under the GVL.
 
-use crate::accounting::{Accounting, ORPHANED, Recorder};
+use crate::accounting::{Accounting, ORPHANED, Place};
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
 use crate::clock;
+use crate::labels::{LabelSet, LabelTable, LabelTexts};
 use crate::leaf::signal::LeafSignal;
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
@@ -13,6 +14,11 @@ use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerE
 use rperf_model::{Mode, NodeId, Profile, State, Values};
 use std::io;
 use std::sync::Arc;
+
+mod clear;
+mod recorder;
+
+pub use recorder::{SessionRecorder, Stack, StackSource};
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;
@@ -58,7 +64,7 @@ pub struct SessionCounters {
     pub sampling_count: u64,
     /// Time spent in it, and in hooks that took a backtrace, in ns.
     pub sampling_time_ns: u64,
-    /// Threads seen.
+    /// Threads seen alive.
     pub threads: u32,
     /// Samples folded into `[truncated]`, or without the root of their stack.
     pub truncated: u64,
@@ -85,7 +91,12 @@ pub struct Session {
     buffer: ActiveBuffer,
     worker: Worker,
     orphaned: [Values; State::ALL.len()],
+    labels: LabelTable,
+    /// The number of the thread that was seen last.
+    last_seq: u32,
     counters: SessionCounters,
+    /// The timer's expiries before what is kept began.
+    triggers_before: u64,
 }
 
 /// An epoch whose frames are being given names.
@@ -94,25 +105,6 @@ struct EndingEpoch {
     since: u64,
     tree: CapturedTree,
     collected: Collected,
-}
-
-/// A stack as the bridge captured it, leaf first; `lines` may be empty.
-#[derive(Debug, Clone, Copy)]
-pub struct Stack<'a> {
-    /// The frames.
-    pub frames: &'a [FrameWord],
-    /// Their lines.
-    pub lines: &'a [u32],
-    /// Frames at the root may be missing: there was no room for them.
-    pub cut: bool,
-}
-
-/// What is needed besides the session to record a sample of one thread.
-pub trait StackSource {
-    /// Takes the thread's backtrace; `None` if that isn't possible now.
-    fn capture(&mut self) -> Option<Stack<'_>>;
-    /// Told of each frame that enters the frame table, right after it did.
-    fn new_frame(&mut self, frame: FrameWord);
 }
 
 /// Everything collected up to now, still with frames as the VM gives them.
@@ -136,6 +128,10 @@ pub struct Snapshot {
     pub dropped: Values,
     /// Timer expiries that asked for a sample.
     pub triggers: u64,
+    /// The label sets, from number 1.
+    pub label_sets: Vec<LabelTexts>,
+    /// Samples that went without their labels, as there was no room for these.
+    pub unlabelled: u64,
 }
 
 impl Session {
@@ -167,7 +163,10 @@ impl Session {
             buffer: ActiveBuffer::new(full, empty),
             worker,
             orphaned: Default::default(),
+            labels: LabelTable::default(),
+            last_seq: 0,
             counters: SessionCounters::default(),
+            triggers_before: 0,
         })
     }
 
@@ -197,7 +196,8 @@ impl Session {
     /// CPU clock.
     pub fn new_thread(&mut self, cpu_base: u64) -> Accounting {
         self.counters.threads += 1;
-        let seq = self.counters.threads;
+        self.last_seq += 1;
+        let seq = self.last_seq;
         let seed = self.seed ^ (u64::from(seq) << 32);
         Accounting::new(
             seq,
@@ -244,7 +244,7 @@ impl Session {
     pub fn begin_epoch_end(&mut self) {
         self.ending = Some(EndingEpoch {
             since: clock::monotonic_ns(),
-            tree: std::mem::replace(&mut self.tree, CapturedTree::new(EPOCH_NODE_CAP)),
+            tree: self.take_tree(),
             // Without the worker it is lost; `stop` says so.
             collected: self
                 .worker
@@ -292,6 +292,7 @@ impl Session {
             + self.tree.memory()
             + self.ending.as_ref().map_or(0, |epoch| epoch.tree.memory())
             + self.buffer.memory()
+            + self.labels.memory()
             + self.worker.memory()
     }
 
@@ -311,7 +312,14 @@ impl Session {
         }
     }
 
-    /// A recorder for one thread and one event at `now`.
+    /// The number of a label set, for [`Session::recorder`].
+    #[inline]
+    pub fn label_number(&mut self, set: &LabelSet) -> u32 {
+        self.labels.number(set)
+    }
+
+    /// A recorder for one thread and one event at `now`. `labels` is the number of
+    /// its label set, 0 for none.
     pub fn recorder<'a, S: StackSource>(
         &'a mut self,
         now: u64,
@@ -333,7 +341,11 @@ impl Session {
         for state in State::ALL {
             let values = std::mem::take(&mut self.orphaned[state as usize]);
             if !values.is_zero() {
-                self.push(now, NodeId::ROOT, ORPHANED, 0, state, values);
+                let place = Place {
+                    node: NodeId::ROOT,
+                    labels: 0,
+                };
+                self.push(now, place, ORPHANED, state, values);
             }
         }
     }
@@ -375,27 +387,21 @@ impl Session {
             earlier: answer.earlier,
             counters: self.counters,
             dropped: self.buffer.dropped(),
-            triggers: self.worker.ticks().triggers(),
+            triggers: self.worker.ticks().triggers() - self.triggers_before,
+            label_sets: self.labels.sets().to_vec(),
+            unlabelled: self.labels.refused(),
         }
     }
 
     #[inline]
-    fn push(
-        &mut self,
-        now: u64,
-        node: NodeId,
-        thread: u32,
-        labels: u32,
-        state: State,
-        values: Values,
-    ) {
+    fn push(&mut self, now: u64, place: Place, thread: u32, state: State, values: Values) {
         let sample = Sample {
             time_ns: now,
             wall_ns: values.wall_ns,
             cpu_ns: values.cpu_ns,
-            node,
+            node: place.node,
             thread,
-            labels,
+            labels: place.labels,
             state,
             count: values.count.min(1) as u8,
         };
@@ -423,59 +429,6 @@ impl Snapshot {
         let mut builder = std::mem::take(&mut self.earlier);
         builder.add(nodes, frames, std::mem::take(&mut self.collected));
         builder.finish(&self, program, comments)
-    }
-}
-
-/// Records the samples of one thread and one event.
-#[derive(Debug)]
-pub struct SessionRecorder<'a, S> {
-    session: &'a mut Session,
-    now: u64,
-    last: &'a mut LastStack,
-    labels: u32,
-    source: S,
-}
-
-impl<S: StackSource> SessionRecorder<'_, S> {
-    fn capture(&mut self) -> Option<NodeId> {
-        let stack = self.source.capture()?;
-        let cut = stack.cut;
-        // Told before any collection can run: nothing here calls the VM.
-        let known = self.session.tree.frames().len();
-        let interned = self
-            .session
-            .tree
-            .intern(stack.frames, stack.lines, self.last);
-        for &frame in &self.session.tree.frames()[known..] {
-            self.source.new_frame(frame);
-        }
-        self.session.counters.truncated += u64::from(interned.truncated || cut);
-        Some(interned.node)
-    }
-}
-
-impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
-        let Some(node) = self.capture() else {
-            self.session.counters.uncaptured.add(values);
-            return None;
-        };
-        self.session
-            .push(self.now, node, thread, self.labels, state, values);
-        Some(node)
-    }
-
-    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
-        self.session
-            .push(self.now, node, thread, self.labels, state, values);
-    }
-
-    fn take_orphaned(&mut self, state: State) -> Values {
-        std::mem::take(&mut self.session.orphaned[state as usize])
-    }
-
-    fn leave_orphaned(&mut self, state: State, values: Values) {
-        self.session.orphaned[state as usize].add(values);
     }
 }
 

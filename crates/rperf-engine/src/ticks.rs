@@ -34,6 +34,8 @@ pub struct Ticks {
     released: AtomicBool,
     /// A thread with the GVL collects garbage.
     collecting: AtomicBool,
+    /// No time counts just now: there are no ticks.
+    paused: AtomicBool,
     idle: AtomicU32,
     /// How often the GVL was taken. Wraps around.
     resumptions: AtomicU32,
@@ -56,6 +58,7 @@ impl Ticks {
             armed: AtomicBool::new(false),
             released: AtomicBool::new(false),
             collecting: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             idle: AtomicU32::new(0),
             resumptions: AtomicU32::new(0),
             trigger,
@@ -137,8 +140,32 @@ impl Ticks {
         self.collecting.store(collecting, Relaxed);
     }
 
+    /// No ticks until [`Ticks::go_on`]: the timer comes to rest at its next expiry,
+    /// which makes none, and nobody is known to hold the GVL.
+    pub fn pause(&self) {
+        self.paused.store(true, SeqCst);
+        self.holder.store(0, SeqCst);
+    }
+
+    /// Ends a pause. The next [`Ticks::set_holder`] says whether to arm the timer.
+    pub fn go_on(&self) {
+        self.paused.store(false, SeqCst);
+    }
+
+    /// Whether the timer comes to rest in a pause; as for idleness, either this sees
+    /// that the pause is over, or who ends it sees the timer disarmed.
+    fn rests_in_pause(&self) -> bool {
+        self.paused.load(SeqCst) && {
+            self.armed.store(false, SeqCst);
+            self.paused.load(SeqCst) || self.armed.swap(true, SeqCst)
+        }
+    }
+
     /// A tick: called by the timer, in a signal handler or on the worker.
     pub fn tick(&self) -> AfterTick {
+        if self.rests_in_pause() {
+            return AfterTick::Rest;
+        }
         self.tick_ns.store(clock::monotonic_ns(), Relaxed);
         if self.holder.load(SeqCst) != 0 {
             self.triggers.fetch_add(1, Relaxed);
@@ -213,5 +240,21 @@ mod tests {
         assert_eq!(ticks.free_since(), None);
         assert_eq!(ticks.triggers(), 101);
         assert!(ticks.last_tick() > 0);
+    }
+
+    #[test]
+    fn it_rests_in_a_pause_and_the_first_holder_after_it_arms_it() {
+        let ticks = Ticks::new(|| panic!("no tick in a pause"));
+        assert!(ticks.set_holder(1, 0));
+        ticks.pause();
+        assert!(ticks.armed(), "until the next expiry");
+        ticks.go_on();
+        assert!(!ticks.set_holder(1, 0), "a short pause needs no arming");
+        ticks.pause();
+        assert_eq!(ticks.tick(), AfterTick::Rest);
+        assert!(!ticks.armed());
+        assert_eq!((ticks.triggers(), ticks.last_tick()), (0, 0));
+        ticks.go_on();
+        assert!(ticks.set_holder(1, 0));
     }
 }

@@ -61,6 +61,8 @@ enum What {
     Report,
     /// What the epoch has; collecting begins anew.
     TakeEpoch,
+    /// What there is, of which the worker keeps nothing.
+    TakeAll,
     /// What there is, and the end of the worker.
     Stop,
 }
@@ -192,6 +194,11 @@ impl Worker {
     /// What the epoch has collected, `samples` included; collecting begins anew.
     pub fn take_epoch(&self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
         Ok(self.ask(What::TakeEpoch, samples)?.collected)
+    }
+
+    /// What has been collected, `samples` included; collecting begins anew.
+    pub fn take_all(&self, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
+        self.ask(What::TakeAll, samples)
     }
 
     /// Adds an epoch to the profile, in the background.
@@ -343,7 +350,7 @@ impl WorkerMain {
                 collected: std::mem::take(&mut self.collected),
                 ..Answer::default()
             },
-            What::Stop => Answer {
+            What::TakeAll | What::Stop => Answer {
                 collected: std::mem::take(&mut self.collected),
                 earlier: std::mem::take(&mut self.earlier),
             },

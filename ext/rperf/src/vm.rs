@@ -7,18 +7,23 @@
 //!   without the GVL and touch its atomics only.
 //! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
 
+mod alive;
 mod api;
 mod capture;
 mod epoch;
+mod fiber_hook;
 mod fork;
 mod gc_hook;
 mod gvl_cell;
+mod labels;
 mod leaf;
 mod measure;
 mod native_thread;
 mod resolve;
 mod running_thread;
 mod sampling_job;
+mod section;
+mod snapshot;
 mod thread_hook;
 mod thread_state;
 
@@ -43,6 +48,7 @@ struct Process {
     main_ractor_key: rb_sys::rb_ractor_local_key_t,
     /// The object that marks the captured frames.
     frame_roots: rb_sys::VALUE,
+    labels: labels::Names,
 }
 
 // SAFETY: all fields are plain handles; the object is pinned and never freed.
@@ -59,6 +65,8 @@ static LIVE: AtomicPtr<Live> = AtomicPtr::new(ptr::null_mut());
 
 /// A running session with all that hooks need.
 struct Live {
+    /// No other session of this process has it.
+    number: u64,
     /// The part that needs the GVL.
     inner: GvlCell<Inner>,
     mode: Mode,
@@ -72,8 +80,12 @@ struct Live {
     new_threads: NewThreads,
     /// Threads that have ended and can be folded in.
     exited_threads: AtomicUsize,
-    /// Hooks were away for the time of a fork: an EXITED may have been missed.
+    /// Hooks were away for the time of a fork, or between sections: an EXITED may
+    /// have been missed.
     hooks_paused: AtomicBool,
+    sections: section::Sections,
+    /// Some fiber has had labels.
+    uses_labels: AtomicBool,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
     /// CPU clock of a thread that is not running can't be told.
     shares_native_threads: bool,
@@ -107,16 +119,19 @@ impl Inner {
 /// Defines the methods of `Rperf::Native`. On the main thread, once.
 pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let frame_roots = capture::new_frame_roots();
+    alive::init(ruby);
+    let labels = labels::init(ruby, native)?;
     leaf::new_root();
     PROCESS.get_or_init(|| Process {
         job: sampling_job::preregister(),
         thread_key: thread_hook::create_key(),
         main_ractor_key: native_thread::mark_main_ractor(),
         frame_roots,
+        labels,
     });
     fork::watch();
     measure::init(native)?;
-    api::init(ruby, native)
+    api::init(native)
 }
 
 /// Ends the session that nobody has stopped, as the VM ends: the worker must not
@@ -139,13 +154,22 @@ fn end_with_vm() {
     }));
 }
 
-/// The running session, if there is one and it isn't quiet. For callbacks in the
-/// main Ractor, and for thread hooks.
+/// The running session. With the GVL, on the main Ractor; valid until other threads
+/// may run.
+fn running() -> Option<&'static Live> {
+    // SAFETY: cleared before it is freed, both by `snapshot::stop` with the GVL,
+    // which the callers of this hold as well.
+    unsafe { LIVE.load(Acquire).as_ref() }
+}
+
+/// The running session, if there is one, time counts, and it isn't quiet. For
+/// callbacks in the main Ractor, and for thread hooks.
 fn live() -> Option<&'static Live> {
     // SAFETY: a session is freed under the main Ractor's GVL, which callbacks of
     // that Ractor hold, and after the thread hook's removal, which waits for
     // hooks on any thread.
-    unsafe { LIVE.load(Acquire).as_ref() }.filter(|live| !live.quiet.load(Acquire))
+    unsafe { LIVE.load(Acquire).as_ref() }
+        .filter(|live| live.sections.are_open() && !live.quiet.load(Acquire))
 }
 
 /// [`guarded`] for callbacks that run in any Ractor: in others than the main one

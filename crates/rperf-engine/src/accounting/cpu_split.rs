@@ -50,6 +50,11 @@ impl CpuSplit {
         self.base + self.with_gvl
     }
 
+    /// Whether the thread had the GVL since the clock was last read.
+    pub(super) fn had_gvl(&self) -> bool {
+        self.with_gvl > 0
+    }
+
     /// The clock that stands at `now` is another one than before. Returns the CPU
     /// time with the GVL since the last reading, outside of GC, which is estimated.
     pub(super) fn change_clock(&mut self, now: u64) -> u64 {

@@ -1,38 +1,38 @@
-//! `Rperf::Native`: start, stop and snapshot. On a thread of the main Ractor,
-//! with the GVL. Arguments were checked in Ruby (lib/rperf/options.rb).
+//! `Rperf::Native`: the start of a session, and the other methods' names. On a
+//! thread of the main Ractor, with the GVL. Arguments were checked in Ruby
+//! (lib/rperf/options.rb).
 
-use super::capture::{Scratch, VmStack, Whose};
+use super::alive::Alive;
+use super::capture::{self, Scratch};
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, Process, fork, gc_hook, gvl_cell::GvlCell, leaf, native_thread,
-    resolve, running_thread, sampling_job, thread_hook,
+    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, leaf, running, sampling_job,
+    section, snapshot, thread_hook,
 };
-use crate::profile::{self, errors};
+use crate::profile::errors;
 use magnus::rb_sys::AsRawValue;
 use magnus::{
-    Error, Module, Object, RArray, RHash, RModule, Ruby, Symbol, TryConvert, Value, function,
+    Error, Object, RHash, RModule, Ruby, Symbol, TryConvert, Value, function,
     prelude::*,
     scan_args::{get_kwargs, scan_args},
-    value::Lazy,
 };
-use rb_sys::VALUE;
-use rperf_engine::{CapturedNode, Session, SessionConfig, Snapshot, TimerKind, VmCalls, clock};
+use rperf_engine::{Session, SessionConfig, TimerKind, VmCalls};
 use rperf_model::Mode;
-use std::collections::HashSet;
 use std::io;
-use std::ptr;
-use std::sync::atomic::{
-    AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+
+/// The number of the last session.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Defines the methods.
-pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    Lazy::force(&LIST, ruby);
+pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("start", function!(start, -1))?;
     native.define_singleton_method("code_is_compiled", function!(code_is_compiled, 0))?;
-    native.define_singleton_method("stop", function!(stop, 0))?;
-    native.define_singleton_method("snapshot", function!(snapshot, 0))?;
+    native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
+    native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
+    native.define_singleton_method("enter_section", function!(section::enter, 0))?;
+    native.define_singleton_method("leave_section", function!(section::leave, 1))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     Ok(())
@@ -48,13 +48,8 @@ fn forget_in_child() {
     }
 }
 
-fn running() -> Option<&'static Live> {
-    // SAFETY: cleared before it is freed, both by `take_down` with the GVL, which
-    // the callers of this hold as well.
-    unsafe { LIVE.load(Acquire).as_ref() }
-}
-
 fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
+    let alive = Alive::list(ruby)?;
     if running().is_some() {
         let message = "profiling is running already; call Rperf.stop first";
         return Err(errors::rperf(ruby, message));
@@ -69,7 +64,6 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
                        or without the GVL";
         return Err(errors::rperf(ruby, message));
     }
-    let threads = list_threads(ruby)?;
     let cant_start =
         |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
     let mut session = start_session(config, options.any_timer).map_err(cant_start)?;
@@ -83,8 +77,8 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
             return Err(errors::rperf(ruby, message));
         }
     }
-    let start_ns = session.start_ns();
-    let live = Box::new(Live {
+    let live: &'static Live = Box::leak(Box::new(Live {
+        number: NUMBER.fetch_add(1, Relaxed) + 1,
         mode: config.mode,
         ticks: session.shared_ticks(),
         slot: leaf::Slot::new(options.lines),
@@ -99,12 +93,21 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         new_threads: NewThreads::default(),
         exited_threads: AtomicUsize::new(0),
         hooks_paused: AtomicBool::new(false),
+        sections: section::Sections::default(),
+        uses_labels: AtomicBool::new(false),
         quiet: AtomicBool::new(false),
-    });
-    begin_threads(process, &live, &threads, start_ns);
-    LIVE.store(Box::into_raw(live), SeqCst);
-    thread_hook::add(config.mode);
-    gc_hook::add();
+    }));
+    for thread in alive
+        .threads()
+        .filter(|&thread| capture::has_frames(thread))
+    {
+        // Also where a forked child has inherited a state.
+        thread_hook::announce(process, live, thread, 0).is_of_main_ractor(|| true);
+    }
+    LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
+    if !options.defer {
+        section::begin_only(process, live, &alive);
+    }
     Ok(true)
 }
 
@@ -116,17 +119,24 @@ struct StartOptions {
     lines: bool,
     /// `None`: once code is compiled.
     leaf: Option<bool>,
+    /// Time counts in sections only.
+    defer: bool,
 }
 
 impl StartOptions {
     fn read(ruby: &Ruby, arguments: &[Value]) -> Result<Self, Error> {
         let arguments = scan_args::<(), (), (), (), RHash, ()>(arguments)?;
-        let (frequency, mode, signal, aggregate, lines, leaf) = get_kwargs::<_, Given, (), ()>(
-            arguments.keywords,
-            &["frequency", "mode", "signal", "aggregate", "lines", "leaf"],
-            &[],
-        )?
-        .required;
+        let names = [
+            "frequency",
+            "mode",
+            "signal",
+            "aggregate",
+            "lines",
+            "leaf",
+            "defer",
+        ];
+        let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
+        let (frequency, mode, signal, aggregate, lines, leaf, defer) = given.required;
         let mode = Mode::from_name(&mode.name()?)
             .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
         Ok(StartOptions {
@@ -139,12 +149,13 @@ impl StartOptions {
             any_timer: signal.is_nil(),
             lines,
             leaf,
+            defer,
         })
     }
 }
 
 /// In the order of the names above.
-type Given = (u32, Symbol, Value, bool, bool, Option<bool>);
+type Given = (u32, Symbol, Value, bool, bool, Option<bool>, bool);
 
 /// YJIT has been enabled: a session that waits for it takes stacks at the tick.
 fn code_is_compiled() {
@@ -174,27 +185,6 @@ fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> 
     })
 }
 
-/// All threads that are alive. A program may have its own Thread.list: only what
-/// is a Thread counts.
-fn list_threads(ruby: &Ruby) -> Result<Vec<Value>, Error> {
-    let class = ruby.class_thread();
-    let list = ruby.get_inner(&LIST);
-    let threads: RArray = list.funcall("call", ())?;
-    let threads = threads.into_iter();
-    Ok(threads.filter(|thread| thread.is_kind_of(class)).collect())
-}
-
-/// Thread.list as it was when the extension was loaded.
-static LIST: Lazy<Value> = Lazy::new(|ruby| {
-    let list = ruby.class_thread().funcall("method", ("list",));
-    list.unwrap_or_else(|_| ruby.qnil().as_value())
-});
-
-fn alive_threads(ruby: &Ruby) -> Result<HashSet<VALUE>, Error> {
-    let threads = list_threads(ruby)?;
-    Ok(threads.into_iter().map(|thread| thread.as_raw()).collect())
-}
-
 fn timer_kind(signal: Value) -> Result<TimerKind, Error> {
     if !cfg!(target_os = "linux") || signal.as_raw() == rb_sys::Qfalse as rb_sys::VALUE {
         return Ok(TimerKind::Sleep);
@@ -207,213 +197,4 @@ fn timer_kind(signal: Value) -> Result<TimerKind, Error> {
     return Ok(TimerKind::Signal(i32::try_convert(signal)?));
     #[cfg(not(target_os = "linux"))]
     unreachable!("other systems have only the sleep timer")
-}
-
-/// Accounts the threads that are there already: this one runs, the others don't.
-fn begin_threads(process: &Process, live: &Live, threads: &[Value], now: u64) {
-    // SAFETY: a Ruby thread with the GVL.
-    let current = unsafe { rb_sys::rb_thread_current() };
-    for thread in threads {
-        let thread = thread.as_raw();
-        let state = thread_hook::announce(process, live, thread, 0);
-        state.is_of_main_ractor(|| true);
-        // SAFETY: the GVL is held, and nothing in this loop releases it.
-        let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
-            continue;
-        };
-        // SAFETY: the GVL is held and no other reference to the part exists.
-        let part = unsafe { state.gvl_part() };
-        let is_current = thread == current;
-        let cpu = if is_current {
-            clock::thread_cpu_ns()
-        } else {
-            0
-        };
-        let accounting = part.accounting.insert(inner.session.new_thread(cpu));
-        if is_current {
-            running_thread::is_here(live, state);
-            part.placed = true;
-            accounting.begin_running(now);
-            if live.ticks.set_holder(accounting.seq(), native_thread::id()) {
-                inner.session.arm();
-            }
-        } else {
-            accounting.begin_off_gvl(now);
-        }
-    }
-}
-
-fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let Some(live) = running() else {
-        return Ok(None);
-    };
-    silence(live);
-    let alive = alive_threads(ruby)?;
-    let Some(flushed) = flush(live, &alive) else {
-        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
-    };
-    // The frames stay marked as long as the session is live.
-    let frames = resolve::resolve_frames(live, flushed.frames);
-    let snapshot = take_down(live, &alive)
-        .stop(flushed.now)
-        .map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    wrap(ruby, snapshot, &flushed.nodes, &frames).map(Some)
-}
-
-fn snapshot(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let Some(live) = running() else {
-        return Ok(None);
-    };
-    let flushed = flush(live, &alive_threads(ruby)?);
-    // SAFETY: the GVL is held, and the worker answers without it.
-    let inner = unsafe { live.inner.try_borrow() };
-    let (Some(flushed), Some(mut inner)) = (flushed, inner) else {
-        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
-    };
-    let snapshot = inner.session.snapshot(flushed.now);
-    drop(inner);
-    let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    let frames = resolve::resolve_frames(live, flushed.frames);
-    wrap(ruby, snapshot, &flushed.nodes, &frames).map(Some)
-}
-
-/// Ends the VM's callbacks: afterwards none runs.
-fn silence(live: &Live) {
-    // First: the handler relies on the hooks to know who has the GVL.
-    // SAFETY: the GVL is held, and nothing in this block releases it.
-    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-        inner.session.end_interruptions();
-    }
-    thread_hook::remove();
-    gc_hook::remove();
-    live.quiet.store(true, SeqCst);
-}
-
-const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
-
-/// The state of the call tree when all remainders had been recorded.
-struct Flushed {
-    now: u64,
-    nodes: Vec<CapturedNode>,
-    frames: usize,
-}
-
-/// Brings every thread up to now and records all remainders. Threads that are
-/// not among `alive` have ended, even if their EXITED was missed.
-fn flush(live: &Live, alive: &HashSet<VALUE>) -> Option<Flushed> {
-    // SAFETY: the GVL is held, and nothing below releases it.
-    let mut inner = unsafe { live.inner.try_borrow() }?;
-    let now = clock::monotonic_ns();
-    sampling_job::fold_exited(live, &mut inner, now);
-    // SAFETY: a Ruby thread with the GVL.
-    let current = unsafe { rb_sys::rb_thread_current() };
-    let Inner {
-        session,
-        threads,
-        scratch,
-        ..
-    } = &mut *inner;
-    for state in threads.iter() {
-        if !alive.contains(&state.thread) {
-            sampling_job::finish(state, session, scratch, now);
-            continue;
-        }
-        // SAFETY: the GVL is held and no other reference to the part exists.
-        let part = unsafe { state.gvl_part() };
-        let Some(accounting) = &mut part.accounting else {
-            continue;
-        };
-        let (whose, cpu) = if state.thread == current {
-            (Whose::Current(None), Some(clock::thread_cpu_ns()))
-        } else {
-            let native_id = if live.shares_native_threads {
-                0
-            } else {
-                state.native_id.load(Relaxed)
-            };
-            (Whose::Other(state.thread), clock::thread_cpu_of(native_id))
-        };
-        let source = VmStack::new(scratch, whose);
-        let mut recorder = session.recorder(now, &mut part.last_stack, 0, source);
-        accounting.flush(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
-    }
-    session.flush_orphaned(now);
-    let tree = session.tree();
-    Some(Flushed {
-        now,
-        nodes: tree.nodes().to_vec(),
-        frames: tree.frames().len(),
-    })
-}
-
-/// Frees the session's bridge side. The hooks have been removed.
-fn take_down(live: &'static Live, alive: &HashSet<VALUE>) -> Session {
-    let live = ptr::from_ref(live).cast_mut();
-    LIVE.store(ptr::null_mut(), SeqCst);
-    // SAFETY: it came from `Box::into_raw` in `start`; with the hooks removed, the
-    // GVL held and LIVE cleared, nobody else has a reference or can get one.
-    let live = unsafe { Box::from_raw(live) };
-    let Live {
-        inner,
-        new_threads,
-        hooks_paused,
-        ..
-    } = *live;
-    let Inner {
-        session,
-        mut threads,
-        ..
-    } = inner.into_inner();
-    new_threads.take_into(&mut threads);
-    let missed_exits = hooks_paused.load(Relaxed);
-    for state in threads {
-        if state.exited.load(Acquire) {
-            continue;
-        }
-        let maybe_gone = if state.is_foreign() {
-            missed_exits
-        } else {
-            !alive.contains(&state.thread)
-        };
-        if maybe_gone {
-            // Its thread is ending or gone, and with it the slot that points here:
-            // neither can be touched.
-            Box::leak(state);
-        } else if let Some(process) = PROCESS.get() {
-            thread_hook::clear_slot(process, &state);
-        }
-    }
-    session
-}
-
-fn wrap(
-    ruby: &Ruby,
-    snapshot: Snapshot,
-    nodes: &[CapturedNode],
-    frames: &[rperf_engine::ResolvedFrame],
-) -> Result<Value, Error> {
-    let config = snapshot.config;
-    let description: Option<String> = ruby
-        .class_object()
-        .const_get::<_, Value>("RUBY_DESCRIPTION")
-        .ok()
-        .and_then(resolve::text);
-    let comments = vec![
-        format!("rperf {}", env!("CARGO_PKG_VERSION")),
-        format!(
-            "mode: {}, frequency: {} Hz",
-            config.mode.name(),
-            config.frequency
-        ),
-        description.unwrap_or_default(),
-    ];
-    let program = ruby
-        .eval::<Value>("$0")
-        .ok()
-        .and_then(resolve::text)
-        .unwrap_or_default();
-    profile::wrap(
-        ruby,
-        snapshot.into_profile(nodes, frames, program, comments),
-    )
 }

@@ -104,6 +104,15 @@ pub enum Whose<'a> {
     Other(VALUE),
 }
 
+/// Whether `thread`, whose object is alive, has begun to run and not ended. With
+/// the GVL.
+pub fn has_frames(thread: VALUE) -> bool {
+    let mut frame = 0;
+    // SAFETY: a thread's object is alive; one frame fits. A thread without a stack
+    // has no frames.
+    unsafe { rb_sys::rb_profile_thread_frames(thread, 0, 1, &raw mut frame, ptr::null_mut()) > 0 }
+}
+
 /// A thread's backtrace, for the engine.
 pub struct VmStack<'a> {
     scratch: &'a mut Scratch,

@@ -1,7 +1,7 @@
 //! The end of an epoch: names take the place of frames, and what the frames kept
 //! alive may be collected. With the GVL, outside of hooks: it makes Ruby objects.
 
-use super::{LIVE, Live, resolve};
+use super::{Inner, LIVE, Live, resolve};
 use std::ptr;
 use std::sync::atomic::Ordering::Acquire;
 
@@ -13,14 +13,7 @@ pub fn end(live: &'static Live) {
     };
     live.new_threads.take_into(&mut inner.threads);
     inner.session.begin_epoch_end();
-    for state in &inner.threads {
-        // SAFETY: the GVL is held and no other reference to the part exists.
-        let part = unsafe { state.gvl_part() };
-        part.last_stack.keep(0);
-        if let Some(accounting) = &mut part.accounting {
-            accounting.forget_nodes();
-        }
-    }
+    forget_places(&inner);
     drop(inner);
     // Naming a frame runs the VM's code. Should it ever let another thread run, and
     // that one end the session, `live` is gone.
@@ -39,5 +32,19 @@ pub fn end(live: &'static Live) {
     // SAFETY: the GVL is held, and nothing below releases it.
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
         inner.session.end_epoch(names);
+    }
+}
+
+/// Lets all threads forget their stacks, and where their last samples went: the call
+/// tree is another one.
+pub fn forget_places(inner: &Inner) {
+    for state in &inner.threads {
+        // SAFETY: the GVL is held, as the session is borrowed, and no other reference
+        // to the part exists.
+        let part = unsafe { state.gvl_part() };
+        part.last_stack.keep(0);
+        if let Some(accounting) = &mut part.accounting {
+            accounting.forget_places();
+        }
     }
 }

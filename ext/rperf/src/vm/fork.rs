@@ -8,7 +8,7 @@
 //! The same goes for locks of the VM's that a thread holds as it runs hooks, so
 //! threads that are about to leave them are given a moment.
 
-use super::{LIVE, gc_hook, native_thread, thread_hook};
+use super::{LIVE, fiber_hook, gc_hook, native_thread, thread_hook};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::SeqCst};
@@ -38,10 +38,15 @@ unsafe extern "C" fn before() {
         return;
     }
     // SAFETY: sessions are freed under the GVL, which this thread holds.
-    if let Some(live) = unsafe { LIVE.load(Acquire).as_ref() } {
+    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else {
+        return;
+    };
+    if live.sections.are_open() {
         live.hooks_paused.store(true, SeqCst);
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
+        thread_hook::wait_for_stragglers();
+    } else if live.sections.ended_just_now() {
         thread_hook::wait_for_stragglers();
     }
 }
@@ -70,5 +75,6 @@ unsafe extern "C" fn in_child() {
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
     gc_hook::remove();
+    fiber_hook::remove();
     !thread_hook::is_registered()
 }

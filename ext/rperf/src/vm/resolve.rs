@@ -1,23 +1,10 @@
 //! Names of captured frames. At stop and snapshot only, with the GVL, outside of
 //! hooks: these calls make Ruby objects and may run a collection.
 
-use super::Live;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{RString, TryConvert, Value};
 use rb_sys::VALUE;
 use rperf_engine::{FrameWord, ResolvedFrame};
-
-/// Resolves the first `count` frames of the running session's present epoch.
-pub fn resolve_frames(live: &Live, count: usize) -> Vec<ResolvedFrame> {
-    resolve_all(|row| {
-        if row == count {
-            return None;
-        }
-        // SAFETY: the caller holds the GVL; the borrow ends with this closure.
-        let inner = unsafe { live.inner.try_borrow() }?;
-        inner.session.tree().frames().get(row).copied()
-    })
-}
 
 /// Resolves frames one by one, up to the first that `frame_at` doesn't have: the
 /// session goes on in between, so nothing of it can stay borrowed.

@@ -4,9 +4,9 @@
 use super::capture::{VmStack, Whose};
 use super::leaf::StackAtTick;
 use super::thread_state::{GvlPart, ThreadState};
-use super::{Inner, Live, native_thread};
-use rperf_engine::{Accounting, LastStack, Recorder, clock};
-use rperf_model::{NodeId, State, Values};
+use super::{Inner, Live, labels, native_thread};
+use rperf_engine::{Accounting, LastStack, Place, Recorder, clock};
+use rperf_model::{State, Values};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Notes that `state`'s thread runs here and holds the GVL; wakes the timer if it
@@ -73,6 +73,26 @@ pub fn is_here(live: &Live, state: &ThreadState) -> bool {
     native_thread::switch_to(state)
 }
 
+/// Whose stack to take for the thread of `state`, which is alive. With the GVL.
+pub fn whose<'a>(state: &ThreadState, is_current: bool) -> Whose<'a> {
+    if is_current {
+        Whose::Current(None)
+    } else {
+        Whose::Other(state.thread)
+    }
+}
+
+/// The CPU clock of the thread of `state`, which is alive, if it can be told.
+pub fn cpu_clock(live: &Live, state: &ThreadState, is_current: bool) -> Option<u64> {
+    if is_current {
+        Some(clock::thread_cpu_ns())
+    } else if live.shares_native_threads {
+        None
+    } else {
+        clock::thread_cpu_of(state.native_id.load(Relaxed))
+    }
+}
+
 /// Records what one event of the running thread wants recorded. It borrows the
 /// session only then: most events record nothing.
 pub struct EventRecorder<'a> {
@@ -128,7 +148,9 @@ impl<'a> EventRecorder<'a> {
         } = &mut *inner;
         let started = if self.timed { clock::monotonic_ns() } else { 0 };
         let stack = VmStack::new(scratch, Whose::Current(self.at_tick));
-        let result = act(&mut session.recorder(self.now, self.last, 0, stack));
+        // SAFETY: by the contract of `new`, a Ruby thread with the GVL.
+        let labels = labels::number(self.live, session, unsafe { rb_sys::rb_thread_current() });
+        let result = act(&mut session.recorder(self.now, self.last, labels, stack));
         if self.timed {
             session.count_sampling(0, clock::monotonic_ns().saturating_sub(started));
         }
@@ -138,13 +160,13 @@ impl<'a> EventRecorder<'a> {
 
 impl Recorder for EventRecorder<'_> {
     #[cold]
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<NodeId> {
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
         self.with(|recorder| recorder.record(thread, state, values))?
     }
 
     #[cold]
-    fn record_at(&mut self, node: NodeId, thread: u32, state: State, values: Values) {
-        self.with(|recorder| recorder.record_at(node, thread, state, values));
+    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values) {
+        self.with(|recorder| recorder.record_at(place, thread, state, values));
     }
 
     #[cold]

@@ -109,6 +109,14 @@ fn sample(process: &Process, live: &'static Live) {
 /// With the session's cell borrowed.
 pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
     live.new_threads.take_into(&mut inner.threads);
+    let exited = |state: &ThreadState| state.exited.load(Acquire);
+    let folded = fold_ended(inner, now, exited);
+    live.exited_threads.fetch_sub(folded, Relaxed);
+}
+
+/// Accounts the threads that have ended, and lets go of their states, which nobody
+/// else may have. Returns how many there were. With the session's cell borrowed.
+pub fn fold_ended(inner: &mut Inner, now: u64, has_ended: impl Fn(&ThreadState) -> bool) -> usize {
     let Inner {
         session,
         threads,
@@ -117,18 +125,17 @@ pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
     } = inner;
     let before = threads.len();
     threads.retain(|state| {
-        if !state.exited.load(Acquire) {
-            return true;
+        let ended = has_ended(state);
+        if ended {
+            finish(state, session, scratch, now);
         }
-        finish(state, session, scratch, now);
-        false
+        !ended
     });
-    live.exited_threads
-        .fetch_sub(before - threads.len(), Relaxed);
+    before - threads.len()
 }
 
 /// Accounts a thread that has ended.
-pub fn finish(
+fn finish(
     state: &ThreadState,
     session: &mut rperf_engine::Session,
     scratch: &mut super::capture::Scratch,

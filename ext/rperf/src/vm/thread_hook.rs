@@ -122,6 +122,15 @@ pub fn announce<'a>(
     unsafe { &*state }
 }
 
+/// The state of `thread`, a live object, if it has been announced. With the GVL.
+pub fn known_state<'a>(process: &Process, thread: rb_sys::VALUE) -> Option<&'a ThreadState> {
+    // SAFETY: `thread` is a thread whose object is alive; the key is valid.
+    let slot = unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) };
+    let state: *const ThreadState = slot.cast();
+    // SAFETY: as in `state_of`.
+    unsafe { state.as_ref() }
+}
+
 /// Clears the slot of a thread that has not ended. With the GVL.
 pub fn clear_slot(process: &Process, state: &ThreadState) {
     // SAFETY: the thread has not ended, so its object is alive.

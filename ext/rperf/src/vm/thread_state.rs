@@ -16,11 +16,21 @@ const FOREIGN: u8 = 2;
 /// No value of `Ticks::free_since`.
 pub const UNKNOWN_TURN: u64 = u64::MAX;
 
+/// How many threads were seen so far, in all sessions.
+static SERIALS: AtomicU64 = AtomicU64::new(0);
+
+/// The serial of the thread that was seen last.
+pub fn last_serial() -> u64 {
+    SERIALS.load(Relaxed)
+}
+
 /// One Ruby thread. The VM's thread-specific slot points to it from the thread's
 /// first event to the session's end; the session owns it.
 pub struct ThreadState {
     /// The thread; only used while it has not ended.
     pub thread: rb_sys::VALUE,
+    /// No other thread of this process has had it. Later ones have greater serials.
+    pub serial: u64,
     /// When READY came after the last SUSPENDED; 0 if it hasn't.
     pub ready_ns: AtomicU64,
     /// What `Ticks::free_since` said at READY, if that came on the thread itself;
@@ -62,6 +72,7 @@ impl ThreadState {
     pub fn new(thread: rb_sys::VALUE, ready_ns: u64) -> Box<ThreadState> {
         Box::new(ThreadState {
             thread,
+            serial: SERIALS.fetch_add(1, Relaxed) + 1,
             ready_ns: AtomicU64::new(ready_ns),
             free_since: AtomicU64::new(UNKNOWN_TURN),
             pthread: AtomicUsize::new(0),
@@ -90,9 +101,20 @@ impl ThreadState {
         }
     }
 
+    /// Whether the thread is known to be one of the main Ractor.
+    pub fn is_main(&self) -> bool {
+        self.ractor.load(Relaxed) == MAIN
+    }
+
     /// Whether the thread is known to be one of another Ractor.
     pub fn is_foreign(&self) -> bool {
         self.ractor.load(Relaxed) == FOREIGN
+    }
+
+    /// Forgets what its events have told: some were missed.
+    pub fn forget_events(&self) {
+        self.ready_ns.store(0, Relaxed);
+        self.free_since.store(UNKNOWN_TURN, Relaxed);
     }
 
     /// The part that the GVL protects.

@@ -1,0 +1,46 @@
+//! Time that doesn't count: between the sections of a deferred session.
+
+use super::{Accounting, Activity, Recorder};
+use rperf_model::{Mode, State};
+
+impl Accounting {
+    /// The last section ends: brings everything up to `now`, after which no time
+    /// counts until the thread begins anew ([`Accounting::begin_running`],
+    /// [`Accounting::begin_off_gvl`]; its CPU clock has to be told too). Remainders
+    /// wait for later sections, as they do for later slices, so that many short
+    /// sections make no more samples than a long one. But time in a state that
+    /// the thread has had no sample in gets its place now, as its stack is still
+    /// one of the section's.
+    pub fn pause(
+        &mut self,
+        now: u64,
+        ready: u64,
+        cpu: impl FnOnce() -> Option<u64>,
+        recorder: &mut impl Recorder,
+    ) {
+        // The clock of another thread is dear to read. In wall mode it tells little
+        // of a thread that did not run.
+        let ran = matches!(self.activity, Activity::Running { .. }) || self.cpu.had_gvl();
+        let cpu = (ran || self.mode == Mode::Cpu).then(cpu).flatten();
+        self.advance_to(now, ready, cpu, recorder);
+        self.activity = Activity::Unknown;
+        if self.has_remainder_without_place() {
+            self.record_remainders(recorder);
+        }
+    }
+
+    fn has_remainder_without_place(&self) -> bool {
+        let running = !self.pending.is_zero()
+            || self.cpu.pending_off_gvl > 0
+            || self.axes.off_gvl_cpu.has_passed();
+        let remainders = [
+            running,
+            self.axes.blocked.has_passed(),
+            self.axes.wait.has_passed(),
+            self.axes.marking.has_passed(),
+            self.axes.sweeping.has_passed(),
+        ];
+        let mut states = State::ALL.into_iter().zip(remainders);
+        states.any(|(state, has)| has && self.last_places[state as usize].is_none())
+    }
+}

@@ -1,0 +1,191 @@
+//! The label sets of a session's samples. Under the GVL, in hooks too: a lookup
+//! makes no object of the VM, and all but a set's first one are two comparisons.
+
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Pairs of key and value, sorted, each key once.
+pub type LabelTexts = Arc<[(Box<str>, Box<str>)]>;
+
+/// Different sets that a table takes.
+const SET_CAP: usize = 1 << 16;
+/// Bytes of text that it takes.
+const TEXT_CAP: usize = 32 << 20;
+
+/// One set of labels, as a program has put it on a fiber. It gets a number only
+/// when it is first sampled: the sets of a server's requests, most of which end
+/// between two samples, take no room.
+#[derive(Debug)]
+pub struct LabelSet {
+    texts: LabelTexts,
+    /// The table that it was looked up in last, and its number there.
+    known: Cell<(u64, u32)>,
+}
+
+impl LabelSet {
+    /// The empty one.
+    pub fn empty() -> Self {
+        Self {
+            texts: LabelTexts::default(),
+            known: Cell::new((0, 0)),
+        }
+    }
+
+    /// This one with `changes`: new values, or none for keys that are taken away.
+    pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
+        let pairs = self.texts.iter().cloned();
+        let mut pairs: BTreeMap<Box<str>, Box<str>> = pairs.collect();
+        for (key, value) in changes {
+            match value {
+                Some(value) => pairs.insert(key.into(), value.into()),
+                None => pairs.remove(key.as_str()),
+            };
+        }
+        Self {
+            texts: pairs.into_iter().collect(),
+            known: Cell::new((0, 0)),
+        }
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        text_bytes(&self.texts) + size_of_val(&*self.texts)
+    }
+}
+
+/// The sets that samples carry, by number from 1; 0 is the empty one.
+#[derive(Debug)]
+pub struct LabelTable {
+    /// No other table of this process has it.
+    serial: u64,
+    sets: Vec<LabelTexts>,
+    numbers: FxHashMap<LabelTexts, u32>,
+    text_bytes: usize,
+    refused: u64,
+}
+
+impl Default for LabelTable {
+    fn default() -> Self {
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        Self {
+            serial: SERIAL.fetch_add(1, Relaxed),
+            sets: Vec::new(),
+            numbers: FxHashMap::default(),
+            text_bytes: 0,
+            refused: 0,
+        }
+    }
+}
+
+impl LabelTable {
+    /// The number of `set` for a sample. If there is no room for it, the sample
+    /// goes without labels, and is counted.
+    #[inline]
+    pub fn number(&mut self, set: &LabelSet) -> u32 {
+        let (table, number) = set.known.get();
+        if table == self.serial {
+            return number;
+        }
+        self.look_up(set)
+    }
+
+    /// The sets, from number 1.
+    pub fn sets(&self) -> &[LabelTexts] {
+        &self.sets
+    }
+
+    /// Samples that went without their labels.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        let row = 2 * size_of::<LabelTexts>() + size_of::<u32>() + 1;
+        self.sets.capacity() * row + self.text_bytes
+    }
+
+    #[cold]
+    fn look_up(&mut self, set: &LabelSet) -> u32 {
+        let number = if set.texts.is_empty() {
+            0
+        } else if let Some(&number) = self.numbers.get(&set.texts) {
+            number
+        } else if self.sets.len() >= SET_CAP || self.text_bytes >= TEXT_CAP {
+            self.refused += 1;
+            return 0;
+        } else {
+            self.text_bytes += set.memory();
+            self.sets.push(Arc::clone(&set.texts));
+            let number = self.sets.len() as u32;
+            self.numbers.insert(Arc::clone(&set.texts), number);
+            number
+        };
+        set.known.set((self.serial, number));
+        number
+    }
+}
+
+fn text_bytes(texts: &[(Box<str>, Box<str>)]) -> usize {
+    let texts = texts.iter();
+    texts.map(|(key, value)| key.len() + value.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(pairs: &[(&str, &str)]) -> LabelSet {
+        let changes = pairs.iter();
+        LabelSet::empty().with(changes.map(|&(key, value)| (key.into(), Some(value.into()))))
+    }
+
+    #[test]
+    fn equal_sets_have_one_number_whatever_their_order() {
+        let mut table = LabelTable::default();
+        let (first, other) = (set(&[("a", "1"), ("b", "2")]), set(&[("a", "2")]));
+        assert_eq!((table.number(&first), table.number(&other)), (1, 2));
+        assert_eq!(table.number(&set(&[("b", "2"), ("a", "1")])), 1);
+        assert_eq!(table.number(&first), 1);
+        assert_eq!(table.number(&set(&[])), 0);
+        assert_eq!(table.sets().len(), 2);
+        assert_eq!(*table.sets()[1], *set(&[("a", "1"), ("a", "2")]).texts);
+    }
+
+    #[test]
+    fn changes_are_merged_and_taken_away() {
+        let base = set(&[("a", "1"), ("b", "2")]);
+        let changed = base.with([("a".into(), None), ("c".into(), Some("3".into()))]);
+        assert_eq!(changed.texts, set(&[("b", "2"), ("c", "3")]).texts);
+        assert_eq!(base.texts.len(), 2);
+    }
+
+    #[test]
+    fn a_set_has_a_number_of_its_own_in_each_table() {
+        let (mut one, mut two) = (LabelTable::default(), LabelTable::default());
+        let (a, b) = (set(&[("a", "")]), set(&[("b", "")]));
+        assert_eq!((one.number(&a), one.number(&b)), (1, 2));
+        assert_eq!((two.number(&b), two.number(&a)), (1, 2));
+        assert_eq!((one.number(&a), one.number(&b)), (1, 2));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_counted_and_goes_without_labels() {
+        let mut table = LabelTable::default();
+        for number in 1..=SET_CAP as u32 {
+            assert_eq!(table.number(&set(&[("id", &number.to_string())])), number);
+        }
+        let late = set(&[("id", "late")]);
+        assert_eq!((table.number(&late), table.number(&late)), (0, 0));
+        assert_eq!(table.number(&set(&[("id", "7")])), 7, "known ones stay");
+        assert_eq!(table.refused(), 2);
+        let mut table = LabelTable::default();
+        let long = "x".repeat(TEXT_CAP);
+        assert_eq!(table.number(&set(&[("id", &long)])), 1);
+        assert_eq!(table.number(&late), 0);
+        assert!(table.memory() >= TEXT_CAP);
+    }
+}

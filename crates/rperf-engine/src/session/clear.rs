@@ -1,0 +1,47 @@
+//! Letting go of what a session has collected, while it goes on: snapshots that
+//! follow one another add up to what a session without them would have said.
+
+use super::{EndingEpoch, Session, SessionCounters, Snapshot};
+use crate::call_tree::{CapturedNode, CapturedTree};
+use crate::clock;
+use crate::labels::LabelTable;
+use crate::sample::Collected;
+use crate::worker::WorkerEnded;
+
+impl Session {
+    /// Everything up to `now`, of which nothing stays: it goes on from here as one
+    /// that has just started, with `threads` threads. Flush the threads first.
+    /// Afterwards the caller lets them forget their places, resolves the frames
+    /// ([`Session::ending_frame`]) and calls [`Session::end_clear`].
+    /// Fails if the worker has ended early.
+    pub fn begin_clear(&mut self, now: u64, threads: u32) -> Result<Snapshot, WorkerEnded> {
+        let answer = self.worker.take_all(self.buffer.take())?;
+        let snapshot = self.describe(now, answer);
+        self.ending = Some(EndingEpoch {
+            since: now,
+            tree: self.take_tree(),
+            collected: Collected::default(),
+        });
+        self.start_ns = now;
+        self.start_realtime_ns = clock::realtime_ns();
+        self.labels = LabelTable::default();
+        self.counters = SessionCounters {
+            threads,
+            ..SessionCounters::default()
+        };
+        self.triggers_before += snapshot.triggers;
+        self.buffer.forget_dropped();
+        Ok(snapshot)
+    }
+
+    /// Lets go of the frames of what was cleared; returns its nodes.
+    pub fn end_clear(&mut self) -> Vec<CapturedNode> {
+        let ending = self.ending.take();
+        ending.map_or_else(Vec::new, |epoch| epoch.tree.into_nodes())
+    }
+
+    /// The call tree; an empty one takes over.
+    pub(super) fn take_tree(&mut self) -> CapturedTree {
+        std::mem::replace(&mut self.tree, CapturedTree::new(super::EPOCH_NODE_CAP))
+    }
+}

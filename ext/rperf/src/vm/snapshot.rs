@@ -1,0 +1,224 @@
+//! `Native.stop` and `Native.snapshot`: what a session has collected. On a thread of
+//! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
+
+use super::alive::Alive;
+use super::capture::VmStack;
+use super::{
+    Inner, LIVE, Live, PROCESS, Process, epoch, labels, resolve, running, running_thread,
+    sampling_job, section, thread_hook,
+};
+use crate::profile::{self, errors};
+use magnus::{Error, Ruby, Value, prelude::*};
+use rperf_engine::{CapturedNode, ResolvedFrame, Session, Snapshot, clock};
+use std::ptr;
+use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+
+const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
+
+/// `Native.stop`: ends the session; its profile, or nil if there is none.
+pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
+    let Some((process, live, alive)) = running_with_threads(ruby)? else {
+        return Ok(None);
+    };
+    // First: what takes stacks at ticks relies on the hooks to know who has the GVL.
+    // SAFETY: the GVL is held, and nothing in this block releases it.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        inner.session.end_interruptions();
+    }
+    section::remove_hooks();
+    live.quiet.store(true, SeqCst);
+    let Some(now) = flush(process, live, &alive) else {
+        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
+    };
+    // The frames stay marked as long as the session is live.
+    let (nodes, frames) = present_tree(live);
+    let snapshot = take_down(process, live, &alive)
+        .stop(now)
+        .map_err(|error| errors::rperf(ruby, error.to_string()))?;
+    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+}
+
+/// `Native.snapshot(clear)`: the profile up to now, which is let go of if `clear`; or
+/// nil without a session.
+pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
+    let Some((process, live, alive)) = running_with_threads(ruby)? else {
+        return Ok(None);
+    };
+    let now = flush(process, live, &alive);
+    // SAFETY: the GVL is held, and the worker answers without it.
+    let inner = unsafe { live.inner.try_borrow() };
+    let (Some(now), Some(mut inner)) = (now, inner) else {
+        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
+    };
+    let snapshot = if clear {
+        let counted = |state: &&Box<_>| has_accounting(state);
+        let threads = inner.threads.iter().filter(counted).count();
+        let snapshot = inner.session.begin_clear(now, threads as u32);
+        epoch::forget_places(&inner);
+        snapshot
+    } else {
+        inner.session.snapshot(now)
+    };
+    drop(inner);
+    let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
+    let (nodes, frames) = if clear {
+        cleared_tree(live)
+    } else {
+        present_tree(live)
+    };
+    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+}
+
+/// The running session, and the threads that are alive.
+fn running_with_threads(
+    ruby: &Ruby,
+) -> Result<Option<(&'static Process, &'static Live, Alive)>, Error> {
+    if running().is_none() {
+        return Ok(None);
+    }
+    let alive = Alive::list(ruby)?;
+    let session = PROCESS.get().zip(running());
+    Ok(session.map(|(process, live)| (process, live, alive)))
+}
+
+fn has_accounting(state: &super::thread_state::ThreadState) -> bool {
+    // SAFETY: the GVL is held, as the session is borrowed, and no other reference to
+    // the part exists.
+    unsafe { state.gvl_part() }.accounting.is_some()
+}
+
+/// Brings every thread up to now, which is returned, and records all remainders.
+/// `None` if this runs inside a callback.
+fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
+    // SAFETY: the GVL is held, and nothing below releases it.
+    let mut inner = unsafe { live.inner.try_borrow() }?;
+    let now = clock::monotonic_ns();
+    sampling_job::fold_exited(live, &mut inner, now);
+    sampling_job::fold_ended(&mut inner, now, |state| alive.lacks(process, state));
+    // SAFETY: a Ruby thread with the GVL.
+    let current = unsafe { rb_sys::rb_thread_current() };
+    let Inner {
+        session,
+        threads,
+        scratch,
+        ..
+    } = &mut *inner;
+    for state in threads.iter() {
+        // SAFETY: the GVL is held and no other reference to the part exists.
+        let part = unsafe { state.gvl_part() };
+        let Some(accounting) = &mut part.accounting else {
+            continue;
+        };
+        let is_current = state.thread == current;
+        // Between sections no time counts, CPU time neither.
+        let cpu = if live.sections.are_open() {
+            running_thread::cpu_clock(live, state, is_current)
+        } else {
+            None
+        };
+        let labels = labels::number(live, session, state.thread);
+        let source = VmStack::new(scratch, running_thread::whose(state, is_current));
+        let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);
+        accounting.flush(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
+    }
+    session.flush_orphaned(now);
+    Some(now)
+}
+
+/// The present epoch's nodes and the names of its frames.
+fn present_tree(live: &Live) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
+    // SAFETY: the GVL is held; the borrow ends with this statement.
+    let nodes = unsafe { live.inner.try_borrow() }
+        .map_or_else(Vec::new, |inner| inner.session.tree().nodes().to_vec());
+    let frames = resolve::resolve_all(|row| {
+        // SAFETY: the GVL is held; the borrow ends with this closure.
+        let inner = unsafe { live.inner.try_borrow() }?;
+        inner.session.tree().frames().get(row).copied()
+    });
+    (nodes, frames)
+}
+
+/// The nodes of what was cleared, and the names of its frames, which are let go.
+fn cleared_tree(live: &Live) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
+    let frames = resolve::resolve_all(|row| {
+        // SAFETY: the GVL is held; the borrow ends with this closure.
+        let inner = unsafe { live.inner.try_borrow() }?;
+        inner.session.ending_frame(row)
+    });
+    // SAFETY: the GVL is held; the borrow ends with this statement.
+    let nodes = unsafe { live.inner.try_borrow() }
+        .map_or_else(Vec::new, |mut inner| inner.session.end_clear());
+    (nodes, frames)
+}
+
+/// Frees the session's bridge side. The hooks have been removed.
+fn take_down(process: &Process, live: &'static Live, alive: &Alive) -> Session {
+    let live = ptr::from_ref(live).cast_mut();
+    LIVE.store(ptr::null_mut(), SeqCst);
+    // SAFETY: it came from `Box::leak` in `start`; with the hooks removed, the
+    // GVL held and LIVE cleared, nobody else has a reference or can get one.
+    let live = unsafe { Box::from_raw(live) };
+    let Live {
+        inner,
+        new_threads,
+        hooks_paused,
+        ..
+    } = *live;
+    let Inner {
+        session,
+        mut threads,
+        ..
+    } = inner.into_inner();
+    new_threads.take_into(&mut threads);
+    let missed_exits = hooks_paused.load(Relaxed);
+    for state in threads {
+        if state.exited.load(Acquire) {
+            continue;
+        }
+        let maybe_gone = if state.is_foreign() {
+            missed_exits
+        } else {
+            !alive.has(process, &state)
+        };
+        if maybe_gone {
+            // Its thread is ending or gone, and with it the slot that points here:
+            // neither can be touched.
+            Box::leak(state);
+        } else {
+            thread_hook::clear_slot(process, &state);
+        }
+    }
+    session
+}
+
+fn wrap(
+    ruby: &Ruby,
+    snapshot: Snapshot,
+    nodes: &[CapturedNode],
+    frames: &[ResolvedFrame],
+) -> Result<Value, Error> {
+    let config = snapshot.config;
+    let description: Option<String> = ruby
+        .class_object()
+        .const_get::<_, Value>("RUBY_DESCRIPTION")
+        .ok()
+        .and_then(resolve::text);
+    let comments = vec![
+        format!("rperf {}", env!("CARGO_PKG_VERSION")),
+        format!(
+            "mode: {}, frequency: {} Hz",
+            config.mode.name(),
+            config.frequency
+        ),
+        description.unwrap_or_default(),
+    ];
+    let program = ruby
+        .eval::<Value>("$0")
+        .ok()
+        .and_then(resolve::text)
+        .unwrap_or_default();
+    profile::wrap(
+        ruby,
+        snapshot.into_profile(nodes, frames, program, comments),
+    )
+}

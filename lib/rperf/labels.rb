@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# Labels of samples: what a program says about what it is doing.
+module Rperf
+  class << self
+    # Puts labels on the samples of the block, or, without one, on all that follow
+    # until they are changed. They are added to those that are there; nil takes one away.
+    # When the block ends, however it does, all are as they were before.
+    #
+    # Labels belong to a thread, and in it to a fiber: a fiber begins with those of the
+    # fiber that made it (an Enumerator's, with those of where `next` was called first),
+    # and what it sets itself is its own. A new thread begins with none.
+    #
+    # Does nothing but run the block when profiling is off, and outside of the main Ractor.
+    #
+    # @param labels [Hash{Symbol, String => Object}] values are shown by their to_s
+    # @return the block's value; without a block the labels as {Rperf.labels}
+    # @example
+    #   Rperf.label(request: id, endpoint: "/users") { handle_request }
+    def label(**labels)
+      return block_given? ? yield : {} unless Labels.heeded?
+
+      outer = Native.label_set
+      inner = Native.new_label_set(outer, labels)
+      unless block_given?
+        Native.label_set = inner
+        return inner.labels
+      end
+
+      begin
+        Native.label_set = inner
+        yield
+      ensure
+        # One call of C, so that no interrupt comes before it is done.
+        Native.label_set = outer
+      end
+    end
+
+    # @return [Hash{Symbol => Object}] the labels that samples get here; frozen
+    def labels
+      set = Native.label_set if Labels.heeded?
+      set ? set.labels : Labels::NONE
+    end
+  end
+
+  # When labels are heeded, and those of a fiber that has none.
+  module Labels
+    NONE = {}.freeze
+
+    # Whether labels mean anything here and now.
+    def self.heeded? = Ractor.main? && Native.running?
+  end
+  private_constant :Labels
+end

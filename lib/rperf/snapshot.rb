@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+# The profile so far.
+module Rperf
+  class << self
+    # The profile up to now; profiling goes on. Threads that are blocked just now are
+    # in it with their time so far.
+    #
+    # @param clear [Boolean] begins anew afterwards: the next profile, and that of
+    #   {Rperf.stop}, is of the time since then. Nothing is lost or counted twice.
+    # @return [Hash, nil] the profile as {Rperf.stop} gives it; nil if profiling is off
+    # @raise [Rperf::Error] in a session with `aggregate: false`, whose samples are kept to its end
+    # @example
+    #   loop do
+    #     sleep 10
+    #     data = Rperf.snapshot(clear: true)
+    #     Rperf.save("profile-#{Time.now.to_i}.pb.gz", data) if data
+    #   end
+    def snapshot(clear: false)
+      Options.one_of(:clear, clear, [true, false])
+      return unless Native.running?
+
+      refuse_snapshot(clear)
+      profile = Native.snapshot(clear)
+      profile && Result.from_profile(profile)
+    end
+
+    private
+
+    def refuse_snapshot(clear)
+      options = @options
+      if options.nil? && defined?(Autostart)
+        options = Autostart.options
+        raise Error, "#{Autostart.initiator} profiles this program as a whole: clear: can't be true" if clear
+      end
+      return if options.nil? || options.aggregate?
+
+      raise Error, "there are no snapshots of a session with aggregate: false"
+    end
+  end
+end
