@@ -5,7 +5,7 @@
 //!
 //! lib/rperf/labels.rb has the rest.
 
-use super::{Live, PROCESS, Process, fiber_hook, resolve, running, thread_hook};
+use super::{Live, PROCESS, Process, fiber_hook, resolve, running, sampling_job, thread_hook};
 use crate::profile::errors;
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
@@ -156,6 +156,8 @@ fn put_label_set(ruby: &Ruby, set: Value) -> Result<(), Error> {
     let Some(process) = PROCESS.get() else {
         return Ok(());
     };
+    // What ran at the last tick ran with the labels that there were.
+    sampling_job::sample_what_is_caught();
     let names = &process.labels;
     // SAFETY: a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };

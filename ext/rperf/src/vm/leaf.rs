@@ -59,6 +59,11 @@ impl Slot {
         self.depth.store(depth, Release);
     }
 
+    /// Whether a tick has left a stack.
+    pub fn is_filled(&self) -> bool {
+        self.depth.load(Acquire) > 0
+    }
+
     /// What the last tick has left for the calling thread.
     ///
     /// # Safety

@@ -37,9 +37,21 @@ pub fn is_at_work() -> bool {
 }
 
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
+    guarded_in_main_ractor(at_work);
+}
+
+fn at_work(process: &Process, live: &'static Live) {
+    let _at_work = AtWork::begin();
+    sample(process, live);
+}
+
+/// Makes the sample of a tick whose stack is there already, rather than at the next
+/// safepoint. With the GVL, outside of hooks.
+pub fn sample_what_is_caught() {
     guarded_in_main_ractor(|process, live| {
-        let _at_work = AtWork::begin();
-        sample(process, live);
+        if live.slot.is_filled() {
+            at_work(process, live);
+        }
     });
 }
 
