@@ -2,7 +2,7 @@
 # to it that the parts named are there, in the order ruby, gems, extension. When
 # nothing is missing it costs some tens of milliseconds.
 #
-# Sets RUBY, GEM_ROOT and GEM_DEFAULT_DIR, and puts that Ruby first in PATH.
+# Sets RUBY, GEM_ROOT, GEMS_WITHOUT and GEM_DEFAULT_DIR, and puts that Ruby first in PATH.
 
 for part in common debian ruby gems extension; do
   # shellcheck source=/dev/null
@@ -55,7 +55,8 @@ find_or_install() {
   {
     printf 'STAMP_KEY=%q\n' "$(stamp_key)"
     printf 'STAMP_PATH_RUBY=%q\n' "$(type -P ruby)"
-    printf 'RUBY=%q\nGEM_ROOT=%q\nGEM_DEFAULT_DIR=%q\n' "$RUBY" "$GEM_ROOT" "$GEM_DEFAULT_DIR"
+    printf 'RUBY=%q\nGEM_ROOT=%q\nGEMS_WITHOUT=%q\nGEM_DEFAULT_DIR=%q\n' \
+      "$RUBY" "$GEM_ROOT" "$GEMS_WITHOUT" "$GEM_DEFAULT_DIR"
   } >"$SETUP_STAMP.new"
   mv "$SETUP_STAMP.new" "$SETUP_STAMP"
 }
@@ -64,12 +65,12 @@ setup_extension_once() { ! extension_stale || setup_extension; }
 
 # load_stamp: what was found last time, if it still holds.
 load_stamp() {
-  RUBY='' GEM_ROOT='' GEM_DEFAULT_DIR='' STAMP_KEY='' STAMP_PATH_RUBY=''
+  RUBY='' GEM_ROOT='' GEMS_WITHOUT='' GEM_DEFAULT_DIR='' STAMP_KEY='' STAMP_PATH_RUBY=''
   # shellcheck source=/dev/null
   [ ! -f "$SETUP_STAMP" ] || . "$SETUP_STAMP"
   setup_found=yes
   [ -n "$STAMP_KEY" ] && [ -x "$RUBY" ] && [ "$STAMP_KEY" = "$(stamp_key)" ] && path_ruby_known && return
-  RUBY='' GEM_ROOT='' GEM_DEFAULT_DIR='' setup_found=no
+  RUBY='' GEM_ROOT='' GEMS_WITHOUT='' GEM_DEFAULT_DIR='' setup_found=no
 }
 
 # Another `ruby` in PATH than last time is a reason to look again; our own isn't.
