@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+module Rperf
+  class RackMiddleware
+    # Names of endpoints where no route is known: the method and the path, without
+    # what differs from one resource to the next.
+    class Endpoints
+      # What stands for a resource, or is a secret, not a name. Letters and digits end it.
+      VARIABLE = /
+        (?<![[:alnum:]])
+        (?: (?<uuid>\h{8}-\h{4}-\h{4}-\h{4}-\h{12}) | (?<id>\d+) | (?<hex>(?=\h*\d)\h{16,}) )
+        (?![[:alnum:]])
+        | (?<![\w-]) (?<token>(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,})
+        | \d{5,}
+      /x
+      # A client can ask for paths without end: so many get a name of their own.
+      LIMIT = 1000
+      OTHER = "(other)"
+      private_constant :VARIABLE, :LIMIT, :OTHER
+
+      # @param path [String] of whatever encoding, as it came from the client
+      # @return [String] with :id, :uuid, :hex and :token in it
+      def self.normalize(path)
+        path = path.b.gsub(VARIABLE) { ":#{Regexp.last_match.named_captures.compact.keys.first || "id"}" }
+        path.force_encoding(Encoding::UTF_8).scrub
+      end
+
+      def initialize
+        @names = {}
+      end
+
+      # @return [String] such as "GET /users/:id"
+      def name(env)
+        path = self.class.normalize("#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}")
+        name = "#{env["REQUEST_METHOD"]} #{path.empty? ? "/" : path}"
+        return name if @names.key?(name)
+        return OTHER if @names.size >= LIMIT
+
+        @names[name] = true
+        name
+      end
+    end
+    private_constant :Endpoints
+  end
+end
