@@ -20,11 +20,8 @@ impl Accounting {
     ) {
         // The clock of another thread is dear to read. In wall mode it tells little
         // of a thread that did not run.
-        let cpu = if self.mode == Mode::Cpu || self.cpu.had_gvl() {
-            cpu()
-        } else {
-            None
-        };
+        let ran = matches!(self.activity, Activity::Running { .. }) || self.cpu.had_gvl();
+        let cpu = (ran || self.mode == Mode::Cpu).then(cpu).flatten();
         self.advance_to(now, ready, cpu, recorder);
         self.activity = Activity::Unknown;
         if self.has_remainder_without_place() {

@@ -227,6 +227,41 @@ proptest! {
     }
 
     #[test]
+    fn between_sections_no_time_counts_and_in_them_every_nanosecond_does(
+        steps in prop::collection::vec(step(), 1..200), seed: u64, sections in 1usize..20,
+        mode in prop_oneof![Just(Mode::Wall), Just(Mode::Cpu)], asleep: bool
+    ) {
+        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut thread = Simulated::new(1, mode, 5_000_000, seed);
+        let mut outside = (5_000_000, 7_000);
+        let gap = 30_000_000;
+        for section in steps.chunks(steps.len().div_ceil(sections)) {
+            section.iter().for_each(|step| thread.apply(step, &mut recorded));
+            if asleep {
+                thread.accounting.suspended(thread.now);
+                thread.pass("blocked", 1_000, 0);
+            }
+            let cpu = thread.cpu;
+            thread.accounting.pause(thread.now, 0, || Some(cpu), &mut recorded);
+            thread.now += gap;
+            thread.cpu += gap / 2;
+            outside = (outside.0 + gap, outside.1 + gap / 2);
+            thread.accounting.moved_to_native_thread(thread.cpu);
+            thread.accounting.begin_running(thread.now);
+            thread.resumed = thread.now;
+        }
+        let cpu = thread.cpu;
+        thread.accounting.pause(thread.now, 0, || Some(cpu), &mut recorded);
+        thread.accounting.flush(thread.now + gap, 0, None, &mut recorded);
+        let (seen, used) = (recorded.sum_of_thread(1), thread.cpu - outside.1);
+        // In wall mode the clock of a thread that did not run isn't read.
+        prop_assert!(seen.cpu_ns == used || (asleep && mode == Mode::Wall && seen.cpu_ns < used));
+        if mode == Mode::Wall {
+            prop_assert_eq!(seen.wall_ns, thread.now - outside.0);
+        }
+    }
+
+    #[test]
     fn a_thread_that_ends_leaves_its_time_to_its_stacks_or_to_the_orphaned(
         steps in prop::collection::vec(step(), 0..40), seed: u64, mode in prop_oneof![Just(Mode::Wall), Just(Mode::Cpu)]
     ) {
@@ -416,4 +451,43 @@ fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
         accounting.flush(now, 0, Some(cpu), &mut recorded);
         assert_eq!(recorded.sum(|_, _, _| true).cpu_ns, cpu, "{mode:?}");
     }
+}
+
+#[test]
+fn short_sections_make_no_more_backtrace_than_a_long_one() {
+    let mut recorded = Recorded {
+        stack: 1,
+        ..Recorded::default()
+    };
+    let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
+    for _ in 0..10_000 {
+        thread.apply(&Step::Run(1_000), &mut recorded);
+        thread.accounting.suspended(thread.now);
+        thread.pass("blocked", 9_000, 0);
+        thread
+            .accounting
+            .pause(thread.now, 0, || None, &mut recorded);
+        thread.accounting.begin_running(thread.now);
+    }
+    // 90 ms blocked; and one in each of the two states for its first place.
+    assert!(recorded.captures <= 2 * 90 + 2, "{}", recorded.captures);
+}
+
+#[test]
+fn remainders_go_to_the_labels_of_the_last_sample() {
+    let mut recorded = Recorded {
+        stack: 1,
+        labels: 7,
+        ..Recorded::default()
+    };
+    let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
+    thread.apply(&Step::Run(2_000_000), &mut recorded);
+    thread.apply(&Step::Tick { before: 0 }, &mut recorded);
+    recorded.labels = 8;
+    thread.apply(&Step::Run(300_000), &mut recorded);
+    thread
+        .accounting
+        .flush(thread.now, 0, Some(thread.cpu), &mut recorded);
+    let labels: Vec<u32> = recorded.samples.iter().map(|row| row.0.labels).collect();
+    assert_eq!(labels, [7, 7]);
 }

@@ -85,6 +85,74 @@ fn epochs_end_as_frames_come_without_end_but_not_too_often() {
 }
 
 #[test]
+fn what_is_cleared_is_in_one_snapshot_only() {
+    let mut session = session();
+    let sum = |profile: &Profile| -> u64 {
+        assert_eq!(profile.check(), Ok(()));
+        profile.weights.iter().map(|row| row.values.wall_ns).sum()
+    };
+    let mut next = 1;
+    session.new_thread(0);
+    let mut totals = Vec::new();
+    for round in 1..=3 {
+        record_new_frames(&mut session, &mut next, 200);
+        // Part of it has names already.
+        end_epoch(&mut session);
+        record_new_frames(&mut session, &mut next, round);
+        session.count_sampling(5, 50);
+        let (start, now) = (session.start_ns(), clock::monotonic_ns());
+        let snapshot = session.begin_clear(now, 1).expect("the worker lives");
+        assert_eq!((snapshot.start_ns, snapshot.end_ns), (start, now));
+        assert_eq!(session.start_ns(), now);
+        assert_eq!(snapshot.counters.sampling_count, 5);
+        assert_eq!(snapshot.counters.threads, 1);
+        let frames = (0..).map_while(|row| session.ending_frame(row)).count();
+        assert_eq!(frames, round + 1);
+        let nodes = session.end_clear();
+        assert_eq!(session.frames().count(), 0, "nothing is kept alive");
+        let name = ResolvedFrame {
+            name: "method".into(),
+            path: "app.rb".into(),
+            first_line: 1,
+        };
+        let profile = snapshot.into_profile(&nodes, &vec![name; frames], String::new(), Vec::new());
+        totals.push(sum(&profile));
+    }
+    assert_eq!(totals, [2_010, 2_020, 2_030]);
+    let rest = session
+        .stop(clock::monotonic_ns())
+        .expect("the worker lives");
+    let rest = rest.into_profile(&[], &[], String::new(), Vec::new());
+    assert_eq!(sum(&rest), 0);
+}
+
+#[test]
+fn samples_carry_the_label_sets_of_their_snapshot() {
+    let mut session = session();
+    let set = |value: &str| LabelSet::empty().with([("request".into(), Some(value.into()))]);
+    let (a, b) = (set("a"), set(""));
+    let mut seen = Vec::new();
+    for order in [[&a, &b], [&b, &a]] {
+        for set in order {
+            let labels = session.label_number(set);
+            let mut last = LastStack::default();
+            let mut recorder = session.recorder(0, &mut last, labels, Given(&[5]));
+            recorder.record(1, State::Running, VALUES);
+        }
+        let snapshot = session.begin_clear(0, 1).expect("the worker lives");
+        let nodes = session.end_clear();
+        let profile = snapshot.into_profile(&nodes, &[], String::new(), Vec::new());
+        assert_eq!(profile.check(), Ok(()));
+        let value_of = |row: &rperf_model::Weight| {
+            let pairs = profile.label_sets.get(row.labels);
+            profile.strings.get(pairs[0].1).to_string()
+        };
+        seen.extend(profile.weights.iter().map(value_of));
+    }
+    assert_eq!(seen, ["a", "", "", "a"]);
+}
+
+#[test]
 fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
     let config = SessionConfig {
         mode: Mode::Wall,

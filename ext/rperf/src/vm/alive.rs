@@ -9,6 +9,7 @@ use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
 use rb_sys::VALUE;
 use std::collections::HashSet;
 use std::hint::black_box;
+use std::ptr;
 
 /// The main Ractor's threads at one moment.
 pub struct Alive {
@@ -44,7 +45,8 @@ impl Alive {
         state.serial > self.last_serial
             || (self.threads.contains(&state.thread)
                 // Another thread's object may have taken the place of this one's.
-                && thread_hook::has_state(process, state.thread, state))
+                && thread_hook::known_state(process, state.thread)
+                    .is_some_and(|known| ptr::eq(known, state)))
     }
 
     /// Whether the thread of `state` has ended, though no EXITED may have told of

@@ -15,9 +15,7 @@ use magnus::{Error, Object, RModule, Ruby, Symbol, TryConvert, Value, function, 
 use rperf_engine::{Session, SessionConfig, TimerKind};
 use rperf_model::Mode;
 use std::io;
-use std::sync::atomic::{
-    AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst,
-};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
 /// The number of the last session.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -93,7 +91,10 @@ fn start(
         uses_labels: AtomicBool::new(false),
         quiet: AtomicBool::new(false),
     }));
-    for thread in alive.threads().filter(|&thread| capture::has_frames(thread)) {
+    for thread in alive
+        .threads()
+        .filter(|&thread| capture::has_frames(thread))
+    {
         // Also where a forked child has inherited a state.
         thread_hook::announce(process, live, thread, 0).is_of_main_ractor(|| true);
     }

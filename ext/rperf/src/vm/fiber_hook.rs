@@ -29,7 +29,10 @@ pub fn remove() {
 }
 
 unsafe extern "C" fn on_switch(_: u32, _: VALUE, thread: VALUE, _: ID, _: VALUE) {
-    if PROCESS.get().is_none_or(|process| labels::are_known(process, thread)) {
+    if PROCESS
+        .get()
+        .is_none_or(|process| labels::are_known(process, thread))
+    {
         return;
     }
     let mut interrupt = None;

@@ -38,11 +38,15 @@ unsafe extern "C" fn before() {
         return;
     }
     // SAFETY: sessions are freed under the GVL, which this thread holds.
-    let live = unsafe { LIVE.load(Acquire).as_ref() };
-    if let Some(live) = live.filter(|live| live.sections.are_open()) {
+    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else {
+        return;
+    };
+    if live.sections.are_open() {
         live.hooks_paused.store(true, SeqCst);
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
+        thread_hook::wait_for_stragglers();
+    } else if live.sections.ended_just_now() {
         thread_hook::wait_for_stragglers();
     }
 }

@@ -7,9 +7,9 @@
 
 use super::{Live, PROCESS, Process, fiber_hook, resolve, running, thread_hook};
 use crate::profile::errors;
-use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{
     Error, RHash, RModule, RString, Ruby, Symbol, TryConvert, Value, function, kwargs, method,
     prelude::*,
@@ -39,9 +39,10 @@ struct SetObject {
     set: LabelSet,
     /// The Hash that the program sees.
     hash: VALUE,
-    /// The session that it was made in, and the serial of its thread.
+    /// The session that it was made in.
     session: u64,
-    thread: u64,
+    /// The serial of its thread, if that has been seen in the session.
+    thread: Option<u64>,
 }
 
 /// Defines the methods, and the class of label sets. On the main thread, once.
@@ -59,7 +60,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<Names, Error> {
         set: LabelSet::empty(),
         hash: ruby.qnil().as_raw(),
         session: 0,
-        thread: 0,
+        thread: None,
     };
     let names = Names {
         key,
@@ -125,8 +126,8 @@ fn is_heeded(process: &Process, set: VALUE, thread: VALUE) -> bool {
     let (Some(live), Some(set)) = (running(), SetObject::get(set)) else {
         return false;
     };
-    let serial = || thread_hook::state_of(process, live, thread, 0).serial;
-    set.session == live.number && set.thread == serial()
+    let state = thread_hook::known_state(process, thread);
+    set.session == live.number && state.is_some_and(|state| set.thread == Some(state.serial))
 }
 
 /// `Native.label_set`: that of the present fiber in this session, or nil.
@@ -207,15 +208,14 @@ fn new_label_set(ruby: &Ruby, outer: Value, changes: RHash) -> Result<Value, Err
         set: base.with(texts),
         hash: hash.as_raw(),
         session: 0,
-        thread: 0,
+        thread: None,
     };
     if let Some(live) = running() {
         // SAFETY: a Ruby thread with the GVL.
         let thread = unsafe { rb_sys::rb_thread_current() };
-        let state = thread_hook::state_of(process, live, thread, 0);
-        state.is_of_main_ractor(|| true);
+        let state = thread_hook::known_state(process, thread);
+        object.thread = state.map(|state| state.serial);
         object.session = live.number;
-        object.thread = state.serial;
     }
     let object = object.wrap(process.labels.set_class);
     // Keeps both on the stack until here.
@@ -235,7 +235,10 @@ fn text(ruby: &Ruby, value: Value) -> Result<String, Error> {
         Ok(string)
     } else {
         let replace = ruby.to_symbol("replace");
-        string.funcall("encode", ("UTF-8", kwargs!("invalid" => replace, "undef" => replace)))
+        string.funcall(
+            "encode",
+            ("UTF-8", kwargs!("invalid" => replace, "undef" => replace)),
+        )
     };
     let string = match converted {
         // Ruby knows no way to convert it.

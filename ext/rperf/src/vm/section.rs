@@ -17,8 +17,11 @@ use rb_sys::VALUE;
 use rperf_engine::clock;
 use rperf_model::Mode;
 use std::sync::atomic::{
-    AtomicBool, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
+    AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };
+
+/// In ns; far longer than a hook takes.
+const JUST_NOW: u64 = 100_000_000;
 
 /// How far a session's sections are.
 #[derive(Default)]
@@ -28,6 +31,8 @@ pub struct Sections {
     count: AtomicU32,
     /// Whether time counts and hooks are there.
     open: AtomicBool,
+    /// When the last one ended.
+    closed_ns: AtomicU64,
 }
 
 impl Sections {
@@ -35,6 +40,12 @@ impl Sections {
     #[inline]
     pub fn are_open(&self) -> bool {
         self.open.load(Acquire)
+    }
+
+    /// Whether hooks may still be at work that have been removed by now.
+    pub fn ended_just_now(&self) -> bool {
+        let since = clock::monotonic_ns().saturating_sub(self.closed_ns.load(Relaxed));
+        !self.are_open() && since < JUST_NOW
     }
 }
 
@@ -85,6 +96,7 @@ fn open(process: &Process, live: &'static Live, alive: &Alive) {
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
         sampling_job::fold_exited(live, &mut inner, now);
         sampling_job::fold_ended(&mut inner, now, |state| alive.lacks(process, state));
+        inner.gc = gc_hook::GcProgress::default();
     }
     // SAFETY: a Ruby thread with the GVL.
     let current = unsafe { rb_sys::rb_thread_current() };
@@ -148,6 +160,7 @@ fn close(live: &Live) {
     live.ticks.pause();
     live.hooks_paused.store(true, SeqCst);
     let now = clock::monotonic_ns();
+    live.sections.closed_ns.store(now, Relaxed);
     // SAFETY: the GVL is held, and nothing below releases it.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;

@@ -122,11 +122,13 @@ pub fn announce<'a>(
     unsafe { &*state }
 }
 
-/// Whether `thread`'s slot points to `state`. `thread` is a live object; with the GVL.
-pub fn has_state(process: &Process, thread: rb_sys::VALUE, state: &ThreadState) -> bool {
+/// The state of `thread`, a live object, if it has been announced. With the GVL.
+pub fn known_state<'a>(process: &Process, thread: rb_sys::VALUE) -> Option<&'a ThreadState> {
     // SAFETY: `thread` is a thread whose object is alive; the key is valid.
     let slot = unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) };
-    ptr::eq(slot.cast(), state)
+    let state: *const ThreadState = slot.cast();
+    // SAFETY: as in `state_of`.
+    unsafe { state.as_ref() }
 }
 
 /// Clears the slot of a thread that has not ended. With the GVL.
