@@ -7,10 +7,11 @@ module Rperf
   # profiles requests in a session that was started with `defer: true`. It starts no
   # session itself, and while there is none it only hands requests on.
   #
-  # The endpoint is the method and the route, as "GET /users/:id". Rails and Sinatra
-  # say which route they chose; until then, and with other frameworks, it is the path with
-  # :id, :uuid, :hex and :token for what differs from one resource to the next.
-  # So many samples as are taken before the route is chosen can have another label.
+  # The endpoint is the method and the route, as "GET /users/:id". Rails and Sinatra say
+  # which route they have chosen; samples from before that have the route that the path
+  # led to last time. Where no route is known, the endpoint is the path with :id, :uuid,
+  # :hex and :token for what differs from one resource to the next; so many as 1,000
+  # paths get a name of their own, and all others are "(other)".
   #
   # What is done with the response after the app has returned it, as when a body is
   # streamed, has no label.
@@ -47,12 +48,8 @@ module Rperf
       return Work.run(custom_label(env)) { @app.call(env) } if @label
 
       begin
-        request = nil
-        labels = Work.attempt do
-          request = Request.new(env, @label_key)
-          { @label_key => @endpoints.name(env) }
-        end
-        Work.run(labels || {}) { @app.call(env) }
+        request = Work.attempt { Request.new(env, @endpoints, @label_key) }
+        Work.run(request ? request.labels : {}) { @app.call(env) }
       ensure
         request&.end
       end

@@ -12,6 +12,7 @@ module Rperf
       # @param labels [Hash{Symbol => String}]
       # @return the block's value
       def run(labels)
+        value = nil
         begun = ended = false
         Sections.run(labels) do
           begun = true

@@ -2,8 +2,8 @@
 
 module Rperf
   class RackMiddleware
-    # Names of endpoints where no route is known: the method and the path, without
-    # what differs from one resource to the next.
+    # Names of endpoints: the method and the route, or, where no route is known, the path
+    # without what differs from one resource to the next.
     class Endpoints
       # What stands for a resource, or is a secret, not a name. Letters and digits end it.
       VARIABLE = /
@@ -26,18 +26,28 @@ module Rperf
       end
 
       def initialize
+        # By the method and the path.
         @names = {}
       end
 
       # @return [String] such as "GET /users/:id"
-      def name(env)
+      def path_name(env)
         path = self.class.normalize("#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}")
-        name = "#{env["REQUEST_METHOD"]} #{path.empty? ? "/" : path}"
-        return name if @names.key?(name)
+        "#{env["REQUEST_METHOD"]} #{path.empty? ? "/" : path}".freeze
+      end
+
+      # @return [String] what the last such request turned out to be, or the path's own name
+      def name(path_name)
+        known = @names[path_name]
+        return known if known
         return OTHER if @names.size >= LIMIT
 
-        @names[name] = true
-        name
+        @names[path_name] = path_name
+      end
+
+      # Requests of this path are for this route.
+      def learn(path_name, route)
+        @names[path_name] = route if @names.key?(path_name)
       end
     end
     private_constant :Endpoints

@@ -13,12 +13,17 @@ module Rperf
         Work.attempt do
           request = env[KEY]
           route = yield if request&.here?
-          request.label(route.join(" ")) if route
+          request.take(route.join(" ").freeze) if route
         end
       end
 
-      def initialize(env, label_key)
-        @label_key = label_key
+      # @return [Hash{Symbol => String}] its labels on arrival
+      attr_reader :labels
+
+      def initialize(env, endpoints, label_key)
+        @endpoints = endpoints
+        @path_name = endpoints.path_name(env)
+        @labels = { label_key => endpoints.name(@path_name) }
         @fiber = Fiber.current
         env[KEY] = self
       end
@@ -27,8 +32,12 @@ module Rperf
       # or, with the same environment, after the end of the request.
       def here? = @fiber.equal?(Fiber.current)
 
-      # Until the end of the request.
-      def label(name) = Rperf.label(@label_key => name)
+      # Until the end of the request. A label that the app took away is left away.
+      def take(route)
+        @endpoints.learn(@path_name, route)
+        label_key = @labels.each_key.first
+        Rperf.label(label_key => route) if Rperf.labels.key?(label_key)
+      end
 
       def end
         @fiber = nil

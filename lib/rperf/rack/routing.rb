@@ -43,7 +43,7 @@ module Rperf
         end
 
         def rails(payload)
-          env = payload[:headers].env
+          env = payload[:request].env
           Request.routed(env) do
             pattern = env["action_dispatch.route_uri_pattern"]
             # Before Rails 7.1 there is none.
