@@ -100,6 +100,67 @@ RSpec.describe Rperf do
     end
   end
 
+  describe "lines:" do
+    # The line on which spin spends its time.
+    let(:loop_line) { Profiles.instance_method(:spin).source_location.last + 2 }
+    let(:loop_row) do
+      path = Profiles.instance_method(:spin).source_location.first
+      /^ +[\d.]+ ms +[\d.]+% +[\d.]+ ms +[\d.]+%  #{Regexp.escape(path)}:#{loop_line} \(Profiles#spin\)$/
+    end
+
+    def report(**arguments)
+      described_class.start(output: in_folder("p.txt"), **arguments) { spin 0.05 }
+      File.read(in_folder("p.txt"))
+    end
+
+    it "true adds the hottest lines to a text output" do
+      *tables, lines = report(lines: true).split("\n\n")
+      expect(tables.map { |table| table.lines.first.chomp }).to match([/\ATotal: /, "Flat:", "Cumulative:"])
+      expect(lines.lines[0, 3]).to match(["Lines:\n", /\A +self +total\n\z/, loop_row])
+    end
+
+    it "nil records them and leaves a text output as it is" do
+      expect(report).not_to include("Lines:")
+    end
+
+    it "false records none" do
+      described_class.save(in_folder("p.txt"), described_class.start(lines: false) { spin 0.05 }, lines: true)
+      expect(File.read(in_folder("p.txt"))).to end_with("\n\nLines: none were recorded\n")
+    end
+
+    it "of save does the same for what was recorded, and for a pprof file of it" do
+      data = described_class.start { spin 0.05 }
+      described_class.save(in_folder("p.txt"), data, lines: true)
+      described_class.save(in_folder("p.pb.gz"), data)
+      report = File.read(in_folder("p.txt"))
+      expect(report).to match(loop_row)
+      expect(Rperf::Profile.read(in_folder("p.pb.gz")).encode(:text, lines: true)).to eq(report)
+    end
+
+    it "of save says so if the Hash was changed: only the profile itself has lines" do
+      described_class.save(in_folder("p.txt"), made_profile, lines: true)
+      expect(File.read(in_folder("p.txt"))).to end_with("\n\nLines: none were recorded\n")
+    end
+
+    it "makes no difference to the Hash, whose rows are about methods" do
+      data = described_class.start do
+        spin 0.02
+        spin 0.02
+      end
+      rows = data[:samples].map { |frames, _, thread, labels| [frames, thread, labels] }
+      expect(rows.uniq.size).to eq(rows.size)
+      expect(data[:unique_stacks]).to eq(rows.map(&:first).uniq.size)
+    end
+  end
+
+  describe "leaf: true" do
+    it "needs a timer with a signal" do
+      expect { described_class.start(leaf: true, signal: false) }
+        .to raise_error(ArgumentError, "leaf: must be nil or false with signal: false, not true")
+      expect(described_class).not_to be_running
+    end
+  end
+
   describe "arguments" do
     {
       frequency: [0, 10_001, -1, 1000.0, "1000", nil],
@@ -108,6 +169,8 @@ RSpec.describe Rperf do
       format: [:svg, "text", true],
       signal: [0, 9, 15, 1000, true, "RTMIN", 42.0],
       aggregate: [nil, 1],
+      lines: [1, "yes"],
+      leaf: [0, :always],
       output: ["", "/no/such/folder/p", "/", 5, "a\0b"]
     }.each do |name, values|
       values.each do |value|
@@ -121,7 +184,8 @@ RSpec.describe Rperf do
 
     it "refuses objects that can't be shown, or have no methods at all" do
       mute = Class.new { def inspect = raise("no") }.new
-      %i[frequency mode output verbose format signal aggregate].product([BasicObject.new, mute]).each do |name, value|
+      names = %i[frequency mode output verbose format signal aggregate lines leaf]
+      names.product([BasicObject.new, mute]).each do |name, value|
         expect { described_class.start(name => value) }
           .to raise_error(ArgumentError, /\A#{name}: must be .*not an object of /)
       end
@@ -134,7 +198,7 @@ RSpec.describe Rperf do
 
     it "takes the ends of the allowed range, a Pathname, and both kinds of timer" do
       [{ frequency: 1 }, { frequency: 10_000 }, { output: Pathname(in_folder("p")) },
-       { signal: false }, { signal: nil }].each do |arguments|
+       { signal: false }, { signal: nil }, { leaf: false }, { leaf: nil, signal: false }].each do |arguments|
         expect(described_class.start(**arguments) { nil }).to be_a(Hash)
       end
     end
@@ -193,10 +257,12 @@ RSpec.describe Rperf do
       expect(File).not_to exist(in_folder("p"))
     end
 
-    it "raises Errno for a file that can't be written, ArgumentError for a format that isn't one" do
+    it "raises Errno for a file that can't be written, ArgumentError for options that aren't any" do
       expect { described_class.save("/no/such/p", made_profile) }.to raise_error(Errno::ENOENT, %r{/no/such/p})
-      expect { described_class.save(in_folder("p"), made_profile, format: :svg) }
-        .to raise_error(ArgumentError, /format/)
+      { format: :svg, lines: nil }.each do |name, value|
+        expect { described_class.save(in_folder("p"), made_profile, name => value) }
+          .to raise_error(ArgumentError, /\A#{name}: must be /)
+      end
     end
 
     it "replaces a file at once and keeps its permissions" do

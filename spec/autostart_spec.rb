@@ -18,10 +18,22 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(page).to include("stats for 'mine'", "GVL blocked")
   end
 
+  it "records and shows lines as RPERF_LINES says" do
+    program = "def work = (i = 0; i += 1 while i < 2_000_000)\nwork"
+    reports = { "1" => "p1.txt", "0" => "p0.txt", "" => "p.txt" }.map do |value, output|
+      profiled({ "RPERF_LINES" => value, "RPERF_OUTPUT" => output }, program)
+      File.read(in_folder(output))
+    end
+    expect(reports).to match([/^Lines:\n.* -e:1 \(Object#work\)$/m, /\A((?!Lines:).)*\z/m, /\A((?!Lines:).)*\z/m])
+  end
+
   {
     { "RPERF_FREQUENCY" => "0" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
     { "RPERF_FREQUENCY" => "many" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
     { "RPERF_MODE" => "gpu" } => "RPERF_MODE: must be :cpu or :wall",
+    { "RPERF_LINES" => "yes" } => 'RPERF_LINES: must be 1 or 0, not "yes"',
+    { "RPERF_LEAF" => "2" } => 'RPERF_LEAF: must be 1 or 0, not "2"',
+    { "RPERF_LEAF" => "1", "RPERF_SIGNAL" => "false" } => "RPERF_LEAF: must be nil or false with signal: false",
     { "RPERF_FORMAT" => "svg" } => "RPERF_FORMAT: must be :pprof or :collapsed or :text",
     { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT: must be in a folder that exists"
   }.each do |env, message|

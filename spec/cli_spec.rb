@@ -8,7 +8,8 @@ RSpec.describe "the rperf command" do
       expect(outcome.stdout).to include("record", "stat", "Examples:")
       expect(outcome.stdout).not_to include("\e[")
       %w[record stat].each do |command|
-        expect(rperf(command, "--help").stdout).to include("--frequency", "[default: 1000]", "Exit status:")
+        help = ["--frequency", "[default: 1000]", "--lines", "--no-lines", "--leaf", "--no-leaf", "Exit status:"]
+        expect(rperf(command, "--help").stdout).to include(*help)
       end
     end
 
@@ -86,6 +87,33 @@ RSpec.describe "the rperf command" do
       expect(outcome.stdout).to match(/\Amine\nTotal: .*\[GVL blocked\]/m)
       expect(outcome.stderr).to be_empty
       expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+    end
+
+    describe "about lines" do
+      before { write_file("app.rb", "def work\n  i = 0\n  i += 1 while i < 3_000_000\nend\n\nwork\n") }
+
+      it "adds the hottest ones to text with --lines, by their files' absolute paths" do
+        table = rperf("record", "-p", "--lines", ruby, "app.rb").stdout[/^Lines:\n.*/m]
+        path = Regexp.escape(in_folder("app.rb"))
+        expect(table.lines[2]).to match(/^ +([\d.]+ ms +[\d.]+%) +\1  #{path}:3 \(Object#work\)$/)
+        expect(table).to match(/^ +[\d.]+ ms +[\d.]+% +[\d.]+ ms +[\d.]+%  #{path}:6 \(<main>\)$/)
+      end
+
+      it "has them in every pprof file, but not with --no-lines" do
+        rperf("record", ruby, "app.rb")
+        rperf("record", "-o", "none.pb.gz", "--lines", "--no-lines", ruby, "app.rb")
+        profiles = %w[rperf.data none.pb.gz].map { |file| Rperf::Profile.read(in_folder(file)) }
+        tables = profiles.map { |profile| profile.encode(:text, lines: true) }
+        expect(tables).to match([/app\.rb:3 \(Object#work\)$/, /^Lines: none were recorded$/])
+      end
+    end
+
+    it "passes --leaf and --no-leaf on, of which only one needs timer signals" do
+      outcome = rperf("record", "--leaf", ruby, "-e", "1", env: { "RPERF_SIGNAL" => "false" })
+      expect(outcome.status.exitstatus).to eq(1)
+      expect(outcome.stderr).to match(/\Arperf: RPERF_LEAF: must be nil or false .*; running without profiling\n\z/)
+      outcome = rperf("record", "--no-leaf", ruby, "-e", "1", env: { "RPERF_SIGNAL" => "false" })
+      expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
     end
 
     it "adds to what a redirected stdout, stderr or other descriptor leads to" do
@@ -194,6 +222,12 @@ RSpec.describe "the rperf command" do
       outcome = rperf("stat", "--report", "-o", "p.pb.gz", ruby, "-e", "sleep 0.02")
       expect(outcome.stderr).to include("Flat:", "Cumulative:")
       expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :wall)
+    end
+
+    it "adds the hottest lines to the tables with --lines" do
+      outcome = rperf("stat", "--report", "--lines", ruby, "-e", "sleep 0.05")
+      expect(outcome.stderr).to match(/^Cumulative:\n.*^Lines:\n.* -e:1 \(<main>\)$/m)
+      expect(rperf("stat", "--lines", ruby, "-e", "1").stderr).not_to include("Lines:")
     end
 
     it "shows YJIT and threads" do

@@ -3,6 +3,7 @@
 require_relative "options"
 require_relative "result"
 require_relative "fork_guard"
+require_relative "compiled_code"
 require_relative "labels"
 require_relative "sections"
 require_relative "snapshot"
@@ -22,13 +23,18 @@ module Rperf
     # @param signal [Integer, false, nil] the timer's real-time signal; nil: the default one,
     #   false: no signal but a thread that sleeps
     # @param aggregate [Boolean] false keeps every sample with its time
+    # @param lines [Boolean, nil] false: no line numbers are recorded; true: they are, and a text
+    #   output has a table of the hottest lines; nil: they are recorded
+    # @param leaf [Boolean, nil] whether C methods called by compiled code get their own time, for
+    #   which the thread that runs is interrupted by SIGURG; nil: as soon as YJIT is on, where the
+    #   timer has a signal
     # @param defer [Boolean] true profiles only what runs in blocks of {Rperf.profile}
     # @return [Hash, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
-              defer: false, &block)
-      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, defer:)
+              lines: nil, leaf: nil, defer: false, &block)
+      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:, defer:)
       begin_session(options)
       block ? profile_block(block) : true
     end
@@ -46,7 +52,7 @@ module Rperf
       return unless profile
 
       $stderr.write(profile.verbose_lines) if options.verbose
-      Output.write(profile, options.output, options.format) if options.output
+      Output.write(profile, options) if options.output
       Result.from_profile(profile)
     end
 
@@ -55,15 +61,17 @@ module Rperf
     # @param path [String, Pathname] the file
     # @param data [Hash] what {Rperf.start} or {Rperf.stop} returned
     # @param format [Symbol, nil] :pprof, :collapsed or :text; nil: by the file's extension
+    # @param lines [Boolean] whether a text file has a table of the hottest lines
     # @return [nil]
     # @raise [ArgumentError] for an argument that isn't allowed, or a Hash that isn't a profile
     # @raise [SystemCallError] if the file can't be written
-    def save(path, data, format: nil)
+    def save(path, data, format: nil, lines: false)
       path = Options.path(:path, path)
       format = Options.format(format)
+      lines = Options.one_of(:lines, lines, [true, false])
       profile = Result.profile(data)
       Output.flush_before(path)
-      profile.write(path, format)
+      profile.write(path, format, lines:)
       nil
     end
 
@@ -75,7 +83,8 @@ module Rperf
     def begin_session(options)
       refuse_second_profiler
       ForkGuard.install
-      Native.start(options.frequency, options.mode, options.signal, options.aggregate, options.defer)
+      CompiledCode.watch
+      Native.start(**options.sampling)
       @options = options
     end
 

@@ -48,7 +48,8 @@ module Rperf
         @delivery = Delivery.new(launch, settings, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond))
         options = settings.options
         ForkGuard.install
-        Native.start(options.frequency, options.mode, options.signal, options.aggregate, false)
+        CompiledCode.watch
+        Native.start(**options.sampling)
         @initiator = settings.initiator
         @options = options
         @launch = launch

@@ -11,9 +11,10 @@ module Rperf
     FORMATS = %i[pprof collapsed text].freeze
     private_constant :FREQUENCIES, :MODES, :FORMATS
 
-    attr_reader :frequency, :mode, :output, :verbose, :format, :signal, :aggregate, :defer
+    attr_reader :output, :verbose, :format
 
-    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, defer: false)
+    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:,
+                   defer: false)
       @frequency = self.class.frequency(frequency)
       @mode = self.class.one_of(:mode, mode, MODES)
       @output = nil.equal?(output) ? nil : self.class.writable_path(:output, output)
@@ -21,8 +22,22 @@ module Rperf
       @format = self.class.format(format)
       @signal = self.class.signal(signal)
       @aggregate = self.class.one_of(:aggregate, aggregate, [true, false])
+      @lines = self.class.one_of(:lines, lines, [true, false, nil])
+      @leaf = self.class.leaf(leaf, signal)
       @defer = self.class.one_of(:defer, defer, [true, false])
     end
+
+    # @return [Hash{Symbol => Object}] what Native.start takes
+    def sampling
+      { frequency: @frequency, mode: @mode, signal: @signal, aggregate: @aggregate, lines: @lines != false,
+        leaf: @leaf, defer: @defer }
+    end
+
+    # @return [Boolean] whether equal samples are added up
+    def aggregate? = @aggregate
+
+    # @return [Boolean] whether a text report has a table of lines
+    def show_lines? = @lines == true
 
     class << self
       # `value.is_a?(type)`, also for an object without the methods of Object.
@@ -60,6 +75,16 @@ module Rperf
         return value if range.cover?(value)
 
         reject(:signal, value, "from #{range.min} to #{range.max}: the other signals have a meaning to programs")
+      end
+
+      # The timer's signal is what is passed on to the thread that runs. `signal` has been checked.
+      def leaf(value, signal)
+        one_of(:leaf, value, [true, false, nil])
+        if value
+          reject(:leaf, value, "nil or false with signal: false") if signal == false
+          reject(:leaf, value, "nil or false: this system has no timer signals") unless Native.timer_signals
+        end
+        value
       end
 
       # @return [String] the path, absolute, so that a change of folder doesn't matter

@@ -13,10 +13,12 @@ module Rperf
       # @return [Integer, nil] the number of the descriptor that `path` is a name of
       def descriptor(path) = STANDARD[path] || path[NUMBERED, 1]&.to_i
 
+      # @param options [Options] with an output
       # @raise [Rperf::Error] if it couldn't be written there; says where it is now
-      def write(profile, path, format)
+      def write(profile, options)
+        path = options.output
         flush_before(path)
-        profile.write(path, format)
+        profile.write(path, options.format, lines: options.show_lines?)
       rescue SystemCallError, IOError, Error => e
         raise Error, "can't write the profile to #{path} (#{reason(e)}); #{save_elsewhere(profile)}"
       end

@@ -33,7 +33,7 @@ module Rperf
         options = Autostart.options
         raise Error, "#{Autostart.initiator} profiles this program as a whole: clear: can't be true" if clear
       end
-      return if options.nil? || options.aggregate
+      return if options.nil? || options.aggregate?
 
       raise Error, "there are no snapshots of a session with aggregate: false"
     end

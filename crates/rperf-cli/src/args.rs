@@ -19,7 +19,7 @@ const RECORD_NOTES: &str = "\
 Examples:
   rperf record ruby app.rb
   rperf record -m wall -o app.pb.gz bundle exec rake
-  rperf record -p ruby -Ilib -e 'require \"app\"; App.run'
+  rperf record -p --lines ruby -Ilib -e 'require \"app\"; App.run'
 
 The format follows the file's extension: .collapsed and .txt are collapsed stacks
 and text, everything else is pprof. The file is written when the program ends: by
@@ -70,6 +70,18 @@ pub struct SamplingArgs {
         allow_hyphen_values = true
     )]
     pub frequency: String,
+    /// Add a table of the hottest lines to text output
+    #[arg(long, overrides_with_all = ["lines", "no_lines"])]
+    pub lines: bool,
+    /// Record no line numbers
+    #[arg(long, overrides_with_all = ["lines", "no_lines"])]
+    pub no_lines: bool,
+    /// Signal the running thread at each tick, to see C methods in YJIT's code [default: if YJIT is on]
+    #[arg(long, overrides_with_all = ["leaf", "no_leaf"])]
+    pub leaf: bool,
+    /// Send it no signal; such C methods may then be counted to their callers
+    #[arg(long, overrides_with_all = ["leaf", "no_leaf"])]
+    pub no_leaf: bool,
     /// Print sampling statistics to stderr
     #[arg(short, long)]
     pub verbose: bool,

@@ -89,6 +89,11 @@ fn set_environment(command: &mut Command, options: &Options, library: &Path, sta
     if let Some(format) = options.format {
         command.env("RPERF_FORMAT", format.name());
     }
+    for (name, switch) in [("RPERF_LINES", options.lines), ("RPERF_LEAF", options.leaf)] {
+        if let Some(on) = switch {
+            command.env(name, if on { "1" } else { "0" });
+        }
+    }
     if options.verbose {
         command.env("RPERF_VERBOSE", "1");
     }

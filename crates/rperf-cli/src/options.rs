@@ -31,6 +31,10 @@ pub struct Options {
     pub output: Option<PathBuf>,
     /// A format other than the one of the file's extension.
     pub format: Option<Format>,
+    /// Whether line numbers are recorded and shown; `None`: recorded only.
+    pub lines: Option<bool>,
+    /// Whether C methods of compiled code get their own time; `None`: if YJIT is on.
+    pub leaf: Option<bool>,
     /// Whether sampling statistics are printed.
     pub verbose: bool,
     /// Whether, and how, `rperf stat` prints its page.
@@ -79,10 +83,17 @@ impl Options {
             mode: parse_mode(mode)?,
             output: None,
             format: None,
+            lines: switch(args.lines, args.no_lines),
+            leaf: switch(args.leaf, args.no_leaf),
             verbose: args.verbose,
             stat,
         })
     }
+}
+
+/// What two flags say of which the last one given counts.
+fn switch(on: bool, off: bool) -> Option<bool> {
+    (on || off).then_some(on)
 }
 
 fn parse_frequency(text: &str) -> Result<u32, Refusal> {
@@ -204,6 +215,23 @@ mod tests {
         assert_eq!(options.output, Some("/dev/stdout".into()));
         assert_eq!(options.format, Some(Format::Text));
         assert!(message(&["record", "-p", "-o", "x", "ruby"]).contains("-p prints text"));
+    }
+
+    #[test]
+    fn of_a_switch_and_its_opposite_the_last_one_counts() {
+        for (line, expected) in [
+            (vec![], (None, None)),
+            (vec!["--lines", "--no-leaf"], (Some(true), Some(false))),
+            (vec!["--no-lines", "--leaf"], (Some(false), Some(true))),
+            (vec!["--lines", "--no-lines"], (Some(false), None)),
+            (vec!["--no-leaf", "--leaf", "--leaf"], (None, Some(true))),
+        ] {
+            for command in ["record", "stat"] {
+                let line = [&[command], &*line, &["ruby"]].concat();
+                let options = options(&line).expect("valid");
+                assert_eq!((options.lines, options.leaf), expected, "{line:?}");
+            }
+        }
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! the extension on the thread that ends the profiled program.
 
 use crate::os::OsFigures;
-use rperf_format::Format;
 use rperf_format::numbers::{grouped, milliseconds, percent};
+use rperf_format::{Format, TextOptions};
 use rperf_model::{Mode, Profile, State, Totals};
 use std::fmt::Write;
 
@@ -16,6 +16,8 @@ pub struct Figures {
     pub command: String,
     /// Whether the tables of methods are wanted.
     pub report: bool,
+    /// Whether they are to be followed by the one of lines.
+    pub lines: bool,
     /// From the start of the command to the start of profiling, if known.
     pub startup_ns: Option<u64>,
     /// What Ruby has counted.
@@ -64,7 +66,10 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
         page.line("");
         // Writing to memory doesn't fail.
         let mut tables = Vec::new();
-        if rperf_format::write(profile, Format::Text, &mut tables).is_ok() {
+        let options = TextOptions {
+            lines: figures.lines,
+        };
+        if rperf_format::write(profile, Format::Text, options, &mut tables).is_ok() {
             page.line(&String::from_utf8_lossy(&tables));
         }
     }

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    FrameWord, LastStack, Session, SessionConfig, Stack, StackSource, TimerKind, clock,
+    FrameWord, LastStack, Session, SessionConfig, Stack, StackSource, TimerKind, VmCalls, clock,
 };
 use rperf_model::{Mode, State, Values};
 use std::process::ExitCode;
@@ -61,7 +61,11 @@ fn main() -> ExitCode {
         timer: TimerKind::Sleep,
         aggregate: true,
     };
-    let mut session = match Session::start(config, || ()) {
+    let calls = VmCalls {
+        trigger: || (),
+        take_stack: |_| (),
+    };
+    let mut session = match Session::start(config, calls) {
         Ok(session) => session,
         Err(error) => {
             eprintln!("memory: {error}");

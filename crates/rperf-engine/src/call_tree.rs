@@ -101,7 +101,7 @@ impl LastStack {
 /// Elements that the ends of `a` and `b` have in common; by blocks, which the
 /// compiler turns into vector instructions.
 #[inline]
-fn equal_from_the_end<T: PartialEq>(a: &[T], b: &[T]) -> usize {
+pub(crate) fn equal_from_the_end<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     const BLOCK: usize = 8;
     let length = a.len().min(b.len());
     let (a, b) = (&a[a.len() - length..], &b[b.len() - length..]);

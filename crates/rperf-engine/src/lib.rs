@@ -11,6 +11,7 @@ mod call_tree;
 pub mod clock;
 mod dither;
 mod labels;
+mod leaf;
 mod profile_builder;
 mod renewal;
 mod sample;
@@ -22,19 +23,21 @@ mod worker;
 pub use accounting::{Accounting, GcWork, ORPHANED, Place, Recorder};
 pub use call_tree::{CapturedNode, CapturedTree, Fill, FrameWord, LastStack, TRUNCATED};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
+pub use leaf::leaf_line_if_confirmed;
 pub use profile_builder::{ProfileBuilder, ResolvedFrame};
 pub use sample::{Collected, CollectedLimits, Sample, SampleKey};
 pub use session::{
-    Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot, Stack, StackSource,
+    Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot, Stack, StackSource, VmCalls,
 };
 pub use ticks::Ticks;
 #[cfg(target_os = "linux")]
 pub use timer::signal::{default_signal, is_usable as is_usable_signal};
 pub use worker::{TimerKind, WorkerEnded};
 
-/// In a forked child, which has no worker: lets go of the timer's signal, so
-/// that a session of its own can take it. Async-signal-safe.
+/// In a forked child, which has no worker: lets go of all signals, so that a session
+/// of its own can take them. Async-signal-safe.
 pub fn forget_in_child() {
+    leaf::signal::forget_in_child();
     #[cfg(target_os = "linux")]
     timer::signal::forget_in_child();
 }

@@ -1,11 +1,12 @@
 //! One profiling session as the bridge uses it: the call tree, the active buffer
 //! and the worker behind one [`Session`]. All calls under the GVL.
 
-use crate::accounting::{Accounting, ORPHANED, Place, Recorder};
+use crate::accounting::{Accounting, ORPHANED, Place};
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::labels::{LabelSet, LabelTable, LabelTexts};
+use crate::leaf::signal::LeafSignal;
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::ticks::Ticks;
@@ -15,6 +16,9 @@ use std::io;
 use std::sync::Arc;
 
 mod clear;
+mod recorder;
+
+pub use recorder::{SessionRecorder, Stack, StackSource};
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;
@@ -43,6 +47,16 @@ impl SessionConfig {
     }
 }
 
+/// What the engine calls in the VM; both async-signal-safe.
+#[derive(Debug, Clone, Copy)]
+pub struct VmCalls {
+    /// Asks for the sampling callback.
+    pub trigger: fn(),
+    /// Takes the stack of the calling thread, which holds the GVL, for the tick at
+    /// the given time. It may fault: then it doesn't return.
+    pub take_stack: fn(u64),
+}
+
 /// What was counted on the sampling side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionCounters {
@@ -65,6 +79,9 @@ pub struct Session {
     start_ns: u64,
     start_realtime_ns: u64,
     seed: u64,
+    take_stack: fn(u64),
+    /// There while stacks are taken at the tick.
+    leaf_signal: Option<LeafSignal>,
     tree: CapturedTree,
     /// The epoch that is being ended: its frames must stay alive until they have
     /// been resolved.
@@ -88,25 +105,6 @@ struct EndingEpoch {
     since: u64,
     tree: CapturedTree,
     collected: Collected,
-}
-
-/// A stack as the bridge captured it, leaf first; `lines` may be empty.
-#[derive(Debug, Clone, Copy)]
-pub struct Stack<'a> {
-    /// The frames.
-    pub frames: &'a [FrameWord],
-    /// Their lines.
-    pub lines: &'a [u32],
-    /// Frames at the root may be missing: there was no room for them.
-    pub cut: bool,
-}
-
-/// What is needed besides the session to record a sample of one thread.
-pub trait StackSource {
-    /// Takes the thread's backtrace; `None` if that isn't possible now.
-    fn capture(&mut self) -> Option<Stack<'_>>;
-    /// Told of each frame that enters the frame table, right after it did.
-    fn new_frame(&mut self, frame: FrameWord);
 }
 
 /// Everything collected up to now, still with frames as the VM gives them.
@@ -138,8 +136,8 @@ pub struct Snapshot {
 
 impl Session {
     /// Starts the worker and, at rest, the timer.
-    pub fn start(config: SessionConfig, trigger: fn()) -> io::Result<Session> {
-        let ticks = Arc::new(Ticks::new(trigger));
+    pub fn start(config: SessionConfig, calls: VmCalls) -> io::Result<Session> {
+        let ticks = Arc::new(Ticks::new(calls.trigger));
         let seed = clock::realtime_ns() ^ u64::from(std::process::id()).rotate_left(40);
         let limits = CollectedLimits {
             aggregate: config.aggregate,
@@ -157,6 +155,8 @@ impl Session {
             start_ns: clock::monotonic_ns(),
             start_realtime_ns: clock::realtime_ns(),
             seed,
+            take_stack: calls.take_stack,
+            leaf_signal: None,
             tree: CapturedTree::new(EPOCH_NODE_CAP),
             ending: None,
             no_end_before: 0,
@@ -168,6 +168,28 @@ impl Session {
             counters: SessionCounters::default(),
             triggers_before: 0,
         })
+    }
+
+    /// From now on the thread that holds the GVL is interrupted at each tick, and its
+    /// stack taken then and there. Fails if the program handles SIGURG itself, or if
+    /// the timer may use no signals.
+    pub fn interrupt_at_ticks(&mut self) -> io::Result<()> {
+        if self.config.timer == TimerKind::Sleep {
+            let message = "the timer uses no signals";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+        }
+        if self.leaf_signal.is_none() {
+            let ticks = self.worker.shared_ticks();
+            self.leaf_signal = Some(LeafSignal::install(ticks, self.take_stack)?);
+            self.worker.ticks().set_interrupts(true);
+        }
+        Ok(())
+    }
+
+    /// Ends the interruptions; afterwards none is at work.
+    pub fn end_interruptions(&mut self) {
+        self.worker.ticks().set_interrupts(false);
+        self.leaf_signal = None;
     }
 
     /// The accounting for a thread that was not seen before; `cpu_base` is its
@@ -338,12 +360,14 @@ impl Session {
     /// Everything up to `now`, and the end of the worker and the timer.
     /// Fails if the worker had ended early.
     pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
+        self.end_interruptions();
         let answer = self.worker.stop(self.buffer.take())?;
         Ok(self.describe(now, answer))
     }
 
     /// Ends the worker and the timer of a session that nobody wants the result of.
     pub fn abandon(&mut self) {
+        self.end_interruptions();
         // If the worker has ended early, there is nothing left to end.
         let _ = self.worker.stop(Vec::new());
     }
@@ -405,61 +429,6 @@ impl Snapshot {
         let mut builder = std::mem::take(&mut self.earlier);
         builder.add(nodes, frames, std::mem::take(&mut self.collected));
         builder.finish(&self, program, comments)
-    }
-}
-
-/// Records the samples of one thread and one event.
-#[derive(Debug)]
-pub struct SessionRecorder<'a, S> {
-    session: &'a mut Session,
-    now: u64,
-    last: &'a mut LastStack,
-    labels: u32,
-    source: S,
-}
-
-impl<S: StackSource> SessionRecorder<'_, S> {
-    fn capture(&mut self) -> Option<NodeId> {
-        let stack = self.source.capture()?;
-        let cut = stack.cut;
-        // Told before any collection can run: nothing here calls the VM.
-        let known = self.session.tree.frames().len();
-        let interned = self
-            .session
-            .tree
-            .intern(stack.frames, stack.lines, self.last);
-        for &frame in &self.session.tree.frames()[known..] {
-            self.source.new_frame(frame);
-        }
-        self.session.counters.truncated += u64::from(interned.truncated || cut);
-        Some(interned.node)
-    }
-}
-
-impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
-        let Some(node) = self.capture() else {
-            self.session.counters.uncaptured.add(values);
-            return None;
-        };
-        let place = Place {
-            node,
-            labels: self.labels,
-        };
-        self.record_at(place, thread, state, values);
-        Some(place)
-    }
-
-    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values) {
-        self.session.push(self.now, place, thread, state, values);
-    }
-
-    fn take_orphaned(&mut self, state: State) -> Values {
-        std::mem::take(&mut self.session.orphaned[state as usize])
-    }
-
-    fn leave_orphaned(&mut self, state: State, values: Values) {
-        self.session.orphaned[state as usize].add(values);
     }
 }
 

@@ -2,7 +2,7 @@
 //! holds the GVL, and whether the timer is armed. Only atomics; the timer's side
 //! runs in a signal handler.
 
-use crate::clock;
+use crate::{clock, leaf::signal};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Ticks without a runner after which the timer stops.
@@ -25,8 +25,9 @@ pub enum AfterTick {
 // The hooks write to one cache line only, which travels with the GVL.
 #[repr(C, align(64))]
 pub struct Ticks {
-    /// Seq of the thread that holds the GVL, as far as events told; 0 if none.
-    holder: AtomicU32,
+    /// The thread that holds the GVL, as far as events told: its seq in the lower
+    /// half, the kernel's id of its native thread in the upper; 0 if none.
+    holder: AtomicU64,
     armed: AtomicBool,
     /// A thread has given the GVL up since the last tick.
     released: AtomicBool,
@@ -40,13 +41,17 @@ pub struct Ticks {
     /// Time of the last tick.
     tick_ns: AtomicU64,
     triggers: AtomicU64,
+    /// The holder is to be interrupted at a tick, and asks for the callback itself.
+    interrupts: AtomicBool,
+    /// The last interruption has not arrived yet.
+    unanswered: AtomicBool,
 }
 
 impl Ticks {
     /// No tick yet, nobody holds the GVL, the timer rests.
     pub fn new(trigger: fn()) -> Self {
         Self {
-            holder: AtomicU32::new(0),
+            holder: AtomicU64::new(0),
             armed: AtomicBool::new(false),
             released: AtomicBool::new(false),
             paused: AtomicBool::new(false),
@@ -55,7 +60,29 @@ impl Ticks {
             trigger,
             tick_ns: AtomicU64::new(0),
             triggers: AtomicU64::new(0),
+            interrupts: AtomicBool::new(false),
+            unanswered: AtomicBool::new(false),
         }
+    }
+
+    /// Whether the thread that holds the GVL is interrupted at a tick.
+    pub(crate) fn set_interrupts(&self, wanted: bool) {
+        self.interrupts.store(wanted, SeqCst);
+    }
+
+    /// The interruption has arrived. Async-signal-safe.
+    pub(crate) fn answered(&self) {
+        self.unanswered.store(false, SeqCst);
+    }
+
+    /// Asks the VM for the sampling callback. Async-signal-safe.
+    pub(crate) fn trigger(&self) {
+        (self.trigger)();
+    }
+
+    /// The native thread of the thread that holds the GVL, or 0.
+    pub fn holder_tid(&self) -> u32 {
+        (self.holder.load(SeqCst) >> 32) as u32
     }
 
     /// Time of the last tick on the monotonic clock, or 0.
@@ -64,13 +91,15 @@ impl Ticks {
         self.tick_ns.load(Relaxed)
     }
 
-    /// Thread `seq` got the GVL. Returns whether the caller has to arm the timer.
+    /// Thread `seq` got the GVL, on native thread `tid` (0 if not known). Returns
+    /// whether the caller has to arm the timer.
     #[inline]
     #[must_use = "a timer that rests must be armed"]
-    pub fn set_holder(&self, seq: u32) -> bool {
+    pub fn set_holder(&self, seq: u32, tid: u32) -> bool {
         // SeqCst on both sides: either this sees the timer disarmed, or the timer
         // sees the holder before it comes to rest.
-        self.holder.swap(seq, SeqCst);
+        let holder = u64::from(tid) << 32 | u64::from(seq);
+        self.holder.swap(holder, SeqCst);
         self.idle.store(0, Relaxed);
         // Only the GVL's holder writes: no lost update.
         let resumptions = self.resumptions.load(Relaxed);
@@ -95,16 +124,17 @@ impl Ticks {
     /// Thread `seq` gives the GVL up.
     #[inline]
     pub fn clear_holder(&self, seq: u32) {
-        if self.holder.load(Relaxed) == seq {
+        if self.holder.load(Relaxed) as u32 == seq {
             self.holder.store(0, Relaxed);
         }
         self.released.store(true, Relaxed);
     }
 
     /// No ticks until [`Ticks::go_on`]: the timer comes to rest at its next expiry,
-    /// which makes none.
+    /// which makes none, and nobody is known to hold the GVL.
     pub fn pause(&self) {
         self.paused.store(true, SeqCst);
+        self.holder.store(0, SeqCst);
     }
 
     /// Ends a pause. The next [`Ticks::set_holder`] says whether to arm the timer.
@@ -137,11 +167,24 @@ impl Ticks {
         }
         // Without a holder too: a thread can run without an event that says so,
         // and then the callback is what finds it. It costs a sleeping VM nothing.
-        (self.trigger)();
+        if !self.interrupt_holder() {
+            self.trigger();
+        }
         let released = self.released.swap(false, Relaxed);
         AfterTick::GoOn {
             in_slices: released || self.holder.load(Relaxed) == 0,
         }
+    }
+
+    /// Interrupts the holder, if that is wanted. Returns whether it will ask for the
+    /// callback: not if it has blocked the last interruption.
+    fn interrupt_holder(&self) -> bool {
+        let tid = self.holder_tid();
+        if tid == 0 || !self.interrupts.load(SeqCst) {
+            return false;
+        }
+        let is_blocked = self.unanswered.swap(true, SeqCst);
+        signal::interrupt(tid) && !is_blocked
     }
 
     /// Whether the timer runs.
@@ -162,8 +205,8 @@ mod tests {
     #[test]
     fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
         let ticks = Ticks::new(|| ());
-        assert!(ticks.set_holder(1), "the first holder arms");
-        assert!(!ticks.set_holder(1), "once");
+        assert!(ticks.set_holder(1, 0), "the first holder arms");
+        assert!(!ticks.set_holder(1, 0), "once");
         for _ in 0..100 {
             assert_eq!(ticks.tick(), AfterTick::GoOn { in_slices: false });
         }
@@ -182,7 +225,7 @@ mod tests {
         assert!(!ticks.armed());
         let free = ticks.free_since().expect("nobody has the GVL");
         assert!(!ticks.taken_since(free));
-        assert!(ticks.set_holder(2), "the next holder arms it again");
+        assert!(ticks.set_holder(2, 0), "the next holder arms it again");
         assert!(ticks.taken_since(free));
         assert_eq!(ticks.free_since(), None);
         assert_eq!(ticks.triggers(), 101);
@@ -192,16 +235,16 @@ mod tests {
     #[test]
     fn it_rests_in_a_pause_and_the_first_holder_after_it_arms_it() {
         let ticks = Ticks::new(|| panic!("no tick in a pause"));
-        assert!(ticks.set_holder(1));
+        assert!(ticks.set_holder(1, 0));
         ticks.pause();
         assert!(ticks.armed(), "until the next expiry");
         ticks.go_on();
-        assert!(!ticks.set_holder(1), "a short pause needs no arming");
+        assert!(!ticks.set_holder(1, 0), "a short pause needs no arming");
         ticks.pause();
         assert_eq!(ticks.tick(), AfterTick::Rest);
         assert!(!ticks.armed());
         assert_eq!((ticks.triggers(), ticks.last_tick()), (0, 0));
         ticks.go_on();
-        assert!(ticks.set_holder(1));
+        assert!(ticks.set_holder(1, 0));
     }
 }

@@ -3,7 +3,7 @@
 
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
-use rperf_format::{Format, pprof, write};
+use rperf_format::{Format, TextOptions, pprof, write};
 use rperf_model::Profile;
 use rperf_model::test_support::RandomWalk;
 use std::io;
@@ -11,6 +11,7 @@ use std::io;
 const STACKS: usize = 100_000;
 const DEPTH: usize = 60;
 const THREADS: [u32; 2] = [1, 8];
+const NO_LINES: TextOptions = TextOptions { lines: false };
 
 fn main() {
     divan::main();
@@ -29,7 +30,7 @@ fn bench_write(bencher: Bencher<'_, '_>, threads: u32, format: Format) {
     let profile = profile(threads);
     bencher
         .counter(ItemsCount::new(STACKS))
-        .bench_local(|| write(black_box(&profile), format, &mut io::sink()));
+        .bench_local(|| write(black_box(&profile), format, NO_LINES, &mut io::sink()));
 }
 
 #[divan::bench(args = THREADS, sample_count = 10)]
@@ -40,7 +41,7 @@ fn pprof_encode(bencher: Bencher<'_, '_>, threads: u32) {
 #[divan::bench(args = THREADS, sample_count = 10)]
 fn pprof_decode(bencher: Bencher<'_, '_>, threads: u32) {
     let mut file = Vec::new();
-    write(&profile(threads), Format::Pprof, &mut file).expect("memory takes everything");
+    write(&profile(threads), Format::Pprof, NO_LINES, &mut file).expect("memory takes everything");
     bencher
         .counter(ItemsCount::new(STACKS))
         .counter(BytesCount::of_slice(&file))

@@ -1,6 +1,6 @@
 //! Which formats there are and how they are chosen. Any thread.
 
-use crate::{FormatError, collapsed, pprof, text};
+use crate::{FormatError, TextOptions, collapsed, pprof, text};
 use rperf_model::Profile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -47,13 +47,18 @@ impl Format {
     }
 }
 
-/// Writes `profile` to `output` in this format. The output is equal for equal
-/// profiles. Give it a buffered `output`.
-pub fn write(profile: &Profile, format: Format, output: &mut dyn Write) -> Result<(), FormatError> {
+/// Writes `profile` to `output` in this format, as text with `options`. The output is
+/// equal for equal profiles. Give it a buffered `output`.
+pub fn write(
+    profile: &Profile,
+    format: Format,
+    options: TextOptions,
+    output: &mut dyn Write,
+) -> Result<(), FormatError> {
     match format {
         Format::Pprof => pprof::write(profile, output),
         Format::Collapsed => collapsed::write(profile, output),
-        Format::Text => text::write(profile, output),
+        Format::Text => text::write(profile, options, output),
     }
 }
 

@@ -10,13 +10,13 @@
 //! their threads; nothing here starts one.
 //!
 //! ```
-//! use rperf_format::{Format, write};
+//! use rperf_format::{Format, TextOptions, write};
 //! use rperf_model::Profile;
 //! use std::path::Path;
 //!
 //! let format = Format::from_path(Path::new("profile.txt"));
 //! let mut report = Vec::new();
-//! write(&Profile::default(), format, &mut report)?;
+//! write(&Profile::default(), format, TextOptions::default(), &mut report)?;
 //! assert!(report.starts_with(b"Total: 0.0ms (cpu)\n"));
 //! # Ok::<(), rperf_format::FormatError>(())
 //! ```
@@ -34,6 +34,7 @@ mod text;
 
 pub use error::{FormatError, ReadError};
 pub use format::{Format, write};
+pub use text::TextOptions;
 
 #[cfg(doc)]
 use rperf_model::Profile;

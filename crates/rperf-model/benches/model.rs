@@ -4,7 +4,9 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use rperf_model::test_support::RandomWalk;
-use rperf_model::{CallTree, Frame, Frames, Node, Profile, Strings, Totals, Weight, WeightTable};
+use rperf_model::{
+    CallTree, Frame, Frames, Lines, Node, Profile, Strings, Totals, Weight, WeightTable,
+};
 
 const WEIGHTS: usize = 100_000;
 
@@ -116,6 +118,14 @@ fn totals(bencher: Bencher<'_, '_>, threads: u32) {
     bencher
         .counter(ItemsCount::new(WEIGHTS))
         .bench_local(|| Totals::of(black_box(&profile)));
+}
+
+#[divan::bench(args = [1, 8], sample_count = 10)]
+fn lines(bencher: Bencher<'_, '_>, threads: u32) {
+    let profile = profile(threads);
+    bencher
+        .counter(ItemsCount::new(WEIGHTS))
+        .bench_local(|| Lines::of(black_box(&profile)));
 }
 
 #[divan::bench(args = [1, 8], sample_count = 10)]

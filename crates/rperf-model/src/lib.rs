@@ -30,7 +30,7 @@ pub use profile::{
 };
 pub use state::State;
 pub use strings::{StringId, Strings};
-pub use totals::{FunctionTotals, StateTotals, Totals};
+pub use totals::{FunctionTotals, LineTotals, Lines, StateTotals, Totals};
 pub use weights::{WeightKey, WeightTable};
 
 #[cfg(test)]

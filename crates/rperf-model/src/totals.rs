@@ -1,5 +1,9 @@
-//! Totals of a profile: over all, by state, and by function.
+//! Totals of a profile: over all, by state, and by function; `lines`: by line.
 //! Used by the text report and by `rperf stat`. Any thread, no I/O.
+
+mod lines;
+
+pub use lines::{LineTotals, Lines};
 
 use crate::{DisplayFrame, Profile, State, Values, Weight};
 use rustc_hash::FxHashMap;

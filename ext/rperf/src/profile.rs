@@ -6,10 +6,11 @@ mod from_hash;
 mod stat;
 mod to_hash;
 
+use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
     Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
 };
-use rperf_format::Format;
+use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
 use std::fs::File;
 use std::io::BufReader;
@@ -26,8 +27,8 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_singleton_method("from_h", function!(ProfileObject::from_h, 1))?;
     class.define_singleton_method("read", function!(ProfileObject::read, 1))?;
     class.define_method("to_h", method!(ProfileObject::to_h, 0))?;
-    class.define_method("write", method!(ProfileObject::write, 2))?;
-    class.define_method("encode", method!(ProfileObject::encode, 1))?;
+    class.define_method("write", method!(ProfileObject::write, -1))?;
+    class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
     class.define_method("summary", method!(ProfileObject::summary, 0))?;
@@ -59,21 +60,19 @@ impl ProfileObject {
         to_hash::to_hash(ruby, &rb_self.0)
     }
 
-    /// `#write(path, format)`: format nil goes by the path.
-    fn write(
-        ruby: &Ruby,
-        rb_self: &Self,
-        path: PathBuf,
-        format: Option<Symbol>,
-    ) -> Result<(), Error> {
-        let content = rb_self.encoded(ruby, &path, format)?;
+    /// `#write(path, format, lines: false)`: format nil goes by the path; with lines a
+    /// text report has a table of them.
+    fn write(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
+        let ((path, format), options) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
+        let content = rb_self.encoded(ruby, &path, format, options)?;
         rperf_cli::output::write(&path, &content)
             .map_err(|error| errors::system(ruby, &path, &error))
     }
 
-    /// `#encode(format)`: what `#write` would write.
-    fn encode(ruby: &Ruby, rb_self: &Self, format: Option<Symbol>) -> Result<RString, Error> {
-        let content = rb_self.encoded(ruby, Path::new(""), format)?;
+    /// `#encode(format, lines: false)`: what `#write` would write.
+    fn encode(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<RString, Error> {
+        let ((format,), options) = arguments::<(Option<Symbol>,)>(args)?;
+        let content = rb_self.encoded(ruby, Path::new(""), format, options)?;
         Ok(ruby.str_from_slice(&content))
     }
 
@@ -99,7 +98,13 @@ impl ProfileObject {
         rperf_cli::verbose::lines(&self.0)
     }
 
-    fn encoded(&self, ruby: &Ruby, path: &Path, format: Option<Symbol>) -> Result<Vec<u8>, Error> {
+    fn encoded(
+        &self,
+        ruby: &Ruby,
+        path: &Path,
+        format: Option<Symbol>,
+        options: TextOptions,
+    ) -> Result<Vec<u8>, Error> {
         let format = match format {
             None => Format::from_path(path),
             Some(symbol) => {
@@ -110,8 +115,17 @@ impl ProfileObject {
             }
         };
         let mut content = Vec::new();
-        rperf_format::write(&self.0, format, &mut content)
+        rperf_format::write(&self.0, format, options, &mut content)
             .map_err(|error| errors::rperf(ruby, error.to_string()))?;
         Ok(content)
     }
+}
+
+/// The arguments of a method that takes `Required` and `lines:`.
+fn arguments<Required: ScanArgsRequired>(args: &[Value]) -> Result<(Required, TextOptions), Error> {
+    let args = scan_args::<Required, (), (), (), RHash, ()>(args)?;
+    let keywords = get_kwargs::<_, (), (Option<bool>,), ()>(args.keywords, &[], &["lines"])?;
+    let (lines,) = keywords.optional;
+    let lines = lines.unwrap_or_default();
+    Ok((args.required, TextOptions { lines }))
 }

@@ -16,6 +16,7 @@ mod fork;
 mod gc_hook;
 mod gvl_cell;
 mod labels;
+mod leaf;
 mod measure;
 mod native_thread;
 mod resolve;
@@ -71,6 +72,10 @@ struct Live {
     mode: Mode,
     /// The same ticks as the session's, for hooks that need nothing else.
     ticks: Arc<Ticks>,
+    /// The stack that was taken at the last tick.
+    slot: leaf::Slot,
+    /// Stacks are to be taken at the tick once code is compiled.
+    leaf_when_compiled: bool,
     /// Threads seen for the first time, from any thread.
     new_threads: NewThreads,
     /// Threads that have ended and can be folded in.
@@ -116,6 +121,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let frame_roots = capture::new_frame_roots();
     alive::init(ruby);
     let labels = labels::init(ruby, native)?;
+    leaf::new_root();
     PROCESS.get_or_init(|| Process {
         job: sampling_job::preregister(),
         thread_key: thread_hook::create_key(),

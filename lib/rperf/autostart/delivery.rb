@@ -41,14 +41,14 @@ module Rperf
         {
           command: @settings.stat_command,
           report: @settings.stat_report?,
+          lines: @settings.options.show_lines?,
           startup_ns: @settings.launched_ns && [@started_ns - @settings.launched_ns, 0].max,
           **Counters.now
         }
       end
 
       def write(profile)
-        options = @settings.options
-        Output.write(profile, options.output, options.format)
+        Output.write(profile, @settings.options)
         announce(profile) if @launch.by_command? && !@settings.output_stream?
       rescue Error => e
         self.class.say(e.message)

@@ -46,7 +46,9 @@ module Rperf
           verbose: @variables["VERBOSE"] == "1",
           format: symbol("FORMAT"),
           signal: @variables["SIGNAL"] == "false" ? false : integer("SIGNAL", nil),
-          aggregate: @variables["AGGREGATE"] != "0"
+          aggregate: @variables["AGGREGATE"] != "0",
+          lines: switch("LINES"),
+          leaf: switch("LEAF")
         )
       rescue ArgumentError => e
         name, rest = e.message.split(":", 2)
@@ -56,6 +58,15 @@ module Rperf
       def symbol(name)
         value = @variables[name].to_s
         value.empty? ? nil : value.to_sym
+      end
+
+      def switch(name)
+        case value = @variables[name].to_s
+        when "" then nil
+        when "1" then true
+        when "0" then false
+        else raise ArgumentError, "#{name}: must be 1 or 0, not #{Options.shown(value)}"
+        end
       end
 
       # Text that is no number goes on as it is, to be refused with the rest.

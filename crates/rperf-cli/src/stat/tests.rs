@@ -57,6 +57,7 @@ fn figures() -> Figures {
     Figures {
         command: "ruby app.rb".to_string(),
         report: false,
+        lines: false,
         startup_ns: Some(45_600_000),
         ruby: RubyFigures {
             gc_count: 9,
@@ -148,4 +149,10 @@ fn the_report_adds_the_tables() {
     };
     let page = render(&profile(), &figures);
     assert!(page.contains("Flat:") && page.contains("Object#work"));
+    assert!(!page.contains("Lines:"));
+    let figures = Figures {
+        lines: true,
+        ..figures
+    };
+    assert!(render(&profile(), &figures).contains("app.rb:2 (Object#work)"));
 }

@@ -1,6 +1,7 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
+use crate::accounting::Recorder;
 
 /// One stack.
 struct Given<'a>(&'a [FrameWord]);
@@ -23,6 +24,11 @@ const VALUES: Values = Values {
     cpu_ns: 1,
 };
 
+const CALLS: VmCalls = VmCalls {
+    trigger: || (),
+    take_stack: |_| (),
+};
+
 fn session() -> Session {
     let config = SessionConfig {
         mode: Mode::Wall,
@@ -30,7 +36,7 @@ fn session() -> Session {
         timer: TimerKind::Sleep,
         aggregate: true,
     };
-    Session::start(config, || ()).expect("a worker")
+    Session::start(config, CALLS).expect("a worker")
 }
 
 fn record_new_frames(session: &mut Session, next: &mut usize, samples: usize) {
@@ -162,8 +168,12 @@ fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
     };
     let (done, is_done) = crossbeam_channel::bounded(1);
     std::thread::spawn(move || {
-        let mut session = Session::start(config, || panic!("on purpose")).expect("a worker");
-        if session.shared_ticks().set_holder(1) {
+        let calls = VmCalls {
+            trigger: || panic!("on purpose"),
+            ..CALLS
+        };
+        let mut session = Session::start(config, calls).expect("a worker");
+        if session.shared_ticks().set_holder(1, 0) {
             session.arm();
         }
         while session.snapshot(0).is_ok() {}

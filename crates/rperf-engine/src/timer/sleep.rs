@@ -58,7 +58,7 @@ mod tests {
         let ticks = Ticks::new(|| ());
         let mut timer = SleepTimer::new(200_000, 5);
         assert_eq!(timer.poll(&ticks), None, "at rest until armed");
-        assert!(ticks.set_holder(1));
+        assert!(ticks.set_holder(1, 0));
         let until = clock::monotonic_ns() + 100_000_000;
         while clock::monotonic_ns() < until {
             std::thread::sleep(timer.poll(&ticks).expect("armed"));

@@ -2,7 +2,7 @@
 
 use crate::profiles;
 use proptest::prelude::*;
-use rperf_format::{Format, write};
+use rperf_format::{Format, TextOptions, write};
 use rperf_model::{DisplayFrame, Profile};
 use std::collections::BTreeMap;
 
@@ -31,7 +31,8 @@ proptest! {
             expected.push_str(&format!("{} {ns}\n", names.join(";")));
         }
         let mut output = Vec::new();
-        write(&profile, Format::Collapsed, &mut output).expect("memory takes everything");
+        let options = TextOptions::default();
+        write(&profile, Format::Collapsed, options, &mut output).expect("memory takes everything");
         prop_assert_eq!(String::from_utf8(output).expect("text"), expected);
     }
 }

@@ -7,7 +7,7 @@ use crate::profiles::{self, Builder};
 use crate::{proto, proto_dump};
 use flate2::read::GzDecoder;
 use prost::Message;
-use rperf_format::{Format, write};
+use rperf_format::{Format, TextOptions, write};
 use rperf_model::{Meta, Mode, NodeId, Profile, State};
 use std::io::Read;
 use std::path::PathBuf;
@@ -32,8 +32,12 @@ fn assert_golden(name: &str, content: &[u8]) {
 }
 
 fn written(profile: &Profile, format: Format) -> Vec<u8> {
+    written_with(profile, format, TextOptions { lines: false })
+}
+
+fn written_with(profile: &Profile, format: Format, options: TextOptions) -> Vec<u8> {
     let mut output = Vec::new();
-    write(profile, format, &mut output).expect("memory takes everything");
+    write(profile, format, options, &mut output).expect("memory takes everything");
     output
 }
 
@@ -49,6 +53,15 @@ fn text_is_as_it_was() {
     for mode in [Mode::Wall, Mode::Cpu] {
         let output = written(&profiles::everything(mode), Format::Text);
         assert_golden(&format!("{}.txt", mode.name()), &output);
+    }
+}
+
+#[test]
+fn text_with_lines_is_as_it_was() {
+    let options = TextOptions { lines: true };
+    for mode in [Mode::Wall, Mode::Cpu] {
+        let output = written_with(&profiles::everything(mode), Format::Text, options);
+        assert_golden(&format!("{}.lines.txt", mode.name()), &output);
     }
 }
 
@@ -90,12 +103,14 @@ fn tables_end_after_fifty_rows_and_tell_how_many_more_there_are() {
     let none = builder.labels(&[]);
     for row in 0..53 {
         let name = format!("method_{row}");
-        let node = builder.node(&[(&name, "a.rb", 1, 1)]);
+        let node = builder.node(&[(&name, "a.rb", 1, row as u32 + 1)]);
         builder.add(node, 1, none, State::Running, (1, 0, 1_000_000 + row));
     }
-    let report = String::from_utf8(written(&builder.finish(), Format::Text)).expect("text");
-    assert_eq!(report.matches("method_").count(), 100);
-    assert_eq!(report.matches("  (3 more)\n").count(), 2);
+    let options = TextOptions { lines: true };
+    let report = written_with(&builder.finish(), Format::Text, options);
+    let report = String::from_utf8(report).expect("text");
+    assert_eq!(report.matches("method_").count(), 150);
+    assert_eq!(report.matches("  (3 more)\n").count(), 3);
     assert!(!report.contains("Dropped samples"));
 }
 

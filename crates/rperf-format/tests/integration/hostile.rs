@@ -4,7 +4,7 @@
 use crate::profiles;
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
-use rperf_format::{Format, pprof, write};
+use rperf_format::{Format, TextOptions, pprof, write};
 use rperf_model::Mode;
 use std::io::{self, Read};
 use std::sync::LazyLock;
@@ -38,7 +38,8 @@ fn is_taken(bytes: &[u8]) -> bool {
     };
     assert_eq!(profile.check(), Ok(()));
     for format in Format::ALL {
-        write(&profile, format, &mut io::sink()).expect("the sink takes everything");
+        let options = TextOptions { lines: true };
+        write(&profile, format, options, &mut io::sink()).expect("the sink takes everything");
     }
     true
 }

@@ -4,6 +4,7 @@
 mod collapsed;
 mod golden;
 mod hostile;
+mod lines;
 mod profiles;
 #[path = "../../src/pprof/proto.rs"]
 mod proto;

@@ -11,6 +11,7 @@ pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
     Ok(Figures {
         command: hash.get("command")?.unwrap_or_default(),
         report: hash.get("report")?.unwrap_or_default(),
+        lines: hash.get("lines")?.unwrap_or_default(),
         startup_ns: hash.get("startup_ns")?,
         ruby: RubyFigures {
             gc_count: hash.get("gc_count")?.unwrap_or_default(),

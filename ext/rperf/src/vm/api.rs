@@ -6,13 +6,17 @@ use super::alive::Alive;
 use super::capture::{self, Scratch};
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, running, sampling_job, section,
-    snapshot, thread_hook,
+    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, leaf, running, sampling_job,
+    section, snapshot, thread_hook,
 };
 use crate::profile::errors;
 use magnus::rb_sys::AsRawValue;
-use magnus::{Error, Object, RModule, Ruby, Symbol, TryConvert, Value, function, prelude::*};
-use rperf_engine::{Session, SessionConfig, TimerKind};
+use magnus::{
+    Error, Object, RHash, RModule, Ruby, Symbol, TryConvert, Value, function,
+    prelude::*,
+    scan_args::{get_kwargs, scan_args},
+};
+use rperf_engine::{Session, SessionConfig, TimerKind, VmCalls};
 use rperf_model::Mode;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -22,7 +26,8 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("start", function!(start, 5))?;
+    native.define_singleton_method("start", function!(start, -1))?;
+    native.define_singleton_method("code_is_compiled", function!(code_is_compiled, 0))?;
     native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
@@ -43,26 +48,14 @@ fn forget_in_child() {
     }
 }
 
-fn start(
-    ruby: &Ruby,
-    frequency: u32,
-    mode: Symbol,
-    signal: Value,
-    aggregate: bool,
-    defer: bool,
-) -> Result<bool, Error> {
+fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     let alive = Alive::list(ruby)?;
     if running().is_some() {
         let message = "profiling is running already; call Rperf.stop first";
         return Err(errors::rperf(ruby, message));
     }
-    let config = SessionConfig {
-        mode: Mode::from_name(&mode.name()?)
-            .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?,
-        frequency,
-        timer: timer_kind(signal)?,
-        aggregate,
-    };
+    let options = StartOptions::read(ruby, arguments)?;
+    let config = options.config;
     let process = PROCESS
         .get()
         .ok_or_else(|| errors::rperf(ruby, "rperf is not set up"))?;
@@ -71,16 +64,29 @@ fn start(
                        or without the GVL";
         return Err(errors::rperf(ruby, message));
     }
-    let session = start_session(config, signal.is_nil())
-        .map_err(|error| errors::rperf(ruby, format!("can't start profiling: {error}")))?;
+    let cant_start =
+        |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
+    let mut session = start_session(config, options.any_timer).map_err(cant_start)?;
+    let leaf = options.leaf;
+    if leaf.unwrap_or_else(|| leaf::is_code_compiled(ruby)) {
+        let begun = session.interrupt_at_ticks();
+        // Where nobody has asked for it, it may be impossible.
+        if let (Some(true), Err(error)) = (leaf, begun) {
+            session.abandon();
+            let message = format!("can't start profiling with leaf: true: {error}");
+            return Err(errors::rperf(ruby, message));
+        }
+    }
     let live: &'static Live = Box::leak(Box::new(Live {
         number: NUMBER.fetch_add(1, Relaxed) + 1,
         mode: config.mode,
         ticks: session.shared_ticks(),
+        slot: leaf::Slot::new(options.lines),
+        leaf_when_compiled: leaf.is_none(),
         inner: GvlCell::new(Inner {
             session,
             threads: Vec::new(),
-            scratch: Scratch::new(false),
+            scratch: Scratch::new(options.lines),
             gc: gc_hook::GcProgress::default(),
         }),
         shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
@@ -99,21 +105,83 @@ fn start(
         thread_hook::announce(process, live, thread, 0).is_of_main_ractor(|| true);
     }
     LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
-    if !defer {
+    if !options.defer {
         section::begin_only(process, live, &alive);
     }
     Ok(true)
 }
 
+/// The arguments of `start`, by name.
+struct StartOptions {
+    config: SessionConfig,
+    /// The timer was not asked for in particular.
+    any_timer: bool,
+    lines: bool,
+    /// `None`: once code is compiled.
+    leaf: Option<bool>,
+    /// Time counts in sections only.
+    defer: bool,
+}
+
+impl StartOptions {
+    fn read(ruby: &Ruby, arguments: &[Value]) -> Result<Self, Error> {
+        let arguments = scan_args::<(), (), (), (), RHash, ()>(arguments)?;
+        let names = [
+            "frequency",
+            "mode",
+            "signal",
+            "aggregate",
+            "lines",
+            "leaf",
+            "defer",
+        ];
+        let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
+        let (frequency, mode, signal, aggregate, lines, leaf, defer) = given.required;
+        let mode = Mode::from_name(&mode.name()?)
+            .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
+        Ok(StartOptions {
+            config: SessionConfig {
+                mode,
+                frequency,
+                timer: timer_kind(signal)?,
+                aggregate,
+            },
+            any_timer: signal.is_nil(),
+            lines,
+            leaf,
+            defer,
+        })
+    }
+}
+
+/// In the order of the names above.
+type Given = (u32, Symbol, Value, bool, bool, Option<bool>, bool);
+
+/// YJIT has been enabled: a session that waits for it takes stacks at the tick.
+fn code_is_compiled() {
+    let Some(live) = running().filter(|live| live.leaf_when_compiled) else {
+        return;
+    };
+    // SAFETY: the GVL is held, and nothing below releases it.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        // If the program handles SIGURG itself, it goes on without.
+        let _ = inner.session.interrupt_at_ticks();
+    }
+}
+
 /// With the timer asked for. If it was not asked for in particular, and signal
 /// timers are used up, with one that sleeps.
 fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> {
-    Session::start(config, sampling_job::trigger).or_else(|error| {
+    let calls = VmCalls {
+        trigger: sampling_job::trigger,
+        take_stack: leaf::take_stack,
+    };
+    Session::start(config, calls).or_else(|error| {
         if !any_timer || config.timer == TimerKind::Sleep {
             return Err(error);
         }
         let timer = TimerKind::Sleep;
-        Session::start(SessionConfig { timer, ..config }, sampling_job::trigger)
+        Session::start(SessionConfig { timer, ..config }, calls)
     })
 }
 

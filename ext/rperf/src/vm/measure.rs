@@ -60,12 +60,12 @@ fn sample_cost(ruby: &Ruby, rounds: u32, kept_permille: u32, lines: bool) -> Res
     let mut depth = 0;
     for _ in 0..rounds {
         bare.push(per_call(|| {
-            let mut source = VmStack::new(&mut scratch, Whose::Current);
+            let mut source = VmStack::new(&mut scratch, Whose::Current(None));
             depth = black_box(source.capture()).map_or(0, |stack| stack.frames.len());
         }));
         sampled.push(per_call(|| {
             last.keep(last.depth() * kept_permille as usize / 1000);
-            let mut source = VmStack::new(&mut scratch, Whose::Current);
+            let mut source = VmStack::new(&mut scratch, Whose::Current(None));
             if let Some(stack) = source.capture() {
                 black_box(tree.intern(stack.frames, stack.lines, &mut last));
             }

@@ -20,13 +20,17 @@ fn resolve(frame: VALUE) -> ResolvedFrame {
     // roots; `ask` catches what the VM may raise.
     let name = ask(|| unsafe { rb_sys::rb_profile_frame_full_label(frame) });
     // SAFETY: as for the name.
-    let path = ask(|| unsafe { rb_sys::rb_profile_frame_path(frame) });
+    let path = ask(|| unsafe { rb_sys::rb_profile_frame_path(frame) }).and_then(text);
+    // SAFETY: as for the name.
+    let absolute = || ask(|| unsafe { rb_sys::rb_profile_frame_absolute_path(frame) });
     // SAFETY: as for the name.
     let first_line = ask(|| unsafe { rb_sys::rb_profile_frame_first_lineno(frame) });
     ResolvedFrame {
         name: name.and_then(text).unwrap_or_else(|| "(unknown)".into()),
-        // C methods have no path.
-        path: path.and_then(text).unwrap_or_else(|| "<C method>".into()),
+        // C methods have no path, and evaluated code has none that is absolute.
+        path: path
+            .map(|path| absolute().and_then(text).unwrap_or(path))
+            .unwrap_or_else(|| "<C method>".into()),
         first_line: first_line
             .and_then(|line| u32::try_convert(line).ok())
             .unwrap_or(0),

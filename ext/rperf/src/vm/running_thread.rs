@@ -2,6 +2,7 @@
 //! for what an event of its own wants recorded.
 
 use super::capture::{VmStack, Whose};
+use super::leaf::StackAtTick;
 use super::thread_state::{GvlPart, ThreadState};
 use super::{Inner, Live, labels, native_thread};
 use rperf_engine::{Accounting, LastStack, Place, Recorder, clock};
@@ -27,7 +28,10 @@ pub unsafe fn enter<'a>(
         unsafe { place(live, state, part, begin) };
     }
     let accounting = part.accounting.as_mut()?;
-    if live.ticks.set_holder(accounting.seq()) {
+    if live
+        .ticks
+        .set_holder(accounting.seq(), state.native_id.load(Relaxed))
+    {
         // SAFETY: by this function's contract.
         unsafe { live.inner.try_borrow() }?.session.arm();
     }
@@ -70,9 +74,9 @@ pub fn is_here(live: &Live, state: &ThreadState) -> bool {
 }
 
 /// Whose stack to take for the thread of `state`, which is alive. With the GVL.
-pub fn whose(state: &ThreadState, is_current: bool) -> Whose {
+pub fn whose<'a>(state: &ThreadState, is_current: bool) -> Whose<'a> {
     if is_current {
-        Whose::Current
+        Whose::Current(None)
     } else {
         Whose::Other(state.thread)
     }
@@ -95,6 +99,7 @@ pub struct EventRecorder<'a> {
     live: &'a Live,
     now: u64,
     last: &'a mut LastStack,
+    at_tick: Option<&'a StackAtTick<'a>>,
     timed: bool,
 }
 
@@ -110,18 +115,26 @@ impl<'a> EventRecorder<'a> {
             live,
             now,
             last,
+            at_tick: None,
             timed: true,
         }
     }
 
-    /// For an event whose whole time its callback counts.
+    /// For the sampling callback, which counts its whole time, and a stack that was
+    /// taken at the tick.
     ///
     /// # Safety
     /// As for [`EventRecorder::new`].
-    pub unsafe fn untimed(live: &'a Live, now: u64, last: &'a mut LastStack) -> Self {
+    pub unsafe fn for_tick(
+        live: &'a Live,
+        now: u64,
+        last: &'a mut LastStack,
+        at_tick: Option<&'a StackAtTick<'a>>,
+    ) -> Self {
         // SAFETY: by this function's contract.
         let recorder = unsafe { Self::new(live, now, last) };
         Self {
+            at_tick,
             timed: false,
             ..recorder
         }
@@ -134,7 +147,7 @@ impl<'a> EventRecorder<'a> {
             session, scratch, ..
         } = &mut *inner;
         let started = if self.timed { clock::monotonic_ns() } else { 0 };
-        let stack = VmStack::new(scratch, Whose::Current);
+        let stack = VmStack::new(scratch, Whose::Current(self.at_tick));
         // SAFETY: by the contract of `new`, a Ruby thread with the GVL.
         let labels = labels::number(self.live, session, unsafe { rb_sys::rb_thread_current() });
         let result = act(&mut session.recorder(self.now, self.last, labels, stack));

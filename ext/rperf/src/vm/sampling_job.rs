@@ -2,13 +2,14 @@
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
 use super::capture::{VmStack, Whose};
+use super::leaf::StackAtTick;
 use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
 use super::{Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, thread_hook};
 use rperf_engine::clock;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Ended threads that are left until they are folded in together.
 const EXITED_BATCH: usize = 32;
@@ -27,8 +28,35 @@ pub fn trigger() {
     }
 }
 
+/// The callback runs, on the thread with the main Ractor's GVL.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// Whether the callback runs. For the signal handler on the same thread.
+pub fn is_at_work() -> bool {
+    AT_WORK.load(SeqCst)
+}
+
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
-    guarded_in_main_ractor(sample);
+    guarded_in_main_ractor(|process, live| {
+        let _at_work = AtWork::begin();
+        sample(process, live);
+    });
+}
+
+/// Sets the flag for as long as it lives; also if the callback panics.
+struct AtWork;
+
+impl AtWork {
+    fn begin() -> AtWork {
+        AT_WORK.store(true, SeqCst);
+        AtWork
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        AT_WORK.store(false, SeqCst);
+    }
 }
 
 fn sample(process: &Process, live: &'static Live) {
@@ -52,9 +80,13 @@ fn sample(process: &Process, live: &'static Live) {
     let Some((accounting, last_stack)) = entered else {
         return;
     };
+    // SAFETY: this is the sampling callback.
+    let at_tick = unsafe { live.slot.take() };
+    let tick = at_tick.as_ref().map(StackAtTick::tick_ns);
+    let tick = tick.unwrap_or_else(|| live.ticks.last_tick());
+    let ready = state.ready_ns.load(Relaxed);
     // SAFETY: as above; the last stack is this thread's own.
-    let mut recorder = unsafe { EventRecorder::untimed(live, now, last_stack) };
-    let (tick, ready) = (live.ticks.last_tick(), state.ready_ns.load(Relaxed));
+    let mut recorder = unsafe { EventRecorder::for_tick(live, now, last_stack, at_tick.as_ref()) };
     accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
     // SAFETY: as above.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
@@ -113,7 +145,7 @@ fn finish(
     // has ended, so nobody else looks at its state.
     let part = unsafe { state.gvl_part() };
     if let Some(accounting) = &mut part.accounting {
-        let source = VmStack::new(scratch, Whose::Current);
+        let source = VmStack::new(scratch, Whose::Current(None));
         // Not known if its EXITED was missed.
         let cpu = state
             .exited

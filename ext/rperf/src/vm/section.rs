@@ -9,8 +9,8 @@
 use super::alive::Alive;
 use super::capture::{self, VmStack};
 use super::{
-    Inner, Live, PROCESS, Process, fiber_hook, gc_hook, labels, running, running_thread,
-    sampling_job, thread_hook,
+    Inner, Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, running,
+    running_thread, sampling_job, thread_hook,
 };
 use magnus::{Error, Ruby};
 use rb_sys::VALUE;
@@ -91,6 +91,9 @@ pub fn leave(number: Option<u64>) {
 /// Time counts from here on.
 fn open(process: &Process, live: &'static Live, alive: &Alive) {
     let now = clock::monotonic_ns();
+    // First: what takes stacks at ticks relies on them.
+    gc_hook::add();
+    thread_hook::add(live.mode);
     live.ticks.go_on();
     // SAFETY: the GVL is held, and nothing in this block releases it.
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
@@ -107,8 +110,6 @@ fn open(process: &Process, live: &'static Live, alive: &Alive) {
         }
     }
     live.sections.open.store(true, SeqCst);
-    thread_hook::add(live.mode);
-    gc_hook::add();
     fiber_hook::add_if_needed(live);
 }
 
@@ -145,7 +146,7 @@ fn begin_thread(process: &Process, live: &Live, thread: VALUE, is_current: bool,
     if is_current {
         running_thread::is_here(live, state);
         accounting.begin_running(now);
-        if live.ticks.set_holder(accounting.seq()) {
+        if live.ticks.set_holder(accounting.seq(), native_thread::id()) {
             inner.session.arm();
         }
     } else {
@@ -156,8 +157,8 @@ fn begin_thread(process: &Process, live: &Live, thread: VALUE, is_current: bool,
 /// Time no longer counts.
 fn close(live: &Live) {
     live.sections.open.store(false, SeqCst);
-    remove_hooks();
     live.ticks.pause();
+    remove_hooks();
     live.hooks_paused.store(true, SeqCst);
     let now = clock::monotonic_ns();
     live.sections.closed_ns.store(now, Relaxed);
@@ -182,9 +183,6 @@ fn close(live: &Live) {
             continue;
         };
         let is_current = state.thread == current;
-        if is_current {
-            live.ticks.clear_holder(accounting.seq());
-        }
         let labels = labels::number(live, session, state.thread);
         let source = VmStack::new(scratch, running_thread::whose(state, is_current));
         let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);

@@ -20,6 +20,11 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     let Some((process, live, alive)) = running_with_threads(ruby)? else {
         return Ok(None);
     };
+    // First: what takes stacks at ticks relies on the hooks to know who has the GVL.
+    // SAFETY: the GVL is held, and nothing in this block releases it.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        inner.session.end_interruptions();
+    }
     section::remove_hooks();
     live.quiet.store(true, SeqCst);
     let Some(now) = flush(process, live, &alive) else {

@@ -1,0 +1,254 @@
+//! The interruption of the thread that holds the GVL. It gets SIGURG, whose default
+//! action is to be ignored: one that comes late, even to a program started by exec,
+//! does no harm (Go interrupts its threads with it for the same reason).
+//!
+//! The handler reads frames of the VM that may be in motion. They are meant to be
+//! readable at any time, but there are moments when they aren't: while a block's
+//! environment moves to the heap, the chain of environments from an inner block leads
+//! nowhere (`vm_make_env_each` in Ruby 3.4). A fault while reading is therefore
+//! caught: its handler puts back the registers of the interrupted program, as if both
+//! handlers had returned.
+
+use crate::clock;
+use crate::ticks::Ticks;
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use std::cell::UnsafeCell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst,
+};
+
+const INTERRUPT: c_int = libc::SIGURG;
+const FAULT: c_int = libc::SIGSEGV;
+
+type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
+
+/// What the handlers serve; null if nobody wants them.
+static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
+/// Threads that use ACTIVE at the moment.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// The context that the handler interrupted, while it reads frames; else null. Only
+/// the thread with the GVL reads, so there is one at a time.
+static READING: AtomicPtr<ucontext_t> = AtomicPtr::new(ptr::null_mut());
+static READER: AtomicU32 = AtomicU32::new(0);
+static READER_ERRNO: AtomicI32 = AtomicI32::new(0);
+
+/// The actions that were there before; written while our handlers are not installed.
+struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 2]>);
+// SAFETY: see above; handlers only read it.
+unsafe impl Sync for Previous {}
+static PREVIOUS: Previous = Previous(UnsafeCell::new([MaybeUninit::uninit(); 2]));
+
+/// Somebody has put a fault handler in front of ours, which has to stay for ever.
+static COVERED: AtomicBool = AtomicBool::new(false);
+
+struct Active {
+    ticks: Arc<Ticks>,
+    /// Takes the stack of the calling thread, which holds the GVL, for the tick at
+    /// this time. Async-signal-safe, but that it may fault.
+    take_stack: fn(u64),
+    process: libc::pid_t,
+}
+
+/// The installed handlers. Dropped, they are gone, and nothing runs in them.
+#[derive(Debug)]
+pub struct LeafSignal(());
+
+impl LeafSignal {
+    /// Installs the handlers. Fails if there are some already, or if the program has
+    /// its own handler of SIGURG.
+    pub fn install(ticks: Arc<Ticks>, take_stack: fn(u64)) -> io::Result<LeafSignal> {
+        let previous = [action_of(INTERRUPT)?, action_of(FAULT)?];
+        let is_free = previous[0].sa_sigaction == libc::SIG_DFL && !COVERED.load(SeqCst);
+        if !is_free || !ACTIVE.load(SeqCst).is_null() {
+            let message = "the program handles SIGURG itself";
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+        }
+        // SAFETY: none of our handlers is installed, so nobody reads it.
+        unsafe { *PREVIOUS.0.get() = previous.map(MaybeUninit::new) };
+        let active = Box::new(Active {
+            ticks,
+            take_stack,
+            process: std::process::id() as libc::pid_t,
+        });
+        ACTIVE.store(Box::into_raw(active), SeqCst);
+        let installed = LeafSignal(());
+        set_action(FAULT, on_fault, previous[1])?;
+        set_action(INTERRUPT, on_interrupt, previous[0])?;
+        Ok(installed)
+    }
+}
+
+impl Drop for LeafSignal {
+    fn drop(&mut self) {
+        restore_actions();
+        let active = ACTIVE.swap(ptr::null_mut(), SeqCst);
+        // A handler that saw it leaves soon; later ones see null.
+        while AT_WORK.load(SeqCst) != 0 {
+            std::thread::yield_now();
+        }
+        // SAFETY: it came from `Box::into_raw`, the swap gave it to this caller
+        // alone, and no handler uses it any more.
+        drop(unsafe { Box::from_raw(active) });
+    }
+}
+
+/// In a forked child: the handlers go. Async-signal-safe.
+pub fn forget_in_child() {
+    if !ACTIVE.swap(ptr::null_mut(), SeqCst).is_null() {
+        restore_actions();
+    }
+    AT_WORK.store(0, SeqCst);
+    READING.store(ptr::null_mut(), SeqCst);
+}
+
+/// Interrupts thread `tid`, if our handlers are in place. Async-signal-safe; called
+/// by the timer.
+pub fn interrupt(tid: u32) -> bool {
+    with_active(|active| {
+        let in_place = is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault);
+        // SAFETY: takes numbers only. The thread may be gone, then it fails.
+        let send = || unsafe { libc::syscall(libc::SYS_tgkill, active.process, tid, INTERRUPT) };
+        in_place && send() == 0
+    })
+    .unwrap_or(false)
+}
+
+fn with_active<R>(use_it: impl FnOnce(&Active) -> R) -> Option<R> {
+    AT_WORK.fetch_add(1, SeqCst);
+    // SAFETY: `drop` frees it only after AT_WORK was zero with ACTIVE null.
+    let result = unsafe { ACTIVE.load(SeqCst).as_ref() }.map(use_it);
+    AT_WORK.fetch_sub(1, SeqCst);
+    result
+}
+
+extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    let errno = errno();
+    with_active(|active| {
+        active.ticks.answered();
+        let tid = clock::thread_id();
+        if active.ticks.holder_tid() == tid {
+            READER.store(tid, SeqCst);
+            READER_ERRNO.store(errno, SeqCst);
+            READING.store(context.cast(), SeqCst);
+            (active.take_stack)(active.ticks.last_tick());
+            READING.store(ptr::null_mut(), SeqCst);
+        }
+        active.ticks.trigger();
+    });
+    set_errno(errno);
+}
+
+extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the system passes a valid siginfo. Positive codes are the kernel's.
+    let is_fault = unsafe { (*info).si_code } > 0;
+    let interrupted = READING.load(SeqCst);
+    if is_fault && !interrupted.is_null() && READER.load(SeqCst) == clock::thread_id() {
+        READING.store(ptr::null_mut(), SeqCst);
+        // SAFETY: `on_interrupt` is at work further up this stack: its session lives.
+        if let Some(active) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
+            active.ticks.trigger();
+        }
+        AT_WORK.fetch_sub(1, SeqCst);
+        set_errno(READER_ERRNO.load(SeqCst));
+        // SAFETY: both are contexts that the kernel wrote, on this stack.
+        unsafe { go_on_as(context.cast(), interrupted) };
+        return;
+    }
+    // SAFETY: written before this handler was installed.
+    let previous = unsafe { (*PREVIOUS.0.get())[1].assume_init_ref() };
+    match previous.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // Happens again as this returns, and then takes its default course.
+            let _ = put_action(signal, previous);
+        }
+        handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: with SA_SIGINFO it is a function of this type.
+            let handler: Handler = unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: without SA_SIGINFO it is a function of this type.
+            let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}
+
+/// Makes the return from the handler that got `context` lead to where the handler
+/// that got `interrupted` would return to.
+///
+/// # Safety
+/// Both are contexts of handlers at work on this thread.
+unsafe fn go_on_as(context: *mut ucontext_t, interrupted: *const ucontext_t) {
+    // SAFETY: by this function's contract. On x86-64 the floating-point state is
+    // behind a pointer into the older handler's frame, which stays where it is. Of
+    // the signal mask the kernel has, and reads, the first word only.
+    unsafe {
+        (*context).uc_mcontext = (*interrupted).uc_mcontext;
+        let mask = (&raw const (*interrupted).uc_sigmask).cast::<u64>();
+        *(&raw mut (*context).uc_sigmask).cast::<u64>() = *mask;
+    }
+}
+
+fn action_of(signal: c_int) -> io::Result<libc::sigaction> {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only writes the present one.
+    if unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: filled in by the call.
+    Ok(unsafe { action.assume_init() })
+}
+
+fn is_ours(signal: c_int, handler: Handler) -> bool {
+    action_of(signal).is_ok_and(|action| action.sa_sigaction == handler as usize)
+}
+
+/// Installs `handler` with the mask and the flags of `previous`. It runs on the
+/// thread's signal stack: the stack of a fiber may be short, or nearly full.
+fn set_action(signal: c_int, handler: Handler, previous: libc::sigaction) -> io::Result<()> {
+    let mut action = previous;
+    action.sa_sigaction = handler as usize;
+    action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    put_action(signal, &action)
+}
+
+fn put_action(signal: c_int, action: &libc::sigaction) -> io::Result<()> {
+    // SAFETY: `action` is valid, and its handler async-signal-safe or the system's.
+    if unsafe { libc::sigaction(signal, action, ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Puts the previous actions back where ours still are. Async-signal-safe.
+fn restore_actions() {
+    // SAFETY: written in `install`, which came before.
+    let previous = unsafe { (*PREVIOUS.0.get()).map(|action| action.assume_init()) };
+    if is_ours(INTERRUPT, on_interrupt) {
+        let _ = put_action(INTERRUPT, &previous[0]);
+    }
+    if is_ours(FAULT, on_fault) {
+        let _ = put_action(FAULT, &previous[1]);
+    } else {
+        COVERED.store(true, SeqCst);
+    }
+}
+
+fn errno() -> c_int {
+    // SAFETY: errno's address is valid on every thread.
+    unsafe { *libc::__errno_location() }
+}
+
+fn set_errno(errno: c_int) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The handlers on real threads. One test, as a process has one set of them.
+
+use super::*;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+static TRIGGERED: AtomicU64 = AtomicU64::new(0);
+static RETURNED: AtomicU64 = AtomicU64::new(0);
+static FAULTY: AtomicBool = AtomicBool::new(false);
+
+fn take_stack(_: u64) {
+    TAKEN.fetch_add(1, SeqCst);
+    if FAULTY.load(SeqCst) {
+        let nowhere = std::hint::black_box(ptr::null_mut::<u64>());
+        // SAFETY: none: it faults, and that is what the test is about.
+        unsafe { ptr::write_volatile(nowhere, 1) };
+    }
+    RETURNED.fetch_add(1, SeqCst);
+}
+
+/// Runs a thread that computes with registers of all kinds until told to stop.
+/// Returns its id and a way to end it, which says whether the result is right.
+fn computing_thread() -> (u32, impl FnOnce() -> bool) {
+    let (tell, told) = mpsc::channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = thread::spawn(move || {
+        tell.send(clock::thread_id()).expect("a listener");
+        let (float, whole) = results();
+        let mut right = true;
+        while !stopped.load(SeqCst) {
+            set_errno(77);
+            right &= results() == (float, whole) && errno() == 77;
+        }
+        right
+    });
+    let tid = told.recv().expect("the id");
+    (tid, move || {
+        stop.store(true, SeqCst);
+        thread.join().is_ok_and(|right| right)
+    })
+}
+
+fn results() -> (f64, u64) {
+    let float = (1..2000).map(|n| f64::from(n).sqrt() * 0.5).sum();
+    let whole = (1..2000u64).map(|n| (n * n) ^ (n << 7)).sum();
+    std::hint::black_box((float, whole))
+}
+
+fn interrupt_until(tid: u32, reached: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !reached() && began.elapsed() < Duration::from_secs(60) {
+        assert!(interrupt(tid), "the thread is there");
+        thread::sleep(Duration::from_micros(50));
+    }
+    assert!(reached());
+}
+
+#[test]
+fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
+    let ticks = Arc::new(Ticks::new(|| {
+        TRIGGERED.fetch_add(1, SeqCst);
+    }));
+    assert!(!interrupt(1), "nothing is installed");
+    let before = action_of(FAULT).expect("readable");
+    let installed = LeafSignal::install(Arc::clone(&ticks), take_stack).expect("free");
+    assert!(LeafSignal::install(Arc::clone(&ticks), take_stack).is_err());
+    let (tid, finish) = computing_thread();
+
+    // Not the holder: it is left alone, but the callback is asked for.
+    interrupt_until(tid, || TRIGGERED.load(SeqCst) > 20);
+    assert_eq!(TAKEN.load(SeqCst), 0);
+
+    let _armed = ticks.set_holder(1, tid);
+    interrupt_until(tid, || TAKEN.load(SeqCst) > 50);
+
+    FAULTY.store(true, SeqCst);
+    let taken = TAKEN.load(SeqCst);
+    interrupt_until(tid, || TAKEN.load(SeqCst) > taken + 50);
+    FAULTY.store(false, SeqCst);
+    let returned = RETURNED.load(SeqCst);
+    assert!(TAKEN.load(SeqCst) >= returned + 50, "the others faulted");
+    interrupt_until(tid, || RETURNED.load(SeqCst) > returned + 50);
+    assert!(TRIGGERED.load(SeqCst) > 100);
+
+    // A program that takes the signal for itself gets none of ours.
+    let mut theirs = action_of(INTERRUPT).expect("readable");
+    let ours = theirs;
+    theirs.sa_sigaction = libc::SIG_IGN;
+    put_action(INTERRUPT, &theirs).expect("allowed");
+    assert!(!interrupt(tid));
+    put_action(INTERRUPT, &ours).expect("allowed");
+
+    assert!(finish(), "the thread has computed what it should");
+    drop(installed);
+    assert_eq!(AT_WORK.load(SeqCst), 0);
+    assert_eq!(
+        action_of(INTERRUPT).expect("readable").sa_sigaction,
+        libc::SIG_DFL
+    );
+    assert_eq!(
+        action_of(FAULT).expect("readable").sa_sigaction,
+        before.sa_sigaction
+    );
+    assert!(!interrupt(tid));
+    assert!(LeafSignal::install(ticks, take_stack).is_ok());
+}

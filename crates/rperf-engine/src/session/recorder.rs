@@ -1,0 +1,81 @@
+//! What is needed to record samples: the thread's stack, and the recorder that the
+//! accounting is given. Under the GVL, in hooks.
+
+use super::Session;
+use crate::accounting::{Place, Recorder};
+use crate::call_tree::{FrameWord, LastStack};
+use rperf_model::{NodeId, State, Values};
+
+/// A stack as the bridge captured it, leaf first; `lines` may be empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack<'a> {
+    /// The frames.
+    pub frames: &'a [FrameWord],
+    /// Their lines.
+    pub lines: &'a [u32],
+    /// Frames at the root may be missing: there was no room for them.
+    pub cut: bool,
+}
+
+/// What is needed besides the session to record a sample of one thread.
+pub trait StackSource {
+    /// Takes the thread's backtrace; `None` if that isn't possible now.
+    fn capture(&mut self) -> Option<Stack<'_>>;
+    /// Told of each frame that enters the frame table, right after it did.
+    fn new_frame(&mut self, frame: FrameWord);
+}
+
+/// Records the samples of one thread and one event.
+#[derive(Debug)]
+pub struct SessionRecorder<'a, S> {
+    pub(super) session: &'a mut Session,
+    pub(super) now: u64,
+    pub(super) last: &'a mut LastStack,
+    pub(super) labels: u32,
+    pub(super) source: S,
+}
+
+impl<S: StackSource> SessionRecorder<'_, S> {
+    fn capture(&mut self) -> Option<NodeId> {
+        let stack = self.source.capture()?;
+        let cut = stack.cut;
+        // Told before any collection can run: nothing here calls the VM.
+        let known = self.session.tree.frames().len();
+        let interned = self
+            .session
+            .tree
+            .intern(stack.frames, stack.lines, self.last);
+        for &frame in &self.session.tree.frames()[known..] {
+            self.source.new_frame(frame);
+        }
+        self.session.counters.truncated += u64::from(interned.truncated || cut);
+        Some(interned.node)
+    }
+}
+
+impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
+    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
+        let Some(node) = self.capture() else {
+            self.session.counters.uncaptured.add(values);
+            return None;
+        };
+        let place = Place {
+            node,
+            labels: self.labels,
+        };
+        self.record_at(place, thread, state, values);
+        Some(place)
+    }
+
+    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values) {
+        self.session.push(self.now, place, thread, state, values);
+    }
+
+    fn take_orphaned(&mut self, state: State) -> Values {
+        std::mem::take(&mut self.session.orphaned[state as usize])
+    }
+
+    fn leave_orphaned(&mut self, state: State, values: Values) {
+        self.session.orphaned[state as usize].add(values);
+    }
+}

@@ -1,0 +1,129 @@
+# frozen_string_literal: true
+
+require "spec_helper"
+
+# The stack at the tick: C methods that compiled code calls, which have no safepoint.
+RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
+  # Prints the times of the leaves, in ms.
+  program = <<~'RUBY'
+    require "rperf"
+    TEXT = "abc" * 20_000
+    def count(text) = text.count("a")
+
+    def work(seconds)
+      ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+        20.times { count(TEXT) }
+      end
+    end
+
+    def leaves(data)
+      data[:samples].each_with_object(Hash.new(0)) { |row, sums| sums[row[0].first.last] += row[1] / 1e6 }
+    end
+  RUBY
+
+  define_method(:leaves) do |script, *options|
+    path = write_file("leaves.rb", "#{program}\n#{script}")
+    outcome = run(ruby, *options, "-I#{Commands::ROOT}/lib", path)
+    expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+    outcome.stdout.split.map(&:to_i)
+  end
+
+  report = 'puts(leaves(data).values_at("String#count", "Object#count").map(&:to_i))'
+
+  %i[cpu wall].each do |mode|
+    it "gives C methods of compiled code their time in #{mode} mode" do
+      c_method, caller = leaves(<<~RUBY, "--yjit")
+        work(0.3)
+        data = Rperf.start(mode: :#{mode}) { work(1) }
+        #{report}
+      RUBY
+      expect([c_method, caller]).to match([be > 300, be < 100])
+    end
+  end
+
+  it "leaves threads alone, and C methods without their time, if told so" do
+    c_method, = leaves(<<~RUBY, "--yjit")
+      work(0.3)
+      data = Rperf.start(mode: :cpu, leaf: false) { work(0.5) }
+      #{report}
+    RUBY
+    expect(c_method).to be < 100
+  end
+
+  it "begins when YJIT is enabled within a session, and ends with it" do
+    c_method, caller, before, during, after = leaves(<<~RUBY, "--disable-yjit")
+      handled = -> { File.read("/proc/self/status")[/SigCgt:\\s+(\\h+)/, 1].hex[Signal.list["URG"] - 1] }
+      seen = []
+      data = Rperf.start(mode: :cpu) do
+        seen << handled.call
+        RubyVM::YJIT.enable
+        seen << handled.call
+        work(1)
+      end
+      seen << handled.call
+      #{report}
+      puts seen
+    RUBY
+    expect([c_method, caller, before, during, after]).to match([be > 300, be < 100, 0, 1, 0])
+  end
+
+  it "works without YJIT, and puts C methods below their callers" do
+    stacks = Rperf.start(mode: :cpu, leaf: true) { spin(0.2) }[:samples].map { |row| row[0].map(&:last) }
+    calls = stacks.select { |stack| stack.first == "Process.clock_gettime" }
+    expect(calls).not_to be_empty
+    expect(calls.map { |stack| stack[1] }.uniq.join(" ")).to match(/spin/)
+  end
+
+  # While an environment moves to the heap, the VM's chain of them leads nowhere.
+  it "survives blocks that become procs, at the highest frequency" do
+    sampled, = leaves(<<~'RUBY', "--yjit")
+      def escape(text)
+        text =~ /b/
+        [1].each { |outer| [2].each { |inner| proc { outer + inner } } }
+      end
+      ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 2
+      data = Rperf.start(mode: :wall, frequency: 10_000) do
+        1000.times { escape("abc") } while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+      end
+      puts data[:sampling_count]
+    RUBY
+    expect(sampled).to be > 100
+  end
+
+  it "lets faults of the program be what they are" do
+    ["Process.kill(:SEGV, $$); sleep", "Process.kill(:BUS, $$); sleep"].each do |crash|
+      outcomes = ["Rperf.start(leaf: true)", "nil"].map do |first|
+        run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "#{first}; #{crash}")
+      end
+      expect(outcomes.map { |it| it.status.termsig }.uniq.size).to eq(1)
+      expect(outcomes.map(&:stderr)).to all include("[BUG]")
+    end
+  end
+
+  it "lets a stack overflow be an exception" do
+    names = leaves(<<~RUBY, "--yjit")
+      def forever(n) = forever(n + 1)
+      def forever_in_c(&block) = [1].each { forever_in_c(&block) }
+      data = Rperf.start(mode: :wall, frequency: 10_000) do
+        20.times do
+          forever(0)
+        rescue SystemStackError
+          begin
+            forever_in_c { nil }
+          rescue SystemStackError
+            puts 1
+          end
+        end
+      end
+    RUBY
+    expect(names).to eq([1] * 20)
+  end
+
+  it "refuses to share SIGURG with the program" do
+    script = 'trap("URG") { }; Rperf.start(leaf: true)'
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", script)
+    expect(outcome.stderr).to include("SIGURG")
+    expect(outcome.status.exitstatus).to eq(1)
+  end
+end
