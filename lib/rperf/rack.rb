@@ -27,7 +27,7 @@ module Rperf
     # @param label [#call, nil] returns the label's value for a Rack environment; nil for no label
     # @raise [ArgumentError] for an argument that isn't allowed
     def initialize(app, label_key: :endpoint, label: nil)
-      unless [Symbol, String].any? { |type| type === label_key } && !label_key.empty?
+      unless [Symbol, String].any? { |type| label_key.is_a?(type) } && !label_key.empty?
         raise ArgumentError, "label_key: must be a Symbol or a String that isn't empty, not #{Options.shown(label_key)}"
       end
       unless label.nil? || label.respond_to?(:call)

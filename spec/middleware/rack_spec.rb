@@ -86,6 +86,62 @@ RSpec.describe Rperf::RackMiddleware do
     expect(seen.last).to eq("GET /aaa")
   end
 
+  describe "with a framework that routes" do
+    # Says which route it has chosen, as Rails does.
+    let(:routed) do
+      lambda do |request, pattern|
+        Rperf::RackMiddleware.const_get(:Request).routed(request) { [request["REQUEST_METHOD"], pattern] }
+      end
+    end
+
+    # The labels before and after the routing.
+    def labels_around(path, pattern, app: nil, **options)
+      app ||= middleware(**options) do |request|
+        before = Rperf.labels
+        routed.call(request, pattern)
+        [before, Rperf.labels]
+      end
+      app.call(env(path))
+    end
+
+    it "takes the route, until the end of the request" do
+      before, after = labels_around("/a/title", "/a/:slug", label_key: :route)
+      expect([before, after]).to eq([{ route: "GET /a/title" }, { route: "GET /a/:slug" }])
+      expect(Rperf.labels).to eq({})
+    end
+
+    it "begins with the route that the path led to last time" do
+      app = middleware do |request|
+        before = Rperf.labels[:endpoint]
+        routed.call(request, "/#{request["PATH_INFO"].count("/")}/:any")
+        before
+      end
+      seen = %w[/a /a /b/5 /b/6 /c].map { |path| app.call(env(path)) }
+      expect(seen).to eq(["GET /a", "GET /1/:any", "GET /b/:id", "GET /2/:any", "GET /c"])
+      expect(app.call(env("/a", REQUEST_METHOD: "POST"))).to eq("POST /a")
+    end
+
+    it "leaves other labels, and a label of the user's, as they are" do
+      app = middleware do |request|
+        Rperf.label(user: 1, endpoint: nil)
+        routed.call(request, "/:x")
+        Rperf.labels
+      end
+      expect(app.call(env("/a"))).to eq(user: 1)
+      expect(labels_around("/a", "/:x", label: ->(_) { "own" })).to eq([{ endpoint: "own" }, { endpoint: "own" }])
+    end
+
+    it "heeds no route in other threads and fibers, after the request, and without one" do
+      request = env("/a")
+      middleware do
+        Thread.new { expect(routed.call(request, "/:x") || Rperf.labels).to eq({}) }.join
+        Fiber.new { expect(routed.call(request, "/:x") || Rperf.labels).to eq(endpoint: "GET /a") }.resume
+      end.call(request)
+      [request, env("/b")].each { |late| routed.call(late, "/:x") }
+      expect(Rperf.labels).to eq({})
+    end
+  end
+
   it "takes another key, and a Proc for the value" do
     expect(labels_at("/a", label_key: :route)).to eq(route: "GET /a")
     expect(labels_at("/a", label_key: "route")).to eq(route: "GET /a")
@@ -123,7 +179,7 @@ RSpec.describe Rperf::RackMiddleware do
         calls = 0
         error = type.new
         app = middleware { (calls += 1) && raise(error) }
-        expect { app.call(env) }.to raise_error { |raised| expect(raised).to equal(error) }
+        expect { app.call(env) }.to(raise_error { |raised| expect(raised).to equal(error) })
         expect([calls, Rperf.labels]).to eq([1, {}])
       end
     end
@@ -247,7 +303,10 @@ RSpec.describe Rperf::RackMiddleware do
       taken = nil
       headers = { "rack.hijack" => ->(io) { io } }.freeze
       response = [200, headers, []].freeze
-      app = middleware { |request| (taken = request["rack.hijack"].call) && response }
+      app = middleware do |request|
+        taken = request["rack.hijack"].call
+        response
+      end
       expect(app.call(env("/", "rack.hijack": hijack))).to equal(response)
       expect(taken).to equal(socket)
     end
@@ -260,7 +319,10 @@ RSpec.describe Rperf::RackMiddleware do
     end
 
     it "keeps requests of several threads and fibers apart" do
-      app = middleware { |request| 20.times.map { sleep(0.0005) && Rperf.labels[:endpoint] }.uniq << request["PATH_INFO"] }
+      app = middleware do |request|
+        seen = Array.new(20) { sleep(0.0005) && Rperf.labels[:endpoint] }
+        [*seen.uniq, request["PATH_INFO"]]
+      end
       threads = Array.new(8) { |number| Thread.new { app.call(env("/of/t#{number}")) } }
       threads.map(&:value).each { |label, path| expect(label).to eq("GET #{path}") }
 

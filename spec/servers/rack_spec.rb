@@ -6,12 +6,14 @@ RSpec.describe "Rack middleware in servers" do
   # Three tasks by turns, each with an id of its own.
   def requests(count) = Array.new(count) { |number| "/#{%w[compute fetch mix][number % 3]}/#{number}" }
 
-  def endpoints = { "Tasks.compute" => "GET /compute/:id", "Tasks.fetch" => "GET /fetch/:id", "Tasks.mix" => "GET /mix/:id" }
+  def endpoints
+    { "Tasks.compute" => "GET /compute/:id", "Tasks.fetch" => "GET /fetch/:id", "Tasks.mix" => "GET /mix/:id" }
+  end
 
   # The server has answered these requests as it should, and then ended.
   def expect_served(server, paths)
     responses = server.get_all(paths)
-    expect(responses.map { |response| response.body }).to eq(paths.map { |path| "GET #{path.sub(/\d+/, ":id")}" })
+    expect(responses.map(&:body)).to eq(paths.map { |path| "GET #{path.sub(/\d+/, ":id")}" })
     stop_server(server)
   end
 

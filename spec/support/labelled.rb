@@ -32,5 +32,4 @@ module Labelled
   private
 
   def label_of(data, key, sample) = data.fetch(:label_sets, [{}])[sample[3]][key]
-
 end

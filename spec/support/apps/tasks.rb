@@ -19,7 +19,7 @@ module Tasks
     def mix
       spin(0.003)
       sleep(0.004)
-      Array.new(2000) { |number| number.to_s }.size
+      Array.new(2000, &:to_s).size
     end
 
     # Its time counts, too.
