@@ -290,7 +290,10 @@ RSpec.describe Rperf::RackMiddleware do
   describe "with what servers and apps do besides" do
     it "hands on a body that is streamed, untouched and without a label" do
       labels = nil
-      body = ->(stream) { (labels = Rperf.labels) && stream << "chunk" }
+      body = lambda do |stream|
+        labels = Rperf.labels
+        stream << "chunk"
+      end
       _, _, streamed = middleware { [200, {}, body] }.call(env)
       expect(streamed).to equal(body)
       expect(streamed.call(+"")).to eq("chunk")

@@ -46,7 +46,7 @@ RSpec.describe "Middleware, set up as documented" do
     RUBY
     write_file("config.ru", config_ru)
     server = start_rackup("webrick")
-    bodies = server.get_all(["/api/users"] * 20 + ["/"] * 10).map(&:body)
+    bodies = server.get_all([*["/api/users"] * 20, *["/"] * 10]).map(&:body)
     expect(bodies.tally).to eq('{endpoint: "GET /api/users"}' => 20, '{endpoint: "GET /"}' => 10)
     stop_server(server)
     expect(times("tmp/profile.pb.gz", :endpoint)).to include(

@@ -11,5 +11,5 @@ run(lambda do |env|
   task = env["PATH_INFO"][%r{\A/(\w+)/\d+\z}, 1]
   label = "#{env["REQUEST_METHOD"]} /#{task}/:id"
   Tasks.measure(-> { label }) { Tasks.public_send(task) }
-  [200, { "content-type" => "text/plain" }, [Rperf.labels[:endpoint]]]
+  [200, { "process-id" => Process.pid.to_s }, [Rperf.labels[:endpoint]]]
 end)
