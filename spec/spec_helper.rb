@@ -7,7 +7,9 @@ RSpec.configure do |config|
   config.disable_monkey_patching!
   config.expect_with(:rspec) { |expectations| expectations.syntax = :expect }
   config.raise_errors_for_deprecations!
+  config.include Apps
   config.include Commands
+  config.include Labelled
   config.include Profiles
 
   # No example may leave a session to the next one.

@@ -1,0 +1,26 @@
+# frozen_string_literal: true
+
+require_relative "work"
+
+module Rperf
+  # Labels the samples of each Active Job with `job`, the name of its class, whatever
+  # the queue adapter; in a session that was started with `defer: true` it profiles jobs.
+  # It starts no session itself.
+  #
+  # @example
+  #   require "rperf/active_job"
+  #
+  #   class ApplicationJob < ActiveJob::Base
+  #     include Rperf::ActiveJobMiddleware
+  #   end
+  module ActiveJobMiddleware
+    def self.included(base)
+      super
+      base.around_perform do |job, perform|
+        next perform.call unless Work.profiled?
+
+        Work.run({ job: job.class.to_s }) { perform.call }
+      end
+    end
+  end
+end

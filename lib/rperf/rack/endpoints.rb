@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Rperf
+  class RackMiddleware
+    # Names of endpoints: the method and the route, or, where no route is known, the path
+    # without what differs from one resource to the next.
+    class Endpoints
+      # What stands for a resource, or is a secret, not a name. Letters and digits end it.
+      VARIABLE = /
+        (?<![[:alnum:]])
+        (?: (?<uuid>\h{8}-\h{4}-\h{4}-\h{4}-\h{12}) | (?<id>\d+) | (?<hex>(?=\h*\d)\h{16,}) )
+        (?![[:alnum:]])
+        | (?<![\w-]) (?<token>(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,})
+        | \d{5,}
+      /x
+      # A client can ask for paths without end: so many get a name of their own.
+      LIMIT = 1000
+      OTHER = "(other)"
+      private_constant :VARIABLE, :LIMIT, :OTHER
+
+      # @param path [String] of whatever encoding, as it came from the client
+      # @return [String] with :id, :uuid, :hex and :token in it
+      def self.normalize(path)
+        path = path.b.gsub(VARIABLE) { ":#{Regexp.last_match.named_captures.compact.keys.first || "id"}" }
+        path.force_encoding(Encoding::UTF_8).scrub
+      end
+
+      def initialize
+        # By the method and the path.
+        @names = {}
+      end
+
+      # @return [String] such as "GET /users/:id"
+      def path_name(env)
+        path = self.class.normalize("#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}")
+        "#{env["REQUEST_METHOD"]} #{path.empty? ? "/" : path}".freeze
+      end
+
+      # @return [String] what the last such request turned out to be, or the path's own name
+      def name(path_name)
+        known = @names[path_name]
+        return known if known
+        return OTHER if @names.size >= LIMIT
+
+        @names[path_name] = path_name
+      end
+
+      # Requests of this path are for this route.
+      def learn(path_name, route)
+        @names[path_name] = route if @names.key?(path_name)
+      end
+    end
+    private_constant :Endpoints
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+RSpec.describe "Middleware of job processors" do
+  include Servers
+
+  # Runs the program, which has the jobs, to its end.
+  def run_jobs(program)
+    program = write_file("program.rb", "require #{app("jobs.rb").inspect}\n#{program}")
+    outcome = run(ruby, program, env: app_environment.merge("PROFILE" => in_folder("app.pb.gz")))
+    expect(outcome.stderr).to eq("")
+    expect(outcome.status).to be_success
+    outcome.stdout
+  end
+
+  def expect_profile(own)
+    data = read_profile(in_folder("app.pb.gz"))
+    expect_own_labels(data, :job, own)
+    expect(measured_times.keys).to match_array(own.values)
+    expect_measured_times(data, :job, measured_times)
+  end
+
+  describe "Active Job", skip: Servers.missing("activejob") do
+    let(:own) { { "Tasks.compute" => "ComputeJob", "Tasks.fetch" => "Remote::FetchJob", "Tasks.fail" => "FailingJob" } }
+
+    it "labels jobs that run in the threads of the async adapter" do
+      run_jobs(<<~RUBY)
+        adapter = ActiveJob::QueueAdapters::AsyncAdapter.new(min_threads: 4, max_threads: 4)
+        ActiveJob::Base.queue_adapter = adapter
+        30.times do |number|
+          ComputeJob.perform_later
+          Remote::FetchJob.perform_later(number, times: 2)
+          FailingJob.perform_later
+        end
+        adapter.shutdown
+      RUBY
+      expect_profile(own)
+    end
+
+    it "labels jobs that run inline, and nothing after them" do
+      labels = run_jobs(<<~RUBY)
+        ActiveJob::Base.queue_adapter = :inline
+        15.times do |number|
+          ComputeJob.perform_later
+          Rperf.label(request: number) do
+            Remote::FetchJob.perform_later(number, times: 3)
+            FailingJob.perform_now
+            abort "a label was left" unless Rperf.labels == { request: number }
+          end
+        end
+        p Rperf.labels
+      RUBY
+      expect(labels).to eq("{}\n")
+      expect_profile(own)
+    end
+
+    it "profiles jobs only in a deferred session, and runs them when there is none" do
+      program = write_file("program.rb", <<~RUBY)
+        require #{app("jobs.rb").inspect}
+        Remote::FetchJob.perform_now(1)
+        Rperf.start(mode: :wall, defer: true)
+        2.times { Tasks.compute; Remote::FetchJob.perform_now(1, times: 5) }
+        data = Rperf.stop
+        puts data[:label_sets].last, data[:samples].sum { |sample| sample[1] } / 1_000_000
+        puts data[:samples].count { |frames,| frames.any? { |_, name| name == "Tasks.compute" } }
+      RUBY
+      label, time, outside = run(ruby, program, env: app_environment).stdout.lines(chomp: true)
+      expect([label, outside]).to eq(['{job: "Remote::FetchJob"}', "0"])
+      expect(time.to_i).to be_between(79, 120)
+    end
+  end
+
+  describe "Sidekiq", skip: Servers.missing("sidekiq", "activejob", "redis-server") do
+    it "labels its own jobs and Active Jobs" do
+      redis = start_redis
+      write_file("jobs.rb", "require #{app("sidekiq.rb").inspect}")
+      sidekiq = start_sidekiq(redis, "jobs.rb", "-c", "4", env: { "PROFILE" => in_folder("app.pb.gz") })
+      client = write_file("client.rb", <<~RUBY)
+        require #{app("sidekiq.rb").inspect}
+        30.times do |number|
+          ComputeJob.perform_async(number)
+          Mail::FetchJob.perform_later(number, times: 2)
+          FailingJob.perform_async
+        end
+      RUBY
+      outcome = run(ruby, client, env: app_environment.merge("REDIS_URL" => redis_url(redis)))
+      expect(outcome.stderr).to eq("")
+      # The client's own.
+      Dir.each_child(folder) { |file| File.delete(in_folder(file)) if file.start_with?("times-") }
+      wait_until("end of the queue") { ask_redis(redis, "LLEN queue:default") == ":0" }
+      expect(stop_server(sidekiq).status).to be_success
+      expect_profile("Tasks.compute" => "ComputeJob", "Tasks.fetch" => "Mail::FetchJob", "Tasks.fail" => "FailingJob")
+    end
+  end
+end

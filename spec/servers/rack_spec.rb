@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+RSpec.describe "Rack middleware in servers" do
+  include Servers
+
+  # Three tasks by turns, each with an id of its own.
+  def requests(count) = Array.new(count) { |number| "/#{%w[compute fetch mix][number % 3]}/#{number}" }
+
+  def endpoints
+    { "Tasks.compute" => "GET /compute/:id", "Tasks.fetch" => "GET /fetch/:id", "Tasks.mix" => "GET /mix/:id" }
+  end
+
+  # The server has answered these requests as it should, and then ended.
+  def expect_served(server, paths)
+    responses = server.get_all(paths)
+    expect(responses.map(&:body)).to eq(paths.map { |path| "GET #{path.sub(/\d+/, ":id")}" })
+    stop_server(server)
+  end
+
+  def expect_profile(path)
+    data = read_profile(path)
+    expect_own_labels(data, :endpoint, endpoints)
+    expect(measured_times.keys).to match_array(endpoints.values)
+    expect_measured_times(data, :endpoint, measured_times)
+  end
+
+  it "labels what rackup and WEBrick serve", skip: Servers.missing("rackup", "webrick") do
+    server = start_rackup("webrick", app: app("rack.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
+    expect_served(server, requests(120))
+    expect_profile(in_folder("app.pb.gz"))
+  end
+
+  it "labels what Puma's threads serve, under rperf record", skip: Servers.missing("puma") do
+    under = rperf_command("record", "-m", "wall", "-o", "app.pb.gz")
+    server = start_puma("-t", "4:4", app: app("rack.ru"), under:)
+    expect(expect_served(server, requests(180)).messages).to match([/\Arperf: wrote app\.pb\.gz/])
+    expect_profile(in_folder("app.pb.gz"))
+  end
+
+  it "labels routes of Sinatra by their patterns", skip: Servers.missing("puma", "sinatra") do
+    server = start_puma("-t", "4:4", app: app("sinatra.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
+    paths = Array.new(160) { |number| sinatra_path(%w[apple pear][number % 2], number / 2) }
+    answers = server.get_all(paths).map { |response| [response.code, response.body] }
+    expect(answers.uniq).to contain_exactly(
+      ["200", "GET /compute/:word"], ["200", "GET /mounted/compute/:word"], ["200", "GET /fetch/*.*"],
+      ["500", "GET /fail/:second"], ["404", "GET /none/:id"]
+    )
+    stop_server(server)
+
+    data = read_profile(in_folder("app.pb.gz"))
+    compute = ["GET /compute/:word", "GET /mounted/compute/:word"]
+    expect(labels_of(data, :endpoint, "Tasks.compute")).to match_array(compute)
+    expect_own_labels(data, :endpoint, "Tasks.fetch" => "GET /fetch/*.*", "Tasks.fail" => "GET /fail/:second")
+    # Until the first request of a path is routed, its label is the path.
+    routed = data[:label_sets].map do |labels|
+      labels.transform_values { |path| path.sub(/(apple|pear)\z/, ":word").sub(/(apple|pear)\.txt\z/, "*.*") }
+    end
+    expect_measured_times(data.merge(label_sets: routed), :endpoint, measured_times, slack: 0.03)
+  end
+
+  def sinatra_path(word, number)
+    ["/compute/#{word}", "/mounted/compute/#{word}", "/fetch/#{word}.txt", "/fail/#{word}",
+     "/none/#{number}"][number % 5]
+  end
+end
