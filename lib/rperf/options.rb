@@ -11,9 +11,9 @@ module Rperf
     FORMATS = %i[pprof collapsed text].freeze
     private_constant :FREQUENCIES, :MODES, :FORMATS
 
-    attr_reader :output, :verbose, :format
+    attr_reader :output, :verbose, :format, :inherit
 
-    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:)
+    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:, inherit: false)
       @frequency = self.class.frequency(frequency)
       @mode = self.class.one_of(:mode, mode, MODES)
       @output = nil.equal?(output) ? nil : self.class.writable_path(:output, output)
@@ -23,12 +23,21 @@ module Rperf
       @aggregate = self.class.one_of(:aggregate, aggregate, [true, false])
       @lines = self.class.one_of(:lines, lines, [true, false, nil])
       @leaf = self.class.leaf(leaf, signal)
+      @inherit = self.class.one_of(:inherit, inherit, [false, :fork, true])
     end
 
     # @return [Hash{Symbol => Object}] what Native.start takes
     def sampling
       { frequency: @frequency, mode: @mode, signal: @signal, aggregate: @aggregate, lines: @lines != false,
         leaf: @leaf }
+    end
+
+    # @return [Hash{String => String}] the same for Rubies that are started: settings of a session
+    def variables
+      switches = { "LINES" => @lines, "LEAF" => @leaf, "AGGREGATE" => @aggregate }.compact
+      switches = switches.transform_values { |on| on ? "1" : "0" }
+      { "FREQUENCY" => @frequency, "MODE" => @mode, "SIGNAL" => @signal }.compact.transform_values(&:to_s)
+                                                                         .merge(switches)
     end
 
     # @return [Boolean] whether a text report has a table of lines
