@@ -16,6 +16,17 @@ module Rperf
       # @return [String, nil] what had this program profiled as a whole; nil if nothing had
       attr_reader :initiator
 
+      # One line for the user. Goes past $stderr, which is the program's.
+      def say(message)
+        # Other Ractors may not touch STDERR.
+        STDERR.write("rperf: #{message}\n") if Ractor.main?
+      rescue StandardError
+        nil # The program has closed its stderr, or put its own methods on it.
+      end
+
+      # Forked children that join a session are going to deliver at their end.
+      def watch_ends = Ends.install
+
       # Starts, if the launch's settings allow it and, where only one Ruby is to be
       # profiled, no other one has been first.
       def begin(launch)
@@ -36,7 +47,7 @@ module Rperf
       rescue StandardError => e
         Children.session = nil
         session.report("declined #{Process.pid}")
-        Delivery.say("process #{Process.pid} can't be profiled: #{e.message.lines.first.to_s.chomp}")
+        say("process #{Process.pid} can't be profiled: #{e.message.lines.first.to_s.chomp}")
       end
 
       # The program ends: the profile is delivered, once.
@@ -115,7 +126,7 @@ module Rperf
           @delivery.deliver(profile) if profile
         end
       rescue Exception => e # rubocop:disable Lint/RescueException -- the program's own end goes on
-        Delivery.say("can't deliver the profile: #{e.message} (#{e.class})")
+        say("can't deliver the profile: #{e.message} (#{e.class})")
       end
     end
   end

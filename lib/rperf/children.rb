@@ -13,7 +13,7 @@ module Rperf
       # @raise [Rperf::Error] if there is no place for its folder
       def share(options, initiator)
         require_relative "autostart"
-        Autostart::Ends.install
+        Autostart.watch_ends
         @session = SharedSession.create(options, initiator)
       end
 

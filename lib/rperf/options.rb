@@ -23,7 +23,7 @@ module Rperf
       @aggregate = self.class.one_of(:aggregate, aggregate, [true, false])
       @lines = self.class.one_of(:lines, lines, [true, false, nil])
       @leaf = self.class.leaf(leaf, signal)
-      @inherit = self.class.one_of(:inherit, inherit, [false, :fork, true])
+      @inherit = self.class.inherit(inherit, aggregate)
     end
 
     # @return [Hash{Symbol => Object}] what Native.start takes
@@ -88,6 +88,13 @@ module Rperf
           reject(:leaf, value, "nil or false with signal: false") if signal == false
           reject(:leaf, value, "nil or false: this system has no timer signals") unless Native.timer_signals
         end
+        value
+      end
+
+      # Processes leave sums to be merged. `aggregate` has been checked.
+      def inherit(value, aggregate)
+        one_of(:inherit, value, [false, :fork, true])
+        reject(:inherit, value, "false with aggregate: false") if value && !aggregate
         value
       end
 

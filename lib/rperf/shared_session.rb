@@ -61,7 +61,7 @@ module Rperf
       # @return [Merged]
       def merge(profile)
         *merged, remarks = Native.merge_session(folder, profile)
-        remarks.each { |line| Autostart::Delivery.say(line) }
+        remarks.each { |line| Autostart.say(line) }
         Merged.new(*merged)
       end
 

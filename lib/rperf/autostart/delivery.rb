@@ -5,14 +5,6 @@ module Rperf
     # Hands a finished profile over where no rperf command does: to stderr, and to
     # its file.
     class Delivery
-      # One line for the user. Goes past $stderr, which is the program's.
-      def self.say(message)
-        # Other Ractors may not touch STDERR.
-        STDERR.write("rperf: #{message}\n") if Ractor.main?
-      rescue StandardError
-        nil # The program has closed its stderr, or put its own methods on it.
-      end
-
       # @param session [SharedSession, nil] what children take part in
       def initialize(settings, session)
         @settings = settings
@@ -24,7 +16,7 @@ module Rperf
         print_tables(profile, { processes:, children: }.compact)
         Output.write(profile, @settings.options) if @settings.options.output
       rescue Error => e
-        self.class.say(e.message)
+        Autostart.say(e.message)
       ensure
         Children.close
       end

@@ -22,7 +22,7 @@ module Rperf
         nil # The session has ended, and has said that this process still ran.
       rescue SystemCallError, Error => e
         reason = e.message.sub(/ - .*/m, "")
-        Delivery.say("the profile of process #{Process.pid} is lost: can't write to #{@session.folder} (#{reason})")
+        Autostart.say("the profile of process #{Process.pid} is lost: can't write to #{@session.folder} (#{reason})")
         report("failed")
       end
 
