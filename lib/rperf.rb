@@ -17,13 +17,14 @@ module Rperf
   end
   private_class_method :unsupported_ruby
 
-  # Loads the rest. With RPERF_ENABLED=1 a Ruby that can't be profiled gets one
-  # line and runs on, and one that can is profiled from here to its end.
+  # Loads the rest. If the environment asks for a profile, a Ruby that can't be
+  # profiled gets one line and runs on, and one that can is profiled to its end.
   def self.load
-    launch = nil
-    if ENV["RPERF_ENABLED"] == "1"
-      require_relative "rperf/launch"
+    require_relative "rperf/launch"
+    if Launch.wanted?(ENV)
       launch = Launch.take(ENV)
+      # A program that requires "rperf" gets this one, not another.
+      $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)
     end
     obstacle = unsupported_ruby || load_parts(launch)
     if obstacle

@@ -109,10 +109,9 @@ RSpec.describe "the rperf command" do
     end
 
     it "passes --leaf and --no-leaf on, of which only one needs timer signals" do
-      outcome = rperf("record", "--leaf", ruby, "-e", "1", env: { "RPERF_SIGNAL" => "false" })
-      expect(outcome.status.exitstatus).to eq(1)
-      expect(outcome.stderr).to match(/\Arperf: RPERF_LEAF: must be nil or false .*; running without profiling\n\z/)
-      outcome = rperf("record", "--no-leaf", ruby, "-e", "1", env: { "RPERF_SIGNAL" => "false" })
+      outcome = rperf("record", "--leaf", "--signal", "false", ruby, "-e", "1")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: --leaf needs a timer .*\n\z/])
+      outcome = rperf("record", "--no-leaf", "--signal", "false", ruby, "-e", "1", env: { "RPERF_LEAF" => "7" })
       expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
     end
 
@@ -157,22 +156,34 @@ RSpec.describe "the rperf command" do
       expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu)
     end
 
-    it "gives the program the environment that it would have" do
+    it "gives the program the environment that it would have with --no-inherit" do
       program = "puts ENV.select { |name, _| name.start_with?('RPERF', 'RUBY') }.sort.inspect"
       [{}, { "RUBYOPT" => "-W0", "RUBYLIB" => "/some/where" }].each do |env|
-        expect(rperf("record", ruby, "-e", program, env:).stdout).to eq(run(ruby, "-e", program, env:).stdout)
+        outcome = rperf("record", "--no-inherit", ruby, "-e", program, env:)
+        expect(outcome.stdout).to eq(run(ruby, "-e", program, env:).stdout)
       end
     end
 
-    it "works from a folder with a space in its path, and names one with a colon" do
+    it "adds a variable and a part of RUBYOPT for the program's children" do
+      program = "puts ENV.reject { |name, _| name == '_' }.to_h.inspect"
+      env = { "RUBYOPT" => "-W0", "RUBYLIB" => "/some/where", "RPERF_MODE" => "wall" }
+      seen = eval(rperf("record", ruby, "-e", program, env:).stdout) # rubocop:disable Security/Eval
+      alone = eval(run(ruby, "-e", program, env:).stdout) # rubocop:disable Security/Eval
+      expect(seen["RUBYOPT"]).to match(/\A-r\S+ -W0\z/)
+      expect(seen.keys - alone.keys).to eq(["RPERF_SESSION"])
+      expect(alone.reject { |name, value| seen[name] == value }.keys).to contain_exactly("RUBYOPT", "RPERF_MODE")
+    end
+
+    it "works from a folder with a blank in its path, and names one with a colon too" do
       %w[lib exe].each { |part| FileUtils.cp_r(File.join(Commands::ROOT, part), folder) }
       FileUtils.mkdir_p(in_folder("my gems"))
       %w[lib exe].each { |part| FileUtils.mv(in_folder(part), in_folder("my gems/#{part}")) }
       outcome = run(ruby, in_folder("my gems/exe/rperf"), "record", ruby, "-e", "1")
       expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
-      FileUtils.mv(in_folder("my gems"), in_folder("my:gems"))
-      outcome = run(ruby, in_folder("my:gems/exe/rperf"), "record", ruby, "-e", "1")
-      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /can't load from a folder with a ':'/])
+      FileUtils.mv(in_folder("my gems"), in_folder("my: gems"))
+      outcome = run(ruby, in_folder("my: gems/exe/rperf"), "record", ruby, "-e", "1")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to match([1, /can't load from a folder with both a blank and a ':'/])
     end
 
     it "tells a program that wants its own session who profiles it" do
@@ -180,9 +191,9 @@ RSpec.describe "the rperf command" do
       expect(outcome.stderr).to include("this program is already being profiled by rperf record (Rperf::Error)")
     end
 
-    it "profiles the first Ruby of a command and counts the others" do
+    it "profiles the first Ruby of a command and counts the others with --no-inherit" do
       write_file("twice.sh", "'#{ruby}' -e 'def first = sleep(0.02); first'\n'#{ruby}' -e 1\n")
-      outcome = rperf("record", "-m", "wall", "sh", "twice.sh")
+      outcome = rperf("record", "--no-inherit", "-m", "wall", "sh", "twice.sh")
       expect(outcome.messages).to contain_exactly(/wrote/, "rperf: one more Ruby ran; only the first was profiled\n")
       expect(weight_of(read_profile(in_folder("rperf.data")), "first")).to be > 0
     end

@@ -29,12 +29,16 @@ module Rperf
     #   which the thread that runs is interrupted by SIGURG; nil: as soon as YJIT is on, where the
     #   timer has a signal
     # @param defer [Boolean] true profiles only what runs in blocks of {Rperf.profile}
+    # @param inherit [Boolean, Symbol] :fork: children that this process forks are profiled too, and those that they
+    #   fork; true: Rubies that it starts in any other way as well, for which RUBYOPT and RPERF_SESSION are in ENV
+    #   while profiling is on. {Rperf.stop} merges what has ended by then. Not with aggregate: false
     # @return [Hash, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
-              lines: nil, leaf: nil, defer: false, &block)
-      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:, defer:)
+              lines: nil, leaf: nil, defer: false, inherit: false, &block)
+      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:, defer:,
+                            inherit:)
       begin_session(options)
       block ? profile_block(block) : true
     end
@@ -51,6 +55,7 @@ module Rperf
       @options = nil
       return unless profile
 
+      profile = Children.merge(profile)
       $stderr.write(profile.verbose_lines) if options.verbose
       Output.write(profile, options) if options.output
       Result.from_profile(profile)
@@ -84,9 +89,16 @@ module Rperf
       refuse_second_profiler
       ForkGuard.install
       CompiledCode.watch
+      Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
       Native.start(**options.sampling)
       @options = options
+    rescue Error, ArgumentError, SystemCallError
+      Children.close unless @options
+      raise
     end
+
+    # In a forked child whose session isn't its own to stop.
+    def leave_session = @options = nil
 
     # Of a program that is profiled as a whole, Rperf.stop can't end the session.
     def refuse_second_profiler

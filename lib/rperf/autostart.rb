@@ -3,12 +3,14 @@
 require_relative "autostart/settings"
 require_relative "autostart/counters"
 require_relative "autostart/delivery"
+require_relative "autostart/membership"
 require_relative "autostart/ends"
+require_relative "shared_session"
 
 module Rperf
-  # Profiles a whole program, from the loading of rperf to the program's end.
-  # Nothing here may change how the program runs or ends: all that goes wrong
-  # becomes one line on stderr.
+  # Profiles a whole program, from the loading of rperf, or from the fork that made
+  # its process, to the program's end. Nothing here may change how the program runs
+  # or ends: all that goes wrong becomes one line on stderr.
   module Autostart
     class << self
       # @return [String, nil] what had this program profiled as a whole; nil if nothing had
@@ -17,53 +19,106 @@ module Rperf
       # @return [Options, nil] with which it is profiled
       attr_reader :options
 
-      # Starts, if the launch's settings allow it and no other Ruby of the same
-      # command has been first.
+      # One line for the user. Goes past $stderr, which is the program's.
+      def say(message)
+        # Other Ractors may not touch STDERR.
+        STDERR.write("rperf: #{message}\n") if Ractor.main?
+      rescue StandardError
+        nil # The program has closed its stderr, or put its own methods on it.
+      end
+
+      # Forked children that join a session are going to deliver at their end.
+      def watch_ends = Ends.install
+
+      # Starts, if the launch's settings allow it and, where only one Ruby is to be
+      # profiled, no other one has been first.
       def begin(launch)
+        return if launch.over?
+        return launch.refuse(launch.obstacle) if launch.obstacle
         return launch.report("another") unless launch.first?
 
-        start(launch, Settings.new(launch.variables))
+        settings = Settings.new(launch)
+        launch.folder ? start_as_member(launch, settings) : start_alone(settings)
       rescue StandardError => e
+        Children.close
         launch.refuse(e.message.lines.first.to_s.chomp)
+      end
+
+      # In a forked child: it takes part in its parent's session.
+      def join(session)
+        start(session.options, session.initiator) { |begun_ns| Membership.new(session, begun_ns, Counters.now) }
+      rescue StandardError => e
+        Children.session = nil
+        session.report("declined #{Process.pid}")
+        say("process #{Process.pid} can't be profiled: #{e.message.lines.first.to_s.chomp}")
       end
 
       # The program ends: the profile is delivered, once.
       def finish
         deliver { Native.stop }
+        Children.session = nil if here?
       end
 
       # The program is to become another one, in the block: all until now is delivered.
       def around_exec
         deliver { Native.snapshot(false) }
+        Children.close if Ractor.main?
         report("exec")
         yield
       ensure
         # Whoever gets here is still the program that it was.
-        report("exec failed")
+        report("exec-failed")
+      end
+
+      # The program is to go on in a child, if that can be made.
+      def before_daemon
+        deliver { Native.snapshot(false) }
+        Children.close if Ractor.main?
+        report("daemon")
+      end
+
+      # This program is an rperf command, which is no part of what the user wants to see.
+      def withdraw
+        return unless here?
+
+        Native.stop
+        report("withdrawn")
+        @process = Children.session = nil
       end
 
       private
 
-      def start(launch, settings)
-        @delivery = Delivery.new(launch, settings, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond))
+      def start_as_member(launch, settings)
+        session = SharedSession.new(launch.folder, settings.options, settings.initiator)
+        start(settings.options, settings.initiator) { |begun_ns| Membership.new(session, begun_ns) }
+        Children.session = session if launch.inherited?
+      end
+
+      def start_alone(settings)
         options = settings.options
+        session = options.inherit && Children.share(options, settings.initiator)
+        start(options, settings.initiator) { Delivery.new(settings, session || nil) }
+      end
+
+      # The block makes what delivers the profile.
+      def start(options, initiator)
+        begun_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         ForkGuard.install
         CompiledCode.watch
         Native.start(**options.sampling)
-        @initiator = settings.initiator
+        @initiator = initiator
         @options = options
-        @launch = launch
         @process = Process.pid
-        launch.report("started")
+        @delivery = yield begun_ns
         Ends.install
       end
 
-      # Not in a forked child, and not in another Ractor, which may neither call
-      # Native nor touch what is in this module.
+      # Not in a forked child that doesn't take part, and not in another Ractor, which
+      # may neither call Native nor touch what is in this module.
       def here? = Ractor.main? && @process == Process.pid
 
-      def report(line)
-        @launch.report(line) if here?
+      def report(word)
+        @delivery.report(word) if here?
       end
 
       # A second signal must not end the writing of the profile half-way.
@@ -75,7 +130,7 @@ module Rperf
           @delivery.deliver(profile) if profile
         end
       rescue Exception => e # rubocop:disable Lint/RescueException -- the program's own end goes on
-        Delivery.say("can't deliver the profile: #{e.message} (#{e.class})")
+        say("can't deliver the profile: #{e.message} (#{e.class})")
       end
     end
   end

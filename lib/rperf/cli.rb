@@ -6,6 +6,7 @@ module Rperf
     # @param arguments [Array<String>] as in ARGV
     # @return [Integer] the exit status
     def self.run(arguments)
+      Autostart.withdraw if defined?(Autostart)
       Native.cli(arguments, File.expand_path("..", __dir__))
     end
   end

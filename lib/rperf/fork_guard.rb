@@ -1,7 +1,10 @@
 # frozen_string_literal: true
 
+require_relative "children"
+
 module Rperf
-  # Ends profiling in forked children, which have neither the worker nor the timer.
+  # Ends the session in forked children, which have neither the worker nor the timer; those that are to be
+  # profiled begin anew.
   module ForkGuard
     # Process._fork is what every fork of Ruby code goes through, but for daemon.
     module Hook
@@ -14,10 +17,11 @@ module Rperf
           Native.forking(true)
           pid = super
           Native.forget_in_child if pid.zero?
-          pid
         ensure
           Native.forking(false)
         end
+        pid.zero? ? Children.begin_in_child : Children.forked(pid)
+        pid
       end
 
       # Returns in a child only; the parent has ended.
@@ -28,10 +32,11 @@ module Rperf
           Native.forking(true)
           result = super
           Native.forget_in_child
-          result
         ensure
           Native.forking(false)
         end
+        Children.begin_in_child
+        result
       end
     end
     private_constant :Hook

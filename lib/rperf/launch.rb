@@ -1,76 +1,122 @@
 # frozen_string_literal: true
 
 module Rperf
-  # What the environment says about a profile that starts with the program.
+  # What the environment says about a profile that starts with the program: that it
+  # is part of a session, whose folder has the rest, or all of it in variables.
   # Read by Rubies of any age: no syntax newer than Ruby 2.5.
   class Launch
-    LOADER = "-rrperf"
     PREFIX = "RPERF_"
-    private_constant :LOADER, :PREFIX
+    SESSION = "RPERF_SESSION"
+    SEPARATORS = { "RUBYOPT" => " ", "RUBYLIB" => ":" }.freeze
+    private_constant :PREFIX, :SESSION, :SEPARATORS
 
-    # The RPERF_* variables without their prefix, such as "OUTPUT".
+    # The RPERF_* variables, or the session's settings, as "OUTPUT" => "path".
     attr_reader :variables
 
-    # Takes the variables out of `environment` and puts back what `rperf record`
-    # or `rperf stat` changed there, so that the program and what it starts see
-    # the environment that the user gave them.
+    # The session's folder, if there is a session.
+    attr_reader :folder
+
+    # Why this can't be profiled; nil: nothing is known to be in the way.
+    attr_reader :obstacle
+
+    # Whether the environment asks for a profile.
+    def self.wanted?(environment)
+      environment.key?(SESSION) || environment["#{PREFIX}ENABLED"] == "1"
+    end
+
+    # Leaves in the environment only what children need to be profiled too.
     def self.take(environment)
-      ours = environment.select { |name, _| name.start_with?(PREFIX) }
-      ours.each_key { |name| environment.delete(name) }
-      launch = new(ours.transform_keys { |name| name[PREFIX.size..-1] })
-      launch.restore(environment) if launch.by_command?
+      folder = environment[SESSION]
+      return new(take_variables(environment)) unless folder
+
+      launch = of_session(folder)
+      launch.hide(environment) unless launch.over? || launch.inherited?
       launch
     end
 
-    def initialize(variables)
+    def self.take_variables(environment)
+      ours = environment.select { |name, _| name.start_with?(PREFIX) }
+      ours.each_key { |name| environment.delete(name) }
+      ours.transform_keys { |name| name[PREFIX.size..-1] }
+    end
+    private_class_method :take_variables
+
+    # The folder is looked at as it is: somebody else may have made one in its place.
+    def self.of_session(folder)
+      stat = File.lstat(folder)
+      unless stat.directory? && stat.owned? && (stat.mode & 0o777) == 0o700
+        return new({}, obstacle: "the folder #{folder} (#{SESSION}) is not private to this user")
+      end
+
+      pairs = File.binread(File.join(folder, "settings")).split("\0")
+      pairs = pairs.map { |pair| pair.force_encoding(Encoding.find("locale")).split("=", 2) }
+      new(pairs.to_h, folder: folder)
+    rescue SystemCallError
+      new({}, over: true)
+    end
+    private_class_method :of_session
+
+    def initialize(variables, folder: nil, obstacle: nil, over: false)
       @variables = variables
+      @folder = folder
+      @obstacle = obstacle
+      @over = over
     end
 
-    # Whether the rperf command started this process (or its parents).
-    def by_command?
-      variables.key?("STATUS_FILE")
+    # Whether the session has ended before this program began.
+    def over?
+      @over
     end
 
-    def restore(environment)
-      restore_variable(environment, "RUBYOPT", LOADER, " ")
-      restore_variable(environment, "RUBYLIB", File.expand_path("..", __dir__), ":")
+    # Whether the children of a program that is profiled are, too.
+    def inherited?
+      variables["INHERIT"] == "1"
     end
 
-    # Adds a line for the rperf command, which waits for the program to end.
+    # Gives the program the environment that the user gave it.
+    def hide(environment)
+      environment.delete(SESSION)
+      SEPARATORS.each { |name, separator| restore(environment, name, separator) }
+    end
+
+    # Adds a line for the one who merges the session's profiles.
     def report(line)
-      return unless by_command?
-
-      File.open(variables["STATUS_FILE"], "a") { |file| file.syswrite("#{line}\n") }
+      File.open(File.join(folder, "status"), "a") { |file| file.syswrite("#{line}\n") } if folder
     rescue SystemCallError
-      nil # The command has ended before its grandchild did; nobody reads it now.
+      nil # The session has ended; nobody reads it now.
     end
 
-    # Whether this is the first Ruby of the command that wants to be profiled.
+    # Whether this is the first Ruby, where only one is to be profiled.
     def first?
-      return true unless by_command?
-
-      # The folder is made by one atomic call, so that one of two wins.
-      Dir.mkdir("#{variables["STATUS_FILE"]}.taken")
-      true
-    rescue SystemCallError
-      false
+      folder.nil? || inherited? || first_to?("profile")
     end
 
-    # Says why the program runs without a profile.
+    # Says why the program runs without a profile; of all programs of a session, the first one does.
     def refuse(reason)
-      STDERR.write("rperf: #{reason}; running without profiling\n")
+      return if over?
+
       report("refused #{reason}")
+      STDERR.write("rperf: #{reason}; running without profiling\n") if folder.nil? || first_to?("refuse")
     rescue IOError, SystemCallError
       nil # No stderr to write to: the program still runs.
     end
 
     private
 
+    # The folder is made by one atomic call, so that one of two wins.
+    def first_to?(action)
+      Dir.mkdir(File.join(folder, "first-to-#{action}"))
+      true
+    rescue SystemCallError
+      false
+    end
+
     # A value that somebody has added to since only loses our part of it.
-    def restore_variable(environment, name, ours, separator)
+    def restore(environment, name, separator)
+      ours = variables["ADDED_#{name}"]
       original = variables["ORIGINAL_#{name}"]
       value = environment[name]
-      return if value.nil?
+      return if ours.nil? || value.nil?
 
       if value == [ours, original].compact.join(separator)
         environment[name] = original

@@ -11,10 +11,10 @@ module Rperf
     FORMATS = %i[pprof collapsed text].freeze
     private_constant :FREQUENCIES, :MODES, :FORMATS
 
-    attr_reader :output, :verbose, :format
+    attr_reader :output, :verbose, :format, :inherit
 
     def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:,
-                   defer: false)
+                   defer: false, inherit: false)
       @frequency = self.class.frequency(frequency)
       @mode = self.class.one_of(:mode, mode, MODES)
       @output = nil.equal?(output) ? nil : self.class.writable_path(:output, output)
@@ -25,6 +25,7 @@ module Rperf
       @lines = self.class.one_of(:lines, lines, [true, false, nil])
       @leaf = self.class.leaf(leaf, signal)
       @defer = self.class.one_of(:defer, defer, [true, false])
+      @inherit = self.class.inherit(inherit, aggregate)
     end
 
     # @return [Hash{Symbol => Object}] what Native.start takes
@@ -35,6 +36,14 @@ module Rperf
 
     # @return [Boolean] whether equal samples are added up
     def aggregate? = @aggregate
+
+    # @return [Hash{String => String}] the same for Rubies that are started: settings of a session
+    def variables
+      switches = { "LINES" => @lines, "LEAF" => @leaf, "AGGREGATE" => @aggregate }.compact
+      switches = switches.transform_values { |on| on ? "1" : "0" }
+      { "FREQUENCY" => @frequency, "MODE" => @mode, "SIGNAL" => @signal }.compact.transform_values(&:to_s)
+                                                                         .merge(switches)
+    end
 
     # @return [Boolean] whether a text report has a table of lines
     def show_lines? = @lines == true
@@ -84,6 +93,13 @@ module Rperf
           reject(:leaf, value, "nil or false with signal: false") if signal == false
           reject(:leaf, value, "nil or false: this system has no timer signals") unless Native.timer_signals
         end
+        value
+      end
+
+      # Processes leave sums to be merged. `aggregate` has been checked.
+      def inherit(value, aggregate)
+        one_of(:inherit, value, [false, :fork, true])
+        reject(:inherit, value, "false with aggregate: false") if value && !aggregate
         value
       end
 

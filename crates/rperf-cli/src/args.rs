@@ -8,12 +8,15 @@ use std::ffi::OsString;
 const EXAMPLES: &str = "\
 Examples:
   rperf stat ruby app.rb              where the time went, on one page
+  rperf exec ruby app.rb              the same with tables of methods
   rperf record ruby app.rb            a profile in rperf.data
   rperf record -p ruby app.rb         a table of the hottest methods
 
 Everything from the first word that is no option is the command. It runs with its
 own input, output, exit status and signals. Give -- in front of a command that
-begins with a dash.";
+begins with a dash. Ruby processes that the command starts are profiled with it.
+
+'rperf help' prints the full reference.";
 
 const RECORD_NOTES: &str = "\
 Examples:
@@ -38,9 +41,25 @@ The figures go to stderr when the program ends.
 Exit status: the program's own; 1 if it succeeded but nothing could be profiled;
 2 for wrong options; 126 or 127 if the command can't be run or found.";
 
+const EXEC_NOTES: &str = "\
+Examples:
+  rperf exec ruby app.rb
+  rperf exec -m cpu -o app.pb.gz bundle exec rake
+
+It is 'rperf stat --report': figures and tables go to stderr when the program ends.
+
+Exit status: the program's own; 1 if it succeeded but nothing could be profiled;
+2 for wrong options; 126 or 127 if the command can't be run or found.";
+
 /// A sampling profiler for Ruby programs.
 #[derive(Debug, Parser)]
-#[command(name = "rperf", version, after_help = EXAMPLES, styles = Styles::styled())]
+#[command(
+    name = "rperf",
+    version,
+    after_help = EXAMPLES,
+    styles = Styles::styled(),
+    disable_help_subcommand = true
+)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -56,9 +75,14 @@ pub enum Subcommand {
     /// Run a command and print where its time went
     #[command(after_help = STAT_NOTES)]
     Stat(StatArgs),
+    /// Run a command and print where its time went, with tables of methods
+    #[command(after_help = EXEC_NOTES)]
+    Exec(PageArgs),
+    /// Print the full reference, or the help of a command
+    Help(HelpArgs),
 }
 
-/// Options that both commands have.
+/// Options of all commands that run another one.
 #[derive(Debug, clap::Args)]
 pub struct SamplingArgs {
     /// Samples per second, 1 to 10000
@@ -82,6 +106,15 @@ pub struct SamplingArgs {
     /// Send it no signal; such C methods may then be counted to their callers
     #[arg(long, overrides_with_all = ["leaf", "no_leaf"])]
     pub no_leaf: bool,
+    /// Real-time signal of the timer; false: no signal, but a thread that sleeps [default: SIGRTMIN+8]
+    #[arg(long, value_name = "N|false", allow_hyphen_values = true)]
+    pub signal: Option<String>,
+    /// Keep samples one by one until the end instead of summing them as they come
+    #[arg(long)]
+    pub no_aggregate: bool,
+    /// Profile the first Ruby process only, and none that it forks or starts
+    #[arg(long)]
+    pub no_inherit: bool,
     /// Print sampling statistics to stderr
     #[arg(short, long)]
     pub verbose: bool,
@@ -111,7 +144,7 @@ pub struct RecordArgs {
     /// Print a text profile to stdout instead of writing a file
     #[arg(short, long)]
     pub print: bool,
-    /// Options that both commands have.
+    /// Options of all commands that run another one.
     #[command(flatten)]
     pub sampling: SamplingArgs,
 }
@@ -119,6 +152,17 @@ pub struct RecordArgs {
 /// Options of `rperf stat`.
 #[derive(Debug, clap::Args)]
 pub struct StatArgs {
+    /// Add tables of the hottest methods
+    #[arg(long)]
+    pub report: bool,
+    /// Options that `exec` has too.
+    #[command(flatten)]
+    pub page: PageArgs,
+}
+
+/// Options of `rperf exec`, and of `rperf stat`.
+#[derive(Debug, clap::Args)]
+pub struct PageArgs {
     /// Also write the profile to this file
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,
@@ -131,10 +175,15 @@ pub struct StatArgs {
         allow_hyphen_values = true
     )]
     pub mode: String,
-    /// Add tables of the hottest methods
-    #[arg(long)]
-    pub report: bool,
-    /// Options that both commands have.
+    /// Options of all commands that run another one.
     #[command(flatten)]
     pub sampling: SamplingArgs,
+}
+
+/// What `rperf help` takes.
+#[derive(Debug, clap::Args)]
+pub struct HelpArgs {
+    /// A command; without one, the full reference is printed
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
 }

@@ -1,56 +1,83 @@
-//! Runs the command with the environment that makes its Ruby profile itself, and
-//! says what became of the profile. Called by `run`, on Ruby's main thread.
+//! Runs the command with the environment that makes its Rubies profile themselves,
+//! merges what they leave, and says what became of it. Called by `run`, on Ruby's
+//! main thread.
 //!
-//! The variables are the contract with `lib/rperf/launch.rb`.
+//! The settings are the contract with `lib/rperf/launch.rb`.
 
-use crate::options::Options;
+use crate::options::{Options, Signal};
 use crate::process::{self, End};
-use crate::status::Status;
-use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, say};
+use crate::status::{Outcome, Status};
+use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, merge, say, session_folder};
 use nix::time::{ClockId, clock_gettime};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-
-const LOADER: &str = "-rrperf";
-/// Variables for which there is no option yet: the user may set them.
-const KEPT: [&str; 2] = ["RPERF_SIGNAL", "RPERF_AGGREGATE"];
+use std::thread;
+use std::time::Duration;
 
 /// Runs the command to its end and returns the exit status. Doesn't return where
 /// the command was ended by a signal: it ends this process in the same way.
 pub fn launch(options: &Options, library: &Path) -> Result<i32, Refusal> {
-    if library.as_os_str().as_bytes().contains(&b':') {
-        return Err(Refusal {
-            message: format!(
-                "is installed in {}, and Ruby can't load from a folder with a ':' in its path",
-                library.display()
-            ),
-            status: FAILURE,
-        });
-    }
+    let additions = additions(library)?;
     let name = &options.command[0];
     let program = command::find(name, std::env::var_os("PATH").as_deref())?;
-    let folder = tempfile::tempdir().map_err(|error| Refusal {
-        message: format!("can't make a temporary folder ({error}); set TMPDIR to one that works"),
-        status: FAILURE,
+    let folder = Folder(session_folder::create().map_err(failure)?);
+    fs::write(folder.0.join("settings"), settings(options, &additions)).map_err(|error| {
+        let folder = folder.0.display();
+        failure(format!("can't write to {folder}: {error}"))
     })?;
-    let status_file = folder.path().join("status");
     let mut command = Command::new(program);
     set_arguments(&mut command, options);
-    set_environment(&mut command, options, library, &status_file);
+    set_environment(&mut command, &additions, &folder.0);
+    let launched_ns = monotonic_ns();
     let end = process::run(&mut command).map_err(|error| cannot_run(name, &error))?;
-    let status = Status::read(&status_file);
-    drop(folder);
-    if let Some(line) = remark(&status, end, name) {
+    let status = final_status(&folder.0);
+    let merged = merge::merge(&folder.0, &status, None);
+    let first = status.members.first();
+    let startup_ns = first.map(|first| first.begun_ns.saturating_sub(launched_ns));
+    delivery::deliver(options, &merged, startup_ns);
+    let remarks = merged.remarks.iter().cloned();
+    for line in remarks.chain(remarks_on(&status, end, name)) {
         say(&line);
     }
+    drop(folder);
     Ok(match end {
         End::Signal(signal) => process::end_by_signal(signal),
-        End::Status(0) if !status.started => FAILURE,
+        End::Status(0) if status.members.is_empty() => FAILURE,
         End::Status(status) => status,
     })
+}
+
+/// A daemon takes a moment to begin.
+fn final_status(folder: &Path) -> Status {
+    let mut status = Status::read(folder);
+    for _ in 0..20 {
+        if !status.awaits_daemon {
+            break;
+        }
+        thread::sleep(Duration::from_millis(5));
+        status = Status::read(folder);
+    }
+    status
+}
+
+/// The session's folder, which goes with this.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        session_folder::remove(&self.0);
+    }
+}
+
+fn failure(message: String) -> Refusal {
+    Refusal {
+        message,
+        status: FAILURE,
+    }
 }
 
 fn cannot_run(name: &OsStr, error: &io::Error) -> Refusal {
@@ -68,158 +95,277 @@ fn set_arguments(command: &mut Command, options: &Options) {
         .args(&options.command[1..]);
 }
 
-fn set_environment(command: &mut Command, options: &Options, library: &Path, status: &Path) {
+/// What is put in front of a variable's value, for Rubies to load us.
+struct Addition {
+    name: &'static str,
+    value: OsString,
+    separator: &'static str,
+}
+
+/// RUBYOPT is split at blanks, so a path with one must come by RUBYLIB.
+fn additions(library: &Path) -> Result<Vec<Addition>, Refusal> {
+    let path = library.as_os_str();
+    let rubyopt = |value| Addition {
+        name: "RUBYOPT",
+        value,
+        separator: " ",
+    };
+    if !path.as_bytes().iter().any(u8::is_ascii_whitespace) {
+        let mut loader = OsString::from("-r");
+        loader.push(path);
+        loader.push("/rperf");
+        return Ok(vec![rubyopt(loader)]);
+    }
+    if path.as_bytes().contains(&b':') {
+        return Err(failure(format!(
+            "is installed in {}, and Ruby can't load from a folder with both a blank and a ':' in its path",
+            library.display()
+        )));
+    }
+    let rubylib = Addition {
+        name: "RUBYLIB",
+        value: path.into(),
+        separator: ":",
+    };
+    Ok(vec![rubyopt("-rrperf".into()), rubylib])
+}
+
+/// One variable finds the session; all else is in its folder.
+fn set_environment(command: &mut Command, additions: &[Addition], folder: &Path) {
     for (name, _) in std::env::vars_os() {
         // Nothing of an outer rperf may mix with ours.
-        if name.as_bytes().starts_with(b"RPERF_") && !KEPT.iter().any(|kept| name == *kept) {
+        if name.as_bytes().starts_with(b"RPERF_") {
             command.env_remove(name);
         }
     }
-    prepend(command, "RUBYLIB", library.as_os_str(), ":");
-    prepend(command, "RUBYOPT", OsStr::new(LOADER), " ");
-    command
-        .env("RPERF_ENABLED", "1")
-        .env("RPERF_STATUS_FILE", status)
-        .env("RPERF_FREQUENCY", options.frequency.to_string())
-        .env("RPERF_MODE", options.mode.name())
-        .env("RPERF_LAUNCHED_NS", monotonic_ns().to_string());
-    if let Some(output) = &options.output {
-        command.env("RPERF_OUTPUT", output);
+    for Addition {
+        name,
+        value,
+        separator,
+    } in additions
+    {
+        let mut joined = value.clone();
+        if let Some(original) = std::env::var_os(name) {
+            joined.push(separator);
+            joined.push(original);
+        }
+        command.env(name, joined);
     }
-    if let Some(format) = options.format {
-        command.env("RPERF_FORMAT", format.name());
-    }
-    for (name, switch) in [("RPERF_LINES", options.lines), ("RPERF_LEAF", options.leaf)] {
+    command.env("RPERF_SESSION", folder);
+}
+
+/// `NAME=value` with a zero byte after each.
+fn settings(options: &Options, additions: &[Addition]) -> Vec<u8> {
+    let mut settings = Vec::new();
+    let mut set = |name: &str, value: &OsStr| {
+        settings.extend_from_slice(name.as_bytes());
+        settings.push(b'=');
+        settings.extend_from_slice(value.as_bytes());
+        settings.push(0);
+    };
+    let flag = |on: bool| OsStr::new(if on { "1" } else { "0" });
+    set("INITIATOR", OsStr::new(initiator(options)));
+    set("FREQUENCY", OsStr::new(&options.frequency.to_string()));
+    set("MODE", OsStr::new(options.mode.name()));
+    set("AGGREGATE", flag(options.aggregate));
+    set("INHERIT", flag(options.inherit));
+    for (name, switch) in [("LINES", options.lines), ("LEAF", options.leaf)] {
         if let Some(on) = switch {
-            command.env(name, if on { "1" } else { "0" });
+            set(name, flag(on));
         }
     }
-    if options.verbose {
-        command.env("RPERF_VERBOSE", "1");
+    match options.signal {
+        Some(Signal::None) => set("SIGNAL", OsStr::new("false")),
+        Some(Signal::Number(number)) => set("SIGNAL", OsStr::new(&number.to_string())),
+        None => {}
     }
-    if let Some(stat) = options.stat {
-        let words: Vec<_> = options
-            .command
-            .iter()
-            .map(|word| word.to_string_lossy())
-            .collect();
-        command
-            .env("RPERF_STAT", "1")
-            .env("RPERF_STAT_COMMAND", words.join(" "));
-        if stat.report {
-            command.env("RPERF_STAT_REPORT", "1");
+    for Addition { name, value, .. } in additions {
+        set(&format!("ADDED_{name}"), value);
+        if let Some(original) = std::env::var_os(name) {
+            set(&format!("ORIGINAL_{name}"), &original);
         }
+    }
+    settings
+}
+
+fn initiator(options: &Options) -> &'static str {
+    match options.stat {
+        None => "rperf record",
+        Some(stat) if stat.report => "rperf exec",
+        Some(_) => "rperf stat",
     }
 }
 
-/// Puts `value` in front of what the variable holds, and keeps that for the
-/// profiled Ruby to put back.
-fn prepend(command: &mut Command, name: &str, value: &OsStr, separator: &str) {
-    let mut joined = OsString::from(value);
-    if let Some(original) = std::env::var_os(name) {
-        joined.push(separator);
-        joined.push(&original);
-        command.env(format!("RPERF_ORIGINAL_{name}"), original);
-    }
-    command.env(name, joined);
-}
-
-fn monotonic_ns() -> i128 {
+fn monotonic_ns() -> u64 {
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
-        i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec())
+        now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
     })
 }
 
-/// What the user should know about the profile, if its Ruby couldn't say it.
-fn remark(status: &Status, end: End, name: &OsStr) -> Option<String> {
+/// What the user should know about the profile, if its Rubies couldn't say it.
+fn remarks_on(status: &Status, end: End, name: &OsStr) -> Vec<String> {
     let name = name.to_string_lossy();
-    if !status.started {
-        return (!status.refused).then(|| {
-            format!("'{name}' ran no Ruby program that rperf could profile; nothing was recorded")
-        });
+    let mut remarks = Vec::new();
+    if status.members.is_empty() {
+        if !status.refused {
+            remarks.push(format!(
+                "'{name}' ran no Ruby program that rperf could profile; nothing was recorded"
+            ));
+        }
+        return remarks;
     }
-    if !status.delivered {
-        let how = match end {
-            End::Signal(signal) => format!("was ended by {}", process::signal_name(signal)),
-            End::Status(_) => "ended".to_string(),
-        };
-        return Some(format!(
-            "'{name}' {how} before its profile could be written"
-        ));
-    }
-    if status.replaced {
-        return Some(format!(
+    let mut remarks = match &status.members[..] {
+        // Of a single process more is known.
+        [only]
+            if only.outcome == Outcome::Silent
+                && status.unborn.is_empty()
+                && !only.process.is_alive() =>
+        {
+            let how = match end {
+                End::Signal(signal) => format!("was ended by {}", process::signal_name(signal)),
+                End::Status(_) => "ended".to_string(),
+            };
+            vec![format!(
+                "'{name}' {how} before its profile could be written"
+            )]
+        }
+        _ => merge::silence(status),
+    };
+    if status.replaced() {
+        remarks.push(format!(
             "'{name}' became another program by exec; only the part before that was profiled"
         ));
     }
     match status.others {
-        0 => None,
-        1 => Some("one more Ruby ran; only the first was profiled".to_string()),
-        others => Some(format!(
+        0 => {}
+        1 => remarks.push("one more Ruby ran; only the first was profiled".to_string()),
+        others => remarks.push(format!(
             "{others} more Rubies ran; only the first was profiled"
         )),
     }
+    remarks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::ProcessFigures;
+    use crate::process_id::ProcessId;
+    use crate::status::Member;
 
-    fn remark_on(status: Status, end: End) -> Option<String> {
-        remark(&status, end, OsStr::new("tool"))
+    fn remarks(status: Status, end: End) -> Vec<String> {
+        remarks_on(&status, end, OsStr::new("tool"))
+    }
+
+    /// One that is gone.
+    fn member(outcome: Outcome) -> Member {
+        Member {
+            process: ProcessId {
+                pid: i32::MAX,
+                start: 1,
+            },
+            begun_ns: 1,
+            outcome,
+            replaced: false,
+        }
+    }
+
+    fn delivered() -> Member {
+        member(Outcome::Delivered(ProcessFigures::default()))
     }
 
     #[test]
     fn a_delivered_profile_needs_no_words() {
         let status = Status {
-            started: true,
-            delivered: true,
+            members: vec![delivered(), member(Outcome::Failed)],
             ..Status::default()
         };
-        assert_eq!(remark_on(status, End::Status(3)), None);
+        assert!(remarks(status, End::Status(3)).is_empty());
     }
 
     #[test]
     fn what_went_wrong_is_said_once() {
-        let nothing = remark_on(Status::default(), End::Status(0)).expect("a line");
-        assert!(nothing.contains("'tool' ran no Ruby program"));
+        let nothing = remarks(Status::default(), End::Status(0));
+        assert!(nothing[0].contains("'tool' ran no Ruby program"));
         let refused = Status {
             refused: true,
             ..Status::default()
         };
-        assert_eq!(remark_on(refused, End::Status(0)), None);
-        let started = Status {
-            started: true,
+        assert!(remarks(refused, End::Status(0)).is_empty());
+        let mut killed = Status {
+            members: vec![member(Outcome::Silent)],
             ..Status::default()
         };
-        let killed = remark_on(started, End::Signal(libc::SIGKILL)).expect("a line");
-        assert_eq!(
-            killed,
-            "'tool' was ended by SIGKILL before its profile could be written"
-        );
+        let line = "'tool' was ended by SIGKILL before its profile could be written";
+        assert_eq!(remarks(killed, End::Signal(libc::SIGKILL)), [line]);
+        killed = Status {
+            members: vec![
+                delivered(),
+                member(Outcome::Silent),
+                member(Outcome::Silent),
+            ],
+            ..Status::default()
+        };
+        let line = "2 processes ended before their profiles could be written";
+        assert_eq!(remarks(killed, End::Status(0)), [line]);
+    }
+
+    #[test]
+    fn processes_that_run_on_are_counted() {
+        let own = Member {
+            process: ProcessId::own(),
+            ..member(Outcome::Silent)
+        };
+        let status = Status {
+            members: vec![delivered(), own],
+            ..Status::default()
+        };
+        let line = "1 process still ran; its samples are not in the profile";
+        assert_eq!(remarks(status, End::Status(0)), [line]);
     }
 
     #[test]
     fn a_profile_that_ends_with_an_exec_is_called_a_part() {
-        let status = Status {
-            started: true,
-            delivered: true,
+        let replaced = Member {
             replaced: true,
+            ..delivered()
+        };
+        let status = Status {
+            members: vec![replaced],
             ..Status::default()
         };
-        let line = remark_on(status, End::Status(0)).expect("a line");
-        assert!(line.contains("another program by exec"));
+        assert!(remarks(status, End::Status(0))[0].contains("another program by exec"));
     }
 
     #[test]
     fn further_rubies_are_counted() {
         let status = Status {
-            started: true,
-            delivered: true,
+            members: vec![delivered()],
             others: 2,
             ..Status::default()
         };
-        let line = remark_on(status, End::Status(0)).expect("a line");
-        assert!(line.starts_with("2 more Rubies"));
+        assert!(remarks(status, End::Status(0))[0].starts_with("2 more Rubies"));
+    }
+
+    fn added(library: &str) -> Result<Vec<String>, Refusal> {
+        let additions = additions(Path::new(library))?;
+        let shown = additions
+            .iter()
+            .map(|it| format!("{}={}", it.name, it.value.display()));
+        Ok(shown.collect())
+    }
+
+    #[test]
+    fn rubies_find_us_by_our_path_unless_it_has_a_blank() {
+        assert_eq!(
+            added("/a:b/lib").expect("taken"),
+            ["RUBYOPT=-r/a:b/lib/rperf"]
+        );
+        assert_eq!(
+            added("/a b/lib").expect("taken"),
+            ["RUBYOPT=-rrperf", "RUBYLIB=/a b/lib"]
+        );
+        let refusal = added("/a b:c/lib").expect_err("refused");
+        assert!(refusal.message.contains("both a blank and a ':'"));
     }
 }

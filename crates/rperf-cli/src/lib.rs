@@ -1,19 +1,24 @@
 //! The `rperf` command: options, running a program, terminal output.
 //!
-//! `exe/rperf` calls [`run`] on Ruby's main thread. The profiled program's own
-//! Ruby calls [`output`], [`stat`] and [`verbose`] on the thread that ends it.
-//! Nothing here knows Ruby, and nothing starts a thread.
+//! `exe/rperf` calls [`run`] on Ruby's main thread. A program's own Ruby calls the
+//! public modules on the thread that ends a session. Nothing here knows Ruby, and nothing starts a thread.
 
 mod args;
 mod command;
+mod delivery;
+pub mod figures;
 mod forward;
+mod help;
 mod launch;
+pub mod merge;
 mod options;
 pub mod os;
 pub mod output;
 mod process;
+pub mod process_id;
+pub mod session_folder;
 pub mod stat;
-mod status;
+pub mod status;
 pub mod verbose;
 
 use args::{Args, Subcommand};
@@ -64,7 +69,9 @@ pub fn run(arguments: Vec<OsString>, library: &Path) -> i32 {
     };
     let result = match args.subcommand {
         Subcommand::Record(args) => Options::for_record(args),
-        Subcommand::Stat(args) => Options::for_stat(args),
+        Subcommand::Stat(args) => Options::for_page(args.page, args.report),
+        Subcommand::Exec(args) => Options::for_page(args, true),
+        Subcommand::Help(args) => return help::print(args.command.as_deref()),
     };
     match result.and_then(|options| launch::launch(&options, library)) {
         Ok(status) => status,

@@ -2,7 +2,7 @@
 //! started, so that no program runs for a profile that can't be written.
 
 use crate::Refusal;
-use crate::args::{RecordArgs, SamplingArgs, StatArgs};
+use crate::args::{PageArgs, RecordArgs, SamplingArgs};
 use crate::output::Descriptor;
 use rperf_format::Format;
 use rperf_model::Mode;
@@ -35,10 +35,25 @@ pub struct Options {
     pub lines: Option<bool>,
     /// Whether C methods of compiled code get their own time; `None`: if YJIT is on.
     pub leaf: Option<bool>,
+    /// The timer's signal, if it isn't to be the default one.
+    pub signal: Option<Signal>,
+    /// Whether samples are summed as they come.
+    pub aggregate: bool,
+    /// Whether the processes that the program starts are profiled too.
+    pub inherit: bool,
     /// Whether sampling statistics are printed.
     pub verbose: bool,
-    /// Whether, and how, `rperf stat` prints its page.
+    /// Whether, and how, the page of `rperf stat` is printed.
     pub stat: Option<Stat>,
+}
+
+/// What the timer uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// A thread that sleeps.
+    None,
+    /// This real-time signal.
+    Number(i32),
 }
 
 impl Options {
@@ -64,19 +79,33 @@ impl Options {
         })
     }
 
-    /// The options of `rperf stat`.
-    pub fn for_stat(args: StatArgs) -> Result<Self, Refusal> {
+    /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
+    pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
         let output = args.output.map(writable).transpose()?;
-        let stat = Stat {
-            report: args.report,
-        };
         Ok(Options {
             output,
-            ..Self::new(args.sampling, &args.mode, Some(stat))?
+            ..Self::new(args.sampling, &args.mode, Some(Stat { report }))?
         })
     }
 
+    /// The command as the user typed it, or nearly so.
+    pub fn shown_command(&self) -> String {
+        let words: Vec<_> = self
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        words.join(" ")
+    }
+
     fn new(args: SamplingArgs, mode: &str, stat: Option<Stat>) -> Result<Self, Refusal> {
+        let signal = args.signal.as_deref().map(parse_signal).transpose()?;
+        let leaf = switch(args.leaf, args.no_leaf);
+        if leaf == Some(true) && signal == Some(Signal::None) {
+            let message =
+                "--leaf needs a timer with a signal: it can't be combined with --signal false";
+            return Err(Refusal::usage(message));
+        }
         Ok(Options {
             command: args.command,
             frequency: parse_frequency(&args.frequency)?,
@@ -84,7 +113,10 @@ impl Options {
             output: None,
             format: None,
             lines: switch(args.lines, args.no_lines),
-            leaf: switch(args.leaf, args.no_leaf),
+            leaf,
+            signal,
+            aggregate: !args.no_aggregate,
+            inherit: !args.no_inherit,
             verbose: args.verbose,
             stat,
         })
@@ -101,6 +133,32 @@ fn parse_frequency(text: &str) -> Result<u32, Refusal> {
         Ok(frequency @ 1..=10_000) => Ok(frequency),
         _ => Err(Refusal::usage(format!(
             "-f must be a whole number from 1 to 10000 (samples per second), not '{text}'"
+        ))),
+    }
+}
+
+/// The other signals have a meaning to programs.
+fn parse_signal(text: &str) -> Result<Signal, Refusal> {
+    if text == "false" {
+        return Ok(Signal::None);
+    }
+    #[cfg(target_os = "linux")]
+    let (range, allowed) = {
+        let range = libc::SIGRTMIN()..=libc::SIGRTMAX();
+        let allowed = format!(
+            "false, or a number from {} to {}",
+            range.start(),
+            range.end()
+        );
+        (range, allowed)
+    };
+    #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::reversed_empty_ranges, reason = "no number is allowed")]
+    let (range, allowed) = (1..=0, "false: this system has no timer signals");
+    match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(Signal::Number(number)),
+        _ => Err(Refusal::usage(format!(
+            "--signal must be {allowed}, not '{text}'"
         ))),
     }
 }
@@ -165,7 +223,9 @@ mod tests {
         let args = Args::try_parse_from(["rperf"].iter().chain(line)).expect("clap takes it");
         match args.subcommand {
             Subcommand::Record(args) => Options::for_record(args),
-            Subcommand::Stat(args) => Options::for_stat(args),
+            Subcommand::Stat(args) => Options::for_page(args.page, args.report),
+            Subcommand::Exec(args) => Options::for_page(args, true),
+            Subcommand::Help(_) => panic!("runs no command"),
         }
     }
 
@@ -193,6 +253,50 @@ mod tests {
         let options = options(&["stat", "ruby", "x.rb"]).expect("valid");
         assert_eq!((options.mode, options.output), (Mode::Wall, None));
         assert_eq!(options.stat, Some(Stat { report: false }));
+    }
+
+    #[test]
+    fn exec_is_stat_with_tables() {
+        let exec = options(&["exec", "-f", "9", "-m", "cpu", "ruby"]).expect("valid");
+        let stat = options(&["stat", "--report", "-f", "9", "-m", "cpu", "ruby"]);
+        assert_eq!(exec, stat.expect("valid"));
+        assert_eq!(exec.stat, Some(Stat { report: true }));
+    }
+
+    #[test]
+    fn the_timer_children_and_single_samples_have_options() {
+        let usual = options(&["record", "ruby"]).expect("valid");
+        assert_eq!(
+            (usual.signal, usual.aggregate, usual.inherit),
+            (None, true, true)
+        );
+        let line = [
+            "exec",
+            "--signal",
+            "false",
+            "--no-aggregate",
+            "--no-inherit",
+            "ruby",
+        ];
+        let changed = options(&line).expect("valid");
+        assert_eq!((changed.aggregate, changed.inherit), (false, false));
+        assert_eq!(changed.signal, Some(Signal::None));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_timer_takes_real_time_signals_only() {
+        let number = (libc::SIGRTMIN() + 3).to_string();
+        let signal = options(&["stat", "--signal", &number, "ruby"])
+            .expect("valid")
+            .signal;
+        assert_eq!(signal, Some(Signal::Number(libc::SIGRTMIN() + 3)));
+        for signal in ["0", "9", "true", "-1", "65", ""] {
+            let message = message(&["stat", "--signal", signal, "ruby"]);
+            assert!(message.contains(&format!("not '{signal}'")), "{message}");
+        }
+        let message = message(&["stat", "--leaf", "--signal", "false", "ruby"]);
+        assert!(message.contains("--leaf needs a timer with a signal"));
     }
 
     #[test]

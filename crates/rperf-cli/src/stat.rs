@@ -1,6 +1,7 @@
 //! The page of `rperf stat`: a pure function from figures to text. Called through
 //! the extension on the thread that ends the profiled program.
 
+use crate::figures::{ProcessFigures, RubyFigures};
 use crate::os::OsFigures;
 use rperf_format::numbers::{grouped, milliseconds, percent};
 use rperf_format::{Format, TextOptions};
@@ -18,33 +19,12 @@ pub struct Figures {
     pub report: bool,
     /// Whether they are to be followed by the one of lines.
     pub lines: bool,
+    /// How many processes the figures are of.
+    pub processes: usize,
     /// From the start of the command to the start of profiling, if known.
     pub startup_ns: Option<u64>,
-    /// What Ruby has counted.
-    pub ruby: RubyFigures,
-    /// What the system has counted.
-    pub os: OsFigures,
-}
-
-/// What Ruby has counted since the process began.
-#[derive(Debug, Clone, Default)]
-pub struct RubyFigures {
-    /// Garbage collections.
-    pub gc_count: u64,
-    /// Minor ones among them.
-    pub gc_minor: u64,
-    /// Major ones among them.
-    pub gc_major: u64,
-    /// Time in them.
-    pub gc_time_ms: u64,
-    /// Objects made.
-    pub allocated_objects: u64,
-    /// Objects freed.
-    pub freed_objects: u64,
-    /// Methods and blocks that YJIT has compiled, if it is on.
-    pub yjit_methods: Option<u64>,
-    /// Share of instructions that ran in compiled code, if YJIT counts them.
-    pub yjit_ratio: Option<f64>,
+    /// What Ruby and the system have counted.
+    pub process: ProcessFigures,
 }
 
 /// The whole page.
@@ -58,8 +38,12 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
     times(&mut page, profile, figures);
     page.line("");
     breakdown(&mut page, profile, figures, &totals);
-    ruby(&mut page, profile, &figures.ruby);
-    os(&mut page, &figures.os);
+    if figures.processes > 1 {
+        let text = "[Ruby] processes; the figures are their sums";
+        page.count(figures.processes as u64, text);
+    }
+    ruby(&mut page, profile, &figures.process.ruby);
+    os(&mut page, &figures.process.os, figures.processes);
     page.line("");
     sampling(&mut page, profile, &totals);
     if figures.report {
@@ -78,8 +62,8 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
 
 fn times(page: &mut Page, profile: &Profile, figures: &Figures) {
     let real_ns = profile.meta.duration_ns + figures.startup_ns.unwrap_or(0);
-    page.time(figures.os.user_ns, None, "user");
-    page.time(figures.os.sys_ns, None, "sys");
+    page.time(figures.process.os.user_ns, None, "user");
+    page.time(figures.process.os.sys_ns, None, "sys");
     page.time(real_ns, None, "real");
 }
 
@@ -129,8 +113,12 @@ fn ruby(page: &mut Page, profile: &Profile, ruby: &RubyFigures) {
     }
 }
 
-fn os(page: &mut Page, os: &OsFigures) {
-    page.megabytes(os.max_rss_bytes, "[OS] peak memory (maxrss)");
+fn os(page: &mut Page, os: &OsFigures, processes: usize) {
+    let memory = match processes {
+        0 | 1 => "[OS] peak memory (maxrss)",
+        _ => "[OS] peak memory of the largest process (maxrss)",
+    };
+    page.megabytes(os.max_rss_bytes, memory);
     let switches = format!(
         "[OS] context switches ({} voluntary, {} involuntary)",
         grouped(os.voluntary_switches),

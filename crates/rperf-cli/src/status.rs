@@ -1,43 +1,167 @@
-//! What the Rubies of the command tell us, through a file, about their profiles.
-//! `lib/rperf/launch.rb` writes the lines; `launch` reads them after the end.
+//! What the Rubies of a session tell, through a file in its folder, about their
+//! profiles. lib/rperf/launch.rb and lib/rperf/shared_session.rb write the lines.
 
+use crate::figures::ProcessFigures;
+use crate::process_id::ProcessId;
+use std::collections::HashSet;
 use std::path::Path;
 
-/// The lines of the status file, summed up.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Status {
-    /// A Ruby has started to profile itself.
-    pub started: bool,
-    /// It has handed its profile over, or said why it can't.
-    pub delivered: bool,
-    /// A Ruby has said why it can't be profiled.
-    pub refused: bool,
+/// Name of the file.
+const FILE: &str = "status";
+
+/// A Ruby that has begun to profile itself. A process that becomes another program
+/// by exec can be one several times.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member {
+    /// The process.
+    pub process: ProcessId,
+    /// When it began, on the monotonic clock: also what tells members of the same
+    /// process apart.
+    pub begun_ns: u64,
+    /// What has become of it.
+    pub outcome: Outcome,
     /// It has become another program by exec.
     pub replaced: bool,
-    /// Rubies after the first one, which run without a profile.
+}
+
+/// What has become of a member.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Outcome {
+    /// It has said nothing more.
+    Silent,
+    /// Its profile is there.
+    Delivered(ProcessFigures),
+    /// It has said to the user why there is no profile.
+    Failed,
+}
+
+impl Member {
+    /// Name of its profile in the folder.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}.pb.gz", self.process.pid, self.begun_ns)
+    }
+}
+
+/// The lines of the status file, summed up.
+#[derive(Debug, Default, PartialEq)]
+pub struct Status {
+    /// In the order in which they began.
+    pub members: Vec<Member>,
+    /// A Ruby has said why it can't be profiled.
+    pub refused: bool,
+    /// Forked processes that have not said yet that they have begun.
+    pub unborn: Vec<ProcessId>,
+    /// A process was to become a daemon, and that has not said yet that it has begun.
+    pub awaits_daemon: bool,
+    /// Rubies after the first one, where only the first is to be profiled.
     pub others: usize,
 }
 
 impl Status {
-    /// What is in the file. No file means that there was no Ruby.
-    pub fn read(path: &Path) -> Self {
-        Self::parse(&std::fs::read_to_string(path).unwrap_or_default())
+    /// What is in the folder's file. No file means that there was no Ruby.
+    pub fn read(folder: &Path) -> Self {
+        // A name in it can be no UTF-8.
+        let bytes = std::fs::read(folder.join(FILE)).unwrap_or_default();
+        Self::parse(&String::from_utf8_lossy(&bytes))
     }
 
     fn parse(text: &str) -> Self {
         let mut status = Status::default();
+        let (mut forked, mut known) = (Vec::new(), HashSet::new());
         for line in text.lines() {
-            match line.split(' ').next() {
-                Some("exec") => status.replaced = line == "exec",
-                Some("started") => status.started = true,
-                Some("delivered") => status.delivered = true,
-                Some("refused") => status.refused = true,
-                Some("another") => status.others += 1,
-                _ => {}
+            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+            match word {
+                "started" => {
+                    let member = started(rest);
+                    known.extend(member.iter().map(|member| member.process.pid));
+                    status.members.extend(member);
+                    status.awaits_daemon = false;
+                }
+                "forked" => forked.extend(rest.parse::<i32>()),
+                "declined" => known.extend(rest.parse::<i32>()),
+                "daemon" => status.awaits_daemon = true,
+                "refused" => status.refused = true,
+                "another" => status.others += 1,
+                _ => status.note(word, rest),
             }
         }
+        status.members.sort_by_key(|member| member.begun_ns);
+        forked.retain(|pid| !known.contains(pid));
+        status.unborn = forked
+            .into_iter()
+            .map(|pid| ProcessId { pid, start: 0 })
+            .collect();
         status
     }
+
+    /// `WORD PID BEGUN ...` of a member that has started.
+    fn note(&mut self, word: &str, rest: &str) {
+        let mut fields = rest.splitn(3, ' ');
+        let mut number = || fields.next()?.parse::<u64>().ok();
+        let (Some(pid), Some(begun_ns)) = (number(), number()) else {
+            return;
+        };
+        let place = self.members.iter().position(|member| {
+            member.begun_ns == begun_ns && i64::from(member.process.pid) == pid as i64
+        });
+        let Some(place) = place else {
+            return;
+        };
+        // A `rperf` command within the command: it has a session of its own.
+        if word == "withdrawn" {
+            self.members.remove(place);
+            return;
+        }
+        let member = &mut self.members[place];
+        match word {
+            "delivered" => {
+                let figures = ProcessFigures::parse(fields.next().unwrap_or_default());
+                member.outcome = Outcome::Delivered(figures);
+            }
+            "failed" => member.outcome = Outcome::Failed,
+            "exec" => member.replaced = true,
+            "exec-failed" => member.replaced = false,
+            _ => {}
+        }
+    }
+
+    /// Those that have said nothing more and run still, and those that are gone.
+    pub fn silent(&self) -> (usize, usize) {
+        let members = self.members.iter();
+        let silent = members
+            .filter(|member| member.outcome == Outcome::Silent)
+            .map(|member| member.process)
+            .chain(self.unborn.iter().copied());
+        let running = silent.clone().filter(|process| process.is_alive()).count();
+        (
+            running + usize::from(self.awaits_daemon),
+            silent.count() - running,
+        )
+    }
+
+    /// The first one has become a program by exec that is no Ruby.
+    pub fn replaced(&self) -> bool {
+        let Some(first) = self.members.first() else {
+            return false;
+        };
+        let pid = first.process.pid;
+        let mut same = self.members.iter().filter(|it| it.process.pid == pid);
+        same.next_back().is_some_and(|last| last.replaced)
+    }
+}
+
+/// `PID START BEGUN`.
+fn started(rest: &str) -> Option<Member> {
+    let mut fields = rest.split(' ');
+    Some(Member {
+        process: ProcessId {
+            pid: fields.next()?.parse().ok()?,
+            start: fields.next()?.parse().ok()?,
+        },
+        begun_ns: fields.next()?.parse().ok()?,
+        outcome: Outcome::Silent,
+        replaced: false,
+    })
 }
 
 #[cfg(test)]
@@ -46,17 +170,58 @@ mod tests {
 
     #[test]
     fn lines_are_summed_up() {
-        let status = Status::parse("started\nanother\nrefused no such mode\nanother\ndelivered\n");
-        let all = Status {
-            started: true,
-            delivered: true,
-            refused: true,
-            replaced: false,
-            others: 2,
+        let status = Status::parse(
+            "started 7 100 5000\nanother\nrefused no such mode\nanother\nstarted 8 101 4000\n\
+             delivered 7 5000 gc_count=3 user_ns=4\nfailed 8 4000\nfailed 8 5000\nx\nstarted 9\n\
+             started 10 102 3000\nwithdrawn 10 3000\n",
+        );
+        assert_eq!((status.refused, status.others), (true, 2));
+        let [first, second] = &status.members[..] else {
+            panic!("two members");
         };
-        assert_eq!(status, all);
-        assert!(Status::parse("started\ndelivered\nexec\n").replaced);
-        assert!(!Status::parse("exec\nexec failed\ndelivered\n").replaced);
-        assert_eq!(Status::read(Path::new("/no/such/file")), Status::default());
+        assert_eq!((first.process.pid, first.outcome), (8, Outcome::Failed));
+        assert_eq!(second.file_name(), "7-5000.pb.gz");
+        let Outcome::Delivered(figures) = second.outcome else {
+            panic!("delivered");
+        };
+        assert_eq!((figures.ruby.gc_count, figures.os.user_ns), (3, 4));
+        assert_eq!(
+            Status::read(Path::new("/no/such/folder")),
+            Status::default()
+        );
+    }
+
+    #[test]
+    fn a_program_after_exec_is_missed_if_it_is_not_profiled() {
+        let began = "started 7 100 1\nexec 7 1\n";
+        for (more, replaced) in [
+            ("", true),
+            ("exec-failed 7 1\n", false),
+            ("started 7 100 2\n", false),
+            ("started 7 100 2\nexec 7 2\n", true),
+            ("started 8 101 2\n", true),
+        ] {
+            let status = Status::parse(&format!("{began}{more}"));
+            assert_eq!(status.replaced(), replaced, "{more:?}");
+        }
+        assert!(!Status::parse("started 8 1 1\nstarted 9 1 2\nexec 9 2\n").replaced());
+    }
+
+    #[test]
+    fn the_silent_ones_run_or_are_gone() {
+        let own = ProcessId::own();
+        let (pid, start) = (own.pid, own.start);
+        let text = format!(
+            "started {pid} {start} 1\nstarted {} 5 2\nstarted 1 1 3\ndelivered 1 3\n",
+            i32::MAX
+        );
+        assert_eq!(Status::parse(&text).silent(), (1, 1));
+        let gone = i32::MAX - 1;
+        let more = format!("{text}forked {pid}\nforked {gone}\nforked 1\ndeclined 1\n");
+        assert_eq!(Status::parse(&more).silent(), (1, 2));
+        let daemon = format!("{text}daemon 1 3\n");
+        assert_eq!(Status::parse(&daemon).silent(), (2, 1));
+        let begun = format!("{daemon}started {pid} {start} 4\n");
+        assert_eq!(Status::parse(&begun).silent(), (2, 1));
     }
 }

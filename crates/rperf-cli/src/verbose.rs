@@ -53,14 +53,18 @@ pub fn lines(profile: &Profile) -> String {
     })
 }
 
-/// How much there is in a profile: `1,234 samples, 5.678 s`.
-pub fn summary(profile: &Profile) -> String {
+/// How much there is in a profile of so many processes: `1,234 samples, 5.678 s`.
+pub fn summary(profile: &Profile, processes: usize) -> String {
     let samples = profile
         .weights
         .iter()
         .fold(0u64, |sum, weight| sum.saturating_add(weight.values.count));
+    let of = match processes {
+        0 | 1 => String::new(),
+        processes => format!(" of {} processes", grouped(processes as u64)),
+    };
     format!(
-        "{} samples, {} s",
+        "{} samples{of}, {} s",
         grouped(samples),
         seconds(profile.meta.duration_ns)
     )
@@ -96,6 +100,8 @@ mod tests {
 
     #[test]
     fn the_summary_is_samples_and_time() {
-        assert_eq!(summary(&profile()), "1,000 samples, 1.000 s");
+        assert_eq!(summary(&profile(), 1), "1,000 samples, 1.000 s");
+        let expected = "1,000 samples of 3 processes, 1.000 s";
+        assert_eq!(summary(&profile(), 3), expected);
     }
 }

@@ -8,6 +8,7 @@
 
 mod cli;
 mod profile;
+mod shared_session;
 mod vm;
 
 use magnus::{Error, Module, Ruby};
@@ -19,5 +20,6 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     let native = rperf.define_module("Native")?;
     profile::init(ruby, rperf)?;
     cli::init(ruby, native)?;
+    shared_session::init(native)?;
     vm::init(ruby, native)
 }

@@ -3,12 +3,13 @@
 
 pub mod errors;
 mod from_hash;
-mod stat;
+pub mod stat;
 mod to_hash;
 
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
-    Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
+    Error, RArray, RHash, RModule, RString, Ruby, Symbol, TryConvert, Value, function, method,
+    prelude::*,
 };
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
@@ -31,13 +32,17 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
-    class.define_method("summary", method!(ProfileObject::summary, 0))?;
     class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))
 }
 
 /// The Ruby object for `profile`.
 pub fn wrap(ruby: &Ruby, profile: Profile) -> Result<Value, Error> {
     Ok(ruby.obj_wrap(ProfileObject(profile)).as_value())
+}
+
+/// A copy of the profile in a Ruby object that [`wrap`] has made.
+pub fn copy(object: Value) -> Result<Profile, Error> {
+    Ok(<&ProfileObject>::try_convert(object)?.0.clone())
 }
 
 impl ProfileObject {
@@ -86,11 +91,6 @@ impl ProfileObject {
     fn stat(ruby: &Ruby, rb_self: &Self, figures: RHash) -> Result<String, Error> {
         let figures = stat::figures(ruby, figures)?;
         Ok(rperf_cli::stat::render(&rb_self.0, &figures))
-    }
-
-    /// `#summary`: how much there is in it, in a few words.
-    fn summary(&self) -> String {
-        rperf_cli::verbose::summary(&self.0)
     }
 
     /// `#verbose_lines`: sampling statistics and the hottest methods.

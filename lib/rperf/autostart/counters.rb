@@ -18,6 +18,11 @@ module Rperf
         }
       end
 
+      # @return [Hash{Symbol => Integer, Float}] what has been counted since it was `before`
+      def self.since(before)
+        now.to_h { |name, number| [name, name == :yjit_ratio ? number : number - before.fetch(name, 0)] }
+      end
+
       # The ratio is there with --yjit-stats only.
       def self.yjit
         return {} unless defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?

@@ -24,7 +24,7 @@ module Rperf
       # In front of daemon, which goes on in a child and ends this process.
       module BeforeDaemon
         def daemon(*)
-          Autostart.finish
+          Autostart.before_daemon
           super
         end
       end
@@ -38,8 +38,12 @@ module Rperf
       end
       private_constant :BeforeExit, :BeforeExec, :BeforeDaemon, :KernelEnds
 
-      # at_exit blocks run last to first, and this one is the first of all.
+      # at_exit blocks run last to first; where the program is profiled as a whole, this one is the first of all.
+      # Takes effect once, however often it is called, and in forked children too.
       def self.install
+        return if @installed
+
+        @installed = true
         at_exit { Autostart.finish }
         [Process.singleton_class, Kernel.singleton_class].each { |owner| owner.prepend(BeforeExit, BeforeExec) }
         Process.singleton_class.prepend(BeforeDaemon)

@@ -2,15 +2,18 @@
 
 module Rperf
   module Autostart
-    # The RPERF_* variables as options; ArgumentError for values that aren't allowed.
+    # The RPERF_* variables, or a session's settings, as options; ArgumentError for values that aren't allowed.
     class Settings
-      attr_reader :options, :launched_ns
+      INHERITANCES = { "" => false, "0" => false, "fork" => :fork, "1" => true }.freeze
+      private_constant :INHERITANCES
 
-      def initialize(variables)
-        @variables = variables
+      attr_reader :options
+
+      def initialize(launch)
+        @variables = launch.variables
+        # Who merges the session's profiles writes the file.
+        @output = launch.folder ? nil : @variables.fetch("OUTPUT") { stat? ? nil : "rperf.data" }
         @options = read_options
-        @launched_ns = Integer(variables["LAUNCHED_NS"], exception: false) if variables.key?("LAUNCHED_NS")
-        @folder = working_folder
       end
 
       def stat_command = @variables.fetch("STAT_COMMAND") { $PROGRAM_NAME }
@@ -18,41 +21,31 @@ module Rperf
       def stat_report? = @variables["STAT_REPORT"] == "1"
 
       # What has the program profiled, for messages.
-      def initiator
-        return "RPERF_ENABLED=1" unless @variables.key?("STATUS_FILE")
-
-        stat? ? "rperf stat" : "rperf record"
-      end
-
-      # The output as the user would write it.
-      def shown_output = @folder ? options.output&.delete_prefix("#{@folder}/") : options.output
-
-      def output_stream? = options.output&.start_with?("/dev/", "/proc/") || false
+      def initiator = @variables.fetch("INITIATOR", "RPERF_ENABLED=1")
 
       private
-
-      # A program can run in a folder that was deleted, and be profiled there.
-      def working_folder
-        Dir.pwd
-      rescue SystemCallError
-        nil
-      end
 
       def read_options
         Options.new(
           frequency: integer("FREQUENCY", 1000),
           mode: symbol("MODE") || (stat? ? :wall : :cpu),
-          output: @variables.fetch("OUTPUT") { stat? ? nil : "rperf.data" },
+          output: @output,
           verbose: @variables["VERBOSE"] == "1",
           format: symbol("FORMAT"),
           signal: @variables["SIGNAL"] == "false" ? false : integer("SIGNAL", nil),
           aggregate: @variables["AGGREGATE"] != "0",
           lines: switch("LINES"),
-          leaf: switch("LEAF")
+          leaf: switch("LEAF"),
+          inherit:
         )
       rescue ArgumentError => e
         name, rest = e.message.split(":", 2)
         raise ArgumentError, "RPERF_#{name.upcase}:#{rest}"
+      end
+
+      def inherit
+        value = @variables["INHERIT"].to_s
+        INHERITANCES.fetch(value) { raise ArgumentError, "inherit: must be 0, fork or 1, not #{Options.shown(value)}" }
       end
 
       def symbol(name)

@@ -58,27 +58,30 @@ fn figures() -> Figures {
         command: "ruby app.rb".to_string(),
         report: false,
         lines: false,
+        processes: 1,
         startup_ns: Some(45_600_000),
-        ruby: RubyFigures {
-            gc_count: 9,
-            gc_minor: 6,
-            gc_major: 3,
-            gc_time_ms: 12,
-            allocated_objects: 154_468,
-            freed_objects: 66_596,
-            yjit_methods: None,
-            yjit_ratio: None,
-        },
-        os: OsFigures {
-            user_ns: 244_400_000,
-            sys_ns: 32_000_000,
-            max_rss_bytes: 25 << 20,
-            voluntary_switches: 1000,
-            involuntary_switches: 21,
-            disk: Some(DiskFigures {
-                read_bytes: 1 << 20,
-                write_bytes: 2 << 20,
-            }),
+        process: ProcessFigures {
+            ruby: RubyFigures {
+                gc_count: 9,
+                gc_minor: 6,
+                gc_major: 3,
+                gc_time_ms: 12,
+                allocated_objects: 154_468,
+                freed_objects: 66_596,
+                yjit_methods: None,
+                yjit_ratio: None,
+            },
+            os: OsFigures {
+                user_ns: 244_400_000,
+                sys_ns: 32_000_000,
+                max_rss_bytes: 25 << 20,
+                voluntary_switches: 1000,
+                involuntary_switches: 21,
+                disk: Some(DiskFigures {
+                    read_bytes: 1 << 20,
+                    write_bytes: 2 << 20,
+                }),
+            },
         },
     }
 }
@@ -124,11 +127,11 @@ fn yjit_and_threads_are_shown_when_there_are_any() {
     let mut profile = profile();
     profile.meta.counters.detected_thread_count = 4;
     let mut figures = figures();
-    figures.ruby.yjit_methods = Some(1234);
+    figures.process.ruby.yjit_methods = Some(1234);
     let page = render(&profile, &figures);
     assert!(page.contains("1,234             [Ruby] methods and blocks compiled by YJIT"));
     assert!(page.contains("4             [Ruby] detected threads"));
-    figures.ruby.yjit_ratio = Some(98.76);
+    figures.process.ruby.yjit_ratio = Some(98.76);
     assert!(render(&profile, &figures).contains("98.8 %           [Ruby] executed by YJIT"));
 }
 
@@ -139,6 +142,17 @@ fn lost_time_without_a_sample_is_told() {
     assert!(render(&profile, &figures()).contains("0 samples dropped (2.9 ms)"));
     profile.meta.counters.dropped_ns = 0;
     assert!(!render(&profile, &figures()).contains("dropped"));
+}
+
+#[test]
+fn several_processes_are_counted() {
+    let figures = Figures {
+        processes: 12,
+        ..figures()
+    };
+    let page = render(&profile(), &figures);
+    assert!(page.contains("12             [Ruby] processes; the figures are their sums"));
+    assert!(page.contains("25 MB          [OS] peak memory of the largest process (maxrss)"));
 }
 
 #[test]

@@ -1,18 +1,17 @@
-//! The figures that lib/rperf/autostart gives to `Profile#stat`, as Rust values.
+//! The figures that lib/rperf/autostart gives to `Profile#stat`, and leaves for
+//! the one who merges, as Rust values.
 //! On a Ruby thread, with the GVL.
 
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
+use rperf_cli::figures::{ProcessFigures, RubyFigures};
 use rperf_cli::os::OsFigures;
-use rperf_cli::stat::{Figures, RubyFigures};
+use rperf_cli::stat::Figures;
 
-/// Ruby's figures from `hash`; the system's are read here.
+/// Ruby's figures from `hash`, with those of children, if there are any; the
+/// system's are read here.
 pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
     let hash = Keys { ruby, hash };
-    Ok(Figures {
-        command: hash.get("command")?.unwrap_or_default(),
-        report: hash.get("report")?.unwrap_or_default(),
-        lines: hash.get("lines")?.unwrap_or_default(),
-        startup_ns: hash.get("startup_ns")?,
+    let mut process = ProcessFigures {
         ruby: RubyFigures {
             gc_count: hash.get("gc_count")?.unwrap_or_default(),
             gc_minor: hash.get("gc_minor")?.unwrap_or_default(),
@@ -24,6 +23,21 @@ pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
             yjit_ratio: hash.get("yjit_ratio")?,
         },
         os: OsFigures::now(),
+    };
+    let processes = hash.get("processes")?.unwrap_or(1);
+    if processes > 1 {
+        let children: String = hash.get("children")?.unwrap_or_default();
+        let children = ProcessFigures::parse(&children);
+        process.ruby.add(children.ruby);
+        process.os.add(children.os);
+    }
+    Ok(Figures {
+        command: hash.get("command")?.unwrap_or_default(),
+        report: hash.get("report")?.unwrap_or_default(),
+        lines: hash.get("lines")?.unwrap_or_default(),
+        processes,
+        startup_ns: hash.get("startup_ns")?,
+        process,
     })
 }
 

@@ -1,0 +1,102 @@
+//! Hands the session's profile over: tables to stderr, the file, and a word about
+//! it. Called by `launch` when the program has ended.
+
+use crate::merge::Merged;
+use crate::options::Options;
+use crate::stat::{self, Figures};
+use crate::{output, say, verbose};
+use rperf_format::{Format, TextOptions};
+use rperf_model::Profile;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Does all that the options ask for. `startup_ns`: from the start of the command
+/// to that of profiling.
+pub fn deliver(options: &Options, merged: &Merged, startup_ns: Option<u64>) {
+    let Some(profile) = &merged.profile else {
+        return;
+    };
+    let mut tables = String::new();
+    if options.verbose {
+        tables.push_str(&verbose::lines(profile));
+    }
+    if let Some(stat) = options.stat {
+        let figures = Figures {
+            command: options.shown_command(),
+            report: stat.report,
+            lines: options.lines == Some(true),
+            processes: merged.processes,
+            startup_ns,
+            process: merged.figures,
+        };
+        tables.push_str(&stat::render(profile, &figures));
+    }
+    // With stderr closed the file still matters.
+    let _ = io::stderr().write_all(tables.as_bytes());
+    if let Some(path) = &options.output {
+        write(options, path, profile, merged.processes);
+    }
+}
+
+fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) {
+    let format = options.format.unwrap_or_else(|| Format::from_path(path));
+    match encode_to(options, path, profile, format) {
+        Ok(()) if is_stream(path) => {}
+        Ok(()) => say(&format!(
+            "wrote {} ({})",
+            shown(path).display(),
+            verbose::summary(profile, processes)
+        )),
+        Err(error) => {
+            let outcome = save_elsewhere(options, profile);
+            say(&format!(
+                "can't write the profile to {} ({error}); {outcome}",
+                path.display()
+            ));
+        }
+    }
+}
+
+fn encode_to(options: &Options, path: &Path, profile: &Profile, format: Format) -> io::Result<()> {
+    let mut content = Vec::new();
+    let text = TextOptions {
+        lines: options.lines == Some(true),
+    };
+    rperf_format::write(profile, format, text, &mut content).map_err(io::Error::other)?;
+    output::write(path, &content)
+}
+
+/// Where it must not get lost.
+fn save_elsewhere(options: &Options, profile: &Profile) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let milliseconds = now.map_or(0, |now| now.as_millis());
+    let name = format!("rperf-{}-{milliseconds}.pb.gz", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    let path = path.display();
+    match encode_to(
+        options,
+        Path::new(&path.to_string()),
+        profile,
+        Format::Pprof,
+    ) {
+        Ok(()) => format!("it is in {path} (pprof)"),
+        Err(error) => format!(
+            "it is lost: neither can {path} be written ({error}); free some space or set TMPDIR"
+        ),
+    }
+}
+
+/// What is written there appears to the user by itself.
+fn is_stream(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+/// As the user would write it.
+fn shown(path: &Path) -> PathBuf {
+    std::env::current_dir()
+        .ok()
+        .and_then(|folder| path.strip_prefix(folder).ok())
+        .unwrap_or(path)
+        .to_path_buf()
+}

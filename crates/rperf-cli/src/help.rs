@@ -1,0 +1,254 @@
+//! `rperf help`: the full reference, for people and for programs to read. The
+//! options come from the definitions that `--help` shows. Called by `run`.
+
+use crate::args::Args;
+use crate::{USAGE, say};
+use clap::CommandFactory;
+use std::io::{self, Write};
+
+/// Prints the reference, or the help of one command, and returns the exit status.
+pub fn print(command: Option<&str>) -> i32 {
+    let text = match command {
+        None => Some(reference()),
+        Some(name) => help_of(name),
+    };
+    let Some(text) = text else {
+        let name = command.unwrap_or_default();
+        let names = names().join(", ");
+        say(&format!("there is no command '{name}'; there are {names}"));
+        return USAGE;
+    };
+    // Somebody may have closed stdout.
+    let _ = io::stdout().write_all(text.as_bytes());
+    0
+}
+
+fn names() -> Vec<String> {
+    let command = Args::command();
+    let names = command
+        .get_subcommands()
+        .map(|it| it.get_name().to_string());
+    names.collect()
+}
+
+fn help_of(name: &str) -> Option<String> {
+    let mut command = Args::command();
+    // The lines with "Usage:" then have the whole name.
+    command.build();
+    let command = command.find_subcommand_mut(name)?;
+    Some(command.render_help().to_string())
+}
+
+/// A section for each command, then those about what they share.
+fn reference() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut text = format!("rperf {version}: a sampling profiler for Ruby programs\n");
+    let overview = Args::command().render_help().to_string();
+    section(&mut text, "OVERVIEW", &overview);
+    for name in names() {
+        if let Some(help) = help_of(&name) {
+            section(&mut text, &format!("RPERF {}", name.to_uppercase()), &help);
+        }
+    }
+    for (title, body) in SECTIONS {
+        section(&mut text, title, body);
+    }
+    let variables: Vec<String> = VARIABLES
+        .iter()
+        .map(|(name, values, meaning)| format!("  {name:<20} {values:<24} {meaning}\n"))
+        .collect();
+    let intro = "\
+RPERF_ENABLED=1 profiles a Ruby without the rperf command, from the moment when
+it loads rperf to its end:
+
+  RPERF_ENABLED=1 RPERF_OUTPUT=app.pb.gz RUBYOPT=-rrperf ruby app.rb
+
+The other variables go with it. The rperf command pays no attention to them; its
+options say the same.
+
+";
+    let body = format!("{intro}{}", variables.concat());
+    section(&mut text, "ENVIRONMENT VARIABLES", &body);
+    text
+}
+
+fn section(text: &mut String, title: &str, body: &str) {
+    text.push_str(&format!("\n== {title} ==\n\n{}\n", body.trim_end()));
+}
+
+/// Name, values and meaning. lib/rperf/autostart/settings.rb reads them.
+const VARIABLES: [(&str, &str, &str); 15] = [
+    ("RPERF_ENABLED", "1", "profile this program as a whole"),
+    (
+        "RPERF_OUTPUT",
+        "path",
+        "file to write [rperf.data; none with RPERF_STAT=1]",
+    ),
+    ("RPERF_FREQUENCY", "1 to 10000", "samples per second [1000]"),
+    (
+        "RPERF_MODE",
+        "cpu, wall",
+        "what to measure [cpu; wall with RPERF_STAT=1]",
+    ),
+    (
+        "RPERF_FORMAT",
+        "pprof, collapsed, text",
+        "format of the file [by its extension]",
+    ),
+    ("RPERF_VERBOSE", "1", "print sampling statistics to stderr"),
+    ("RPERF_STAT", "1", "print where the time went to stderr"),
+    ("RPERF_STAT_REPORT", "1", "add tables of methods"),
+    (
+        "RPERF_STAT_COMMAND",
+        "text",
+        "the command to name there [the program's name]",
+    ),
+    (
+        "RPERF_AGGREGATE",
+        "1, 0",
+        "0: keep samples one by one until the end [1]",
+    ),
+    (
+        "RPERF_SIGNAL",
+        "number, false",
+        "the timer's signal, as --signal",
+    ),
+    (
+        "RPERF_INHERIT",
+        "0, fork, 1",
+        "also profile forked, or all Ruby children [0]",
+    ),
+    ("RPERF_LINES", "1, 0", "as --lines, --no-lines"),
+    ("RPERF_LEAF", "1, 0", "as --leaf, --no-leaf"),
+    (
+        "RPERF_SESSION",
+        "path",
+        "set by rperf for the children of what it profiles",
+    ),
+];
+
+const SECTIONS: [(&str, &str); 6] = [
+    (
+        "MODES",
+        "\
+cpu   CPU time of each thread. Waiting takes none. Default of record. For what
+      computes too much.
+wall  All time of each thread: computing, waiting and sleeping. Default of stat
+      and exec. For what is slow. A wall profile has CPU time as a second value.
+
+Weights are nanoseconds. In wall mode they add up to the life of every thread
+while it was profiled, in cpu mode to the CPU time it used. GC time is wall time
+in both.",
+    ),
+    (
+        "FORMATS",
+        "\
+pprof      default; gzipped protocol buffers, for go tool pprof and other viewers:
+           stacks with lines, threads, labels, states
+collapsed  .collapsed; one line per stack: frames from the root, joined by ';',
+           then the weight. For flamegraph.pl and speedscope. No labels
+text       .txt; tables of methods: flat (self) and cumulative, 50 each; with
+           --lines a third one of lines
+
+--format overrides the extension. /dev/stderr, /dev/fd/3 and the like are written
+to as they are.",
+    ),
+    (
+        "STATES",
+        "\
+Where a thread isn't running Ruby code, a frame in brackets ends its stack, and
+pprof samples have a label that says the same.
+
+[GVL blocked]   %GVL=blocked  off the GVL: I/O, sleep, C code that let it go (wall)
+[GVL wait]      %GVL=wait     ready, while another thread had the GVL (wall)
+[GC marking]    %GC=mark      the collector visits live objects
+[GC sweeping]   %GC=sweep     the collector frees dead ones
+[truncated]     -             stacks that found no room; rare, and counted",
+    ),
+    (
+        "CHILD PROCESSES",
+        "\
+Ruby processes that the command forks or starts, however it does so, are profiled
+and merged into one profile. If there was more than one, every sample has the
+labels %pid (the process's number) and %process (its $0 when it ended):
+
+  go tool pprof -tagroot=%pid rperf.data
+  go tool pprof -tagfocus=%pid=1234 -top rperf.data
+
+A program that becomes another Ruby program by exec goes on being profiled. Said
+in a line on stderr: processes that still run when the command ends, and such as
+were killed by SIGKILL; their samples are not in the profile. Not profiled are
+children started with another environment (unsetenv_others), under another user,
+from other Ractors than the main one, or forked by C code.
+
+So that children find their session, the program has RPERF_SESSION and a longer
+RUBYOPT in its environment (and RUBYLIB, where rperf's path has a blank in it).
+--no-inherit profiles the first Ruby only, which then sees its own environment.
+
+Until the end the profiles are in a private folder (mode 700) rperf-UID in
+XDG_RUNTIME_DIR or the temporary folder (TMPDIR, /tmp).",
+    ),
+    (
+        "FROM RUBY",
+        "\
+require \"rperf\"
+profile = Rperf.start(mode: :wall, output: \"app.pb.gz\") { work }   # a Hash
+
+Rperf.start(frequency: 500); work; profile = Rperf.stop
+Rperf.save(\"app.txt\", profile)
+
+Rperf.start takes frequency:, mode:, output:, format:, verbose:, signal:,
+aggregate:, lines:, leaf: and inherit: (:fork profiles forked children too, true
+spawned Rubies as well; Rperf.stop merges what has ended).",
+    ),
+    (
+        "WHAT TO LOOK FOR",
+        "\
+CPU is high               record (cpu mode): methods with much flat time
+it is slow                exec (wall mode): methods with much cumulative time
+[GVL blocked] is high     it waits for I/O or sleeps: see which methods lead there
+[GVL wait] is high        threads compete for the GVL: fewer of them, or processes
+[GC marking] is high      too many objects are kept alive
+[GC sweeping] is high     too many short-lived objects: allocated objects in stat
+CPU execution >> user     native threads wait for a CPU: the machine is busy
+few samples               run longer, or raise -f; 100 samples at a place tell
+                          its share to about a tenth
+samples dropped           the profiler could not keep up; the time is counted",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_has_every_option_of_every_command() {
+        let text = reference();
+        for command in Args::command().get_subcommands() {
+            assert!(text.contains(&format!("Usage: rperf {}", command.get_name())));
+            for argument in command.get_arguments() {
+                if let Some(long) = argument.get_long() {
+                    assert!(text.contains(&format!("--{long}")), "{long}");
+                }
+            }
+        }
+        for (name, ..) in VARIABLES {
+            assert!(text.contains(name));
+        }
+    }
+
+    #[test]
+    fn its_lines_fit_a_terminal() {
+        let own = |line: &&str| !line.starts_with("      --") && !line.starts_with("  -");
+        for line in reference().lines().filter(own) {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_has_its_own_help() {
+        let help = help_of("record").expect("a command");
+        assert!(help.contains("Usage: rperf record [OPTIONS] <COMMAND>"));
+        assert!(help_of("rekord").is_none());
+    }
+}

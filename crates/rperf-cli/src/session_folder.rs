@@ -1,0 +1,187 @@
+//! The folder in which the processes of a session leave their profiles: private,
+//! and gone when the session ends. Called by `launch`, and through the extension
+//! for sessions that a program starts. Any thread.
+//!
+//! It is in a folder of the user's, which is in XDG_RUNTIME_DIR or else in the
+//! temporary folder, where others could make things under our names. So what is
+//! there already is used only if nobody else can have a hand in it.
+
+use crate::process_id::ProcessId;
+use nix::unistd::{AccessFlags, Uid, access};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+const PRIVATE: u32 = 0o700;
+/// Others may remove the empty user's folder while a session is being made in it.
+const ATTEMPTS: usize = 10;
+
+/// Makes a new one, and removes those of sessions whose process is gone.
+pub fn create() -> Result<PathBuf, String> {
+    create_in(&base())
+}
+
+/// Removes a session's folder. What can't be removed is left to the next session.
+pub fn remove(folder: &Path) {
+    // A process that is late may add to it meanwhile.
+    for _ in 0..ATTEMPTS {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+            _ => break,
+        }
+    }
+    // Stays if another session has a folder in it.
+    let _ = folder.parent().map(fs::remove_dir);
+}
+
+/// XDG_RUNTIME_DIR if it can be used, else the temporary folder.
+fn base() -> PathBuf {
+    std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|path| {
+            path.is_absolute() && path.is_dir() && access(path, AccessFlags::W_OK).is_ok()
+        })
+        .unwrap_or_else(std::env::temp_dir)
+}
+
+fn create_in(base: &Path) -> Result<PathBuf, String> {
+    let users = base.join(format!("rperf-{}", Uid::effective()));
+    let cannot = |error: io::Error| {
+        let users = users.display();
+        format!("can't make the folder {users} ({error}); set TMPDIR to one that works")
+    };
+    for _ in 0..ATTEMPTS {
+        make_private(&users).map_err(cannot)?;
+        if !is_private(&users) {
+            return Err(format!(
+                "{} must be a folder of yours with mode 700; remove it, or set TMPDIR to another folder",
+                users.display()
+            ));
+        }
+        remove_stale(&users);
+        match make_session(&users) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => return result.map_err(cannot),
+        }
+    }
+    Err(cannot(io::ErrorKind::NotFound.into()))
+}
+
+/// Makes the folder, unless something is there.
+fn make_private(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(PRIVATE).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn is_private(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| {
+        found.is_dir()
+            && found.uid() == Uid::effective().as_raw()
+            && found.mode() & 0o777 == PRIVATE
+    })
+}
+
+/// The name says whose it is: `PID-START-NUMBER`.
+fn make_session(users: &Path) -> io::Result<PathBuf> {
+    let ProcessId { pid, start } = ProcessId::own();
+    let mut number = 0;
+    loop {
+        let folder = users.join(format!("{pid}-{start}-{number}"));
+        match DirBuilder::new().mode(PRIVATE).create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            result => return result.map(|()| folder),
+        }
+    }
+}
+
+fn remove_stale(users: &Path) {
+    let Ok(entries) = fs::read_dir(users) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let owner = entry.file_name().to_str().and_then(owner);
+        if owner.is_some_and(|owner| !owner.is_alive()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn owner(name: &str) -> Option<ProcessId> {
+    let mut parts = name.split('-');
+    let pid = parts.next()?.parse().ok()?;
+    let start = parts.next()?.parse().ok()?;
+    parts.next()?;
+    Some(ProcessId { pid, start })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn users(base: &Path) -> PathBuf {
+        base.join(format!("rperf-{}", Uid::effective()))
+    }
+
+    #[test]
+    fn it_is_private_and_nothing_is_left_of_it() {
+        let base = tempfile::tempdir().expect("a folder");
+        let one = create_in(base.path()).expect("made");
+        let two = create_in(base.path()).expect("made");
+        assert_ne!(one, two);
+        for folder in [&users(base.path()), &one, &two] {
+            assert!(is_private(folder));
+        }
+        fs::write(one.join("file"), "").expect("a file");
+        remove(&one);
+        assert!(two.is_dir());
+        remove(&two);
+        assert_eq!(fs::read_dir(base.path()).expect("a folder").count(), 0);
+        remove(&two);
+    }
+
+    #[test]
+    fn what_others_could_have_a_hand_in_is_refused() {
+        let base = tempfile::tempdir().expect("a folder");
+        let users = users(base.path());
+        let refusal = || create_in(base.path()).expect_err("it is refused");
+        fs::create_dir(&users).expect("a folder");
+        for mode in [0o755, 0o770, 0o701] {
+            fs::set_permissions(&users, Permissions::from_mode(mode)).expect("permissions");
+            assert!(refusal().contains("must be a folder of yours with mode 700"));
+        }
+        fs::remove_dir(&users).expect("removed");
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        symlink(elsewhere.path(), &users).expect("a link");
+        assert!(refusal().contains("must be a folder of yours"));
+        fs::remove_file(&users).expect("removed");
+        fs::write(&users, "").expect("a file");
+        assert!(refusal().contains("must be a folder of yours"));
+        let error = create_in(Path::new("/no/such/folder")).expect_err("no base");
+        assert!(error.contains("can't make the folder"));
+    }
+
+    #[test]
+    fn folders_of_processes_that_are_gone_are_removed() {
+        let base = tempfile::tempdir().expect("a folder");
+        let own = create_in(base.path()).expect("made");
+        let users = users(base.path());
+        let ProcessId { pid, start } = ProcessId::own();
+        let stale = [
+            format!("{}-5-0", i32::MAX),
+            format!("{pid}-{}-0", start + 1),
+        ];
+        let foreign = ["notes".to_string(), "1-2".to_string()];
+        for name in stale.iter().chain(&foreign) {
+            fs::create_dir(users.join(name)).expect("a folder");
+        }
+        create_in(base.path()).expect("made");
+        let there = |name: &String| users.join(name).exists();
+        assert!(own.is_dir() && foreign.iter().all(there));
+        assert!(start == 0 || !stale.iter().any(there));
+    }
+}

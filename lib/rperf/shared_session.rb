@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+require_relative "launch"
+
+module Rperf
+  # A session of several processes. Each leaves its profile in the session's folder;
+  # the rperf command, or the process that has made the session, merges them.
+  class SharedSession
+    attr_reader :folder, :options, :initiator
+
+    # @param options [Options] with which processes are profiled
+    # @param initiator [String] what had them profiled, for messages
+    def initialize(folder, options, initiator)
+      @folder = folder
+      @options = options
+      @initiator = initiator
+    end
+
+    # A session that this process makes, and merges.
+    # @raise [Rperf::Error] if there is no place for its folder
+    def self.create(options, initiator)
+      Made.new(Native.create_session_folder, options, initiator)
+    end
+
+    # Whether this process merges the profiles.
+    def mine? = false
+
+    def report(line)
+      File.open(File.join(folder, "status"), "a") { |file| file.syswrite("#{line}\n") }
+    rescue SystemCallError
+      nil # The session has ended.
+    end
+
+    # See {SharedSession.create}.
+    class Made < SharedSession
+      LIBRARY = File.expand_path("..", __dir__)
+      private_constant :LIBRARY
+
+      # A profile with all that other processes have left, how many processes these are with this one, and the
+      # others' figures.
+      Merged = Struct.new(:profile, :processes, :figures)
+
+      def initialize(...)
+        super
+        @process = Process.pid
+        # A session that is never stopped leaves no folder either.
+        ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
+        add_to_environment if options.inherit == true
+      rescue SystemCallError => e
+        close
+        raise Error, "can't write to #{folder}: #{e.message}"
+      end
+
+      # Not a block of an object that it would keep.
+      def self.remover(folder, process)
+        proc { Native.remove_session_folder(folder) if Process.pid == process }
+      end
+
+      def mine? = Process.pid == @process
+
+      # @return [Merged]
+      def merge(profile)
+        *merged, remarks = Native.merge_session(folder, profile)
+        remarks.each { |line| Autostart.say(line) }
+        Merged.new(*merged)
+      end
+
+      # Ends the session for children that come now.
+      def close
+        Launch.new(@settings).hide(ENV) if @settings
+        Native.remove_session_folder(folder)
+      end
+
+      private
+
+      # Programs that children of this process run see it as well: it is the only way that works however they are
+      # started.
+      def add_to_environment
+        @settings = settings
+        text = @settings.map { |name, value| "#{name}=#{value}\0" }.join
+        File.binwrite(File.join(folder, "settings"), text)
+        { "RUBYOPT" => " ", "RUBYLIB" => ":" }.each do |name, separator|
+          ours = @settings["ADDED_#{name}"]
+          ENV[name] = [ours, ENV[name]].compact.join(separator) if ours
+        end
+        ENV["RPERF_SESSION"] = folder
+      end
+
+      def settings
+        originals = ENV.slice("RUBYOPT", "RUBYLIB").transform_keys { |name| "ORIGINAL_#{name}" }
+        { "INITIATOR" => initiator, "INHERIT" => "1", **options.variables, **additions, **originals }
+      end
+
+      # RUBYOPT is split at blanks.
+      def additions
+        return { "ADDED_RUBYOPT" => "-r#{LIBRARY}/rperf" } unless LIBRARY.match?(/\s/)
+
+        { "ADDED_RUBYOPT" => "-rrperf", "ADDED_RUBYLIB" => LIBRARY }
+      end
+    end
+    private_constant :Made
+  end
+  private_constant :SharedSession
+end
