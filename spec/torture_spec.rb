@@ -1,102 +1,50 @@
 # frozen_string_literal: true
 
-# Everything at once, at the highest frequency: the profile stays valid, its time
-# adds up, and memory stays bounded. A second for each mode, or a minute in all
-# with RPERF_LONG=1 (bin/test --long).
+require "json"
+
+# Everything at once, at the highest frequency: the program goes on, its profiles are valid, their time adds up, and
+# memory stays bounded. A minute for all variants together, or ten with RPERF_LONG=1 (bin/test --long).
 RSpec.describe "a program that does everything at once" do
-  seconds = ENV["RPERF_LONG"] == "1" ? 30 : 1
+  sessions = 3
+  variants = {
+    "interpreted, wall mode, leaf: true" => [["--disable-yjit"], { mode: :wall, leaf: true }],
+    "interpreted, cpu mode" => [["--disable-yjit"], { mode: :cpu }],
+    "under YJIT, wall mode" => [["--yjit"], { mode: :wall }],
+    "under YJIT with little room for code, cpu mode, leaf: true" =>
+      [["--yjit", "--yjit-mem-size=4", "--yjit-code-gc"], { mode: :cpu, leaf: true }],
+    "with YJIT enabled on the way, wall mode" => [["--disable-yjit"], { mode: :wall, enable_yjit: true }],
+    "with YJIT enabled on the way, cpu mode, without the timer's signal" =>
+      [["--disable-yjit"], { mode: :cpu, enable_yjit: true, signal: false }]
+  }
+  seconds = (ENV["RPERF_LONG"] == "1" ? 600.0 : 60.0) / variants.size
 
-  # Prints its resident memory in kB after a third of its time and at its end.
-  program = <<~'RUBY'
-    require "rperf"
-    require "timeout"
-    SECONDS, MODE, OUTPUT = ARGV[0].to_f, ARGV[1].to_sym, ARGV[2]
-    STARTED = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  def torture(flags, seconds, sessions, options)
+    command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", File.join(__dir__, "torture", "program.rb")]
+    outcome = run(*command, seconds.to_s, sessions.to_s, JSON.generate(options), limit: Commands::TIME_LIMIT + seconds)
+    expect([outcome.status, outcome.stderr]).to match([be_success, ""])
+    JSON.parse(outcome.stdout, symbolize_names: true)
+  end
 
-    def passed = Process.clock_gettime(Process::CLOCK_MONOTONIC) - STARTED
-    def over? = passed > SECONDS
-    def memory = File.exist?("/proc/self/status") ? File.read("/proc/self/status")[/^VmRSS:\s+(\d+)/, 1].to_i : 0
+  def expect_sound_profile(session, said, mode)
+    data = read_profile(in_folder("#{session}.pb.gz"))
+    expect(data).to include(mode:, frequency: 10_000, duration_ns: said[:duration])
+    expect(weight_of(data, "Work.redefine")).to be > 0
+    expect(data[:samples].size).to be > 50
+  end
 
-    def deep(depth, &block) = depth.zero? ? block.call : deep(depth - 1, &block)
-
-    # Methods that come and go, and whose code is collected.
-    def redefine(round)
-      Object.class_eval("def made(n) = n.zero? ? [#{round}] : made(n - 1)", "made_#{round % 50}.rb")
-      made(20)
-      Class.new { define_method(:short_lived) { [self] } }.new.short_lived
-    end
-
-    def collect
-      GC.stress = true
-      3.times { |index| [index, index.to_s] }
-      GC.stress = false
-      GC.compact
-    ensure
-      GC.stress = false
-    end
-
-    def raise_and_rescue
-      deep(rand(100)) { raise "found" }
-    rescue RuntimeError => e
-      e.backtrace.size
-    end
-
-    def interrupt
-      Timeout.timeout(0.0005) { sleep 0.01 }
-    rescue Timeout::Error
-      nil
-    end
-
-    def switch_fibers
-      numbers = Enumerator.new { |yielder| deep(30) { 5.times { |n| yielder << n } } }
-      5.times { numbers.next }
-      Fiber.new { deep(50) { Fiber.yield } }.resume
-    end
-
-    work = [
-      method(:redefine), ->(_) { collect }, ->(_) { raise_and_rescue }, ->(_) { interrupt }, ->(_) { switch_fibers },
-      ->(_) { Thread.new { deep(rand(200)) { sleep(rand / 1000) } }.join },
-      ->(_) { Array.new(500) { |index| "string #{index}" }.sort }
-    ]
-
-    Rperf.start(mode: MODE, frequency: 10_000, output: OUTPUT)
-    queue = SizedQueue.new(2)
-    consumer = Thread.new { while (task = queue.pop) do deep(10) { task.to_s } end }
-    others = Array.new(3) { Thread.new { until over? do work.sample.call(rand(1000)) end } }
-    round = 0
-    early = nil
-    until over?
-      round += 1
-      work[round % work.size].call(round)
-      queue << round
-      early ||= memory if passed > SECONDS / 3
-    end
-    others.each(&:join)
-    queue << nil
-    consumer.join
-    data = Rperf.stop
-    main = data[:samples].sum { |row| row[2] == 1 ? row[1] : 0 }
-    print [data[:duration_ns], main, data[:dropped_samples], early || memory, memory].inspect
-  RUBY
-
-  %i[wall cpu].each do |mode|
-    it "has a sound profile in #{mode} mode" do
-      path = write_file("torture.rb", program)
-      outcome = run(ruby, "-W0", "-I#{Commands::ROOT}/lib", path, seconds.to_s, mode.to_s, in_folder("p.pb.gz"),
-                    limit: Commands::TIME_LIMIT + seconds)
-      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
-      duration, main, dropped, early, late = outcome.stdout.scan(/\d+/).map(&:to_i)
-
-      data = read_profile(in_folder("p.pb.gz"))
-      expect(data).to include(mode:, frequency: 10_000)
-      expect(weight_of(data, "Object#redefine")).to be > 0
-      expect(data[:samples].size).to be > 50
-      if mode == :wall
-        expect(main).to be_within((duration * 0.01) + 1e6).of(duration)
-      else
-        expect(main).to be <= (duration * 1.01) + 1e6
+  variants.each do |name, (flags, options)|
+    it "has sound profiles #{name}" do
+      results = torture(flags, seconds, sessions, { frequency: 10_000, **options })
+      expect(results.size).to eq(sessions)
+      results.each_with_index do |said, session|
+        duration = said[:duration]
+        exact = options[:mode] == :wall
+        allowed = (duration * 0.01) + 1e6
+        expect(said).to include(main: be_between(exact ? duration - allowed : 1, duration + allowed), dropped: 0)
+        expect_sound_profile(session, said, options[:mode])
       end
-      expect([dropped, late - early]).to match([0, be < 30_000])
+      # The program itself takes its time to reach all of its memory.
+      expect(results.last[:memory] - results.first[:memory]).to be < 50_000
     end
   end
 end

@@ -1,0 +1,76 @@
+/*
+ * System calls as an extension makes them, for the specs: with the GVL or
+ * without it, once, and with what they returned. A signal ends nanosleep and poll
+ * early, but not read.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <ruby.h>
+#include <ruby/thread.h>
+#include <time.h>
+#include <unistd.h>
+
+struct call {
+    long argument, result;
+    int error;
+    struct timespec left;
+};
+
+static void *make_nanosleep(void *data)
+{
+    struct call *call = data;
+    struct timespec asked = {call->argument / 1000000000, call->argument % 1000000000};
+    call->result = nanosleep(&asked, &call->left);
+    call->error = errno;
+    return NULL;
+}
+
+static void *make_poll(void *data)
+{
+    struct call *call = data;
+    call->result = poll(NULL, 0, (int)call->argument);
+    call->error = errno;
+    return NULL;
+}
+
+static void *make_read(void *data)
+{
+    struct call *call = data;
+    char byte;
+    call->result = read((int)call->argument, &byte, 1);
+    call->error = errno;
+    return NULL;
+}
+
+/* [the result, errno or 0, nanoseconds that nanosleep left] */
+static VALUE make(void *(*function)(void *), VALUE argument, VALUE with_gvl)
+{
+    struct call call = {NUM2LONG(argument), 0, 0, {0, 0}};
+    if (RTEST(with_gvl)) function(&call);
+    else rb_thread_call_without_gvl(function, &call, NULL, NULL);
+    return rb_ary_new_from_args(3, LONG2NUM(call.result), INT2NUM(call.result < 0 ? call.error : 0),
+                                LONG2NUM(call.left.tv_sec * 1000000000 + call.left.tv_nsec));
+}
+
+static VALUE native_nanosleep(VALUE self, VALUE nanoseconds, VALUE with_gvl)
+{
+    return make(make_nanosleep, nanoseconds, with_gvl);
+}
+
+static VALUE native_poll(VALUE self, VALUE milliseconds, VALUE with_gvl)
+{
+    return make(make_poll, milliseconds, with_gvl);
+}
+
+static VALUE native_read(VALUE self, VALUE descriptor, VALUE with_gvl)
+{
+    return make(make_read, descriptor, with_gvl);
+}
+
+void Init_spec_native(void)
+{
+    VALUE module = rb_define_module("SpecNative");
+    rb_define_module_function(module, "nanosleep", native_nanosleep, 2);
+    rb_define_module_function(module, "poll", native_poll, 2);
+    rb_define_module_function(module, "read", native_read, 2);
+}

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+# The program of torture_spec.rb: all kinds of work while sessions follow each other. Prints what the sessions said,
+# and the resident memory in kB after each, as JSON.
+#
+#   ruby program.rb SECONDS SESSIONS OPTIONS
+#
+# OPTIONS are those of Rperf.start, as JSON; none: all runs without rperf.
+require_relative "work"
+
+seconds = Float(ARGV[0])
+sessions = Integer(ARGV[1])
+options = JSON.parse(ARGV[2], symbolize_names: true) if ARGV[2]
+THREADS = 8
+
+def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+def memory = File.exist?("/proc/self/status") ? File.read("/proc/self/status")[/^VmRSS:\s+(\d+)/, 1].to_i : 0
+
+# Threads that work at the same time; call what this returns to end them.
+def begin_threads
+  over = false
+  tasks = SizedQueue.new(2)
+  consumer = Thread.new { while (task = tasks.pop) do Work.deep(10) { task.size } end }
+  workers = Array.new(THREADS - 2) { Thread.new { tasks << [Work.any] until over } }
+  lambda do
+    over = true
+    workers.each(&:join)
+    tasks << nil
+    consumer.join
+  end
+end
+
+def work_beside_ractors(deadline)
+  while now < deadline
+    ractors = Array.new(2) { |size| Ractor.new(size) { |n| Array.new(500) { |i| (i + n).to_s }.sort.size } }
+    3.times { Work.any_without_threads }
+    ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
+  end
+end
+
+def say(data)
+  main = data[:samples].sum { |row| row[2] == 1 ? row[1] : 0 }
+  { main:, duration: data[:duration_ns], dropped: data[:dropped_samples], memory: }
+end
+
+Warning[:experimental] = false
+GC.auto_compact = true
+if options
+  require "rperf"
+  options[:mode] = options[:mode].to_sym
+  enable_yjit = options.delete(:enable_yjit)
+end
+
+length = seconds / sessions
+end_threads = -> {}
+results = Array.new(sessions) do |session|
+  began = now
+  Rperf.start(output: "#{session}.pb.gz", **options) if options
+  end_threads.call
+  work_beside_ractors(began + (length / 4))
+  end_threads = begin_threads
+  Work.any while now < began + (length / 2)
+  RubyVM::YJIT.enable if enable_yjit
+  Work.any while now < began + length
+  options ? say(Rperf.stop) : { memory: }
+end
+end_threads.call
+print JSON.generate(results)
