@@ -15,6 +15,9 @@ const SET_CAP: usize = 1 << 16;
 /// Bytes of text that it takes.
 const TEXT_CAP: usize = 32 << 20;
 
+/// In place of a number: the set found no room.
+const REFUSED: u32 = u32::MAX;
+
 /// One set of labels, as a program has put it on a fiber. It gets a number only
 /// when it is first sampled: the sets of a server's requests, most of which end
 /// between two samples, take no room.
@@ -85,11 +88,17 @@ impl LabelTable {
     /// goes without labels, and is counted.
     #[inline]
     pub fn number(&mut self, set: &LabelSet) -> u32 {
-        let (table, number) = set.known.get();
-        if table == self.serial {
-            return number;
+        let (table, known) = set.known.get();
+        let number = if table == self.serial {
+            known
+        } else {
+            self.look_up(set)
+        };
+        if number == REFUSED {
+            self.refused += 1;
+            return 0;
         }
-        self.look_up(set)
+        number
     }
 
     /// The sets, from number 1.
@@ -115,8 +124,7 @@ impl LabelTable {
         } else if let Some(&number) = self.numbers.get(&set.texts) {
             number
         } else if self.sets.len() >= SET_CAP || self.text_bytes >= TEXT_CAP {
-            self.refused += 1;
-            return 0;
+            REFUSED
         } else {
             self.text_bytes += set.memory();
             self.sets.push(Arc::clone(&set.texts));

@@ -7,14 +7,15 @@ use super::thread_state::{self, ThreadState};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
 use rb_sys::VALUE;
-use std::collections::HashSet;
 use std::hint::black_box;
 use std::ptr;
 
 /// The main Ractor's threads at one moment.
 pub struct Alive {
     list: RArray,
-    threads: HashSet<VALUE>,
+    /// In the order of the list: the main thread comes first.
+    threads: Vec<VALUE>,
+    sorted: Vec<VALUE>,
     /// Threads with a greater serial were seen after that moment.
     last_serial: u64,
 }
@@ -28,14 +29,18 @@ impl Alive {
         let class = ruby.class_thread();
         let threads = list.into_iter();
         let threads = threads.filter(|thread: &Value| thread.is_kind_of(class));
+        let threads: Vec<VALUE> = threads.map(|thread| thread.as_raw()).collect();
+        let mut sorted = threads.clone();
+        sorted.sort_unstable();
         Ok(Alive {
             list,
-            threads: threads.map(|thread| thread.as_raw()).collect(),
+            threads,
+            sorted,
             last_serial,
         })
     }
 
-    /// The threads; their objects are alive as long as this is.
+    /// The threads in the order of Thread.list; their objects are alive as long as this is.
     pub fn threads(&self) -> impl Iterator<Item = VALUE> + '_ {
         self.threads.iter().copied()
     }
@@ -43,7 +48,7 @@ impl Alive {
     /// Whether the thread of `state` is one of them, or was seen later.
     pub fn has(&self, process: &Process, state: &ThreadState) -> bool {
         state.serial > self.last_serial
-            || (self.threads.contains(&state.thread)
+            || (self.sorted.binary_search(&state.thread).is_ok()
                 // Another thread's object may have taken the place of this one's.
                 && thread_hook::known_state(process, state.thread)
                     .is_some_and(|known| ptr::eq(known, state)))

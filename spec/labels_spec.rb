@@ -1,0 +1,416 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+RSpec.describe "labels" do
+  # Nanoseconds by label set; nil for time without labels, which is the main thread's only.
+  def by_labels(data)
+    sets = data.fetch(:label_sets, [{}])
+    rows = data[:samples].reject { |row| row[3].zero? && row[2] != 1 }
+    times = rows.group_by { |row| sets.fetch(row[3]) }
+    times.transform_values { |rows| rows.sum { |row| row[1] } }.transform_keys { |set| set.empty? ? nil : set }
+  end
+
+  def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
+  # Runs for so long, and is true. Notes under `key` how long it really was.
+  def spin_wall(seconds, key = nil)
+    started = nanoseconds
+    nil while nanoseconds < started + (seconds * 1e9)
+    spent[key] += nanoseconds - started
+    true
+  end
+
+  def spent = @spent ||= Hash.new(0)
+
+  def wall(&) = by_labels(Rperf.start(mode: :wall, &))
+
+  # Sampling is a matter of chance, but for a few intervals at most.
+  def be_nearly(nanoseconds) = be_within((nanoseconds * 0.1) + 15e6).of(nanoseconds)
+
+  describe "set by Rperf.label" do
+    it "are on the block's samples, and gone afterwards" do
+      times = wall do
+        Rperf.label(request: "abc-123", endpoint: "/api/users") { spin_wall 0.1, :labelled }
+        expect(Rperf.labels).to eq({})
+        spin_wall 0.1
+      end
+      labels = { request: "abc-123", endpoint: "/api/users" }
+      expect(times).to match(nil => be_nearly(spent[nil]), labels => be_nearly(spent[:labelled]))
+    end
+
+    it "stay on the thread without a block" do
+      times = wall do
+        expect(Rperf.label(request: "abc-123")).to eq(request: "abc-123")
+        spin_wall 0.05
+        expect(Rperf.labels).to eq(request: "abc-123")
+      end
+      expect(times[{ request: "abc-123" }]).to be > 40e6
+    end
+
+    it "are merged, and taken away by nil" do
+      Rperf.start
+      Rperf.label(request: "abc")
+      Rperf.label(phase: "db")
+      expect(Rperf.labels).to eq(request: "abc", phase: "db")
+      Rperf.label(request: nil)
+      expect(Rperf.labels).to eq(phase: "db")
+      Rperf.label(phase: nil, other: nil)
+      expect(Rperf.labels).to eq({})
+    end
+
+    it "are restored after each of nested blocks, whatever happened inside" do
+      Rperf.start
+      Rperf.label(request: "abc") do
+        Rperf.label(phase: "db") do
+          expect(Rperf.labels).to eq(request: "abc", phase: "db")
+          Rperf.label(request: "other", left: "behind")
+        end
+        expect(Rperf.labels).to eq(request: "abc")
+        Rperf.label(request: nil) { expect(Rperf.labels).to eq({}) }
+        expect(Rperf.labels).to eq(request: "abc")
+      end
+      expect(Rperf.labels).to eq({})
+    end
+
+    it "give the block's value" do
+      expect(Rperf.label(a: 1) { :off }).to eq(:off)
+      Rperf.start
+      expect(Rperf.label(a: 1) { :on }).to eq(:on)
+      expect(Rperf.label { Rperf.labels }).to eq({})
+    end
+
+    it "are ignored while nothing is profiled" do
+      expect(Rperf.label(a: 1) { Rperf.labels }).to eq({})
+      expect(Rperf.label(a: 1)).to eq({})
+      Rperf.label(a: 1) do
+        Rperf.start(mode: :wall)
+        spin_wall 0.02
+      end
+      expect(Rperf.labels).to eq({})
+      expect(by_labels(Rperf.stop).keys).to eq([nil])
+    end
+
+    it "don't go from one session to the next" do
+      Rperf.start
+      Rperf.label(a: 1)
+      Rperf.label(b: 1) do
+        Rperf.stop
+        expect(Rperf.labels).to eq({})
+        Rperf.start(mode: :wall)
+        expect(Rperf.labels).to eq({})
+        Rperf.label(c: 1) { spin_wall 0.02 }
+      end
+      expect(Rperf.labels).to eq({})
+      expect(by_labels(Rperf.stop).keys - [nil]).to eq([{ c: "1" }])
+    end
+
+    it "are on time that a thread is blocked, and on collections" do
+      data = Rperf.start(mode: :wall) do
+        Rperf.label(a: 1) { sleep 0.1 }
+        Rperf.label(b: 1) { 20.times { GC.start } }
+      end
+      state = ->(name) { data[:samples].select { |frames,| frames[0].last == name } }
+      blocked = data.merge(samples: state["[GVL blocked]"])
+      expect(by_labels(blocked)[{ a: "1" }]).to be > 95e6
+      marking = by_labels(data.merge(samples: state["[GC marking]"]))
+      expect(marking[{ b: "1" }]).to be > (marking.values.sum * 0.8)
+    end
+  end
+
+  describe "whose block ends early" do
+    {
+      "by an exception" => ->(&block) { block.call and raise "x" rescue nil }, # rubocop:disable Style/RescueModifier
+      "by throw" => ->(&block) { catch(:out) { Rperf.label(a: 2) { block.call and throw :out } } },
+      "by break" => ->(&block) { Rperf.label(a: 2) { block.call and break } },
+      "by Timeout" => lambda do |&block|
+        Timeout.timeout(0.05) { Rperf.label(a: 2) { block.call and sleep } }
+      rescue Timeout::Error
+        nil
+      end
+    }.each do |how, leave|
+      it "leave nothing behind #{how}" do
+        Rperf.start(mode: :wall)
+        Rperf.label(a: 1) do
+          leave.call { Rperf.label(b: 1) { true } }
+          expect(Rperf.labels).to eq(a: 1)
+        end
+        expect(Rperf.labels).to eq({})
+        spin_wall 0.05
+        expect(by_labels(Rperf.stop)[nil]).to be > 30e6
+      end
+    end
+
+    it "leave nothing behind when Timeout comes at any moment" do
+      Rperf.start(frequency: 10_000)
+      20.times do |round|
+        Timeout.timeout(0.0002 + (round * 0.00005)) { loop { Rperf.label(a: 1, round:) { Rperf.label(b: nil) { nil } } } }
+      rescue Timeout::Error
+        expect(Rperf.labels).to eq({})
+      end
+    end
+
+    it "are restored in the ensure of a thread that is killed" do
+      Rperf.start
+      seen = Queue.new
+      thread = Thread.new do
+        Rperf.label(a: 1) { Rperf.label(b: 1) { seen << :inside and sleep } }
+      ensure
+        seen << Rperf.labels
+      end
+      seen.pop
+      thread.kill.join
+      expect(seen.pop).to eq({})
+    end
+  end
+
+  describe "of threads" do
+    it "are each thread's own" do
+      times = wall do
+        threads = Array.new(4) { |n| Thread.new { Rperf.label(thread: n) { 20.times { sleep 0.005 } } } }
+        threads.each(&:join)
+      end
+      4.times { |n| expect(times[{ thread: n.to_s }]).to be_between(95e6, 1e9) }
+    end
+
+    it "are not inherited, nor by the fibers of a new thread" do
+      Rperf.start
+      Rperf.label(a: 1) do
+        thread = Thread.new { [Rperf.labels, Fiber.new { Rperf.labels }.resume, Enumerator.produce { Rperf.labels }.next] }
+        expect(thread.value).to eq([{}, {}, {}])
+      end
+    end
+
+    it "don't mind a frozen one" do
+      Rperf.start
+      expect(Thread.new { Thread.current.freeze and Rperf.label(a: 1) { Rperf.labels } }.value).to eq({})
+    end
+  end
+
+  describe "of fibers" do
+    it "are inherited from the fiber that makes them, and their own from then on" do
+      Rperf.start
+      Rperf.label(request: "a")
+      fiber = Fiber.new do
+        Fiber.yield Rperf.labels
+        Rperf.label(phase: "b")
+        Fiber.yield Rperf.labels
+        Rperf.label(request: nil, phase: nil)
+        Fiber.yield Rperf.labels
+        Rperf.labels
+      end
+      expect(fiber.resume).to eq(request: "a")
+      Rperf.label(request: "changed")
+      expect(fiber.resume).to eq(request: "a", phase: "b")
+      expect(Rperf.labels).to eq(request: "changed")
+      expect([fiber.resume, fiber.resume]).to eq([{}, {}])
+    end
+
+    it "don't leak from one to another that runs on the same thread" do
+      times = wall do
+        fibers = Array.new(3) do |n|
+          Fiber.new do
+            Rperf.label(fiber: n) do
+              5.times do
+                spin_wall 0.02, n
+                Fiber.yield
+              end
+            end
+          end
+        end
+        6.times { fibers.each { |fiber| fiber.resume && nil } && spin_wall(0.01) }
+      end
+      3.times { |n| expect(times[{ fiber: n.to_s }]).to be_nearly(spent[n]) }
+      expect(times[nil]).to be_nearly(spent[nil])
+    end
+
+    it "don't leak into one that was there before" do
+      Rperf.start(mode: :wall)
+      old = Fiber.new { loop { spin_wall(0.02) && Fiber.yield(Rperf.labels) } }
+      old.resume
+      Rperf.label(a: 1) { expect(Array.new(3) { old.resume }.uniq).to eq([{}]) }
+      expect(by_labels(Rperf.stop)[nil]).to be > 70e6
+    end
+
+    it "are those of where an Enumerator was first asked for an element" do
+      numbers = Enumerator.new { |yielder| loop { spin_wall(0.03, Rperf.labels) && yielder << Rperf.labels } }
+      times = wall do
+        Rperf.label(request: "a") { expect(numbers.next).to eq(request: "a") }
+        expect(numbers.next).to eq(request: "a")
+        expect(Rperf.labels).to eq({})
+        Rperf.label(request: "b") { expect(numbers.take(1)).to eq([{ request: "b" }]) }
+      end
+      %w[a b].each { |request| expect(times[{ request: }]).to be_nearly(spent[{ request: }]) }
+    end
+
+    it "are right with a Fiber scheduler, blocked time included" do
+      times = wall do
+        FiberScheduler.run do
+          3.times do |n|
+            Fiber.schedule do
+              Rperf.label(task: n) do
+                4.times { spin_wall(0.01, n) && sleep(0.001) }
+                # A task that a task starts is part of it.
+                Fiber.schedule { spin_wall(0.03, n) && sleep(0.001) && spin_wall(0.03, n) }
+              end
+              spin_wall 0.02
+            end
+          end
+        end
+      end
+      3.times { |n| expect(times[{ task: n.to_s }]).to be_nearly(spent[n]) }
+      expect(times.keys - [nil]).to match_array(Array.new(3) { |n| { task: n.to_s } })
+    end
+
+    it "are right where a new fiber blocks at once" do
+      times = wall { Rperf.label(page: 1) { Enumerator.new { |pages| pages << sleep(0.05) }.next } }
+      expect(times[{ page: "1" }]).to be > 45e6
+    end
+  end
+
+  describe "as text" do
+    it "are keys and values of any kind, by to_s" do
+      odd = Class.new { def to_s = "odd" }.new
+      no_string = Class.new { def to_s = 5 }.new
+      Rperf.start(mode: :wall)
+      labels = { "text" => :symbol, number: 5, none: false, list: [1], odd:, no_string: }
+      Rperf.label(**labels) do
+        expect(Rperf.labels).to eq(labels.transform_keys(&:to_sym))
+        spin_wall 0.02
+      end
+      set = Rperf.stop[:label_sets].last
+      expect(set).to include(text: "symbol", number: "5", none: "false", list: "[1]", odd: "odd")
+      expect(set[:no_string]).to match(/\A#<#<Class:/)
+    end
+
+    it "are UTF-8, with what is not replaced" do
+      values = {
+        latin: "caf\xE9".dup.force_encoding("ISO-8859-1"),
+        wide: "wide é".encode("UTF-16LE"),
+        bytes: "/caf\xC3\xA9/\xFF".b,
+        broken: "a\xFFb",
+        unknown: "x".dup.force_encoding("UTF-7"),
+        empty: ""
+      }
+      Rperf.start(mode: :wall)
+      Rperf.label(**values) { spin_wall 0.02 }
+      data = Rperf.stop
+      expected = { latin: "café", wide: "wide é", bytes: "/café/\uFFFD", broken: "a\uFFFDb", unknown: "x", empty: "" }
+      expect(data[:label_sets].last).to eq(expected)
+      Rperf.save(in_folder("p.pb.gz"), data)
+      expect(read_profile(in_folder("p.pb.gz"))[:label_sets]).to include(expected)
+    end
+
+    it "are in pprof with all their values, whatever the keys" do
+      Rperf.start(mode: :wall)
+      Rperf.label(thread: "t", thread_seq: 9, "%GVL": "x", request: "r", "": "nameless") { spin_wall 0.02 }
+      data = Rperf.stop
+      Rperf.save(in_folder("p.pb.gz"), data)
+      read = read_profile(in_folder("p.pb.gz"))
+      expect(by_labels(read)).to eq(by_labels(data))
+    end
+
+    it "are let through where to_s raises" do
+      failing = Class.new { def to_s = raise(KeyError, "mine") }.new
+      Rperf.start
+      expect { Rperf.label(failing:) { nil } }.to raise_error(KeyError, "mine")
+      expect(Rperf.labels).to eq({})
+    end
+  end
+
+  describe "and the data" do
+    it "number the sets, with equal ones as one, from the empty one on" do
+      data = Rperf.start(mode: :wall) do
+        2.times do
+          Rperf.label(a: 1, b: 2) { spin_wall 0.02 }
+          Rperf.label(b: "2") { Rperf.label(a: "1") { spin_wall 0.02 } }
+        end
+      end
+      expect(data[:label_sets]).to eq([{}, { a: "1", b: "2" }])
+      expect(data[:label_sets]).to be_frozen.and all(be_frozen)
+      expect(data[:samples].map { |row| row[3] }.uniq).to include(1)
+    end
+
+    it "have no sets where no labels were used" do
+      expect(Rperf.start(mode: :wall) { spin_wall 0.02 }).not_to include(:label_sets)
+    end
+
+    it "have the sets of raw samples too" do
+      data = Rperf.start(mode: :wall, aggregate: false) { Rperf.label(a: 1) { spin_wall 0.05 } }
+      expect(by_labels(data)[{ a: "1" }]).to be > 30e6
+    end
+
+    it "count the samples for whose labels there was no room" do
+      data = Rperf.start(mode: :wall, frequency: 10_000) do
+        # Text takes room too.
+        3.times { |n| Rperf.label(text: n.to_s + ("x" * (40 << 20))) { spin_wall 0.03 } }
+      end
+      expect(data[:label_sets].size).to eq(2)
+      Rperf.save(in_folder("p.pb.gz"), data)
+      comment = /\d+ samples are shown without their labels: there were too many different ones/
+      expect(Zlib.gunzip(File.binread(in_folder("p.pb.gz")))).to match(comment)
+    end
+  end
+
+  it "cost no memory for sets that no sample was taken with", if: RUBY_PLATFORM.include?("linux") do
+    Rperf.start(frequency: 1)
+    make = lambda do |count|
+      count.times { |n| Rperf.label(request: "#{n} #{"x" * 100}") { nil } }
+      GC.start
+      Integer(File.read("/proc/self/status")[/^VmRSS:\s+(\d+)/, 1])
+    end
+    before = make[20_000]
+    expect(make[100_000] - before).to be < 10_000
+  end
+
+  it "survive compaction and GC.stress, and are right after it" do
+    Rperf.start(mode: :wall, frequency: 10_000)
+    Rperf.label(a: "kept") do
+      GC.stress = true
+      Fiber.new { Rperf.label(b: "x") { [1].to_s } }.resume
+      GC.stress = false
+      GC.compact
+      expect(Rperf.labels).to eq(a: "kept")
+    end
+    GC.compact
+    expect(by_labels(Rperf.stop).keys).to include({ a: "kept" })
+  ensure
+    GC.stress = false
+  end
+
+  it "are ignored in other Ractors, with and without a session" do
+    script = write_file("ractor.rb", <<~RUBY)
+      require "rperf"
+      Warning[:experimental] = false
+      ask = -> { Ractor.new { [Rperf.label(a: 1) { Rperf.labels }, Rperf.label(a: 1), Rperf.profile(a: 1) { 5 }] } }
+      answer = ->(ractor) { ractor.respond_to?(:value) ? ractor.value : ractor.take }
+      p answer[ask.call]
+      Rperf.start
+      Rperf.label(a: 1) { p answer[ask.call] }
+      print Rperf.labels
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script)
+    expect([outcome.stdout, outcome.stderr]).to eq(["[{}, {}, 5]\n[{}, {}, 5]\n{}", ""])
+  end
+
+  it "are ignored in a forked child until it starts a session of its own" do
+    script = write_file("fork.rb", <<~'RUBY')
+      require "rperf"
+      Rperf.start(mode: :wall)
+      Rperf.label(parent: 1) do
+        pid = fork do
+          print [Rperf.labels, Rperf.label(a: 1) { Rperf.labels }]
+          Rperf.start(mode: :wall)
+          print [Rperf.labels, Fiber.new { Rperf.labels }.resume, Rperf.label(child: 1) { sleep 0.02; Rperf.labels }]
+          print Rperf.stop[:label_sets]
+        end
+        Process.wait(pid)
+        print $?.exitstatus, Rperf.labels
+      end
+      print Rperf.labels
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script)
+    expected = '[{}, {}][{}, {}, {child: 1}][{}, {child: "1"}]0{parent: 1}{}'
+    expect([outcome.stdout, outcome.stderr]).to eq([expected, ""])
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+# A Fiber scheduler that knows sleep and blocking, and runs on the thread that it is set on.
+class FiberScheduler
+  # Runs the block with a scheduler, in a thread of its own, until all of its fibers have ended.
+  def self.run(&block)
+    Thread.new do
+      Fiber.set_scheduler(new)
+      block.call
+    end.join
+  end
+
+  def initialize
+    @sleeping = {}
+    @ready = Queue.new
+    @blocked = 0
+  end
+
+  def fiber(&) = Fiber.new(blocking: false, &).tap(&:resume)
+
+  def kernel_sleep(duration = nil)
+    @sleeping[Fiber.current] = now + duration if duration
+    Fiber.yield
+  end
+
+  def block(_blocker, timeout = nil)
+    @blocked += 1
+    kernel_sleep(timeout)
+    true
+  ensure
+    @blocked -= 1
+    @sleeping.delete(Fiber.current)
+  end
+
+  def unblock(_blocker, fiber) = @ready << fiber
+
+  def io_wait(io, events, timeout)
+    IO.select([io], nil, nil, timeout)
+    events
+  end
+
+  # Called when the thread ends.
+  def close
+    until @sleeping.empty? && @blocked.zero?
+      @ready.pop(timeout: pause)&.resume
+      due = @sleeping.select { |_, time| time <= now }.keys
+      due.each do |fiber|
+        @sleeping.delete(fiber)
+        fiber.resume
+      end
+    end
+  end
+
+  private
+
+  def pause = @sleeping.empty? ? nil : [@sleeping.values.min - now, 0].max
+
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end
