@@ -36,7 +36,7 @@ RSpec.describe "Rack middleware in Puma's workers" do
 
     data = read_profile(in_folder("app.pb.gz"))
     expect_own_labels(data, :endpoint, endpoints.transform_keys { |task| "Tasks.#{task}" })
-    expect_measured_times(data, :endpoint, measured_times)
+    expect_measured_times(data, :endpoint, measured_times, slack: 0.02)
     served_by = endpoints.keys.flat_map { |task| labels_of(data, :"%pid", "Tasks.#{task}") }.uniq
     expect(served_by.map(&:to_i)).to match_array(workers)
     # There is the main process, too, which serves nothing.

@@ -55,7 +55,7 @@ RSpec.describe "Rack middleware in servers" do
     routed = data[:label_sets].map do |labels|
       labels.transform_values { |path| path.sub(/(apple|pear)\z/, ":word").sub(/(apple|pear)\.txt\z/, "*.*") }
     end
-    expect_measured_times(data.merge(label_sets: routed), :endpoint, measured_times, slack: 0.03)
+    expect_measured_times(data.merge(label_sets: routed), :endpoint, measured_times)
   end
 
   def sinatra_path(word, number)

@@ -8,20 +8,24 @@ module Rperf
       # What stands for a resource, or is a secret, not a name. Letters and digits end it.
       VARIABLE = /
         (?<![[:alnum:]])
-        (?: (?<uuid>\h{8}-\h{4}-\h{4}-\h{4}-\h{12}) | (?<id>\d+) | (?<hex>(?=\h*\d)\h{16,}) )
+        (?: (?<uuid>\h{8}-\h{4}-\h{4}-\h{4}-\h{12}) | (?<number>\d+) | (?<hex>(?=\h*\d)\h{16,}) )
         (?![[:alnum:]])
         | (?<![\w-]) (?<token>(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,})
         | \d{5,}
       /x
+      KINDS = { number: ":id", uuid: ":uuid", hex: ":hex", token: ":token" }.freeze
       # A client can ask for paths without end: so many get a name of their own.
       LIMIT = 1000
       OTHER = "(other)"
-      private_constant :VARIABLE, :LIMIT, :OTHER
+      private_constant :VARIABLE, :KINDS, :LIMIT, :OTHER
 
       # @param path [String] of whatever encoding, as it came from the client
       # @return [String] with :id, :uuid, :hex and :token in it
       def self.normalize(path)
-        path = path.b.gsub(VARIABLE) { ":#{Regexp.last_match.named_captures.compact.keys.first || "id"}" }
+        path = path.b.gsub(VARIABLE) do
+          match = Regexp.last_match
+          KINDS.find { |kind, _| match[kind] }&.last || ":id"
+        end
         path.force_encoding(Encoding::UTF_8).scrub
       end
 
