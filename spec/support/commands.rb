@@ -18,6 +18,7 @@ module Commands
     group.around do |example|
       Dir.mktmpdir("rperf spec") do |folder|
         @folder = File.realpath(folder)
+        Dir.mkdir(temporary_folder)
         example.run
       end
     end
@@ -25,6 +26,12 @@ module Commands
 
   # The example's folder; programs run in it.
   attr_reader :folder
+
+  # That of the programs which it runs.
+  def temporary_folder = in_folder(".tmp")
+
+  # What sessions have left there.
+  def session_folders = Dir[File.join(temporary_folder, "rperf-*")]
 
   def in_folder(name) = File.join(folder, name)
 
@@ -68,7 +75,8 @@ module Commands
 
   # As a user's shell has it, whatever started the specs.
   def clean_environment
-    ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge("RUBYOPT" => nil, "RUBYLIB" => nil)
+    ours = { "RUBYOPT" => nil, "RUBYLIB" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => temporary_folder }
+    ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge(ours)
   end
 
   # A program need not read all of its input.
