@@ -42,15 +42,15 @@ module Rperf
     private_class_method :take_variables
 
     # The folder is looked at as it is: somebody else may have made one in its place.
-    def self.of_session(folder)
-      stat = File.lstat(folder)
+    def self.of_session(path)
+      stat = File.lstat(path)
       unless stat.directory? && stat.owned? && (stat.mode & 0o777) == 0o700
-        return new({}, obstacle: "the folder #{folder} (#{SESSION}) is not private to this user")
+        return new({}, obstacle: "the folder #{path} (#{SESSION}) is not private to this user")
       end
 
-      pairs = File.binread(File.join(folder, "settings")).split("\0")
+      pairs = File.binread(File.join(path, "settings")).split("\0")
       pairs = pairs.map { |pair| pair.force_encoding(Encoding.find("locale")).split("=", 2) }
-      new(pairs.to_h, folder: folder)
+      new(pairs.to_h, folder: path)
     rescue SystemCallError
       new({}, over: true)
     end
