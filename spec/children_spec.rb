@@ -101,6 +101,33 @@ RSpec.describe "the children of a profiled program" do
     expect(outcome.messages).to contain_exactly(/\([\d,]+ samples, /)
   end
 
+  it "may be daemons, which are there if they end before the command does" do
+    write_file("daemon.rb", "#{work}Process.daemon(true, true)\nwork(1)\nFile.write('ended', '')")
+    write_file("run.sh", "'#{ruby}' daemon.rb\nuntil [ -e ended ]; do sleep 0.05; done\n")
+    outcome = rperf("record", "-m", "wall", "-o", "p.pb.gz", "sh", "run.sh")
+    expect(outcome.messages).to contain_exactly(/samples of 2 processes/)
+    expect(weight_of(merged, "Object#work")).to be > 0
+  end
+
+  it "deliver although they are stopped together with their parent" do
+    program = "4.times { fork { work(1); sleep } }\nsleep 0.3\nputs\n$stdout.flush\nsleep"
+    outcome = record(program) { |pid| Process.kill(:TERM, -pid) }
+    expect(outcome.messages.join).to match(/samples of 5 processes/).or match(/\d process(es)? still ran/)
+    expect(outcome.status.termsig).to eq(Signal.list["TERM"])
+  end
+
+  it "run without a profile if they are of another Ruby" do
+    program = <<~'RUBY'
+      folder = ENV["RPERF_SESSION"]
+      settings = File.join(folder, "settings")
+      File.write(settings, File.read(settings).sub(/ABI=[^ ]+/, "ABI=9.9.0"))
+      2.times { system(RUBY, "-e", "puts 'ran'") }
+    RUBY
+    outcome = record(program)
+    expect(outcome.stdout).to eq("ran\nran\n")
+    expect(outcome.messages).to contain_exactly(/wrote/, /this Ruby \(3.*\) is not the one that rperf was built for \(9/)
+  end
+
   it "can't start a second session, as their parent can't" do
     program = "Process.wait(fork { begin; Rperf.start; rescue Rperf::Error => e; puts e.message; end; p Rperf.stop })"
     expect(record(program).stdout).to eq("this program is already being profiled by rperf record\nnil\n")

@@ -24,6 +24,12 @@ module Rperf
       environment.key?(SESSION) || environment["#{PREFIX}ENABLED"] == "1"
     end
 
+    # Which Rubies can load the same extensions.
+    def self.abi
+      require "rbconfig"
+      RbConfig::CONFIG.values_at("ruby_version", "arch").join(" ")
+    end
+
     # Leaves in the environment only what children need to be profiled too.
     def self.take(environment)
       folder = environment[SESSION]
@@ -49,12 +55,18 @@ module Rperf
       end
 
       pairs = File.binread(File.join(path, "settings")).split("\0")
-      pairs = pairs.map { |pair| pair.force_encoding(Encoding.find("locale")).split("=", 2) }
-      new(pairs.to_h, folder: path)
+      variables = pairs.map { |pair| pair.force_encoding(Encoding.find("locale")).split("=", 2) }.to_h
+      new(variables, folder: path, obstacle: other_ruby(variables["ABI"]))
     rescue SystemCallError
       new({}, over: true)
     end
     private_class_method :of_session
+
+    # Our extension could crash it.
+    def self.other_ruby(expected)
+      "this Ruby (#{abi}) is not the one that rperf was built for (#{expected})" unless abi == expected
+    end
+    private_class_method :other_ruby
 
     def initialize(variables, folder: nil, obstacle: nil, over: false)
       @variables = variables
