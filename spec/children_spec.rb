@@ -125,7 +125,7 @@ RSpec.describe "the children of a profiled program" do
     RUBY
     outcome = record(program)
     expect(outcome.stdout).to eq("ran\nran\n")
-    expect(outcome.messages).to contain_exactly(/wrote/, /this Ruby \(3.*\) is not the one that rperf was built for \(9/)
+    expect(outcome.messages).to contain_exactly(/wrote/, /this Ruby \(.*\) is not the one that rperf was built for/)
   end
 
   it "can't start a second session, as their parent can't" do
@@ -171,7 +171,7 @@ RSpec.describe "the children of a profiled program" do
   it "begin and end well while other threads are sampled, 1,000 times" do
     outcome = record(<<~'RUBY', limit: 240)
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      # Threads that block now and then could hang the child of a Ruby 3.4 that isn't profiled (Ruby's pull request 12981).
+      # Threads that block now and then can hang a child of Ruby 3.4, profiled or not: Ruby's pull request 12981.
       busy = 3.times.map { Thread.new { loop { 100.times { "a" * 20 }; Thread.pass } } }
       Thread.new { Queue.new.pop }
       statuses = 1000.times.map do |number|

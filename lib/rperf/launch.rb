@@ -54,8 +54,9 @@ module Rperf
         return new({}, obstacle: "the folder #{path} (#{SESSION}) is not private to this user")
       end
 
-      pairs = File.binread(File.join(path, "settings")).split("\0")
-      variables = pairs.map { |pair| pair.force_encoding(Encoding.find("locale")).split("=", 2) }.to_h
+      locale = Encoding.find("locale")
+      pairs = File.binread(File.join(path, "settings")).split("\0").map { |pair| pair.force_encoding(locale) }
+      variables = pairs.each_with_object({}) { |pair, all| all.store(*pair.split("=", 2)) }
       new(variables, folder: path, obstacle: other_ruby(variables["ABI"]))
     rescue SystemCallError
       new({}, over: true)

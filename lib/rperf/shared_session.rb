@@ -90,7 +90,8 @@ module Rperf
 
       def settings
         originals = ENV.slice("RUBYOPT", "RUBYLIB").transform_keys { |name| "ORIGINAL_#{name}" }
-        { "INITIATOR" => initiator, "INHERIT" => "1", "ABI" => Launch.abi, **options.variables, **additions, **originals }
+        own = { "INITIATOR" => initiator, "INHERIT" => "1", "ABI" => Launch.abi }
+        own.merge(options.variables, additions, originals)
       end
 
       # RUBYOPT is split at blanks.

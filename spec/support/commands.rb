@@ -16,21 +16,18 @@ module Commands
 
   def self.included(group)
     group.around do |example|
-      Dir.mktmpdir("rperf spec") do |folder|
-        @folder = File.realpath(folder)
-        Dir.mkdir(temporary_folder)
+      Dir.mktmpdir("rperf spec") do |outer|
+        @folder, @temporary_folder = %w[work tmp].map { |name| File.join(File.realpath(outer), name) }
+        [folder, temporary_folder].each { |path| Dir.mkdir(path) }
         example.run
       end
     end
   end
 
-  # The example's folder; programs run in it.
-  attr_reader :folder
+  # The example's folder; programs run in it. And the temporary folder that they have.
+  attr_reader :folder, :temporary_folder
 
-  # That of the programs which it runs.
-  def temporary_folder = in_folder(".tmp")
-
-  # What sessions have left there.
+  # What sessions have left in it.
   def session_folders = Dir[File.join(temporary_folder, "rperf-*")]
 
   def in_folder(name) = File.join(folder, name)
