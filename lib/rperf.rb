@@ -26,7 +26,7 @@ module Rperf
       # A program that requires "rperf" gets this one, not another.
       $LOAD_PATH.unshift(__dir__) unless $LOAD_PATH.include?(__dir__)
     end
-    obstacle = unsupported_ruby || load_parts(launch)
+    obstacle = unsupported_ruby || launch&.obstacle || load_parts(launch)
     if obstacle
       raise LoadError, "rperf: #{obstacle}" unless launch
 

@@ -7,10 +7,34 @@ RSpec.describe "the rperf command" do
       expect(outcome.status).to be_success
       expect(outcome.stdout).to include("record", "stat", "Examples:")
       expect(outcome.stdout).not_to include("\e[")
-      %w[record stat].each do |command|
-        help = ["--frequency", "[default: 1000]", "--lines", "--no-lines", "--leaf", "--no-leaf", "Exit status:"]
+      %w[record stat exec].each do |command|
+        help = ["--frequency", "[default: 1000]", "--lines", "--no-lines", "--leaf", "--no-leaf", "--signal <N|false>",
+                "--no-aggregate", "--no-inherit", "Exit status:"]
         expect(rperf(command, "--help").stdout).to include(*help)
       end
+    end
+
+    it "prints the full reference with rperf help" do
+      outcome = rperf("help")
+      expect(outcome.status).to be_success
+      expect(outcome.stderr).to be_empty
+      titles = ["RPERF RECORD", "RPERF STAT", "RPERF EXEC", "MODES", "FORMATS", "STATES", "CHILD PROCESSES",
+                "FROM RUBY", "WHAT TO LOOK FOR", "ENVIRONMENT VARIABLES"]
+      expect(outcome.stdout.scan(/^== (.*) ==$/).flatten).to include(*titles)
+      expect(outcome.stdout).to include(rperf("stat", "--help").stdout.strip)
+    end
+
+    it "prints the help of one command with rperf help COMMAND" do
+      expect(rperf("help", "exec").stdout).to eq(rperf("exec", "--help").stdout)
+      outcome = rperf("help", "rekord")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to match([2, /\Arperf: there is no command 'rekord'; there are record, stat, .*\n\z/])
+    end
+
+    it "tells of every environment variable that the README tells of" do
+      told = File.read(File.join(Commands::ROOT, "README.md")).scan(/^\| `(RPERF_\w+)`/).flatten
+      expect(told.size).to be >= 15
+      expect(rperf("help").stdout.scan(/^  (RPERF_\w+) /).flatten).to match_array(told)
     end
 
     it "prints its version" do
@@ -30,6 +54,7 @@ RSpec.describe "the rperf command" do
       %w[record -f -5 true] => "-f must be a whole number from 1 to 10000 (samples per second), not '-5'",
       ["stat", "-o", "", "true"] => "-o needs the path of a file, not ''",
       %w[record -o /dev/fd/987 true] => "can't write to /dev/fd/987: it is not open for writing",
+      %w[exec --signal 9 true] => /--signal must be false, or a number from \d+ to \d+, not '9'/,
       %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
       %w[record --format svg true] => "--format must be pprof, collapsed or text, not 'svg'",
       %w[record -o /no/such/p true] => "can't write to /no/such/p: there is no folder /no/such",
@@ -37,7 +62,7 @@ RSpec.describe "the rperf command" do
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do
         outcome = rperf(*arguments)
-        expect([outcome.status.exitstatus, outcome.stderr]).to eq([2, "rperf: #{message}\n"])
+        expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: #{Regexp.union(message)}\n\z/])
       end
     end
 
@@ -206,6 +231,22 @@ RSpec.describe "the rperf command" do
       expect(read_profile(saved)).to include(mode: :cpu)
     ensure
       File.delete(saved) if saved
+    end
+  end
+
+  describe "rperf exec" do
+    it "prints what rperf stat --report does, in wall mode, and writes no file" do
+      outcome = rperf("exec", ruby, "-e", "sleep 0.05; print 'mine'")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, "mine"])
+      expect(outcome.stderr).to include("Performance stats for", "GVL blocked", "Flat:", "Cumulative:")
+      expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
+    end
+
+    it "takes mode, frequency, file and -v" do
+      options = ["-m", "cpu", "-f", "50", "-o", "p.pb.gz", "-v", "--signal", "false", "--no-aggregate"]
+      outcome = rperf("exec", *options, ruby, "-e", "i = 0; i += 1 while i < 3_000_000")
+      expect(outcome.stderr).to match(/^\[rperf\] mode=cpu frequency=50Hz$.*^Flat:/m)
+      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu, frequency: 50)
     end
   end
 

@@ -34,7 +34,6 @@ module Rperf
       # profiled, no other one has been first.
       def begin(launch)
         return if launch.over?
-        return launch.refuse(launch.obstacle) if launch.obstacle
         return launch.report("another") unless launch.first?
 
         settings = Settings.new(launch)

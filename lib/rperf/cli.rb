@@ -7,7 +7,7 @@ module Rperf
     # @return [Integer] the exit status
     def self.run(arguments)
       Autostart.withdraw if defined?(Autostart)
-      Native.cli(arguments, File.expand_path("..", __dir__))
+      Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi)
     end
   end
 end

@@ -24,6 +24,12 @@ module Rperf
       environment.key?(SESSION) || environment["#{PREFIX}ENABLED"] == "1"
     end
 
+    # Which Rubies can load the same extensions.
+    def self.abi
+      require "rbconfig"
+      RbConfig::CONFIG.values_at("ruby_version", "arch").join(" ")
+    end
+
     # Leaves in the environment only what children need to be profiled too.
     def self.take(environment)
       folder = environment[SESSION]
@@ -42,19 +48,26 @@ module Rperf
     private_class_method :take_variables
 
     # The folder is looked at as it is: somebody else may have made one in its place.
-    def self.of_session(folder)
-      stat = File.lstat(folder)
+    def self.of_session(path)
+      stat = File.lstat(path)
       unless stat.directory? && stat.owned? && (stat.mode & 0o777) == 0o700
-        return new({}, obstacle: "the folder #{folder} (#{SESSION}) is not private to this user")
+        return new({}, obstacle: "the folder #{path} (#{SESSION}) is not private to this user")
       end
 
-      pairs = File.binread(File.join(folder, "settings")).split("\0")
-      pairs = pairs.map { |pair| pair.force_encoding(Encoding.find("locale")).split("=", 2) }
-      new(pairs.to_h, folder: folder)
+      locale = Encoding.find("locale")
+      pairs = File.binread(File.join(path, "settings")).split("\0").map { |pair| pair.force_encoding(locale) }
+      variables = pairs.each_with_object({}) { |pair, all| all.store(*pair.split("=", 2)) }
+      new(variables, folder: path, obstacle: other_ruby(variables["ABI"]))
     rescue SystemCallError
       new({}, over: true)
     end
     private_class_method :of_session
+
+    # Our extension could crash it.
+    def self.other_ruby(expected)
+      "this Ruby (#{abi}) is not the one that rperf was built for (#{expected})" unless abi == expected
+    end
+    private_class_method :other_ruby
 
     def initialize(variables, folder: nil, obstacle: nil, over: false)
       @variables = variables

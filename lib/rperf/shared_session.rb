@@ -67,6 +67,8 @@ module Rperf
 
       # Ends the session for children that come now.
       def close
+        # The next session of this process may get a folder of the same name.
+        ObjectSpace.undefine_finalizer(self)
         Launch.new(@settings).hide(ENV) if @settings
         Native.remove_session_folder(folder)
       end
@@ -88,7 +90,8 @@ module Rperf
 
       def settings
         originals = ENV.slice("RUBYOPT", "RUBYLIB").transform_keys { |name| "ORIGINAL_#{name}" }
-        { "INITIATOR" => initiator, "INHERIT" => "1", **options.variables, **additions, **originals }
+        own = { "INITIATOR" => initiator, "INHERIT" => "1", "ABI" => Launch.abi }
+        own.merge(options.variables, additions, originals)
       end
 
       # RUBYOPT is split at blanks.

@@ -16,15 +16,19 @@ module Commands
 
   def self.included(group)
     group.around do |example|
-      Dir.mktmpdir("rperf spec") do |folder|
-        @folder = File.realpath(folder)
+      Dir.mktmpdir("rperf spec") do |outer|
+        @folder, @temporary_folder = %w[work tmp].map { |name| File.join(File.realpath(outer), name) }
+        [folder, temporary_folder].each { |path| Dir.mkdir(path) }
         example.run
       end
     end
   end
 
-  # The example's folder; programs run in it.
-  attr_reader :folder
+  # The example's folder; programs run in it. And the temporary folder that they have.
+  attr_reader :folder, :temporary_folder
+
+  # What sessions have left in it.
+  def session_folders = Dir[File.join(temporary_folder, "rperf-*")]
 
   def in_folder(name) = File.join(folder, name)
 
@@ -68,7 +72,8 @@ module Commands
 
   # As a user's shell has it, whatever started the specs.
   def clean_environment
-    ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge("RUBYOPT" => nil, "RUBYLIB" => nil)
+    ours = { "RUBYOPT" => nil, "RUBYLIB" => nil, "XDG_RUNTIME_DIR" => nil, "TMPDIR" => temporary_folder }
+    ENV.keys.grep(/\A(RPERF_|BUNDLE)/).to_h { |name| [name, nil] }.merge(ours)
   end
 
   # A program need not read all of its input.

@@ -20,12 +20,16 @@ use std::time::Duration;
 
 /// Runs the command to its end and returns the exit status. Doesn't return where
 /// the command was ended by a signal: it ends this process in the same way.
-pub fn launch(options: &Options, library: &Path) -> Result<i32, Refusal> {
+pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refusal> {
     let additions = additions(library)?;
     let name = &options.command[0];
     let program = command::find(name, std::env::var_os("PATH").as_deref())?;
     let folder = Folder(session_folder::create().map_err(failure)?);
-    fs::write(folder.0.join("settings"), settings(options, &additions)).map_err(|error| {
+    fs::write(
+        folder.0.join("settings"),
+        settings(options, &additions, abi),
+    )
+    .map_err(|error| {
         let folder = folder.0.display();
         failure(format!("can't write to {folder}: {error}"))
     })?;
@@ -51,11 +55,12 @@ pub fn launch(options: &Options, library: &Path) -> Result<i32, Refusal> {
     })
 }
 
-/// A daemon takes a moment to begin.
+/// What is there when the program has ended. A signal may have ended its children
+/// with it, and a daemon takes a moment to begin: they get a little time.
 fn final_status(folder: &Path) -> Status {
     let mut status = Status::read(folder);
     for _ in 0..20 {
-        if !status.awaits_daemon {
+        if status.silent().0 == 0 {
             break;
         }
         thread::sleep(Duration::from_millis(5));
@@ -155,7 +160,7 @@ fn set_environment(command: &mut Command, additions: &[Addition], folder: &Path)
 }
 
 /// `NAME=value` with a zero byte after each.
-fn settings(options: &Options, additions: &[Addition]) -> Vec<u8> {
+fn settings(options: &Options, additions: &[Addition], abi: &str) -> Vec<u8> {
     let mut settings = Vec::new();
     let mut set = |name: &str, value: &OsStr| {
         settings.extend_from_slice(name.as_bytes());
@@ -165,6 +170,7 @@ fn settings(options: &Options, additions: &[Addition]) -> Vec<u8> {
     };
     let flag = |on: bool| OsStr::new(if on { "1" } else { "0" });
     set("INITIATOR", OsStr::new(initiator(options)));
+    set("ABI", OsStr::new(abi));
     set("FREQUENCY", OsStr::new(&options.frequency.to_string()));
     set("MODE", OsStr::new(options.mode.name()));
     set("AGGREGATE", flag(options.aggregate));

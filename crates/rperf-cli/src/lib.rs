@@ -56,8 +56,8 @@ impl Refusal {
 /// Runs the `rperf` command and returns its exit status.
 ///
 /// `arguments` are without the program's name; `library` is the folder that holds
-/// `rperf.rb`. Ends the process by a signal where the profiled program ended so.
-pub fn run(arguments: Vec<OsString>, library: &Path) -> i32 {
+/// `rperf.rb`, and `abi` says which Rubies can load our extension. Ends the process by a signal where the profiled program ended so.
+pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
     let arguments = std::iter::once(OsString::from("rperf")).chain(arguments);
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
@@ -73,7 +73,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path) -> i32 {
         Subcommand::Exec(args) => Options::for_page(args, true),
         Subcommand::Help(args) => return help::print(args.command.as_deref()),
     };
-    match result.and_then(|options| launch::launch(&options, library)) {
+    match result.and_then(|options| launch::launch(&options, library, abi)) {
         Ok(status) => status,
         Err(refusal) => {
             say(&refusal.message);

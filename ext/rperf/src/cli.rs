@@ -7,14 +7,14 @@ use std::path::PathBuf;
 
 /// Defines the functions on `native`.
 pub fn init(_ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("cli", function!(cli, 2))?;
+    native.define_singleton_method("cli", function!(cli, 3))?;
     native.define_singleton_method("timer_signals", function!(timer_signals, 0))
 }
 
 /// The whole `rperf` command; returns its exit status.
-fn cli(arguments: Vec<PathBuf>, library: PathBuf) -> i32 {
+fn cli(arguments: Vec<PathBuf>, library: PathBuf, abi: String) -> i32 {
     let arguments = arguments.into_iter().map(PathBuf::into_os_string).collect();
-    rperf_cli::run(arguments, &library)
+    rperf_cli::run(arguments, &library, &abi)
 }
 
 /// The signals that a timer may use, or nil where timers can't signal.

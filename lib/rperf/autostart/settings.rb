@@ -11,9 +11,8 @@ module Rperf
 
       def initialize(launch)
         @variables = launch.variables
-        # Who merges the session's profiles writes the file.
-        @output = launch.folder ? nil : @variables.fetch("OUTPUT") { stat? ? nil : "rperf.data" }
-        @options = read_options
+        # Who has made a session writes the file, and sees to the children.
+        @options = launch.folder ? read_options(nil, false) : read_options(output, inherit)
       end
 
       def stat_command = @variables.fetch("STAT_COMMAND") { $PROGRAM_NAME }
@@ -25,11 +24,11 @@ module Rperf
 
       private
 
-      def read_options
+      def read_options(output, inherit)
         Options.new(
           frequency: integer("FREQUENCY", 1000),
           mode: symbol("MODE") || (stat? ? :wall : :cpu),
-          output: @output,
+          output:,
           verbose: @variables["VERBOSE"] == "1",
           format: symbol("FORMAT"),
           signal: @variables["SIGNAL"] == "false" ? false : integer("SIGNAL", nil),
@@ -43,9 +42,13 @@ module Rperf
         raise ArgumentError, "RPERF_#{name.upcase}:#{rest}"
       end
 
+      def output = @variables.fetch("OUTPUT") { stat? ? nil : "rperf.data" }
+
       def inherit
         value = @variables["INHERIT"].to_s
-        INHERITANCES.fetch(value) { raise ArgumentError, "inherit: must be 0, fork or 1, not #{Options.shown(value)}" }
+        INHERITANCES.fetch(value) do
+          raise ArgumentError, "RPERF_INHERIT: must be 0, fork or 1, not #{Options.shown(value)}"
+        end
       end
 
       def symbol(name)

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+RSpec.describe "the folder of a session" do
+  def users_folder(base = temporary_folder) = File.join(base, "rperf-#{Process.uid}")
+
+  def record(program = "1", **) = rperf("record", ruby, "-e", program, **)
+
+  def shown_session(**) = record("puts ENV['RPERF_SESSION']", **).stdout.chomp
+
+  it "is private, within a private folder, and gone at the end" do
+    program = "path = ENV['RPERF_SESSION']; puts [path, File.dirname(path)].map { |name| File.stat(name).mode.to_s(8) }"
+    expect(record(program).stdout).to eq("40700\n40700\n")
+    expect(session_folders).to be_empty
+  end
+
+  it "is private with any umask" do
+    path = write_file("program.rb", "system('ls -ld $RPERF_SESSION')")
+    command = "umask 0; exec '#{ruby}' '#{Commands::ROOT}/exe/rperf' record '#{ruby}' '#{path}'"
+    expect(run("/bin/sh", "-c", command).stdout).to start_with("drwx------")
+  end
+
+  it "is in XDG_RUNTIME_DIR if that can be used, else in the temporary folder" do
+    Dir.mkdir(in_folder("runtime"))
+    expect(shown_session(env: { "XDG_RUNTIME_DIR" => in_folder("runtime") }))
+      .to start_with("#{users_folder(in_folder("runtime"))}/")
+    expect(Dir.children(in_folder("runtime"))).to be_empty
+    ["runtime", in_folder("nowhere"), ""].each do |value|
+      expect(shown_session(env: { "XDG_RUNTIME_DIR" => value })).to start_with("#{users_folder}/")
+    end
+  end
+
+  {
+    "is open to others" => ->(path) { Dir.mkdir(path, 0o755) },
+    "is a link" => ->(path) { File.symlink(Dir.mkdir("#{path}-other", 0o700) && "#{path}-other", path) },
+    "is a file" => ->(path) { File.write(path, "") },
+    "is somebody else's" => ->(path) { Process.uid.zero? ? Dir.mkdir(path, 0o700) && File.chown(1, 1, path) : :skip }
+  }.each do |what, make|
+    it "is refused in one line if what is there #{what}, and nothing runs" do
+      skip "only root can give a folder away" if make[users_folder] == :skip
+      outcome = record("puts 'ran'")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
+      expect(outcome.stderr).to match(/\Arperf: \S+ must be a folder of yours with mode 700; remove it, .*\n\z/)
+    end
+  end
+
+  it "is refused in one line if there is no place for it" do
+    outcome = record(env: { "TMPDIR" => in_folder("nowhere") })
+    expect([outcome.status.exitstatus, outcome.stderr])
+      .to match([1, /\Arperf: can't make the folder .*; set TMPDIR to one that works\n\z/])
+    expect { Rperf.start(inherit: :spawn) }.to raise_error(ArgumentError)
+  end
+
+  it "is removed later if its process was killed, but not that of one which runs" do
+    stale = File.join(users_folder, "#{2**22}-5-0")
+    command = "system(*#{rperf_command("record", ruby, "-e", "1").inspect}); puts Dir.exist?(ENV['RPERF_SESSION'])"
+    FileUtils.mkdir_p(stale, mode: 0o700)
+    expect(record(command).stdout).to eq("true\n")
+    expect(session_folders).to be_empty
+  end
+
+  describe "as a Ruby finds it" do
+    def with_session(path, program = "puts 'ran'")
+      run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program, env: { "RPERF_SESSION" => path })
+    end
+
+    it "may be gone, and nothing is said" do
+      program = "puts Rperf.running?, Rperf.start(mode: :wall) { sleep 0.01 }.class, ENV.key?('RPERF_SESSION')"
+      outcome = with_session(in_folder("gone"), program)
+      expect([outcome.stdout, outcome.stderr]).to eq(["false\nHash\ntrue\n", ""])
+    end
+
+    it "must be private" do
+      Dir.mkdir(in_folder("open"), 0o755)
+      File.symlink(Dir.mkdir(in_folder("closed"), 0o700) && in_folder("closed"), in_folder("link"))
+      %w[open link].each do |name|
+        outcome = with_session(in_folder(name))
+        expect(outcome.stdout).to eq("ran\n")
+        expect(outcome.stderr)
+          .to match(/\Arperf: the folder .* is not private to this user; running without profiling\n\z/)
+      end
+    end
+  end
+end
