@@ -38,17 +38,17 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
         data = Rperf.start(mode: :#{mode}) { work(1) }
         #{report}
       RUBY
-      expect([c_method, caller]).to match([be > 300, be < 100])
+      expect(c_method).to be > [10, 3 * caller].max
     end
   end
 
   it "leaves threads alone, and C methods without their time, if told so" do
-    c_method, = leaves(<<~RUBY, "--yjit")
+    c_method, caller = leaves(<<~RUBY, "--yjit")
       work(0.3)
       data = Rperf.start(mode: :cpu, leaf: false) { work(0.5) }
       #{report}
     RUBY
-    expect(c_method).to be < 100
+    expect(c_method).to be < caller
   end
 
   it "begins when YJIT is enabled within a session, and ends with it" do
@@ -65,11 +65,12 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
       #{report}
       puts seen
     RUBY
-    expect([c_method, caller, before, during, after]).to match([be > 300, be < 100, 0, 1, 0])
+    expect(c_method).to be > [10, 3 * caller].max
+    expect([before, during, after]).to eq([0, 1, 0])
   end
 
   it "works without YJIT, and puts C methods below their callers" do
-    stacks = Rperf.start(mode: :cpu, leaf: true) { spin(0.2) }[:samples].map { |row| row[0].map(&:last) }
+    stacks = Rperf.start(mode: :cpu, leaf: true) { spin(0.5) }[:samples].map { |row| row[0].map(&:last) }
     calls = stacks.select { |stack| stack.first == "Process.clock_gettime" }
     expect(calls).not_to be_empty
     expect(calls.map { |stack| stack[1] }.uniq.join(" ")).to match(/spin/)
