@@ -21,7 +21,7 @@ RSpec.describe "a Puma cluster under the profiler", skip: Servers.missing("puma"
       at_exit { File.write("times.\#{$$}.json", TIMES.to_json) }
 
       def napping = sleep(0.004)
-      def spinning = (i = 0; i += 1 while i < 60_000)
+      def spinning = (i = 0; i += 1 while i < 250_000)
       run(lambda do |env|
         name = env["PATH_INFO"].delete_prefix("/")
         measured(name) { name == "nap" ? napping : spinning }
@@ -44,25 +44,25 @@ RSpec.describe "a Puma cluster under the profiler", skip: Servers.missing("puma"
     end
   end
 
-  # Of one process, at and below a method.
-  def time_of(data, pid, method)
+  # Of these processes, at and below a method.
+  def time_of(data, pids, method)
     data[:samples].sum do |frames, weight, _, labels|
-      next 0 unless data[:label_sets][labels][:"%pid"] == pid
+      next 0 unless pids.include?(data[:label_sets][labels][:"%pid"])
 
       frames.any? { |_, name| name.end_with?(method) } ? weight : 0
     end
   end
 
-  it "is one profile that agrees with each worker's own clock, although workers are stopped by TERM" do
+  it "is one profile that agrees with the workers' own clocks, although they are stopped by TERM" do
     outcome, requests = serve(500)
     expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz \([\d,]+ samples of 3 processes, /)
     data = read_profile(in_folder("p.pb.gz"))
     workers = times_by_process.slice(*requests.keys)
     expect([workers.size, workers.sum { |_, times| times["requests"] }]).to eq([2, 500])
-    workers.each do |pid, times|
-      { "nap" => "napping", "spin" => "spinning" }.each do |name, method|
-        expect(time_of(data, pid, method)).to be_within(5_000_000 + (times[name] * 0.05)).of(times[name])
-      end
+    { "nap" => "napping", "spin" => "spinning" }.each do |name, method|
+      time = workers.sum { |_, times| times[name] }
+      # On a busy machine ticks come late by milliseconds, either way.
+      expect(time_of(data, workers.keys, method)).to be_within(100_000_000 + (time * 0.05)).of(time)
     end
     names = data[:label_sets].filter_map { |set| set[:"%process"] }.uniq
     expect(names.grep(/cluster worker [01]/).size).to eq(2)
