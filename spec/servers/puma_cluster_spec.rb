@@ -13,24 +13,28 @@ RSpec.describe "Rack middleware in Puma's workers" do
     responses.map { |response| response["process-id"].to_i }.uniq
   end
 
-  # Puma starts another one in its place.
-  def end_worker(pid)
-    Process.kill(:TERM, pid)
-    wait_until("end of worker #{pid}") { Process.getpgid(pid) && false }
-  rescue Errno::ESRCH
-    nil
+  # So many have been, those that ended included.
+  def wait_for_workers(server, count)
+    wait_until("worker #{count}") { server.output.scan(/Worker \d+ \(PID: \d+\) booted/).size == count }
   end
 
   def start_workers
     under = rperf_command("record", "-m", "wall", "-o", "app.pb.gz")
-    start_puma("-w", "2", "-t", "3:3", app: app("rack.ru"), under:)
+    start_puma("-w", "2", "-t", "3:3", app: app("rack.ru"), under:).tap { |server| wait_for_workers(server, 2) }
+  end
+
+  # Puma starts another one in its place.
+  def end_worker(server, pid)
+    Process.kill(:TERM, pid)
+    wait_for_workers(server, 3)
   end
 
   it "puts all workers into one profile, with each endpoint's own label and time", skip: Servers.missing("puma") do
     server = start_workers
-    workers = serve(server, 250)
-    expect(workers.size).to eq(2)
-    end_worker(workers.first)
+    workers = serve(server, 200)
+    # One worker can have got all connections.
+    wait_until("requests to both workers") { (workers |= serve(server, 50)).size == 2 }
+    end_worker(server, workers.first)
     workers |= serve(server, 250)
     expect(stop_server(server).messages).to match([/\Arperf: wrote app\.pb\.gz/])
 
