@@ -23,9 +23,9 @@ RSpec.describe "labels" do
 
   def spent = @spent ||= Hash.new(0)
 
-  def wall(&) = by_labels(Rperf.start(mode: :wall, &))
+  def wall(&) = by_labels(Rperf.start(mode: :wall, frequency: 5000, &))
 
-  # Sampling is a matter of chance, but for a few intervals at most.
+  # Sampling is a matter of chance.
   def be_nearly(nanoseconds) = be_within((nanoseconds * 0.1) + 15e6).of(nanoseconds)
 
   describe "set by Rperf.label" do

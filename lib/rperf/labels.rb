@@ -31,7 +31,7 @@ module Rperf
         Native.label_set = inner
         yield
       ensure
-        # One call of C, so that no interrupt comes before it is done.
+        # One call of C: no interrupt can come before it has done its work.
         Native.label_set = outer
       end
     end

@@ -29,17 +29,18 @@ module Rperf
   module Sections
     # Runs the block as a section, or just so if profiling is off.
     def self.run(labels)
-      section = Native.enter_section
-      unless section.nil? || labels.empty?
+      section = []
+      labelled = false
+      unless labels.empty? || !Native.running?
         outer = Native.label_set
         labelled = true
         Native.label_set = Native.new_label_set(outer, labels)
       end
+      Native.enter_section(section)
       yield
     ensure
-      # In this order: no interrupt can come before or within the first of them.
-      Native.leave_section(section)
-      Native.label_set = outer if labelled
+      # One call of C: no interrupt can come before it has done its work.
+      Native.leave_section(section, labelled, outer)
     end
   end
   private_constant :Sections

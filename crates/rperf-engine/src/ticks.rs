@@ -36,6 +36,9 @@ pub struct Ticks {
     collecting: AtomicBool,
     /// No time counts just now: there are no ticks.
     paused: AtomicBool,
+    /// There was a pause in the session: it has slices even where one thread keeps the
+    /// GVL.
+    has_pauses: AtomicBool,
     idle: AtomicU32,
     /// How often the GVL was taken. Wraps around.
     resumptions: AtomicU32,
@@ -59,6 +62,7 @@ impl Ticks {
             released: AtomicBool::new(false),
             collecting: AtomicBool::new(false),
             paused: AtomicBool::new(false),
+            has_pauses: AtomicBool::new(false),
             idle: AtomicU32::new(0),
             resumptions: AtomicU32::new(0),
             trigger,
@@ -144,6 +148,7 @@ impl Ticks {
     /// which makes none, and nobody is known to hold the GVL.
     pub fn pause(&self) {
         self.paused.store(true, SeqCst);
+        self.has_pauses.store(true, Relaxed);
         self.holder.store(0, SeqCst);
     }
 
@@ -182,7 +187,10 @@ impl Ticks {
         }
         let released = self.released.swap(false, Relaxed);
         AfterTick::GoOn {
-            in_slices: released || self.collecting.load(Relaxed) || self.holder.load(Relaxed) == 0,
+            in_slices: released
+                || self.collecting.load(Relaxed)
+                || self.holder.load(Relaxed) == 0
+                || self.has_pauses.load(Relaxed),
         }
     }
 

@@ -31,8 +31,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
-    native.define_singleton_method("enter_section", function!(section::enter, 0))?;
-    native.define_singleton_method("leave_section", function!(section::leave, 1))?;
+    native.define_singleton_method("enter_section", function!(section::enter, 1))?;
+    native.define_singleton_method("leave_section", function!(section::leave, 3))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     Ok(())

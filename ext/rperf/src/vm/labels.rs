@@ -16,6 +16,7 @@ use magnus::{
 };
 use rb_sys::{ID, VALUE};
 use rperf_engine::{LabelSet, Session};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
@@ -34,15 +35,15 @@ pub struct Names {
     none: VALUE,
 }
 
-/// What the Ruby object holds. It never changes.
+/// What the Ruby object holds.
 struct SetObject {
     set: LabelSet,
     /// The Hash that the program sees.
     hash: VALUE,
     /// The session that it was made in.
     session: u64,
-    /// The serial of its thread, if that has been seen in the session.
-    thread: Option<u64>,
+    /// The serial of its thread, once that is known in the session.
+    thread: Cell<Option<u64>>,
 }
 
 /// Defines the methods, and the class of label sets. On the main thread, once.
@@ -60,7 +61,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<Names, Error> {
         set: LabelSet::empty(),
         hash: ruby.qnil().as_raw(),
         session: 0,
-        thread: None,
+        thread: Cell::new(None),
     };
     let names = Names {
         key,
@@ -121,13 +122,24 @@ pub fn adopt(process: &Process, thread: VALUE) -> Result<(), Error> {
     Ok(())
 }
 
+/// The current thread, `thread`, has become known: so does whose labels its fiber has.
+pub fn claim(process: &Process, live: &Live, thread: VALUE) {
+    let state = thread_hook::known_state(process, thread);
+    if let (Some(state), Some(set)) = (state, SetObject::get(process.labels.local(thread)))
+        && set.session == live.number
+        && set.thread.get().is_none()
+    {
+        set.thread.set(Some(state.serial));
+    }
+}
+
 /// Whether a label set from the Fiber storage is of this session and `thread`.
 fn is_heeded(process: &Process, set: VALUE, thread: VALUE) -> bool {
     let (Some(live), Some(set)) = (running(), SetObject::get(set)) else {
         return false;
     };
     let state = thread_hook::known_state(process, thread);
-    set.session == live.number && state.is_some_and(|state| set.thread == Some(state.serial))
+    set.session == live.number && state.is_some_and(|state| set.thread.get() == Some(state.serial))
 }
 
 /// `Native.label_set`: that of the present fiber in this session, or nil.
@@ -152,7 +164,7 @@ fn label_set(ruby: &Ruby) -> Result<Value, Error> {
 }
 
 /// `Native.label_set = set`: for the present fiber and those that it will make.
-fn put_label_set(ruby: &Ruby, set: Value) -> Result<(), Error> {
+pub fn put_label_set(_: &Ruby, set: Value) -> Result<(), Error> {
     let Some(process) = PROCESS.get() else {
         return Ok(());
     };
@@ -173,7 +185,6 @@ fn put_label_set(ruby: &Ruby, set: Value) -> Result<(), Error> {
     };
     // Last, as this is where an interrupt can come.
     let _: Value = class.funcall("[]=", (key, set))?;
-    black_box(ruby);
     Ok(())
 }
 
@@ -210,13 +221,13 @@ fn new_label_set(ruby: &Ruby, outer: Value, changes: RHash) -> Result<Value, Err
         set: base.with(texts),
         hash: hash.as_raw(),
         session: 0,
-        thread: None,
+        thread: Cell::new(None),
     };
     if let Some(live) = running() {
         // SAFETY: a Ruby thread with the GVL.
         let thread = unsafe { rb_sys::rb_thread_current() };
         let state = thread_hook::known_state(process, thread);
-        object.thread = state.map(|state| state.serial);
+        object.thread.set(state.map(|state| state.serial));
         object.session = live.number;
     }
     let object = object.wrap(process.labels.set_class);

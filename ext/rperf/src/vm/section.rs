@@ -12,7 +12,7 @@ use super::{
     Inner, Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, running,
     running_thread, sampling_job, thread_hook,
 };
-use magnus::{Error, Ruby};
+use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
 use rperf_engine::clock;
 use rperf_model::Mode;
@@ -55,37 +55,47 @@ pub fn begin_only(process: &Process, live: &'static Live, alive: &Alive) {
     open(process, live, alive);
 }
 
-/// A section begins. Returns the session's number, for [`leave`]; `None` if there
-/// is no session.
-pub fn enter(ruby: &Ruby) -> Result<Option<u64>, Error> {
+/// `Native.enter_section(token)`: a section begins; `token`, an empty Array, notes of
+/// which session. Without a session it stays empty.
+///
+/// A method of C can be interrupted as it returns, so that its caller never learns
+/// what it has done: hence the token.
+pub fn enter(ruby: &Ruby, token: RArray) -> Result<(), Error> {
     let is_first = |live: &Live| live.sections.count.load(Relaxed) == 0;
     let alive = match running() {
         Some(live) if is_first(live) => Some(Alive::list(ruby)?),
         _ => None,
     };
     let (Some(process), Some(live)) = (PROCESS.get(), running()) else {
-        return Ok(None);
+        return Ok(());
     };
     if is_first(live) {
         match &alive {
             Some(alive) => open(process, live, alive),
             // Another session has just begun, or the last section just ended.
-            None => return enter(ruby),
+            None => return enter(ruby, token),
         }
     }
     live.sections.count.fetch_add(1, Relaxed);
-    Ok(Some(live.number))
+    token.push(live.number)
 }
 
-/// A section ends that [`enter`] has begun in session `number`, which may be over.
-/// Nothing in here lets other threads run: an interrupt that comes just now waits.
-pub fn leave(number: Option<u64>) {
-    let Some(live) = running().filter(|live| Some(live.number) == number) else {
-        return;
-    };
-    if live.sections.count.fetch_sub(1, Relaxed) == 1 {
+/// `Native.leave_section(token, labelled, set)`: the section ends, if it has begun; if
+/// `labelled`, `set` becomes the label set again. The session may be over.
+///
+/// Nothing in here lets other threads run, or interrupts come, before both is done.
+pub fn leave(ruby: &Ruby, token: RArray, labelled: bool, set: Value) -> Result<(), Error> {
+    let number: Option<u64> = token.pop()?;
+    let session = running().filter(|live| Some(live.number) == number);
+    if let Some(live) = session
+        && live.sections.count.fetch_sub(1, Relaxed) == 1
+    {
         close(live);
     }
+    if labelled {
+        labels::put_label_set(ruby, set)?;
+    }
+    Ok(())
 }
 
 /// Time counts from here on.
@@ -109,6 +119,7 @@ fn open(process: &Process, live: &'static Live, alive: &Alive) {
             begin_thread(process, live, thread, thread == current, now);
         }
     }
+    labels::claim(process, live, current);
     live.sections.open.store(true, SeqCst);
     fiber_hook::add_if_needed(live);
 }
