@@ -8,7 +8,7 @@ RSpec.describe "labels" do
     sets = data.fetch(:label_sets, [{}])
     rows = data[:samples].reject { |row| row[3].zero? && row[2] != 1 }
     times = rows.group_by { |row| sets.fetch(row[3]) }
-    times.transform_values { |rows| rows.sum { |row| row[1] } }.transform_keys { |set| set.empty? ? nil : set }
+    times.transform_values { |group| group.sum { |row| row[1] } }.transform_keys { |set| set.empty? ? nil : set }
   end
 
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
@@ -26,7 +26,7 @@ RSpec.describe "labels" do
   def wall(&) = by_labels(Rperf.start(mode: :wall, frequency: 5000, &))
 
   # Sampling is a matter of chance.
-  def be_nearly(nanoseconds) = be_within((nanoseconds * 0.1) + 15e6).of(nanoseconds)
+  def be_nearly(nanoseconds) = be_within((nanoseconds * 0.1) + 15_000_000).of(nanoseconds)
 
   describe "set by Rperf.label" do
     it "are on the block's samples, and gone afterwards" do
@@ -45,7 +45,7 @@ RSpec.describe "labels" do
         spin_wall 0.05
         expect(Rperf.labels).to eq(request: "abc-123")
       end
-      expect(times[{ request: "abc-123" }]).to be > 40e6
+      expect(times[{ request: "abc-123" }]).to be > 40_000_000
     end
 
     it "are merged, and taken away by nil" do
@@ -112,7 +112,7 @@ RSpec.describe "labels" do
       end
       state = ->(name) { data[:samples].select { |frames,| frames[0].last == name } }
       blocked = data.merge(samples: state["[GVL blocked]"])
-      expect(by_labels(blocked)[{ a: "1" }]).to be > 95e6
+      expect(by_labels(blocked)[{ a: "1" }]).to be > 95_000_000
       marking = by_labels(data.merge(samples: state["[GC marking]"]))
       expect(marking[{ b: "1" }]).to be > (marking.values.sum * 0.8)
     end
@@ -137,14 +137,22 @@ RSpec.describe "labels" do
         end
         expect(Rperf.labels).to eq({})
         spin_wall 0.05
-        expect(by_labels(Rperf.stop)[nil]).to be > 30e6
+        expect(by_labels(Rperf.stop)[nil]).to be > 30_000_000
       end
     end
 
     it "leave nothing behind when Timeout comes at any moment" do
       Rperf.start(frequency: 10_000)
       20.times do |round|
-        Timeout.timeout(0.0002 + (round * 0.00005)) { loop { Rperf.label(a: 1, round:) { Rperf.label(b: nil) { nil } } } }
+        Timeout.timeout(0.0002 + (round * 0.00005)) do
+          loop do
+            Rperf.label(a: 1, round:) do
+              Rperf.label(b: nil) do
+                nil
+              end
+            end
+          end
+        end
       rescue Timeout::Error
         expect(Rperf.labels).to eq({})
       end
@@ -170,13 +178,17 @@ RSpec.describe "labels" do
         threads = Array.new(4) { |n| Thread.new { Rperf.label(thread: n) { 20.times { sleep 0.005 } } } }
         threads.each(&:join)
       end
-      4.times { |n| expect(times[{ thread: n.to_s }]).to be_between(95e6, 1e9) }
+      4.times { |n| expect(times[{ thread: n.to_s }]).to be_between(95_000_000, 1e9) }
     end
 
     it "are not inherited, nor by the fibers of a new thread" do
       Rperf.start
       Rperf.label(a: 1) do
-        thread = Thread.new { [Rperf.labels, Fiber.new { Rperf.labels }.resume, Enumerator.produce { Rperf.labels }.next] }
+        thread = Thread.new do
+          [Rperf.labels, Fiber.new { Rperf.labels }.resume, Enumerator.produce do
+                                                              Rperf.labels
+                                                            end.next]
+        end
         expect(thread.value).to eq([{}, {}, {}])
       end
     end
@@ -229,11 +241,11 @@ RSpec.describe "labels" do
       old = Fiber.new { loop { spin_wall(0.02) && Fiber.yield(Rperf.labels) } }
       old.resume
       Rperf.label(a: 1) { expect(Array.new(3) { old.resume }.uniq).to eq([{}]) }
-      expect(by_labels(Rperf.stop)[nil]).to be > 70e6
+      expect(by_labels(Rperf.stop)[nil]).to be > 70_000_000
     end
 
     it "are those of where an Enumerator was first asked for an element" do
-      numbers = Enumerator.new { |yielder| loop { spin_wall(0.03, Rperf.labels) && yielder << Rperf.labels } }
+      numbers = Enumerator.new { |yielder| loop { spin_wall(0.03, Rperf.labels) && (yielder << Rperf.labels) } }
       times = wall do
         Rperf.label(request: "a") { expect(numbers.next).to eq(request: "a") }
         expect(numbers.next).to eq(request: "a")
@@ -264,7 +276,7 @@ RSpec.describe "labels" do
 
     it "are right where a new fiber blocks at once" do
       times = wall { Rperf.label(page: 1) { Enumerator.new { |pages| pages << sleep(0.05) }.next } }
-      expect(times[{ page: "1" }]).to be > 45e6
+      expect(times[{ page: "1" }]).to be > 45_000_000
     end
   end
 
@@ -326,7 +338,9 @@ RSpec.describe "labels" do
           Rperf.label(b: "2") { Rperf.label(a: "1") { spin_wall 0.02 } }
         end
       end
-      expect(data[:label_sets]).to eq([{}, { a: "1", b: "2" }])
+      sets = data[:label_sets]
+      expect(sets).to eq(sets.uniq).and include({ a: "1", b: "2" })
+      expect(sets.first).to eq({})
       expect(data[:label_sets]).to be_frozen.and all(be_frozen)
       expect(data[:samples].map { |row| row[3] }.uniq).to include(1)
     end
@@ -337,7 +351,7 @@ RSpec.describe "labels" do
 
     it "have the sets of raw samples too" do
       data = Rperf.start(mode: :wall, aggregate: false) { Rperf.label(a: 1) { spin_wall 0.05 } }
-      expect(by_labels(data)[{ a: "1" }]).to be > 30e6
+      expect(by_labels(data)[{ a: "1" }]).to be > 30_000_000
     end
 
     it "count the samples for whose labels there was no room" do

@@ -37,9 +37,9 @@ RSpec.describe "a deferred session" do
     spin_wall 0.05
     data = Rperf.stop
     expect(total(data, thread: 1)).to be_nearly(users + health)
-    expect(total(data, label: { endpoint: "/users" })).to be_within(15e6).of(users)
-    expect(total(data, label: { endpoint: "/health" })).to be_within(15e6).of(health)
-    expect(data[:duration_ns]).to be > 300e6
+    expect(total(data, label: { endpoint: "/users" })).to be_within(15_000_000).of(users)
+    expect(total(data, label: { endpoint: "/health" })).to be_within(15_000_000).of(health)
+    expect(data[:duration_ns]).to be > 300_000_000
   end
 
   it "is empty without sections" do
@@ -55,7 +55,7 @@ RSpec.describe "a deferred session" do
     Rperf.profile(a: 1) { break }
     expect(Rperf.labels).to eq({})
     spin_wall 0.05
-    expect(total(Rperf.stop)).to be < 20e6
+    expect(total(Rperf.stop)).to be < 20_000_000
   end
 
   it "counts sections that are nested once, and merges their labels" do
@@ -72,7 +72,7 @@ RSpec.describe "a deferred session" do
     end
     data = Rperf.stop
     expect(total(data, thread: 1)).to be_nearly(outer)
-    %w[db auth].each { |phase| expect(total(data, label: { endpoint: "/users", phase: })).to be > 25e6 }
+    %w[db auth].each { |phase| expect(total(data, label: { endpoint: "/users", phase: })).to be > 25_000_000 }
   end
 
   it "counts the time of all threads while a section is open, and none else" do
@@ -90,7 +90,7 @@ RSpec.describe "a deferred session" do
     blocked.kill
     data = Rperf.stop
     expect(total(data, thread: 1)).to be_nearly(lengths.sum)
-    expect(total(data, label: { thread: "running" })).to be_within(30e6).of(lengths.sum)
+    expect(total(data, label: { thread: "running" })).to be_within(30_000_000).of(lengths.sum)
     expect(total(data, label: { thread: "blocked" })).to be_nearly(lengths.sum)
     popping = data[:samples].select { |frames,| frames.map(&:last).first(2) == ["[GVL blocked]", "Thread::Queue#pop"] }
     expect(total(data.merge(samples: popping), label: { thread: "blocked" })).to be_nearly(lengths.sum)
@@ -109,9 +109,9 @@ RSpec.describe "a deferred session" do
     end
     spin_wall 0.05
     data = Rperf.stop
-    4.times { |n| expect(total(data, label: { thread: n.to_s })).to be_between(45e6, length) }
+    4.times { |n| expect(total(data, label: { thread: n.to_s })).to be_between(45_000_000, length) }
     # From the first one's begin to the last one's end.
-    expect(total(data, thread: 1)).to be_between(75e6, length)
+    expect(total(data, thread: 1)).to be_between(75_000_000, length)
   end
 
   it "knows threads that came and went between sections" do
@@ -222,7 +222,9 @@ RSpec.describe "a deferred session" do
     end
     spin_wall 0.03
     parts << Rperf.snapshot << Rperf.stop
-    expect(parts.map { |part| total(part, thread: 1) }).to match([*lengths, lengths.last].map { |length| be_within(3e6).of(length) })
+    expect(parts.map { |part| total(part, thread: 1) }).to match([*lengths, lengths.last].map do |length|
+                                                                   be_within(3e6).of(length)
+                                                                 end)
   end
 
   it "lets Rperf.profile only put labels on in sessions that are not deferred" do
@@ -231,7 +233,7 @@ RSpec.describe "a deferred session" do
       Rperf.profile(endpoint: "/users") { spin_wall 0.05 }
     end
     expect(total(data, thread: 1)).to be_nearly(data[:duration_ns])
-    expect(total(data, label: { endpoint: "/users" })).to be_within(20e6).of(50e6)
+    expect(total(data, label: { endpoint: "/users" })).to be_within(20_000_000).of(50_000_000)
   end
 
   it "needs a session and a block for Rperf.profile, and a Boolean for defer" do

@@ -36,8 +36,8 @@ RSpec.describe "Rperf.snapshot" do
     spin_wall 0.05
     second = Rperf.stop
     [first, second].each { |data| expect(total(data, 1)).to be_within(2e6).of(data[:duration_ns]) }
-    expect(first[:duration_ns]).to be > 45e6
-    expect(second[:duration_ns]).to be > first[:duration_ns] + 45e6
+    expect(first[:duration_ns]).to be > 45_000_000
+    expect(second[:duration_ns]).to be > first[:duration_ns] + 45_000_000
     expect(second[:start_time_ns]).to eq(first[:start_time_ns])
     Rperf.save(in_folder("snap.pb.gz"), first)
     expect(read_profile(in_folder("snap.pb.gz"))[:samples]).to match_array(first[:samples])
@@ -65,7 +65,8 @@ RSpec.describe "Rperf.snapshot" do
       sleep 0.03
       data = Rperf.snapshot(clear: true)
       popping = data[:samples].select do |frames,|
-        frames.map(&:last).first(2) == ["[GVL blocked]", "Thread::Queue#pop"] && frames[2].last.end_with?("wait_for_ever")
+        frames.map(&:last).first(2) == ["[GVL blocked]",
+                                        "Thread::Queue#pop"] && frames[2].last.end_with?("wait_for_ever")
       end
       expect(popping.sum { |row| row[1] }).to be_within(2e6).of(data[:duration_ns])
     end
@@ -82,7 +83,7 @@ RSpec.describe "Rperf.snapshot" do
       data = Rperf.snapshot(clear: true)
       second_part
       rest = Rperf.stop
-      expect([weight_of(data, "first_part"), weight_of(rest, "second_part")]).to all(be > 40e6)
+      expect([weight_of(data, "first_part"), weight_of(rest, "second_part")]).to all(be > 40_000_000)
       expect([weight_of(data, "second_part"), weight_of(rest, "first_part")]).to eq([0, 0])
       expect(rest[:start_time_ns]).to be_within(5e6).of(data[:start_time_ns] + data[:duration_ns])
       [data, rest].each do |part|
@@ -96,7 +97,7 @@ RSpec.describe "Rperf.snapshot" do
     it "can be empty" do
       Rperf.start
       data = Array.new(3) { Rperf.snapshot(clear: true) }
-      expect(data.sum { |part| total(part) }).to be < 20e6
+      expect(data.sum { |part| total(part) }).to be < 20_000_000
     end
 
     # Threads that run, wait, block, collect garbage, and end, in each of the parts.
@@ -129,7 +130,9 @@ RSpec.describe "Rperf.snapshot" do
       main = nanoseconds - started
       expect(seen_of_mine(parts)).to be_within(lives.sum * 0.01).of(lives.sum)
       expect(parts.sum { |part| total(part, 1) }).to be_within(main * 0.01).of(main)
-      parts.each { |part| expect(total(part, 1)).to be_within((part[:duration_ns] * 0.01) + 1e6).of(part[:duration_ns]) }
+      parts.each do |part|
+        expect(total(part, 1)).to be_within((part[:duration_ns] * 0.01) + 1e6).of(part[:duration_ns])
+      end
     end
 
     it "gives parts that add up to the CPU time used" do
@@ -167,7 +170,11 @@ RSpec.describe "Rperf.snapshot" do
     it "lets go of the names of code that is gone" do
       Rperf.start(mode: :wall)
       sizes = Array.new(3) do |round|
-        100.times { |n| eval("def self.made_#{round}_#{n} = spin_wall(0.0005)\nmade_#{round}_#{n}", binding, __FILE__, __LINE__) }
+        100.times do |n|
+          name = :"made_#{round}_#{n}"
+          singleton_class.class_eval("def #{name} = spin_wall(0.0005) # def made_0_1 = ...", __FILE__, __LINE__)
+          send(name)
+        end
         Rperf.snapshot(clear: true)[:unique_frames]
       end
       expect(sizes).to all(be_between(10, 200))
@@ -219,6 +226,6 @@ RSpec.describe "Rperf.snapshot" do
     RUBY
     outcome = rperf("record", "-m", "wall", ruby, "-I#{Commands::ROOT}/lib", script)
     expect(outcome.stdout).to eq("false\nrperf record profiles this program as a whole: clear: can't be true")
-    expect(total(read_profile(in_folder("rperf.data")))).to be > 50e6
+    expect(total(read_profile(in_folder("rperf.data")))).to be > 50_000_000
   end
 end
