@@ -17,9 +17,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst,
-};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
 
 const INTERRUPT: c_int = libc::SIGURG;
 const FAULT: c_int = libc::SIGSEGV;
@@ -43,9 +41,6 @@ struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 2]>);
 unsafe impl Sync for Previous {}
 static PREVIOUS: Previous = Previous(UnsafeCell::new([MaybeUninit::uninit(); 2]));
 
-/// Somebody has put a fault handler in front of ours, which has to stay for ever.
-static COVERED: AtomicBool = AtomicBool::new(false);
-
 struct Active {
     ticks: Arc<Ticks>,
     /// Takes the stack of the calling thread, which holds the GVL, for the tick at
@@ -62,14 +57,22 @@ impl LeafSignal {
     /// Installs the handlers. Fails if there are some already, or if the program has
     /// its own handler of SIGURG.
     pub fn install(ticks: Arc<Ticks>, take_stack: fn(u64)) -> io::Result<LeafSignal> {
-        let previous = [action_of(INTERRUPT)?, action_of(FAULT)?];
-        let is_free = previous[0].sa_sigaction == libc::SIG_DFL && !COVERED.load(SeqCst);
-        if !is_free || !ACTIVE.load(SeqCst).is_null() {
+        let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
+        if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
             let message = "the program handles SIGURG itself";
             return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         }
-        // SAFETY: none of our handlers is installed, so nobody reads it.
-        unsafe { *PREVIOUS.0.get() = previous.map(MaybeUninit::new) };
+        // Compaction has a fault handler of its own for as long as it takes. If it began
+        // in a session that has ended since, it has put ours back.
+        let has_fault_handler = is_ours(FAULT, on_fault);
+        // SAFETY: SIGURG's handler is not installed, and the one for faults only reads
+        // the second entry, which is written before it is.
+        unsafe {
+            (*PREVIOUS.0.get())[0] = MaybeUninit::new(interrupt);
+            if !has_fault_handler {
+                (*PREVIOUS.0.get())[1] = MaybeUninit::new(fault);
+            }
+        }
         let active = Box::new(Active {
             ticks,
             take_stack,
@@ -77,8 +80,10 @@ impl LeafSignal {
         });
         ACTIVE.store(Box::into_raw(active), SeqCst);
         let installed = LeafSignal(());
-        set_action(FAULT, on_fault, previous[1])?;
-        set_action(INTERRUPT, on_interrupt, previous[0])?;
+        if !has_fault_handler {
+            set_action(FAULT, on_fault, fault)?;
+        }
+        set_action(INTERRUPT, on_interrupt, interrupt)?;
         Ok(installed)
     }
 }
@@ -235,8 +240,6 @@ fn restore_actions() {
     }
     if is_ours(FAULT, on_fault) {
         let _ = put_action(FAULT, &previous[1]);
-    } else {
-        COVERED.store(true, SeqCst);
     }
 }
 

@@ -106,5 +106,17 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
         before.sa_sigaction
     );
     assert!(!interrupt(tid));
-    assert!(LeafSignal::install(ticks, take_stack).is_ok());
+
+    // As compaction does: a handler that comes within a session and goes after it.
+    let again = LeafSignal::install(Arc::clone(&ticks), take_stack).expect("free");
+    let ours = action_of(FAULT).expect("readable");
+    put_action(FAULT, &before).expect("allowed");
+    assert!(!interrupt(clock::thread_id()));
+    drop(again);
+    put_action(FAULT, &ours).expect("allowed");
+    drop(LeafSignal::install(ticks, take_stack).expect("free"));
+    assert_eq!(
+        action_of(FAULT).expect("readable").sa_sigaction,
+        before.sa_sigaction
+    );
 }
