@@ -35,7 +35,7 @@ RSpec.describe "Rperf.snapshot" do
     expect(Rperf).to be_running
     spin_wall 0.05
     second = Rperf.stop
-    [first, second].each { |data| expect(total(data, 1)).to be_within(2e6).of(data[:duration_ns]) }
+    [first, second].each { |data| expect(total(data, 1)).to be_within(2_000_000).of(data[:duration_ns]) }
     expect(first[:duration_ns]).to be > 45_000_000
     expect(second[:duration_ns]).to be > first[:duration_ns] + 45_000_000
     expect(second[:start_time_ns]).to eq(first[:start_time_ns])
@@ -65,10 +65,10 @@ RSpec.describe "Rperf.snapshot" do
       sleep 0.03
       data = Rperf.snapshot(clear: true)
       popping = data[:samples].select do |frames,|
-        frames.map(&:last).first(2) == ["[GVL blocked]",
-                                        "Thread::Queue#pop"] && frames[2].last.end_with?("wait_for_ever")
+        names = frames.map(&:last)
+        names.first(2) == ["[GVL blocked]", "Thread::Queue#pop"] && names[2].end_with?("wait_for_ever")
       end
-      expect(popping.sum { |row| row[1] }).to be_within(2e6).of(data[:duration_ns])
+      expect(popping.sum { |row| row[1] }).to be_within(2_000_000).of(data[:duration_ns])
     end
   ensure
     thread&.kill
@@ -131,7 +131,7 @@ RSpec.describe "Rperf.snapshot" do
       expect(seen_of_mine(parts)).to be_within(lives.sum * 0.01).of(lives.sum)
       expect(parts.sum { |part| total(part, 1) }).to be_within(main * 0.01).of(main)
       parts.each do |part|
-        expect(total(part, 1)).to be_within((part[:duration_ns] * 0.01) + 1e6).of(part[:duration_ns])
+        expect(total(part, 1)).to be_within((part[:duration_ns] * 0.01) + 1_000_000).of(part[:duration_ns])
       end
     end
 
@@ -189,7 +189,7 @@ RSpec.describe "Rperf.snapshot" do
     parts = Queue.new
     asking = Array.new(4) do |n|
       Thread.new do
-        20.times do
+        8.times do
           data = Rperf.snapshot(clear: n.even?)
           parts << data if n.even?
           sleep rand / 500

@@ -23,7 +23,8 @@ impl Session {
             collected: Collected::default(),
         });
         self.start_ns = now;
-        self.start_realtime_ns = clock::realtime_ns();
+        let since = clock::monotonic_ns().saturating_sub(now);
+        self.start_realtime_ns = clock::realtime_ns().saturating_sub(since);
         self.labels = LabelTable::default();
         self.counters = SessionCounters {
             threads,

@@ -77,6 +77,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
             return Err(errors::rperf(ruby, message));
         }
     }
+    let start_ns = session.start_ns();
     let live: &'static Live = Box::leak(Box::new(Live {
         number: NUMBER.fetch_add(1, Relaxed) + 1,
         mode: config.mode,
@@ -106,7 +107,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     }
     LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
     if !options.defer {
-        section::begin_only(process, live, &alive);
+        section::begin_only(process, live, &alive, start_ns);
     }
     Ok(true)
 }
