@@ -36,11 +36,19 @@ module Rperf
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
-              lines: nil, leaf: nil, defer: false, inherit: false, &block)
+              lines: nil, leaf: nil, defer: false, inherit: false)
       options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:, defer:,
                             inherit:)
       begin_session(options)
-      block ? profile_block(block) : true
+      return true unless block_given?
+
+      begin
+        yield
+        returned = true
+        stop
+      ensure
+        stop_after_exception unless returned
+      end
     end
 
     # Ends profiling, and writes the profile if {Rperf.start} was given an output.
@@ -51,14 +59,8 @@ module Rperf
     #   file to which the profile was written instead
     def stop
       options = @options or return
-      profile = Native.stop
-      @options = nil
-      return unless profile
-
-      profile = Children.merge(profile)
-      $stderr.write(profile.verbose_lines) if options.verbose
-      Output.write(profile, options) if options.output
-      Result.from_profile(profile)
+      profile = uninterrupted { end_session(options) }
+      profile && Result.from_profile(profile)
     end
 
     # Writes a profile to a file.
@@ -90,12 +92,30 @@ module Rperf
       ForkGuard.install
       CompiledCode.watch
       Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
-      Native.start(**options.sampling)
-      @options = options
+      uninterrupted do
+        Native.start(**options.sampling)
+        @options = options
+      end
     rescue Error, ArgumentError, SystemCallError
       Children.close unless @options
       raise
     end
+
+    # Returns the profile, when it has been written.
+    def end_session(options)
+      profile = Native.stop
+      @options = nil
+      return unless profile
+
+      profile = Children.merge(profile)
+      $stderr.write(profile.verbose_lines) if options.verbose
+      Output.write(profile, options) if options.output
+      profile
+    end
+
+    # Half of the block would be a session that nobody can stop, or a lost profile: Timeout and
+    # Thread#kill come after it.
+    def uninterrupted(&) = Thread.handle_interrupt(Object => :never, &)
 
     # In a forked child whose session isn't its own to stop.
     def leave_session = @options = nil
@@ -105,14 +125,6 @@ module Rperf
       return if @options || !Native.running? || !defined?(Autostart)
 
       raise Error, "this program is already being profiled by #{Autostart.initiator}"
-    end
-
-    def profile_block(block)
-      block.call
-      returned = true
-      stop
-    ensure
-      stop_after_exception unless returned
     end
 
     # What the block raised matters more than a profile that can't be written.

@@ -7,10 +7,13 @@ module Rperf
     # In front of RubyVM::YJIT.enable.
     module Hook
       def enable(...)
-        super.tap { Native.code_is_compiled if Ractor.main? }
+        super.tap { Native.code_is_compiled if Ractor.main? && CompiledCode.enabled? }
       end
     end
     private_constant :Hook
+
+    # Whether YJIT compiles code in this process.
+    def self.enabled? = defined?(RubyVM::YJIT) ? RubyVM::YJIT.enabled? : false
 
     # Takes effect once, however often it is called.
     def self.watch

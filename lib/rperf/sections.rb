@@ -7,6 +7,7 @@ module Rperf
     # that of all threads, while at least one such block runs; in between the program
     # runs as if it were not profiled. In other sessions it only puts labels on.
     #
+    # A block that never ends, as that of a fiber that nobody resumes any more, counts on.
     # Outside of the main Ractor it does nothing but run the block.
     #
     # @param labels [Hash{Symbol, String => Object}] for the block's samples, as for {Rperf.label}
@@ -16,32 +17,43 @@ module Rperf
     # @example
     #   Rperf.start(defer: true, mode: :wall)
     #   Rperf.profile(endpoint: "/users") { handle_request }
-    def profile(**labels, &)
+    def profile(**labels)
       raise ArgumentError, "Rperf.profile needs a block" unless block_given?
       return yield unless Ractor.main?
       raise Error, "profiling is off; call Rperf.start (with defer: true) first" unless Native.running?
 
-      Sections.run(labels, &)
+      section = Section.new
+      begin
+        section.begin(labels)
+        yield
+      ensure
+        # One call of C: no interrupt can come before it has done its work.
+        section.end
+      end
     end
   end
 
-  # What {Rperf.profile} does, for those that must not fail: middleware.
-  module Sections
-    # Runs the block as a section, or just so if profiling is off.
-    def self.run(labels)
-      section = []
-      labelled = false
-      unless labels.empty? || !Native.running?
-        outer = Native.label_set
-        labelled = true
-        Native.label_set = Native.new_label_set(outer, labels)
-      end
-      Native.enter_section(section)
-      yield
-    ensure
-      # One call of C: no interrupt can come before it has done its work.
-      Native.leave_section(section, labelled, outer)
+  # A part of a thread's work that is profiled: what {Rperf.profile} and our middleware do
+  # around it. Ends also if it has begun in part only.
+  class Section
+    def initialize
+      # Notes in which session it was begun.
+      @token = []
+      @labelled = false
+      @outer = nil
     end
+
+    # Does nothing if profiling is off.
+    def begin(labels)
+      unless labels.empty? || !Native.running?
+        @outer = Native.label_set
+        @labelled = true
+        Native.label_set = Native.new_label_set(@outer, labels)
+      end
+      Native.enter_section(@token)
+    end
+
+    def end = Native.leave_section(@token, @labelled, @outer)
   end
-  private_constant :Sections
+  private_constant :Section
 end

@@ -6,36 +6,37 @@ module Rperf
   # A request or a job on its way through our middleware. Whatever fails here, the
   # program's own work is done, once, and its exceptions pass as they are.
   module Work
+    # An exception that somebody else raises here (Thread#raise, Timeout with a class of its
+    # own) must not pass for one of ours: it waits until we are done.
+    LATER = { StandardError => :never }.freeze
+    # At the end nothing may come in between.
+    LAST = { Object => :never }.freeze
+    private_constant :LATER, :LAST
+
     class << self
       # Runs the block with labels, and as a section of a deferred session.
       #
       # @param labels [Hash{Symbol => String}]
       # @return the block's value
       def run(labels)
-        value = nil
-        begun = ended = false
-        Sections.run(labels) do
-          begun = true
-          value = yield
-          ended = true
-          value
-        end
-      rescue StandardError => e
-        raise if begun && !ended
-
-        complain(e)
-        ended ? value : yield
+        section = Section.new
+        attempt { section.begin(labels) }
+        yield
+      ensure
+        attempt(LAST) { section.end }
       end
 
       # @return what the block makes; nil if it fails
-      def attempt
-        yield
-      rescue StandardError => e
-        complain(e)
+      def attempt(interrupts = LATER)
+        Thread.handle_interrupt(interrupts) do
+          yield
+        rescue StandardError => e
+          complain(e)
+        end
       end
 
       # @return [Boolean] whether labels and sections mean anything here and now
-      def profiled? = Labels.heeded?
+      def profiled? = Ractor.main? && Rperf.running?
 
       private
 

@@ -47,6 +47,7 @@ RSpec.describe Rperf::RackMiddleware do
   end
 
   it "knows the mount point of an app" do
+    expect(labels_at("/\xC3\xA9".b, more: { SCRIPT_NAME: "/é" })).to eq(endpoint: "GET /é/é")
     expect(labels_at("/list", more: { SCRIPT_NAME: "/shop" })).to eq(endpoint: "GET /shop/list")
     expect(labels_at("", more: { SCRIPT_NAME: "" })).to eq(endpoint: "GET /")
   end
@@ -68,6 +69,8 @@ RSpec.describe Rperf::RackMiddleware do
     "/facade/deadbeefdeadbeef" => "/facade/deadbeefdeadbeef",
     "/a-rather-long-title-of-an-article" => "/a-rather-long-title-of-an-article",
     "/caf\xC3\xA9".b => "/café",
+    "/caf%C3%A9/a%20b" => "/café/a b",
+    "/a%20/7%2F8" => "/a /:id/:id",
     "/\xFF/3" => "/\uFFFD/:id"
   }.each do |path, endpoint|
     it "calls #{path.inspect} #{endpoint}" do
@@ -118,6 +121,17 @@ RSpec.describe Rperf::RackMiddleware do
       seen = %w[/a /a /b/5 /b/6 /c].map { |path| app.call(env(path)) }
       expect(seen).to eq(["GET /a", "GET /1/:any", "GET /b/:id", "GET /2/:any", "GET /c"])
       expect(app.call(env("/a", REQUEST_METHOD: "POST"))).to eq("POST /a")
+    end
+
+    it "learns the first of several routes, and takes on the last one" do
+      app = middleware do |request|
+        before = Rperf.labels[:endpoint]
+        %w[/:slug /errors/:code].each { |pattern| routed.call(request, pattern) }
+        [before, Rperf.labels[:endpoint]]
+      end
+      expect(Array.new(2) { app.call(env("/a")) }).to eq(
+        [["GET /a", "GET /errors/:code"], ["GET /:slug", "GET /errors/:code"]]
+      )
     end
 
     it "leaves other labels, and a label of the user's, as they are" do
@@ -208,6 +222,26 @@ RSpec.describe Rperf::RackMiddleware do
       expect([outcome.stdout, outcome.stderr]).to eq(["done\ntimeout\n", ""])
     end
 
+    it "lets no time limit pass unnoticed that comes as an exception like any other" do
+      program = write_file("app.rb", <<~RUBY)
+        require "rperf/rack"
+        require "timeout"
+        Slow = Class.new(StandardError)
+        Rperf.start(mode: :wall)
+        app = Rperf::RackMiddleware.new(->(_) { loop { Thread.pass } })
+        outcomes = Array.new(300) do
+          Timeout.timeout(rand / 10_000, Slow) { app.call({ "PATH_INFO" => "/" }) }
+        rescue Slow
+          :limited
+        ensure
+          abort "left: \#{Rperf.labels}" unless Rperf.labels.empty?
+        end
+        puts outcomes.tally
+      RUBY
+      outcome = run(ruby, "-I", File.join(Commands::ROOT, "lib"), program)
+      expect([outcome.stdout, outcome.stderr]).to eq(["{limited: 300}\n", ""])
+    end
+
     it "leaves no label behind when the thread is killed, at whatever moment" do
       app = middleware { sleep(rand / 1000) }
       left = Array.new(300) do
@@ -230,9 +264,10 @@ RSpec.describe Rperf::RackMiddleware do
   describe "when rperf fails" do
     # Before the app is called, or after it.
     def break_sections(after: false)
-      sections = Rperf.const_get(:Sections)
-      allow(sections).to receive(:run).and_wrap_original do |run, labels, &block|
-        run.call(labels, &block) if after
+      section = Rperf.const_get(:Section)
+      broken = after ? :end : :begin
+      allow_any_instance_of(section).to receive(broken).and_wrap_original do |step, *labels|
+        step.call(*labels)
         raise "out of order"
       end
     end
@@ -263,7 +298,9 @@ RSpec.describe Rperf::RackMiddleware do
       break_sections
       calls = 0
       app = middleware { (calls += 1) && raise(KeyError, "the app's") }
-      messages { expect { app.call(env) }.to raise_error(KeyError, "the app's") }
+      messages do
+        expect { app.call(env) }.to raise_error(KeyError, "the app's") { |error| expect(error.cause).to be_nil }
+      end
       expect(calls).to eq(1)
     end
 

@@ -120,7 +120,7 @@ fn record(session: &mut Session, stacks: &mut Stacks, last: &mut [LastStack], sa
     };
     for number in 0..samples {
         let thread = number % THREADS;
-        let mut recorder = session.recorder(number as u64, &mut last[thread], 0, &mut *stacks);
+        let mut recorder = session.recorder(number as u64, &mut last[thread], None, &mut *stacks);
         recorder.record(thread as u32 + 1, State::Running, values);
         if number % BURST == BURST - 1 {
             thread::sleep(Duration::from_micros(200));

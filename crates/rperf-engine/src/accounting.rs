@@ -473,6 +473,8 @@ impl Accounting {
         if first {
             let orphaned = recorder.take_orphaned(state);
             if !orphaned.is_zero() {
+                // Whose labels they had isn't known.
+                let place = Place { labels: 0, ..place };
                 recorder.record_at(place, ORPHANED, state, orphaned);
             }
         }

@@ -45,7 +45,7 @@ impl ActiveBuffer {
 
     /// Takes out what has not been handed over.
     pub fn take(&mut self) -> Vec<Sample> {
-        std::mem::take(&mut self.samples)
+        std::mem::replace(&mut self.samples, Vec::with_capacity(BUFFER_SAMPLES))
     }
 
     /// Samples dropped at the cap, and the time they stood for.

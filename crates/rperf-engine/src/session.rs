@@ -235,7 +235,7 @@ impl Session {
     pub fn is_epoch_over(&self, now: u64) -> bool {
         let over = self.tree.is_full()
             || (now >= self.no_end_before && self.tree.has_outgrown(self.worker.earlier_fill()));
-        over && self.ending.is_none()
+        over && !self.is_ending()
     }
 
     /// Begins to end the epoch: an empty call tree takes over. The caller then
@@ -256,6 +256,11 @@ impl Session {
     /// Frame `row` of the epoch that is being ended; `None` after the last one.
     pub fn ending_frame(&self, row: usize) -> Option<FrameWord> {
         self.ending.as_ref()?.tree.frames().get(row).copied()
+    }
+
+    /// Whether frames of an epoch, or of what was cleared, are being given names.
+    pub fn is_ending(&self) -> bool {
+        self.ending.is_some()
     }
 
     /// Lets go of the frames of the epoch that is being ended; the worker keeps the
@@ -306,25 +311,19 @@ impl Session {
         last: &mut LastStack,
         source: S,
     ) {
-        accounting.finish(cpu, &mut self.recorder(now, last, 0, source));
+        accounting.finish(cpu, &mut self.recorder(now, last, None, source));
         if accounting.was_sampled() {
             self.push_sample(Sample::thread_ended(accounting.seq()));
         }
     }
 
-    /// The number of a label set, for [`Session::recorder`].
-    #[inline]
-    pub fn label_number(&mut self, set: &LabelSet) -> u32 {
-        self.labels.number(set)
-    }
-
-    /// A recorder for one thread and one event at `now`. `labels` is the number of
-    /// its label set, 0 for none.
+    /// A recorder for one thread and one event at `now`. `labels` is the thread's
+    /// label set, which gets its number if a sample is recorded.
     pub fn recorder<'a, S: StackSource>(
         &'a mut self,
         now: u64,
         last: &'a mut LastStack,
-        labels: u32,
+        labels: Option<&'a LabelSet>,
         source: S,
     ) -> SessionRecorder<'a, S> {
         SessionRecorder {
@@ -372,9 +371,11 @@ impl Session {
         let _ = self.worker.stop(Vec::new());
     }
 
-    /// When the session started, on the monotonic clock.
-    pub fn start_ns(&self) -> u64 {
-        self.start_ns
+    /// Time counts from `now` on: what came before was the session's own set-up.
+    pub fn begin(&mut self, now: u64) {
+        let since = clock::monotonic_ns().saturating_sub(now);
+        self.start_ns = now;
+        self.start_realtime_ns = clock::realtime_ns().saturating_sub(since);
     }
 
     fn describe(&self, now: u64, answer: Answer) -> Snapshot {

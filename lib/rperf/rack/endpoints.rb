@@ -13,16 +13,19 @@ module Rperf
         | (?<![\w-]) (?<token>(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,})
         | \d{5,}
       /x
+      ESCAPE = /%\h\h/
       KINDS = { number: ":id", uuid: ":uuid", hex: ":hex", token: ":token" }.freeze
       # A client can ask for paths without end: so many get a name of their own.
       LIMIT = 1000
       OTHER = "(other)"
-      private_constant :VARIABLE, :KINDS, :LIMIT, :OTHER
+      private_constant :VARIABLE, :ESCAPE, :KINDS, :LIMIT, :OTHER
 
       # @param path [String] of whatever encoding, as it came from the client
       # @return [String] with :id, :uuid, :hex and :token in it
       def self.normalize(path)
-        path = path.b.gsub(VARIABLE) do
+        path = path.b
+        path = path.gsub(ESCAPE) { |escape| escape[1, 2].hex.chr } if path.include?("%")
+        path = path.gsub(VARIABLE) do
           match = Regexp.last_match
           KINDS.find { |kind, _| match[kind] }&.last || ":id"
         end
@@ -36,7 +39,7 @@ module Rperf
 
       # @return [String] such as "GET /users/:id"
       def path_name(env)
-        path = self.class.normalize("#{env["SCRIPT_NAME"]}#{env["PATH_INFO"]}")
+        path = self.class.normalize(env["SCRIPT_NAME"].to_s.b + env["PATH_INFO"].to_s.b)
         "#{env["REQUEST_METHOD"]} #{path.empty? ? "/" : path}".freeze
       end
 

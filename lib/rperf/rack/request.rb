@@ -25,6 +25,7 @@ module Rperf
         @path_name = endpoints.path_name(env)
         @labels = { label_key => endpoints.name(@path_name) }
         @fiber = Fiber.current
+        @routed = false
         env[KEY] = self
       end
 
@@ -32,9 +33,11 @@ module Rperf
       # or, with the same environment, after the end of the request.
       def here? = @fiber.equal?(Fiber.current)
 
-      # Until the end of the request. A label that the app took away is left away.
+      # Until the end of the request. A label that the app took away is left away. The path
+      # leads to the first route: an app can pass the request on to others.
       def take(route)
-        @endpoints.learn(@path_name, route)
+        @endpoints.learn(@path_name, route) unless @routed
+        @routed = true
         label_key = @labels.each_key.first
         Rperf.label(label_key => route) if Rperf.labels.key?(label_key)
       end
@@ -42,6 +45,9 @@ module Rperf
       def end
         @fiber = nil
       end
+
+      # Pages that show the environment show this.
+      def inspect = "#<Rperf request>"
     end
     private_constant :Request
   end

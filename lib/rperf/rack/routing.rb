@@ -43,10 +43,10 @@ module Rperf
         end
 
         def rails(payload)
-          env = payload[:request].env
+          # Others may send such events too.
+          env = Work.attempt { payload[:request]&.env } or return
           Request.routed(env) do
-            pattern = env["action_dispatch.route_uri_pattern"]
-            # Before Rails 7.1 there is none.
+            pattern = rails_pattern(env)
             route = if pattern
                       "#{mount(env)}#{pattern.delete_suffix(RAILS_FORMAT)}"
                     else
@@ -54,6 +54,11 @@ module Rperf
                     end
             [env["REQUEST_METHOD"], route]
           end
+        end
+
+        # Rails 7.1 to 8.0 put the pattern there, later ones the route; before there was neither.
+        def rails_pattern(env)
+          env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s
         end
 
         # Where the app that routes is mounted, if it isn't at the root.

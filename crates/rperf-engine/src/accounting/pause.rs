@@ -4,6 +4,11 @@ use super::{Accounting, Activity, Recorder};
 use rperf_model::{Mode, State};
 
 impl Accounting {
+    /// Whether its time counts: not before its first event, nor in a pause.
+    pub fn counts(&self) -> bool {
+        self.activity != Activity::Unknown
+    }
+
     /// The last section ends: brings everything up to `now`, after which no time
     /// counts until the thread begins anew ([`Accounting::begin_running`],
     /// [`Accounting::begin_off_gvl`]; its CPU clock has to be told too). Remainders

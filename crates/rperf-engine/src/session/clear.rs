@@ -3,7 +3,6 @@
 
 use super::{EndingEpoch, Session, SessionCounters, Snapshot};
 use crate::call_tree::{CapturedNode, CapturedTree};
-use crate::clock;
 use crate::labels::LabelTable;
 use crate::sample::Collected;
 use crate::worker::WorkerEnded;
@@ -13,7 +12,7 @@ impl Session {
     /// that has just started, with `threads` threads. Flush the threads first.
     /// Afterwards the caller lets them forget their places, resolves the frames
     /// ([`Session::ending_frame`]) and calls [`Session::end_clear`].
-    /// Fails if the worker has ended early.
+    /// Fails if the worker has ended early. Not while [`Session::is_ending`].
     pub fn begin_clear(&mut self, now: u64, threads: u32) -> Result<Snapshot, WorkerEnded> {
         let answer = self.worker.take_all(self.buffer.take())?;
         let snapshot = self.describe(now, answer);
@@ -22,9 +21,7 @@ impl Session {
             tree: self.take_tree(),
             collected: Collected::default(),
         });
-        self.start_ns = now;
-        let since = clock::monotonic_ns().saturating_sub(now);
-        self.start_realtime_ns = clock::realtime_ns().saturating_sub(since);
+        self.begin(now);
         self.labels = LabelTable::default();
         self.counters = SessionCounters {
             threads,

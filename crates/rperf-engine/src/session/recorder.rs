@@ -4,6 +4,7 @@
 use super::Session;
 use crate::accounting::{Place, Recorder};
 use crate::call_tree::{FrameWord, LastStack};
+use crate::labels::LabelSet;
 use rperf_model::{NodeId, State, Values};
 
 /// A stack as the bridge captured it, leaf first; `lines` may be empty.
@@ -31,7 +32,7 @@ pub struct SessionRecorder<'a, S> {
     pub(super) session: &'a mut Session,
     pub(super) now: u64,
     pub(super) last: &'a mut LastStack,
-    pub(super) labels: u32,
+    pub(super) labels: Option<&'a LabelSet>,
     pub(super) source: S,
 }
 
@@ -59,9 +60,10 @@ impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
             self.session.counters.uncaptured.add(values);
             return None;
         };
+        let labels = self.labels;
         let place = Place {
             node,
-            labels: self.labels,
+            labels: labels.map_or(0, |set| self.session.labels.number(set)),
         };
         self.record_at(place, thread, state, values);
         Some(place)

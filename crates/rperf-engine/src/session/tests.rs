@@ -44,7 +44,7 @@ fn record_new_frames(session: &mut Session, next: &mut usize, samples: usize) {
         *next += 1;
         let stack = [*next, 1];
         let mut last = LastStack::default();
-        let mut recorder = session.recorder(0, &mut last, 0, Given(&stack));
+        let mut recorder = session.recorder(0, &mut last, None, Given(&stack));
         recorder.record(1, State::Running, VALUES);
     }
 }
@@ -99,6 +99,8 @@ fn what_is_cleared_is_in_one_snapshot_only() {
     };
     let mut next = 1;
     session.new_thread(0);
+    let mut start = clock::monotonic_ns();
+    session.begin(start);
     let mut totals = Vec::new();
     for round in 1..=3 {
         record_new_frames(&mut session, &mut next, 200);
@@ -106,10 +108,10 @@ fn what_is_cleared_is_in_one_snapshot_only() {
         end_epoch(&mut session);
         record_new_frames(&mut session, &mut next, round);
         session.count_sampling(5, 50);
-        let (start, now) = (session.start_ns(), clock::monotonic_ns());
+        let now = clock::monotonic_ns();
         let snapshot = session.begin_clear(now, 1).expect("the worker lives");
         assert_eq!((snapshot.start_ns, snapshot.end_ns), (start, now));
-        assert_eq!(session.start_ns(), now);
+        start = now;
         assert_eq!(snapshot.counters.sampling_count, 5);
         assert_eq!(snapshot.counters.threads, 1);
         let frames = (0..).map_while(|row| session.ending_frame(row)).count();
@@ -140,9 +142,8 @@ fn samples_carry_the_label_sets_of_their_snapshot() {
     let mut seen = Vec::new();
     for order in [[&a, &b], [&b, &a]] {
         for set in order {
-            let labels = session.label_number(set);
             let mut last = LastStack::default();
-            let mut recorder = session.recorder(0, &mut last, labels, Given(&[5]));
+            let mut recorder = session.recorder(0, &mut last, Some(set), Given(&[5]));
             recorder.record(1, State::Running, VALUES);
         }
         let snapshot = session.begin_clear(0, 1).expect("the worker lives");

@@ -67,8 +67,9 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     let cant_start =
         |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
     let mut session = start_session(config, options.any_timer).map_err(cant_start)?;
+    // From the look at what runs to here nothing ran Ruby code, and so no other thread.
     let leaf = options.leaf;
-    if leaf.unwrap_or_else(|| leaf::is_code_compiled(ruby)) {
+    if leaf.unwrap_or(options.compiled) {
         let begun = session.interrupt_at_ticks();
         // Where nobody has asked for it, it may be impossible.
         if let (Some(true), Err(error)) = (leaf, begun) {
@@ -77,7 +78,6 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
             return Err(errors::rperf(ruby, message));
         }
     }
-    let start_ns = session.start_ns();
     let live: &'static Live = Box::leak(Box::new(Live {
         number: NUMBER.fetch_add(1, Relaxed) + 1,
         mode: config.mode,
@@ -107,7 +107,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     }
     LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
     if !options.defer {
-        section::begin_only(process, live, &alive, start_ns);
+        section::begin_only(process, live, &alive);
     }
     Ok(true)
 }
@@ -120,6 +120,8 @@ struct StartOptions {
     lines: bool,
     /// `None`: once code is compiled.
     leaf: Option<bool>,
+    /// Code is compiled already.
+    compiled: bool,
     /// Time counts in sections only.
     defer: bool,
 }
@@ -134,10 +136,11 @@ impl StartOptions {
             "aggregate",
             "lines",
             "leaf",
+            "compiled",
             "defer",
         ];
         let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
-        let (frequency, mode, signal, aggregate, lines, leaf, defer) = given.required;
+        let (frequency, mode, signal, aggregate, lines, leaf, compiled, defer) = given.required;
         let mode = Mode::from_name(&mode.name()?)
             .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
         Ok(StartOptions {
@@ -150,13 +153,14 @@ impl StartOptions {
             any_timer: signal.is_nil(),
             lines,
             leaf,
+            compiled,
             defer,
         })
     }
 }
 
 /// In the order of the names above.
-type Given = (u32, Symbol, Value, bool, bool, Option<bool>, bool);
+type Given = (u32, Symbol, Value, bool, bool, Option<bool>, bool, bool);
 
 /// YJIT has been enabled: a session that waits for it takes stacks at the tick.
 fn code_is_compiled() {

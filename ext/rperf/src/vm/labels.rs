@@ -15,8 +15,7 @@ use magnus::{
     prelude::*,
 };
 use rb_sys::{ID, VALUE};
-use rperf_engine::{LabelSet, Session};
-use std::cell::Cell;
+use rperf_engine::LabelSet;
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
@@ -42,8 +41,8 @@ struct SetObject {
     hash: VALUE,
     /// The session that it was made in.
     session: u64,
-    /// The serial of its thread, once that is known in the session.
-    thread: Cell<Option<u64>>,
+    /// The serial of its thread.
+    thread: u64,
 }
 
 /// Defines the methods, and the class of label sets. On the main thread, once.
@@ -61,7 +60,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<Names, Error> {
         set: LabelSet::empty(),
         hash: ruby.qnil().as_raw(),
         session: 0,
-        thread: Cell::new(None),
+        thread: 0,
     };
     let names = Names {
         key,
@@ -78,27 +77,24 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<Names, Error> {
     Ok(names)
 }
 
-/// The number of the labels that `thread`'s present fiber has, for a sample. Makes
-/// no object and runs no Ruby code: in hooks too.
+/// The labels that `thread`'s present fiber has, for a sample. Makes no object and
+/// runs no Ruby code: in hooks too.
 ///
 /// `thread` is a thread of the main Ractor whose object is alive; the caller has
-/// the GVL.
+/// the GVL, and uses the result only until other code of the VM's can run.
 #[inline]
-pub fn number(live: &Live, session: &mut Session, thread: VALUE) -> u32 {
-    if live.uses_labels.load(Relaxed) {
-        number_of(live, session, thread)
-    } else {
-        0
+pub fn of_thread<'a>(live: &Live, thread: VALUE) -> Option<&'a LabelSet> {
+    if !live.uses_labels.load(Relaxed) {
+        return None;
     }
+    let set = SetObject::get(PROCESS.get()?.labels.local(thread));
+    set.filter(|set| set.session == live.number)
+        .map(|set| &set.set)
 }
 
-fn number_of(live: &Live, session: &mut Session, thread: VALUE) -> u32 {
-    let Some(process) = PROCESS.get() else {
-        return 0;
-    };
-    let set = SetObject::get(process.labels.local(thread));
-    set.filter(|set| set.session == live.number)
-        .map_or(0, |set| session.label_number(&set.set))
+/// Whether any fiber has had labels in the running session.
+pub fn are_used() -> bool {
+    running().is_some_and(|live| live.uses_labels.load(Relaxed))
 }
 
 /// Whether the present fiber of `thread`, the current one, has labels, or is known to
@@ -122,35 +118,21 @@ pub fn adopt(process: &Process, thread: VALUE) -> Result<(), Error> {
     Ok(())
 }
 
-/// The current thread, `thread`, has become known: so does whose labels its fiber has.
-pub fn claim(process: &Process, live: &Live, thread: VALUE) {
-    let state = thread_hook::known_state(process, thread);
-    if let (Some(state), Some(set)) = (state, SetObject::get(process.labels.local(thread)))
-        && set.session == live.number
-        && set.thread.get().is_none()
-    {
-        set.thread.set(Some(state.serial));
-    }
-}
-
 /// Whether a label set from the Fiber storage is of this session and `thread`.
 fn is_heeded(process: &Process, set: VALUE, thread: VALUE) -> bool {
     let (Some(live), Some(set)) = (running(), SetObject::get(set)) else {
         return false;
     };
     let state = thread_hook::known_state(process, thread);
-    set.session == live.number && state.is_some_and(|state| set.thread.get() == Some(state.serial))
+    set.session == live.number && state.is_some_and(|state| set.thread == state.serial)
 }
 
 /// `Native.label_set`: that of the present fiber in this session, or nil.
 fn label_set(ruby: &Ruby) -> Result<Value, Error> {
     let nothing = ruby.qnil().as_value();
-    let (Some(process), Some(live)) = (PROCESS.get(), running()) else {
+    let Some(process) = PROCESS.get().filter(|_| are_used()) else {
         return Ok(nothing);
     };
-    if !live.uses_labels.load(Relaxed) {
-        return Ok(nothing);
-    }
     // SAFETY: a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
     adopt(process, thread)?;
@@ -211,7 +193,7 @@ fn new_label_set(ruby: &Ruby, outer: Value, changes: RHash) -> Result<Value, Err
         }
         let value = Some(value).filter(|value| !value.is_nil());
         let value = value.map(|value| text(ruby, value)).transpose()?;
-        texts.push((key.name()?.into_owned(), value));
+        texts.push((text(ruby, key.as_value())?, value));
         Ok(ForEach::Continue)
     })?;
     hash.freeze();
@@ -221,13 +203,15 @@ fn new_label_set(ruby: &Ruby, outer: Value, changes: RHash) -> Result<Value, Err
         set: base.with(texts),
         hash: hash.as_raw(),
         session: 0,
-        thread: Cell::new(None),
+        thread: 0,
     };
     if let Some(live) = running() {
         // SAFETY: a Ruby thread with the GVL.
         let thread = unsafe { rb_sys::rb_thread_current() };
-        let state = thread_hook::known_state(process, thread);
-        object.thread.set(state.map(|state| state.serial));
+        // Between sections it may not be known yet.
+        let state = thread_hook::state_of(process, live, thread, 0);
+        state.is_of_main_ractor(|| true);
+        object.thread = state.serial;
         object.session = live.number;
     }
     let object = object.wrap(process.labels.set_class);

@@ -170,9 +170,3 @@ unsafe extern "C" fn mark_leaf(_: *mut c_void) {
         }
     }
 }
-
-/// Whether YJIT compiles code in this process.
-pub fn is_code_compiled(ruby: &magnus::Ruby) -> bool {
-    ruby.eval("defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled? ? true : false")
-        .unwrap_or(false)
-}

@@ -149,7 +149,7 @@ impl<'a> EventRecorder<'a> {
         let started = if self.timed { clock::monotonic_ns() } else { 0 };
         let stack = VmStack::new(scratch, Whose::Current(self.at_tick));
         // SAFETY: by the contract of `new`, a Ruby thread with the GVL.
-        let labels = labels::number(self.live, session, unsafe { rb_sys::rb_thread_current() });
+        let labels = labels::of_thread(self.live, unsafe { rb_sys::rb_thread_current() });
         let result = act(&mut session.recorder(self.now, self.last, labels, stack));
         if self.timed {
             session.count_sampling(0, clock::monotonic_ns().saturating_sub(started));

@@ -50,9 +50,14 @@ impl Sections {
     }
 }
 
-/// Begins the section of a session that isn't deferred, and began at `now`.
-pub fn begin_only(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
+/// Begins the section of a session that isn't deferred.
+pub fn begin_only(process: &Process, live: &'static Live, alive: &Alive) {
     live.sections.count.store(1, Relaxed);
+    let now = clock::monotonic_ns();
+    // SAFETY: the GVL is held, and nothing in this block releases it.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        inner.session.begin(now);
+    }
     open(process, live, alive, now);
 }
 
@@ -63,6 +68,11 @@ pub fn begin_only(process: &Process, live: &'static Live, alive: &Alive, now: u6
 /// what it has done: hence the token.
 pub fn enter(ruby: &Ruby, token: RArray) -> Result<(), Error> {
     let is_first = |live: &Live| live.sections.count.load(Relaxed) == 0;
+    if let (Some(process), true) = (PROCESS.get(), labels::are_used()) {
+        // Between sections nothing tells of a fiber's beginning.
+        // SAFETY: a Ruby thread with the GVL.
+        labels::adopt(process, unsafe { rb_sys::rb_thread_current() })?;
+    }
     let alive = match running() {
         Some(live) if is_first(live) => Some(Alive::list(ruby)?),
         _ => None,
@@ -119,7 +129,6 @@ fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
             begin_thread(process, live, thread, thread == current, now);
         }
     }
-    labels::claim(process, live, current);
     live.sections.open.store(true, SeqCst);
     fiber_hook::add_if_needed(live);
 }
@@ -177,7 +186,7 @@ fn close(live: &Live) {
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;
     };
-    // The others are alive: all that have ended have had their EXITED.
+    // The others that were in this section are alive: its end would have been an EXITED.
     sampling_job::fold_exited(live, &mut inner, now);
     // SAFETY: a Ruby thread with the GVL.
     let current = unsafe { rb_sys::rb_thread_current() };
@@ -190,11 +199,12 @@ fn close(live: &Live) {
     for state in threads.iter() {
         // SAFETY: the GVL is held and no other reference to the part exists.
         let part = unsafe { state.gvl_part() };
-        let Some(accounting) = &mut part.accounting else {
+        // One for whom this section didn't count may have ended unnoticed before it.
+        let Some(accounting) = part.accounting.as_mut().filter(|it| it.counts()) else {
             continue;
         };
         let is_current = state.thread == current;
-        let labels = labels::number(live, session, state.thread);
+        let labels = labels::of_thread(live, state.thread);
         let source = VmStack::new(scratch, running_thread::whose(state, is_current));
         let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);
         let cpu = || running_thread::cpu_clock(live, state, is_current);

@@ -8,6 +8,7 @@ use super::{
     sampling_job, section, thread_hook,
 };
 use crate::profile::{self, errors};
+use magnus::rb_sys::FromRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::{CapturedNode, ResolvedFrame, Session, Snapshot, clock};
 use std::ptr;
@@ -50,6 +51,9 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     let (Some(now), Some(mut inner)) = (now, inner) else {
         return Err(errors::rperf(ruby, INSIDE_CALLBACK));
     };
+    if inner.session.is_ending() {
+        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
+    }
     let snapshot = if clear {
         let counted = |state: &&Box<_>| has_accounting(state);
         let threads = inner.threads.iter().filter(counted).count();
@@ -116,7 +120,7 @@ fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
         } else {
             None
         };
-        let labels = labels::number(live, session, state.thread);
+        let labels = labels::of_thread(live, state.thread);
         let source = VmStack::new(scratch, running_thread::whose(state, is_current));
         let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);
         accounting.flush(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
@@ -212,11 +216,10 @@ fn wrap(
         ),
         description.unwrap_or_default(),
     ];
-    let program = ruby
-        .eval::<Value>("$0")
-        .ok()
-        .and_then(resolve::text)
-        .unwrap_or_default();
+    // SAFETY: only looks a variable up: an interrupt that came meanwhile isn't met here,
+    // where it would be lost.
+    let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
+    let program = resolve::text(program).unwrap_or_default();
     profile::wrap(
         ruby,
         snapshot.into_profile(nodes, frames, program, comments),
