@@ -37,6 +37,19 @@ pub fn lines(profile: &Profile) -> String {
             grouped(counters.truncated_samples)
         ));
     }
+    if counters.unlabelled_samples > 0 {
+        lines.push(format!(
+            "samples without their labels: {}",
+            grouped(counters.unlabelled_samples)
+        ));
+    }
+    if counters.tick_stacks > 0 {
+        lines.push(format!(
+            "stacks at the tick: {} taken, {} used",
+            grouped(counters.tick_stacks),
+            grouped(counters.tick_stacks_used)
+        ));
+    }
     lines.push(format!("top {TOP} by flat:"));
     lines.extend(totals.flat().into_iter().take(TOP).map(|function| {
         format!(

@@ -148,12 +148,6 @@ impl ProfileBuilder {
                 self.counts.folded_threads
             ));
         }
-        if snapshot.unlabelled > 0 {
-            comments.push(format!(
-                "{} samples are shown without their labels: there were too many different ones",
-                snapshot.unlabelled
-            ));
-        }
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let profile = &mut self.profile;
@@ -337,6 +331,9 @@ fn meta(
             dropped_samples: lost.count,
             dropped_ns: lost.weight_ns(config.mode),
             truncated_samples: counters.truncated + counts.truncated,
+            unlabelled_samples: snapshot.unlabelled,
+            tick_stacks: counters.tick_stacks,
+            tick_stacks_used: counters.tick_stacks_used,
         },
     }
 }

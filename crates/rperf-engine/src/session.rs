@@ -68,6 +68,10 @@ pub struct SessionCounters {
     pub threads: u32,
     /// Samples folded into `[truncated]`, or without the root of their stack.
     pub truncated: u64,
+    /// Stacks that were taken at a tick, and how many of them samples were made of.
+    pub tick_stacks: u64,
+    /// See `tick_stacks`.
+    pub tick_stacks_used: u64,
     /// Samples lost because no backtrace could be taken, and their time.
     pub uncaptured: Values,
 }
@@ -226,6 +230,14 @@ impl Session {
     /// Counts calls of the sampling callback, and time spent there or in hooks.
     pub fn count_sampling(&mut self, calls: u64, time_ns: u64) {
         self.counters.sampling_count += calls;
+        self.counters.sampling_time_ns += time_ns;
+    }
+
+    /// Counts stacks that were taken at ticks and those of them that were used, and the
+    /// time that took, in ns.
+    pub fn count_tick_stacks(&mut self, taken: u64, used: u64, time_ns: u64) {
+        self.counters.tick_stacks += taken;
+        self.counters.tick_stacks_used += used;
         self.counters.sampling_time_ns += time_ns;
     }
 

@@ -126,6 +126,10 @@ fn losses(counters: &Counters) -> Option<String> {
         let stacks = grouped(counters.truncated_samples);
         parts.push(format!("Truncated stacks: {stacks}"));
     }
+    if counters.unlabelled_samples > 0 {
+        let samples = grouped(counters.unlabelled_samples);
+        parts.push(format!("Samples without their labels: {samples}"));
+    }
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -145,5 +149,9 @@ mod tests {
             losses(&counters).as_deref(),
             Some("Dropped samples: 1,000 (2.0ms), Truncated stacks: 5")
         );
+        counters = Counters::default();
+        counters.unlabelled_samples = 7;
+        let expected = Some("Samples without their labels: 7");
+        assert_eq!(losses(&counters).as_deref(), expected);
     }
 }

@@ -221,6 +221,9 @@ impl Counters {
             dropped_samples,
             dropped_ns,
             truncated_samples,
+            unlabelled_samples,
+            tick_stacks,
+            tick_stacks_used,
         } = self;
         for (ours, theirs) in [
             (trigger_count, other.trigger_count),
@@ -230,6 +233,9 @@ impl Counters {
             (dropped_samples, other.dropped_samples),
             (dropped_ns, other.dropped_ns),
             (truncated_samples, other.truncated_samples),
+            (unlabelled_samples, other.unlabelled_samples),
+            (tick_stacks, other.tick_stacks),
+            (tick_stacks_used, other.tick_stacks_used),
         ] {
             *ours = ours.saturating_add(theirs);
         }

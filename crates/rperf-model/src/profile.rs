@@ -175,6 +175,12 @@ pub struct Counters {
     pub dropped_ns: u64,
     /// Samples whose stack was folded into `[truncated]`.
     pub truncated_samples: u64,
+    /// Samples that went without their labels, as there were too many different ones.
+    pub unlabelled_samples: u64,
+    /// Stacks that were taken at a tick.
+    pub tick_stacks: u64,
+    /// Those of them that the next safepoint has borne out: samples were made of these.
+    pub tick_stacks_used: u64,
 }
 
 /// What is known about the run as a whole.

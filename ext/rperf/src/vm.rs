@@ -189,6 +189,8 @@ fn guarded(callback: impl FnOnce(&'static Process, &'static Live)) {
     if catch_unwind(AssertUnwindSafe(|| callback(process, live))).is_err()
         && !live.quiet.swap(true, SeqCst)
     {
+        // Nobody tells the timer any more who runs.
+        live.ticks.pause();
         eprintln!("rperf: internal error, sampling has stopped; the program runs on");
     }
 }

@@ -17,7 +17,7 @@ pub(crate) fn profile() -> Profile {
         detected_thread_count: 1,
         dropped_samples: 3,
         dropped_ns: 2_900_000,
-        truncated_samples: 0,
+        ..Counters::default()
     };
     profile.threads.push(Thread {
         seq: 1,

@@ -12,12 +12,11 @@
 use crate::clock;
 use crate::ticks::Ticks;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
-use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 
 const INTERRUPT: c_int = libc::SIGURG;
 const FAULT: c_int = libc::SIGSEGV;
@@ -35,11 +34,9 @@ static READING: AtomicPtr<ucontext_t> = AtomicPtr::new(ptr::null_mut());
 static READER: AtomicU32 = AtomicU32::new(0);
 static READER_ERRNO: AtomicI32 = AtomicI32::new(0);
 
-/// The actions that were there before; written while our handlers are not installed.
-struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; 2]>);
-// SAFETY: see above; handlers only read it.
-unsafe impl Sync for Previous {}
-static PREVIOUS: Previous = Previous(UnsafeCell::new([MaybeUninit::uninit(); 2]));
+/// What took faults before our handler did. For the whole process: a handler that is
+/// put in front of ours hands on to it for ever.
+static PREVIOUS_FAULT: OnceLock<libc::sigaction> = OnceLock::new();
 
 struct Active {
     ticks: Arc<Ticks>,
@@ -54,24 +51,21 @@ struct Active {
 pub struct LeafSignal(());
 
 impl LeafSignal {
-    /// Installs the handlers. Fails if there are some already, or if the program has
-    /// its own handler of SIGURG.
+    /// Installs the handlers. Fails if there are some already, if the program has an
+    /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
+    /// it may hand on to ours, which must not hand back to it.
     pub fn install(ticks: Arc<Ticks>, take_stack: fn(u64)) -> io::Result<LeafSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
+        let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
-            let message = "the program handles SIGURG itself";
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+            return taken("SIGURG is not at its default action in this program");
         }
-        // Compaction has a fault handler of its own for as long as it takes. If it began
-        // in a session that has ended since, it has put ours back.
-        let has_fault_handler = is_ours(FAULT, on_fault);
-        // SAFETY: SIGURG's handler is not installed, and the one for faults only reads
-        // the second entry, which is written before it is.
-        unsafe {
-            (*PREVIOUS.0.get())[0] = MaybeUninit::new(interrupt);
-            if !has_fault_handler {
-                (*PREVIOUS.0.get())[1] = MaybeUninit::new(fault);
-            }
+        // Who began to take faults within a session that has ended since, and then went,
+        // has put ours back.
+        let has_fault_handler = is(&fault, on_fault);
+        let previous = PREVIOUS_FAULT.get_or_init(|| fault);
+        if !has_fault_handler && fault.sa_sigaction != previous.sa_sigaction {
+            return taken("the program has got another handler of SIGSEGV meanwhile");
         }
         let active = Box::new(Active {
             ticks,
@@ -81,9 +75,9 @@ impl LeafSignal {
         ACTIVE.store(Box::into_raw(active), SeqCst);
         let installed = LeafSignal(());
         if !has_fault_handler {
-            set_action(FAULT, on_fault, fault)?;
+            set_action(FAULT, on_fault, fault.sa_mask, fault.sa_flags)?;
         }
-        set_action(INTERRUPT, on_interrupt, interrupt)?;
+        set_action(INTERRUPT, on_interrupt, all_but_faults(), 0)?;
         Ok(installed)
     }
 }
@@ -133,13 +127,17 @@ fn with_active<R>(use_it: impl FnOnce(&Active) -> R) -> Option<R> {
 
 extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let errno = errno();
+    let interrupted: *mut ucontext_t = context.cast();
     with_active(|active| {
         active.ticks.answered();
         let tid = clock::thread_id();
-        if active.ticks.holder_tid() == tid {
+        // SAFETY: the system passes the interrupted context.
+        let faults = unsafe { libc::sigismember(&raw const (*interrupted).uc_sigmask, FAULT) };
+        // Where faults are blocked, as in Ruby's crash report, one would be the end.
+        if active.ticks.holder_tid() == tid && faults == 0 {
             READER.store(tid, SeqCst);
             READER_ERRNO.store(errno, SeqCst);
-            READING.store(context.cast(), SeqCst);
+            READING.store(interrupted, SeqCst);
             (active.take_stack)(active.ticks.last_tick());
             READING.store(ptr::null_mut(), SeqCst);
         }
@@ -149,10 +147,8 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
 }
 
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
-    // SAFETY: the system passes a valid siginfo. Positive codes are the kernel's.
-    let is_fault = unsafe { (*info).si_code } > 0;
     let interrupted = READING.load(SeqCst);
-    if is_fault && !interrupted.is_null() && READER.load(SeqCst) == clock::thread_id() {
+    if is_fault(info) && !interrupted.is_null() && READER.load(SeqCst) == clock::thread_id() {
         READING.store(ptr::null_mut(), SeqCst);
         // SAFETY: `on_interrupt` is at work further up this stack: its session lives.
         if let Some(active) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
@@ -164,12 +160,23 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         unsafe { go_on_as(context.cast(), interrupted) };
         return;
     }
-    // SAFETY: written before this handler was installed.
-    let previous = unsafe { (*PREVIOUS.0.get())[1].assume_init_ref() };
+    // It is there before this handler is.
+    if let Some(previous) = PREVIOUS_FAULT.get() {
+        hand_on(previous, signal, info, context);
+    }
+}
+
+/// Does what would be done without our handler.
+fn hand_on(previous: &libc::sigaction, signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     match previous.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
-            // Happens again as this returns, and then takes its default course.
+            // A fault happens again as the handler returns, and then takes its default
+            // course; what somebody has sent comes once.
             let _ = put_action(signal, previous);
+            if !is_fault(info) {
+                // SAFETY: takes a number; async-signal-safe.
+                unsafe { libc::raise(signal) };
+            }
         }
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: with SA_SIGINFO it is a function of this type.
@@ -182,6 +189,12 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
             handler(signal);
         }
     }
+}
+
+/// Whether the kernel has sent it.
+fn is_fault(info: *const siginfo_t) -> bool {
+    // SAFETY: the system passes a valid siginfo. Positive codes are the kernel's.
+    unsafe { (*info).si_code > 0 }
 }
 
 /// Makes the return from the handler that got `context` lead to where the handler
@@ -211,16 +224,44 @@ fn action_of(signal: c_int) -> io::Result<libc::sigaction> {
 }
 
 fn is_ours(signal: c_int, handler: Handler) -> bool {
-    action_of(signal).is_ok_and(|action| action.sa_sigaction == handler as usize)
+    action_of(signal).is_ok_and(|action| is(&action, handler))
 }
 
-/// Installs `handler` with the mask and the flags of `previous`. It runs on the
-/// thread's signal stack: the stack of a fiber may be short, or nearly full.
-fn set_action(signal: c_int, handler: Handler, previous: libc::sigaction) -> io::Result<()> {
-    let mut action = previous;
+fn is(action: &libc::sigaction, handler: Handler) -> bool {
+    action.sa_sigaction == handler as usize
+}
+
+/// Nothing else may come while frames are read: a fault there would be taken for ours.
+fn all_but_faults() -> libc::sigset_t {
+    let mut set = MaybeUninit::zeroed();
+    // SAFETY: fills in the set, and takes some signals out of it.
+    unsafe {
+        libc::sigfillset(set.as_mut_ptr());
+        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {
+            libc::sigdelset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+/// Installs `handler` with these signals blocked, and these flags besides ours. It runs
+/// on the thread's signal stack: the stack of a fiber may be short, or nearly full.
+fn set_action(
+    signal: c_int,
+    handler: Handler,
+    mask: libc::sigset_t,
+    flags: c_int,
+) -> io::Result<()> {
+    let mut action = default_action();
     action.sa_sigaction = handler as usize;
-    action.sa_flags |= libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    action.sa_mask = mask;
+    action.sa_flags = flags | libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
     put_action(signal, &action)
+}
+
+fn default_action() -> libc::sigaction {
+    // SAFETY: all zeros are SIG_DFL without a mask or flags.
+    unsafe { MaybeUninit::zeroed().assume_init() }
 }
 
 fn put_action(signal: c_int, action: &libc::sigaction) -> io::Result<()> {
@@ -233,13 +274,11 @@ fn put_action(signal: c_int, action: &libc::sigaction) -> io::Result<()> {
 
 /// Puts the previous actions back where ours still are. Async-signal-safe.
 fn restore_actions() {
-    // SAFETY: written in `install`, which came before.
-    let previous = unsafe { (*PREVIOUS.0.get()).map(|action| action.assume_init()) };
     if is_ours(INTERRUPT, on_interrupt) {
-        let _ = put_action(INTERRUPT, &previous[0]);
+        let _ = put_action(INTERRUPT, &default_action());
     }
-    if is_ours(FAULT, on_fault) {
-        let _ = put_action(FAULT, &previous[1]);
+    if let (true, Some(previous)) = (is_ours(FAULT, on_fault), PREVIOUS_FAULT.get()) {
+        let _ = put_action(FAULT, previous);
     }
 }
 

@@ -37,14 +37,22 @@ fn losses(counters: &Counters) -> Option<String> {
         dropped_samples,
         dropped_ns,
         truncated_samples,
+        unlabelled_samples,
         ..
     } = counters;
-    if *dropped_samples == 0 && *dropped_ns == 0 && *truncated_samples == 0 {
+    if [
+        *dropped_samples,
+        *dropped_ns,
+        *truncated_samples,
+        *unlabelled_samples,
+    ] == [0; 4]
+    {
         return None;
     }
     Some(format!(
         "dropped samples: {dropped_samples} ({dropped_ns} ns), \
-         truncated stacks: {truncated_samples}"
+         truncated stacks: {truncated_samples}, \
+         samples without their labels: {unlabelled_samples}"
     ))
 }
 
@@ -78,7 +86,7 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
     }
 }
 
-fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 7] {
+fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 10] {
     [
         ("trigger_count", &mut counters.trigger_count),
         ("sampling_count", &mut counters.sampling_count),
@@ -87,6 +95,9 @@ fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 7] {
         ("dropped_samples", &mut counters.dropped_samples),
         ("dropped_ns", &mut counters.dropped_ns),
         ("truncated_samples", &mut counters.truncated_samples),
+        ("unlabelled_samples", &mut counters.unlabelled_samples),
+        ("tick_stacks", &mut counters.tick_stacks),
+        ("tick_stacks_used", &mut counters.tick_stacks_used),
     ]
 }
 
@@ -112,6 +123,7 @@ mod tests {
         meta.counters.dropped_samples = 3;
         meta.counters.dropped_ns = 4;
         meta.counters.truncated_samples = u64::MAX;
+        meta.counters.unlabelled_samples = 5;
         let restored = restored(&meta);
         assert_eq!(restored.comments, meta.comments);
         assert_eq!(restored.counters, meta.counters);

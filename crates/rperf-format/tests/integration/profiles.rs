@@ -91,6 +91,9 @@ pub fn everything(mode: Mode) -> Profile {
             dropped_samples: 3,
             dropped_ns: 3_100_000,
             truncated_samples: 1,
+            unlabelled_samples: 0,
+            tick_stacks: 2_000,
+            tick_stacks_used: 1_990,
         },
     });
     builder.thread(1, "main");
@@ -145,7 +148,7 @@ pub fn arbitrary() -> impl Strategy<Value = Profile> {
     let values = (number.clone(), number.clone(), number);
     let sample = (stack, 0..4u32, labels, state, values);
     let mode = prop::sample::select(vec![Mode::Cpu, Mode::Wall]);
-    let meta = (mode, 1..=10_000u32, 0..=max, 0..=max, any::<[u64; 7]>());
+    let meta = (mode, 1..=10_000u32, 0..=max, 0..=max, any::<[u64; 10]>());
     (meta, prop::collection::vec(sample, 0..20)).prop_map(|(meta, samples)| {
         let mut builder = Builder::new(arbitrary_meta(meta));
         for seq in 1..4 {
@@ -162,7 +165,7 @@ pub fn arbitrary() -> impl Strategy<Value = Profile> {
 }
 
 fn arbitrary_meta(
-    (mode, frequency, start_time_ns, duration_ns, counters): (Mode, u32, u64, u64, [u64; 7]),
+    (mode, frequency, start_time_ns, duration_ns, counters): (Mode, u32, u64, u64, [u64; 10]),
 ) -> Meta {
     Meta {
         mode,
@@ -179,6 +182,9 @@ fn arbitrary_meta(
             dropped_samples: counters[4],
             dropped_ns: counters[5],
             truncated_samples: counters[6],
+            unlabelled_samples: counters[7],
+            tick_stacks: counters[8],
+            tick_stacks_used: counters[9],
         },
     }
 }

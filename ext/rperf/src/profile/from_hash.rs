@@ -131,6 +131,9 @@ impl Input<'_> {
                 dropped_samples: self.count("dropped_samples")?,
                 dropped_ns: self.count("dropped_ns")?,
                 truncated_samples: self.count("truncated_samples")?,
+                unlabelled_samples: self.count("unlabelled_samples")?,
+                tick_stacks: self.count("tick_stacks")?,
+                tick_stacks_used: self.count("tick_stacks_used")?,
             },
             ..Meta::default()
         })

@@ -52,6 +52,9 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     set("dropped_samples", number(counters.dropped_samples))?;
     set("dropped_ns", number(counters.dropped_ns))?;
     set("truncated_samples", number(counters.truncated_samples))?;
+    set("unlabelled_samples", number(counters.unlabelled_samples))?;
+    set("tick_stacks", number(counters.tick_stacks))?;
+    set("tick_stacks_used", number(counters.tick_stacks_used))?;
     set("samples", samples.as_value())?;
     set(second_name, samples.as_value())?;
     if profile.label_sets.len() > 1 {

@@ -84,15 +84,23 @@ impl Scratch {
     /// raised and objects allocated there, which needs the line.
     fn complete_line_of_leaf(&mut self) {
         if let (Some(line @ 0), Some(&frame)) = (self.lines.first_mut(), self.frames.first()) {
-            // SAFETY: the frame is on the stack, and so alive. No object is made:
-            // the result is nil for a C method, else a small Integer.
-            let first_line = unsafe { rb_sys::rb_profile_frame_first_lineno(frame) };
-            if first_line != rb_sys::Qnil as VALUE {
+            // SAFETY: the frame is on the stack, and so alive.
+            if !unsafe { is_c_method(frame) } {
                 // SAFETY: on a Ruby thread with the GVL; only reads.
                 *line = unsafe { rb_sys::rb_sourceline() };
             }
         }
     }
+}
+
+/// Whether `frame` is a method of C. Makes no object.
+///
+/// # Safety
+/// It is a frame, and alive; the caller has the GVL.
+pub unsafe fn is_c_method(frame: VALUE) -> bool {
+    // SAFETY: by this function's contract. The result is nil for a C method, else a
+    // small Integer.
+    unsafe { rb_sys::rb_profile_frame_first_lineno(frame) == rb_sys::Qnil as VALUE }
 }
 
 /// Whose backtrace to take.

@@ -2,10 +2,10 @@
 //! signal handler takes the stack here, into a slot that the sampling callback, at
 //! the safepoint that follows, joins with what it finds.
 
-use super::capture::Scratch;
+use super::capture::{self, Scratch};
 use super::{LIVE, gc_hook, native_thread, sampling_job};
 use rb_sys::VALUE;
-use rperf_engine::{Stack, leaf_line_if_confirmed};
+use rperf_engine::{Session, Stack, clock, leaf_line_if_confirmed};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
@@ -25,6 +25,13 @@ pub struct Slot {
     tick_ns: AtomicU64,
     /// The native thread whose stack it is.
     tid: AtomicU32,
+    /// Whether samples have lines.
+    with_lines: bool,
+    /// Stacks taken, those used, and the time that taking them took in ns: since the
+    /// counts were last taken.
+    taken: AtomicU64,
+    used: AtomicU64,
+    spent_ns: AtomicU64,
 }
 
 // SAFETY: the scratch is used by threads with the GVL only, and there either by the
@@ -34,18 +41,25 @@ unsafe impl Sync for Slot {}
 impl Slot {
     pub fn new(with_lines: bool) -> Slot {
         Slot {
-            scratch: UnsafeCell::new(Scratch::new(with_lines)),
+            // Lines tell whether the stack is whole.
+            scratch: UnsafeCell::new(Scratch::new(true)),
             depth: AtomicUsize::new(0),
             leaf: AtomicUsize::new(0),
             tick_ns: AtomicU64::new(0),
             tid: AtomicU32::new(0),
+            with_lines,
+            taken: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            spent_ns: AtomicU64::new(0),
         }
     }
 
     /// Takes the stack of the calling thread, for the tick at `tick_ns`. In the
     /// handler.
     fn fill(&self, tick_ns: u64) {
+        let began = clock::monotonic_ns();
         self.depth.store(0, Release);
+        self.taken.fetch_add(1, Relaxed);
         // SAFETY: the handler runs on the thread with the GVL and not within the
         // sampling callback, so nobody else uses the scratch.
         let scratch = unsafe { &mut *self.scratch.get() };
@@ -57,6 +71,15 @@ impl Slot {
         self.tick_ns.store(tick_ns, Relaxed);
         self.tid.store(native_thread::id(), Relaxed);
         self.depth.store(depth, Release);
+        let spent = clock::monotonic_ns().saturating_sub(began);
+        self.spent_ns.fetch_add(spent, Relaxed);
+    }
+
+    /// Counts what was taken since the last time.
+    pub fn count_for(&self, session: &mut Session) {
+        let [taken, used, spent] =
+            [&self.taken, &self.used, &self.spent_ns].map(|count| count.swap(0, Relaxed));
+        session.count_tick_stacks(taken, used, spent);
     }
 
     /// Whether a tick has left a stack.
@@ -107,9 +130,17 @@ impl StackAtTick<'_> {
         // SAFETY: this exists in the sampling callback only, where the handler leaves
         // the scratch alone; the reference below is the only other one.
         let scratch = unsafe { &mut *self.slot.scratch.get() };
-        let line = leaf_line_if_confirmed(scratch.stack(self.depth), found)?;
+        let line = leaf_line_if_confirmed(scratch.stack(self.depth), found, |leaf| {
+            // SAFETY: the leaf of this slot, which the VM keeps alive.
+            unsafe { capture::is_c_method(leaf as VALUE) }
+        })?;
         scratch.set_leaf_line(line);
-        Some(scratch.stack(self.depth))
+        self.slot.used.fetch_add(1, Relaxed);
+        let mut stack = scratch.stack(self.depth);
+        if !self.slot.with_lines {
+            stack.lines = &[];
+        }
+        Some(stack)
     }
 }
 
@@ -128,7 +159,8 @@ pub fn take_stack(tick_ns: u64) {
     }
     // SAFETY: a session is freed with the GVL, which this thread has, and only after
     // the handlers are gone.
-    if let Some(live) = unsafe { LIVE.load(Acquire).as_ref() } {
+    let live = unsafe { LIVE.load(Acquire).as_ref() };
+    if let Some(live) = live.filter(|live| !live.quiet.load(Acquire)) {
         live.slot.fill(tick_ns);
     }
 }

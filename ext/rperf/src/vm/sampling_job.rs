@@ -56,18 +56,21 @@ pub fn sample_what_is_caught() {
 }
 
 /// Sets the flag for as long as it lives; also if the callback panics.
-struct AtWork;
+struct AtWork {
+    /// Another callback is further up the stack.
+    nested: bool,
+}
 
 impl AtWork {
     fn begin() -> AtWork {
-        AT_WORK.store(true, SeqCst);
-        AtWork
+        let nested = AT_WORK.swap(true, SeqCst);
+        AtWork { nested }
     }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        AT_WORK.store(false, SeqCst);
+        AT_WORK.store(self.nested, SeqCst);
     }
 }
 
@@ -100,6 +103,7 @@ fn sample(process: &Process, live: &'static Live) {
     // SAFETY: as above; the last stack is this thread's own.
     let mut recorder = unsafe { EventRecorder::for_tick(live, now, last_stack, at_tick.as_ref()) };
     accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
+    drop(at_tick);
     // SAFETY: as above.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;
@@ -108,6 +112,7 @@ fn sample(process: &Process, live: &'static Live) {
         fold_exited(live, &mut inner, now);
     }
     let is_epoch_over = inner.session.is_epoch_over(now);
+    live.slot.count_for(&mut inner.session);
     inner
         .session
         .count_sampling(1, clock::monotonic_ns().saturating_sub(now));

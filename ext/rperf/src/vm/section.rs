@@ -111,6 +111,9 @@ pub fn leave(ruby: &Ruby, token: RArray, labelled: bool, set: Value) -> Result<(
 
 /// Time counts from `now` on.
 fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
+    if live.quiet.load(Acquire) {
+        return;
+    }
     // First: what takes stacks at ticks relies on them.
     gc_hook::add();
     thread_hook::add(live.mode);

@@ -126,6 +126,7 @@ fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
         accounting.flush(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
     }
     session.flush_orphaned(now);
+    live.slot.count_for(session);
     Some(now)
 }
 

@@ -114,9 +114,55 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     assert!(!interrupt(clock::thread_id()));
     drop(again);
     put_action(FAULT, &ours).expect("allowed");
-    drop(LeafSignal::install(ticks, take_stack).expect("free"));
+    drop(LeafSignal::install(Arc::clone(&ticks), take_stack).expect("free"));
     assert_eq!(
         action_of(FAULT).expect("readable").sa_sigaction,
         before.sa_sigaction
     );
+
+    // Another one that stays may hand on to ours.
+    let theirs = Theirs::action(Theirs::of_three as *const () as usize, libc::SA_SIGINFO);
+    put_action(FAULT, &theirs).expect("allowed");
+    let refused = LeafSignal::install(ticks, take_stack).expect_err("not ours");
+    assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
+    put_action(FAULT, &before).expect("allowed");
+}
+
+static HANDED_ON: AtomicU64 = AtomicU64::new(0);
+
+/// A program's own handlers.
+struct Theirs;
+
+impl Theirs {
+    fn action(handler: usize, flags: c_int) -> libc::sigaction {
+        let mut action = default_action();
+        action.sa_sigaction = handler;
+        action.sa_flags = flags;
+        action
+    }
+
+    extern "C" fn of_one(signal: c_int) {
+        HANDED_ON.fetch_add(signal as u64, SeqCst);
+    }
+
+    extern "C" fn of_three(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+        assert!(!info.is_null() && !context.is_null());
+        HANDED_ON.fetch_add(100 * signal as u64, SeqCst);
+    }
+}
+
+#[test]
+fn other_faults_are_handed_on_to_who_took_them_before() {
+    let mut info = MaybeUninit::<siginfo_t>::zeroed();
+    let mut context = MaybeUninit::<ucontext_t>::zeroed();
+    let handlers = [
+        (Theirs::of_one as *const () as usize, 0),
+        (Theirs::of_three as *const () as usize, libc::SA_SIGINFO),
+    ];
+    for (handler, flags) in handlers {
+        let previous = Theirs::action(handler, flags);
+        let context = context.as_mut_ptr().cast();
+        hand_on(&previous, libc::SIGSEGV, info.as_mut_ptr(), context);
+    }
+    assert_eq!(HANDED_ON.load(SeqCst), 101 * libc::SIGSEGV as u64);
 }
