@@ -302,6 +302,41 @@ RSpec.describe Rperf do
     end
   end
 
+  describe "an exception that another thread raises" do
+    # How many came, of so many.
+    def caught(work)
+      program = <<~RUBY
+        main = Thread.current
+        interrupt = Class.new(StandardError)
+        sent = 0
+        sender = Thread.new { 15.times { sleep(rand / 50) && (sent += 1) && main.raise(interrupt) } }
+        caught = 0
+        while sender.alive? || caught < sent
+          begin
+            #{work}
+          rescue interrupt
+            caught += 1
+          end
+        end
+        Rperf.stop
+        print [caught, sent, Rperf.running?]
+      RUBY
+      run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program)
+    end
+
+    {
+      "in a snapshot" => "Rperf.start(mode: :wall) unless Rperf.running?; 100.times { Rperf.snapshot(clear: true) }",
+      "as sessions start and stop" => "Rperf.stop; 100.times { Rperf.start(mode: :wall) && Rperf.stop }",
+      "as frames of new code are named" =>
+        "Rperf.start(frequency: 10_000) unless Rperf.running?; 50.times { eval('def m = 1.then { 2.then { 3 } }; m') }"
+    }.each do |time, work|
+      it "comes #{time}" do
+        outcome = caught(work)
+        expect([outcome.stdout, outcome.stderr]).to eq(["[15, 15, false]", ""])
+      end
+    end
+  end
+
   it "ends in a forked child, which can start its own" do
     described_class.start
     pid = fork do

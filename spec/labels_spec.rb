@@ -272,6 +272,31 @@ RSpec.describe "labels" do
       expect(times.keys - [nil]).to match_array(Array.new(3) { |n| { task: n.to_s } })
     end
 
+    # For samples to tell which fiber they are of.
+    def task0(&) = yield
+    def task1(&) = yield
+    def task2(&) = yield
+
+    it "are on all samples of their fiber, and on no other's" do
+      data = Rperf.start(mode: :wall, frequency: 5000) do
+        FiberScheduler.run do
+          3.times do |n|
+            Fiber.schedule { Rperf.label(task: n) { send(:"task#{n}") { 20.times { spin_wall(0.002) && sleep(0.001) } } } }
+          end
+        end
+      end
+      expect_own_labels(data, :task, "task0" => "0", "task1" => "1", "task2" => "2")
+    end
+
+    it "are theirs also in a session whose sections they begin themselves" do
+      Rperf.start(defer: true, mode: :wall)
+      Rperf.label(request: "a") { Fiber.new { Rperf.profile { spin_wall 0.03 } }.resume }
+      expect(labels_of(Rperf.stop, :request, "spin_wall")).to eq(["a"])
+      Rperf.start(defer: true, mode: :wall)
+      thread = Thread.new { Rperf.label(a: 1) { Fiber.new { Rperf.profile(b: 2) { Rperf.labels } }.resume } }
+      expect(thread.value).to eq(a: 1, b: 2)
+    end
+
     it "are right where a new fiber blocks at once" do
       times = wall { Rperf.label(page: 1) { Enumerator.new { |pages| pages << sleep(0.05) }.next } }
       expect(times[{ page: "1" }]).to be > 45_000_000
@@ -358,9 +383,15 @@ RSpec.describe "labels" do
         3.times { |n| Rperf.label(text: n.to_s + ("x" * (40 << 20))) { spin_wall 0.03 } }
       end
       expect(data[:label_sets].size).to eq(2)
+      refused = data[:samples].select { |row| row[3].zero? && row[0].any? { |_, name| name.include?("spin_wall") } }
+      count = refused.sum { |row| row[4] }
+      # Some more can be at the very end of the block.
+      expect(data[:unlabelled_samples]).to be_between(count, count + 10)
       Rperf.save(in_folder("p.pb.gz"), data)
-      comment = /\d+ samples are shown without their labels: there were too many different ones/
-      expect(Zlib.gunzip(File.binread(in_folder("p.pb.gz")))).to match(comment)
+      text = Zlib.gunzip(File.binread(in_folder("p.pb.gz")))
+      expect(text).to include("samples without their labels: #{data[:unlabelled_samples]}".b)
+      Rperf.save(in_folder("p.txt"), data)
+      expect(File.read(in_folder("p.txt"))).to include("Samples without their labels: ")
     end
   end
 

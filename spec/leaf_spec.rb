@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "spec_helper"
+require_relative "../bench/support/c_extension"
 
 # The stack at the tick: C methods that compiled code calls, which have no safepoint.
 RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
@@ -21,6 +22,10 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
       data[:samples].each_with_object(Hash.new(0)) { |row, sums| sums[row[0].first.last] += row[1] / 1e6 }
     end
   RUBY
+
+  native = Bench::CExtension.new("spec_native", File.expand_path("native", __dir__))
+
+  define_method(:native) { native }
 
   define_method(:leaves) do |script, *options|
     path = write_file("leaves.rb", "#{program}\n#{script}")
@@ -73,7 +78,34 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
     stacks = Rperf.start(mode: :cpu, leaf: true) { spin(0.5) }[:samples].map { |row| row[0].map(&:last) }
     calls = stacks.select { |stack| stack.first == "Process.clock_gettime" }
     expect(calls).not_to be_empty
-    expect(calls.map { |stack| stack[1] }.uniq.join(" ")).to match(/spin/)
+    expect(calls.map { |stack| stack[1] }.uniq).to all(match(/spin/))
+  end
+
+  # The frame of a compiled method has no program counter at first, or an old one. If a C method that the interpreter
+  # called was in its place, the VM leaves it out.
+  it "doesn't give the time of compiled methods to their callers" do
+    compiled, caller = leaves(<<~'RUBY', "--yjit")
+      def compiled(turns)
+        turn = 0
+        turn += 1 while turn < turns
+      end
+
+      OBJECTS = [1, "a", :b, 1.5, nil, true, [], {}, 1..2, Object.new, Class, 2**70, 1r, 1i, /a/, false, Time.now, proc {}]
+      def calling(seconds)
+        ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+        turn = 0
+        while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+          OBJECTS[turn = (turn + 1) % OBJECTS.size].hash
+          compiled(3_000)
+        end
+      end
+
+      calling(0.5)
+      data = Rperf.start(mode: :cpu) { calling(1.5) }
+      puts(leaves(data).values_at("Object#compiled", "Object#calling").map(&:to_i))
+    RUBY
+    expect(compiled).to be > 20
+    expect(caller).to be < (compiled * 0.02) + 2
   end
 
   # While an environment moves to the heap, the VM's chain of them leads nowhere.
@@ -100,6 +132,36 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
       expect(outcomes.map { |it| it.status.termsig }.uniq.size).to eq(1)
       expect(outcomes.map(&:stderr)).to all include("[BUG]")
     end
+  end
+
+  it "lets faults in C code be Ruby's to report, whole" do
+    expect(native.missing).to be_nil
+    outcomes = ["Rperf.start(leaf: true, frequency: 10_000)", "nil"].map do |first|
+      crash = "#{first}; [1] * 1_000_000; SpecNative.fault"
+      run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-r#{native.library}", "-e", crash)
+    end
+    expect(outcomes.map { |it| it.status.termsig }.uniq.size).to eq(1)
+    # Of the report: its first line, and what comes last but for the memory map, which differs.
+    reports = outcomes.map { |it| it.stderr.scan(/\[BUG\] Segmentation fault|^\* (?:Loaded script|Loaded features|Process memory map)/) }
+    expect(reports.uniq).to eq([["[BUG] Segmentation fault", "* Loaded script", "* Loaded features", "* Process memory map"]])
+  end
+
+  it "lets an overflow of the machine's stack be an exception" do
+    names = leaves(<<~RUBY, "--yjit")
+      nested = []
+      300_000.times { nested = [nested] }
+      overflow = lambda do
+        Marshal.dump(nested)
+      rescue SystemStackError
+        puts 1
+      end
+      data = Rperf.start(mode: :wall, frequency: 10_000) do
+        3.times { overflow.call }
+        Thread.new(&overflow).join
+        Fiber.new(&overflow).resume
+      end
+    RUBY
+    expect(names).to eq([1] * 5)
   end
 
   it "lets a stack overflow be an exception" do

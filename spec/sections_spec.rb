@@ -199,6 +199,27 @@ RSpec.describe "a deferred session" do
     expect([outcome.stdout.to_i, outcome.stderr]).to eq([0, ""])
   end
 
+  it "has hooks while a section runs, and else none" do
+    hooks = -> { Rperf.const_get(:Native).hooks? }
+    Rperf.start(defer: true)
+    expect([hooks.call, Rperf.profile { hooks.call }, hooks.call]).to eq([false, true, false])
+    Rperf.stop
+    Rperf.start
+    expect([hooks.call, Rperf.stop && hooks.call]).to eq([true, false])
+  end
+
+  it "has room for the labels of any number of sections" do
+    Rperf.start(defer: true, frequency: 1)
+    70_000.times { |n| Rperf.profile(request: n) { nil } }
+    Rperf.stop.then { |data| expect(data[:unlabelled_samples]).to eq(0) }
+    Rperf.start(defer: true, mode: :wall)
+    70_000.times { |n| Rperf.profile(request: n) { nil } }
+    Rperf.profile(last: 1) { spin_wall 0.03 }
+    data = Rperf.stop
+    expect(data[:label_sets].size).to be < 30_000
+    expect(labels_of(data, :last, "spin_wall")).to eq(["1"])
+  end
+
   it "ends its section when Timeout comes at any moment, or its thread is killed" do
     Rperf.start(defer: true, mode: :wall)
     20.times do |round|

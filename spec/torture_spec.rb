@@ -43,6 +43,9 @@ RSpec.describe "a program that does everything at once" do
         expect(said).to include(main: be_between(exact ? duration - allowed : 1, duration + allowed), dropped: 0)
         expect_sound_profile(session, said, options[:mode])
       end
+      # To the end, whatever faults there were.
+      takes_stacks = options[:signal].nil? && (options[:leaf] || options[:enable_yjit] || flags.include?("--yjit"))
+      expect(results.last[:stacks]).to(takes_stacks ? be > 50 : eq(0))
       # The program itself takes its time to reach all of its memory.
       expect(results.last[:growth]).to be < 30_000
     end

@@ -67,10 +67,18 @@ static VALUE native_read(VALUE self, VALUE descriptor, VALUE with_gvl)
     return make(make_read, descriptor, with_gvl);
 }
 
+static VALUE native_fault(VALUE self)
+{
+    volatile char *nowhere = NULL;
+    *nowhere = 1;
+    return Qnil;
+}
+
 void Init_spec_native(void)
 {
     VALUE module = rb_define_module("SpecNative");
     rb_define_module_function(module, "nanosleep", native_nanosleep, 2);
     rb_define_module_function(module, "poll", native_poll, 2);
     rb_define_module_function(module, "read", native_read, 2);
+    rb_define_module_function(module, "fault", native_fault, 0);
 }

@@ -40,7 +40,7 @@ end
 
 def say(data, growth)
   main = data[:samples].sum { |row| row[2] == 1 ? row[1] : 0 }
-  { main:, duration: data[:duration_ns], dropped: data[:dropped_samples], growth: }
+  { main:, duration: data[:duration_ns], dropped: data[:dropped_samples], stacks: data[:tick_stacks_used], growth: }
 end
 
 Warning[:experimental] = false

@@ -1,4 +1,4 @@
-//! What the benchmarks ask of the extension itself: hooks that do nothing, as
+//! What benchmarks and specs ask of the extension itself: hooks that do nothing, as
 //! the floor that a profiler's own cost is set against, and what a sample costs.
 
 use super::capture::{Scratch, VmStack, Whose};
@@ -17,7 +17,8 @@ const BATCH: u32 = 100;
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("add_empty_hooks", function!(add_empty_hooks, 1))?;
-    native.define_singleton_method("sample_cost", function!(sample_cost, 3))
+    native.define_singleton_method("sample_cost", function!(sample_cost, 3))?;
+    native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))
 }
 
 /// Registers the same events as a session in `mode`, with callbacks that do

@@ -1,8 +1,11 @@
-//! Names of captured frames. At stop and snapshot only, with the GVL, outside of
-//! hooks: these calls make Ruby objects and may run a collection.
+//! Names of captured frames. At stop, at a snapshot and at the end of an epoch, with
+//! the GVL, outside of hooks: these calls make Ruby objects and may run a collection.
+//!
+//! They call no method: as one returns, an interrupt (Thread#raise, Timeout, a signal)
+//! could come, and it would be lost here.
 
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{RString, TryConvert, Value};
+use magnus::{Fixnum, RString, Value};
 use rb_sys::VALUE;
 use rperf_engine::{FrameWord, ResolvedFrame};
 
@@ -32,7 +35,8 @@ fn resolve(frame: VALUE) -> ResolvedFrame {
             .map(|path| absolute().and_then(text).unwrap_or(path))
             .unwrap_or_else(|| "<C method>".into()),
         first_line: first_line
-            .and_then(|line| u32::try_convert(line).ok())
+            .and_then(Fixnum::from_value)
+            .and_then(|line| line.to_u32().ok())
             .unwrap_or(0),
     }
 }
