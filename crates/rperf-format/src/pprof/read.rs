@@ -36,6 +36,15 @@ const LIMITS: Limits = Limits {
     },
 };
 
+/// For profiles that need no limits.
+const NO_LIMITS: Limits = Limits {
+    bytes: u64::MAX,
+    frames: FrameLimits {
+        all: u64::MAX,
+        unshared: u64::MAX,
+    },
+};
+
 /// Reads a profile, gzip'd or plain, which need not be one of ours as long as it
 /// measures time. The result passes [`Profile::check`].
 ///
@@ -43,6 +52,12 @@ const LIMITS: Limits = Limits {
 /// weights, and a program without a name.
 pub fn read(input: &mut dyn Read) -> Result<Profile, ReadError> {
     read_within(&LIMITS, input)
+}
+
+/// Reads a profile that a process of this user's has made for us, however large it
+/// is: a long session with deep stacks has more than anybody else's file may have.
+pub fn read_own(input: &mut dyn Read) -> Result<Profile, ReadError> {
+    read_within(&NO_LIMITS, input)
 }
 
 fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadError> {
@@ -65,11 +80,12 @@ fn read_bytes(limits: &Limits, input: &mut dyn Read) -> Result<Vec<u8>, ReadErro
     let whole = io::Cursor::new(magic).chain(input);
     let mut bytes = Vec::new();
     // One byte over the limit tells a profile that is too large from one that fits.
+    let enough = limits.bytes.saturating_add(1);
     if is_gzip {
         let decoder = MultiGzDecoder::new(whole);
-        decoder.take(limits.bytes + 1).read_to_end(&mut bytes)?;
+        decoder.take(enough).read_to_end(&mut bytes)?;
     } else {
-        whole.take(limits.bytes + 1).read_to_end(&mut bytes)?;
+        whole.take(enough).read_to_end(&mut bytes)?;
     }
     if bytes.len() as u64 > limits.bytes {
         return Err(ReadError::TooLarge {

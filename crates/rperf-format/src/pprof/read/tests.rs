@@ -232,3 +232,22 @@ fn a_small_file_that_unpacks_without_end_is_refused() {
     let error = read_within(&limits, &mut bomb.as_slice());
     assert!(matches!(error, Err(ReadError::TooLarge { .. })));
 }
+
+#[test]
+fn a_profile_of_our_own_may_have_more_than_others() {
+    let mut message = other_tools();
+    message.location[0].line = vec![
+        proto::Line {
+            function_id: 30,
+            line: 1
+        };
+        1 << 16
+    ];
+    message.sample = vec![message.sample[0].clone(); 1 << 10];
+    let bytes = message.encode_to_vec();
+    let beyond = read(&mut bytes.as_slice());
+    assert!(matches!(beyond, Err(ReadError::TooLarge { .. })));
+    let profile = read_own(&mut bytes.as_slice()).expect("taken");
+    assert_eq!(profile.check(), Ok(()));
+    assert_eq!(profile.weights[0].values.count, 1 << 10);
+}
