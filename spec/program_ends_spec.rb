@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "pty"
+require "timeout"
+
 # However a profiled program ends: it ends as it would alone, and its profile is there.
 RSpec.describe "the end of a profiled program" do
   def record(program, *arguments, &)
@@ -57,6 +60,35 @@ RSpec.describe "the end of a profiled program" do
     outcome = record(program) { |pid| Process.kill(:TERM, pid) }
     expect(outcome.status.exitstatus).to eq(12)
     expect_profile
+  end
+
+  %i[TTIN TTOU TSTP WINCH CONT].each do |signal|
+    it "can be asked for by SIG#{signal} sent to rperf, which the program handles" do
+      program = "trap(:#{signal}) { exit 12 }; puts 'ready'; $stdout.flush; sleep"
+      outcome = record(program) { |pid| Process.kill(signal, pid) }
+      expect(outcome.status.exitstatus).to eq(12)
+      expect_profile
+    end
+  end
+
+  it "comes after Ctrl-Z and fg as if nothing had been" do
+    path = write_file("program.rb", "puts 'ready'; $stdout.flush; exit $stdin.gets.to_i")
+    command = rperf_command("record", "-o", "p.pb.gz", ruby, path).map { |word| "'#{word}'" }.join(" ")
+    script = write_file("job.sh", "set -m\n#{command}\necho \"stopped: $?\"\nfg >/dev/null\necho \"ended: $?\"\n")
+    said = +""
+    PTY.spawn(clean_environment, "/bin/sh", script, chdir: folder) do |output, input, pid|
+      hear = lambda do |text|
+        Timeout.timeout(Commands::TIME_LIMIT) { said << output.readpartial(1000) until said.include?(text) }
+      end
+      hear["ready"]
+      input.write("\x1a")
+      hear["stopped: #{128 + Signal.list["TSTP"]}"]
+      input.write("7\n")
+      hear["ended: 7"]
+    ensure
+      Process.kill(:KILL, pid) unless said.include?("ended")
+    end
+    expect(said).to include("wrote p.pb.gz")
   end
 
   it "by SIGKILL is by that signal, with a line about the profile" do
