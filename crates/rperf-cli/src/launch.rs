@@ -291,6 +291,7 @@ mod tests {
             },
             begun_ns: 1,
             outcome,
+            ending: false,
         }
     }
 

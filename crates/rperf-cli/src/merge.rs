@@ -259,6 +259,7 @@ mod tests {
             process: ProcessId { pid, start: 0 },
             begun_ns,
             outcome: Outcome::Delivered(figures),
+            ending: false,
         }
     }
 

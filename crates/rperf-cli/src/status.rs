@@ -20,6 +20,8 @@ pub struct Member {
     pub begun_ns: u64,
     /// What has become of it.
     pub outcome: Outcome,
+    /// It is about to write its profile.
+    pub ending: bool,
 }
 
 /// What has become of a member.
@@ -27,8 +29,6 @@ pub struct Member {
 pub enum Outcome {
     /// It has said nothing more.
     Silent,
-    /// It is at its end, and about to write its profile.
-    Ending,
     /// Its profile is there.
     Delivered(ProcessFigures),
     /// It has said to the user why there is no profile.
@@ -128,13 +128,13 @@ impl Status {
             return;
         }
         let member = &mut self.members[place];
+        member.ending = word == "ending";
         match word {
             "delivered" => {
                 let figures = ProcessFigures::parse(fields.next().unwrap_or_default());
                 member.outcome = Outcome::Delivered(figures);
             }
             "failed" => member.outcome = Outcome::Failed,
-            "ending" => member.outcome = Outcome::Ending,
             _ => {}
         }
     }
@@ -143,7 +143,7 @@ impl Status {
     pub fn silent(&self) -> (usize, usize) {
         let members = self.members.iter();
         let silent = members
-            .filter(|member| matches!(member.outcome, Outcome::Silent | Outcome::Ending))
+            .filter(|member| member.outcome == Outcome::Silent)
             .map(|member| member.process)
             .chain(self.unborn.iter().copied());
         let running = silent.clone().filter(|process| process.is_alive()).count();
@@ -153,7 +153,7 @@ impl Status {
     /// Whether somebody is about to write a profile.
     pub fn is_one_ending(&self) -> bool {
         let mut members = self.members.iter();
-        members.any(|member| member.outcome == Outcome::Ending && member.process.is_alive())
+        members.any(|member| member.ending && member.process.is_alive())
     }
 }
 
@@ -167,6 +167,7 @@ fn started(rest: &str) -> Option<Member> {
         },
         begun_ns: fields.next()?.parse().ok()?,
         outcome: Outcome::Silent,
+        ending: false,
     })
 }
 

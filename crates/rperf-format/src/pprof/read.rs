@@ -10,6 +10,7 @@ use super::texts::Texts;
 use crate::ReadError;
 use flate2::read::MultiGzDecoder;
 use prost::Message;
+use prost::bytes::Bytes;
 use rperf_model::{Mode, Profile, State, StringId, Thread, Weight, WeightTable};
 use rustc_hash::FxHashSet;
 use sample_labels::LabelReader;
@@ -62,8 +63,8 @@ pub fn read_own(input: &mut dyn Read) -> Result<Profile, ReadError> {
 
 fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadError> {
     let bytes = read_bytes(limits, input)?;
-    let message = proto::Profile::decode(bytes.as_slice())?;
-    drop(bytes);
+    // The samples stay where they are, and are taken apart one by one.
+    let message = proto::Profile::decode(Bytes::from(bytes))?;
     let mut texts = Texts::new(&message.string_table)?;
     let mut profile = Profile::default();
     let columns = columns(&message, &texts)?;
@@ -145,7 +146,10 @@ fn read_samples(
     let mut labels = LabelReader::new(texts);
     let mut names: BTreeMap<u32, StringId> = BTreeMap::new();
     let mut weights = WeightTable::default();
-    for sample in &message.sample {
+    let mut sample = proto::Sample::default();
+    for encoded in &message.sample {
+        sample.clear();
+        sample.merge(&**encoded)?;
         let read = labels.read(&sample.label, texts, &mut profile.strings)?;
         let thread = read.thread.unwrap_or(ONLY_THREAD);
         let (node, leaf_state) = stacks.node(&sample.location_id, thread, profile)?;
