@@ -246,7 +246,7 @@ A profile is a Hash. Its keys:
     (
         "LABELS, SNAPSHOTS, SECTIONS",
         "\
-Rperf.label(endpoint: \"/users\") { work }   labels for the samples of the block
+Rperf.label(endpoint: \"/users\") { work }  labels for the samples of the block
 Rperf.label(phase: \"warm\")                for all that follow, until changed
 Rperf.label(phase: nil)                   takes one away
 Rperf.labels                              those in force, as a Hash
@@ -260,9 +260,10 @@ Rperf.snapshot                            the profile so far; nil if profiling i
 Rperf.snapshot(clear: true)               and the next one begins from here
 
 Rperf.start(defer: true, mode: :wall)
-Rperf.profile(endpoint: \"/users\") { work } time counts, that of all threads, while
-                                          such a block runs; its labels are as those
-                                          of Rperf.label
+Rperf.profile(endpoint: \"/users\") { work }
+                                          time counts, that of all threads, while such
+                                          a block runs; its labels are as those of
+                                          Rperf.label
 profile = Rperf.stop",
     ),
     (
