@@ -47,7 +47,7 @@ module Rperf
   rescue LoadError => e
     raise unless launch
 
-    "its extension can't be loaded (#{e.message.lines.first.to_s.strip})"
+    "its extension can't be loaded (#{e.message.lines.first.to_s.chomp})"
   end
   private_class_method :load_parts
 

@@ -36,6 +36,28 @@ module Rperf
         session.close
       end
 
+      # Ends a session of this process, unless it is resumed.
+      def suspend
+        session = @session
+        return unless session&.mine?
+
+        @session = nil
+        session.suspend
+        @suspended = session
+      end
+
+      # @see #suspend
+      def resume
+        session = @suspended
+        return unless session&.mine?
+
+        @suspended = nil
+        session.resume
+        @session = session
+      rescue Error, SystemCallError => e
+        Autostart.say("the profiles of children until now are lost (#{e.message})")
+      end
+
       # This process has forked one, which may end before it can say that it has begun.
       def forked(pid) = @session&.report("forked #{pid}")
 

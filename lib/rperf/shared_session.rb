@@ -43,9 +43,7 @@ module Rperf
       def initialize(...)
         super
         @process = Process.pid
-        # A session that is never stopped leaves no folder either.
-        ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
-        add_to_environment if options.inherit == true
+        open
       rescue SystemCallError => e
         close
         raise Error, "can't write to #{folder}: #{e.message}"
@@ -73,17 +71,50 @@ module Rperf
         Native.remove_session_folder(folder)
       end
 
+      # Ends it for the case that this process becomes another program, which has no use for it.
+      def suspend
+        @content = content
+        close
+      end
+
+      # This process has not become another program.
+      # @raise [Rperf::Error, SystemCallError] if the session can't be made again
+      def resume
+        again = Native.create_session_folder
+        unless again == folder
+          Native.remove_session_folder(again)
+          raise Error, "#{folder} can't be made again"
+        end
+        @content.each { |name, text| File.binwrite(File.join(folder, name), text) }
+        open
+      end
+
       private
+
+      def open
+        # A session that is never stopped leaves no folder either.
+        ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
+        add_to_environment if options.inherit == true
+      end
+
+      # What processes have left, by its name.
+      def content
+        paths = Dir.children(folder).map { |name| File.join(folder, name) }
+        paths.select { |path| File.file?(path) }.to_h { |path| [File.basename(path), File.binread(path)] }
+      rescue SystemCallError
+        {}
+      end
 
       # Programs that children of this process run see it as well: it is the only way that works however they are
       # started.
       def add_to_environment
         @settings = settings
-        text = @settings.map { |name, value| "#{name}=#{value}\0" }.join
+        # As bytes: a path need not be text in the locale's encoding.
+        text = @settings.map { |name, value| "#{name}=".b << value.b << "\0" }.join
         File.binwrite(File.join(folder, "settings"), text)
         { "RUBYOPT" => " ", "RUBYLIB" => ":" }.each do |name, separator|
           ours = @settings["ADDED_#{name}"]
-          ENV[name] = [ours, ENV[name]].compact.join(separator) if ours
+          ENV[name] = [ours, ENV[name]].compact.map(&:b).join(separator) if ours
         end
         ENV["RPERF_SESSION"] = folder
       end
@@ -96,7 +127,7 @@ module Rperf
 
       # RUBYOPT is split at blanks.
       def additions
-        return { "ADDED_RUBYOPT" => "-r#{LIBRARY}/rperf" } unless LIBRARY.match?(/\s/)
+        return { "ADDED_RUBYOPT" => "-r#{LIBRARY}/rperf" } unless LIBRARY.b.match?(/\s/)
 
         { "ADDED_RUBYOPT" => "-rrperf", "ADDED_RUBYLIB" => LIBRARY }
       end
