@@ -74,6 +74,59 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(outcome.stderr).to match(/\Arperf: its extension can't be loaded .*; running without profiling\n\z/)
   end
 
+  # As README and issue have it: -rrperf is in RUBYOPT, so a program after exec loads it too.
+  describe "by RUBYOPT" do
+    def with_rubyopt(program, env = {})
+      env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "p.pb.gz", "RUBYOPT" => "-rrperf",
+              "RUBYLIB" => "#{Commands::ROOT}/lib", **env }
+      path = write_file("program.rb", "def work(_) = (i = 0; i += 1 while i < 1_000_000)\n#{program}")
+      run(ruby, path, env:)
+    end
+
+    def weight(method) = weight_of(read_profile(in_folder("p.pb.gz")), method)
+
+    it "profiles the program, which sees no variables" do
+      expect(with_rubyopt("work(1); print ENV.keys.grep(/RPERF/)").stdout).to eq("[]")
+      expect(weight("Object#work")).to be > 0
+    end
+
+    it "goes on after exec, in the same file" do
+      program = <<~RUBY
+        def after = work(1)
+        ARGV.empty? ? (Dir.chdir("/"); exec(#{ruby.inspect}, $PROGRAM_NAME, "2")) : after
+        print ENV.keys.grep(/RPERF/)
+      RUBY
+      outcome = with_rubyopt(program)
+      expect([outcome.stdout, outcome.stderr]).to eq(["[]", ""])
+      expect(weight("Object#after")).to be > 0
+    end
+
+    it "writes the profile until then if the program after exec is no Ruby" do
+      outcome = with_rubyopt("work(1)\nexec('echo $RPERF_ENABLED')")
+      expect([outcome.stdout, outcome.stderr]).to eq(["1\n", ""])
+      expect(weight("Object#work")).to be > 0
+    end
+
+    it "goes on when an exec has failed, and the program sees no variables" do
+      program = "def after = work(1)\nbegin; exec('no-such-program'); rescue SystemCallError; after; end\n"
+      expect(with_rubyopt("#{program}print ENV.keys.grep(/RPERF/)").stdout).to eq("[]")
+      expect(weight("Object#after")).to be > 0
+    end
+
+    it "goes on in a daemon" do
+      outcome = with_rubyopt(<<~RUBY)
+        def after = work(1)
+        Process.daemon
+        after
+        at_exit { File.write(#{in_folder("ended").inspect}, ENV.keys.grep(/RPERF/).size) }
+      RUBY
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+      wait_until("end of the daemon") { File.size?(in_folder("ended")) }
+      wait_until("the daemon's profile") { weight("Object#after").positive? }
+      expect(File.read(in_folder("ended"))).to eq("0")
+    end
+  end
+
   it "tells a program that wants its own session, and keeps the outer one" do
     program = "begin; Rperf.start; rescue Rperf::Error => e; puts e.message; end; p Rperf.stop"
     expect(profiled({}, program).stdout).to match(/already being profiled by RPERF_ENABLED=1\nnil\n\z/)

@@ -194,6 +194,35 @@ RSpec.describe "the end of a profiled program" do
     expect_profile
   end
 
+  it "isn't that of a program that fails to become a daemon" do
+    outcome = record(<<~RUBY)
+      def Process.daemon(*) = raise(Errno::EAGAIN)
+      Process.daemon rescue puts($!.class)
+      puts File.readlines(File.join(ENV["RPERF_SESSION"], "status")).grep(/daemon/).map { |line| line[/\\S+/] }
+      def after = (i = 0; i += 1 while i < 1_000_000)
+      after
+    RUBY
+    expect(outcome.stdout).to eq("Errno::EAGAIN\ndaemon\ndaemon-failed\n")
+    expect(weight_of(read_profile(in_folder("p.pb.gz")), "after")).to be > 0
+  end
+
+  ["exit", "exit!"].each do |call|
+    it "by #{call} is announced before the profile is made" do
+      outcome = record(<<~RUBY)
+        Rperf.const_get(:Native).singleton_class.prepend(Module.new do
+          def stop_into(*)
+            $stdout.syswrite(File.readlines(File.join(ENV["RPERF_SESSION"], "status")).map { |line| line[/\\S+ /] }.join)
+            super
+          end
+        end)
+        at_exit { #{call} }
+        #{call}
+      RUBY
+      expect(outcome.stdout).to eq("started ending ")
+      expect_profile
+    end
+  end
+
   it "leaves exec and exit! as they were to look at" do
     program = <<~RUBY
       p [Kernel, Process].map { |owner| [owner.method(:exec).arity, owner.method(:exit!).arity] }

@@ -68,29 +68,29 @@ module Rperf
 
       # The program is to become another one, in the block: all until now is delivered.
       def around_exec
-        hand_over
+        deliver_until_now
+        Children.hide if Ractor.main?
+        @delivery.hand_over if here?
         report("exec")
         yield
       ensure
         # Whoever gets here is still the program that it was.
         report("exec-failed")
-        take_back
+        @delivery.take_back if here?
+        Children.show if Ractor.main?
       end
 
       # The program is to go on in a child, which the block makes: only the child comes back from it.
-      def around_daemon
+      def around_daemon(&)
         settings = @delivery.settings if here?
-        hand_over
+        deliver_until_now
         report("daemon")
-        result = yield
+        result = Ractor.main? ? Children.around_daemon(&) : yield
         is_daemon = true
         go_on_alone(settings) if settings
         result
       ensure
-        unless is_daemon
-          report("daemon-failed")
-          take_back
-        end
+        report("daemon-failed") unless is_daemon
       end
 
       # This program is an rperf command, which is no part of what the user wants to see.
@@ -143,16 +143,8 @@ module Rperf
         Children.session = nil
       end
 
-      def hand_over
+      def deliver_until_now
         deliver { |profiles| profiles.concat([Native.snapshot(false)].compact) }
-        Children.suspend if Ractor.main?
-        @delivery.hand_over if here?
-      end
-
-      # Undoes it.
-      def take_back
-        @delivery.take_back if here?
-        Children.resume if Ractor.main?
       end
 
       # In a daemon that has no session to join.

@@ -36,26 +36,26 @@ module Rperf
         session.close
       end
 
-      # Ends a session of this process, unless it is resumed.
-      def suspend
-        session = @session
-        return unless session&.mine?
-
-        @session = nil
-        session.suspend
-        @suspended = session
+      # What this process may become by exec sees nothing of a session of its own.
+      def hide
+        @session.hide if @session&.mine?
       end
 
-      # @see #suspend
-      def resume
-        session = @suspended
-        return unless session&.mine?
+      # @see #hide
+      def show
+        @session.show if @session&.mine?
+      end
 
-        @suspended = nil
-        session.resume
-        @session = session
-      rescue Error, SystemCallError => e
-        Autostart.say("the profiles of children until now are lost (#{e.message})")
+      # A daemon, which the block makes of a child, takes no part in a session of its parent's, and removes it.
+      def around_daemon
+        session = @session if @session&.mine?
+        @session = nil if session
+        result = yield
+        is_daemon = true
+        session&.close
+        result
+      ensure
+        @session = session if session && !is_daemon
       end
 
       # This process has forked one, which may end before it can say that it has begun.

@@ -43,7 +43,13 @@ module Rperf
       def initialize(...)
         super
         @process = Process.pid
-        open
+        # A session that is never stopped leaves no folder either.
+        ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
+        return unless options.inherit == true
+
+        @settings = settings
+        write_settings
+        add_to_environment
       rescue SystemCallError => e
         close
         raise Error, "can't write to #{folder}: #{e.message}"
@@ -67,56 +73,39 @@ module Rperf
       def close
         # The next session of this process may get a folder of the same name.
         ObjectSpace.undefine_finalizer(self)
-        Launch.new(@settings).hide(ENV) if @settings
+        hide
         Native.remove_session_folder(folder)
       end
 
-      # Ends it for the case that this process becomes another program, which has no use for it.
-      def suspend
-        @content = content
-        close
+      # For the case that this process becomes another program, which is to see nothing of the session. It would leave
+      # the folder to the next session.
+      def hide
+        Launch.new(@settings).hide(ENV) if @settings
+        @hidden = true
       end
 
-      # This process has not become another program.
-      # @raise [Rperf::Error, SystemCallError] if the session can't be made again
-      def resume
-        again = Native.create_session_folder
-        unless again == folder
-          Native.remove_session_folder(again)
-          raise Error, "#{folder} can't be made again"
-        end
-        @content.each { |name, text| File.binwrite(File.join(folder, name), text) }
-        open
+      # Undoes it.
+      def show
+        add_to_environment if @settings && @hidden
+        @hidden = false
       end
 
       private
 
-      def open
-        # A session that is never stopped leaves no folder either.
-        ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
-        add_to_environment if options.inherit == true
-      end
-
-      # What processes have left, by its name.
-      def content
-        paths = Dir.children(folder).map { |name| File.join(folder, name) }
-        paths.select { |path| File.file?(path) }.to_h { |path| [File.basename(path), File.binread(path)] }
-      rescue SystemCallError
-        {}
-      end
-
       # Programs that children of this process run see it as well: it is the only way that works however they are
       # started.
       def add_to_environment
-        @settings = settings
-        # As bytes: a path need not be text in the locale's encoding.
-        text = @settings.map { |name, value| "#{name}=".b << value.b << "\0" }.join
-        File.binwrite(File.join(folder, "settings"), text)
         { "RUBYOPT" => " ", "RUBYLIB" => ":" }.each do |name, separator|
           ours = @settings["ADDED_#{name}"]
           ENV[name] = [ours, ENV[name]].compact.map(&:b).join(separator) if ours
         end
         ENV["RPERF_SESSION"] = folder
+      end
+
+      # As bytes: a path need not be text in the locale's encoding.
+      def write_settings
+        text = @settings.map { |name, value| "#{name}=".b << value.b << "\0" }.join
+        File.binwrite(File.join(folder, "settings"), text)
       end
 
       def settings
