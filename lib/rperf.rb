@@ -31,6 +31,8 @@ module Rperf
       raise LoadError, "rperf: #{obstacle}" unless launch
 
       launch.refuse(obstacle)
+      require_relative "rperf/inert"
+      self.obstacle = obstacle
     elsif launch
       require_relative "rperf/autostart"
       Autostart.begin(launch)
