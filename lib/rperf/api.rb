@@ -89,12 +89,12 @@ module Rperf
       refuse_second_profiler
       ForkGuard.install
       CompiledCode.watch
-      Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
+      shared = Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
       Native.start(**options.sampling)
       @options = options
-    rescue Error, ArgumentError, SystemCallError
-      Children.close unless @options
-      raise
+    ensure
+      # Nobody else's.
+      Children.close if shared && !@options
     end
 
     # In a forked child whose session isn't its own to stop.

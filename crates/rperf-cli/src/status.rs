@@ -116,16 +116,22 @@ impl Status {
         let (Some(pid), Some(begun_ns)) = (number(), number()) else {
             return;
         };
-        let place = self.members.iter().position(|member| {
+        let is_meant = |member: &Member| {
             member.begun_ns == begun_ns && i64::from(member.process.pid) == pid as i64
-        });
-        let Some(place) = place else {
+        };
+        let Some(place) = self.members.iter().position(is_meant) else {
             return;
         };
+        // After an exec that failed, a second one stands for what is to come.
+        let second = self.members.iter().rposition(is_meant);
+        let second = second.filter(|&second| second != place);
         // A `rperf` command within the command: it has a session of its own.
         if word == "withdrawn" {
             self.members.remove(place);
             return;
+        }
+        if let ("delivered" | "failed", Some(second)) = (word, second) {
+            self.members.remove(second);
         }
         let member = &mut self.members[place];
         member.ending = word == "ending";
@@ -135,6 +141,14 @@ impl Status {
                 member.outcome = Outcome::Delivered(figures);
             }
             "failed" => member.outcome = Outcome::Failed,
+            "exec-failed" if second.is_none() && member.outcome != Outcome::Silent => {
+                let outcome = Outcome::Silent;
+                let second = Member {
+                    outcome,
+                    ..member.clone()
+                };
+                self.members.push(second);
+            }
             _ => {}
         }
     }
@@ -256,6 +270,19 @@ mod tests {
                 "{more:?}"
             );
         }
+    }
+
+    #[test]
+    fn what_follows_an_exec_that_failed_is_missed_until_it_is_delivered() {
+        let own = ProcessId::own();
+        let (pid, start) = (own.pid, own.start);
+        let failed = format!("delivered {pid} 1 gc_count=1\nexec {pid} 1\nexec-failed {pid} 1\n");
+        let text = format!("started {pid} {start} 1\n{failed}{failed}");
+        let status = Status::parse(&text);
+        assert_eq!((status.silent(), status.members.len()), ((1, 0), 2));
+        assert!(matches!(status.members[0].outcome, Outcome::Delivered(_)));
+        let status = Status::parse(&format!("{text}delivered {pid} 1 gc_count=2\n"));
+        assert_eq!((status.silent(), status.members.len()), ((0, 0), 1));
     }
 
     #[test]

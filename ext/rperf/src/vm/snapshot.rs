@@ -8,7 +8,8 @@ use super::{
     sampling_job, section, thread_hook,
 };
 use crate::profile::{self, errors};
-use magnus::{Error, Ruby, Value, prelude::*};
+use magnus::rb_sys::FromRawValue;
+use magnus::{Error, RArray, Ruby, Value, prelude::*};
 use rperf_engine::{CapturedNode, ResolvedFrame, Session, Snapshot, clock};
 use std::ptr;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
@@ -36,6 +37,15 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
         .stop(now)
         .map_err(|error| errors::rperf(ruby, error.to_string()))?;
     wrap(ruby, snapshot, &nodes, &frames).map(Some)
+}
+
+/// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
+/// interrupted as it returns, and then nobody gets what it returns.
+pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
+    match stop(ruby)? {
+        Some(profile) => array.push(profile),
+        None => Ok(()),
+    }
 }
 
 /// `Native.snapshot(clear)`: the profile up to now, which is let go of if `clear`; or
@@ -212,11 +222,10 @@ fn wrap(
         ),
         description.unwrap_or_default(),
     ];
-    let program = ruby
-        .eval::<Value>("$0")
-        .ok()
-        .and_then(resolve::text)
-        .unwrap_or_default();
+    // Not by evaluating code: an interrupt that came there would be lost.
+    // SAFETY: a C string, and the variable's getter raises nothing.
+    let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
+    let program = resolve::text(program).unwrap_or_default();
     profile::wrap(
         ruby,
         snapshot.into_profile(nodes, frames, program, comments),
