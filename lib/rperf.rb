@@ -31,6 +31,8 @@ module Rperf
       raise LoadError, "rperf: #{obstacle}" unless launch
 
       launch.refuse(obstacle)
+      require_relative "rperf/inert"
+      self.obstacle = obstacle
     elsif launch
       require_relative "rperf/autostart"
       Autostart.begin(launch)
@@ -47,7 +49,7 @@ module Rperf
   rescue LoadError => e
     raise unless launch
 
-    "its extension can't be loaded (#{e.message.lines.first.to_s.strip})"
+    "its extension can't be loaded (#{e.message.lines.first.to_s.chomp})"
   end
   private_class_method :load_parts
 

@@ -66,12 +66,112 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     end
   end
 
-  it "lets the program run without the extension" do
-    FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("lib"))
-    FileUtils.rm(Dir[in_folder("lib/rperf/rperf.*")])
-    outcome = run(ruby, "-I#{in_folder("lib")}", "-rrperf", "-e", "puts 'ran'", env: { "RPERF_ENABLED" => "1" })
-    expect(outcome.stdout).to eq("ran\n")
-    expect(outcome.stderr).to match(/\Arperf: its extension can't be loaded .*; running without profiling\n\z/)
+  describe "without the extension" do
+    def profiled_without_extension(*arguments)
+      FileUtils.cp_r(%w[lib exe].map { |name| File.join(Commands::ROOT, name) }, folder)
+      FileUtils.rm(Dir[in_folder("lib/rperf/rperf.*")])
+      run(ruby, "-I#{in_folder("lib")}", "-rrperf", *arguments, env: { "RPERF_ENABLED" => "1" })
+    end
+
+    it "lets the program run" do
+      outcome = profiled_without_extension("-e", "puts 'ran'")
+      expect(outcome.stdout).to eq("ran\n")
+      expect(outcome.stderr).to match(/\Arperf: its extension can't be loaded .*; running without profiling\n\z/)
+    end
+
+    it "lets it use the API, which does nothing, or raises if it should give a profile" do
+      outcome = profiled_without_extension("-e", <<~RUBY)
+        p Rperf.label(a: 1) { 2 }, Rperf.label(a: 1), Rperf.labels, Rperf.profile(a: 1) { 3 }
+        p Rperf.running?, Rperf.stop, Rperf.snapshot(clear: true)
+        [-> { Rperf.start(mode: :wall) { 1 } }, -> { Rperf.save("p.pb.gz", {}, format: :text) }].each do |call|
+          call.call
+        rescue Rperf::Error => e
+          puts e.message
+        end
+        p((Rperf.profile rescue $!.class))
+      RUBY
+      expect(outcome.stdout.lines(chomp: true)).to match(
+        ["2", "{}", "{}", "3", "false", "nil", "nil", /\Anothing can be profiled here: its extension/,
+         /\Ano profile can be written here: its extension/, "ArgumentError"]
+      )
+    end
+
+    # Every method that the API has.
+    it "has no method that the program would miss" do
+      code = "print Rperf.singleton_class.public_instance_methods(false).sort.inspect"
+      inert = profiled_without_extension("-e", code).stdout
+      expect(inert).to eq(run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code).stdout)
+      expect(inert).to include(":start, :stop")
+    end
+
+    it "hands requests and jobs on" do
+      outcome = profiled_without_extension("-e", <<~RUBY)
+        require "rperf/rack"
+        p Rperf::RackMiddleware.new(->(env) { env.values }).call({ "PATH_INFO" => "/" })
+        require "rperf/sidekiq"
+        p Rperf::SidekiqMiddleware.new.call(nil, {}, nil) { 1 }
+      RUBY
+      expect(outcome.stdout).to eq("[\"/\"]\n1\n")
+    end
+
+    it "ends an rperf command in one line" do
+      outcome = profiled_without_extension(in_folder("exe/rperf"), "record", ruby, "-e", "1")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
+      expect(outcome.stderr.lines).to match([/without profiling$/, /\Arperf: its extension can't be loaded/])
+    end
+  end
+
+  # As README and issue have it: -rrperf is in RUBYOPT, so a program after exec loads it too.
+  describe "by RUBYOPT" do
+    def with_rubyopt(program, env = {})
+      env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "p.pb.gz", "RUBYOPT" => "-rrperf",
+              "RUBYLIB" => "#{Commands::ROOT}/lib", **env }
+      path = write_file("program.rb", "def work(_) = (i = 0; i += 1 while i < 1_000_000)\n#{program}")
+      run(ruby, path, env:)
+    end
+
+    def weight(method) = weight_of(read_profile(in_folder("p.pb.gz")), method)
+
+    it "profiles the program, which sees no variables" do
+      expect(with_rubyopt("work(1); print ENV.keys.grep(/RPERF/)").stdout).to eq("[]")
+      expect(weight("Object#work")).to be > 0
+    end
+
+    it "goes on after exec, in the same file" do
+      program = <<~RUBY
+        def after = work(1)
+        ARGV.empty? ? (Dir.chdir("/"); exec(#{ruby.inspect}, $PROGRAM_NAME, "2")) : after
+        print ENV.keys.grep(/RPERF/)
+      RUBY
+      outcome = with_rubyopt(program)
+      expect([outcome.stdout, outcome.stderr]).to eq(["[]", ""])
+      expect(weight("Object#after")).to be > 0
+    end
+
+    it "writes the profile until then if the program after exec is no Ruby" do
+      outcome = with_rubyopt("work(1)\nexec('echo $RPERF_ENABLED')")
+      expect([outcome.stdout, outcome.stderr]).to eq(["1\n", ""])
+      expect(weight("Object#work")).to be > 0
+    end
+
+    it "goes on when an exec has failed, and the program sees no variables" do
+      program = "def after = work(1)\nbegin; exec('no-such-program'); rescue SystemCallError; after; end\n"
+      expect(with_rubyopt("#{program}print ENV.keys.grep(/RPERF/)").stdout).to eq("[]")
+      expect(weight("Object#after")).to be > 0
+    end
+
+    it "goes on in a daemon" do
+      outcome = with_rubyopt(<<~RUBY)
+        def after = work(1)
+        Process.daemon
+        after
+        at_exit { File.write(#{in_folder("ended").inspect}, ENV.keys.grep(/RPERF/).size) }
+      RUBY
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+      wait_until("end of the daemon") { File.size?(in_folder("ended")) }
+      wait_until("the daemon's profile") { weight("Object#after").positive? }
+      expect(File.read(in_folder("ended"))).to eq("0")
+    end
   end
 
   it "tells a program that wants its own session, and keeps the outer one" do

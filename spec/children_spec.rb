@@ -96,6 +96,13 @@ RSpec.describe "the children of a profiled program" do
     expect(weights.map { |row| row[2] }.uniq.size).to eq(2)
   end
 
+  it "may be those of a shell that the program becomes by exec" do
+    write_file("child.rb", "#{work}work(1)")
+    outcome = record("Process.exec('sh', '-c', \"'\#{RUBY}' child.rb; exit 5\")")
+    expect([outcome.status.exitstatus, outcome.messages]).to match([5, [/samples of 2 processes/]])
+    expect(weight_of(merged, "Object#work")).to be > 0
+  end
+
   it "are left out with --no-inherit" do
     outcome = record("Process.wait(fork { work(1) }); system(RUBY, '-e', '1')", "--no-inherit")
     expect(outcome.messages).to contain_exactly(/\([\d,]+ samples, /)
@@ -112,8 +119,20 @@ RSpec.describe "the children of a profiled program" do
   it "deliver although they are stopped together with their parent" do
     program = "4.times { fork { work(1); sleep } }\nsleep 0.3\nputs\n$stdout.flush\nsleep"
     outcome = record(program) { |pid| Process.kill(:TERM, -pid) }
-    expect(outcome.messages.join).to match(/samples of 5 processes/).or match(/\d process(es)? still ran/)
+    expect(outcome.messages.join).to match(/samples of 5 processes/)
+    expect(outcome.messages.join).not_to match(/still ran|before its profile/)
     expect(outcome.status.termsig).to eq(Signal.list["TERM"])
+  end
+
+  it "are waited for while they write, for longer than those that don't say so" do
+    outcome = record(<<~'RUBY')
+      fork do
+        Rperf::Profile.prepend(Module.new { def write(...) = (sleep 0.5; super) })
+        work(1)
+      end
+      sleep 0.01 until File.read(File.join(ENV["RPERF_SESSION"], "status")).include?("ending")
+    RUBY
+    expect(outcome.messages).to contain_exactly(/samples of 2 processes/)
   end
 
   it "run without a profile if they are of another Ruby" do
@@ -157,6 +176,13 @@ RSpec.describe "the children of a profiled program" do
         end)
       RUBY
       expect(messages).to contain_exactly(/wrote/, /the profile of process \d+ is lost: can't write to .* \(Is a dir/)
+    end
+
+    it "since they are killed after an exec that failed are counted, and have the part until then" do
+      outcome = record("begin; work(1); exec('no-such-program'); rescue SystemCallError; Process.kill(:KILL, $$); end")
+      expect(outcome.messages)
+        .to contain_exactly(/wrote/, "rperf: 1 process ended before its profile could be written\n")
+      expect(weight_of(merged, "Object#work")).to be > 0
     end
 
     it "are there although their parent was killed" do
@@ -288,6 +314,49 @@ RSpec.describe "the children of a profiled program" do
       end
     end
 
+    it "stay in the session when an exec has failed" do
+      outcome = run_script(<<~RUBY)
+        fails = -> { begin; exec("no-such-program"); rescue Errno::ENOENT; ENV.keys.grep(/RPERF/); end }
+        data = Rperf.start(mode: :wall, inherit: true) do
+          Process.wait(fork { work(1) })
+          runs_on = fork { sleep 0.2; work(1) }
+          print fails[], fails[]
+          Process.wait(runs_on)
+          system(RUBY, "-e", "1")
+        end
+        print data[:label_sets].filter_map { |set| set[:"%pid"] }.size, ENV.keys.grep(/RPERF/)
+        Rperf.save("p.pb.gz", data)
+      RUBY
+      expect([outcome.stdout, outcome.stderr]).to eq(['["RPERF_SESSION"]["RPERF_SESSION"]4[]', ""])
+      expect(frames_by_pid.values.count { |frames| frames.include?("Object#work") }).to eq(2)
+      expect(session_folders).to be_empty
+    end
+
+    it "are nothing to a program after exec" do
+      outcome = run_script(<<~'RUBY')
+        Rperf.start(inherit: true)
+        Process.wait(fork { work(1) })
+        exec("/bin/sh", "-c", "echo \"$RPERF_SESSION:$RUBYOPT:$RUBYLIB\"")
+      RUBY
+      expect([outcome.stdout, outcome.stderr]).to eq(["::\n", ""])
+      # Its folder goes with the next session.
+      rperf("record", ruby, "-e", "1")
+      expect(session_folders).to be_empty
+    end
+
+    it "are nothing to a daemon, which leaves no folder" do
+      outcome = run_script(<<~RUBY)
+        Rperf.start(inherit: true)
+        Process.wait(fork { work(1) })
+        Process.daemon(true)
+        File.write("daemon", [Rperf.running?, ENV.keys.grep(/RPERF/), ENV["RUBYOPT"]].inspect)
+        exit!
+      RUBY
+      wait_until("the daemon's end") { File.size?(in_folder("daemon")) }
+      expect([outcome.stderr, File.read(in_folder("daemon"))]).to eq(["", "[false, [], nil]"])
+      expect(session_folders).to be_empty
+    end
+
     it "are merged with RPERF_INHERIT, too" do
       env = { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
       program = "system(RbConfig.ruby, '-e', 'sleep 0.02'); Process.wait(fork { sleep 0.02 })"
@@ -299,6 +368,34 @@ RSpec.describe "the children of a profiled program" do
       end
       expect(counts).to eq([0, 2, 3])
       expect(session_folders).to be_empty
+    end
+
+    # With RPERF_INHERIT; how many processes there are in the profile.
+    def processes_with_inherit(program, mode = "1")
+      env = { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => mode, "RPERF_OUTPUT" => "p.pb.gz", "RPERF_MODE" => "wall" }
+      outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program, env:)
+      expect(outcome.stderr).to be_empty
+      merged[:label_sets].to_a.filter_map { |set| set[:"%pid"] }.size
+    end
+
+    %w[fork 1].each do |mode|
+      it "are merged with RPERF_INHERIT=#{mode} although the program has been refused a session of its own" do
+        program = "begin; Rperf.start; rescue Rperf::Error; Process.wait(fork { sleep 0.02 }); end"
+        expect(processes_with_inherit(program, mode)).to eq(2)
+      end
+
+      it "are merged with RPERF_INHERIT=#{mode} although an exec has failed" do
+        program = <<~RUBY
+          Process.wait(fork { sleep 0.02 })
+          begin
+            exec("no-such-program")
+          rescue Errno::ENOENT
+            Process.wait(fork { sleep 0.02 })
+          end
+        RUBY
+        expect(processes_with_inherit(program, mode)).to eq(3)
+        expect(session_folders).to be_empty
+      end
     end
   end
 end

@@ -7,9 +7,10 @@ RSpec.describe "the rperf command" do
       expect(outcome.status).to be_success
       expect(outcome.stdout).to include("record", "stat", "Examples:")
       expect(outcome.stdout).not_to include("\e[")
+      expect(outcome.stdout).to end_with("\nRun 'rperf help' for full documentation.\n")
       %w[record stat exec].each do |command|
         help = ["--frequency", "[default: 1000]", "--lines", "--no-lines", "--leaf", "--no-leaf", "--signal <N|false>",
-                "--no-aggregate", "--no-inherit", "Exit status:"]
+                "--no-aggregate", "--no-inherit", "Exit status:", "Run 'rperf help' for full documentation"]
         expect(rperf(command, "--help").stdout).to include(*help)
       end
     end
@@ -22,6 +23,20 @@ RSpec.describe "the rperf command" do
                 "FROM RUBY", "WHAT TO LOOK FOR", "ENVIRONMENT VARIABLES"]
       expect(outcome.stdout.scan(/^== (.*) ==$/).flatten).to include(*titles)
       expect(outcome.stdout).to include(rperf("stat", "--help").stdout.strip)
+    end
+
+    it "tells in rperf help of all that there is to call from Ruby" do
+      help = rperf("help").stdout
+      methods = Rperf.singleton_methods(false)
+      expect(methods).to include(:start, :stop, :save, :label, :labels, :profile, :snapshot, :running?)
+      expect(help).to include(*methods.map { |name| "Rperf.#{name}" })
+      keywords = Rperf.method(:start).parameters.filter_map { |kind, name| name if kind == :key }
+      expect(keywords).to include(:frequency, :inherit)
+      expect(help).to include(*keywords.map { |name| "\n  #{name}: " })
+      expect(help).to include("Rperf.snapshot(clear: true)", "Rperf::RackMiddleware, label_key:", "label: ->(env)",
+                              "Rperf::ActiveJobMiddleware", "Rperf::SidekiqMiddleware")
+      data = Rperf.start { Rperf.label(a: 1) { spin(0.02) } }
+      expect(help).to include(*data.keys.map { |key| "#{key}:" })
     end
 
     it "prints the help of one command with rperf help COMMAND" do
@@ -90,6 +105,26 @@ RSpec.describe "the rperf command" do
       expect(rperf("stat", "sh", "-c", "exit 7").status.exitstatus).to eq(7)
       expect(File).not_to exist(in_folder("rperf.data"))
     end
+
+    it "fails instead of succeeding if no profile is left of what ran" do
+      outcome = rperf("record", "sh", "-c", "'#{ruby}' -e 'Process.kill(:KILL, $$); sleep'; exit 0")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /ended before its profile could be written\n\z/])
+      expect(File).not_to exist(in_folder("rperf.data"))
+    end
+
+    it "fails if a profile can't be read, and keeps that" do
+      write_file("run.rb", <<~RUBY)
+        Process.wait(fork { 1 })
+        File.write(Dir["\#{ENV["RPERF_SESSION"]}/*.pb.gz"].first, "no profile")
+      RUBY
+      outcome = rperf("record", "-o", "p.pb.gz", ruby, "run.rb")
+      expect(outcome.status.exitstatus).to eq(1)
+      expect(outcome.messages).to include(/the profile of process \d+ can't be merged \(not a pprof .*; it is in /)
+      kept = outcome.stderr[%r{it is in (/\S.*)$}, 1]
+      expect(File.read(kept)).to eq("no profile")
+      expect(kept).to start_with("#{temporary_folder}/rperf-")
+      expect(read_profile(in_folder("p.pb.gz"))).to include(mode: :cpu)
+    end
   end
 
   describe "rperf record" do
@@ -131,6 +166,20 @@ RSpec.describe "the rperf command" do
         tables = profiles.map { |profile| profile.encode(:text, lines: true) }
         expect(tables).to match([/app\.rb:3 \(Object#work\)$/, /^Lines: none were recorded$/])
       end
+    end
+
+    it "has the timer use the signal that --signal names", if: File.exist?("/proc/self/timers") do
+      signals = %w[40 41].map do |number|
+        program = "puts File.read('/proc/self/timers')[%r{^signal: (\\d+)/}, 1]"
+        rperf("record", "--signal", number, ruby, "-e", program).stdout.chomp
+      end
+      expect(signals).to eq(%w[40 41])
+    end
+
+    it "keeps single samples with --no-aggregate, of which there are no snapshots" do
+      program = "begin; p Rperf.snapshot.class; rescue Rperf::Error => e; puts e.message; end"
+      said = [["--no-aggregate"], []].map { |options| rperf("record", *options, ruby, "-e", program).stdout }
+      expect(said).to eq(["there are no snapshots of a session with aggregate: false\n", "Hash\n"])
     end
 
     it "passes --leaf and --no-leaf on, of which only one needs timer signals" do
@@ -223,6 +272,12 @@ RSpec.describe "the rperf command" do
       expect(weight_of(read_profile(in_folder("rperf.data")), "first")).to be > 0
     end
 
+    it "fails instead of succeeding if the file can't be written" do
+      Dir.mkdir(in_folder("gone"))
+      outcome = rperf("record", "-o", "gone/p.pb.gz", ruby, "-e", "Dir.rmdir('gone')")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /can't write the profile to/])
+    end
+
     it "says where the profile is if the file can't be written at the end" do
       Dir.mkdir(in_folder("gone"))
       outcome = rperf("record", "-o", "gone/p.pb.gz", ruby, "-e", "Dir.rmdir('gone'); exit 4")
@@ -264,10 +319,22 @@ RSpec.describe "the rperf command" do
     it "accounts for the real time of a program with one thread" do
       page = rperf("stat", ruby, "-e", "sleep 0.3").stderr
       rows = page.scan(/^ +([\d,.]+) ms +(?:[\d.]+%)? +(.+)$/).to_h { |ms, what| [what, ms.delete(",").to_f] }
-      parts = rows.select { |what, _| what.match?(/before profiling|CPU execution|GVL|GC (marking|sweeping)/) }
+      parts = rows.select { |what, _| what.match?(/(before|after) profiling|CPU execution|GVL|GC (marking|sweeping)/) }
       expect(parts.values.sum).to be_within(5 + (rows["real"] * 0.02)).of(rows["real"])
       # A busy machine wakes it late, but not early.
       expect(rows["[Ruby] GVL blocked (I/O, sleep)"]).to be_between(295, 900)
+    end
+
+    it "shows the command's times as the time command does, with what is no Ruby" do
+      busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
+      page = rperf("stat", "sh", "-c", "sleep 0.3; '#{ruby}' -e 1; sh -c '#{busy}'; sleep 0.2").stderr
+      rows = page.scan(/^ +([\d,.]+) ms +(.+?)(?: \(.*)?$/).to_h { |ms, what| [what, ms.delete(",").to_f] }
+      expect(rows["before profiling"]).to be > 300
+      expect(rows["after profiling"]).to be > 200
+      expect(rows["real"]).to be > rows["before profiling"] + rows["after profiling"]
+      before = Process.times.cutime
+      system("sh", "-c", busy)
+      expect(rows["user"]).to be > (Process.times.cutime - before) * 1000 / 2
     end
 
     it "adds tables and a file when asked" do

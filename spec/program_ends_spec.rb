@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+require "pty"
+require "timeout"
+
 # However a profiled program ends: it ends as it would alone, and its profile is there.
 RSpec.describe "the end of a profiled program" do
   def record(program, *arguments, &)
@@ -57,6 +60,108 @@ RSpec.describe "the end of a profiled program" do
     outcome = record(program) { |pid| Process.kill(:TERM, pid) }
     expect(outcome.status.exitstatus).to eq(12)
     expect_profile
+  end
+
+  %i[TTIN TTOU TSTP WINCH CONT].each do |signal|
+    it "can be asked for by SIG#{signal} sent to rperf, which the program handles" do
+      program = "trap(:#{signal}) { exit 12 }; puts 'ready'; $stdout.flush; sleep"
+      outcome = record(program) { |pid| Process.kill(signal, pid) }
+      expect(outcome.status.exitstatus).to eq(12)
+      expect_profile
+    end
+  end
+
+  it "comes after Ctrl-Z and fg as if nothing had been" do
+    path = write_file("program.rb", "puts 'ready'; $stdout.flush; exit $stdin.gets.to_i")
+    command = rperf_command("record", "-o", "p.pb.gz", ruby, path).map { |word| "'#{word}'" }.join(" ")
+    script = write_file("job.sh", "set -m\n#{command}\necho \"stopped: $?\"\nfg >/dev/null\necho \"ended: $?\"\n")
+    said = +""
+    PTY.spawn(clean_environment, "/bin/sh", script, chdir: folder) do |output, input, pid|
+      hear = lambda do |text|
+        Timeout.timeout(Commands::TIME_LIMIT) { said << output.readpartial(1000) until said.include?(text) }
+      end
+      hear["ready"]
+      input.write("\x1a")
+      hear["stopped: #{128 + Signal.list["TSTP"]}"]
+      input.write("7\n")
+      hear["ended: 7"]
+    ensure
+      Process.kill(:KILL, pid) unless said.include?("ended")
+    end
+    expect(said).to include("wrote p.pb.gz")
+  end
+
+  describe "by a second signal, while the profile is on its way" do
+    # Sends itself one when the method has done its work, before its caller knows of that.
+    def sends(signal, owner, method, condition = "true")
+      <<~RUBY
+        Rperf.const_get(:#{owner[/\w+/]})#{owner[/\..*/]}.prepend(Module.new do
+          def #{method}(*args, **)
+            super.tap do
+              next unless !$sent && #{condition}
+              $sent = true
+              Process.kill(:#{signal}, $$)
+            end
+          end
+        end)
+        Process.kill(:#{signal}, $$)
+        sleep
+      RUBY
+    end
+
+    {
+      "as profiling ends" => ["Native.singleton_class", "stop_into"],
+      "as the figures are taken" => ["Native.singleton_class", "figures_line"],
+      "as the file is written" => %w[Profile write],
+      "as that is reported" => ["SharedSession", "report", "args.first.start_with?('delivered')"]
+    }.each do |moment, hook|
+      { "INT" => ["", "INT", nil], "TERM" => ["", "TERM", nil],
+        "a handled TERM" => ["trap(:TERM) { exit 12 }\n", nil, 12] }.each do |what, (setup, signal, status)|
+        it "#{what}, #{moment}, is by that" do
+          outcome = record("#{setup}#{sends(what[/\w+\z/], *hook)}")
+          expect([outcome.status.termsig, outcome.status.exitstatus]).to eq([signal && Signal.list[signal], status])
+          expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
+          expect_profile
+        end
+      end
+    end
+
+    it "and a third, and so on, is by them" do
+      outcome = record("puts $$; $stdout.flush; sleep") do
+        pid = Integer(File.read(in_folder(".stdout")))
+        loop do
+          Process.kill(:INT, pid)
+          sleep 0.001
+        end
+      rescue Errno::ESRCH
+        nil
+      end
+      expect(outcome.status.termsig).to eq(Signal.list["INT"])
+      expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
+      expect_profile
+    end
+
+    it "is by that without a command, too, and the page is printed once" do
+      env = { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
+      program = write_file("program.rb", "def work = (i = 0; i += 1 while i < 1_000_000)\nwork\n" \
+                                         "trap(:TERM) { exit 12 }\n#{sends("TERM", "Profile", "write")}")
+      outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env:)
+      expect([outcome.status.exitstatus, outcome.stderr.scan("Performance stats").size]).to eq([12, 1])
+      expect_profile
+    end
+
+    it "that raises something else is by that" do
+      outcome = record("trap(:TERM) { raise 'oh' if $sent; exit 3 }\n#{sends("TERM", "Profile", "write")}")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /oh \(RuntimeError\)/])
+      expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
+      expect_profile
+    end
+  end
+
+  it "isn't left out when nothing of the profile can be had, and a line says so" do
+    outcome = record("def (Rperf.const_get(:Native)).stop_into(*) = raise('oh')\nexit 5")
+    expect(outcome.status.exitstatus).to eq(5)
+    expect(outcome.messages).to include("rperf: can't deliver the profile: oh (RuntimeError)\n")
   end
 
   it "by SIGKILL is by that signal, with a line about the profile" do
@@ -119,6 +224,35 @@ RSpec.describe "the end of a profiled program" do
     expect(record("Process.daemon; sleep 0.5").messages)
       .to contain_exactly(/wrote p\.pb\.gz/, /1 process still ran; its samples are not in the profile/)
     expect_profile
+  end
+
+  it "isn't that of a program that fails to become a daemon" do
+    outcome = record(<<~RUBY)
+      def Process.daemon(*) = raise(Errno::EAGAIN)
+      Process.daemon rescue puts($!.class)
+      puts File.readlines(File.join(ENV["RPERF_SESSION"], "status")).grep(/daemon/).map { |line| line[/\\S+/] }
+      def after = (i = 0; i += 1 while i < 1_000_000)
+      after
+    RUBY
+    expect(outcome.stdout).to eq("Errno::EAGAIN\ndaemon\ndaemon-failed\n")
+    expect(weight_of(read_profile(in_folder("p.pb.gz")), "after")).to be > 0
+  end
+
+  ["exit", "exit!"].each do |call|
+    it "by #{call} is announced before the profile is made" do
+      outcome = record(<<~RUBY)
+        Rperf.const_get(:Native).singleton_class.prepend(Module.new do
+          def stop_into(*)
+            $stdout.syswrite(File.readlines(File.join(ENV["RPERF_SESSION"], "status")).map { |line| line[/\\S+ /] }.join)
+            super
+          end
+        end)
+        at_exit { #{call} }
+        #{call}
+      RUBY
+      expect(outcome.stdout).to eq("started ending ")
+      expect_profile
+    end
   end
 
   it "leaves exec and exit! as they were to look at" do

@@ -29,6 +29,15 @@ RSpec.describe "the folder of a session" do
     end
   end
 
+  it "is in no place that isn't absolute: the program may change its folder" do
+    Dir.mkdir(in_folder("relative"))
+    ["relative", ""].each do |value|
+      outcome = record("puts ENV['RPERF_SESSION']; Dir.chdir('/')", env: { "TMPDIR" => value })
+      expect(outcome.stdout).to start_with("/tmp/rperf-#{Process.uid}/")
+      expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
+    end
+  end
+
   {
     "is open to others" => ->(path) { Dir.mkdir(path, 0o755) },
     "is a link" => ->(path) { File.symlink(Dir.mkdir("#{path}-other", 0o700) && "#{path}-other", path) },
@@ -55,6 +64,19 @@ RSpec.describe "the folder of a session" do
     command = "system(*#{rperf_command("record", ruby, "-e", "1").inspect}); puts Dir.exist?(ENV['RPERF_SESSION'])"
     FileUtils.mkdir_p(stale, mode: 0o700)
     expect(record(command).stdout).to eq("true\n")
+    expect(session_folders).to be_empty
+  end
+
+  it "stays while its lock is held, as by a process in another container" do
+    elsewhere = File.join(users_folder, "#{2**22}-5-0")
+    FileUtils.mkdir_p(elsewhere, mode: 0o700)
+    File.chmod(0o700, users_folder)
+    File.open(File.join(elsewhere, "lock"), "w") do |lock|
+      lock.flock(File::LOCK_EX)
+      record
+      expect(Dir).to exist(elsewhere)
+    end
+    record
     expect(session_folders).to be_empty
   end
 

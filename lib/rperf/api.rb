@@ -89,6 +89,11 @@ module Rperf
 
     def begin_session(options)
       refuse_second_profiler
+      share_and_start(options)
+    end
+
+    # No session for children is there but the one that this makes, if any.
+    def share_and_start(options)
       ForkGuard.install
       CompiledCode.watch
       Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?

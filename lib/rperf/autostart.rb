@@ -12,6 +12,10 @@ module Rperf
   # its process, to the program's end. Nothing here may change how the program runs
   # or ends: all that goes wrong becomes one line on stderr.
   module Autostart
+    # So often is tried what fails with anything else than a signal's exception.
+    ATTEMPTS = 3
+    private_constant :ATTEMPTS
+
     class << self
       # @return [String, nil] what had this program profiled as a whole; nil if nothing had
       attr_reader :initiator
@@ -54,26 +58,39 @@ module Rperf
 
       # The program ends: the profile is delivered, once.
       def finish
-        deliver { Native.stop }
-        Children.session = nil if here?
+        deliver do |profiles|
+          report("ending") if Native.running?
+          Native.stop_into(profiles)
+        end
+      ensure
+        leave_session if here?
       end
 
       # The program is to become another one, in the block: all until now is delivered.
       def around_exec
-        deliver { Native.snapshot(false) }
-        Children.close if Ractor.main?
+        deliver_until_now
+        Children.hide if Ractor.main?
+        @delivery.hand_over if here?
         report("exec")
         yield
       ensure
         # Whoever gets here is still the program that it was.
         report("exec-failed")
+        @delivery.take_back if here?
+        Children.show if Ractor.main?
       end
 
-      # The program is to go on in a child, if that can be made.
-      def before_daemon
-        deliver { Native.snapshot(false) }
-        Children.close if Ractor.main?
+      # The program is to go on in a child, which the block makes: only the child comes back from it.
+      def around_daemon(&)
+        settings = @delivery.settings if here?
+        deliver_until_now
         report("daemon")
+        result = Ractor.main? ? Children.around_daemon(&) : yield
+        is_daemon = true
+        go_on_alone(settings) if settings
+        result
+      ensure
+        report("daemon-failed") unless is_daemon
       end
 
       # This program is an rperf command, which is no part of what the user wants to see.
@@ -82,7 +99,8 @@ module Rperf
 
         Native.stop
         report("withdrawn")
-        @process = Children.session = nil
+        @process = nil
+        leave_session
       end
 
       private
@@ -120,17 +138,55 @@ module Rperf
         @delivery.report(word) if here?
       end
 
-      # A second signal must not end the writing of the profile half-way.
-      def deliver
-        return unless here?
-
-        Thread.handle_interrupt(Object => :never) do
-          profile = yield
-          @delivery.deliver(profile) if profile
-        end
-      rescue Exception => e # rubocop:disable Lint/RescueException -- the program's own end goes on
-        say("can't deliver the profile: #{e.message} (#{e.class})")
+      def leave_session
+        Children.close
+        Children.session = nil
       end
+
+      def deliver_until_now
+        deliver { |profiles| profiles.concat([Native.snapshot(false)].compact) }
+      end
+
+      # In a daemon that has no session to join.
+      def go_on_alone(settings)
+        start_alone(settings)
+      rescue StandardError => e
+        Children.close
+        say("the daemon can't be profiled: #{e.message.lines.first.to_s.chomp}")
+      end
+
+      # The block puts the profile into the Array that it gets. On the main thread nothing holds off the handlers of
+      # signals, and what they raise can come at any point: what is done stays so, the rest is done, and then it is
+      # raised. So nothing but the loop may be outside of `begin`.
+      def deliver(&)
+        profiles = []
+        attempts = 0
+        delivered = interruption = nil
+        begin
+          Thread.handle_interrupt(Object => :never) { delivered ||= deliver_rest(profiles, &) }
+        rescue Error => e
+          complain(e)
+        rescue SystemExit, SignalException => e
+          interruption ||= e
+          retry
+        rescue Exception => e # rubocop:disable Lint/RescueException -- the program's own end goes on
+          interruption ||= e
+          retry if delivered || (attempts += 1) < ATTEMPTS
+          return complain(e)
+        end
+        raise interruption if interruption
+      end
+
+      # Can be called again after an interruption.
+      def deliver_rest(profiles)
+        if here?
+          yield profiles if profiles.empty?
+          @delivery.deliver(profiles.first) unless profiles.empty?
+        end
+        true
+      end
+
+      def complain(error) = say("can't deliver the profile: #{error.message} (#{error.class})")
     end
   end
   private_constant :Autostart

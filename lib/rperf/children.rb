@@ -36,6 +36,28 @@ module Rperf
         session.close
       end
 
+      # What this process may become by exec sees nothing of a session of its own.
+      def hide
+        @session.hide if @session&.mine?
+      end
+
+      # @see #hide
+      def show
+        @session.show if @session&.mine?
+      end
+
+      # A daemon, which the block makes of a child, takes no part in a session of its parent's, and removes it.
+      def around_daemon
+        session = @session if @session&.mine?
+        @session = nil if session
+        result = yield
+        is_daemon = true
+        session&.close
+        result
+      ensure
+        @session = session if session && !is_daemon
+      end
+
       # This process has forked one, which may end before it can say that it has begun.
       def forked(pid) = @session&.report("forked #{pid}")
 

@@ -3,6 +3,9 @@
 module Rperf
   # The command-line program; all of it is in the crate rperf-cli.
   module CLI
+    obstacle = Rperf.instance_variable_get(:@obstacle)
+    raise LoadError, "rperf: #{obstacle}" if obstacle
+
     # @param arguments [Array<String>] as in ARGV
     # @return [Integer] the exit status
     def self.run(arguments)

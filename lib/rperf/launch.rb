@@ -38,14 +38,22 @@ module Rperf
       launch = of_session(folder)
       launch.hide(environment) unless launch.over? || launch.inherited?
       launch
+    rescue StandardError => e
+      new({}, obstacle: "its settings can't be read (#{e.message})")
     end
 
     def self.take_variables(environment)
       ours = environment.select { |name, _| name.start_with?(PREFIX) }
       ours.each_key { |name| environment.delete(name) }
-      ours.transform_keys { |name| name[PREFIX.size..-1] }
+      ours.transform_keys { |name| name[PREFIX.size..-1] }.transform_values { |value| in_locale(value) }
     end
     private_class_method :take_variables
+
+    # As paths from elsewhere are, to which it may be joined: ENV has bytes where a value is no text.
+    def self.in_locale(value)
+      value.dup.force_encoding(Encoding.find("locale"))
+    end
+    private_class_method :in_locale
 
     # The folder is looked at as it is: somebody else may have made one in its place.
     def self.of_session(path)
@@ -54,9 +62,9 @@ module Rperf
         return new({}, obstacle: "the folder #{path} (#{SESSION}) is not private to this user")
       end
 
-      locale = Encoding.find("locale")
-      pairs = File.binread(File.join(path, "settings")).split("\0").map { |pair| pair.force_encoding(locale) }
-      variables = pairs.each_with_object({}) { |pair, all| all.store(*pair.split("=", 2)) }
+      # Split as bytes: a path need not be text in the locale's encoding.
+      pairs = File.binread(File.join(path, "settings")).split("\0").map { |pair| pair.split("=", 2) }
+      variables = pairs.to_h.transform_values { |value| in_locale(value) }
       new(variables, folder: path, obstacle: other_ruby(variables["ABI"]))
     rescue SystemCallError
       new({}, over: true)
@@ -124,11 +132,10 @@ module Rperf
       false
     end
 
-    # A value that somebody has added to since only loses our part of it.
+    # A value that somebody has added to since only loses our part of it. As bytes, as above.
     def restore(environment, name, separator)
-      ours = variables["ADDED_#{name}"]
-      original = variables["ORIGINAL_#{name}"]
-      value = environment[name]
+      values = [variables["ADDED_#{name}"], variables["ORIGINAL_#{name}"], environment[name]]
+      ours, original, value = values.map { |text| text&.b }
       return if ours.nil? || value.nil?
 
       if value == [ours, original].compact.join(separator)

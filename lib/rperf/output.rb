@@ -11,7 +11,7 @@ module Rperf
 
     class << self
       # @return [Integer, nil] the number of the descriptor that `path` is a name of
-      def descriptor(path) = STANDARD[path] || path[NUMBERED, 1]&.to_i
+      def descriptor(path) = STANDARD[path] || path.b[NUMBERED, 1]&.to_i
 
       # @param options [Options] with an output
       # @raise [Rperf::Error] if it couldn't be written there; says where it is now
@@ -20,7 +20,13 @@ module Rperf
         flush_before(path)
         profile.write(path, options.format, lines: options.show_lines?)
       rescue SystemCallError, IOError, Error => e
-        raise Error, "can't write the profile to #{path} (#{reason(e)}); #{save_elsewhere(profile)}"
+        raise Error, save_elsewhere(profile, path, e)
+      end
+
+      # @param error [Exception] why it couldn't be written to `path`
+      # @return [String] what has become of it
+      def save_elsewhere(profile, path, error)
+        "can't write the profile to #{path} (#{reason(error)}); #{save_in_temporary_folder(profile)}"
       end
 
       # What the program has printed comes before the profile.
@@ -32,11 +38,12 @@ module Rperf
 
       private
 
-      def reason(error) = error.message.sub(/ - .*/m, "").sub(/ @ \w+\z/, "")
+      # Paths in it need not be text in the locale's encoding.
+      def reason(error) = error.message.scrub.sub(/ - .*/m, "").sub(/ @ \w+\z/, "")
 
       # tmpdir isn't required for this: the program may be past loading anything.
-      def save_elsewhere(profile)
-        folder = ENV["TMPDIR"].to_s.empty? ? "/tmp" : ENV["TMPDIR"]
+      def save_in_temporary_folder(profile)
+        folder = ENV["TMPDIR"].to_s.start_with?("/") ? ENV["TMPDIR"] : "/tmp"
         time = Process.clock_gettime(Process::CLOCK_REALTIME, :millisecond)
         path = File.join(folder, "rperf-#{Process.pid}-#{time}.pb.gz")
         profile.write(path, :pprof)

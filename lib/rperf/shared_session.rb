@@ -45,7 +45,11 @@ module Rperf
         @process = Process.pid
         # A session that is never stopped leaves no folder either.
         ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
-        add_to_environment if options.inherit == true
+        return unless options.inherit == true
+
+        @settings = settings
+        write_settings
+        add_to_environment
       rescue SystemCallError => e
         close
         raise Error, "can't write to #{folder}: #{e.message}"
@@ -69,8 +73,21 @@ module Rperf
       def close
         # The next session of this process may get a folder of the same name.
         ObjectSpace.undefine_finalizer(self)
-        Launch.new(@settings).hide(ENV) if @settings
+        hide
         Native.remove_session_folder(folder)
+      end
+
+      # For the case that this process becomes another program, which is to see nothing of the session. It would leave
+      # the folder to the next session.
+      def hide
+        Launch.new(@settings).hide(ENV) if @settings
+        @hidden = true
+      end
+
+      # Undoes it.
+      def show
+        add_to_environment if @settings && @hidden
+        @hidden = false
       end
 
       private
@@ -78,14 +95,17 @@ module Rperf
       # Programs that children of this process run see it as well: it is the only way that works however they are
       # started.
       def add_to_environment
-        @settings = settings
-        text = @settings.map { |name, value| "#{name}=#{value}\0" }.join
-        File.binwrite(File.join(folder, "settings"), text)
         { "RUBYOPT" => " ", "RUBYLIB" => ":" }.each do |name, separator|
           ours = @settings["ADDED_#{name}"]
-          ENV[name] = [ours, ENV[name]].compact.join(separator) if ours
+          ENV[name] = [ours, ENV[name]].compact.map(&:b).join(separator) if ours
         end
         ENV["RPERF_SESSION"] = folder
+      end
+
+      # As bytes: a path need not be text in the locale's encoding.
+      def write_settings
+        text = @settings.map { |name, value| "#{name}=".b << value.b << "\0" }.join
+        File.binwrite(File.join(folder, "settings"), text)
       end
 
       def settings
@@ -96,7 +116,7 @@ module Rperf
 
       # RUBYOPT is split at blanks.
       def additions
-        return { "ADDED_RUBYOPT" => "-r#{LIBRARY}/rperf" } unless LIBRARY.match?(/\s/)
+        return { "ADDED_RUBYOPT" => "-r#{LIBRARY}/rperf" } unless LIBRARY.b.match?(/\s/)
 
         { "ADDED_RUBYOPT" => "-rrperf", "ADDED_RUBYLIB" => LIBRARY }
       end

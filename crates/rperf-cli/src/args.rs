@@ -16,7 +16,7 @@ Everything from the first word that is no option is the command. It runs with it
 own input, output, exit status and signals. Give -- in front of a command that
 begins with a dash. Ruby processes that the command starts are profiled with it.
 
-'rperf help' prints the full reference.";
+Run 'rperf help' for full documentation.";
 
 const RECORD_NOTES: &str = "\
 Examples:
@@ -28,8 +28,11 @@ The format follows the file's extension: .collapsed and .txt are collapsed stack
 and text, everything else is pprof. The file is written when the program ends: by
 itself, by exit! or an exception, by INT, TERM or another signal that Ruby handles.
 
-Exit status: the program's own; 1 if it succeeded but nothing could be profiled;
-2 for wrong options; 126 or 127 if the command can't be run or found.";
+Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
+its profile could not be read or written; 2 for wrong options; 126 or 127 if the
+command can't be run or found.
+
+Run 'rperf help' for full documentation.";
 
 const STAT_NOTES: &str = "\
 Examples:
@@ -38,8 +41,11 @@ Examples:
 
 The figures go to stderr when the program ends.
 
-Exit status: the program's own; 1 if it succeeded but nothing could be profiled;
-2 for wrong options; 126 or 127 if the command can't be run or found.";
+Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
+its profile could not be read or written; 2 for wrong options; 126 or 127 if the
+command can't be run or found.
+
+Run 'rperf help' for full documentation.";
 
 const EXEC_NOTES: &str = "\
 Examples:
@@ -48,8 +54,11 @@ Examples:
 
 It is 'rperf stat --report': figures and tables go to stderr when the program ends.
 
-Exit status: the program's own; 1 if it succeeded but nothing could be profiled;
-2 for wrong options; 126 or 127 if the command can't be run or found.";
+Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
+its profile could not be read or written; 2 for wrong options; 126 or 127 if the
+command can't be run or found.
+
+Run 'rperf help' for full documentation.";
 
 /// A sampling profiler for Ruby programs.
 #[derive(Debug, Parser)]

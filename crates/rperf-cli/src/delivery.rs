@@ -3,19 +3,19 @@
 
 use crate::merge::Merged;
 use crate::options::Options;
-use crate::stat::{self, Figures};
-use crate::{output, say, verbose};
+use crate::stat::{self, CommandTimes, Figures};
+use crate::{output, say, session_folder, verbose};
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Does all that the options ask for. `startup_ns`: from the start of the command
-/// to that of profiling.
-pub fn deliver(options: &Options, merged: &Merged, startup_ns: Option<u64>) {
+/// Does all that the options ask for, and returns whether there was a profile and it
+/// is where it should be.
+pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool {
     let Some(profile) = &merged.profile else {
-        return;
+        return false;
     };
     let mut tables = String::new();
     if options.verbose {
@@ -27,33 +27,37 @@ pub fn deliver(options: &Options, merged: &Merged, startup_ns: Option<u64>) {
             report: stat.report,
             lines: options.lines == Some(true),
             processes: merged.processes,
-            startup_ns,
+            times: Some(times),
             process: merged.figures,
         };
         tables.push_str(&stat::render(profile, &figures));
     }
     // With stderr closed the file still matters.
     let _ = io::stderr().write_all(tables.as_bytes());
-    if let Some(path) = &options.output {
-        write(options, path, profile, merged.processes);
+    match &options.output {
+        Some(path) => write(options, path, profile, merged.processes),
+        None => true,
     }
 }
 
-fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) {
+fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) -> bool {
     let format = options.format.unwrap_or_else(|| Format::from_path(path));
     match encode_to(options, path, profile, format) {
-        Ok(()) if is_stream(path) => {}
-        Ok(()) => say(&format!(
-            "wrote {} ({})",
-            shown(path).display(),
-            verbose::summary(profile, processes)
-        )),
+        Ok(()) => {
+            if !is_stream(path) {
+                let path = shown(path);
+                let summary = verbose::summary(profile, processes);
+                say(&format!("wrote {} ({summary})", path.display()));
+            }
+            true
+        }
         Err(error) => {
             let outcome = save_elsewhere(options, profile);
             say(&format!(
                 "can't write the profile to {} ({error}); {outcome}",
                 path.display()
             ));
+            false
         }
     }
 }
@@ -72,14 +76,10 @@ fn save_elsewhere(options: &Options, profile: &Profile) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let milliseconds = now.map_or(0, |now| now.as_millis());
     let name = format!("rperf-{}-{milliseconds}.pb.gz", std::process::id());
-    let path = std::env::temp_dir().join(name);
+    let path = session_folder::temporary().join(name);
+    let result = encode_to(options, &path, profile, Format::Pprof);
     let path = path.display();
-    match encode_to(
-        options,
-        Path::new(&path.to_string()),
-        profile,
-        Format::Pprof,
-    ) {
+    match result {
         Ok(()) => format!("it is in {path} (pprof)"),
         Err(error) => format!(
             "it is lost: neither can {path} be written ({error}); free some space or set TMPDIR"

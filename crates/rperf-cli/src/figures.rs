@@ -32,6 +32,9 @@ pub struct ProcessFigures {
     pub ruby: RubyFigures,
     /// The system's.
     pub os: OsFigures,
+    /// For how long it was profiled, where several processes are summed up: the
+    /// profile tells how long that took on the clock.
+    pub profiled_ns: u64,
 }
 
 impl RubyFigures {
@@ -90,6 +93,13 @@ fn sum<T>(ours: Option<T>, theirs: Option<T>, add: impl FnOnce(T, T) -> T) -> Op
 }
 
 impl ProcessFigures {
+    /// Adds those of another process.
+    pub fn add(&mut self, other: Self) {
+        self.ruby.add(other.ruby);
+        self.os.add(other.os);
+        self.profiled_ns = self.profiled_ns.saturating_add(other.profiled_ns);
+    }
+
     /// `name=value` with blanks between them.
     pub fn to_line(mut self) -> String {
         let mut line = String::new();
@@ -143,7 +153,9 @@ impl ProcessFigures {
     }
 
     fn named(&mut self) -> impl Iterator<Item = (&'static str, &mut u64)> {
-        self.ruby.named().into_iter().chain(self.os.named())
+        let own = [("profiled_ns", &mut self.profiled_ns)];
+        let counted = self.ruby.named().into_iter().chain(self.os.named());
+        counted.chain(own)
     }
 }
 

@@ -1,49 +1,58 @@
 //! Passes signals that are sent to `rperf` on to the program that it runs.
 //!
 //! Ruby has its own handlers in this process: ours replace them, and only ever
-//! load an atomic and call kill(2). Called by `process`, on Ruby's main thread;
+//! touch atomics and send a signal. Called by `process`, on Ruby's main thread;
 //! the handlers run on any thread.
 
 use nix::errno::Errno;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
-/// What people and supervisors send to end, reload or ask a program.
-const SIGNALS: [i32; 7] = [
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGHUP,
+/// What people and supervisors send to end a program.
+const ENDS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+/// What a terminal stops programs with, and some programs use for other ends.
+const STOPS: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+/// What they send to reload a program, to ask it something, or to tell it.
+const OTHERS: [i32; 5] = [
     libc::SIGUSR1,
     libc::SIGUSR2,
     libc::SIGALRM,
+    libc::SIGWINCH,
+    libc::SIGCONT,
 ];
 
 /// The program's process id; 0 before it runs and after it has ended.
 static PROGRAM: AtomicI32 = AtomicI32::new(0);
-/// The last signal that came before the program ran; 0: none.
-static EARLY: AtomicI32 = AtomicI32::new(0);
+/// The signals that came while no program ran, a bit for each.
+static EARLY: AtomicU64 = AtomicU64::new(0);
+/// Whether one of [`ENDS`] came.
+static CAME_TO_END_US: AtomicBool = AtomicBool::new(false);
 
 /// Installs the handlers. Programs started from now on get the default ones. A
 /// signal that is ignored, as by nohup, stays ignored, here and in the program.
 pub fn install() -> io::Result<()> {
-    for signal in SIGNALS {
-        if is_ignored(signal)? {
-            continue;
+    for signal in ENDS.into_iter().chain(STOPS).chain(OTHERS) {
+        if !is_ignored(signal)? {
+            handle(signal)?;
         }
-        set_action(signal, on_signal as *const () as libc::sighandler_t)?;
     }
     Ok(())
+}
+
+/// Whether a signal came that ends a program, be it from somebody who sent it to us
+/// alone, or to others, too.
+pub fn came_to_end_us() -> bool {
+    CAME_TO_END_US.load(Ordering::SeqCst)
 }
 
 /// From now on signals go to this process.
 pub fn to_program(pid: i32) {
     PROGRAM.store(pid, Ordering::SeqCst);
     let early = EARLY.swap(0, Ordering::SeqCst);
-    if early != 0 {
-        send(pid, early);
+    for signal in (1..64).filter(|signal| early & (1 << signal) != 0) {
+        send(pid, signal);
     }
 }
 
@@ -58,7 +67,7 @@ pub fn restore_default(signal: i32) -> io::Result<()> {
     set_action(signal, libc::SIG_DFL)?;
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: `set` is writable, and zeroed memory is a valid sigset_t; `signal`
-    // was the cause of a process's end, so it is a signal number.
+    // has come, or was the cause of a process's end, so it is a signal number.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         libc::sigaddset(set.as_mut_ptr(), signal);
@@ -77,6 +86,10 @@ fn is_ignored(signal: i32) -> io::Result<bool> {
     } else {
         Err(io::Error::last_os_error())
     }
+}
+
+fn handle(signal: i32) -> io::Result<()> {
+    set_action(signal, on_signal as *const () as libc::sighandler_t)
 }
 
 fn set_action(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
@@ -99,23 +112,37 @@ fn set_action(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
     }
 }
 
-/// Async-signal-safe: atomics and kill(2) only, and errno as it was.
+/// Async-signal-safe: atomics, kill(2) and sigaction(2) only, and errno as it was.
 extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // The interrupted code may be about to read it.
+    let errno = Errno::last_raw();
+    if ENDS.contains(&signal) {
+        CAME_TO_END_US.store(true, Ordering::SeqCst);
+    }
     // SAFETY: the kernel passes a valid siginfo_t to a handler with SA_SIGINFO.
     let from_kernel = unsafe { (*info).si_code } > 0;
     // Ctrl-C and the like come from the terminal, which tells the program too.
-    if from_kernel && signal != libc::SIGALRM {
-        return;
+    if !from_kernel || signal == libc::SIGALRM {
+        pass_on(signal);
+    } else if STOPS.contains(&signal) {
+        stop(signal);
     }
-    let pid = PROGRAM.load(Ordering::SeqCst);
-    if pid > 0 {
-        // The interrupted code may be about to read it.
-        let errno = Errno::last_raw();
-        send(pid, signal);
-        Errno::set_raw(errno);
-    } else {
-        EARLY.store(signal, Ordering::SeqCst);
+    Errno::set_raw(errno);
+}
+
+fn pass_on(signal: i32) {
+    match PROGRAM.load(Ordering::SeqCst) {
+        pid if pid > 0 => send(pid, signal),
+        _ => _ = EARLY.fetch_or(1 << signal, Ordering::SeqCst),
     }
+}
+
+/// Stops this process as `signal` would without a handler, until it is continued.
+fn stop(signal: i32) {
+    let _ = restore_default(signal);
+    // SAFETY: raise(3) touches no memory of ours; the signal stops us in this call.
+    unsafe { libc::raise(signal) };
+    let _ = handle(signal);
 }
 
 fn send(pid: i32, signal: i32) {

@@ -127,7 +127,7 @@ const VARIABLES: [(&str, &str, &str); 15] = [
     ),
 ];
 
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 9] = [
     (
         "MODES",
         "\
@@ -192,14 +192,104 @@ XDG_RUNTIME_DIR or the temporary folder (TMPDIR, /tmp).",
         "FROM RUBY",
         "\
 require \"rperf\"
-profile = Rperf.start(mode: :wall, output: \"app.pb.gz\") { work }   # a Hash
+profile = Rperf.start(mode: :wall, output: \"app.pb.gz\") { work }   # the Hash below
 
 Rperf.start(frequency: 500); work; profile = Rperf.stop
 Rperf.save(\"app.txt\", profile)
 
-Rperf.start takes frequency:, mode:, output:, format:, verbose:, signal:,
-aggregate:, lines:, leaf: and inherit: (:fork profiles forked children too, true
-spawned Rubies as well; Rperf.stop merges what has ended).",
+Rperf.start(keywords) { }  profiles the block and returns its profile; without a
+                           block it returns true, and all is profiled until
+Rperf.stop                 returns the profile; nil if nothing was started
+Rperf.save(path, profile, format: nil, lines: false)
+                           writes it to a file
+Rperf.running?             whether profiling is on
+
+Keywords of Rperf.start, with their defaults:
+  frequency: 1000          samples per second, 1 to 10000
+  mode: :cpu               or :wall
+  output: nil              file to write when profiling ends
+  format: nil              :pprof, :collapsed, :text; nil: by the file's extension
+  verbose: false           true prints sampling statistics to stderr
+  signal: nil              the timer's real-time signal; false: none, as --signal
+  aggregate: true          false keeps every sample with its time
+  lines: nil               false records no lines; true adds a table of them to text
+  leaf: nil                as --leaf (true) and --no-leaf (false)
+  defer: false             true profiles only what runs in blocks of Rperf.profile
+  inherit: false           :fork profiles forked children too, true spawned Rubies as
+                           well; Rperf.stop merges what has ended
+
+Wrong arguments raise ArgumentError, all else that goes wrong Rperf::Error.",
+    ),
+    (
+        "THE PROFILE",
+        "\
+A profile is a Hash. Its keys:
+  samples:                 rows [frames, weight, thread, label set, count, CPU time]:
+                           frames are [path, name], deepest first, weight and CPU
+                           time nanoseconds, threads numbered from 1
+  aggregated_samples:      the same array; with aggregate: false it is raw_samples:,
+                           and its rows end with the sample's time
+  label_sets:              Hashes of labels, to which the rows' fourth column points;
+                           there only if there are labels
+  mode:, frequency:        as given
+  start_time_ns:           since 1970
+  duration_ns:             time on the clock
+  trigger_count:           ticks of the timer
+  sampling_count:, sampling_time_ns:
+                           samples taken, and what that cost
+  detected_thread_count:   threads seen
+  unique_frames:, unique_stacks:
+                           of samples that were summed up
+  dropped_samples:, dropped_ns:, truncated_samples:
+                           what could not be kept",
+    ),
+    (
+        "LABELS, SNAPSHOTS, SECTIONS",
+        "\
+Rperf.label(endpoint: \"/users\") { work }  labels for the samples of the block
+Rperf.label(phase: \"warm\")                for all that follow, until changed
+Rperf.label(phase: nil)                   takes one away
+Rperf.labels                              those in force, as a Hash
+
+They add to those that are there, and are as before when a block ends, however it
+does. They belong to a thread, and in it to a fiber; a fiber begins with those of
+the fiber that made it, a thread with none. When profiling is off the block just
+runs. In pprof files they are labels: go tool pprof -tagroot=endpoint app.pb.gz
+
+Rperf.snapshot                            the profile so far; nil if profiling is off
+Rperf.snapshot(clear: true)               and the next one begins from here
+
+Rperf.start(defer: true, mode: :wall)
+Rperf.profile(endpoint: \"/users\") { work }
+                                          time counts, that of all threads, while such
+                                          a block runs; its labels are as those of
+                                          Rperf.label
+profile = Rperf.stop",
+    ),
+    (
+        "MIDDLEWARE",
+        "\
+It labels the samples of each request or job, and profiles them in a session with
+defer: true. It starts no session: use rperf record, or call Rperf.start.
+
+require \"rperf/rack\"                      # or \"rperf/middleware\"
+use Rperf::RackMiddleware                 # or Rperf::Middleware
+use Rperf::RackMiddleware, label_key: :route
+use Rperf::RackMiddleware, label: ->(env) { env[\"HTTP_HOST\"] }
+
+  label_key: :endpoint     the label's name
+  label: nil               gives the value for a Rack environment; nil: the method and
+                           the route, as \"GET /users/:id\"
+
+require \"rperf/active_job\"
+class ApplicationJob < ActiveJob::Base
+  include Rperf::ActiveJobMiddleware      # job: the name of the job's class
+end
+
+require \"rperf/sidekiq\"
+Sidekiq.configure_server do |config|
+  config.server_middleware { |chain| chain.add Rperf::SidekiqMiddleware }
+end",
     ),
     (
         "WHAT TO LOOK FOR",

@@ -4,11 +4,12 @@
 //!
 //! The settings are the contract with `lib/rperf/launch.rb`.
 
+use crate::merge::{self, Merged};
 use crate::options::{Options, Signal};
 use crate::process::{self, End};
+use crate::stat::CommandTimes;
 use crate::status::{Outcome, Status};
-use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, merge, say, session_folder};
-use nix::time::{ClockId, clock_gettime};
+use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say, session_folder};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -16,7 +17,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// For how long those may be silent that ended with the program, by themselves or by
+/// a signal that came to all: a daemon takes a moment to begin, at_exit blocks to run.
+const PATIENCE: Duration = Duration::from_millis(100);
+const PATIENCE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
+/// For how long one may write its profile.
+const PATIENCE_WITH_WRITERS: Duration = Duration::from_secs(30);
 
 /// Runs the command to its end and returns the exit status. Doesn't return where
 /// the command was ended by a signal: it ends this process in the same way.
@@ -36,13 +44,17 @@ pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refus
     let mut command = Command::new(program);
     set_arguments(&mut command, options);
     set_environment(&mut command, &additions, &folder.0);
-    let launched_ns = monotonic_ns();
-    let end = process::run(&mut command).map_err(|error| cannot_run(name, &error))?;
-    let status = final_status(&folder.0);
+    let (end, times) = process::run(&mut command).map_err(|error| cannot_run(name, &error))?;
+    let status = final_status(&folder.0, end);
     let merged = merge::merge(&folder.0, &status, None);
     let first = status.members.first();
-    let startup_ns = first.map(|first| first.begun_ns.saturating_sub(launched_ns));
-    delivery::deliver(options, &merged, startup_ns);
+    let times = CommandTimes {
+        real_ns: times.real_ns,
+        user_ns: times.user_ns,
+        sys_ns: times.sys_ns,
+        before_ns: first.map_or(0, |first| first.begun_ns.saturating_sub(times.began_ns)),
+    };
+    let is_delivered = delivery::deliver(options, &merged, times);
     let remarks = merged.remarks.iter().cloned();
     for line in remarks.chain(remarks_on(&status, end, name)) {
         say(&line);
@@ -50,23 +62,36 @@ pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refus
     drop(folder);
     Ok(match end {
         End::Signal(signal) => process::end_by_signal(signal),
-        End::Status(0) if status.members.is_empty() => FAILURE,
+        End::Status(0) if !is_delivered || is_incomplete(&status, &merged) => FAILURE,
         End::Status(status) => status,
     })
 }
 
-/// What is there when the program has ended. A signal may have ended its children
-/// with it, and a daemon takes a moment to begin: they get a little time.
-fn final_status(folder: &Path) -> Status {
-    let mut status = Status::read(folder);
-    for _ in 0..20 {
-        if status.silent().0 == 0 {
-            break;
+/// Whether there is less than there could be by some fault of ours.
+fn is_incomplete(status: &Status, merged: &Merged) -> bool {
+    let mut members = status.members.iter();
+    merged.incomplete || members.any(|member| member.outcome == Outcome::Failed)
+}
+
+/// What is there when the program has ended, and those that end with it.
+fn final_status(folder: &Path, end: End) -> Status {
+    let patience = match end {
+        End::Status(_) if !forward::came_to_end_us() => PATIENCE,
+        _ => PATIENCE_AFTER_SIGNAL,
+    };
+    let ended = Instant::now();
+    loop {
+        let status = Status::read(folder);
+        let patience = if status.is_one_ending() {
+            PATIENCE_WITH_WRITERS
+        } else {
+            patience
+        };
+        if status.silent().0 == 0 || ended.elapsed() >= patience {
+            return status;
         }
         thread::sleep(Duration::from_millis(5));
-        status = Status::read(folder);
     }
-    status
 }
 
 /// The session's folder, which goes with this.
@@ -202,12 +227,6 @@ fn initiator(options: &Options) -> &'static str {
     }
 }
 
-fn monotonic_ns() -> u64 {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
-        now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
-    })
-}
-
 /// What the user should know about the profile, if its Rubies couldn't say it.
 fn remarks_on(status: &Status, end: End, name: &OsStr) -> Vec<String> {
     let name = name.to_string_lossy();
@@ -237,7 +256,7 @@ fn remarks_on(status: &Status, end: End, name: &OsStr) -> Vec<String> {
         }
         _ => merge::silence(status),
     };
-    if status.replaced() {
+    if status.replaced {
         remarks.push(format!(
             "'{name}' became another program by exec; only the part before that was profiled"
         ));
@@ -272,7 +291,7 @@ mod tests {
             },
             begun_ns: 1,
             outcome,
-            replaced: false,
+            ending: false,
         }
     }
 
@@ -332,15 +351,59 @@ mod tests {
 
     #[test]
     fn a_profile_that_ends_with_an_exec_is_called_a_part() {
-        let replaced = Member {
-            replaced: true,
-            ..delivered()
-        };
         let status = Status {
-            members: vec![replaced],
+            members: vec![delivered()],
+            replaced: true,
             ..Status::default()
         };
         assert!(remarks(status, End::Status(0))[0].contains("another program by exec"));
+    }
+
+    fn own_line(word: &str) -> String {
+        let ProcessId { pid, start } = ProcessId::own();
+        match word {
+            "started" => format!("started {pid} {start} 1\n"),
+            _ => format!("{word} {pid} 1\n"),
+        }
+    }
+
+    #[test]
+    fn who_writes_a_profile_is_waited_for() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("status");
+        let begun = own_line("started");
+        fs::write(&path, &begun).expect("a file");
+        assert_eq!(final_status(folder.path(), End::Status(0)).silent(), (1, 0));
+        let lines = format!("{begun}{}", own_line("ending"));
+        fs::write(&path, &lines).expect("a file");
+        let status = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(3 * PATIENCE);
+                fs::write(&path, format!("{lines}{}", own_line("delivered"))).expect("a file");
+            });
+            final_status(folder.path(), End::Status(0))
+        });
+        assert_eq!(status.silent(), (0, 0));
+    }
+
+    #[test]
+    fn what_is_lost_by_our_fault_is_a_failure() {
+        let (lost, killed) = (member(Outcome::Failed), member(Outcome::Silent));
+        for (members, incomplete, expected) in [
+            (vec![delivered(), killed], false, false),
+            (vec![delivered(), lost], false, true),
+            (vec![delivered()], true, true),
+        ] {
+            let status = Status {
+                members,
+                ..Status::default()
+            };
+            let merged = Merged {
+                incomplete,
+                ..Merged::default()
+            };
+            assert_eq!(is_incomplete(&status, &merged), expected);
+        }
     }
 
     #[test]

@@ -4,12 +4,14 @@
 
 use crate::figures::ProcessFigures;
 use crate::os::OsFigures;
+use crate::process_id::ProcessId;
+use crate::session_folder;
 use crate::status::{Member, Outcome, Status};
 use rperf_model::Profile;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
 
 /// Label that holds a process's number.
 const PID: &str = "%pid";
@@ -25,6 +27,8 @@ pub struct Merged {
     pub processes: usize,
     /// Their figures.
     pub figures: ProcessFigures,
+    /// Whether there was a profile that is not in it.
+    pub incomplete: bool,
     /// What the user should know: lines.
     pub remarks: Vec<String>,
 }
@@ -35,60 +39,86 @@ enum Part<'a> {
     Member(&'a Member),
 }
 
-impl Part<'_> {
-    fn pid(&self) -> i32 {
-        match self {
-            Part::Own(pid, _) => *pid,
-            Part::Member(member) => member.process.pid,
-        }
-    }
+/// Several parts in one.
+struct Whole<'a> {
+    profile: Profile,
+    /// How long the parts were profiled, each for itself.
+    profiled_ns: u64,
+    members: Vec<&'a Member>,
+}
+
+/// A part that can't be one, and why.
+struct Damaged<'a> {
+    member: &'a Member,
+    reason: String,
 }
 
 /// Merges what the members have delivered into `own`, the profile of the calling
 /// process with its number, if that belongs to the session.
 pub fn merge(folder: &Path, status: &Status, own: Option<(i32, Profile)>) -> Merged {
-    let delivered = status
+    merge_and_keep(folder, status, own, &session_folder::temporary())
+}
+
+/// What can't be merged is kept in `keep_in`.
+fn merge_and_keep(
+    folder: &Path,
+    status: &Status,
+    own: Option<(i32, Profile)>,
+    keep_in: &Path,
+) -> Merged {
+    let delivered: Vec<&Member> = status
         .members
         .iter()
-        .filter(|member| matches!(member.outcome, Outcome::Delivered(_)));
-    let own = own.map(|(pid, profile)| Part::Own(pid, Box::new(profile)));
-    let parts: Vec<Part<'_>> = own
-        .into_iter()
-        .chain(delivered.clone().map(Part::Member))
+        .filter(|member| matches!(member.outcome, Outcome::Delivered(_)))
         .collect();
-    let processes = parts.iter().map(Part::pid).collect::<BTreeSet<_>>().len();
-    let mut merged = Merged {
-        processes,
-        figures: sum(delivered),
-        ..Merged::default()
-    };
+    let own_count = usize::from(own.is_some());
+    let own = own.map(|(pid, profile)| Part::Own(pid, Box::new(profile)));
     let merging = Merging {
         folder,
-        labelled: processes > 1,
+        keep_in,
+        labelled: own_count + processes(&delivered).len() > 1,
     };
+    let parts = own
+        .into_iter()
+        .chain(delivered.into_iter().map(Part::Member))
+        .collect();
     let mut damaged = Vec::new();
-    merged.profile = merging.all(parts, &mut damaged);
-    // One line tells as much as many.
-    let other = damaged.len().saturating_sub(1);
-    if let Some(first) = damaged.into_iter().next() {
-        let more = match other {
-            0 => String::new(),
-            other => format!("; so it is with {other} more"),
-        };
-        let line = format!("the profile of a process is lost: {first}{more}");
-        merged.remarks.push(line);
+    let whole = merging.all(parts, &mut damaged);
+    let mut merged = Merged {
+        incomplete: !damaged.is_empty(),
+        remarks: damaged.iter().map(|it| merging.keep(it)).collect(),
+        ..Merged::default()
+    };
+    if let Some(whole) = whole {
+        merged.processes = own_count + processes(&whole.members).len();
+        merged.figures = sum(&whole);
+        merged.profile = Some(whole.profile);
     }
     merged
 }
 
-/// The system counts on through an exec; Ruby begins anew.
-fn sum<'a>(delivered: impl Iterator<Item = &'a Member>) -> ProcessFigures {
-    let mut sum = ProcessFigures::default();
-    let mut last: BTreeMap<i32, OsFigures> = BTreeMap::new();
+/// The system's figures of each process as its last member has them: it counts on
+/// through an exec.
+fn processes(members: &[&Member]) -> HashMap<ProcessId, OsFigures> {
+    let figures = |member: &Member| match member.outcome {
+        Outcome::Delivered(figures) => figures.os,
+        _ => OsFigures::default(),
+    };
+    let members = members.iter();
+    members
+        .map(|member| (member.process, figures(member)))
+        .collect()
+}
+
+/// Ruby begins to count anew after an exec.
+fn sum(whole: &Whole<'_>) -> ProcessFigures {
+    let mut sum = ProcessFigures {
+        profiled_ns: whole.profiled_ns,
+        ..ProcessFigures::default()
+    };
     let mut is_first = true;
-    for member in delivered {
+    for member in &whole.members {
         if let Outcome::Delivered(figures) = member.outcome {
-            last.insert(member.process.pid, figures.os);
             if std::mem::take(&mut is_first) {
                 sum.ruby = figures.ruby;
             } else {
@@ -96,7 +126,7 @@ fn sum<'a>(delivered: impl Iterator<Item = &'a Member>) -> ProcessFigures {
             }
         }
     }
-    for os in last.into_values() {
+    for os in processes(&whole.members).into_values() {
         sum.os.add(os);
     }
     sum
@@ -104,12 +134,17 @@ fn sum<'a>(delivered: impl Iterator<Item = &'a Member>) -> ProcessFigures {
 
 struct Merging<'a> {
     folder: &'a Path,
+    keep_in: &'a Path,
     labelled: bool,
 }
 
 impl Merging<'_> {
     /// In halves: each row is moved log n times, not n times.
-    fn all(&self, mut parts: Vec<Part<'_>>, damaged: &mut Vec<String>) -> Option<Profile> {
+    fn all<'a>(
+        &self,
+        mut parts: Vec<Part<'a>>,
+        damaged: &mut Vec<Damaged<'a>>,
+    ) -> Option<Whole<'a>> {
         if parts.len() <= 1 {
             return self.read(parts.pop()?, damaged);
         }
@@ -118,8 +153,15 @@ impl Merging<'_> {
         let second = self.all(second, damaged);
         match (first, second) {
             (Some(mut first), Some(second)) => {
-                if let Err(error) = first.merge(&second) {
-                    damaged.push(error.to_string());
+                match first.profile.merge(&second.profile) {
+                    Ok(()) => {
+                        first.profiled_ns = first.profiled_ns.saturating_add(second.profiled_ns);
+                        first.members.extend(second.members);
+                    }
+                    Err(error) => damaged.extend(second.members.into_iter().map(|member| {
+                        let reason = error.to_string();
+                        Damaged { member, reason }
+                    })),
                 }
                 Some(first)
             }
@@ -127,14 +169,13 @@ impl Merging<'_> {
         }
     }
 
-    fn read(&self, part: Part<'_>, damaged: &mut Vec<String>) -> Option<Profile> {
-        let pid = part.pid();
-        let mut profile = match part {
-            Part::Own(_, profile) => *profile,
-            Part::Member(member) => match read(&self.folder.join(member.file_name())) {
-                Ok(profile) => profile,
-                Err(error) => {
-                    damaged.push(error);
+    fn read<'a>(&self, part: Part<'a>, damaged: &mut Vec<Damaged<'a>>) -> Option<Whole<'a>> {
+        let (pid, mut profile, members) = match part {
+            Part::Own(pid, profile) => (pid, *profile, Vec::new()),
+            Part::Member(member) => match read(&self.path(member)) {
+                Ok(profile) => (member.process.pid, profile, vec![member]),
+                Err(reason) => {
+                    damaged.push(Damaged { member, reason });
                     return None;
                 }
             },
@@ -143,13 +184,44 @@ impl Merging<'_> {
             let name = profile.meta.program.clone();
             profile.label_all(&[(PID, &pid.to_string()), (NAME, &name)]);
         }
-        Some(profile)
+        Some(Whole {
+            profiled_ns: profile.meta.duration_ns,
+            profile,
+            members,
+        })
+    }
+
+    fn path(&self, member: &Member) -> PathBuf {
+        self.folder.join(member.file_name())
+    }
+
+    /// What we can't make sense of, somebody else may: it outlives the session.
+    fn keep(&self, damaged: &Damaged<'_>) -> String {
+        let pid = damaged.member.process.pid;
+        let outcome = match keep(&self.path(damaged.member), self.keep_in, pid) {
+            Ok(path) => format!("it is in {}", path.display()),
+            Err(error) => format!("it is lost: {error}"),
+        };
+        let reason = &damaged.reason;
+        format!("the profile of process {pid} can't be merged ({reason}); {outcome}")
     }
 }
 
 fn read(path: &Path) -> Result<Profile, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
-    rperf_format::pprof::read(&mut BufReader::new(file)).map_err(|error| error.to_string())
+    rperf_format::pprof::read_own(&mut BufReader::new(file)).map_err(|error| error.to_string())
+}
+
+/// Copies a process's file to a new one in `folder`, which may be another file system.
+fn keep(path: &Path, folder: &Path, pid: i32) -> io::Result<PathBuf> {
+    let mut file = File::open(path)?;
+    let mut kept = tempfile::Builder::new()
+        .prefix(&format!("rperf-{pid}-"))
+        .suffix(".pb.gz")
+        .tempfile_in(folder)?;
+    io::copy(&mut file, kept.as_file_mut())?;
+    let (_, path) = kept.keep().map_err(|error| error.error)?;
+    Ok(path)
 }
 
 /// What is to be said of members that have left nothing, and had not said why.
@@ -187,7 +259,7 @@ mod tests {
             process: ProcessId { pid, start: 0 },
             begun_ns,
             outcome: Outcome::Delivered(figures),
-            replaced: false,
+            ending: false,
         }
     }
 
@@ -247,20 +319,67 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_once() {
+    fn what_cannot_be_read_is_kept_and_said() {
         let (folder, status) = session(vec![
-            member(1, 1, 0, 0),
-            member(2, 2, 0, 0),
-            member(3, 3, 0, 0),
+            member(1, 1, 1, 10),
+            member(2, 2, 1, 10),
+            member(3, 3, 1, 10),
         ]);
         fs::write(folder.path().join("2-2.pb.gz"), "no profile").expect("a file");
         fs::remove_file(folder.path().join("3-3.pb.gz")).expect("removed");
-        let merged = merge(folder.path(), &status, None);
-        assert!(merged.profile.is_some());
-        let [line] = &merged.remarks[..] else {
-            panic!("one line: {:?}", merged.remarks);
+        let keep_in = tempfile::tempdir().expect("a folder");
+        let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
+        assert!(merged.profile.is_some() && merged.incomplete);
+        let figures = merged.figures;
+        assert_eq!(
+            (merged.processes, figures.ruby.gc_count, figures.os.user_ns),
+            (1, 1, 10)
+        );
+        let [kept, lost] = &merged.remarks[..] else {
+            panic!("two lines: {:?}", merged.remarks);
         };
-        assert!(line.contains("is lost: ") && line.ends_with("so it is with 1 more"));
+        assert!(kept.starts_with("the profile of process 2 can't be merged (not a pprof"));
+        let (_, path) = kept.split_once("; it is in ").expect("a path");
+        assert!(Path::new(path).starts_with(keep_in.path()));
+        assert_eq!(fs::read(path).expect("a file"), b"no profile");
+        assert!(lost.starts_with("the profile of process 3") && lost.contains("it is lost: "));
+    }
+
+    #[test]
+    fn nothing_but_damage_is_no_profile() {
+        let (folder, status) = session(vec![member(1, 1, 0, 0)]);
+        fs::remove_file(folder.path().join("1-1.pb.gz")).expect("removed");
+        let merged = merge(folder.path(), &status, None);
+        assert!(merged.profile.is_none() && merged.incomplete);
+        assert_eq!(merged.processes, 0);
+    }
+
+    #[test]
+    fn of_a_half_that_cannot_be_merged_all_is_kept_and_nothing_counted() {
+        let members = (1..=4).map(|pid| member(pid, 10, 1, 10));
+        let (folder, status) = session(members.collect());
+        for pid in [3, 4] {
+            let mut profile = profile();
+            profile.meta.mode = rperf_model::Mode::Cpu;
+            let mut content = Vec::new();
+            rperf_format::pprof::write(&profile, &mut content).expect("written");
+            fs::write(folder.path().join(format!("{pid}-10.pb.gz")), content).expect("a file");
+        }
+        let keep_in = tempfile::tempdir().expect("a folder");
+        let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
+        assert_eq!((merged.processes, merged.figures.os.user_ns), (2, 20));
+        assert_eq!(merged.remarks.len(), 2);
+        assert_eq!(fs::read_dir(keep_in.path()).expect("a folder").count(), 2);
+    }
+
+    #[test]
+    fn a_number_that_is_given_out_again_is_another_process() {
+        let mut again = member(7, 2, 1, 40);
+        again.process.start = 5;
+        let (folder, status) = session(vec![member(7, 1, 1, 30), again]);
+        let merged = merge(folder.path(), &status, None);
+        assert_eq!((merged.processes, merged.figures.os.user_ns), (2, 70));
+        assert_eq!(merged.figures.profiled_ns, 2 * profile().meta.duration_ns);
     }
 
     #[test]

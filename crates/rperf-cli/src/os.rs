@@ -1,8 +1,8 @@
-//! What the operating system has counted about this process. Called on the
-//! thread that ends the profiled program.
+//! What the operating system has counted about processes, and its clock. Any thread.
 
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
+use nix::time::{ClockId, clock_gettime};
 
 /// Bytes of a block as Linux counts them; other systems have other ideas.
 const BLOCK: u64 = 512;
@@ -36,7 +36,16 @@ pub struct DiskFigures {
 impl OsFigures {
     /// The figures of this process as of now; zeros where they can't be had.
     pub fn now() -> Self {
-        getrusage(UsageWho::RUSAGE_SELF).map_or_else(|_| Self::default(), |usage| (&usage).into())
+        Self::of(UsageWho::RUSAGE_SELF)
+    }
+
+    /// Those of the children that this process has waited for, with theirs.
+    pub fn of_children() -> Self {
+        Self::of(UsageWho::RUSAGE_CHILDREN)
+    }
+
+    fn of(who: UsageWho) -> Self {
+        getrusage(who).map_or_else(|_| Self::default(), |usage| (&usage).into())
     }
 }
 
@@ -56,6 +65,13 @@ impl From<&Usage> for OsFigures {
             }),
         }
     }
+}
+
+/// The clock on which members tell when they began.
+pub fn monotonic_ns() -> u64 {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(0, |now| {
+        count(now.tv_sec()) * 1_000_000_000 + count(now.tv_nsec())
+    })
 }
 
 fn count(number: impl Into<i64>) -> u64 {

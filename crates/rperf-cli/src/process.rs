@@ -2,6 +2,7 @@
 //! `launch`, on Ruby's main thread, which waits here for the program's whole life.
 
 use crate::forward;
+use crate::os::{self, OsFigures};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use std::io;
@@ -17,20 +18,45 @@ pub enum End {
     Signal(i32),
 }
 
+/// What a program took, as the shell's `time` has it: with all the processes that
+/// it waited for.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// When it was started, on the monotonic clock.
+    pub began_ns: u64,
+    /// Its time on the clock.
+    pub real_ns: u64,
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub sys_ns: u64,
+}
+
 /// Runs the program to its end. It shares our terminal, input and output, and
 /// gets the signals that are sent to us.
-pub fn run(command: &mut Command) -> io::Result<End> {
+pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
     forward::install()?;
+    // Whoever became this process by exec may have had children before.
+    let before = OsFigures::of_children();
+    let began_ns = os::monotonic_ns();
     let mut child = command.spawn()?;
     let pid = child.id() as i32;
     forward::to_program(pid);
     wait_for_end(pid);
     forward::to_nobody();
     let status = child.wait()?;
-    Ok(match status.signal() {
+    let after = OsFigures::of_children();
+    let times = Times {
+        began_ns,
+        real_ns: os::monotonic_ns().saturating_sub(began_ns),
+        user_ns: after.user_ns.saturating_sub(before.user_ns),
+        sys_ns: after.sys_ns.saturating_sub(before.sys_ns),
+    };
+    let end = match status.signal() {
         Some(signal) => End::Signal(signal),
         None => End::Status(status.code().unwrap_or(crate::FAILURE)),
-    })
+    };
+    Ok((end, times))
 }
 
 /// Waits without reaping, so that no other process can get the id meanwhile.
@@ -73,7 +99,19 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> End {
+        timed(script).0
+    }
+
+    fn timed(script: &str) -> (End, Times) {
         run(Command::new("/bin/sh").args(["-c", script])).expect("a shell")
+    }
+
+    #[test]
+    fn times_are_those_of_all_processes() {
+        let (_, times) =
+            timed("sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; sleep 0.1");
+        assert!(times.user_ns > 1_000_000);
+        assert!(times.real_ns > 100_000_000 + times.user_ns / 2);
     }
 
     #[test]

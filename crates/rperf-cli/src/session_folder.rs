@@ -5,17 +5,30 @@
 //! It is in a folder of the user's, which is in XDG_RUNTIME_DIR or else in the
 //! temporary folder, where others could make things under our names. So what is
 //! there already is used only if nobody else can have a hand in it.
+//!
+//! Who has made a session holds a lock on a file in its folder: process numbers alone
+//! say nothing of processes of other PID namespaces, such as containers that share
+//! the temporary folder.
 
 use crate::process_id::ProcessId;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{AccessFlags, Uid, access};
-use std::fs::{self, DirBuilder};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 const PRIVATE: u32 = 0o700;
 /// Others may remove the empty user's folder while a session is being made in it.
 const ATTEMPTS: usize = 10;
+/// Name of the locked file in a session's folder.
+const LOCK: &str = "lock";
+
+/// The locks of this process's sessions.
+static LOCKS: Mutex<Vec<(PathBuf, Flock<File>)>> = Mutex::new(Vec::new());
 
 /// Makes a new one, and removes those of sessions whose process is gone.
 pub fn create() -> Result<PathBuf, String> {
@@ -33,6 +46,9 @@ pub fn remove(folder: &Path) {
     }
     // Stays if another session has a folder in it.
     let _ = folder.parent().map(fs::remove_dir);
+    if let Ok(mut locks) = LOCKS.lock() {
+        locks.retain(|(locked, _)| locked != folder);
+    }
 }
 
 /// XDG_RUNTIME_DIR if it can be used, else the temporary folder.
@@ -42,7 +58,20 @@ fn base() -> PathBuf {
         .filter(|path| {
             path.is_absolute() && path.is_dir() && access(path, AccessFlags::W_OK).is_ok()
         })
-        .unwrap_or_else(std::env::temp_dir)
+        .unwrap_or_else(temporary)
+}
+
+/// TMPDIR, or /tmp where that says nothing, or a place that is another one after a
+/// change of the folder.
+pub fn temporary() -> PathBuf {
+    temporary_from(std::env::var_os("TMPDIR"))
+}
+
+fn temporary_from(value: Option<OsString>) -> PathBuf {
+    value
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(|| "/tmp".into())
 }
 
 fn create_in(base: &Path) -> Result<PathBuf, String> {
@@ -59,8 +88,12 @@ fn create_in(base: &Path) -> Result<PathBuf, String> {
                 users.display()
             ));
         }
+        // Nobody may look at a folder that isn't locked yet.
+        let guard = File::open(&users).map(|users| Flock::lock(users, FlockArg::LockExclusive));
         remove_stale(&users);
-        match make_session(&users) {
+        let made = make_session(&users);
+        drop(guard);
+        match made {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             result => return result.map_err(cannot),
         }
@@ -92,9 +125,33 @@ fn make_session(users: &Path) -> io::Result<PathBuf> {
         let folder = users.join(format!("{pid}-{start}-{number}"));
         match DirBuilder::new().mode(PRIVATE).create(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
-            result => return result.map(|()| folder),
+            result => {
+                result?;
+                lock(&folder)?;
+                return Ok(folder);
+            }
         }
     }
+}
+
+/// Without an effect on file systems that know no locks.
+fn lock(folder: &Path) -> io::Result<()> {
+    let file = File::create(folder.join(LOCK))?;
+    if let (Ok(lock), Ok(mut locks)) = (
+        Flock::lock(file, FlockArg::LockExclusiveNonblock),
+        LOCKS.lock(),
+    ) {
+        locks.push((folder.to_path_buf(), lock));
+    }
+    Ok(())
+}
+
+fn is_locked(folder: &Path) -> bool {
+    let Ok(file) = File::open(folder.join(LOCK)) else {
+        return false;
+    };
+    let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
+    matches!(lock, Err((_, Errno::EWOULDBLOCK)))
 }
 
 fn remove_stale(users: &Path) {
@@ -103,7 +160,8 @@ fn remove_stale(users: &Path) {
     };
     for entry in entries.flatten() {
         let owner = entry.file_name().to_str().and_then(owner);
-        if owner.is_some_and(|owner| !owner.is_alive()) {
+        let is_gone = owner.is_some_and(|owner| !owner.is_alive());
+        if is_gone && !is_locked(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -183,5 +241,34 @@ mod tests {
         let there = |name: &String| users.join(name).exists();
         assert!(own.is_dir() && foreign.iter().all(there));
         assert!(start == 0 || !stale.iter().any(there));
+    }
+
+    #[test]
+    fn a_folder_whose_lock_is_held_stays_though_no_such_process_is_known_here() {
+        let base = tempfile::tempdir().expect("a folder");
+        let own = create_in(base.path()).expect("made");
+        let elsewhere = users(base.path()).join(format!("{}-5-0", i32::MAX));
+        fs::create_dir(&elsewhere).expect("a folder");
+        let file = File::create(elsewhere.join(LOCK)).expect("a file");
+        let lock = Flock::lock(file, FlockArg::LockExclusive).expect("locked");
+        remove(&create_in(base.path()).expect("made"));
+        assert!(elsewhere.is_dir());
+        drop(lock);
+        assert!(is_locked(&own));
+        remove(&create_in(base.path()).expect("made"));
+        assert!(!elsewhere.exists());
+        remove(&own);
+        let locks = LOCKS.lock().expect("locks");
+        assert!(locks.iter().all(|(folder, _)| folder != &own));
+    }
+
+    #[test]
+    fn a_place_that_is_not_absolute_is_none() {
+        let of = |value: &str| temporary_from(Some(value.into()));
+        assert_eq!(of("/var/tmp"), PathBuf::from("/var/tmp"));
+        for value in ["", "tmp", "./tmp"] {
+            assert_eq!(of(value), PathBuf::from("/tmp"));
+        }
+        assert_eq!(temporary_from(None), PathBuf::from("/tmp"));
     }
 }

@@ -21,10 +21,23 @@ pub struct Figures {
     pub lines: bool,
     /// How many processes the figures are of.
     pub processes: usize,
-    /// From the start of the command to the start of profiling, if known.
-    pub startup_ns: Option<u64>,
+    /// What the command took, if there was one.
+    pub times: Option<CommandTimes>,
     /// What Ruby and the system have counted.
     pub process: ProcessFigures,
+}
+
+/// What a command took as a whole, with its processes that are no Rubies.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CommandTimes {
+    /// Its time on the clock.
+    pub real_ns: u64,
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub sys_ns: u64,
+    /// From its start to the start of profiling.
+    pub before_ns: u64,
 }
 
 /// The whole page.
@@ -45,7 +58,7 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
     ruby(&mut page, profile, &figures.process.ruby);
     os(&mut page, &figures.process.os, figures.processes);
     page.line("");
-    sampling(&mut page, profile, &totals);
+    sampling(&mut page, profile, figures, &totals);
     if figures.report {
         page.line("");
         // Writing to memory doesn't fail.
@@ -61,23 +74,42 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
 }
 
 fn times(page: &mut Page, profile: &Profile, figures: &Figures) {
-    let real_ns = profile.meta.duration_ns + figures.startup_ns.unwrap_or(0);
-    page.time(figures.process.os.user_ns, None, "user");
-    page.time(figures.process.os.sys_ns, None, "sys");
-    page.time(real_ns, None, "real");
+    let times = figures.times.unwrap_or(CommandTimes {
+        real_ns: profile.meta.duration_ns,
+        user_ns: figures.process.os.user_ns,
+        sys_ns: figures.process.os.sys_ns,
+        before_ns: 0,
+    });
+    page.time(times.user_ns, None, "user");
+    page.time(times.sys_ns, None, "sys");
+    page.time(times.real_ns, None, "real");
 }
 
 /// Where the threads' time went. Shares are of the profiled time; the time before
-/// it is shown so that one thread's rows add up to the real time.
+/// and after it is shown so that one thread's rows add up to the real time.
 fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals) {
-    if let (Mode::Wall, Some(startup_ns)) = (profile.meta.mode, figures.startup_ns) {
-        page.time(startup_ns, None, "before profiling (Ruby's start-up)");
+    let times = figures.times.filter(|_| profile.meta.mode == Mode::Wall);
+    if let Some(times) = times {
+        page.time(
+            times.before_ns,
+            None,
+            "before profiling (until Ruby had started)",
+        );
     }
     for state in State::ALL {
         let ns = totals.state(state).weight_ns;
         if ns > 0 {
             page.time(ns, Some(percent(ns, totals.weight_ns)), description(state));
         }
+    }
+    if let Some(times) = times {
+        let until_end_ns = times.before_ns + profile.meta.duration_ns;
+        let after_ns = times.real_ns.saturating_sub(until_end_ns);
+        page.time(
+            after_ns,
+            None,
+            "after profiling (the profile's writing included)",
+        );
     }
 }
 
@@ -139,13 +171,15 @@ fn os(page: &mut Page, os: &OsFigures, processes: usize) {
     }
 }
 
-fn sampling(page: &mut Page, profile: &Profile, totals: &Totals) {
+fn sampling(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals) {
     let counters = &profile.meta.counters;
+    // Of several processes each has its own time.
+    let profiled_ns = figures.process.profiled_ns.max(profile.meta.duration_ns);
     page.line(&format!(
         "  {} samples / {} triggers, {:.1}% profiler overhead",
         grouped(totals.count),
         grouped(counters.trigger_count),
-        percent(counters.sampling_time_ns, profile.meta.duration_ns)
+        percent(counters.sampling_time_ns, profiled_ns)
     ));
     // Time can be lost without a sample of its own.
     if counters.dropped_samples > 0 || counters.dropped_ns > 0 {

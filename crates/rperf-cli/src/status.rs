@@ -20,8 +20,8 @@ pub struct Member {
     pub begun_ns: u64,
     /// What has become of it.
     pub outcome: Outcome,
-    /// It has become another program by exec.
-    pub replaced: bool,
+    /// It is about to write its profile.
+    pub ending: bool,
 }
 
 /// What has become of a member.
@@ -51,8 +51,10 @@ pub struct Status {
     pub refused: bool,
     /// Forked processes that have not said yet that they have begun.
     pub unborn: Vec<ProcessId>,
-    /// A process was to become a daemon, and that has not said yet that it has begun.
-    pub awaits_daemon: bool,
+    /// Processes that were to become daemons which have not said yet that they have begun.
+    pub awaited_daemons: usize,
+    /// The first one has become a program by exec that is no Ruby, nor has it started one since.
+    pub replaced: bool,
     /// Rubies after the first one, where only the first is to be profiled.
     pub others: usize,
 }
@@ -67,29 +69,42 @@ impl Status {
 
     fn parse(text: &str) -> Self {
         let mut status = Status::default();
-        let (mut forked, mut known) = (Vec::new(), HashSet::new());
+        let (mut forked, mut known) = (HashSet::new(), HashSet::new());
+        let (mut daemons, mut begun_since) = (HashSet::new(), Vec::new());
+        let mut replaced = HashSet::new();
         for line in text.lines() {
             let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-            match word {
-                "started" => {
-                    let member = started(rest);
-                    known.extend(member.iter().map(|member| member.process.pid));
-                    status.members.extend(member);
-                    status.awaits_daemon = false;
+            let pid = rest.split(' ').next().and_then(|pid| pid.parse().ok());
+            match (word, pid) {
+                ("started", Some(pid)) => {
+                    status.members.extend(started(rest));
+                    replaced.clear();
+                    if known.insert(pid) && !daemons.is_empty() {
+                        begun_since.push(pid);
+                    }
+                    continue;
                 }
-                "forked" => forked.extend(rest.parse::<i32>()),
-                "declined" => known.extend(rest.parse::<i32>()),
-                "daemon" => status.awaits_daemon = true,
-                "refused" => status.refused = true,
-                "another" => status.others += 1,
-                _ => status.note(word, rest),
+                ("forked", Some(pid)) => _ = forked.insert(pid),
+                ("declined", Some(pid)) => _ = known.insert(pid),
+                ("daemon", Some(pid)) => _ = daemons.insert(pid),
+                ("daemon-failed", Some(pid)) => _ = daemons.remove(&pid),
+                ("exec", Some(pid)) => _ = replaced.insert(pid),
+                ("exec-failed", Some(pid)) => _ = replaced.remove(&pid),
+                ("refused", _) => status.refused = true,
+                ("another", _) => status.others += 1,
+                _ => {}
             }
+            status.note(word, rest);
         }
         status.members.sort_by_key(|member| member.begun_ns);
-        forked.retain(|pid| !known.contains(pid));
+        // A daemon comes by a fork that nobody tells of.
+        begun_since.retain(|pid| !forked.contains(pid));
+        status.awaited_daemons = daemons.len().saturating_sub(begun_since.len());
+        let first = status.members.first().map(|first| first.process.pid);
+        status.replaced = first.is_some_and(|pid| replaced.contains(&pid));
         status.unborn = forked
-            .into_iter()
-            .map(|pid| ProcessId { pid, start: 0 })
+            .difference(&known)
+            .map(|&pid| ProcessId { pid, start: 0 })
             .collect();
         status
     }
@@ -101,31 +116,44 @@ impl Status {
         let (Some(pid), Some(begun_ns)) = (number(), number()) else {
             return;
         };
-        let place = self.members.iter().position(|member| {
+        let is_meant = |member: &Member| {
             member.begun_ns == begun_ns && i64::from(member.process.pid) == pid as i64
-        });
-        let Some(place) = place else {
+        };
+        let Some(place) = self.members.iter().position(is_meant) else {
             return;
         };
+        // After an exec that failed, a second one stands for what is to come.
+        let second = self.members.iter().rposition(is_meant);
+        let second = second.filter(|&second| second != place);
         // A `rperf` command within the command: it has a session of its own.
         if word == "withdrawn" {
             self.members.remove(place);
             return;
         }
+        if let ("delivered" | "failed", Some(second)) = (word, second) {
+            self.members.remove(second);
+        }
         let member = &mut self.members[place];
+        member.ending = word == "ending";
         match word {
             "delivered" => {
                 let figures = ProcessFigures::parse(fields.next().unwrap_or_default());
                 member.outcome = Outcome::Delivered(figures);
             }
             "failed" => member.outcome = Outcome::Failed,
-            "exec" => member.replaced = true,
-            "exec-failed" => member.replaced = false,
+            "exec-failed" if second.is_none() && member.outcome != Outcome::Silent => {
+                let outcome = Outcome::Silent;
+                let second = Member {
+                    outcome,
+                    ..member.clone()
+                };
+                self.members.push(second);
+            }
             _ => {}
         }
     }
 
-    /// Those that have said nothing more and run still, and those that are gone.
+    /// Those that have left nothing and run still, and those that are gone.
     pub fn silent(&self) -> (usize, usize) {
         let members = self.members.iter();
         let silent = members
@@ -133,20 +161,13 @@ impl Status {
             .map(|member| member.process)
             .chain(self.unborn.iter().copied());
         let running = silent.clone().filter(|process| process.is_alive()).count();
-        (
-            running + usize::from(self.awaits_daemon),
-            silent.count() - running,
-        )
+        (running + self.awaited_daemons, silent.count() - running)
     }
 
-    /// The first one has become a program by exec that is no Ruby.
-    pub fn replaced(&self) -> bool {
-        let Some(first) = self.members.first() else {
-            return false;
-        };
-        let pid = first.process.pid;
-        let mut same = self.members.iter().filter(|it| it.process.pid == pid);
-        same.next_back().is_some_and(|last| last.replaced)
+    /// Whether somebody is about to write a profile.
+    pub fn is_one_ending(&self) -> bool {
+        let mut members = self.members.iter();
+        members.any(|member| member.ending && member.process.is_alive())
     }
 }
 
@@ -160,7 +181,7 @@ fn started(rest: &str) -> Option<Member> {
         },
         begun_ns: fields.next()?.parse().ok()?,
         outcome: Outcome::Silent,
-        replaced: false,
+        ending: false,
     })
 }
 
@@ -199,12 +220,69 @@ mod tests {
             ("exec-failed 7 1\n", false),
             ("started 7 100 2\n", false),
             ("started 7 100 2\nexec 7 2\n", true),
-            ("started 8 101 2\n", true),
+            // A shell that the program has become has started it.
+            ("started 8 101 2\n", false),
+            ("delivered 8 2\nexec 8 2\n", true),
         ] {
             let status = Status::parse(&format!("{began}{more}"));
-            assert_eq!(status.replaced(), replaced, "{more:?}");
+            assert_eq!(status.replaced, replaced, "{more:?}");
         }
-        assert!(!Status::parse("started 8 1 1\nstarted 9 1 2\nexec 9 2\n").replaced());
+        assert!(!Status::parse("started 8 1 1\nstarted 9 1 2\nexec 9 2\n").replaced);
+    }
+
+    #[test]
+    fn daemons_are_awaited_until_they_begin() {
+        let began = "started 7 1 1\nstarted 8 1 2\ndaemon 7 1\n";
+        for (more, awaited) in [
+            ("", 1),
+            ("daemon-failed 7 1\n", 0),
+            ("daemon-failed 8 2\n", 1),
+            ("started 9 1 3\n", 0),
+            ("started 9 1 3\nforked 9\n", 1),
+            ("forked 9\nstarted 9 1 3\nstarted 10 1 4\n", 0),
+            ("started 8 1 3\n", 1),
+            ("daemon 8 2\n", 2),
+            ("daemon 8 2\nstarted 9 1 3\n", 1),
+        ] {
+            let status = Status::parse(&format!("{began}{more}"));
+            assert_eq!(status.awaited_daemons, awaited, "{more:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_ending_is_told_from_the_silent_and_from_those_that_are_gone() {
+        let ProcessId { pid, start } = ProcessId::own();
+        let began = format!("started {pid} {start} 1\nstarted {} 5 2\n", i32::MAX);
+        for (more, ending, silent) in [
+            ("".to_string(), false, (1, 1)),
+            (format!("ending {pid} 1\n"), true, (1, 1)),
+            (format!("ending {} 2\n", i32::MAX), false, (1, 1)),
+            (
+                format!("ending {pid} 1\ndelivered {pid} 1\n"),
+                false,
+                (0, 1),
+            ),
+        ] {
+            let status = Status::parse(&format!("{began}{more}"));
+            assert_eq!(
+                (status.is_one_ending(), status.silent()),
+                (ending, silent),
+                "{more:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_follows_an_exec_that_failed_is_missed_until_it_is_delivered() {
+        let own = ProcessId::own();
+        let (pid, start) = (own.pid, own.start);
+        let failed = format!("delivered {pid} 1 gc_count=1\nexec {pid} 1\nexec-failed {pid} 1\n");
+        let text = format!("started {pid} {start} 1\n{failed}{failed}");
+        let status = Status::parse(&text);
+        assert_eq!((status.silent(), status.members.len()), ((1, 0), 2));
+        assert!(matches!(status.members[0].outcome, Outcome::Delivered(_)));
+        let status = Status::parse(&format!("{text}delivered {pid} 1 gc_count=2\n"));
+        assert_eq!((status.silent(), status.members.len()), ((0, 0), 1));
     }
 
     #[test]
@@ -221,7 +299,7 @@ mod tests {
         assert_eq!(Status::parse(&more).silent(), (1, 2));
         let daemon = format!("{text}daemon 1 3\n");
         assert_eq!(Status::parse(&daemon).silent(), (2, 1));
-        let begun = format!("{daemon}started {pid} {start} 4\n");
-        assert_eq!(Status::parse(&begun).silent(), (2, 1));
+        let begun = format!("{daemon}started 2 1 4\ndelivered 2 4\n");
+        assert_eq!(Status::parse(&begun).silent(), (1, 1));
     }
 }

@@ -4,7 +4,8 @@
 //! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));
 //! the formats don't know each other. All show the stacks that
 //! [`Profile::display_stack`] gives. Readers take their input for hostile: it may be
-//! refused, but it can't cause a panic, unbounded memory or unbounded time.
+//! refused, but it can't cause a panic, unbounded memory or unbounded time. Only
+//! [`pprof::read_own`] takes profiles of any size.
 //!
 //! Called by the extension when a session ends and by the command line tool, on
 //! their threads; nothing here starts one.

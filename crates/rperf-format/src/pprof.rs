@@ -18,5 +18,5 @@ mod stacks;
 mod texts;
 mod write;
 
-pub use read::read;
+pub use read::{read, read_own};
 pub use write::write;

@@ -11,14 +11,30 @@ module Rperf
         @session = session
       end
 
-      def deliver(profile)
-        profile, processes, children = *(@session&.merge(profile) || profile)
-        print_tables(profile, { processes:, children: }.compact)
-        Output.write(profile, @settings.options) if @settings.options.output
-      rescue Error => e
-        Autostart.say(e.message)
-      ensure
-        Children.close
+      attr_reader :settings
+
+      # Called again with the same profile, it does what an interruption has left to do.
+      def deliver(own)
+        @merged = @tables = @written = nil unless own.equal?(@own)
+        @own = own
+        @merged ||= @session ? @session.merge(own) : [own]
+        profile, processes, children = *@merged
+        # The tables' figures first, so that writing doesn't count; the file first, as it matters more.
+        @tables ||= tables(profile, { processes:, children: }.compact)
+        write(profile) unless @written
+        print_tables
+      end
+
+      # A program after exec starts as this one did, and writes the same file.
+      def hand_over
+        @handed_over = @settings.variables
+        @handed_over.each { |name, value| ENV[name] = value }
+      end
+
+      # The program has no use for them.
+      def take_back
+        @handed_over&.each_key { |name| ENV.delete(name) }
+        @handed_over = nil
       end
 
       # Nobody waits for it.
@@ -26,13 +42,34 @@ module Rperf
 
       private
 
-      def print_tables(profile, children)
-        tables = +""
-        tables << profile.verbose_lines if @settings.options.verbose
-        tables << profile.stat(stat_figures(children)) if @settings.stat?
-        STDERR.write(tables)
+      def write(profile)
+        options = @settings.options
+        path = options.output or return
+        lines = options.show_lines?
+        format = options.format
+        Output.flush_before(path)
+        # No interrupt can come between these two.
+        @written = true
+        profile.write(path, format, lines:)
+      rescue SystemCallError, IOError, Error => e
+        @written = false
+        Autostart.say(Output.save_elsewhere(profile, path, e))
+        @written = true
+      end
+
+      def tables(profile, children)
+        text = +""
+        text << profile.verbose_lines if @settings.options.verbose
+        text << profile.stat(stat_figures(children)) if @settings.stat?
+        text
+      end
+
+      def print_tables
+        text = @tables
+        @tables = ""
+        STDERR.write(text)
       rescue IOError, SystemCallError
-        nil # The program has closed its stderr; the file still matters.
+        nil # The program has closed its stderr.
       end
 
       def stat_figures(children)

@@ -24,8 +24,7 @@ module Rperf
       # In front of daemon, which goes on in a child and ends this process.
       module BeforeDaemon
         def daemon(*)
-          Autostart.before_daemon
-          super
+          Autostart.around_daemon { super }
         end
       end
 

@@ -15,19 +15,39 @@ module Rperf
         session.report("started #{Process.pid} #{Native.process_start} #{begun_ns}")
       end
 
+      # A daemon joins the session itself.
+      def settings = nil
+
+      # Called again with the same profile, it does what an interruption has left to do.
       def deliver(profile)
-        profile.write(File.join(@session.folder, "#{Process.pid}-#{@begun_ns}.pb.gz"), :pprof)
-        report("delivered", " #{Native.figures_line(Counters.since(@before))}")
+        # Before what follows is counted, too.
+        figures = Native.figures_line(Counters.since(@before))
+        write(profile) unless @written.equal?(profile)
+        report("delivered", " #{figures}")
       rescue Errno::ENOENT
-        nil # The session has ended, and has said that this process still ran.
+        @written = nil # The session has ended, and has said that this process still ran.
       rescue SystemCallError, Error => e
-        reason = e.message.sub(/ - .*/m, "")
+        @written = nil
+        reason = e.message.scrub.sub(/ - .*/m, "")
         Autostart.say("the profile of process #{Process.pid} is lost: can't write to #{@session.folder} (#{reason})")
         report("failed")
       end
 
+      # A program after exec finds the session by itself.
+      def hand_over = nil
+      def take_back = nil
+
       def report(word, more = "")
         @session.report("#{word} #{Process.pid} #{@begun_ns}#{more}")
+      end
+
+      private
+
+      def write(profile)
+        path = File.join(@session.folder, "#{Process.pid}-#{@begun_ns}.pb.gz")
+        # No interrupt can come between these two.
+        @written = profile
+        profile.write(path, :pprof)
       end
     end
     private_constant :Membership

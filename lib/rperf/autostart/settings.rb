@@ -15,9 +15,18 @@ module Rperf
         @options = launch.folder ? read_options(nil, false) : read_options(output, inherit)
       end
 
-      def stat_command = @variables.fetch("STAT_COMMAND") { $PROGRAM_NAME }
+      # Whatever the locale's encoding is.
+      def stat_command = @variables.fetch("STAT_COMMAND") { $PROGRAM_NAME }.dup.force_encoding(Encoding::UTF_8).scrub
+
       def stat? = @variables["STAT"] == "1"
       def stat_report? = @variables["STAT_REPORT"] == "1"
+
+      # The environment with which the same begins again, wherever the program is by then.
+      def variables
+        output = @options.output
+        all = output ? @variables.merge("OUTPUT" => output) : @variables
+        all.transform_keys { |name| "RPERF_#{name}" }
+      end
 
       # What has the program profiled, for messages.
       def initiator = @variables.fetch("INITIATOR", "RPERF_ENABLED=1")

@@ -59,7 +59,12 @@ fn figures() -> Figures {
         report: false,
         lines: false,
         processes: 1,
-        startup_ns: Some(45_600_000),
+        times: Some(CommandTimes {
+            real_ns: 1_050_000_000,
+            user_ns: 244_400_000,
+            sys_ns: 32_000_000,
+            before_ns: 45_600_000,
+        }),
         process: ProcessFigures {
             ruby: RubyFigures {
                 gc_count: 9,
@@ -72,8 +77,8 @@ fn figures() -> Figures {
                 yjit_ratio: None,
             },
             os: OsFigures {
-                user_ns: 244_400_000,
-                sys_ns: 32_000_000,
+                user_ns: 100_000_000,
+                sys_ns: 10_000_000,
                 max_rss_bytes: 25 << 20,
                 voluntary_switches: 1000,
                 involuntary_switches: 21,
@@ -82,6 +87,7 @@ fn figures() -> Figures {
                     write_bytes: 2 << 20,
                 }),
             },
+            profiled_ns: 0,
         },
     }
 }
@@ -93,11 +99,12 @@ fn the_page_is_laid_out_in_columns() {
 
          244.4 ms          user
           32.0 ms          sys
-       1,045.6 ms          real
+       1,050.0 ms          real
 
-          45.6 ms          before profiling (Ruby's start-up)
+          45.6 ms          before profiling (until Ruby had started)
          250.0 ms   25.0%  CPU execution
          750.0 ms   75.0%  [Ruby] GVL blocked (I/O, sleep)
+           4.4 ms          after profiling (the profile's writing included)
           12.0 ms          [Ruby] GC time (9 count: 6 minor, 3 major)
        154,468             [Ruby] allocated objects
         66,596             [Ruby] freed objects
@@ -119,7 +126,24 @@ fn cpu_mode_breaks_cpu_time_down() {
     profile.weights[0].values.cpu_ns = 240_000_000;
     let page = render(&profile, &figures());
     assert!(page.contains("240.0 ms  100.0%  CPU execution"));
-    assert!(!page.contains("before profiling") && !page.contains("GVL"));
+    assert!(!page.contains("profiling (") && !page.contains("GVL"));
+}
+
+#[test]
+fn without_a_command_the_times_are_those_of_the_process() {
+    let figures = Figures {
+        times: None,
+        ..figures()
+    };
+    let page = render(&profile(), &figures);
+    for row in [
+        "100.0 ms          user",
+        "10.0 ms          sys",
+        "1,000.0 ms          real",
+    ] {
+        assert!(page.contains(&format!(" {row}\n")), "{row}");
+    }
+    assert!(!page.contains("profiling ("));
 }
 
 #[test]
@@ -153,6 +177,10 @@ fn several_processes_are_counted() {
     let page = render(&profile(), &figures);
     assert!(page.contains("12             [Ruby] processes; the figures are their sums"));
     assert!(page.contains("25 MB          [OS] peak memory of the largest process (maxrss)"));
+    assert!(page.contains("0.3% profiler overhead"));
+    let mut figures = figures;
+    figures.process.profiled_ns = 10_000_000_000;
+    assert!(render(&profile(), &figures).contains("0.0% profiler overhead"));
 }
 
 #[test]

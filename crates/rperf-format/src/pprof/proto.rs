@@ -4,14 +4,17 @@
 //! Text is bytes here, since other tools' profiles may hold text that is not UTF-8.
 
 use prost::Message;
+use prost::bytes::Bytes;
 
 /// The whole profile.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Profile {
     #[prost(message, repeated, tag = "1")]
     pub sample_type: Vec<ValueType>,
-    #[prost(message, repeated, tag = "2")]
-    pub sample: Vec<Sample>,
+    /// Each a [`Sample`], which on the wire looks like bytes: by far the most of a
+    /// profile, and several times as large in memory.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub sample: Vec<Bytes>,
     #[prost(message, repeated, tag = "3")]
     pub mapping: Vec<Mapping>,
     #[prost(message, repeated, tag = "4")]

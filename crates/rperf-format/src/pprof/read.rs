@@ -10,6 +10,7 @@ use super::texts::Texts;
 use crate::ReadError;
 use flate2::read::MultiGzDecoder;
 use prost::Message;
+use prost::bytes::Bytes;
 use rperf_model::{Mode, Profile, State, StringId, Thread, Weight, WeightTable};
 use rustc_hash::FxHashSet;
 use sample_labels::LabelReader;
@@ -36,6 +37,15 @@ const LIMITS: Limits = Limits {
     },
 };
 
+/// For profiles that need no limits.
+const NO_LIMITS: Limits = Limits {
+    bytes: u64::MAX,
+    frames: FrameLimits {
+        all: u64::MAX,
+        unshared: u64::MAX,
+    },
+};
+
 /// Reads a profile, gzip'd or plain, which need not be one of ours as long as it
 /// measures time. The result passes [`Profile::check`].
 ///
@@ -45,10 +55,16 @@ pub fn read(input: &mut dyn Read) -> Result<Profile, ReadError> {
     read_within(&LIMITS, input)
 }
 
+/// Reads a profile that a process of this user's has made for us, however large it
+/// is: a long session with deep stacks has more than anybody else's file may have.
+pub fn read_own(input: &mut dyn Read) -> Result<Profile, ReadError> {
+    read_within(&NO_LIMITS, input)
+}
+
 fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadError> {
     let bytes = read_bytes(limits, input)?;
-    let message = proto::Profile::decode(bytes.as_slice())?;
-    drop(bytes);
+    // The samples stay where they are, and are taken apart one by one.
+    let message = proto::Profile::decode(Bytes::from(bytes))?;
     let mut texts = Texts::new(&message.string_table)?;
     let mut profile = Profile::default();
     let columns = columns(&message, &texts)?;
@@ -65,11 +81,12 @@ fn read_bytes(limits: &Limits, input: &mut dyn Read) -> Result<Vec<u8>, ReadErro
     let whole = io::Cursor::new(magic).chain(input);
     let mut bytes = Vec::new();
     // One byte over the limit tells a profile that is too large from one that fits.
+    let enough = limits.bytes.saturating_add(1);
     if is_gzip {
         let decoder = MultiGzDecoder::new(whole);
-        decoder.take(limits.bytes + 1).read_to_end(&mut bytes)?;
+        decoder.take(enough).read_to_end(&mut bytes)?;
     } else {
-        whole.take(limits.bytes + 1).read_to_end(&mut bytes)?;
+        whole.take(enough).read_to_end(&mut bytes)?;
     }
     if bytes.len() as u64 > limits.bytes {
         return Err(ReadError::TooLarge {
@@ -129,7 +146,10 @@ fn read_samples(
     let mut labels = LabelReader::new(texts);
     let mut names: BTreeMap<u32, StringId> = BTreeMap::new();
     let mut weights = WeightTable::default();
-    for sample in &message.sample {
+    let mut sample = proto::Sample::default();
+    for encoded in &message.sample {
+        sample.clear();
+        sample.merge(&**encoded)?;
         let read = labels.read(&sample.label, texts, &mut profile.strings)?;
         let thread = read.thread.unwrap_or(ONLY_THREAD);
         let (node, leaf_state) = stacks.node(&sample.location_id, thread, profile)?;

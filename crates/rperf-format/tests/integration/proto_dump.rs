@@ -2,6 +2,7 @@
 //! alone, not by our reader.
 
 use crate::proto;
+use prost::Message;
 use std::fmt::{self, Write};
 
 /// `message`, with texts in place of their indices.
@@ -62,7 +63,8 @@ impl Dump<'_> {
             let (id, mapping) = (location.id, location.mapping_id);
             writeln!(out, "location {id} mapping {mapping}: {}", lines.join(", "))?;
         }
-        for sample in &message.sample {
+        for encoded in &message.sample {
+            let sample = proto::Sample::decode(encoded.clone()).map_err(|_| fmt::Error)?;
             writeln!(out, "sample {:?} {:?}", sample.location_id, sample.value)?;
             for label in &sample.label {
                 let key = self.text(label.key);

@@ -23,20 +23,19 @@ pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
             yjit_ratio: hash.get("yjit_ratio")?,
         },
         os: OsFigures::now(),
+        profiled_ns: 0,
     };
     let processes = hash.get("processes")?.unwrap_or(1);
     if processes > 1 {
         let children: String = hash.get("children")?.unwrap_or_default();
-        let children = ProcessFigures::parse(&children);
-        process.ruby.add(children.ruby);
-        process.os.add(children.os);
+        process.add(ProcessFigures::parse(&children));
     }
     Ok(Figures {
         command: hash.get("command")?.unwrap_or_default(),
         report: hash.get("report")?.unwrap_or_default(),
         lines: hash.get("lines")?.unwrap_or_default(),
         processes,
-        startup_ns: hash.get("startup_ns")?,
+        times: None,
         process,
     })
 }

@@ -29,6 +29,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("start", function!(start, -1))?;
     native.define_singleton_method("code_is_compiled", function!(code_is_compiled, 0))?;
     native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
+    native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
     native.define_singleton_method("enter_section", function!(section::enter, 1))?;

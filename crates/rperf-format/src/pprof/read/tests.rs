@@ -48,7 +48,7 @@ fn other_tools() -> proto::Profile {
             location(9, vec![line(20, 3), line(10, 2)]),
             location(8, vec![]),
         ],
-        sample: vec![proto::Sample {
+        sample: vec![encoded(&proto::Sample {
             location_id: vec![8, 9, 7],
             value: vec![5],
             label: vec![proto::Label {
@@ -57,9 +57,20 @@ fn other_tools() -> proto::Profile {
                 num_unit: 7,
                 ..Default::default()
             }],
-        }],
+        })],
         ..Default::default()
     }
+}
+
+fn encoded(sample: &proto::Sample) -> Bytes {
+    sample.encode_to_vec().into()
+}
+
+fn change_sample(message: &mut proto::Profile, change: impl FnOnce(&mut proto::Sample)) {
+    let bytes = message.sample[0].clone();
+    let mut sample = proto::Sample::decode(bytes).expect("a sample");
+    change(&mut sample);
+    message.sample[0] = encoded(&sample);
 }
 
 fn read_message(message: &proto::Profile) -> Result<Profile, ReadError> {
@@ -110,11 +121,12 @@ fn a_state_is_taken_from_the_tag_if_there_is_no_leaf_for_it() {
     message
         .string_table
         .extend([b"%GC".to_vec(), b"sweep".to_vec()]);
-    message.sample[0].label = vec![proto::Label {
+    let label = proto::Label {
         key: first,
         str: first + 1,
         ..Default::default()
-    }];
+    };
+    change_sample(&mut message, |sample| sample.label = vec![label]);
     let profile = read_message(&message).expect("a good profile");
     assert_eq!(profile.weights[0].state, State::GcSweeping);
     assert_eq!(profile.label_sets.len(), 1);
@@ -132,7 +144,7 @@ fn a_thread_name_without_a_number_is_a_label() {
         str: first + 1,
         ..Default::default()
     };
-    message.sample[0].label = vec![label, label];
+    change_sample(&mut message, |sample| sample.label = vec![label, label]);
     let profile = read_message(&message).expect("a good profile");
     assert_eq!(profile.label_sets.get(profile.weights[0].labels).len(), 1);
     assert_eq!(profile.threads[0].name, StringId::default());
@@ -150,7 +162,7 @@ fn text_that_is_not_utf_8_is_replaced() {
 #[test]
 fn ids_that_lead_nowhere_are_refused() {
     let mut message = other_tools();
-    message.sample[0].location_id.push(99);
+    change_sample(&mut message, |sample| sample.location_id.push(99));
     assert_eq!(damaged(&message), "there is no location with id 99");
     let mut message = other_tools();
     message.location[0].line[0].function_id = 98;
@@ -184,7 +196,7 @@ fn a_first_string_that_is_not_empty_is_refused() {
 fn thread_numbers_that_can_t_be_are_refused() {
     let mut message = other_tools();
     message.string_table[8] = b"thread_seq".to_vec();
-    message.sample[0].label[0].num = -1;
+    change_sample(&mut message, |sample| sample.label[0].num = -1);
     assert_eq!(damaged(&message), "there can be no thread number -1");
 }
 
@@ -231,4 +243,23 @@ fn a_small_file_that_unpacks_without_end_is_refused() {
     };
     let error = read_within(&limits, &mut bomb.as_slice());
     assert!(matches!(error, Err(ReadError::TooLarge { .. })));
+}
+
+#[test]
+fn a_profile_of_our_own_may_have_more_than_others() {
+    let mut message = other_tools();
+    message.location[0].line = vec![
+        proto::Line {
+            function_id: 30,
+            line: 1
+        };
+        1 << 16
+    ];
+    message.sample = vec![message.sample[0].clone(); 1 << 10];
+    let bytes = message.encode_to_vec();
+    let beyond = read(&mut bytes.as_slice());
+    assert!(matches!(beyond, Err(ReadError::TooLarge { .. })));
+    let profile = read_own(&mut bytes.as_slice()).expect("taken");
+    assert_eq!(profile.check(), Ok(()));
+    assert_eq!(profile.weights[0].values.count, 1 << 10);
 }

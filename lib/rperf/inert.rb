@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require_relative "errors"
+
+# The API in a program that is to run without profiling: what only profiles does nothing, and what gives a profile
+# says why there is none. Loaded by Rubies of any age: no syntax newer than Ruby 2.5.
+module Rperf
+  class << self
+    # Why nothing can be profiled here.
+    attr_writer :obstacle
+    private :obstacle=
+
+    # @raise [Rperf::Error] always
+    def start(**_options)
+      raise Error, "nothing can be profiled here: #{@obstacle}"
+    end
+
+    # @raise [Rperf::Error] always
+    def save(*_arguments, **_options)
+      raise Error, "no profile can be written here: #{@obstacle}"
+    end
+
+    # @return [nil]
+    def stop
+      nil
+    end
+
+    # @return [nil]
+    def snapshot(**_options)
+      nil
+    end
+
+    # @return [false]
+    def running?
+      false
+    end
+
+    # @return the block's value; without a block {}
+    def label(**_labels)
+      block_given? ? yield : {}
+    end
+
+    # @return [Hash] empty
+    def labels
+      {}
+    end
+
+    # @return the block's value
+    # @raise [ArgumentError] without a block
+    def profile(**_labels)
+      raise ArgumentError, "Rperf.profile needs a block" unless block_given?
+
+      yield
+    end
+  end
+end
