@@ -206,6 +206,16 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       expect(weight("Object#after")).to be > 0
     end
 
+    [
+      "exec('no-such-program')", "exec('no-such-program -x')", "exec(['no-such-program', 'n'], '-x')",
+      "exec('/no/such/program', '-x')", "exec('exit 0')", "exec('sh -c true')", "exec(':; true')"
+    ].each do |call|
+      it "prints the page once with #{call}" do
+        outcome = with_rubyopt("begin; #{call}; rescue SystemCallError; end", { "RPERF_STAT" => "1" })
+        expect(outcome.stderr.scan("Performance stats").size).to eq(1)
+      end
+    end
+
     it "goes on in a daemon" do
       outcome = with_rubyopt(<<~RUBY)
         def after = work(1)

@@ -194,6 +194,22 @@ RSpec.describe "the end of a profiled program" do
     expect_profile
   end
 
+  it "is what rperf stat's figures reach up to" do
+    program = write_file("program.rb", <<~RUBY)
+      Rperf::Profile.prepend(Module.new do
+        def write(...)
+          50.times { GC.start }
+          super
+        end
+      end)
+    RUBY
+    [run(*rperf_command("stat", ruby, program)),
+     run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program,
+         env: { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" })].each do |outcome|
+      expect(outcome.stderr[/GC time \((\d+) count/, 1].to_i).to be < 50
+    end
+  end
+
   it "isn't that of a program that fails to become a daemon" do
     outcome = record(<<~RUBY)
       def Process.daemon(*) = raise(Errno::EAGAIN)
