@@ -230,6 +230,16 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     end
   end
 
+  it "leaves an rperf command alone, and what that runs" do
+    env = { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1", "RPERF_OUTPUT" => "outer.pb.gz" }
+    program = "p ENV.to_h.slice('RUBYOPT', 'RUBYLIB', 'RPERF_SESSION'); Process.kill(:KILL, $$)"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "#{Commands::ROOT}/exe/rperf",
+                  "record", "--no-inherit", ruby, "-e", program, env:)
+    expect([outcome.stdout, outcome.status.termsig]).to eq(["{}\n", Signal.list["KILL"]])
+    expect(session_folders).to be_empty
+    expect(File).not_to exist(in_folder("outer.pb.gz"))
+  end
+
   it "tells a program that wants its own session, and keeps the outer one" do
     program = "begin; Rperf.start; rescue Rperf::Error => e; puts e.message; end; p Rperf.stop"
     expect(profiled({}, program).stdout).to match(/already being profiled by RPERF_ENABLED=1\nnil\n\z/)

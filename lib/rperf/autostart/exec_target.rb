@@ -21,6 +21,8 @@ module Rperf
 
         name = from_line(name) if rest.empty? && name.equal?(command)
         name ? !found?(name) : false
+      rescue StandardError
+        false # exec has its own words for such a name.
       end
 
       def self.from_line(line)
