@@ -87,14 +87,19 @@ module Rperf
 
     def begin_session(options)
       refuse_second_profiler
+      share_and_start(options)
+    end
+
+    # No session for children is there but the one that this makes, if any.
+    def share_and_start(options)
       ForkGuard.install
       CompiledCode.watch
-      shared = Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
+      Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
       Native.start(**options.sampling)
       @options = options
-    ensure
-      # Nobody else's.
-      Children.close if shared && !@options
+    rescue Error, ArgumentError, SystemCallError
+      Children.close unless @options
+      raise
     end
 
     # In a forked child whose session isn't its own to stop.
