@@ -18,6 +18,44 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(page).to include("stats for 'mine'", "GVL blocked")
   end
 
+  it "prints statistics, a report or neither as the variables say" do
+    program = "def work = (i = 0; i += 1 while i < 2_000_000)\nwork"
+    page = profiled({ "RPERF_STAT" => "1", "RPERF_STAT_REPORT" => "1", "RPERF_VERBOSE" => "0" }, program).stderr
+    expect(page).to match(/^ Performance stats for '-e':$.*^ *Cumulative:.*Object#work/mi)
+    page = profiled({ "RPERF_STAT" => "1", "RPERF_STAT_REPORT" => "0" }, program).stderr
+    expect(page).not_to match(/Object#work/)
+    lines = profiled({ "RPERF_VERBOSE" => "1", "RPERF_STAT" => "0" }, program).stderr
+    expect(lines).to match(/samples/).and match(/Object#work/)
+    expect(lines).not_to include("Performance stats")
+  end
+
+  it "writes the format that RPERF_FORMAT says" do
+    profiled({ "RPERF_FORMAT" => "collapsed", "RPERF_MODE" => "wall", "RPERF_OUTPUT" => "p.txt" })
+    expect(File.readlines(in_folder("p.txt"))).to include(/\A[^;]+;.*Kernel#sleep.* \d+\n\z/)
+  end
+
+  it "keeps samples one by one with RPERF_AGGREGATE=0, and with RPERF_AGGREGATE=1 doesn't" do
+    program = "20.times { sleep 0.01 }; begin; Rperf.snapshot; rescue Rperf::Error => e; print e.message; end"
+    messages = %w[0 1].map do |aggregate|
+      profiled({ "RPERF_AGGREGATE" => aggregate, "RPERF_MODE" => "wall", "RPERF_OUTPUT" => "p.pb.gz" }, program).stdout
+    end
+    expect(messages).to match([/aggregate: false/, ""])
+    expect(weight_of(read_profile(in_folder("p.pb.gz")), "sleep")).to be > 150_000_000
+  end
+
+  it "uses the signal that RPERF_SIGNAL says", if: Gem::Platform.local.os == "linux" do
+    program = "print File.read('/proc/self/timers')[%r{^signal: (\\d+)/}, 1]"
+    expect(profiled({ "RPERF_SIGNAL" => "40" }, program).stdout).to eq("40")
+  end
+
+  it "takes C methods' own time without YJIT as RPERF_LEAF says", if: Gem::Platform.local.os == "linux" do
+    handled = %w[1 0].map do |leaf|
+      program = "print File.read('/proc/self/status')[/^SigCgt:\\s*(\\h+)/, 1].hex[Signal.list['URG'] - 1]"
+      profiled({ "RPERF_LEAF" => leaf }, program).stdout
+    end
+    expect(handled).to eq(%w[1 0])
+  end
+
   it "records and shows lines as RPERF_LINES says" do
     program = "def work = (i = 0; i += 1 while i < 2_000_000)\nwork"
     reports = { "1" => "p1.txt", "0" => "p0.txt", "" => "p.txt" }.map do |value, output|
@@ -30,11 +68,19 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
   {
     { "RPERF_FREQUENCY" => "0" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
     { "RPERF_FREQUENCY" => "many" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
-    { "RPERF_MODE" => "gpu" } => "RPERF_MODE: must be :cpu or :wall",
+    { "RPERF_MODE" => "gpu" } => 'RPERF_MODE: must be cpu or wall, not "gpu"',
     { "RPERF_LINES" => "yes" } => 'RPERF_LINES: must be 1 or 0, not "yes"',
     { "RPERF_LEAF" => "2" } => 'RPERF_LEAF: must be 1 or 0, not "2"',
-    { "RPERF_LEAF" => "1", "RPERF_SIGNAL" => "false" } => "RPERF_LEAF: must be nil or false with signal: false",
-    { "RPERF_FORMAT" => "svg" } => "RPERF_FORMAT: must be :pprof or :collapsed or :text",
+    { "RPERF_VERBOSE" => "true" } => 'RPERF_VERBOSE: must be 1 or 0, not "true"',
+    { "RPERF_STAT" => "yes" } => 'RPERF_STAT: must be 1 or 0, not "yes"',
+    { "RPERF_STAT_REPORT" => "true" } => 'RPERF_STAT_REPORT: must be 1 or 0, not "true"',
+    { "RPERF_AGGREGATE" => "false" } => 'RPERF_AGGREGATE: must be 1 or 0, not "false"',
+    { "RPERF_INHERIT" => "true" } => 'RPERF_INHERIT: must be 0, fork or 1, not "true"',
+    { "RPERF_INHERIT" => "fork", "RPERF_AGGREGATE" => "0" } => "RPERF_INHERIT: must be 0 with RPERF_AGGREGATE=0, not",
+    { "RPERF_LEAF" => "1", "RPERF_SIGNAL" => "false" } => "RPERF_LEAF: must be 0 with RPERF_SIGNAL=false, not",
+    { "RPERF_SIGNAL" => "PROF" } => /RPERF_SIGNAL: must be false \(no signal\) or the number of a real-time/,
+    { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL: must be from \d+ to \d+/,
+    { "RPERF_FORMAT" => "svg" } => 'RPERF_FORMAT: must be pprof or collapsed or text, not "svg"',
     { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT: must be in a folder that exists"
   }.each do |env, message|
     it "lets the program run with #{env}, and says why there is no profile" do
@@ -160,6 +206,16 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       expect(weight("Object#after")).to be > 0
     end
 
+    [
+      "exec('no-such-program')", "exec('no-such-program -x')", "exec(['no-such-program', 'n'], '-x')",
+      "exec('/no/such/program', '-x')", "exec('exit 0')", "exec('sh -c true')", "exec(':; true')"
+    ].each do |call|
+      it "prints the page once with #{call}" do
+        outcome = with_rubyopt("begin; #{call}; rescue SystemCallError; end", { "RPERF_STAT" => "1" })
+        expect(outcome.stderr.scan("Performance stats").size).to eq(1)
+      end
+    end
+
     it "goes on in a daemon" do
       outcome = with_rubyopt(<<~RUBY)
         def after = work(1)
@@ -172,6 +228,16 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       wait_until("the daemon's profile") { weight("Object#after").positive? }
       expect(File.read(in_folder("ended"))).to eq("0")
     end
+  end
+
+  it "leaves an rperf command alone, and what that runs" do
+    env = { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1", "RPERF_OUTPUT" => "outer.pb.gz" }
+    program = "p ENV.to_h.slice('RUBYOPT', 'RUBYLIB', 'RPERF_SESSION'); Process.kill(:KILL, $$)"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "#{Commands::ROOT}/exe/rperf",
+                  "record", "--no-inherit", ruby, "-e", program, env:)
+    expect([outcome.stdout, outcome.status.termsig]).to eq(["{}\n", Signal.list["KILL"]])
+    expect(session_folders).to be_empty
+    expect(File).not_to exist(in_folder("outer.pb.gz"))
   end
 
   it "tells a program that wants its own session, and keeps the outer one" do

@@ -86,6 +86,27 @@ RSpec.describe "the children of a profiled program" do
     expect(session_folders).to be_empty
   end
 
+  it "begin with the labels of the fiber that forks them, and go back to none" do
+    record(<<~RUBY)
+      def after = work(1)
+      Rperf.label(job: "a") do
+        Process.wait(fork { work(1) })
+        Process.wait(fork { Rperf.label(part: 1) { work(1) }; after })
+        Thread.new { Process.wait(fork { after }) }.join
+        @pid = fork
+        work(1) unless @pid
+      end
+      @pid ? Process.wait(@pid) : after
+    RUBY
+    labels = merged[:label_sets].map { |set| set.except(:"%pid", :"%process") }
+    labels_of = lambda do |method|
+      samples = merged[:samples].select { |frames,| frames.any? { |_, name| name == "Object##{method}" } }
+      samples.map { |row| labels[row[3]] }.uniq
+    end
+    expect(labels_of["work"]).to contain_exactly({ job: "a" }, { job: "a", part: "1" }, {})
+    expect(labels_of["after"]).to contain_exactly({ job: "a" }, {})
+  end
+
   it "go on being profiled after exec, as the same process" do
     outcome = record(<<~RUBY)
       ENV["AGAIN"] ? (work(1); exit 3) : (work(1); ENV["AGAIN"] = "1"; exec(RUBY, SELF, out: :out))

@@ -91,79 +91,6 @@ RSpec.describe "the end of a profiled program" do
     expect(said).to include("wrote p.pb.gz")
   end
 
-  describe "by a second signal, while the profile is on its way" do
-    # Sends itself one when the method has done its work, before its caller knows of that.
-    def sends(signal, owner, method, condition = "true")
-      <<~RUBY
-        Rperf.const_get(:#{owner[/\w+/]})#{owner[/\..*/]}.prepend(Module.new do
-          def #{method}(*args, **)
-            super.tap do
-              next unless !$sent && #{condition}
-              $sent = true
-              Process.kill(:#{signal}, $$)
-            end
-          end
-        end)
-        Process.kill(:#{signal}, $$)
-        sleep
-      RUBY
-    end
-
-    {
-      "as profiling ends" => ["Native.singleton_class", "stop_into"],
-      "as the figures are taken" => ["Native.singleton_class", "figures_line"],
-      "as the file is written" => %w[Profile write],
-      "as that is reported" => ["SharedSession", "report", "args.first.start_with?('delivered')"]
-    }.each do |moment, hook|
-      { "INT" => ["", "INT", nil], "TERM" => ["", "TERM", nil],
-        "a handled TERM" => ["trap(:TERM) { exit 12 }\n", nil, 12] }.each do |what, (setup, signal, status)|
-        it "#{what}, #{moment}, is by that" do
-          outcome = record("#{setup}#{sends(what[/\w+\z/], *hook)}")
-          expect([outcome.status.termsig, outcome.status.exitstatus]).to eq([signal && Signal.list[signal], status])
-          expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
-          expect_profile
-        end
-      end
-    end
-
-    it "and a third, and so on, is by them" do
-      outcome = record("puts $$; $stdout.flush; sleep") do
-        pid = Integer(File.read(in_folder(".stdout")))
-        loop do
-          Process.kill(:INT, pid)
-          sleep 0.001
-        end
-      rescue Errno::ESRCH
-        nil
-      end
-      expect(outcome.status.termsig).to eq(Signal.list["INT"])
-      expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
-      expect_profile
-    end
-
-    it "is by that without a command, too, and the page is printed once" do
-      env = { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
-      program = write_file("program.rb", "def work = (i = 0; i += 1 while i < 1_000_000)\nwork\n" \
-                                         "trap(:TERM) { exit 12 }\n#{sends("TERM", "Profile", "write")}")
-      outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env:)
-      expect([outcome.status.exitstatus, outcome.stderr.scan("Performance stats").size]).to eq([12, 1])
-      expect_profile
-    end
-
-    it "that raises something else is by that" do
-      outcome = record("trap(:TERM) { raise 'oh' if $sent; exit 3 }\n#{sends("TERM", "Profile", "write")}")
-      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /oh \(RuntimeError\)/])
-      expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
-      expect_profile
-    end
-  end
-
-  it "isn't left out when nothing of the profile can be had, and a line says so" do
-    outcome = record("def (Rperf.const_get(:Native)).stop_into(*) = raise('oh')\nexit 5")
-    expect(outcome.status.exitstatus).to eq(5)
-    expect(outcome.messages).to include("rperf: can't deliver the profile: oh (RuntimeError)\n")
-  end
-
   it "by SIGKILL is by that signal, with a line about the profile" do
     outcome = record("Process.kill(:KILL, $$); sleep")
     expect(outcome.status.termsig).to eq(Signal.list["KILL"])
@@ -224,6 +151,22 @@ RSpec.describe "the end of a profiled program" do
     expect(record("Process.daemon; sleep 0.5").messages)
       .to contain_exactly(/wrote p\.pb\.gz/, /1 process still ran; its samples are not in the profile/)
     expect_profile
+  end
+
+  it "is what rperf stat's figures reach up to" do
+    program = write_file("program.rb", <<~RUBY)
+      Rperf::Profile.prepend(Module.new do
+        def write(...)
+          50.times { GC.start }
+          super
+        end
+      end)
+    RUBY
+    [run(*rperf_command("stat", ruby, program)),
+     run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program,
+         env: { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" })].each do |outcome|
+      expect(outcome.stderr[/GC time \((\d+) count/, 1].to_i).to be < 50
+    end
   end
 
   it "isn't that of a program that fails to become a daemon" do

@@ -56,7 +56,12 @@ RSpec.describe "the folder of a session" do
     outcome = record(env: { "TMPDIR" => in_folder("nowhere") })
     expect([outcome.status.exitstatus, outcome.stderr])
       .to match([1, /\Arperf: can't make the folder .*; set TMPDIR to one that works\n\z/])
-    expect { Rperf.start(inherit: :spawn) }.to raise_error(ArgumentError)
+  end
+
+  it "is refused by Rperf.start if there is no place for it, and nothing is profiled" do
+    code = "begin; Rperf.start(inherit: :fork); rescue Rperf::Error; puts $!.message; end; p Rperf.running?, Rperf.stop"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, env: { "TMPDIR" => in_folder("nowhere") })
+    expect(outcome.stdout).to match(/\Acan't make the folder .*; set TMPDIR to one that works\nfalse\nnil\n\z/)
   end
 
   it "is removed later if its process was killed, but not that of one which runs" do

@@ -5,6 +5,7 @@ require_relative "autostart/counters"
 require_relative "autostart/delivery"
 require_relative "autostart/membership"
 require_relative "autostart/ends"
+require_relative "autostart/exec_target"
 require_relative "shared_session"
 
 module Rperf
@@ -67,8 +68,9 @@ module Rperf
       end
 
       # The program is to become another one, in the block: all until now is delivered.
-      def around_exec
-        deliver_until_now
+      # @param arguments [Array] those of exec
+      def around_exec(arguments)
+        deliver_until_now(tables: !ExecTarget.missing?(arguments))
         Children.hide if Ractor.main?
         @delivery.hand_over if here?
         report("exec")
@@ -143,8 +145,9 @@ module Rperf
         Children.session = nil
       end
 
-      def deliver_until_now
-        deliver { |profiles| profiles.concat([Native.snapshot(false)].compact) }
+      # @param tables [Boolean] whether the page is printed too: not if it's sure to be printed later
+      def deliver_until_now(tables: true)
+        deliver(tables:) { |profiles| profiles.concat([Native.snapshot(false)].compact) }
       end
 
       # In a daemon that has no session to join.
@@ -158,12 +161,12 @@ module Rperf
       # The block puts the profile into the Array that it gets. On the main thread nothing holds off the handlers of
       # signals, and what they raise can come at any point: what is done stays so, the rest is done, and then it is
       # raised. So nothing but the loop may be outside of `begin`.
-      def deliver(&)
+      def deliver(tables: true, &)
         profiles = []
         attempts = 0
         delivered = interruption = nil
         begin
-          Thread.handle_interrupt(Object => :never) { delivered ||= deliver_rest(profiles, &) }
+          Thread.handle_interrupt(Object => :never) { delivered ||= deliver_rest(profiles, tables, &) }
         rescue Error => e
           complain(e)
         rescue SystemExit, SignalException => e
@@ -178,10 +181,10 @@ module Rperf
       end
 
       # Can be called again after an interruption.
-      def deliver_rest(profiles)
+      def deliver_rest(profiles, tables)
         if here?
           yield profiles if profiles.empty?
-          @delivery.deliver(profiles.first) unless profiles.empty?
+          @delivery.deliver(profiles.first, tables:) unless profiles.empty?
         end
         true
       end

@@ -61,11 +61,18 @@ module Rperf
       # This process has forked one, which may end before it can say that it has begun.
       def forked(pid) = @session&.report("forked #{pid}")
 
+      # @return [Hash] with which a child begins that is forked now
+      def labels = @session ? Rperf.labels : {}
+
       # In a forked child, once Ruby runs again.
-      def begin_in_child
+      # @param labels [Hash] its parent's
+      def begin_in_child(labels)
         session = @session or return
         Rperf.send(:leave_session)
         Autostart.join(session)
+        Rperf.label(**labels) unless labels.empty?
+      rescue StandardError
+        nil # A value without a to_s: the child goes without labels.
       end
     end
   end

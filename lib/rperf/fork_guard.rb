@@ -13,6 +13,7 @@ module Rperf
         # Only the main Ractor is profiled, and only it may call Native.
         return super unless Ractor.main?
 
+        labels = Children.labels
         begin
           Native.forking(true)
           pid = super
@@ -20,7 +21,7 @@ module Rperf
         ensure
           Native.forking(false)
         end
-        pid.zero? ? Children.begin_in_child : Children.forked(pid)
+        pid.zero? ? Children.begin_in_child(labels) : Children.forked(pid)
         pid
       end
 
@@ -28,6 +29,7 @@ module Rperf
       def daemon(*)
         return super unless Ractor.main?
 
+        labels = Children.labels
         begin
           Native.forking(true)
           result = super
@@ -35,7 +37,7 @@ module Rperf
         ensure
           Native.forking(false)
         end
-        Children.begin_in_child
+        Children.begin_in_child(labels)
         result
       end
     end

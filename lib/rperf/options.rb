@@ -9,7 +9,7 @@ module Rperf
     FREQUENCIES = 1..10_000
     MODES = %i[cpu wall].freeze
     FORMATS = %i[pprof collapsed text].freeze
-    private_constant :FREQUENCIES, :MODES, :FORMATS
+    private_constant :FREQUENCIES
 
     attr_reader :output, :verbose, :format, :inherit
 

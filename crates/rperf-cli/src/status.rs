@@ -116,22 +116,17 @@ impl Status {
         let (Some(pid), Some(begun_ns)) = (number(), number()) else {
             return;
         };
-        let is_meant = |member: &Member| {
+        let place = self.members.iter().position(|member| {
             member.begun_ns == begun_ns && i64::from(member.process.pid) == pid as i64
-        };
-        let Some(place) = self.members.iter().position(is_meant) else {
+        });
+        let Some(place) = place else {
             return;
         };
-        // After an exec that failed, a second one stands for what is to come.
-        let second = self.members.iter().rposition(is_meant);
-        let second = second.filter(|&second| second != place);
+        self.note_what_follows(place, word);
         // A `rperf` command within the command: it has a session of its own.
         if word == "withdrawn" {
             self.members.remove(place);
             return;
-        }
-        if let ("delivered" | "failed", Some(second)) = (word, second) {
-            self.members.remove(second);
         }
         let member = &mut self.members[place];
         member.ending = word == "ending";
@@ -141,14 +136,6 @@ impl Status {
                 member.outcome = Outcome::Delivered(figures);
             }
             "failed" => member.outcome = Outcome::Failed,
-            "exec-failed" if second.is_none() && member.outcome != Outcome::Silent => {
-                let outcome = Outcome::Silent;
-                let second = Member {
-                    outcome,
-                    ..member.clone()
-                };
-                self.members.push(second);
-            }
             _ => {}
         }
     }
@@ -185,9 +172,40 @@ fn started(rest: &str) -> Option<Member> {
     })
 }
 
+impl Status {
+    /// After an exec that failed, a second member stands for what the one at `place` is
+    /// still to deliver: what is there counts, and so does what is missing.
+    fn note_what_follows(&mut self, place: usize, word: &str) {
+        let member = self.members[place].clone();
+        let is_same = |it: &Member| it.process == member.process && it.begun_ns == member.begun_ns;
+        let last = self.members.iter().rposition(is_same).unwrap_or(place);
+        match word {
+            "delivered" | "failed" if last != place => _ = self.members.remove(last),
+            "exec-failed" if last == place && member.outcome != Outcome::Silent => {
+                let outcome = Outcome::Silent;
+                self.members.push(Member { outcome, ..member });
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_an_exec_that_failed_is_missed_until_it_is_delivered() {
+        let own = ProcessId::own();
+        let (pid, start) = (own.pid, own.start);
+        let failed = format!("delivered {pid} 1 gc_count=1\nexec {pid} 1\nexec-failed {pid} 1\n");
+        let text = format!("started {pid} {start} 1\n{failed}{failed}");
+        let status = Status::parse(&text);
+        assert_eq!((status.silent(), status.members.len()), ((1, 0), 2));
+        assert!(matches!(status.members[0].outcome, Outcome::Delivered(_)));
+        let status = Status::parse(&format!("{text}delivered {pid} 1 gc_count=2\n"));
+        assert_eq!((status.silent(), status.members.len()), ((0, 0), 1));
+    }
 
     #[test]
     fn lines_are_summed_up() {
@@ -270,19 +288,6 @@ mod tests {
                 "{more:?}"
             );
         }
-    }
-
-    #[test]
-    fn what_follows_an_exec_that_failed_is_missed_until_it_is_delivered() {
-        let own = ProcessId::own();
-        let (pid, start) = (own.pid, own.start);
-        let failed = format!("delivered {pid} 1 gc_count=1\nexec {pid} 1\nexec-failed {pid} 1\n");
-        let text = format!("started {pid} {start} 1\n{failed}{failed}");
-        let status = Status::parse(&text);
-        assert_eq!((status.silent(), status.members.len()), ((1, 0), 2));
-        assert!(matches!(status.members[0].outcome, Outcome::Delivered(_)));
-        let status = Status::parse(&format!("{text}delivered {pid} 1 gc_count=2\n"));
-        assert_eq!((status.silent(), status.members.len()), ((0, 0), 1));
     }
 
     #[test]

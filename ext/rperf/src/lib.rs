@@ -6,6 +6,7 @@
     reason = "exports one C function, which a macro makes, and no Rust API"
 )]
 
+mod abi;
 mod cli;
 mod profile;
 mod shared_session;
@@ -16,6 +17,7 @@ use magnus::{Error, Module, Ruby};
 /// Defines `Rperf::Native` and `Rperf::Profile`.
 #[magnus::init(name = "rperf")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
+    abi::check(ruby)?;
     let rperf = ruby.define_module("Rperf")?;
     let native = rperf.define_module("Native")?;
     profile::init(ruby, rperf)?;

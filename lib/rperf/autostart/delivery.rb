@@ -14,13 +14,14 @@ module Rperf
       attr_reader :settings
 
       # Called again with the same profile, it does what an interruption has left to do.
-      def deliver(own)
-        @merged = @tables = @written = nil unless own.equal?(@own)
+      # @param tables [Boolean] whether the page and the like are printed
+      def deliver(own, tables:)
+        @merged = @text = @written = nil unless own.equal?(@own)
         @own = own
         @merged ||= @session ? @session.merge(own) : [own]
         profile, processes, children = *@merged
         # The tables' figures first, so that writing doesn't count; the file first, as it matters more.
-        @tables ||= tables(profile, { processes:, children: }.compact)
+        @text ||= tables ? tables_of(profile, { processes:, children: }.compact) : ""
         write(profile) unless @written
         print_tables
       end
@@ -57,7 +58,7 @@ module Rperf
         @written = true
       end
 
-      def tables(profile, children)
+      def tables_of(profile, children)
         text = +""
         text << profile.verbose_lines if @settings.options.verbose
         text << profile.stat(stat_figures(children)) if @settings.stat?
@@ -65,8 +66,8 @@ module Rperf
       end
 
       def print_tables
-        text = @tables
-        @tables = ""
+        text = @text
+        @text = ""
         STDERR.write(text)
       rescue IOError, SystemCallError
         nil # The program has closed its stderr.

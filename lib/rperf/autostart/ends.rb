@@ -16,8 +16,8 @@ module Rperf
       # In front of exec, after which there is no more Ruby to write the profile;
       # if it fails, profiling goes on.
       module BeforeExec
-        def exec(*)
-          Autostart.around_exec { super }
+        def exec(*arguments)
+          Autostart.around_exec(arguments) { super }
         end
       end
 

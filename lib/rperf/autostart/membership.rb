@@ -19,7 +19,7 @@ module Rperf
       def settings = nil
 
       # Called again with the same profile, it does what an interruption has left to do.
-      def deliver(profile)
+      def deliver(profile, **)
         # Before what follows is counted, too.
         figures = Native.figures_line(Counters.since(@before))
         write(profile) unless @written.equal?(profile)

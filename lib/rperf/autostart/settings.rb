@@ -12,14 +12,14 @@ module Rperf
       def initialize(launch)
         @variables = launch.variables
         # Who has made a session writes the file, and sees to the children.
-        @options = launch.folder ? read_options(nil, false) : read_options(output, inherit)
+        @options = read_options(launch.folder.nil?)
       end
 
       # Whatever the locale's encoding is.
       def stat_command = @variables.fetch("STAT_COMMAND") { $PROGRAM_NAME }.dup.force_encoding(Encoding::UTF_8).scrub
 
-      def stat? = @variables["STAT"] == "1"
-      def stat_report? = @variables["STAT_REPORT"] == "1"
+      def stat? = switch("STAT", false)
+      def stat_report? = switch("STAT_REPORT", false)
 
       # The environment with which the same begins again, wherever the program is by then.
       def variables
@@ -33,17 +33,21 @@ module Rperf
 
       private
 
-      def read_options(output, inherit)
+      def read_options(alone)
+        inherit = alone ? inheritance : false
+        refuse_combinations(inherit)
+        # It is heeded at the end, and refused now.
+        stat_report?
         Options.new(
           frequency: integer("FREQUENCY", 1000),
-          mode: symbol("MODE") || (stat? ? :wall : :cpu),
-          output:,
-          verbose: @variables["VERBOSE"] == "1",
-          format: symbol("FORMAT"),
-          signal: @variables["SIGNAL"] == "false" ? false : integer("SIGNAL", nil),
-          aggregate: @variables["AGGREGATE"] != "0",
-          lines: switch("LINES"),
-          leaf: switch("LEAF"),
+          mode: choice("MODE", Options::MODES) || (stat? ? :wall : :cpu),
+          output: alone ? output : nil,
+          verbose: switch("VERBOSE", false),
+          format: choice("FORMAT", Options::FORMATS),
+          signal:,
+          aggregate: switch("AGGREGATE", true),
+          lines: switch("LINES", nil),
+          leaf: switch("LEAF", nil),
           inherit:
         )
       rescue ArgumentError => e
@@ -51,27 +55,50 @@ module Rperf
         raise ArgumentError, "RPERF_#{name.upcase}:#{rest}"
       end
 
+      # Options would tell of arguments, not of variables.
+      def refuse_combinations(inherit)
+        if inherit && !switch("AGGREGATE", true)
+          reject("INHERIT", @variables["INHERIT"], "0 with RPERF_AGGREGATE=0")
+        elsif switch("LEAF", nil) && signal == false
+          reject("LEAF", @variables["LEAF"], "0 with RPERF_SIGNAL=false")
+        end
+      end
+
       def output = @variables.fetch("OUTPUT") { stat? ? nil : "rperf.data" }
 
-      def inherit
+      def inheritance
         value = @variables["INHERIT"].to_s
-        INHERITANCES.fetch(value) do
-          raise ArgumentError, "RPERF_INHERIT: must be 0, fork or 1, not #{Options.shown(value)}"
-        end
+        INHERITANCES.fetch(value) { reject("INHERIT", value, "0, fork or 1") }
       end
 
-      def symbol(name)
+      def signal
+        return false if @variables["SIGNAL"] == "false"
+
+        number = integer("SIGNAL", nil)
+        return number if number.nil? || number.is_a?(Integer)
+
+        reject("SIGNAL", number, "false (no signal) or the number of a real-time signal")
+      end
+
+      # An empty variable is as none.
+      def choice(name, allowed)
         value = @variables[name].to_s
-        value.empty? ? nil : value.to_sym
+        return if value.empty?
+
+        allowed.find { |symbol| symbol.name == value } || reject(name, value, allowed.join(" or "))
       end
 
-      def switch(name)
+      def switch(name, default)
         case value = @variables[name].to_s
-        when "" then nil
+        when "" then default
         when "1" then true
         when "0" then false
-        else raise ArgumentError, "#{name}: must be 1 or 0, not #{Options.shown(value)}"
+        else reject(name, value, "1 or 0")
         end
+      end
+
+      def reject(name, value, allowed)
+        raise ArgumentError, "#{name}: must be #{allowed}, not #{Options.shown(value)}"
       end
 
       # Text that is no number goes on as it is, to be refused with the rest.

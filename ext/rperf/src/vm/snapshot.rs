@@ -9,7 +9,7 @@ use super::{
 };
 use crate::profile::{self, errors};
 use magnus::rb_sys::FromRawValue;
-use magnus::{Error, RArray, Ruby, Value, prelude::*};
+use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::{CapturedNode, ResolvedFrame, Session, Snapshot, clock};
 use std::ptr;
 use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
@@ -41,7 +41,7 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
 
 /// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
 /// interrupted as it returns, and then nobody gets what it returns.
-pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
+pub fn stop_into(ruby: &Ruby, array: magnus::RArray) -> Result<(), Error> {
     match stop(ruby)? {
         Some(profile) => array.push(profile),
         None => Ok(()),

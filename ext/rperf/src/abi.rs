@@ -1,0 +1,18 @@
+//! Which Ruby the extension was built for. Asked first of all, on the main thread,
+//! when Ruby loads it.
+
+use magnus::{Error, Ruby};
+use rb_sys::{RUBY_API_VERSION_MAJOR, RUBY_API_VERSION_MINOR};
+
+/// Refuses a Ruby of another version, whose insides we would misread.
+pub fn check(ruby: &Ruby) -> Result<(), Error> {
+    // SAFETY: a constant of the VM's.
+    let [major, minor, _] = unsafe { rb_sys::ruby_api_version };
+    let (built_major, built_minor) = (RUBY_API_VERSION_MAJOR, RUBY_API_VERSION_MINOR);
+    if (major as u32, minor as u32) == (built_major, built_minor) {
+        return Ok(());
+    }
+    let message =
+        format!("rperf was built for Ruby {built_major}.{built_minor}, not for {major}.{minor}");
+    Err(Error::new(ruby.exception_load_error(), message))
+}
