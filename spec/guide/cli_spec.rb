@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# The command lines and programs of the user guide's chapters on installing and on the command line, and those of its
-# quick reference.
+# Command lines as users type them, from the documentation, with the programs that they profile there.
 RSpec.describe "The command line, used as documented" do
   include Guide
 
@@ -12,11 +11,13 @@ RSpec.describe "The command line, used as documented" do
     /^ +[\d,]+ +\[Ruby\] allocated objects$/, /^ +[\d,]+ +\[Ruby\] freed objects$/,
     /^ +\d+ MB +\[OS\] peak memory \(maxrss\)$/,
     /^ +[\d,]+ +\[OS\] context switches \([\d,]+ voluntary, [\d,]+ involuntary\)$/,
-    /^ +\d+ MB +\[OS\] disk I\/O \(\d+ MB read, \d+ MB write\)$/,
-    /^  [\d,]+ samples \/ [\d,]+ triggers, [\d.]+% profiler overhead$/
+    %r{^ +\d+ MB +\[OS\] disk I/O \(\d+ MB read, \d+ MB write\)$},
+    %r{^  [\d,]+ samples / [\d,]+ triggers, [\d.]+% profiler overhead$}
   ]
   # The heads of a text report.
-  report_heads = [/^Total: [\d,.]+ms \((?:cpu|wall)\)$/, /^Samples: [\d,]+, Frequency: \d+Hz$/, /^Flat:$/, /^Cumulative:$/]
+  report_heads = [
+    /^Total: [\d,.]+ms \((?:cpu|wall)\)$/, /^Samples: [\d,]+, Frequency: \d+Hz$/, /^Flat:$/, /^Cumulative:$/
+  ]
 
   define_method(:be_a_page) { match(Regexp.new(page_rows.map(&:source).join("(?m:.*)"))) }
   define_method(:be_a_report) { match(/\A#{report_heads.map(&:source).join("(?m:.*)")}/) }
@@ -121,7 +122,8 @@ RSpec.describe "The command line, used as documented" do
       wall = read_profile(in_folder("rperf.data"))
       expect([cpu, wall].map { |data| data[:mode] }).to eq(%i[cpu wall])
       expect([cpu, wall].map { |data| weight_of(data, "compute") }).to all(be > 1_000_000)
-      expect([cpu, wall].map { |data| weight_of(data, "GVL blocked") }).to match([0, be_between(80e6, 2000e6)])
+      blocked = [cpu, wall].map { |data| weight_of(data, "GVL blocked") }
+      expect(blocked).to match([0, be_between(80_000_000, 2_000_000_000)])
       expect(weight_of(cpu, "Object#wait")).to be < 50_000_000
     end
 
@@ -172,11 +174,12 @@ RSpec.describe "The command line, used as documented" do
       write_file("my_app.rb", Guide::APP)
       lines = type("rperf record -v ruby my_app.rb").stderr.lines.grep(/^\[rperf\] /)
       top = /\[rperf\] +[\d,.]+ ms +[\d.]+%  .+ \(.+\)\n/
-      expect(lines[0, 5]).to match([
-                                     "[rperf] mode=cpu frequency=1000Hz\n",
-                                     /\A\[rperf\] sampling: [\d,]+ calls, [\d.]+ms total, [\d.]+us\/call avg\n\z/,
-                                     /\A\[rperf\] samples recorded: [\d,]+\n\z/, "[rperf] top 10 by flat:\n", top
-                                   ])
+      heads = [
+        "[rperf] mode=cpu frequency=1000Hz\n",
+        %r{\A\[rperf\] sampling: [\d,]+ calls, [\d.]+ms total, [\d.]+us/call avg\n\z},
+        /\A\[rperf\] samples recorded: [\d,]+\n\z/, "[rperf] top 10 by flat:\n"
+      ]
+      expect(lines.first(4)).to match(heads)
       expect(lines.drop(4)).to all(match(top)).and have_attributes(size: be_between(1, 10))
     end
 
@@ -194,7 +197,7 @@ RSpec.describe "The command line, used as documented" do
       type("rperf record -m wall -f 500 -o profile.pb.gz ruby my_app.rb")
       data = read_profile(in_folder("profile.pb.gz"))
       expect(data).to include(mode: :wall, frequency: 500)
-      expect(weight_of(data, "GVL blocked")).to be_between(80e6, 2000e6)
+      expect(weight_of(data, "GVL blocked")).to be_between(80_000_000, 2_000_000_000)
     end
   end
 
@@ -226,7 +229,7 @@ RSpec.describe "The command line, used as documented" do
       expect(enabled(variables, ["profile.pb.gz"])).to be_empty
       data = read_profile(in_folder("profile.pb.gz"))
       expect(data).to include(mode: :wall, frequency: 200)
-      expect(weight_of(data, "GVL blocked")).to be_between(80e6, 2000e6)
+      expect(weight_of(data, "GVL blocked")).to be_between(80_000_000, 2_000_000_000)
     end
 
     %w[pprof collapsed text].zip([/\A\x1f\x8b/n, /\A<.+;.+ \d+\n/, /\ATotal: /]).each do |format, start|

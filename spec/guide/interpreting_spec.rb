@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the user guide's chapter on results says that profiles show.
+# What the documentation says that profiles show, and how to read it.
 RSpec.describe "Results, as the documentation explains them" do
   include Guide
 

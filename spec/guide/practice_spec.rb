@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The practical programs of the user guide's chapter on the Ruby API. What a program has from elsewhere is above it.
+# Programs as users write them, from the documentation; what they have from elsewhere is above them.
 RSpec.describe "Practical programs with the Ruby API, as documented" do
   include Guide
 
@@ -75,7 +75,8 @@ RSpec.describe "Practical programs with the Ruby API, as documented" do
     RUBY
     reports = %w[cpu.txt wall.txt].map { |file| File.read(in_folder(file)) }
     expect(reports).to match([/\ATotal: .* \(cpu\)\n/, /\ATotal: .* \(wall\)\n/])
-    (_, cpu), (wall_flat, wall) = tables("cpu.txt"), tables("wall.txt")
+    _, cpu = tables("cpu.txt")
+    wall_flat, wall = tables("wall.txt")
     expect(cpu["Object#compute_something (example.rb)"]).to be > 5
     expect(cpu.keys.grep(/GVL/)).to be_empty
     expect(wall_flat["[GVL blocked] (<GVL>)"]).to be_between(80, 4000)
