@@ -92,7 +92,7 @@ module Guide
   # What `top -cum` says in `go tool pprof OPTIONS FILE`: { name => percent of the cumulative time }.
   def go_top(options, file)
     page = type("go tool pprof #{options} #{file}", input: "nodefraction=0\ntop100 -cum\n").stdout
-    page.scan(/^ +\S+ +[\d.]+% +[\d.]+% +\S+ +([\d.]+)%  (.+)$/).to_h { |share, name| [name, share.to_f] }
+    page.scan(/^ *\S+ +[\d.]+% +[\d.]+% +\S+ +([\d.]+)%  (.+)$/).to_h { |share, name| [name, share.to_f] }
   end
 
   private
