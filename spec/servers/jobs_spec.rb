@@ -114,7 +114,7 @@ RSpec.describe "Middleware of job processors" do
       expect_profiled(sidekiq, 20)
       data = read_profile(in_folder("app.pb.gz"))
       expect(data[:label_sets]).to match_array([{}, *own.values.map { |job| { job: } }])
-      expect(labels_of(data, :job, "block in Rperf::ActiveJobMiddleware")).to eq(["Mail::FetchJob"])
+      expect(labels_of(data, :job, "Rperf::ActiveJobMiddleware")).to include("Mail::FetchJob")
     end
 
     it "profiles jobs only, in a deferred session" do
