@@ -8,6 +8,7 @@ module RailsApps
     "config/environment.rb" => <<~RUBY,
       require "logger"
       require "rails"
+      require_relative "gems"
       # Not its railtie, which loads Action View's helpers, and with them Nokogiri.
       require "action_controller"
 
@@ -20,6 +21,8 @@ module RailsApps
       end
       Rails.application.initialize!
     RUBY
+    # Those besides Rails.
+    "config/gems.rb" => "",
     # What ActionController::API is made of, but for rendering, which loads the helpers too.
     "app/controllers/application_controller.rb" => <<~RUBY,
       class ApplicationController < ActionController::Metal
