@@ -5,7 +5,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
   include Servers
 
   # Measures each request by the label that it has at its end, and so counts it. Goes below our middleware.
-  let(:initializer) do
+  def initializer(add)
     <<~RUBY
       require "rperf/middleware"
       require #{app("tasks.rb").inspect}
@@ -15,7 +15,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
         def call(env) = Tasks.measure(-> { Rperf.labels[:endpoint] }) { @app.call(env) }
       end
 
-      Rails.application.config.middleware.use Rperf::Middleware
+      Rails.application.config.middleware.#{add} Rperf::Middleware
       Rails.application.config.middleware.use Measure
     RUBY
   end
@@ -91,9 +91,13 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
     server.get_all(Array.new(count) { |number| pages.keys.map { |page| format(page, number) } }.flatten)
   end
 
+  def start_rails(add)
+    write_rails_app("config/initializers/rperf.rb" => initializer(add), "config/routes.rb" => routes, **controllers)
+    start_puma("-t", "4:4", env: { "PROFILE" => in_folder("app.pb.gz") })
+  end
+
   it "labels each request with the pattern of its route" do
-    write_rails_app("config/initializers/rperf.rb" => initializer, "config/routes.rb" => routes, **controllers)
-    server = start_puma("-t", "4:4", env: { "PROFILE" => in_folder("app.pb.gz") })
+    server = start_rails("use")
     responses = serve(server, 25)
     expect(responses.map { |response| response.code.to_i }.tally).to eq(200 => 125, 500 => 25, 404 => 25)
     labels = responses.select { |response| response.code == "200" }.map(&:body)
@@ -106,5 +110,15 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
                                          "UsersController#show" => "GET /users/:id" },
                       from: "Rperf::RackMiddleware#call")
     expect(labels_of(data, :endpoint, "Tasks.compute")).to contain_exactly("GET /users/:id", "GET /shop/items/:id")
+  end
+
+  it "labels what the rest of the middleware does, if it comes before that" do
+    server = start_rails("insert_before 0,")
+    server.get_all(["/articles/a"] * 40)
+    stop_server(server)
+    expect(measured_numbers).to eq("GET /articles/:slug" => 40)
+    data = read_profile(in_folder("app.pb.gz"))
+    expect_own_labels(data, :endpoint, { "Tasks.mix" => "GET /articles/:slug" }, from: "Rperf::RackMiddleware#call")
+    expect(labels_of(data, :endpoint, "ActionDispatch::RequestId#call")).not_to include(nil)
   end
 end
