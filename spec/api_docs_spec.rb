@@ -17,11 +17,8 @@ RSpec.describe "docs/api.md" do
     source = File.read(File.join(Commands::ROOT, "lib", "rperf", "api.rb"))
     definition = source[/def start\((.*?), &block\)/m, 1]
     arguments = definition.scan(/(\w+:) ([^,]+?)(?:,|\z)/)
-    expect(table("Arguments of Rperf.start").map do |row|
-             row.map do |cell|
-               cell.delete("`")
-             end
-           end).to match_array(arguments)
+    documented = table("Arguments of Rperf.start").map { |row| row.map { |cell| cell.delete("`") } }
+    expect(documented).to match_array(arguments)
     names = Rperf.method(:start).parameters.filter_map { |kind, name| "#{name}:" if kind == :key }
     expect(arguments.map(&:first)).to match_array(names)
   end
