@@ -8,6 +8,7 @@
 # do nothing: what no profiler of this kind gets below.
 
 require_relative "overhead/idle"
+require_relative "overhead/middleware"
 require_relative "overhead/programs"
 require_relative "overhead/report"
 require_relative "overhead/web"
@@ -19,7 +20,7 @@ require_relative "support/profilers"
 require_relative "support/table"
 
 module Overhead
-  WORKLOADS = [*Programs::NAMES, "rack", "idle"].freeze
+  WORKLOADS = [*Programs::NAMES, "rack", "middleware", "idle"].freeze
 
   def self.options(arguments)
     defaults = { runs: 10, workloads: [], profilers: [], frequency: 1000, scale: 1.0, warm_up: 0.25,
@@ -53,6 +54,7 @@ module Overhead
     programs = options[:workloads] & Programs::NAMES
     print_programs(programs, options) unless programs.empty?
     print_web(options) if options[:workloads].include?("rack")
+    print_middleware(options) if options[:workloads].include?("middleware")
     print_idle(options) if options[:workloads].include?("idle")
   end
 
@@ -72,6 +74,12 @@ module Overhead
     results, how = Web.new(options).run
     Bench::Table.print(Report::HEADINGS, Report.rows("rack", how, results))
     Bench::Table.print(Report::WEB_HEADINGS, Report.web_rows(results))
+  end
+
+  def self.print_middleware(options)
+    warn("overhead: middleware ...")
+    puts "What the Rack middleware costs a request, by the session that runs:"
+    Bench::Table.print(Middleware::HEADINGS, Middleware.new(options).rows)
   end
 
   def self.print_idle(options)

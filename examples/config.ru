@@ -2,7 +2,7 @@
 
 # A small Rack app whose samples carry the endpoint, for any Rack server:
 #
-#   bin/env rperf record -m wall -o web.pb.gz rackup examples/config.ru
+#   bin/env bin/rperf record -m wall -o web.pb.gz rackup examples/config.ru
 #
 # Ask it for some pages, such as http://127.0.0.1:9292/orders/17 and /search, and stop it with
 # Ctrl-C. What to look for: go tool pprof -tagroot=endpoint web.pb.gz shows "GET /orders/:id",

@@ -16,14 +16,19 @@ PUMA_DEBS="puma/trixie ruby-nio4r/trixie"
 # What else they need comes with Ruby.
 ACTIVE_JOB_DEBS="ruby-activejob/trixie ruby-activesupport/trixie ruby-globalid/trixie ruby-i18n/trixie
   ruby-tzinfo/trixie ruby-concurrent/trixie ruby-connection-pool/trixie"
+# For an app without pages: see trim_rails.
+RAILS_DEBS="ruby-railties/trixie ruby-actionpack/trixie ruby-actionview/trixie ruby-activesupport/trixie
+  ruby-zeitwerk/trixie ruby-thor/trixie ruby-builder/trixie ruby-erubi/trixie ruby-useragent/trixie
+  ruby-rack-test/trixie ruby-rack/trixie ruby-rack-session/trixie ruby-rackup/trixie ruby-i18n/trixie
+  ruby-tzinfo/trixie ruby-concurrent/trixie ruby-connection-pool/trixie"
 SIDEKIQ_DEBS="ruby-sidekiq/trixie ruby-redis-client/trixie ruby-connection-pool/trixie ruby-concurrent/trixie"
 # Down to the C library, because the system's may be older.
 REDIS_DEBS="redis-server/trixie redis-tools/trixie libjemalloc2/trixie liblzf1/trixie libssl3t64/trixie
   libsystemd0/trixie libatomic1/trixie libstdc++6/trixie libgcc-s1/trixie libcap2/trixie libzstd1/trixie
   zlib1g/trixie libc6/trixie"
-OPTIONAL_DEBS="$RUBOCOP_DEBS $RACK_DEBS $PUMA_DEBS $ACTIVE_JOB_DEBS $SIDEKIQ_DEBS $REDIS_DEBS"
+OPTIONAL_DEBS="$RUBOCOP_DEBS $RACK_DEBS $PUMA_DEBS $ACTIVE_JOB_DEBS $RAILS_DEBS $SIDEKIQ_DEBS $REDIS_DEBS"
 # In the Gemfile these groups are optional.
-OPTIONAL_GROUPS="rack puma active_job sidekiq"
+OPTIONAL_GROUPS="rack puma active_job rails sidekiq"
 
 # Checkouts with different lists each have a folder of their own.
 debian_gems_folder() {
@@ -86,6 +91,7 @@ debian_gems() {
   # All at once is much quicker, but takes nothing if one of them can't be had.
   # shellcheck disable=SC2086
   if step "fetching the gems and Redis" unpack_debs "$new" $GEM_DEBS $OPTIONAL_DEBS; then
+    trim_rails "$new"
     step "fetching Puma's source" place_puma "$new" || no_puma "$new"
   else
     debian_gems_by_group "$new" || return 1
@@ -107,9 +113,17 @@ debian_gems_by_group() {
   step "fetching RuboCop" unpack_debs "$1" $RUBOCOP_DEBS || missing RuboCop
   step "fetching Rack" unpack_debs "$1" $RACK_DEBS || missing Rack
   step "fetching Active Job" unpack_debs "$1" $ACTIVE_JOB_DEBS || missing "Active Job"
+  { step "fetching Rails" unpack_debs "$1" $RAILS_DEBS && trim_rails "$1"; } || missing Rails
   step "fetching Sidekiq" unpack_debs "$1" $SIDEKIQ_DEBS || missing Sidekiq
   step "fetching Redis" unpack_debs "$1" $REDIS_DEBS || missing Redis
   { step "fetching Puma" unpack_debs "$1" $PUMA_DEBS && step "fetching Puma's source" place_puma "$1"; } || no_puma "$1"
+}
+
+# trim_rails ROOT: for pages and for tests Rails needs Nokogiri, whose extension
+# Debian builds for another Ruby. An app without pages works without.
+trim_rails() {
+  sed -i -E '/%q<(nokogiri|rails-dom-testing|rails-html-sanitizer)>/d' \
+    "$1"/usr/share/rubygems-integration/all/specifications/action{pack,view}-*.gemspec
 }
 
 # place_puma ROOT: Debian builds Puma, and nio4r on which it rests, for another

@@ -146,12 +146,19 @@ RSpec.describe Rperf::RackMiddleware do
 
     it "heeds no route in other threads and fibers, after the request, and without one" do
       request = env("/a")
-      middleware do
+      seen = []
+      app = middleware do
+        seen << Rperf.labels
         Thread.new { expect(routed.call(request, "/:x") || Rperf.labels).to eq({}) }.join
         Fiber.new { expect(routed.call(request, "/:x") || Rperf.labels).to eq(endpoint: "GET /a") }.resume
-      end.call(request)
-      [request, env("/b")].each { |late| routed.call(late, "/:x") }
+        seen << Rperf.labels
+      end
+      app.call(request)
+      [request, env("/a")].each { |late| routed.call(late, "/:x") }
       expect(Rperf.labels).to eq({})
+      # Nor was anything learned from them.
+      app.call(env("/a"))
+      expect(seen).to eq([{ endpoint: "GET /a" }] * 4)
     end
   end
 

@@ -12,11 +12,11 @@ RSpec.describe "Middleware of job processors" do
     outcome.stdout
   end
 
-  def expect_profile(own)
+  def expect_profile(own, from:)
     data = read_profile(in_folder("app.pb.gz"))
-    expect_own_labels(data, :job, own)
+    expect_own_labels(data, :job, own, from:)
     expect(measured_times.keys).to match_array(own.values)
-    expect_measured_times(data, :job, measured_times)
+    expect_times_of_some_length(data, :job, measured_times)
   end
 
   describe "Active Job", skip: Servers.missing("activejob") do
@@ -33,7 +33,7 @@ RSpec.describe "Middleware of job processors" do
         end
         adapter.shutdown
       RUBY
-      expect_profile(own)
+      expect_profile(own, from: "Rperf::ActiveJobMiddleware")
     end
 
     it "labels jobs that run inline, and nothing after them" do
@@ -50,7 +50,7 @@ RSpec.describe "Middleware of job processors" do
         p Rperf.labels
       RUBY
       expect(labels).to eq("{}\n")
-      expect_profile(own)
+      expect_profile(own, from: "Rperf::ActiveJobMiddleware")
     end
 
     it "profiles jobs only in a deferred session, and runs them when there is none" do
@@ -70,25 +70,61 @@ RSpec.describe "Middleware of job processors" do
   end
 
   describe "Sidekiq", skip: Servers.missing("sidekiq", "activejob", "redis-server") do
-    it "labels its own jobs and Active Jobs" do
-      redis = start_redis
+    let(:own) { { "Tasks.compute" => "ComputeJob", "Tasks.fetch" => "Mail::FetchJob", "Tasks.fail" => "FailingJob" } }
+
+    def start_profiled_sidekiq(redis, **env)
       write_file("jobs.rb", "require #{app("sidekiq.rb").inspect}")
-      sidekiq = start_sidekiq(redis, "jobs.rb", "-c", "4", env: { "PROFILE" => in_folder("app.pb.gz") })
-      client = write_file("client.rb", <<~RUBY)
+      write_file("client.rb", <<~RUBY)
         require #{app("sidekiq.rb").inspect}
-        30.times do |number|
+        Integer(ARGV.first).times do |number|
           ComputeJob.perform_async(number)
           Mail::FetchJob.perform_later(number, times: 2)
           FailingJob.perform_async
         end
       RUBY
-      outcome = run(ruby, client, env: app_environment.merge("REDIS_URL" => redis_url(redis)))
+      start_sidekiq(redis, "jobs.rb", "-c", "4", env: { "PROFILE" => in_folder("app.pb.gz") }.merge(env))
+    end
+
+    # So many jobs of each kind, done to the last one that waits.
+    def do_jobs(redis, count)
+      outcome = run(ruby, "client.rb", count.to_s, env: app_environment.merge("REDIS_URL" => redis_url(redis)))
       expect(outcome.stderr).to eq("")
       # The client's own.
-      Dir.each_child(folder) { |file| File.delete(in_folder(file)) if file.start_with?("times-") }
+      Dir.each_child(folder) { |file| File.delete(in_folder(file)) if file.start_with?("measured-") }
       wait_until("end of the queue") { ask_redis(redis, "LLEN queue:default") == ":0" }
+    end
+
+    def expect_profiled(sidekiq, count)
       expect(stop_server(sidekiq).status).to be_success
-      expect_profile("Tasks.compute" => "ComputeJob", "Tasks.fetch" => "Mail::FetchJob", "Tasks.fail" => "FailingJob")
+      expect(measured_numbers.values).to eq([count] * 3)
+      expect_profile(own, from: "Rperf::SidekiqMiddleware#call")
+    end
+
+    it "labels its own jobs and Active Jobs" do
+      redis = start_redis
+      sidekiq = start_profiled_sidekiq(redis)
+      do_jobs(redis, 30)
+      expect_profiled(sidekiq, 30)
+    end
+
+    it "gives an Active Job that has its own middleware too the same label" do
+      redis = start_redis
+      sidekiq = start_profiled_sidekiq(redis, "BOTH_MIDDLEWARES" => "1")
+      do_jobs(redis, 20)
+      expect_profiled(sidekiq, 20)
+      data = read_profile(in_folder("app.pb.gz"))
+      expect(data[:label_sets]).to match_array([{}, *own.values.map { |job| { job: } }])
+      expect(labels_of(data, :job, "Rperf::ActiveJobMiddleware")).to include("Mail::FetchJob")
+    end
+
+    it "profiles jobs only, in a deferred session" do
+      redis = start_redis
+      sidekiq = start_profiled_sidekiq(redis, "DEFER" => "1")
+      do_jobs(redis, 10)
+      sleep 2
+      do_jobs(redis, 10)
+      expect_profiled(sidekiq, 20)
+      expect_sections_only(read_profile(in_folder("app.pb.gz")), measured_times)
     end
   end
 end

@@ -6,11 +6,24 @@ require "json"
 module Apps
   def app(name) = File.join(__dir__, "apps", name)
 
-  # Seconds by label, as the apps measured them themselves: the sum of all processes.
+  # What the apps measured themselves: by process id, { label => [seconds, number] }.
+  def measured
+    Dir.glob("measured-*.json", base: folder).to_h do |file|
+      [file[/\d+/], JSON.parse(File.read(in_folder(file)))]
+    end
+  end
+
+  # Seconds by label, of all processes together.
   def measured_times
-    files = Dir.glob("times-*.json", base: folder)
-    files.map { |file| JSON.parse(File.read(in_folder(file))) }.reduce({}) do |all, times|
-      all.merge(times) { |_, sum, time| sum + time }
+    measured.values.reduce({}) do |all, labels|
+      all.merge(labels.transform_values(&:first)) { |_, sum, time| sum + time }
+    end
+  end
+
+  # How many requests or jobs there were, by label, in all processes together.
+  def measured_numbers
+    measured.values.reduce({}) do |all, labels|
+      all.merge(labels.transform_values(&:last)) { |_, sum, number| sum + number }
     end
   end
 end

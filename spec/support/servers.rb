@@ -12,8 +12,9 @@ module Servers
   PORTS = 10_000...30_000
 
   # Puma, if it is stopped while it has nothing to do, may close a pipe just when its main thread comes back from
-  # writing to it. Ruby 3.4 can then miss that the thread has left the pipe, and `close` waits for ever. So the threads
-  # that serve requests, on whose ends Puma waits before, take their time.
+  # writing to it. Ruby 3.4 can then miss that the thread has left the pipe, and `close` waits for ever ("No live
+  # threads left. Deadlock?"), without rperf no less often. So the threads that serve requests, on whose ends Puma waits
+  # before, take their time.
   PUMA_CONFIG = "on_thread_exit { sleep 0.05 }\n"
 
   # One that runs, or ran.

@@ -39,6 +39,11 @@ end
 
 module Mail
   class FetchJob < ActiveJob::Base
+    if ENV.key?("BOTH_MIDDLEWARES")
+      require "rperf/active_job"
+      include Rperf::ActiveJobMiddleware
+    end
+
     def perform(_argument, times: 1) = times.times { Tasks.fetch }
   end
 end

@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
 # What the apps of the specs do: tasks of known kinds, each in a method of its own, by whose frame its samples are
-# found. The time that they took, by label, is written to times-PID.json in the current folder when the process ends.
+# found. How many seconds they took in all and how many they were, by label, is written to measured-PID.json in the
+# current folder when the process ends.
 
 require "json"
 
 # For requests and jobs.
 module Tasks
-  TIMES = Hash.new(0)
+  MEASURED = Hash.new { |measured, label| measured[label] = [0.0, 0] }
   LOCK = Mutex.new
-  private_constant :TIMES, :LOCK
+  private_constant :MEASURED, :LOCK
 
   class << self
     def compute = spin(0.006)
@@ -34,14 +35,20 @@ module Tasks
       yield
     ensure
       time = now - started
-      LOCK.synchronize { TIMES[label.call] += time }
+      LOCK.synchronize { add(label.call, time) }
     end
 
-    def write_times
-      File.write("times-#{Process.pid}.json", JSON.generate(TIMES))
+    def write_measured
+      File.write("measured-#{Process.pid}.json", JSON.generate(MEASURED))
     end
 
     private
+
+    def add(label, time)
+      sums = MEASURED[label]
+      sums[0] += time
+      sums[1] += 1
+    end
 
     # Uses the CPU.
     def spin(seconds)
@@ -53,11 +60,11 @@ module Tasks
   end
 end
 
-at_exit { Tasks.write_times }
+at_exit { Tasks.write_measured }
 
-# With PROFILE the app profiles itself, into that file.
+# With PROFILE the app profiles itself, into that file; with DEFER too, only in sections.
 if ENV["PROFILE"]
   require "rperf"
-  Rperf.start(mode: :wall, output: ENV["PROFILE"])
+  Rperf.start(mode: :wall, output: ENV["PROFILE"], defer: ENV.key?("DEFER"))
   at_exit { Rperf.stop }
 end

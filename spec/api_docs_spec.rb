@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+# docs/api.md says what there is, all of it and nothing else.
+RSpec.describe "docs/api.md" do
+  # The cells of the first columns of the table below the heading.
+  def table(heading)
+    text = File.read(File.join(Commands::ROOT, "docs", "api.md"))
+    section = text[/^#+ #{Regexp.escape(heading)}\n(.*?)(?=^#|\z)/m, 1]
+    section.lines.grep(/\A\| [`\d]/).map { |line| line.split("|").map(&:strip)[1, 2] }
+  end
+
+  def profile(**options)
+    Rperf.start(mode: :wall, **options) { Rperf.label(task: 1) { spin(0.03) } }
+  end
+
+  it "has the arguments of Rperf.start, with their defaults" do
+    source = File.read(File.join(Commands::ROOT, "lib", "rperf", "api.rb"))
+    definition = source[/def start\((.*?)(?:, &\w*)?\)$/m, 1]
+    arguments = definition.scan(/(\w+:) ([^,]+?)(?:,|\z)/)
+    documented = table("Arguments of Rperf.start").map { |row| row.map { |cell| cell.delete("`") } }
+    expect(documented).to match_array(arguments)
+    names = Rperf.method(:start).parameters.filter_map { |kind, name| "#{name}:" if kind == :key }
+    expect(arguments.map(&:first)).to match_array(names)
+  end
+
+  it "has the keys of the Hash" do
+    documented = table("The Hash").flat_map { |keys, _| keys.scan(/:(\w+)/).flatten.map(&:to_sym) }
+    expect(profile.keys | profile(aggregate: false).keys).to match_array(documented)
+    expect(profile.keys).to match_array(documented - [:raw_samples])
+    expect(profile(aggregate: false).keys)
+      .to match_array(documented - %i[aggregated_samples unique_frames unique_stacks])
+  end
+
+  it "has the columns of a row" do
+    columns = table("A row of :samples").map { |number, _| Integer(number) }
+    expect(columns).to eq([*0..6])
+    expect(profile[:samples].map(&:size).uniq).to eq([6])
+    expect(profile(aggregate: false)[:samples].map(&:size).uniq).to eq([7])
+  end
+
+  it "says which keys and columns Rperf.save needs" do
+    data = { mode: :cpu, frequency: 100, samples: [[[["a.rb", "work"]], 5_000_000]] }
+    Rperf.save(in_folder("a.collapsed"), data)
+    expect(File.read(in_folder("a.collapsed"))).to match(/\Awork.* 5000000\n\z/)
+    data.each_key do |key|
+      expect { Rperf.save(in_folder("b.txt"), data.except(key)) }.to raise_error(ArgumentError, /#{key}/)
+    end
+  end
+end
