@@ -281,7 +281,8 @@ RSpec.describe "labels" do
       data = Rperf.start(mode: :wall, frequency: 5000) do
         FiberScheduler.run do
           3.times do |n|
-            Fiber.schedule { Rperf.label(task: n) { send(:"task#{n}") { 20.times { spin_wall(0.002) && sleep(0.001) } } } }
+            work = -> { 20.times { spin_wall(0.002) && sleep(0.001) } }
+            Fiber.schedule { Rperf.label(task: n) { send(:"task#{n}", &work) } }
           end
         end
       end

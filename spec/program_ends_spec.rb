@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "pty"
-require "timeout"
 
 # However a profiled program ends: it ends as it would alone, and its profile is there.
 RSpec.describe "the end of a profiled program" do
@@ -78,7 +77,10 @@ RSpec.describe "the end of a profiled program" do
     said = +""
     PTY.spawn(clean_environment, "/bin/sh", script, chdir: folder) do |output, input, pid|
       hear = lambda do |text|
-        Timeout.timeout(Commands::TIME_LIMIT) { said << output.readpartial(1000) until said.include?(text) }
+        wait_until(text) do
+          said << output.readpartial(1000) if output.wait_readable(0)
+          said.include?(text)
+        end
       end
       hear["ready"]
       input.write("\x1a")

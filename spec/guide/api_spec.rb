@@ -130,6 +130,7 @@ RSpec.describe "The Ruby API, used as documented" do
       working = data[:samples].select { |frames,| frames.any? { |_, name| name == "Object#work" } }
       expect(working.map { |row| row[2] }.uniq).to match([1, be_between(2, 10)]).or match([be_between(2, 10), 1])
       keys = data[:samples].map { |frames, _, thread, labels| [frames, thread, labels] }
+      expect(keys.map(&:first).uniq.size).to eq(data[:unique_stacks])
       expect(keys.uniq.size).to eq(keys.size)
       deepest = keys.map(&:first).find { |frames| frames.any? { |_, name| name == "Object#work" } }
       expect(deepest.map(&:last)).to include("Object#work").and end_with("<main>")

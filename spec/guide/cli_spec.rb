@@ -29,7 +29,7 @@ RSpec.describe "The command line, used as documented" do
     help = type("rperf --help").stdout
     expect(help).to match(/^Usage: rperf .*COMMAND/)
     expect(help.scan(/^  (\w+) {2}/).flatten).to include("record", "stat", "exec", "help")
-    expect(help).to match(/^'rperf help' prints the full reference\.$/)
+    expect(help).to match(/^Run 'rperf help' for full documentation\.$/)
   end
 
   describe "rperf stat" do

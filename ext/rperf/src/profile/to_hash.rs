@@ -9,7 +9,7 @@
 
 use magnus::{Error, RArray, RHash, RString, Ruby, Value, value::ReprValue};
 use rperf_model::{
-    CallTree, DisplayFrame, FrameId, LabelSets, NodeId, Profile, State, Weight, WeightTable,
+    CallTree, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightTable,
 };
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -86,7 +86,7 @@ struct Rows<'a> {
     rows: RArray,
     texts: Shared<&'a str>,
     frames: Shared<DisplayFrame>,
-    stacks: Shared<(NodeId, State, bool)>,
+    stacks: Shared<(NodeId, Option<DisplayFrame>)>,
     first_nodes: Vec<NodeId>,
 }
 
@@ -141,8 +141,7 @@ impl<'a> Rows<'a> {
 
     fn stack(&mut self, weight: &Weight) -> Result<Value, Error> {
         let weight = self.without_line(weight);
-        // Time without a stack is shown in two ways, told by the thread.
-        let key = (weight.node, weight.state, weight.thread == 0);
+        let key = (weight.node, self.profile.display_leaf(&weight));
         if let Some(stack) = self.stacks.get(key)? {
             return Ok(stack);
         }
