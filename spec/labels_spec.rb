@@ -286,7 +286,7 @@ RSpec.describe "labels" do
           end
         end
       end
-      expect_own_labels(data, :task, "task0" => "0", "task1" => "1", "task2" => "2")
+      expect_own_labels(data, :task, { "task0" => "0", "task1" => "1", "task2" => "2" })
     end
 
     it "are theirs also in a session whose sections they begin themselves" do

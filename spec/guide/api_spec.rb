@@ -250,7 +250,7 @@ RSpec.describe "The Ruby API, used as documented" do
         seen << Rperf.stop
       RUBY
       expect(labels).to eq([{}, {}])
-      expect_own_labels(data, :request, "handle_request" => "abc-123")
+      expect_own_labels(data, :request, { "handle_request" => "abc-123" })
       expect(data[:label_sets]).to include({ request: "abc-123", endpoint: "/api/users" })
       expect(time_by_label(data, :request)).to match(
         "abc-123" => be > 20_000_000, "other" => be > 20_000_000, nil => be > 40_000_000
@@ -266,7 +266,7 @@ RSpec.describe "The Ruby API, used as documented" do
         work
         seen << Rperf.stop
       RUBY
-      expect_own_labels(data, :request, "other" => nil)
+      expect_own_labels(data, :request, { "other" => nil })
       expect(time_by_label(data, :request)["abc-123"]).to be > 40_000_000
     end
 

@@ -14,14 +14,14 @@ module Labelled
     end
   end
 
-  # The label is where it belongs, and nowhere else: each of the methods has samples, and all of them have its own label
-  # only (`own` is { method => label }); and whatever has a label has been called by the frame that puts it on.
-  def expect_own_labels(data, key, own, from:)
+  # The label is where it belongs: each of the methods has samples, and all of them have its own label only (`own` is
+  # { method => label }). And it is nowhere else, if it is said which frame puts it on.
+  def expect_own_labels(data, key, own, from: nil)
     expect(own.keys.to_h { |method| [method, labels_of(data, key, method)] }).to eq(own.transform_values { |it| [it] })
-    expect_labels_from(data, key, from)
+    expect_labels_from(data, key, from) if from
   end
 
-  # As the second half of this.
+  # Whatever has a label has been called by this frame.
   def expect_labels_from(data, key, from)
     elsewhere = data[:samples].reject { |sample| sample[2] == 0 } - samples_in(data, from)
     expect(elsewhere.select { |sample| label_of(data, key, sample) }).to eq([])

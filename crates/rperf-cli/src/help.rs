@@ -240,8 +240,10 @@ A profile is a Hash. Its keys:
   detected_thread_count:   threads seen
   unique_frames:, unique_stacks:
                            of samples that were summed up
-  dropped_samples:, dropped_ns:, truncated_samples:
-                           what could not be kept",
+  dropped_samples:, dropped_ns:, truncated_samples:, unlabelled_samples:
+                           what could not be kept
+  tick_stacks:, tick_stacks_used:
+                           stacks taken at the tick, and those that samples were made of",
     ),
     (
         "LABELS, SNAPSHOTS, SECTIONS",

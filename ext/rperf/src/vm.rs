@@ -19,6 +19,7 @@ mod labels;
 mod leaf;
 mod measure;
 mod native_thread;
+mod others_ready;
 mod resolve;
 mod running_thread;
 mod sampling_job;
@@ -78,11 +79,10 @@ struct Live {
     leaf_when_compiled: bool,
     /// Threads seen for the first time, from any thread.
     new_threads: NewThreads,
+    /// When threads became ready that were woken by others.
+    others_ready: others_ready::OthersReady,
     /// Threads that have ended and can be folded in.
     exited_threads: AtomicUsize,
-    /// Hooks were away for the time of a fork, or between sections: an EXITED may
-    /// have been missed.
-    hooks_paused: AtomicBool,
     sections: section::Sections,
     /// Some fiber has had labels.
     uses_labels: AtomicBool,

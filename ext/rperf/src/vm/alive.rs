@@ -59,8 +59,7 @@ impl Alive {
     /// the end of their code, and EXITED runs under a lock that whoever is given the
     /// GVL next has to take.
     pub fn lacks(&self, process: &Process, state: &ThreadState) -> bool {
-        // Other Ractors' threads are not listed.
-        state.is_main() && !self.has(process, state)
+        !self.has(process, state)
     }
 }
 

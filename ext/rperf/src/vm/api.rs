@@ -4,6 +4,7 @@
 
 use super::alive::Alive;
 use super::capture::{self, Scratch};
+use super::others_ready::OthersReady;
 use super::thread_state::NewThreads;
 use super::{
     Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, leaf, running, sampling_job,
@@ -93,8 +94,8 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         }),
         shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
         new_threads: NewThreads::default(),
+        others_ready: OthersReady::default(),
         exited_threads: AtomicUsize::new(0),
-        hooks_paused: AtomicBool::new(false),
         sections: section::Sections::default(),
         uses_labels: AtomicBool::new(false),
         quiet: AtomicBool::new(false),
@@ -104,7 +105,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         .filter(|&thread| capture::has_frames(thread))
     {
         // Also where a forked child has inherited a state.
-        thread_hook::announce(process, live, thread, 0).is_of_main_ractor(|| true);
+        thread_hook::announce(process, live, thread);
     }
     LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
     if !options.defer {

@@ -42,7 +42,6 @@ unsafe extern "C" fn before() {
         return;
     };
     if live.sections.are_open() {
-        live.hooks_paused.store(true, SeqCst);
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
         thread_hook::wait_for_stragglers();

@@ -92,7 +92,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         };
         // SAFETY: a Ruby thread is running.
         let thread = unsafe { rb_sys::rb_thread_current() };
-        let state = thread_hook::state_of(process, live, thread, 0);
+        let state = thread_hook::state_of(process, live, thread);
         // SAFETY: the GVL is held and `state` is this thread's own.
         let part = unsafe { state.gvl_part() };
         let Some(accounting) = &mut part.accounting else {

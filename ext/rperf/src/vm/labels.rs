@@ -209,8 +209,7 @@ fn new_label_set(ruby: &Ruby, outer: Value, changes: RHash) -> Result<Value, Err
         // SAFETY: a Ruby thread with the GVL.
         let thread = unsafe { rb_sys::rb_thread_current() };
         // Between sections it may not be known yet.
-        let state = thread_hook::state_of(process, live, thread, 0);
-        state.is_of_main_ractor(|| true);
+        let state = thread_hook::state_of(process, live, thread);
         object.thread = state.serial;
         object.session = live.number;
     }

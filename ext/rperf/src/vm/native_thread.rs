@@ -3,28 +3,81 @@
 
 use super::Process;
 use super::thread_state::ThreadState;
+use rb_sys::VALUE;
 use rperf_engine::clock;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 thread_local! {
     /// The Ruby thread that last ran on this native thread. Constant and without
     /// a destructor, so that access never allocates.
-    static LAST_RUN: Cell<*const ThreadState> = const { Cell::new(ptr::null()) };
+    static LAST_RUN: Cell<LastRun> = const { Cell::new(NOBODY) };
     static ID: Cell<u32> = const { Cell::new(0) };
 }
+
+/// What was noted before the last [`forget_all`] no longer counts.
+static ROUND: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Clone, Copy)]
+struct LastRun {
+    state: *const ThreadState,
+    thread: VALUE,
+    round: u64,
+}
+
+const NOBODY: LastRun = LastRun {
+    state: ptr::null(),
+    thread: 0,
+    round: 0,
+};
 
 /// Notes that `state`'s thread runs here. Returns whether another one ran here
 /// before, so that the CPU clock doesn't speak of this thread alone.
 #[inline]
 pub fn switch_to(state: &ThreadState) -> bool {
-    !ptr::eq(LAST_RUN.replace(state), state)
+    let last = LAST_RUN.replace(LastRun {
+        state,
+        thread: state.thread,
+        round: ROUND.load(Relaxed),
+    });
+    !ptr::eq(last.state, state)
+}
+
+/// Whether it is noted that `state`'s thread runs here.
+#[inline]
+pub fn is_noted(state: &ThreadState) -> bool {
+    let last = LAST_RUN.get();
+    ptr::eq(last.state, state) && last.round == ROUND.load(Relaxed)
+}
+
+/// The state of `thread`, if that is noted to have run here. It doesn't look at the
+/// thread's object: a thread without the GVL must not, as compaction, which no such
+/// thread waits for, keeps everybody off the pages that it moves objects from.
+///
+/// # Safety
+/// For hooks only: while they run, states live that were noted since the hooks were
+/// added, until their thread's EXITED. That calls [`leave`], but on one native thread:
+/// no two Ruby threads may share this one.
+#[inline]
+pub unsafe fn last_run<'a>(thread: VALUE) -> Option<&'a ThreadState> {
+    let last = LAST_RUN.get();
+    if last.thread != thread || last.round != ROUND.load(Relaxed) {
+        return None;
+    }
+    // SAFETY: by this function's contract.
+    unsafe { last.state.as_ref() }
 }
 
 /// Forgets the Ruby thread, which has ended: its memory may be another's soon.
 pub fn leave() {
-    LAST_RUN.set(ptr::null());
+    LAST_RUN.set(NOBODY);
+}
+
+/// Forgets the Ruby threads of all native threads. Before hooks are added.
+pub fn forget_all() {
+    ROUND.fetch_add(1, Relaxed);
 }
 
 /// The kernel's id of this thread, asked for once.

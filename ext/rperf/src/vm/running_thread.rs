@@ -26,6 +26,8 @@ pub unsafe fn enter<'a>(
     if !part.placed || live.shares_native_threads {
         // SAFETY: by this function's contract.
         unsafe { place(live, state, part, begin) };
+    } else if !native_thread::is_noted(state) {
+        is_here(live, state);
     }
     let accounting = part.accounting.as_mut()?;
     if live
@@ -71,6 +73,14 @@ pub fn is_here(live: &Live, state: &ThreadState) -> bool {
         state.pthread.store(native_thread::pthread(), Relaxed);
     }
     native_thread::switch_to(state)
+}
+
+/// Since when `state`'s thread has been ready to run; 0 if it isn't, or runs.
+pub fn ready_since(live: &Live, state: &ThreadState) -> u64 {
+    match state.ready_ns.load(Relaxed) {
+        0 => live.others_ready.since(state.thread),
+        since => since,
+    }
 }
 
 /// Whose stack to take for the thread of `state`, which is alive. With the GVL.

@@ -78,10 +78,7 @@ fn sample(process: &Process, live: &'static Live) {
     let now = clock::monotonic_ns();
     // SAFETY: this is a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
-    let state = thread_hook::state_of(process, live, thread, 0);
-    if !state.is_of_main_ractor(|| true) {
-        return;
-    }
+    let state = thread_hook::state_of(process, live, thread);
     // SAFETY: the callback holds the main Ractor's GVL, and `state` is this
     // thread's own.
     let part = unsafe { state.gvl_part() };

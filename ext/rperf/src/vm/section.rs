@@ -115,6 +115,7 @@ fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
         return;
     }
     // First: what takes stacks at ticks relies on them.
+    native_thread::forget_all();
     gc_hook::add();
     thread_hook::add(live.mode);
     live.ticks.go_on();
@@ -138,8 +139,7 @@ fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
 
 /// Accounts a thread from `now` on: the current one runs, the others don't.
 fn begin_thread(process: &Process, live: &Live, thread: VALUE, is_current: bool, now: u64) {
-    let state = thread_hook::state_of(process, live, thread, 0);
-    state.is_of_main_ractor(|| true);
+    let state = thread_hook::state_of(process, live, thread);
     state.forget_events();
     // SAFETY: the GVL is held, and nothing below releases it.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
@@ -182,7 +182,6 @@ fn close(live: &Live) {
     live.sections.open.store(false, SeqCst);
     live.ticks.pause();
     remove_hooks();
-    live.hooks_paused.store(true, SeqCst);
     let now = clock::monotonic_ns();
     live.sections.closed_ns.store(now, Relaxed);
     // SAFETY: the GVL is held, and nothing below releases it.
@@ -211,7 +210,12 @@ fn close(live: &Live) {
         let source = VmStack::new(scratch, running_thread::whose(state, is_current));
         let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);
         let cpu = || running_thread::cpu_clock(live, state, is_current);
-        accounting.pause(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
+        accounting.pause(
+            now,
+            running_thread::ready_since(live, state),
+            cpu,
+            &mut recorder,
+        );
     }
 }
 

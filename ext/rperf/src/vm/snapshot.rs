@@ -12,7 +12,7 @@ use magnus::rb_sys::FromRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::{CapturedNode, ResolvedFrame, Session, Snapshot, clock};
 use std::ptr;
-use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{Ordering::Acquire, Ordering::SeqCst};
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
@@ -132,7 +132,12 @@ fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
         let labels = labels::of_thread(live, state.thread);
         let source = VmStack::new(scratch, running_thread::whose(state, is_current));
         let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);
-        accounting.flush(now, state.ready_ns.load(Relaxed), cpu, &mut recorder);
+        accounting.flush(
+            now,
+            running_thread::ready_since(live, state),
+            cpu,
+            &mut recorder,
+        );
     }
     session.flush_orphaned(now);
     live.slot.count_for(session);
@@ -173,10 +178,7 @@ fn take_down(process: &Process, live: &'static Live, alive: &Alive) -> Session {
     // GVL held and LIVE cleared, nobody else has a reference or can get one.
     let live = unsafe { Box::from_raw(live) };
     let Live {
-        inner,
-        new_threads,
-        hooks_paused,
-        ..
+        inner, new_threads, ..
     } = *live;
     let Inner {
         session,
@@ -184,22 +186,16 @@ fn take_down(process: &Process, live: &'static Live, alive: &Alive) -> Session {
         ..
     } = inner.into_inner();
     new_threads.take_into(&mut threads);
-    let missed_exits = hooks_paused.load(Relaxed);
     for state in threads {
         if state.exited.load(Acquire) {
             continue;
         }
-        let maybe_gone = if state.is_foreign() {
-            missed_exits
+        if alive.has(process, &state) {
+            thread_hook::clear_slot(process, &state);
         } else {
-            !alive.has(process, &state)
-        };
-        if maybe_gone {
             // Its thread is ending or gone, and with it the slot that points here:
             // neither can be touched.
             Box::leak(state);
-        } else {
-            thread_hook::clear_slot(process, &state);
         }
     }
     session

@@ -87,14 +87,23 @@ pub fn wait_for_stragglers() {
     std::thread::sleep(STRAGGLERS_PAUSE);
 }
 
-/// The state of `thread`, announced if it is new. From any thread.
+/// The state of the running thread, `thread`, announced if it is new; `None` if it
+/// is one of another Ractor.
 #[inline]
-pub fn state_of<'a>(
+fn state_if_of_main_ractor<'a>(
     process: &Process,
     live: &'a Live,
     thread: rb_sys::VALUE,
-    ready_ns: u64,
-) -> &'a ThreadState {
+) -> Option<&'a ThreadState> {
+    let known = known_state(process, thread);
+    known
+        .or_else(|| native_thread::in_main_ractor(process).then(|| announce(process, live, thread)))
+}
+
+/// The state of `thread`, a thread of the main Ractor, announced if it is new. With
+/// the GVL.
+#[inline]
+pub fn state_of<'a>(process: &Process, live: &'a Live, thread: rb_sys::VALUE) -> &'a ThreadState {
     // SAFETY: `thread` is a live thread; the key is valid.
     let state: *mut ThreadState =
         unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) }.cast();
@@ -102,18 +111,13 @@ pub fn state_of<'a>(
     // the thread has ended or the slot was cleared.
     match unsafe { state.as_ref() } {
         Some(state) => state,
-        None => announce(process, live, thread, ready_ns),
+        None => announce(process, live, thread),
     }
 }
 
 #[cold]
-pub fn announce<'a>(
-    process: &Process,
-    live: &'a Live,
-    thread: rb_sys::VALUE,
-    ready_ns: u64,
-) -> &'a ThreadState {
-    let state = live.new_threads.push(ThreadState::new(thread, ready_ns));
+pub fn announce<'a>(process: &Process, live: &'a Live, thread: rb_sys::VALUE) -> &'a ThreadState {
+    let state = live.new_threads.push(ThreadState::new(thread));
     // SAFETY: `thread` is a live thread; the key is valid.
     unsafe {
         rb_sys::rb_internal_thread_specific_set(thread, process.thread_key, state.cast());
@@ -149,7 +153,7 @@ unsafe extern "C" fn on_event(
     guarded(|process, live| match event {
         RESUMED => resumed(process, live, thread),
         SUSPENDED => suspended(process, live, thread),
-        READY => ready(process, live, thread),
+        READY => ready(live, thread),
         EXITED => exited(process, live, thread),
         _ => {}
     });
@@ -157,11 +161,14 @@ unsafe extern "C" fn on_event(
 
 #[inline]
 fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
-    let state = state_of(process, live, thread, 0);
-    if !state.is_of_main_ractor(|| native_thread::in_main_ractor(process)) {
+    let Some(state) = state_if_of_main_ractor(process, live, thread) else {
         return;
+    };
+    let mut ready = state.ready_ns.load(Relaxed);
+    if ready == 0 {
+        ready = live.others_ready.since(thread);
+        state.ready_ns.store(ready, Relaxed);
     }
-    let ready = state.ready_ns.load(Relaxed);
     // READY came on this thread just now, and nobody had the GVL nor took it since:
     // there was no wait. It saves one of three clock readings.
     let free_since = state.free_since.load(Relaxed);
@@ -189,16 +196,16 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
 
 #[inline]
 fn suspended(process: &Process, live: &Live, thread: rb_sys::VALUE) {
-    let state = state_of(process, live, thread, 0);
-    if !state.is_of_main_ractor(|| native_thread::in_main_ractor(process)) {
+    let Some(state) = state_if_of_main_ractor(process, live, thread) else {
         return;
-    }
+    };
     // SAFETY: SUSPENDED runs while the thread still holds the GVL; `state` is its
     // own and no other reference to its GVL part is held.
     let part = unsafe { state.gvl_part() };
     // READY can't come before the GVL is given up.
     state.ready_ns.store(0, Relaxed);
     state.free_since.store(UNKNOWN_TURN, Relaxed);
+    live.others_ready.forget(thread);
     if let Some(accounting) = &mut part.accounting {
         accounting.suspended(clock::monotonic_ns());
         live.ticks.clear_holder(accounting.seq());
@@ -206,25 +213,36 @@ fn suspended(process: &Process, live: &Live, thread: rb_sys::VALUE) {
 }
 
 #[inline]
-fn ready(process: &Process, live: &Live, thread: rb_sys::VALUE) {
+fn ready(live: &Live, thread: rb_sys::VALUE) {
     let now = clock::monotonic_ns();
-    let state = state_of(process, live, thread, now);
+    let Some(state) = own_state(live, thread) else {
+        live.others_ready.note(thread, now);
+        return;
+    };
     if state.ready_ns.load(Relaxed) == 0 {
-        if state.pthread.load(Relaxed) == native_thread::pthread()
-            && let Some(free_since) = live.ticks.free_since()
-        {
+        if let Some(free_since) = live.ticks.free_since() {
             state.free_since.store(u64::from(free_since), Relaxed);
         }
         state.ready_ns.store(now, Relaxed);
     }
 }
 
+/// The state of `thread`, if this is its native thread. Without the GVL, too.
+#[inline]
+fn own_state<'a>(live: &Live, thread: rb_sys::VALUE) -> Option<&'a ThreadState> {
+    // SAFETY: in a hook, and no two Ruby threads share this native thread.
+    (!live.shares_native_threads).then(|| unsafe { native_thread::last_run(thread) })?
+}
+
 fn exited(process: &Process, live: &Live, thread: rb_sys::VALUE) {
-    // SAFETY: the thread's object is alive while its EXITED runs; valid key.
-    let state: *const ThreadState =
-        unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) }.cast();
-    // SAFETY: as in `state_of`; the session frees it only after this marks it.
-    if let Some(state) = unsafe { state.as_ref() } {
+    live.others_ready.forget(thread);
+    let state = if live.shares_native_threads {
+        known_state(process, thread)
+    } else {
+        // One that never ran while there were hooks has nothing to account.
+        own_state(live, thread)
+    };
+    if let Some(state) = state {
         native_thread::leave();
         live.exited_threads.fetch_add(1, Relaxed);
         mark_exited(state, clock::thread_cpu_ns());

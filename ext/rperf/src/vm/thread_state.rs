@@ -5,13 +5,9 @@ use rperf_engine::{Accounting, LastStack};
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering::AcqRel,
-    Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire,
+    Ordering::Relaxed, Ordering::Release,
 };
-
-const UNKNOWN: u8 = 0;
-const MAIN: u8 = 1;
-const FOREIGN: u8 = 2;
 
 /// No value of `Ticks::free_since`.
 pub const UNKNOWN_TURN: u64 = u64::MAX;
@@ -24,7 +20,7 @@ pub fn last_serial() -> u64 {
     SERIALS.load(Relaxed)
 }
 
-/// One Ruby thread. The VM's thread-specific slot points to it from the thread's
+/// One Ruby thread of the main Ractor. The VM's thread-specific slot points to it from the thread's
 /// first event to the session's end; the session owns it.
 pub struct ThreadState {
     /// The thread; only used while it has not ended.
@@ -44,7 +40,6 @@ pub struct ThreadState {
     pub exited: AtomicBool,
     /// The native thread that it last ran on, 0 if not known.
     pub native_id: AtomicU32,
-    ractor: AtomicU8,
     gvl_part: UnsafeCell<GvlPart>,
     next: *mut ThreadState,
 }
@@ -52,7 +47,7 @@ pub struct ThreadState {
 /// What only the holder of the main Ractor's GVL may touch.
 #[derive(Default)]
 pub struct GvlPart {
-    /// `None` until the thread is known to be one of the main Ractor.
+    /// `None` until it is seen to run, or a section begins.
     pub accounting: Option<Accounting>,
     /// The accounting knows the CPU clock of the thread's native thread.
     pub placed: bool,
@@ -67,48 +62,20 @@ unsafe impl Send for ThreadState {}
 unsafe impl Sync for ThreadState {}
 
 impl ThreadState {
-    /// For a thread that nothing is known of yet but that it was ready to run at
-    /// `ready_ns`, or 0.
-    pub fn new(thread: rb_sys::VALUE, ready_ns: u64) -> Box<ThreadState> {
+    /// For a thread that nothing is known of yet.
+    pub fn new(thread: rb_sys::VALUE) -> Box<ThreadState> {
         Box::new(ThreadState {
             thread,
             serial: SERIALS.fetch_add(1, Relaxed) + 1,
-            ready_ns: AtomicU64::new(ready_ns),
+            ready_ns: AtomicU64::new(0),
             free_since: AtomicU64::new(UNKNOWN_TURN),
             pthread: AtomicUsize::new(0),
             exit_cpu_ns: AtomicU64::new(0),
             exited: AtomicBool::new(false),
             native_id: AtomicU32::new(0),
-            ractor: AtomicU8::new(UNKNOWN),
             gvl_part: UnsafeCell::default(),
             next: ptr::null_mut(),
         })
-    }
-
-    /// Whether the thread is one of the main Ractor; `ask` is called the first
-    /// time, on the thread itself.
-    #[inline]
-    pub fn is_of_main_ractor(&self, ask: impl FnOnce() -> bool) -> bool {
-        match self.ractor.load(Relaxed) {
-            MAIN => true,
-            FOREIGN => false,
-            _ => {
-                let main = ask();
-                self.ractor
-                    .store(if main { MAIN } else { FOREIGN }, Relaxed);
-                main
-            }
-        }
-    }
-
-    /// Whether the thread is known to be one of the main Ractor.
-    pub fn is_main(&self) -> bool {
-        self.ractor.load(Relaxed) == MAIN
-    }
-
-    /// Whether the thread is known to be one of another Ractor.
-    pub fn is_foreign(&self) -> bool {
-        self.ractor.load(Relaxed) == FOREIGN
     }
 
     /// Forgets what its events have told: some were missed.
