@@ -51,6 +51,9 @@ pub struct Ticks {
     interrupts: AtomicBool,
     /// The last interruption has not arrived yet.
     unanswered: AtomicBool,
+    /// The last one came to a thread that had better be left alone until the next
+    /// safepoint.
+    held: AtomicBool,
 }
 
 impl Ticks {
@@ -70,6 +73,7 @@ impl Ticks {
             triggers: AtomicU64::new(0),
             interrupts: AtomicBool::new(false),
             unanswered: AtomicBool::new(false),
+            held: AtomicBool::new(false),
         }
     }
 
@@ -81,6 +85,18 @@ impl Ticks {
     /// The interruption has arrived. Async-signal-safe.
     pub(crate) fn answered(&self) {
         self.unanswered.store(false, SeqCst);
+    }
+
+    /// No interruptions until [`Ticks::at_safepoint`]. Async-signal-safe.
+    pub(crate) fn hold_interrupts(&self) {
+        self.held.store(true, SeqCst);
+    }
+
+    /// The sampling callback runs.
+    pub fn at_safepoint(&self) {
+        if self.held.load(Relaxed) {
+            self.held.store(false, SeqCst);
+        }
     }
 
     /// Asks the VM for the sampling callback. Async-signal-safe.
@@ -198,7 +214,7 @@ impl Ticks {
     /// callback: not if it has blocked the last interruption.
     fn interrupt_holder(&self) -> bool {
         let tid = self.holder_tid();
-        if tid == 0 || !self.interrupts.load(SeqCst) {
+        if tid == 0 || !self.interrupts.load(SeqCst) || self.held.load(SeqCst) {
             return false;
         }
         let is_blocked = self.unanswered.swap(true, SeqCst);

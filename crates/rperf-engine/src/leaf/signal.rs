@@ -20,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 const INTERRUPT: c_int = libc::SIGURG;
 const FAULT: c_int = libc::SIGSEGV;
+const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
@@ -132,9 +133,11 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         active.ticks.answered();
         let tid = clock::thread_id();
         // SAFETY: the system passes the interrupted context.
-        let faults = unsafe { libc::sigismember(&raw const (*interrupted).uc_sigmask, FAULT) };
-        // Where faults are blocked, as in Ruby's crash report, one would be the end.
-        if active.ticks.holder_tid() == tid && faults == 0 {
+        let in_crash = unsafe { blocks_faults(&raw const (*interrupted).uc_sigmask) };
+        if in_crash {
+            // It has little stack left for signals.
+            active.ticks.hold_interrupts();
+        } else if active.ticks.holder_tid() == tid {
             READER.store(tid, SeqCst);
             READER_ERRNO.store(errno, SeqCst);
             READING.store(interrupted, SeqCst);
@@ -144,6 +147,18 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         active.ticks.trigger();
     });
     set_errno(errno);
+}
+
+/// Whether faults are blocked, as in the handlers of those that Ruby reports as a
+/// crash: there one more would be the end.
+///
+/// # Safety
+/// `mask` can be read. Of the kernel's ones only the first word can.
+unsafe fn blocks_faults(mask: *const libc::sigset_t) -> bool {
+    // SAFETY: by this function's contract; all of these are in the first word.
+    FAULTS
+        .iter()
+        .any(|&signal| unsafe { libc::sigismember(mask, signal) } != 0)
 }
 
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
@@ -237,7 +252,7 @@ fn all_but_faults() -> libc::sigset_t {
     // SAFETY: fills in the set, and takes some signals out of it.
     unsafe {
         libc::sigfillset(set.as_mut_ptr());
-        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {
+        for signal in FAULTS {
             libc::sigdelset(set.as_mut_ptr(), signal);
         }
         set.assume_init()

@@ -75,6 +75,7 @@ impl Drop for AtWork {
 }
 
 fn sample(process: &Process, live: &'static Live) {
+    live.ticks.at_safepoint();
     let now = clock::monotonic_ns();
     // SAFETY: this is a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
