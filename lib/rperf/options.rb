@@ -31,7 +31,8 @@ module Rperf
     # @return [Hash{Symbol => Object}] what Native.start takes
     def sampling
       { frequency: @frequency, mode: @mode, signal: @signal, aggregate: @aggregate, lines: @lines != false,
-        leaf: @leaf, compiled: CompiledCode.enabled?, defer: @defer }
+        leaf: @leaf, compiled: CompiledCode.enabled?, defer: @defer,
+        ractors: Ractor.count > 1 }
     end
 
     # @return [Boolean] whether equal samples are added up

@@ -7,8 +7,8 @@ use super::capture::{self, Scratch};
 use super::others_ready::OthersReady;
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, leaf, running, sampling_job,
-    section, snapshot, thread_hook,
+    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, leaf, native_thread, running,
+    sampling_job, section, snapshot, thread_hook,
 };
 use crate::profile::errors;
 use magnus::rb_sys::AsRawValue;
@@ -107,6 +107,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         // Also where a forked child has inherited a state.
         thread_hook::announce(process, live, thread);
     }
+    native_thread::set_other_ractors(options.ractors);
     LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
     if !options.defer {
         section::begin_only(process, live, &alive);
@@ -126,6 +127,8 @@ struct StartOptions {
     compiled: bool,
     /// Time counts in sections only.
     defer: bool,
+    /// There are other Ractors than the main one.
+    ractors: bool,
 }
 
 impl StartOptions {
@@ -140,9 +143,11 @@ impl StartOptions {
             "leaf",
             "compiled",
             "defer",
+            "ractors",
         ];
         let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
-        let (frequency, mode, signal, aggregate, lines, leaf, compiled, defer) = given.required;
+        let (frequency, mode, signal, aggregate, lines, leaf, compiled, defer, ractors) =
+            given.required;
         let mode = Mode::from_name(&mode.name()?)
             .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
         Ok(StartOptions {
@@ -157,12 +162,23 @@ impl StartOptions {
             leaf,
             compiled,
             defer,
+            ractors,
         })
     }
 }
 
 /// In the order of the names above.
-type Given = (u32, Symbol, Value, bool, bool, Option<bool>, bool, bool);
+type Given = (
+    u32,
+    Symbol,
+    Value,
+    bool,
+    bool,
+    Option<bool>,
+    bool,
+    bool,
+    bool,
+);
 
 /// YJIT has been enabled: a session that waits for it takes stacks at the tick.
 fn code_is_compiled() {

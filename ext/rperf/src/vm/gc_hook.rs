@@ -9,7 +9,7 @@ use rb_sys::{
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
 use rperf_engine::clock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Where the collection at hand stands.
 #[derive(Debug, Default)]
@@ -27,13 +27,12 @@ pub struct GcProgress {
 /// A collection is in its marking phase, which may take several pieces.
 static MARKING: AtomicBool = AtomicBool::new(false);
 
-/// Pieces of collection work under way, on any Ractor's threads: sweeping steps don't
-/// stop the others.
-static COLLECTING: AtomicU32 = AtomicU32::new(0);
+/// A piece of collection work is under way in the main Ractor.
+static COLLECTING: AtomicBool = AtomicBool::new(false);
 
-/// Whether some thread collects. Async-signal-safe.
+/// Whether a thread of the main Ractor collects. Async-signal-safe.
 pub fn is_collecting() -> bool {
-    COLLECTING.load(SeqCst) != 0
+    COLLECTING.load(SeqCst)
 }
 
 /// The events that a session registers.
@@ -48,7 +47,7 @@ pub fn add() {
         rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
     };
     MARKING.store(is_marking, Relaxed);
-    COLLECTING.store(0, SeqCst);
+    COLLECTING.store(false, SeqCst);
     // SAFETY: the callback is valid for ever. Internal events don't switch on
     // tracing of Ruby code.
     unsafe { rb_sys::rb_add_event_hook(Some(on_event), EVENTS, 0) };
@@ -61,15 +60,11 @@ pub fn remove() {
 }
 
 unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
-    // Collections are the VM's: any Ractor's thread may collect.
+    // Hooks are a Ractor's own, though collections are the VM's: those that threads of
+    // other Ractors do go unseen.
     match event {
-        ENTER => {
-            COLLECTING.fetch_add(1, SeqCst);
-        }
-        // One that the session began in the middle of may end too.
-        EXIT => {
-            let _ = COLLECTING.fetch_update(SeqCst, SeqCst, |pieces| pieces.checked_sub(1));
-        }
+        ENTER => COLLECTING.store(true, SeqCst),
+        EXIT => COLLECTING.store(false, SeqCst),
         START => MARKING.store(true, Relaxed),
         END_MARK => MARKING.store(false, Relaxed),
         _ => {}

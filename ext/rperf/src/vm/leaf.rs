@@ -151,10 +151,14 @@ impl Drop for StackAtTick<'_> {
 }
 
 /// Takes the stack of the calling thread, which holds the GVL. In a signal handler,
-/// at any point of the program: not while objects move or are swept, nor while the
-/// last stack is being read.
+/// at any point of the program: not while this Ractor collects garbage, nor while the
+/// last stack is being read, nor where other Ractors may collect. A thread that they
+/// have stopped for that still gets signals. Were it to read while compaction moves
+/// objects, it would fault in the collector's handler of faults, and wait there for
+/// the VM's lock, on a signal stack where no collector looks for it.
 pub fn take_stack(tick_ns: u64) {
-    if gc_hook::is_collecting() || sampling_job::is_at_work() {
+    let others = native_thread::other_ractors();
+    if others || gc_hook::is_collecting() || sampling_job::is_at_work() {
         return;
     }
     // SAFETY: a session is freed with the GVL, which this thread has, and only after

@@ -8,7 +8,7 @@ use rperf_engine::clock;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 thread_local! {
     /// The Ruby thread that last ran on this native thread. Constant and without
@@ -121,6 +121,19 @@ pub fn mark_main_ractor() -> rb_sys::rb_ractor_local_key_t {
     // SAFETY: the key was just made; the VM hands the pointer back, no more.
     unsafe { rb_sys::rb_ractor_local_storage_ptr_set(key, mark) };
     key
+}
+
+/// Another Ractor than the main one may run.
+static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
+
+/// Notes whether other Ractors than the main one may run.
+pub fn set_other_ractors(there: bool) {
+    OTHER_RACTORS.store(there, SeqCst);
+}
+
+/// Whether other Ractors than the main one may run. Async-signal-safe.
+pub fn other_ractors() -> bool {
+    OTHER_RACTORS.load(SeqCst)
 }
 
 /// Whether the calling Ruby thread belongs to the main Ractor. For threads that

@@ -96,8 +96,14 @@ fn state_if_of_main_ractor<'a>(
     thread: rb_sys::VALUE,
 ) -> Option<&'a ThreadState> {
     let known = known_state(process, thread);
-    known
-        .or_else(|| native_thread::in_main_ractor(process).then(|| announce(process, live, thread)))
+    known.or_else(|| {
+        let is_main = native_thread::in_main_ractor(process);
+        if !is_main {
+            // Its first turn comes before anything that it does.
+            native_thread::set_other_ractors(true);
+        }
+        is_main.then(|| announce(process, live, thread))
+    })
 }
 
 /// The state of `thread`, a thread of the main Ractor, announced if it is new. With
