@@ -74,6 +74,24 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
     expect([before, during, after]).to eq([0, 1, 0])
   end
 
+  # Nothing tells of the collections of other Ractors.
+  it "ends for a session once another Ractor runs, and is there in the next" do
+    alone, before, after, later = leaves(<<~RUBY, "--yjit", "-W0")
+      Rperf.start(mode: :cpu)
+      work(0.3)
+      puts Rperf.snapshot(clear: true)[:tick_stacks]
+      ractor = Ractor.new { 1 }
+      ractor.respond_to?(:value) ? ractor.value : ractor.take
+      puts Rperf.snapshot[:tick_stacks]
+      work(0.3)
+      puts Rperf.stop[:tick_stacks]
+      sleep 0.01 until Ractor.count == 1
+      puts(Rperf.start(mode: :cpu) { work(0.3) }[:tick_stacks])
+    RUBY
+    expect([alone, later]).to all(be_positive)
+    expect(after).to eq(before)
+  end
+
   it "works without YJIT, and puts C methods below their callers" do
     stacks = Rperf.start(mode: :cpu, leaf: true) { spin(0.5) }[:samples].map { |row| row[0].map(&:last) }
     calls = stacks.select { |stack| stack.first == "Process.clock_gettime" }
