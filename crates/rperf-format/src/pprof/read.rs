@@ -32,8 +32,9 @@ struct Limits {
 const LIMITS: Limits = Limits {
     bytes: 256 << 20,
     frames: FrameLimits {
-        all: 64 << 20,
-        unshared: 16 << 20,
+        all: 512 << 20,
+        unshared: 128 << 20,
+        nodes: 16 << 20,
     },
 };
 
@@ -43,6 +44,7 @@ const NO_LIMITS: Limits = Limits {
     frames: FrameLimits {
         all: u64::MAX,
         unshared: u64::MAX,
+        nodes: u64::MAX,
     },
 };
 

@@ -31,6 +31,8 @@ pub(crate) struct FrameLimits {
     /// Of these, the ones that a stack does not share with the last one of its
     /// thread: they cost much more.
     pub unshared: u64,
+    /// Nodes of the call tree: they take memory.
+    pub nodes: u64,
 }
 
 /// A location that is not the leaf of its stack.
@@ -181,13 +183,17 @@ impl Stacks {
             "frames that stacks don't share",
         ))?;
         let frames = self.frames[frames].iter().rev();
-        Ok(frames.fold(parent, |parent, read| {
+        let node = frames.fold(parent, |parent, read| {
             profile.tree.intern(Node {
                 parent,
                 frame: read.frame,
                 line: read.line,
             })
-        }))
+        });
+        if profile.tree.len() as u64 > self.limits.nodes {
+            return Err(too_large(self.limits.nodes, "different stacks"));
+        }
+        Ok(node)
     }
 }
 

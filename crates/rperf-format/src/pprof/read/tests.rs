@@ -210,16 +210,21 @@ fn empty_input_and_other_files_are_refused() {
 #[test]
 fn what_grows_beyond_the_limits_is_refused() {
     let message = other_tools().encode_to_vec();
-    let read = |bytes, all, unshared| {
-        let frames = FrameLimits { all, unshared };
+    let read = |bytes, all, unshared, nodes| {
+        let frames = FrameLimits {
+            all,
+            unshared,
+            nodes,
+        };
         read_within(&Limits { bytes, frames }, &mut message.as_slice())
     };
     let len = message.len() as u64;
-    assert!(read(len, 4, 4).is_ok());
+    assert!(read(len, 4, 4, 4).is_ok());
     for (result, beyond) in [
-        (read(len - 1, 4, 4), "bytes"),
-        (read(len, 3, 4), "frames in all stacks"),
-        (read(len, 4, 3), "frames that stacks don't share"),
+        (read(len - 1, 4, 4, 4), "bytes"),
+        (read(len, 3, 4, 4), "frames in all stacks"),
+        (read(len, 4, 3, 4), "frames that stacks don't share"),
+        (read(len, 4, 4, 2), "different stacks"),
     ] {
         match result {
             Err(ReadError::TooLarge { unit, .. }) => assert_eq!(unit, beyond),
@@ -239,6 +244,7 @@ fn a_small_file_that_unpacks_without_end_is_refused() {
         frames: FrameLimits {
             all: 1,
             unshared: 1,
+            nodes: u64::MAX,
         },
     };
     let error = read_within(&limits, &mut bomb.as_slice());
@@ -253,11 +259,18 @@ fn a_profile_of_our_own_may_have_more_than_others() {
             function_id: 30,
             line: 1
         };
-        1 << 16
+        1 << 10
     ];
     message.sample = vec![message.sample[0].clone(); 1 << 10];
     let bytes = message.encode_to_vec();
-    let beyond = read(&mut bytes.as_slice());
+    let limits = Limits {
+        frames: FrameLimits {
+            all: 1 << 19,
+            ..LIMITS.frames
+        },
+        ..LIMITS
+    };
+    let beyond = read_within(&limits, &mut bytes.as_slice());
     assert!(matches!(beyond, Err(ReadError::TooLarge { .. })));
     let profile = read_own(&mut bytes.as_slice()).expect("taken");
     assert_eq!(profile.check(), Ok(()));
