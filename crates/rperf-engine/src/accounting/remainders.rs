@@ -1,0 +1,55 @@
+//! What no sample has taken by the end of a session, of a part of it, or of a thread.
+
+use super::{Accounting, Recorder};
+use rperf_model::{Mode, State, Values};
+
+impl Accounting {
+    pub(super) fn record_remainders(&mut self, recorder: &mut impl Recorder) {
+        for (state, values) in self.remainders() {
+            match self.last_places[state as usize] {
+                Some(place) => recorder.record_at(place, self.seq, state, values),
+                None => self.record(state, values, recorder),
+            }
+        }
+    }
+
+    /// The thread has ended; `cpu` is its CPU clock at the end, if known.
+    /// Remainders go to its last stacks, or to the orphaned time if it had none.
+    pub fn finish(&mut self, cpu: Option<u64>, recorder: &mut impl Recorder) {
+        self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));
+        for (state, values) in self.remainders() {
+            match self.last_places[state as usize] {
+                Some(place) => recorder.record_at(place, self.seq, state, values),
+                None => recorder.leave_orphaned(state, values),
+            }
+        }
+    }
+
+    /// Takes what no sample has taken, by state.
+    fn remainders(&mut self) -> impl Iterator<Item = (State, Values)> + use<> {
+        let mut running = std::mem::take(&mut self.pending);
+        let off_gvl_cpu = std::mem::take(&mut self.cpu.pending_off_gvl);
+        let mut blocked = Values {
+            wall_ns: self.axes.blocked.flush(),
+            ..Values::default()
+        };
+        if self.mode == Mode::Wall && blocked.wall_ns > 0 {
+            blocked.cpu_ns = off_gvl_cpu;
+        } else {
+            running.cpu_ns += off_gvl_cpu;
+        }
+        running.cpu_ns += self.axes.off_gvl_cpu.flush();
+        let wait = Values {
+            wall_ns: self.axes.wait.flush(),
+            ..Values::default()
+        };
+        let (marking, sweeping) = (self.axes.marking.flush(), self.axes.sweeping.flush());
+        let marking = self.gc_values(0, marking);
+        let sweeping = self.gc_values(0, sweeping);
+        running.cpu_ns = self.cpu.repay(running.cpu_ns);
+        State::ALL
+            .into_iter()
+            .zip([running, blocked, wait, marking, sweeping])
+            .filter(|(_, values)| !values.is_zero())
+    }
+}
