@@ -5,8 +5,8 @@ use super::capture::{VmStack, Whose};
 use super::leaf::StackAtTick;
 use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
-use super::{Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, thread_hook};
-use rperf_engine::clock;
+use super::{Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, labels, thread_hook};
+use rperf_engine::{Accounting, SessionRecorder, clock};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
@@ -117,6 +117,50 @@ fn sample(process: &Process, live: &'static Live) {
     drop(inner);
     if is_epoch_over {
         epoch::end(live);
+    }
+}
+
+/// A thread that is accounted, with what is needed to record at its stack.
+pub struct AccountedThread<'a, 'r> {
+    pub accounting: &'a mut Accounting,
+    pub state: &'a ThreadState,
+    pub is_current: bool,
+    pub recorder: &'a mut SessionRecorder<'r, VmStack<'r>>,
+}
+
+/// Calls `act` for the threads that have an accounting and are alive, of which `which`
+/// makes sure. With the session's cell borrowed.
+pub fn for_each_thread(
+    live: &Live,
+    inner: &mut Inner,
+    now: u64,
+    which: impl Fn(&Accounting) -> bool,
+    mut act: impl FnMut(AccountedThread<'_, '_>),
+) {
+    // SAFETY: a Ruby thread with the GVL.
+    let current = unsafe { rb_sys::rb_thread_current() };
+    let Inner {
+        session,
+        threads,
+        scratch,
+        ..
+    } = inner;
+    for state in threads.iter() {
+        // SAFETY: the GVL is held and no other reference to the part exists.
+        let part = unsafe { state.gvl_part() };
+        let Some(accounting) = part.accounting.as_mut().filter(|it| which(it)) else {
+            continue;
+        };
+        let is_current = state.thread == current;
+        let labels = labels::of_thread(live, state.thread);
+        let source = VmStack::new(scratch, running_thread::whose(state, is_current));
+        let recorder = &mut session.recorder(now, &mut part.last_stack, labels, source);
+        act(AccountedThread {
+            accounting,
+            state,
+            is_current,
+            recorder,
+        });
     }
 }
 

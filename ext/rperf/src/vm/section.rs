@@ -8,14 +8,14 @@
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
 use super::alive::Alive;
-use super::capture::{self, VmStack};
+use super::capture;
 use super::{
-    Inner, Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, running,
-    running_thread, sampling_job, thread_hook,
+    Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, running, running_thread,
+    sampling_job, thread_hook,
 };
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
-use rperf_engine::clock;
+use rperf_engine::{Accounting, clock};
 use rperf_model::Mode;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
@@ -190,33 +190,13 @@ fn close(live: &Live) {
     };
     // The others that were in this section are alive: its end would have been an EXITED.
     sampling_job::fold_exited(live, &mut inner, now);
-    // SAFETY: a Ruby thread with the GVL.
-    let current = unsafe { rb_sys::rb_thread_current() };
-    let Inner {
-        session,
-        threads,
-        scratch,
-        ..
-    } = &mut *inner;
-    for state in threads.iter() {
-        // SAFETY: the GVL is held and no other reference to the part exists.
-        let part = unsafe { state.gvl_part() };
-        // One for whom this section didn't count may have ended unnoticed before it.
-        let Some(accounting) = part.accounting.as_mut().filter(|it| it.counts()) else {
-            continue;
-        };
-        let is_current = state.thread == current;
-        let labels = labels::of_thread(live, state.thread);
-        let source = VmStack::new(scratch, running_thread::whose(state, is_current));
-        let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);
-        let cpu = || running_thread::cpu_clock(live, state, is_current);
-        accounting.pause(
-            now,
-            running_thread::ready_since(live, state),
-            cpu,
-            &mut recorder,
-        );
-    }
+    // One for whom this section didn't count may have ended unnoticed before it.
+    let counts = |accounting: &Accounting| accounting.counts();
+    sampling_job::for_each_thread(live, &mut inner, now, counts, |thread| {
+        let cpu = || running_thread::cpu_clock(live, thread.state, thread.is_current);
+        let ready = running_thread::ready_since(live, thread.state);
+        thread.accounting.pause(now, ready, cpu, thread.recorder);
+    });
 }
 
 /// Removes all hooks; afterwards none of them runs.

@@ -2,10 +2,9 @@
 //! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
 
 use super::alive::Alive;
-use super::capture::VmStack;
 use super::{
-    Inner, LIVE, Live, PROCESS, Process, epoch, labels, resolve, running, running_thread,
-    sampling_job, section, thread_hook,
+    Inner, LIVE, Live, PROCESS, Process, epoch, resolve, running, running_thread, sampling_job,
+    section, thread_hook,
 };
 use crate::profile::{self, errors};
 use magnus::rb_sys::FromRawValue;
@@ -108,37 +107,21 @@ fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
     let now = clock::monotonic_ns();
     sampling_job::fold_exited(live, &mut inner, now);
     sampling_job::fold_ended(&mut inner, now, |state| alive.lacks(process, state));
-    // SAFETY: a Ruby thread with the GVL.
-    let current = unsafe { rb_sys::rb_thread_current() };
-    let Inner {
-        session,
-        threads,
-        scratch,
-        ..
-    } = &mut *inner;
-    for state in threads.iter() {
-        // SAFETY: the GVL is held and no other reference to the part exists.
-        let part = unsafe { state.gvl_part() };
-        let Some(accounting) = &mut part.accounting else {
-            continue;
-        };
-        let is_current = state.thread == current;
-        // Between sections no time counts, CPU time neither.
-        let cpu = if live.sections.are_open() {
-            running_thread::cpu_clock(live, state, is_current)
-        } else {
-            None
-        };
-        let labels = labels::of_thread(live, state.thread);
-        let source = VmStack::new(scratch, running_thread::whose(state, is_current));
-        let mut recorder = session.recorder(now, &mut part.last_stack, labels, source);
-        accounting.flush(
-            now,
-            running_thread::ready_since(live, state),
-            cpu,
-            &mut recorder,
-        );
-    }
+    sampling_job::for_each_thread(
+        live,
+        &mut inner,
+        now,
+        |_| true,
+        |thread| {
+            // Between sections no time counts, CPU time neither.
+            let is_open = live.sections.are_open();
+            let cpu = || running_thread::cpu_clock(live, thread.state, thread.is_current);
+            let cpu = is_open.then(cpu).flatten();
+            let ready = running_thread::ready_since(live, thread.state);
+            thread.accounting.flush(now, ready, cpu, thread.recorder);
+        },
+    );
+    let session = &mut inner.session;
     session.flush_orphaned(now);
     live.slot.count_for(session);
     Some(now)
