@@ -2,7 +2,7 @@
 //! called through the extension on the thread that ends the profiled program.
 
 use rperf_format::numbers::{grouped, milliseconds, percent, seconds};
-use rperf_model::{Profile, Totals};
+use rperf_model::{Counters, Profile, Totals};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -43,13 +43,7 @@ pub fn lines(profile: &Profile) -> String {
             grouped(counters.unlabelled_samples)
         ));
     }
-    if counters.tick_stacks > 0 {
-        lines.push(format!(
-            "stacks at the tick: {} taken, {} used",
-            grouped(counters.tick_stacks),
-            grouped(counters.tick_stacks_used)
-        ));
-    }
+    lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
     lines.extend(totals.flat().into_iter().take(TOP).map(|function| {
         format!(
@@ -64,6 +58,36 @@ pub fn lines(profile: &Profile) -> String {
         let _ = writeln!(text, "[rperf] {line}");
         text
     })
+}
+
+/// Where the stacks were taken.
+fn capture(counters: &Counters) -> Option<String> {
+    let [tick, safepoint, unreadable, hidden] = [
+        counters.tick_stacks,
+        counters.safepoint_stacks,
+        counters.unreadable_stacks,
+        counters.hidden_frames,
+    ]
+    .map(grouped);
+    if counters.tick_stacks == 0 {
+        return (counters.safepoint_stacks > 0).then(|| {
+            format!(
+                "stacks: {safepoint} at a safepoint: methods that reach one soon get the time of \
+                 others, and each tick interrupts compiled code"
+            )
+        });
+    }
+    let mut line = format!("stacks: {tick} at the tick, {safepoint} at a safepoint");
+    if counters.safepoint_stacks > 0 {
+        line.push_str(" (each interrupts compiled code)");
+    }
+    if counters.unreadable_stacks > 0 {
+        let _ = write!(line, ", {unreadable} unreadable");
+    }
+    if counters.hidden_frames > 0 {
+        let _ = write!(line, ", {hidden} hidden methods learned");
+    }
+    Some(line)
 }
 
 /// How much there is in a profile of so many processes: `1,234 samples, 5.678 s`.
@@ -100,6 +124,26 @@ mod tests {
 [rperf]        250.0 ms  25.0%  Object#work (app.rb)
 ";
         assert_eq!(lines(&profile()), expected);
+    }
+
+    #[test]
+    fn the_stacks_say_where_they_were_taken() {
+        let mut counters = Counters::default();
+        assert_eq!(capture(&counters), None);
+        counters.safepoint_stacks = 1_200;
+        let line = capture(&counters).expect("a line");
+        assert!(line.starts_with("stacks: 1,200 at a safepoint: methods"));
+        counters.tick_stacks = 5_000;
+        let line = capture(&counters).expect("a line");
+        let expected =
+            "stacks: 5,000 at the tick, 1,200 at a safepoint (each interrupts compiled code)";
+        assert_eq!(line, expected);
+        (counters.unreadable_stacks, counters.hidden_frames) = (3, 4);
+        let line = capture(&counters).expect("a line");
+        assert!(line.ends_with(", 3 unreadable, 4 hidden methods learned"));
+        counters.safepoint_stacks = 0;
+        let line = capture(&counters).expect("a line");
+        assert!(line.starts_with("stacks: 5,000 at the tick, 0 at a safepoint, 3 unreadable"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use crate::dither::Dither;
 use crate::renewal::Renewal;
+use crate::tick_capture::TickTimes;
 use rperf_model::{Mode, NodeId, State, Values};
 
 mod cpu_split;
@@ -218,6 +219,30 @@ impl Accounting {
         cpu: impl FnOnce() -> u64,
         recorder: &mut impl Recorder,
     ) {
+        self.sample_ticks(1, now, tick, ready, cpu, recorder);
+    }
+
+    /// The stacks that `ticks` ticks in a row have found, all the same one: `times` are
+    /// those of the last. The events after it must not have been told yet: so this is
+    /// what [`Accounting::sample`] would have done then and there.
+    pub fn replay(&mut self, ticks: u64, times: TickTimes, recorder: &mut impl Recorder) {
+        let TickTimes {
+            tick_ns,
+            now_ns,
+            cpu_ns,
+        } = times;
+        self.sample_ticks(ticks, now_ns, tick_ns, 0, || cpu_ns, recorder);
+    }
+
+    fn sample_ticks(
+        &mut self,
+        ticks: u64,
+        now: u64,
+        tick: u64,
+        ready: u64,
+        cpu: impl FnOnce() -> u64,
+        recorder: &mut impl Recorder,
+    ) {
         let Activity::Running { since, resumed } = self.activity else {
             // It runs though no event said so: it does from now on.
             self.resumed(now, ready, cpu, recorder);
@@ -249,7 +274,7 @@ impl Accounting {
         let late_wall = late.min(self.pending.wall_ns);
         let late_cpu = late.min(self.pending.cpu_ns);
         let values = Values {
-            count: 1,
+            count: ticks,
             wall_ns: self.pending.wall_ns - late_wall,
             cpu_ns: self.pending.cpu_ns - late_cpu,
         };

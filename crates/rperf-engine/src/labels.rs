@@ -53,6 +53,14 @@ impl LabelSet {
         }
     }
 
+    /// The same set, which shares its texts.
+    pub fn share(&self) -> Self {
+        Self {
+            texts: Arc::clone(&self.texts),
+            known: self.known.clone(),
+        }
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> usize {
         text_bytes(&self.texts) + size_of_val(&*self.texts)

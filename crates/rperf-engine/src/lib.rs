@@ -11,11 +11,11 @@ mod call_tree;
 pub mod clock;
 mod dither;
 mod labels;
-mod leaf;
 mod profile_builder;
 mod renewal;
 mod sample;
 mod session;
+mod tick_capture;
 mod ticks;
 mod timer;
 mod worker;
@@ -23,12 +23,14 @@ mod worker;
 pub use accounting::{Accounting, GcWork, ORPHANED, Place, Recorder};
 pub use call_tree::{CapturedNode, CapturedTree, Fill, FrameWord, LastStack, TRUNCATED};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
-pub use leaf::leaf_line_if_confirmed;
 pub use profile_builder::{ProfileBuilder, ResolvedFrame};
 pub use sample::{Collected, CollectedLimits, Sample, SampleKey};
 pub use session::{
-    Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot, Stack, StackSource, VmCalls,
+    Capture, CaptureCounters, Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot,
+    Stack, StackSource, VmCalls,
 };
+pub use tick_capture::signal::take_unreadable;
+pub use tick_capture::{LoggedTick, TickLog, TickTimes};
 pub use ticks::Ticks;
 #[cfg(target_os = "linux")]
 pub use timer::signal::{default_signal, is_usable as is_usable_signal};
@@ -37,7 +39,7 @@ pub use worker::{TimerKind, WorkerEnded};
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.
 pub fn forget_in_child() {
-    leaf::signal::forget_in_child();
+    tick_capture::signal::forget_in_child();
     #[cfg(target_os = "linux")]
     timer::signal::forget_in_child();
 }

@@ -332,8 +332,10 @@ fn meta(
             dropped_ns: lost.weight_ns(config.mode),
             truncated_samples: counters.truncated + counts.truncated,
             unlabelled_samples: snapshot.unlabelled,
-            tick_stacks: counters.tick_stacks,
-            tick_stacks_used: counters.tick_stacks_used,
+            tick_stacks: counters.capture.tick_stacks,
+            safepoint_stacks: counters.capture.safepoint_stacks,
+            unreadable_stacks: counters.capture.unreadable_stacks,
+            hidden_frames: counters.capture.hidden_frames,
         },
     }
 }

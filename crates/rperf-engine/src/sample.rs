@@ -28,8 +28,9 @@ pub struct Sample {
     pub labels: u32,
     /// What the thread was doing.
     pub state: State,
-    /// 1, or 0 for a remainder that was added without a backtrace.
-    pub count: u8,
+    /// Ticks that found this stack in a row; 0 for a remainder that was added without
+    /// a backtrace.
+    pub count: u16,
 }
 
 /// What samples are summed by.

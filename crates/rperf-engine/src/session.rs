@@ -6,9 +6,9 @@ use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::labels::{LabelSet, LabelTable, LabelTexts};
-use crate::leaf::signal::LeafSignal;
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
+use crate::tick_capture::signal::TickSignal;
 use crate::ticks::Ticks;
 use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
 use rperf_model::{Mode, NodeId, Profile, State, Values};
@@ -52,26 +52,66 @@ impl SessionConfig {
 pub struct VmCalls {
     /// Asks for the sampling callback.
     pub trigger: fn(),
-    /// Takes the stack of the calling thread, which holds the GVL, for the tick at
-    /// the given time. It may fault: then it doesn't return.
-    pub take_stack: fn(u64),
+    /// Takes the stack of the calling thread, which holds the GVL under this seq, for
+    /// the tick at this time. It may fault: then it doesn't return.
+    pub take_stack: fn(u32, u64),
+}
+
+/// Where the stack of the running thread is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capture {
+    /// At the tick, by a signal handler.
+    Tick,
+    /// At the next safepoint, by the sampling callback.
+    Safepoint,
+}
+
+impl Capture {
+    /// As options and output have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Capture::Tick => "tick",
+            Capture::Safepoint => "safepoint",
+        }
+    }
+}
+
+/// How stacks were taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CaptureCounters {
+    /// At the tick, by the signal handler.
+    pub tick_stacks: u64,
+    /// Calls of the sampling callback, at a safepoint.
+    pub safepoint_stacks: u64,
+    /// Ticks at which the stack couldn't be read.
+    pub unreadable_stacks: u64,
+    /// Frames that backtraces leave out, learned at a safepoint.
+    pub hidden_frames: u64,
+}
+
+impl CaptureCounters {
+    /// Adds those of `other`.
+    pub fn add(&mut self, other: CaptureCounters) {
+        self.tick_stacks += other.tick_stacks;
+        self.safepoint_stacks += other.safepoint_stacks;
+        self.unreadable_stacks += other.unreadable_stacks;
+        self.hidden_frames += other.hidden_frames;
+    }
 }
 
 /// What was counted on the sampling side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionCounters {
-    /// Calls of the sampling callback.
+    /// Stacks that were taken at ticks, or at the safepoint after them.
     pub sampling_count: u64,
-    /// Time spent in it, and in hooks that took a backtrace, in ns.
+    /// Time spent on them, and in hooks that took a backtrace, in ns.
     pub sampling_time_ns: u64,
     /// Threads seen alive.
     pub threads: u32,
     /// Samples folded into `[truncated]`, or without the root of their stack.
     pub truncated: u64,
-    /// Stacks that were taken at a tick, and how many of them samples were made of.
-    pub tick_stacks: u64,
-    /// See `tick_stacks`.
-    pub tick_stacks_used: u64,
+    /// How stacks were taken.
+    pub capture: CaptureCounters,
     /// Samples lost because no backtrace could be taken, and their time.
     pub uncaptured: Values,
 }
@@ -83,9 +123,10 @@ pub struct Session {
     start_ns: u64,
     start_realtime_ns: u64,
     seed: u64,
-    take_stack: fn(u64),
+    take_stack: fn(u32, u64),
+    capture: Capture,
     /// There while stacks are taken at the tick.
-    leaf_signal: Option<LeafSignal>,
+    tick_signal: Option<TickSignal>,
     tree: CapturedTree,
     /// The epoch that is being ended: its frames must stay alive until they have
     /// been resolved.
@@ -116,6 +157,8 @@ struct EndingEpoch {
 pub struct Snapshot {
     /// How the session was configured.
     pub config: SessionConfig,
+    /// Where stacks of running threads were taken.
+    pub capture: Capture,
     /// Start, in ns since the Unix epoch.
     pub start_time_ns: u64,
     /// Start on the monotonic clock.
@@ -160,7 +203,8 @@ impl Session {
             start_realtime_ns: clock::realtime_ns(),
             seed,
             take_stack: calls.take_stack,
-            leaf_signal: None,
+            capture: Capture::Safepoint,
+            tick_signal: None,
             tree: CapturedTree::new(EPOCH_NODE_CAP),
             ending: None,
             no_end_before: 0,
@@ -177,23 +221,24 @@ impl Session {
     /// From now on the thread that holds the GVL is interrupted at each tick, and its
     /// stack taken then and there. Fails if the program handles SIGURG itself, or if
     /// the timer may use no signals.
-    pub fn interrupt_at_ticks(&mut self) -> io::Result<()> {
+    pub fn begin_tick_capture(&mut self) -> io::Result<()> {
         if self.config.timer == TimerKind::Sleep {
             let message = "the timer uses no signals";
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
-        if self.leaf_signal.is_none() {
+        if self.tick_signal.is_none() {
             let ticks = self.worker.shared_ticks();
-            self.leaf_signal = Some(LeafSignal::install(ticks, self.take_stack)?);
-            self.worker.ticks().set_interrupts(true);
+            self.tick_signal = Some(TickSignal::install(ticks, self.take_stack)?);
+            self.worker.ticks().set_captures(true);
+            self.capture = Capture::Tick;
         }
         Ok(())
     }
 
-    /// Ends the interruptions; afterwards none is at work.
-    pub fn end_interruptions(&mut self) {
-        self.worker.ticks().set_interrupts(false);
-        self.leaf_signal = None;
+    /// Ends what [`Session::begin_tick_capture`] began; afterwards no handler is at work.
+    pub fn end_tick_capture(&mut self) {
+        self.worker.ticks().set_captures(false);
+        self.tick_signal = None;
     }
 
     /// The accounting for a thread that was not seen before; `cpu_base` is its
@@ -227,18 +272,16 @@ impl Session {
         &self.tree
     }
 
-    /// Counts calls of the sampling callback, and time spent there or in hooks.
-    pub fn count_sampling(&mut self, calls: u64, time_ns: u64) {
-        self.counters.sampling_count += calls;
+    /// Counts stacks that were taken, and the time spent in the sampling callback or
+    /// in hooks, in ns.
+    pub fn count_sampling(&mut self, stacks: u64, time_ns: u64) {
+        self.counters.sampling_count += stacks;
         self.counters.sampling_time_ns += time_ns;
     }
 
-    /// Counts stacks that were taken at ticks and those of them that were used, and the
-    /// time that took, in ns.
-    pub fn count_tick_stacks(&mut self, taken: u64, used: u64, time_ns: u64) {
-        self.counters.tick_stacks += taken;
-        self.counters.tick_stacks_used += used;
-        self.counters.sampling_time_ns += time_ns;
+    /// Counts how stacks were taken.
+    pub fn count_capture(&mut self, counts: CaptureCounters) {
+        self.counters.capture.add(counts);
     }
 
     /// Whether the epoch should end at `now`: the call tree is full, or it has grown
@@ -371,14 +414,14 @@ impl Session {
     /// Everything up to `now`, and the end of the worker and the timer.
     /// Fails if the worker had ended early.
     pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
-        self.end_interruptions();
+        self.end_tick_capture();
         let answer = self.worker.stop(self.buffer.take())?;
         Ok(self.describe(now, answer))
     }
 
     /// Ends the worker and the timer of a session that nobody wants the result of.
     pub fn abandon(&mut self) {
-        self.end_interruptions();
+        self.end_tick_capture();
         // If the worker has ended early, there is nothing left to end.
         let _ = self.worker.stop(Vec::new());
     }
@@ -393,6 +436,7 @@ impl Session {
     fn describe(&self, now: u64, answer: Answer) -> Snapshot {
         Snapshot {
             config: self.config,
+            capture: self.capture,
             start_time_ns: self.start_realtime_ns,
             start_ns: self.start_ns,
             end_ns: now,
@@ -416,7 +460,7 @@ impl Session {
             thread,
             labels: place.labels,
             state,
-            count: values.count.min(1) as u8,
+            count: values.count.min(u64::from(u16::MAX)) as u16,
         };
         self.push_sample(sample);
     }

@@ -2,11 +2,20 @@
 //! holds the GVL, and whether the timer is armed. Only atomics; the timer's side
 //! runs in a signal handler.
 
-use crate::{clock, leaf::signal};
+use crate::{clock, tick_capture::signal};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Ticks without a runner after which the timer stops.
 const IDLE_TICKS: u32 = 8;
+
+/// The idle tick, while stacks are captured at ticks, that asks for the sampling
+/// callback: once in each idle period, as the thread that gets it may be running
+/// compiled code.
+const PROBING_TICK: u32 = 3;
+
+/// How long, in ns, an interruption may stay unanswered before the thread is taken for
+/// one that blocks it. On a busy machine one that doesn't may wait for a CPU as long.
+const UNANSWERED_NS: u64 = 100_000_000;
 
 /// What the timer has to do after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +56,13 @@ pub struct Ticks {
     /// Time of the last tick.
     tick_ns: AtomicU64,
     triggers: AtomicU64,
-    /// The holder is to be interrupted at a tick, and asks for the callback itself.
-    interrupts: AtomicBool,
-    /// The last interruption has not arrived yet.
-    unanswered: AtomicBool,
-    /// The last one came to a thread that had better be left alone until the next
+    /// The holder's stack is captured at the tick: it is interrupted.
+    captures: AtomicBool,
+    /// The native thread that has not answered its last interruption yet, 0 if none,
+    /// and since when.
+    unanswered: AtomicU32,
+    unanswered_since: AtomicU64,
+    /// An interruption hit a thread that reports a crash: send none until the next
     /// safepoint.
     held: AtomicBool,
 }
@@ -71,20 +82,23 @@ impl Ticks {
             trigger,
             tick_ns: AtomicU64::new(0),
             triggers: AtomicU64::new(0),
-            interrupts: AtomicBool::new(false),
-            unanswered: AtomicBool::new(false),
+            captures: AtomicBool::new(false),
+            unanswered: AtomicU32::new(0),
+            unanswered_since: AtomicU64::new(0),
             held: AtomicBool::new(false),
         }
     }
 
-    /// Whether the thread that holds the GVL is interrupted at a tick.
-    pub(crate) fn set_interrupts(&self, wanted: bool) {
-        self.interrupts.store(wanted, SeqCst);
+    /// Whether the stack of the thread that holds the GVL is captured at the tick.
+    pub(crate) fn set_captures(&self, wanted: bool) {
+        self.captures.store(wanted, SeqCst);
     }
 
-    /// The interruption has arrived. Async-signal-safe.
-    pub(crate) fn answered(&self) {
-        self.unanswered.store(false, SeqCst);
+    /// The interruption has arrived at native thread `tid`. Async-signal-safe.
+    pub(crate) fn answered(&self, tid: u32) {
+        if self.unanswered.load(SeqCst) == tid {
+            self.unanswered.store(0, SeqCst);
+        }
     }
 
     /// No interruptions until [`Ticks::at_safepoint`]. Async-signal-safe.
@@ -100,12 +114,25 @@ impl Ticks {
     }
 
     /// Asks the VM for the sampling callback. Async-signal-safe.
-    pub(crate) fn trigger(&self) {
+    pub fn trigger(&self) {
         (self.trigger)();
     }
 
+    /// The thread that holds the GVL, if that is known and it runs on native thread `tid`.
+    /// Async-signal-safe.
+    pub(crate) fn holder_on(&self, tid: u32) -> Option<u32> {
+        let holder = self.holder.load(SeqCst);
+        ((holder >> 32) as u32 == tid).then_some(holder as u32)
+    }
+
+    /// Whether some thread is known to hold the GVL.
+    #[inline]
+    pub fn has_holder(&self) -> bool {
+        self.holder.load(Relaxed) != 0
+    }
+
     /// The native thread of the thread that holds the GVL, or 0.
-    pub fn holder_tid(&self) -> u32 {
+    fn holder_tid(&self) -> u32 {
         (self.holder.load(SeqCst) >> 32) as u32
     }
 
@@ -187,19 +214,24 @@ impl Ticks {
         if self.rests_in_pause() {
             return AfterTick::Rest;
         }
-        self.tick_ns.store(clock::monotonic_ns(), Relaxed);
+        let now = clock::monotonic_ns();
+        self.tick_ns.store(now, Relaxed);
         if self.holder.load(SeqCst) != 0 {
             self.triggers.fetch_add(1, Relaxed);
-        } else if self.idle.fetch_add(1, Relaxed) >= IDLE_TICKS {
-            self.armed.store(false, SeqCst);
-            if self.holder.load(SeqCst) == 0 || self.armed.swap(true, SeqCst) {
-                return AfterTick::Rest;
+            self.sample_holder(now);
+        } else {
+            let idle = self.idle.fetch_add(1, Relaxed);
+            if idle >= IDLE_TICKS {
+                self.armed.store(false, SeqCst);
+                if self.holder.load(SeqCst) == 0 || self.armed.swap(true, SeqCst) {
+                    return AfterTick::Rest;
+                }
             }
-        }
-        // Without a holder too: a thread can run without an event that says so,
-        // and then the callback is what finds it. It costs a sleeping VM nothing.
-        if !self.interrupt_holder() {
-            self.trigger();
+            // A thread can run without an event that says so, and then the callback is
+            // what finds it. It costs a sleeping VM nothing.
+            if idle == PROBING_TICK || !self.captures.load(SeqCst) {
+                self.trigger();
+            }
         }
         let released = self.released.swap(false, Relaxed);
         AfterTick::GoOn {
@@ -210,15 +242,26 @@ impl Ticks {
         }
     }
 
-    /// Interrupts the holder, if that is wanted. Returns whether it will ask for the
-    /// callback: not if it has blocked the last interruption.
-    fn interrupt_holder(&self) -> bool {
+    /// Has the holder's stack taken: at once, or at the next safepoint.
+    fn sample_holder(&self, now: u64) {
         let tid = self.holder_tid();
-        if tid == 0 || !self.interrupts.load(SeqCst) || self.held.load(SeqCst) {
-            return false;
+        let captures = self.captures.load(SeqCst) && tid != 0 && !self.held.load(SeqCst);
+        if !captures {
+            self.trigger();
+        } else if self.unanswered.load(SeqCst) == tid {
+            if now.saturating_sub(self.unanswered_since.load(Relaxed)) >= UNANSWERED_NS {
+                self.trigger();
+            }
+        } else if !self.collecting.load(Relaxed) {
+            // A tick that falls into a collection is none, and compaction has a handler of
+            // its own for faults.
+            self.unanswered_since.store(now, Relaxed);
+            self.unanswered.store(tid, SeqCst);
+            if !signal::interrupt(tid) {
+                self.unanswered.store(0, SeqCst);
+                self.trigger();
+            }
         }
-        let is_blocked = self.unanswered.swap(true, SeqCst);
-        signal::interrupt(tid) && !is_blocked
     }
 
     /// Whether the timer runs.

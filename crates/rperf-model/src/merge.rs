@@ -223,7 +223,9 @@ impl Counters {
             truncated_samples,
             unlabelled_samples,
             tick_stacks,
-            tick_stacks_used,
+            safepoint_stacks,
+            unreadable_stacks,
+            hidden_frames,
         } = self;
         for (ours, theirs) in [
             (trigger_count, other.trigger_count),
@@ -235,7 +237,9 @@ impl Counters {
             (truncated_samples, other.truncated_samples),
             (unlabelled_samples, other.unlabelled_samples),
             (tick_stacks, other.tick_stacks),
-            (tick_stacks_used, other.tick_stacks_used),
+            (safepoint_stacks, other.safepoint_stacks),
+            (unreadable_stacks, other.unreadable_stacks),
+            (hidden_frames, other.hidden_frames),
         ] {
             *ours = ours.saturating_add(theirs);
         }

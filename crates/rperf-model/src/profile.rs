@@ -163,9 +163,9 @@ pub struct Thread {
 pub struct Counters {
     /// Timer expiries that asked for a sample.
     pub trigger_count: u64,
-    /// Calls of the sampling callback.
+    /// Stacks that were taken at ticks, or at the safepoint after them.
     pub sampling_count: u64,
-    /// Time spent in it and in recording hooks: our overhead, in ns.
+    /// Time spent on them and in recording hooks: our overhead, in ns.
     pub sampling_time_ns: u64,
     /// Threads seen.
     pub detected_thread_count: u64,
@@ -177,10 +177,15 @@ pub struct Counters {
     pub truncated_samples: u64,
     /// Samples that went without their labels, as there were too many different ones.
     pub unlabelled_samples: u64,
-    /// Stacks that were taken at a tick.
+    /// Stacks that were taken at the tick.
     pub tick_stacks: u64,
-    /// Those of them that the next safepoint has borne out: samples were made of these.
-    pub tick_stacks_used: u64,
+    /// Calls of the sampling callback, which takes its stack at a safepoint. Each
+    /// interrupts compiled code.
+    pub safepoint_stacks: u64,
+    /// Ticks at which the stack couldn't be read; a safepoint's stood in.
+    pub unreadable_stacks: u64,
+    /// Compiled methods that backtraces leave out, learned at a safepoint.
+    pub hidden_frames: u64,
 }
 
 /// What is known about the run as a whole.

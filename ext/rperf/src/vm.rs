@@ -9,14 +9,15 @@
 
 mod alive;
 mod api;
+mod backtrace;
 mod capture;
 mod epoch;
 mod fiber_hook;
 mod fork;
 mod gc_hook;
 mod gvl_cell;
+mod hidden_frames;
 mod labels;
-mod leaf;
 mod measure;
 mod native_thread;
 mod others_ready;
@@ -27,6 +28,8 @@ mod section;
 mod snapshot;
 mod thread_hook;
 mod thread_state;
+mod tick_capture;
+mod tick_guard;
 
 use crate::vm::gvl_cell::GvlCell;
 use crate::vm::thread_state::{NewThreads, ThreadState};
@@ -73,10 +76,8 @@ struct Live {
     mode: Mode,
     /// The same ticks as the session's, for hooks that need nothing else.
     ticks: Arc<Ticks>,
-    /// The stack that was taken at the last tick.
-    slot: leaf::Slot,
-    /// Stacks are to be taken at the tick once code is compiled.
-    leaf_when_compiled: bool,
+    /// The stacks that were taken at ticks.
+    tick_capture: tick_capture::TickCapture,
     /// Threads seen for the first time, from any thread.
     new_threads: NewThreads,
     /// When threads became ready that were woken by others.
@@ -97,7 +98,7 @@ struct Inner {
     session: Session,
     #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     threads: Vec<Box<ThreadState>>,
-    scratch: capture::Scratch,
+    scratch: backtrace::Scratch,
     gc: gc_hook::GcProgress,
 }
 
@@ -121,7 +122,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let frame_roots = capture::new_frame_roots();
     alive::init(ruby);
     let labels = labels::init(ruby, native)?;
-    leaf::new_root();
+    tick_capture::new_root();
     PROCESS.get_or_init(|| Process {
         job: sampling_job::preregister(),
         thread_key: thread_hook::create_key(),

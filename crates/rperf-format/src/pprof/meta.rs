@@ -86,7 +86,7 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
     }
 }
 
-fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 10] {
+fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 12] {
     [
         ("trigger_count", &mut counters.trigger_count),
         ("sampling_count", &mut counters.sampling_count),
@@ -97,7 +97,9 @@ fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 10] {
         ("truncated_samples", &mut counters.truncated_samples),
         ("unlabelled_samples", &mut counters.unlabelled_samples),
         ("tick_stacks", &mut counters.tick_stacks),
-        ("tick_stacks_used", &mut counters.tick_stacks_used),
+        ("safepoint_stacks", &mut counters.safepoint_stacks),
+        ("unreadable_stacks", &mut counters.unreadable_stacks),
+        ("hidden_frames", &mut counters.hidden_frames),
     ]
 }
 

@@ -93,7 +93,9 @@ pub fn everything(mode: Mode) -> Profile {
             truncated_samples: 1,
             unlabelled_samples: 0,
             tick_stacks: 2_000,
-            tick_stacks_used: 1_990,
+            safepoint_stacks: 400,
+            unreadable_stacks: 17,
+            hidden_frames: 5,
         },
     });
     builder.thread(1, "main");
@@ -165,7 +167,7 @@ pub fn arbitrary() -> impl Strategy<Value = Profile> {
 }
 
 fn arbitrary_meta(
-    (mode, frequency, start_time_ns, duration_ns, counters): (Mode, u32, u64, u64, [u64; 10]),
+    (mode, frequency, start_time_ns, duration_ns, counters): (Mode, u32, u64, u64, [u64; 12]),
 ) -> Meta {
     Meta {
         mode,
@@ -184,7 +186,9 @@ fn arbitrary_meta(
             truncated_samples: counters[6],
             unlabelled_samples: counters[7],
             tick_stacks: counters[8],
-            tick_stacks_used: counters[9],
+            safepoint_stacks: counters[9],
+            unreadable_stacks: counters[10],
+            hidden_frames: counters[11],
         },
     }
 }

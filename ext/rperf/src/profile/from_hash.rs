@@ -133,7 +133,9 @@ impl Input<'_> {
                 truncated_samples: self.count("truncated_samples")?,
                 unlabelled_samples: self.count("unlabelled_samples")?,
                 tick_stacks: self.count("tick_stacks")?,
-                tick_stacks_used: self.count("tick_stacks_used")?,
+                safepoint_stacks: self.count("safepoint_stacks")?,
+                unreadable_stacks: self.count("unreadable_stacks")?,
+                hidden_frames: self.count("hidden_frames")?,
             },
             ..Meta::default()
         })

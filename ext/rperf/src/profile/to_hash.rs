@@ -54,7 +54,9 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     set("truncated_samples", number(counters.truncated_samples))?;
     set("unlabelled_samples", number(counters.unlabelled_samples))?;
     set("tick_stacks", number(counters.tick_stacks))?;
-    set("tick_stacks_used", number(counters.tick_stacks_used))?;
+    set("safepoint_stacks", number(counters.safepoint_stacks))?;
+    set("unreadable_stacks", number(counters.unreadable_stacks))?;
+    set("hidden_frames", number(counters.hidden_frames))?;
     set("samples", samples.as_value())?;
     set(second_name, samples.as_value())?;
     if profile.label_sets.len() > 1 {

@@ -3,12 +3,12 @@
 //! (lib/rperf/options.rb).
 
 use super::alive::Alive;
-use super::capture::{self, Scratch};
+use super::backtrace::{self, Scratch};
 use super::others_ready::OthersReady;
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, leaf, native_thread, running,
-    sampling_job, section, snapshot, thread_hook,
+    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, native_thread, running,
+    sampling_job, section, snapshot, thread_hook, tick_capture,
 };
 use crate::profile::errors;
 use magnus::rb_sys::AsRawValue;
@@ -17,7 +17,7 @@ use magnus::{
     prelude::*,
     scan_args::{get_kwargs, scan_args},
 };
-use rperf_engine::{Session, SessionConfig, TimerKind, VmCalls};
+use rperf_engine::{Capture, Session, SessionConfig, TimerKind, VmCalls};
 use rperf_model::Mode;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
@@ -28,7 +28,6 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("start", function!(start, -1))?;
-    native.define_singleton_method("code_is_compiled", function!(code_is_compiled, 0))?;
     native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
     native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
@@ -70,22 +69,16 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
     let mut session = start_session(config, options.any_timer).map_err(cant_start)?;
     // From the look at what runs to here nothing ran Ruby code, and so no other thread.
-    let leaf = options.leaf;
-    if leaf.unwrap_or(options.compiled) {
-        let begun = session.interrupt_at_ticks();
-        // Where nobody has asked for it, it may be impossible.
-        if let (Some(true), Err(error)) = (leaf, begun) {
-            session.abandon();
-            let message = format!("can't start profiling with leaf: true: {error}");
-            return Err(errors::rperf(ruby, message));
-        }
+    if let Err(error) = begin_capture(&mut session, options.capture) {
+        session.abandon();
+        let message = format!("can't start profiling with capture: :tick: {error}");
+        return Err(errors::rperf(ruby, message));
     }
     let live: &'static Live = Box::leak(Box::new(Live {
         number: NUMBER.fetch_add(1, Relaxed) + 1,
         mode: config.mode,
         ticks: session.shared_ticks(),
-        slot: leaf::Slot::new(options.lines),
-        leaf_when_compiled: leaf.is_none(),
+        tick_capture: tick_capture::TickCapture::new(options.lines, config.aggregate),
         inner: GvlCell::new(Inner {
             session,
             threads: Vec::new(),
@@ -102,7 +95,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     }));
     for thread in alive
         .threads()
-        .filter(|&thread| capture::has_frames(thread))
+        .filter(|&thread| backtrace::has_frames(thread))
     {
         // Also where a forked child has inherited a state.
         thread_hook::announce(process, live, thread);
@@ -121,10 +114,8 @@ struct StartOptions {
     /// The timer was not asked for in particular.
     any_timer: bool,
     lines: bool,
-    /// `None`: once code is compiled.
-    leaf: Option<bool>,
-    /// Code is compiled already.
-    compiled: bool,
+    /// `None`: at the tick if that can be.
+    capture: Option<Capture>,
     /// Time counts in sections only.
     defer: bool,
     /// There are other Ractors than the main one.
@@ -140,14 +131,12 @@ impl StartOptions {
             "signal",
             "aggregate",
             "lines",
-            "leaf",
-            "compiled",
+            "capture",
             "defer",
             "ractors",
         ];
         let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
-        let (frequency, mode, signal, aggregate, lines, leaf, compiled, defer, ractors) =
-            given.required;
+        let (frequency, mode, signal, aggregate, lines, capture, defer, ractors) = given.required;
         let mode = Mode::from_name(&mode.name()?)
             .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
         Ok(StartOptions {
@@ -159,8 +148,7 @@ impl StartOptions {
             },
             any_timer: signal.is_nil(),
             lines,
-            leaf,
-            compiled,
+            capture: capture_named(ruby, capture)?,
             defer,
             ractors,
         })
@@ -168,28 +156,35 @@ impl StartOptions {
 }
 
 /// In the order of the names above.
-type Given = (
-    u32,
-    Symbol,
-    Value,
-    bool,
-    bool,
-    Option<bool>,
-    bool,
-    bool,
-    bool,
-);
+type Given = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool, bool);
 
-/// YJIT has been enabled: a session that waits for it takes stacks at the tick.
-fn code_is_compiled() {
-    let Some(live) = running().filter(|live| live.leaf_when_compiled) else {
-        return;
+/// Where stacks are to be taken; `None`: at the tick if that can be.
+fn capture_named(ruby: &Ruby, given: Option<Symbol>) -> Result<Option<Capture>, Error> {
+    let Some(given) = given else {
+        return Ok(None);
     };
-    // SAFETY: the GVL is held, and nothing below releases it.
-    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-        // If the program handles SIGURG itself, it goes on without.
-        let _ = inner.session.interrupt_at_ticks();
+    match &*given.name()? {
+        "tick" => Ok(Some(Capture::Tick)),
+        "safepoint" => Ok(Some(Capture::Safepoint)),
+        _ => Err(errors::rperf(ruby, "capture must be :tick or :safepoint")),
     }
+}
+
+/// Fails if stacks can't be taken at the tick, though they must.
+fn begin_capture(session: &mut Session, capture: Option<Capture>) -> io::Result<()> {
+    if capture == Some(Capture::Safepoint) {
+        return Ok(());
+    }
+    let begun = if tick_capture::knows_frames() {
+        session.begin_tick_capture()
+    } else {
+        let message = "the stacks of this Ruby are of an unknown form";
+        Err(io::Error::new(io::ErrorKind::Unsupported, message))
+    };
+    begun.or_else(|error| match capture {
+        Some(_) => Err(error),
+        None => Ok(()),
+    })
 }
 
 /// With the timer asked for. If it was not asked for in particular, and signal
@@ -197,7 +192,7 @@ fn code_is_compiled() {
 fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> {
     let calls = VmCalls {
         trigger: sampling_job::trigger,
-        take_stack: leaf::take_stack,
+        take_stack: tick_capture::take_stack,
     };
     Session::start(config, calls).or_else(|error| {
         if !any_timer || config.timer == TimerKind::Sleep {

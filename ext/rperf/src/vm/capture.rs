@@ -1,6 +1,6 @@
 //! Backtraces, and the object that keeps captured frames alive.
 
-use super::leaf::StackAtTick;
+use super::backtrace::Scratch;
 use super::{LIVE, PROCESS};
 use rb_sys::VALUE;
 use rperf_engine::{FrameWord, Stack, StackSource};
@@ -8,128 +8,26 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering::Acquire;
 
-/// Frames of a backtrace at most. The default VM stack of a thread (1 MB) holds
-/// some 11,000; of deeper ones the frames nearest to the leaf are kept.
-const MAX_DEPTH: usize = 16_384;
-
-/// Where the VM writes a backtrace; allocated once per session.
-pub struct Scratch {
-    frames: Vec<VALUE>,
-    /// Empty if lines are not wanted.
-    lines: Vec<i32>,
-}
-
-impl Scratch {
-    pub fn new(with_lines: bool) -> Self {
-        // Zeroed memory comes from the system untouched: only what the deepest
-        // stack needs is ever resident.
-        let lines = if with_lines { MAX_DEPTH } else { 0 };
-        Self {
-            frames: vec![0; MAX_DEPTH],
-            lines: vec![0; lines],
-        }
-    }
-
-    /// Bytes held.
-    pub fn memory(&self) -> usize {
-        size_of_val(self.frames.as_slice()) + size_of_val(self.lines.as_slice())
-    }
-
-    /// Takes the backtrace of the calling Ruby thread, which has the GVL.
-    /// Async-signal-safe.
-    pub fn take_current(&mut self) -> Option<Stack<'_>> {
-        // SAFETY: the buffers hold as many frames and lines as said, or lines are
-        // null. The call allocates nothing and doesn't raise.
-        let depth = self.take(|limit, frames, lines| unsafe {
-            rb_sys::rb_profile_frames(0, limit, frames, lines)
-        })?;
-        Some(self.stack(depth))
-    }
-
-    fn take(&mut self, ask: impl FnOnce(i32, *mut VALUE, *mut i32) -> i32) -> Option<usize> {
-        let lines = match self.lines.as_mut_slice() {
-            [] => ptr::null_mut(),
-            lines => lines.as_mut_ptr(),
-        };
-        let depth = ask(MAX_DEPTH as i32, self.frames.as_mut_ptr(), lines);
-        usize::try_from(depth)
-            .ok()
-            .map(|depth| depth.min(MAX_DEPTH))
-    }
-
-    /// The first `depth` frames.
-    pub fn stack(&self, depth: usize) -> Stack<'_> {
-        let frames = &self.frames[..depth];
-        let lines = &self.lines[..depth.min(self.lines.len())];
-        // SAFETY: VALUE and FrameWord are both pointer-sized unsigned integers.
-        let frames = unsafe { std::slice::from_raw_parts(frames.as_ptr().cast(), depth) };
-        // SAFETY: i32 and u32 have the same size; a line is never negative.
-        let lines = unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len()) };
-        Stack {
-            frames,
-            lines,
-            cut: depth == MAX_DEPTH,
-        }
-    }
-
-    /// Sets the line of the leaf, if there are lines.
-    pub fn set_leaf_line(&mut self, line: u32) {
-        if let Some(leaf) = self.lines.first_mut() {
-            *leaf = line as i32;
-        }
-    }
-
-    /// The VM gives no line for a topmost frame that is compiled, as it may be
-    /// anywhere. At a safepoint and in hooks it has one all the same: errors are
-    /// raised and objects allocated there, which needs the line.
-    fn complete_line_of_leaf(&mut self) {
-        if let (Some(line @ 0), Some(&frame)) = (self.lines.first_mut(), self.frames.first()) {
-            // SAFETY: the frame is on the stack, and so alive.
-            if !unsafe { is_c_method(frame) } {
-                // SAFETY: on a Ruby thread with the GVL; only reads.
-                *line = unsafe { rb_sys::rb_sourceline() };
-            }
-        }
-    }
-}
-
-/// Whether `frame` is a method of C. Makes no object.
-///
-/// # Safety
-/// It is a frame, and alive; the caller has the GVL.
-pub unsafe fn is_c_method(frame: VALUE) -> bool {
-    // SAFETY: by this function's contract. The result is nil for a C method, else a
-    // small Integer.
-    unsafe { rb_sys::rb_profile_frame_first_lineno(frame) == rb_sys::Qnil as VALUE }
-}
-
 /// Whose backtrace to take.
 #[derive(Clone, Copy)]
-pub enum Whose<'a> {
-    /// The calling thread's: the one taken at the tick, if there is one.
-    Current(Option<&'a StackAtTick<'a>>),
+pub enum Whose {
+    /// The calling thread's.
+    Current,
+    /// So many frames of the calling thread's, from the root.
+    CurrentUpTo(usize),
     /// Another thread's, which must be alive.
     Other(VALUE),
-}
-
-/// Whether `thread`, whose object is alive, has begun to run and not ended. With
-/// the GVL.
-pub fn has_frames(thread: VALUE) -> bool {
-    let mut frame = 0;
-    // SAFETY: a thread's object is alive; one frame fits. A thread without a stack
-    // has no frames.
-    unsafe { rb_sys::rb_profile_thread_frames(thread, 0, 1, &raw mut frame, ptr::null_mut()) > 0 }
 }
 
 /// A thread's backtrace, for the engine.
 pub struct VmStack<'a> {
     scratch: &'a mut Scratch,
-    whose: Whose<'a>,
+    whose: Whose,
 }
 
 impl<'a> VmStack<'a> {
     /// The backtrace of `whose` thread, taken into `scratch`.
-    pub fn new(scratch: &'a mut Scratch, whose: Whose<'a>) -> Self {
+    pub fn new(scratch: &'a mut Scratch, whose: Whose) -> Self {
         Self { scratch, whose }
     }
 }
@@ -137,32 +35,45 @@ impl<'a> VmStack<'a> {
 impl StackSource for VmStack<'_> {
     fn capture(&mut self) -> Option<Stack<'_>> {
         let scratch = &mut *self.scratch;
-        let slot = match self.whose {
-            Whose::Other(thread) => {
-                // SAFETY: as in `take_current`, and the thread is alive: its EXITED
-                // has not come.
-                let depth = scratch.take(|limit, frames, lines| unsafe {
-                    rb_sys::rb_profile_thread_frames(thread, 0, limit, frames, lines)
-                })?;
-                return Some(scratch.stack(depth));
-            }
-            Whose::Current(slot) => slot,
-        };
-        let depth = scratch.take_current()?.frames.len();
+        if let Whose::Other(thread) = self.whose {
+            let depth = scratch.take_other(thread)?;
+            return Some(scratch.stack(depth));
+        }
+        let depth = scratch.take_current()?;
         if depth > 0 {
             scratch.complete_line_of_leaf();
         }
-        let found = scratch.stack(depth);
-        Some(slot.and_then(|slot| slot.confirmed(found)).unwrap_or(found))
+        Some(match self.whose {
+            Whose::CurrentUpTo(frames) => scratch.stack_up_to(frames, depth),
+            _ => scratch.stack(depth),
+        })
     }
 
     fn new_frame(&mut self, frame: FrameWord) {
-        if let Some(process) = PROCESS.get() {
-            // SAFETY: both are live objects, and `frame` is in the frame table,
-            // where the roots' mark function finds it. The barrier allocates
-            // nothing and may be used in hooks.
-            unsafe { rb_sys::rb_gc_writebarrier(process.frame_roots, frame as VALUE) };
-        }
+        keep_alive(frame);
+    }
+}
+
+/// A stack that was taken before, whose frames are alive.
+pub struct TakenStack<'a>(pub Stack<'a>);
+
+impl StackSource for TakenStack<'_> {
+    fn capture(&mut self) -> Option<Stack<'_>> {
+        Some(self.0)
+    }
+
+    fn new_frame(&mut self, frame: FrameWord) {
+        keep_alive(frame);
+    }
+}
+
+/// Tells the collector of a frame that has just entered the frame table.
+fn keep_alive(frame: FrameWord) {
+    if let Some(process) = PROCESS.get() {
+        // SAFETY: both are live objects, and `frame` is in the frame table, where the
+        // roots' mark function finds it. The barrier allocates nothing and may be used
+        // in hooks.
+        unsafe { rb_sys::rb_gc_writebarrier(process.frame_roots, frame as VALUE) };
     }
 }
 
@@ -236,7 +147,7 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     let inner = unsafe { live.inner.peek() };
     let memory = inner.session.memory()
         + inner.scratch.memory()
-        + live.slot.memory()
+        + live.tick_capture.memory()
         + inner.threads_memory();
     memory as rb_sys::size_t
 }

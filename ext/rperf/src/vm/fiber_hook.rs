@@ -1,9 +1,10 @@
-//! The fiber event hook: gives new fibers the labels that they inherit. It is there
+//! The fiber event hook: gives new fibers the labels that they inherit, and stacks that
+//! were taken before the labels that they were taken with. It is there
 //! only while a session runs, time counts, and labels have been used: it costs
 //! each switch between fibers some tens of ns. Runs on the thread whose fiber has
 //! got control, with the GVL; Ruby code may be run.
 
-use super::{Live, PROCESS, guarded_in_main_ractor, labels};
+use super::{Live, guarded_in_main_ractor, labels};
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -29,14 +30,14 @@ pub fn remove() {
 }
 
 unsafe extern "C" fn on_switch(_: u32, _: VALUE, thread: VALUE, _: ID, _: VALUE) {
-    if PROCESS
-        .get()
-        .is_none_or(|process| labels::are_known(process, thread))
-    {
-        return;
-    }
     let mut interrupt = None;
-    guarded_in_main_ractor(|process, _| interrupt = labels::adopt(process, thread).err());
+    guarded_in_main_ractor(|process, live| {
+        labels::drain_at_switch(process, live, thread);
+        if !labels::are_known(process, thread) {
+            interrupt = labels::adopt(process, thread).err();
+        }
+        labels::note_current(process, live, thread);
+    });
     if let Some(interrupt) = interrupt {
         // SAFETY: nothing on this function's stack is left to be dropped.
         unsafe { magnus::rb_sys::resume_error(interrupt) };

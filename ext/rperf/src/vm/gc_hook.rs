@@ -2,14 +2,15 @@
 //! of it was marking. Runs on the thread that collects, with the VM's lock held;
 //! a backtrace is taken at GC_EXIT only, when objects are at rest again.
 
-use super::running_thread::EventRecorder;
-use super::{guarded_in_main_ractor, thread_hook};
+use super::running_thread::{self, EventRecorder};
+use super::tick_guard::{self, AtWork};
+use super::{guarded_in_main_ractor, labels, thread_hook, tick_capture};
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
 use rperf_engine::clock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Where the collection at hand stands.
 #[derive(Debug, Default)]
@@ -27,14 +28,6 @@ pub struct GcProgress {
 /// A collection is in its marking phase, which may take several pieces.
 static MARKING: AtomicBool = AtomicBool::new(false);
 
-/// A piece of collection work is under way in the main Ractor.
-static COLLECTING: AtomicBool = AtomicBool::new(false);
-
-/// Whether a thread of the main Ractor collects. Async-signal-safe.
-pub fn is_collecting() -> bool {
-    COLLECTING.load(SeqCst)
-}
-
 /// The events that a session registers.
 pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
 
@@ -47,7 +40,7 @@ pub fn add() {
         rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
     };
     MARKING.store(is_marking, Relaxed);
-    COLLECTING.store(false, SeqCst);
+    tick_guard::set_collecting(false);
     // SAFETY: the callback is valid for ever. Internal events don't switch on
     // tracing of Ruby code.
     unsafe { rb_sys::rb_add_event_hook(Some(on_event), EVENTS, 0) };
@@ -63,8 +56,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     // Hooks are a Ractor's own, though collections are the VM's: those that threads of
     // other Ractors do go unseen.
     match event {
-        ENTER => COLLECTING.store(true, SeqCst),
-        EXIT => COLLECTING.store(false, SeqCst),
+        ENTER => tick_guard::set_collecting(true),
         START => MARKING.store(true, Relaxed),
         END_MARK => MARKING.store(false, Relaxed),
         _ => {}
@@ -90,13 +82,24 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         let state = thread_hook::state_of(process, live, thread);
         // SAFETY: the GVL is held and `state` is this thread's own.
         let part = unsafe { state.gvl_part() };
+        // What the ticks before the collection found comes before it.
+        let labels = labels::of_thread(live, thread);
+        tick_capture::drain(live, part, labels, &AtWork::begin());
         let Some(accounting) = &mut part.accounting else {
             return;
         };
         // SAFETY: the collecting thread has the GVL; the last stack is its own.
         let mut recorder = unsafe { EventRecorder::new(live, now, &mut part.last_stack) };
         accounting.collected(work, live.ticks.last_tick(), &mut recorder);
+        if !live.ticks.has_holder() {
+            // It runs though no event said so.
+            // SAFETY: as above.
+            unsafe { running_thread::enter(live, state, part, |_| ()) };
+        }
     });
+    if event == EXIT {
+        tick_guard::set_collecting(false);
+    }
 }
 
 impl GcProgress {

@@ -5,7 +5,11 @@
 //!
 //! lib/rperf/labels.rb has the rest.
 
-use super::{Live, PROCESS, Process, fiber_hook, resolve, running, sampling_job, thread_hook};
+use super::tick_guard::AtWork;
+use super::{
+    Live, PROCESS, Process, fiber_hook, guarded_in_main_ractor, resolve, running, thread_hook,
+    tick_capture,
+};
 use crate::profile::errors;
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
@@ -118,6 +122,28 @@ pub fn adopt(process: &Process, thread: VALUE) -> Result<(), Error> {
     Ok(())
 }
 
+/// Makes samples of the stacks that were taken before the calling thread, `thread`,
+/// switched to its present fiber: with the labels of the one before.
+pub fn drain_at_switch(process: &Process, live: &Live, thread: VALUE) {
+    let Some(state) = thread_hook::known_state(process, thread) else {
+        return;
+    };
+    // SAFETY: the fiber hook runs with the GVL, and holds no other reference to the part.
+    let part = unsafe { state.gvl_part() };
+    let labels = part.fiber_labels.take();
+    tick_capture::drain(live, part, labels.as_ref(), &AtWork::begin());
+}
+
+/// Notes the labels of the present fiber of `thread`, the calling one, for when it
+/// switches to another one.
+pub fn note_current(process: &Process, live: &Live, thread: VALUE) {
+    if let Some(state) = thread_hook::known_state(process, thread) {
+        // SAFETY: with the GVL, and no other reference to the part is held.
+        let part = unsafe { state.gvl_part() };
+        part.fiber_labels = of_thread(live, thread).map(LabelSet::share);
+    }
+}
+
 /// Whether a label set from the Fiber storage is of this session and `thread`.
 fn is_heeded(process: &Process, set: VALUE, thread: VALUE) -> bool {
     let (Some(live), Some(set)) = (running(), SetObject::get(set)) else {
@@ -150,16 +176,20 @@ pub fn put_label_set(_: &Ruby, set: Value) -> Result<(), Error> {
     let Some(process) = PROCESS.get() else {
         return Ok(());
     };
-    // What ran at the last tick ran with the labels that there were.
-    sampling_job::sample_what_is_caught();
     let names = &process.labels;
     // SAFETY: a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
+    // What ran at the last ticks ran with the labels that there were. The handler is kept
+    // off until the new ones are there.
+    let guard = AtWork::begin();
+    guarded_in_main_ractor(|process, live| tick_capture::drain_current(process, live, &guard));
     names.set_local(thread, set.as_raw());
+    drop(guard);
     if let (false, Some(live)) = (set.is_nil(), running()) {
         live.uses_labels.store(true, SeqCst);
         fiber_hook::add_if_needed(live);
     }
+    guarded_in_main_ractor(|process, live| note_current(process, live, thread));
     // SAFETY: a class and a Symbol.
     let (class, key) = unsafe {
         let class = Value::from_raw(names.fiber_class);

@@ -2,7 +2,6 @@
 //! for what an event of its own wants recorded.
 
 use super::capture::{VmStack, Whose};
-use super::leaf::StackAtTick;
 use super::thread_state::{GvlPart, ThreadState};
 use super::{Inner, Live, labels, native_thread};
 use rperf_engine::{Accounting, LastStack, Place, Recorder, clock};
@@ -84,9 +83,9 @@ pub fn ready_since(live: &Live, state: &ThreadState) -> u64 {
 }
 
 /// Whose stack to take for the thread of `state`, which is alive. With the GVL.
-pub fn whose<'a>(state: &ThreadState, is_current: bool) -> Whose<'a> {
+pub fn whose(state: &ThreadState, is_current: bool) -> Whose {
     if is_current {
-        Whose::Current(None)
+        Whose::Current
     } else {
         Whose::Other(state.thread)
     }
@@ -109,7 +108,7 @@ pub struct EventRecorder<'a> {
     live: &'a Live,
     now: u64,
     last: &'a mut LastStack,
-    at_tick: Option<&'a StackAtTick<'a>>,
+    whose: Whose,
     timed: bool,
 }
 
@@ -125,26 +124,26 @@ impl<'a> EventRecorder<'a> {
             live,
             now,
             last,
-            at_tick: None,
+            whose: Whose::Current,
             timed: true,
         }
     }
 
-    /// For the sampling callback, which counts its whole time, and a stack that was
-    /// taken at the tick.
+    /// For the sampling callback, which counts its whole time, and the part of the stack
+    /// that is `whose`.
     ///
     /// # Safety
     /// As for [`EventRecorder::new`].
-    pub unsafe fn for_tick(
+    pub unsafe fn for_callback(
         live: &'a Live,
         now: u64,
         last: &'a mut LastStack,
-        at_tick: Option<&'a StackAtTick<'a>>,
+        whose: Whose,
     ) -> Self {
         // SAFETY: by this function's contract.
         let recorder = unsafe { Self::new(live, now, last) };
         Self {
-            at_tick,
+            whose,
             timed: false,
             ..recorder
         }
@@ -157,7 +156,7 @@ impl<'a> EventRecorder<'a> {
             session, scratch, ..
         } = &mut *inner;
         let started = if self.timed { clock::monotonic_ns() } else { 0 };
-        let stack = VmStack::new(scratch, Whose::Current(self.at_tick));
+        let stack = VmStack::new(scratch, self.whose);
         // SAFETY: by the contract of `new`, a Ruby thread with the GVL.
         let labels = labels::of_thread(self.live, unsafe { rb_sys::rb_thread_current() });
         let result = act(&mut session.recorder(self.now, self.last, labels, stack));

@@ -2,14 +2,16 @@
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
 use super::capture::{VmStack, Whose};
-use super::leaf::StackAtTick;
 use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
-use super::{Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, labels, thread_hook};
-use rperf_engine::{Accounting, SessionRecorder, clock};
+use super::tick_guard::AtWork;
+use super::{
+    Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, labels, thread_hook, tick_capture,
+};
+use rperf_engine::{Accounting, CaptureCounters, SessionRecorder, clock};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
 
 /// Ended threads that are left until they are folded in together.
 const EXITED_BATCH: usize = 32;
@@ -28,53 +30,12 @@ pub fn trigger() {
     }
 }
 
-/// The callback runs, on the thread with the main Ractor's GVL.
-static AT_WORK: AtomicBool = AtomicBool::new(false);
-
-/// Whether the callback runs. For the signal handler on the same thread.
-pub fn is_at_work() -> bool {
-    AT_WORK.load(SeqCst)
-}
-
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
-    guarded_in_main_ractor(at_work);
-}
-
-fn at_work(process: &Process, live: &'static Live) {
-    let _at_work = AtWork::begin();
-    sample(process, live);
-}
-
-/// Makes the sample of a tick whose stack is there already, rather than at the next
-/// safepoint. With the GVL, outside of hooks.
-pub fn sample_what_is_caught() {
-    guarded_in_main_ractor(|process, live| {
-        if live.slot.is_filled() {
-            at_work(process, live);
-        }
-    });
-}
-
-/// Sets the flag for as long as it lives; also if the callback panics.
-struct AtWork {
-    /// Another callback is further up the stack.
-    nested: bool,
-}
-
-impl AtWork {
-    fn begin() -> AtWork {
-        let nested = AT_WORK.swap(true, SeqCst);
-        AtWork { nested }
-    }
-}
-
-impl Drop for AtWork {
-    fn drop(&mut self) {
-        AT_WORK.store(self.nested, SeqCst);
-    }
+    guarded_in_main_ractor(sample);
 }
 
 fn sample(process: &Process, live: &'static Live) {
+    let guard = AtWork::begin();
     live.ticks.at_safepoint();
     let now = clock::monotonic_ns();
     // SAFETY: this is a Ruby thread with the GVL.
@@ -83,6 +44,7 @@ fn sample(process: &Process, live: &'static Live) {
     // SAFETY: the callback holds the main Ractor's GVL, and `state` is this
     // thread's own.
     let part = unsafe { state.gvl_part() };
+    tick_capture::drain(live, part, labels::of_thread(live, thread), &guard);
     // SAFETY: the callback runs on a Ruby thread that holds the GVL, nothing below
     // releases it, and callbacks don't run inside a borrow of the session.
     let entered = unsafe {
@@ -93,29 +55,33 @@ fn sample(process: &Process, live: &'static Live) {
     let Some((accounting, last_stack)) = entered else {
         return;
     };
-    // SAFETY: this is the sampling callback.
-    let at_tick = unsafe { live.slot.take() };
-    let tick = at_tick.as_ref().map(StackAtTick::tick_ns);
-    let tick = tick.unwrap_or_else(|| live.ticks.last_tick());
+    let learned = live.tick_capture.learn(&guard);
+    let (tick, whose) = match &learned {
+        // The tick's stack, as far as it is there still.
+        Some((suspect, frames, _)) => (suspect.tick_ns, Whose::CurrentUpTo(*frames)),
+        None => (live.ticks.last_tick(), Whose::Current),
+    };
     let ready = state.ready_ns.load(Relaxed);
     // SAFETY: as above; the last stack is this thread's own.
-    let mut recorder = unsafe { EventRecorder::for_tick(live, now, last_stack, at_tick.as_ref()) };
+    let mut recorder = unsafe { EventRecorder::for_callback(live, now, last_stack, whose) };
     accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
-    drop(at_tick);
     // SAFETY: as above.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;
     };
-    if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
-        fold_exited(live, &mut inner, now);
-    }
+    fold_exited_batch(live, &mut inner, now);
     let is_epoch_over = inner.session.is_epoch_over(now);
-    live.slot.count_for(&mut inner.session);
+    inner.session.count_capture(CaptureCounters {
+        safepoint_stacks: 1,
+        hidden_frames: u64::from(learned.is_some_and(|(_, _, is_new)| is_new)),
+        ..CaptureCounters::default()
+    });
     inner
         .session
         .count_sampling(1, clock::monotonic_ns().saturating_sub(now));
     drop(inner);
     if is_epoch_over {
+        live.tick_capture.forget_learned(&guard);
         epoch::end(live);
     }
 }
@@ -164,6 +130,13 @@ pub fn for_each_thread(
     }
 }
 
+/// [`fold_exited`], once there are enough of them. With the session's cell borrowed.
+pub fn fold_exited_batch(live: &Live, inner: &mut Inner, now: u64) {
+    if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
+        fold_exited(live, inner, now);
+    }
+}
+
 /// Takes in threads that have been announced, and accounts those that ended.
 /// With the session's cell borrowed.
 pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
@@ -197,14 +170,14 @@ pub fn fold_ended(inner: &mut Inner, now: u64, has_ended: impl Fn(&ThreadState) 
 fn finish(
     state: &ThreadState,
     session: &mut rperf_engine::Session,
-    scratch: &mut super::capture::Scratch,
+    scratch: &mut super::backtrace::Scratch,
     now: u64,
 ) {
     // SAFETY: the GVL is held (the session's cell is borrowed), and the thread
     // has ended, so nobody else looks at its state.
     let part = unsafe { state.gvl_part() };
     if let Some(accounting) = &mut part.accounting {
-        let source = VmStack::new(scratch, Whose::Current(None));
+        let source = VmStack::new(scratch, Whose::Current);
         // Not known if its EXITED was missed.
         let cpu = state
             .exited

@@ -8,10 +8,11 @@
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
 use super::alive::Alive;
-use super::capture;
+use super::backtrace;
+use super::tick_guard::AtWork;
 use super::{
     Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, running, running_thread,
-    sampling_job, thread_hook,
+    sampling_job, thread_hook, tick_capture,
 };
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
@@ -129,7 +130,7 @@ fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
     let current = unsafe { rb_sys::rb_thread_current() };
     for thread in alive.threads() {
         // One that has no frames is not there yet, or not any more.
-        if thread == current || capture::has_frames(thread) {
+        if thread == current || backtrace::has_frames(thread) {
             begin_thread(process, live, thread, thread == current, now);
         }
     }
@@ -179,6 +180,10 @@ fn begin_thread(process: &Process, live: &Live, thread: VALUE, is_current: bool,
 
 /// Time no longer counts.
 fn close(live: &Live) {
+    let guard = AtWork::begin();
+    if let Some(process) = PROCESS.get() {
+        tick_capture::drain_current(process, live, &guard);
+    }
     live.sections.open.store(false, SeqCst);
     live.ticks.pause();
     remove_hooks();

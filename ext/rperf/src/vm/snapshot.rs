@@ -2,9 +2,10 @@
 //! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
 
 use super::alive::Alive;
+use super::tick_guard::AtWork;
 use super::{
     Inner, LIVE, Live, PROCESS, Process, epoch, resolve, running, running_thread, sampling_job,
-    section, thread_hook,
+    section, thread_hook, tick_capture,
 };
 use crate::profile::{self, errors};
 use magnus::rb_sys::FromRawValue;
@@ -20,10 +21,10 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     let Some((process, live, alive)) = running_with_threads(ruby)? else {
         return Ok(None);
     };
-    // First: what takes stacks at ticks relies on the hooks to know who has the GVL.
+    // First: the handler learns from the hooks who has the GVL.
     // SAFETY: the GVL is held, and nothing in this block releases it.
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-        inner.session.end_interruptions();
+        inner.session.end_tick_capture();
     }
     section::remove_hooks();
     live.quiet.store(true, SeqCst);
@@ -67,6 +68,7 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
         let threads = inner.threads.iter().filter(counted).count();
         let snapshot = inner.session.begin_clear(now, threads as u32);
         epoch::forget_places(&inner);
+        live.tick_capture.forget_learned(&AtWork::begin());
         snapshot
     } else {
         inner.session.snapshot(now)
@@ -102,6 +104,8 @@ fn has_accounting(state: &super::thread_state::ThreadState) -> bool {
 /// Brings every thread up to now, which is returned, and records all remainders.
 /// `None` if this runs inside a callback.
 fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
+    let guard = AtWork::begin();
+    tick_capture::drain_current(process, live, &guard);
     // SAFETY: the GVL is held, and nothing below releases it.
     let mut inner = unsafe { live.inner.try_borrow() }?;
     let now = clock::monotonic_ns();
@@ -123,7 +127,6 @@ fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
     );
     let session = &mut inner.session;
     session.flush_orphaned(now);
-    live.slot.count_for(session);
     Some(now)
 }
 
@@ -199,9 +202,10 @@ fn wrap(
     let comments = vec![
         format!("rperf {}", env!("CARGO_PKG_VERSION")),
         format!(
-            "mode: {}, frequency: {} Hz",
+            "mode: {}, frequency: {} Hz, capture: {}",
             config.mode.name(),
-            config.frequency
+            config.frequency,
+            snapshot.capture.name()
         ),
         description.unwrap_or_default(),
     ];

@@ -6,7 +6,8 @@
 
 use super::running_thread::{self, EventRecorder};
 use super::thread_state::{ThreadState, UNKNOWN_TURN, mark_exited};
-use super::{Live, Process, guarded, native_thread};
+use super::tick_guard::AtWork;
+use super::{Live, Process, guarded, labels, native_thread, tick_capture};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
@@ -205,9 +206,13 @@ fn suspended(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     let Some(state) = state_if_of_main_ractor(process, live, thread) else {
         return;
     };
+    // Until nobody is known to hold the GVL: what the handler took later would be
+    // accounted to a slice that has ended.
+    let guard = AtWork::begin();
     // SAFETY: SUSPENDED runs while the thread still holds the GVL; `state` is its
     // own and no other reference to its GVL part is held.
     let part = unsafe { state.gvl_part() };
+    tick_capture::drain(live, part, labels::of_thread(live, thread), &guard);
     // READY can't come before the GVL is given up.
     state.ready_ns.store(0, Relaxed);
     state.free_since.store(UNKNOWN_TURN, Relaxed);

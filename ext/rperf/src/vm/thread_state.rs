@@ -1,7 +1,7 @@
 //! What is kept for each Ruby thread while a session runs, and the list through
 //! which threads are announced.
 
-use rperf_engine::{Accounting, LastStack};
+use rperf_engine::{Accounting, LabelSet, LastStack};
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{
@@ -53,6 +53,8 @@ pub struct GvlPart {
     pub placed: bool,
     /// Its stack at the last capture.
     pub last_stack: LastStack,
+    /// The labels of its present fiber, where labels are used.
+    pub fiber_labels: Option<LabelSet>,
 }
 
 // SAFETY: the GVL part is used under the GVL only (see `gvl_part`), `next` only

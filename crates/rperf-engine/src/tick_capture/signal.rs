@@ -15,7 +15,9 @@ use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst,
+};
 use std::sync::{Arc, OnceLock};
 
 const INTERRUPT: c_int = libc::SIGURG;
@@ -35,27 +37,29 @@ static READING: AtomicPtr<ucontext_t> = AtomicPtr::new(ptr::null_mut());
 static READER: AtomicU32 = AtomicU32::new(0);
 static READER_ERRNO: AtomicI32 = AtomicI32::new(0);
 
+/// Stacks whose reading has faulted, since [`take_unreadable`] was asked last.
+static UNREADABLE: AtomicU64 = AtomicU64::new(0);
+
 /// What took faults before our handler did. For the whole process: a handler that is
 /// put in front of ours hands on to it for ever.
 static PREVIOUS_FAULT: OnceLock<libc::sigaction> = OnceLock::new();
 
 struct Active {
     ticks: Arc<Ticks>,
-    /// Takes the stack of the calling thread, which holds the GVL, for the tick at
-    /// this time. Async-signal-safe, but that it may fault.
-    take_stack: fn(u64),
+    /// As in [`crate::session::VmCalls`].
+    take_stack: fn(u32, u64),
     process: libc::pid_t,
 }
 
 /// The installed handlers. Dropped, they are gone, and nothing runs in them.
 #[derive(Debug)]
-pub struct LeafSignal(());
+pub struct TickSignal(());
 
-impl LeafSignal {
+impl TickSignal {
     /// Installs the handlers. Fails if there are some already, if the program has an
     /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
     /// it may hand on to ours, which must not hand back to it.
-    pub fn install(ticks: Arc<Ticks>, take_stack: fn(u64)) -> io::Result<LeafSignal> {
+    pub fn install(ticks: Arc<Ticks>, take_stack: fn(u32, u64)) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
@@ -74,7 +78,7 @@ impl LeafSignal {
             process: std::process::id() as libc::pid_t,
         });
         ACTIVE.store(Box::into_raw(active), SeqCst);
-        let installed = LeafSignal(());
+        let installed = TickSignal(());
         if !has_fault_handler {
             set_action(FAULT, on_fault, fault.sa_mask, fault.sa_flags)?;
         }
@@ -83,7 +87,7 @@ impl LeafSignal {
     }
 }
 
-impl Drop for LeafSignal {
+impl Drop for TickSignal {
     fn drop(&mut self) {
         restore_actions();
         let active = ACTIVE.swap(ptr::null_mut(), SeqCst);
@@ -104,6 +108,12 @@ pub fn forget_in_child() {
     }
     AT_WORK.store(0, SeqCst);
     READING.store(ptr::null_mut(), SeqCst);
+}
+
+/// How many stacks could not be read since this was asked last: of those the sampling
+/// callback was asked for.
+pub fn take_unreadable() -> u64 {
+    UNREADABLE.swap(0, SeqCst)
 }
 
 /// Interrupts thread `tid`, if our handlers are in place. Async-signal-safe; called
@@ -130,21 +140,20 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let errno = errno();
     let interrupted: *mut ucontext_t = context.cast();
     with_active(|active| {
-        active.ticks.answered();
         let tid = clock::thread_id();
+        active.ticks.answered(tid);
         // SAFETY: the system passes the interrupted context.
         let in_crash = unsafe { blocks_faults(&raw const (*interrupted).uc_sigmask) };
         if in_crash {
             // It has little stack left for signals.
             active.ticks.hold_interrupts();
-        } else if active.ticks.holder_tid() == tid {
+        } else if let Some(seq) = active.ticks.holder_on(tid) {
             READER.store(tid, SeqCst);
             READER_ERRNO.store(errno, SeqCst);
             READING.store(interrupted, SeqCst);
-            (active.take_stack)(active.ticks.last_tick());
+            (active.take_stack)(seq, active.ticks.last_tick());
             READING.store(ptr::null_mut(), SeqCst);
         }
-        active.ticks.trigger();
     });
     set_errno(errno);
 }
@@ -167,6 +176,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         READING.store(ptr::null_mut(), SeqCst);
         // SAFETY: `on_interrupt` is at work further up this stack: its session lives.
         if let Some(active) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
+            UNREADABLE.fetch_add(1, SeqCst);
             active.ticks.trigger();
         }
         AT_WORK.fetch_sub(1, SeqCst);

@@ -66,8 +66,8 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     }));
     assert!(!interrupt(1), "nothing is installed");
     let before = action_of(FAULT).expect("readable");
-    let installed = LeafSignal::install(Arc::clone(&ticks), take_stack).expect("free");
-    assert!(LeafSignal::install(Arc::clone(&ticks), take_stack).is_err());
+    let installed = TickSignal::install(Arc::clone(&ticks), take_stack).expect("free");
+    assert!(TickSignal::install(Arc::clone(&ticks), take_stack).is_err());
     let (tid, finish) = computing_thread();
 
     // Not the holder: it is left alone, but the callback is asked for.
@@ -108,13 +108,13 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     assert!(!interrupt(tid));
 
     // As compaction does: a handler that comes within a session and goes after it.
-    let again = LeafSignal::install(Arc::clone(&ticks), take_stack).expect("free");
+    let again = TickSignal::install(Arc::clone(&ticks), take_stack).expect("free");
     let ours = action_of(FAULT).expect("readable");
     put_action(FAULT, &before).expect("allowed");
     assert!(!interrupt(clock::thread_id()));
     drop(again);
     put_action(FAULT, &ours).expect("allowed");
-    drop(LeafSignal::install(Arc::clone(&ticks), take_stack).expect("free"));
+    drop(TickSignal::install(Arc::clone(&ticks), take_stack).expect("free"));
     assert_eq!(
         action_of(FAULT).expect("readable").sa_sigaction,
         before.sa_sigaction
@@ -123,7 +123,7 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     // Another one that stays may hand on to ours.
     let theirs = Theirs::action(Theirs::of_three as *const () as usize, libc::SA_SIGINFO);
     put_action(FAULT, &theirs).expect("allowed");
-    let refused = LeafSignal::install(ticks, take_stack).expect_err("not ours");
+    let refused = TickSignal::install(ticks, take_stack).expect_err("not ours");
     assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
     put_action(FAULT, &before).expect("allowed");
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 /// Never made here.
 #[derive(Debug)]
-pub struct LeafSignal(std::convert::Infallible);
+pub struct TickSignal(std::convert::Infallible);
 
-impl LeafSignal {
+impl TickSignal {
     /// Fails.
-    pub fn install(_: Arc<Ticks>, _: fn(u64)) -> io::Result<LeafSignal> {
+    pub fn install(_: Arc<Ticks>, _: fn(u32, u64)) -> io::Result<TickSignal> {
         let message = "this system can't interrupt threads at a tick";
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
     }
@@ -22,4 +22,9 @@ pub fn forget_in_child() {}
 /// Never interrupts anything.
 pub fn interrupt(_: u32) -> bool {
     false
+}
+
+/// None is ever read.
+pub fn take_unreadable() -> u64 {
+    0
 }

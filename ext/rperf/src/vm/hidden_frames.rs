@@ -1,0 +1,244 @@
+//! Hidden frames. Compiled code doesn't store a method's program counter as it calls
+//! it. If the frame's memory last held the frame of a C method, the program counter is
+//! null there, and the VM leaves the method out of backtraces until it makes a call of
+//! its own: all its time would be its caller's.
+//!
+//! The VM tells the name, the class, the file and the first line of the method all the
+//! same. With these the frame is learned, once, at a safepoint; from then on the signal
+//! handler puts it on top of the stack itself.
+
+use super::backtrace::{self, Scratch};
+use rb_sys::VALUE;
+use rustc_hash::FxHashMap;
+use std::ffi::c_char;
+use std::ptr;
+
+/// How often a frame is looked for in vain until it is taken for none: it may have
+/// returned before the safepoint.
+const TRIES: u8 = 30;
+
+/// The same where there may be none.
+const TRIES_IF_UNSURE: u8 = 3;
+
+/// Frames that are known at most.
+const CAP: usize = 1 << 14;
+
+/// What tells one hidden frame from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    method: rb_sys::ID,
+    /// The class that has the method.
+    owner: VALUE,
+    /// What the frame is known by besides.
+    by: KnownBy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum KnownBy {
+    /// The line where its method or block begins.
+    FirstLine(i32),
+    /// Its caller: the frame may be that of a block function of C as well, which has no
+    /// place in backtraces.
+    Caller(VALUE),
+}
+
+impl KnownBy {
+    fn tries(self) -> u8 {
+        match self {
+            KnownBy::FirstLine(_) => TRIES,
+            KnownBy::Caller(_) => TRIES_IF_UNSURE,
+        }
+    }
+}
+
+/// What is known of a key.
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    /// The frame, which is a GC root.
+    Frame(VALUE),
+    /// There is none, or it hasn't been found so many times.
+    None(u8),
+}
+
+/// A stack that may lack its leaf.
+#[derive(Debug, Clone, Copy)]
+pub struct Suspect {
+    key: Key,
+    file: *const c_char,
+    /// Frames that the VM has told, and the topmost of them.
+    depth: usize,
+    caller: VALUE,
+    /// The tick.
+    pub tick_ns: u64,
+}
+
+/// What the handler is to do with the stack it has read.
+#[derive(Debug)]
+pub enum Leaf {
+    /// The stack is whole.
+    Told,
+    /// This frame comes on top.
+    Hidden(VALUE),
+    /// That must be found out.
+    Unknown(Suspect),
+}
+
+/// The frames that have been learned.
+#[derive(Debug)]
+pub struct HiddenFrames {
+    known: FxHashMap<Key, Known>,
+    /// The stack to learn from, at the next safepoint.
+    suspect: Option<Suspect>,
+    /// Frames of the VM's stack that no backtrace has: the least there were.
+    untold: i64,
+}
+
+impl Default for HiddenFrames {
+    fn default() -> Self {
+        Self {
+            known: FxHashMap::default(),
+            suspect: None,
+            untold: i64::MAX,
+        }
+    }
+}
+
+impl HiddenFrames {
+    /// Looks whether the stack that was just taken, of the calling thread, lacks its
+    /// leaf. In the handler: makes no object, takes no lock, and may fault as reading
+    /// the stack may.
+    pub fn look(&mut self, scratch: &Scratch, depth: usize, tick_ns: u64) -> Leaf {
+        let (leaf, line) = scratch.leaf();
+        // A C method, or a compiled one that the VM has told.
+        if line == 0 {
+            return Leaf::Told;
+        }
+        // SAFETY: on a Ruby thread; both read the topmost Ruby frame. The line is the one
+        // where its method begins if its program counter is null.
+        let (top_line, file) = unsafe { (rb_sys::rb_sourceline(), rb_sys::rb_sourcefile()) };
+        let is_told = top_line == line && ptr::eq(file, backtrace::file_of(leaf));
+        if is_told && !self.lacks_frames(depth) {
+            return Leaf::Told;
+        }
+        let (mut method, mut owner) = (0, 0);
+        // SAFETY: on a Ruby thread; reads the topmost frame and writes both.
+        if unsafe { rb_sys::rb_frame_method_id_and_class(&raw mut method, &raw mut owner) } == 0 {
+            return Leaf::Told;
+        }
+        let by = if is_told {
+            KnownBy::Caller(leaf)
+        } else {
+            KnownBy::FirstLine(top_line)
+        };
+        let key = Key { method, owner, by };
+        match self.known.get(&key) {
+            Some(&Known::Frame(frame)) if ptr::eq(file, backtrace::file_of(frame)) => {
+                Leaf::Hidden(frame)
+            }
+            Some(&Known::None(tries)) if tries >= by.tries() => Leaf::Told,
+            _ => Leaf::Unknown(Suspect {
+                key,
+                file,
+                depth,
+                caller: leaf,
+                tick_ns,
+            }),
+        }
+    }
+
+    /// Whether the VM's stack has more frames that backtraces leave out than the least
+    /// that was seen: block functions of C are among them.
+    fn lacks_frames(&mut self, depth: usize) -> bool {
+        // SAFETY: on a Ruby thread; a subtraction, whose result is a small Integer.
+        let all = unsafe { rb_sys::rb_debug_inspector_current_depth() };
+        let untold = (all as i64 >> 1) - depth as i64;
+        self.untold = self.untold.min(untold);
+        untold > self.untold
+    }
+
+    /// Remembers to learn from this stack.
+    pub fn ask(&mut self, suspect: Suspect) {
+        self.suspect = Some(suspect);
+    }
+
+    /// Whether there is a suspect.
+    pub fn has_suspect(&self) -> bool {
+        self.suspect.is_some()
+    }
+
+    /// At the safepoint after a suspect, with the stack of the calling thread there.
+    /// Returns the suspect with how much of the stack was there at its tick, and whether
+    /// a frame was learned.
+    pub fn learn(&mut self, scratch: &Scratch, depth: usize) -> Option<(Suspect, usize, bool)> {
+        let suspect = self.suspect.take()?;
+        let frame_at = |depth_of_frame: usize| {
+            let row = depth.checked_sub(depth_of_frame)?;
+            scratch.frame(row)
+        };
+        if frame_at(suspect.depth) != Some(suspect.caller) {
+            return Some((suspect, depth, false));
+        }
+        let above = frame_at(suspect.depth + 1).filter(|_| depth > suspect.depth);
+        let Some(frame) = above.filter(|&frame| suspect.is(frame)) else {
+            self.not_found(suspect.key);
+            return Some((suspect, suspect.depth, false));
+        };
+        if self.known.len() >= CAP {
+            self.known.clear();
+        }
+        self.known.insert(suspect.key, Known::Frame(frame));
+        Some((suspect, suspect.depth + 1, true))
+    }
+
+    fn not_found(&mut self, key: Key) {
+        let tries = match self.known.get(&key) {
+            Some(&Known::None(tries)) => tries,
+            _ => 0,
+        };
+        self.known.insert(key, Known::None(tries.saturating_add(1)));
+    }
+
+    /// Lets go of all frames.
+    pub fn forget(&mut self) {
+        self.known = FxHashMap::default();
+        self.suspect = None;
+    }
+
+    /// The objects that must stay alive, where they are.
+    pub fn roots(&self) -> impl Iterator<Item = VALUE> + '_ {
+        let keys = self.known.iter().flat_map(|(key, known)| {
+            let caller = match key.by {
+                KnownBy::Caller(caller) => Some(caller),
+                KnownBy::FirstLine(_) => None,
+            };
+            let frame = match *known {
+                Known::Frame(frame) => Some(frame),
+                Known::None(_) => None,
+            };
+            [Some(key.owner), caller, frame]
+        });
+        keys.flatten()
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.known.capacity() * (size_of::<(Key, Known)>() + 1)
+    }
+}
+
+impl Suspect {
+    /// Whether `frame` is the one that the stack lacked.
+    fn is(&self, frame: VALUE) -> bool {
+        match self.key.by {
+            KnownBy::FirstLine(line) => {
+                backtrace::first_line_of(frame) == Some(line)
+                    && ptr::eq(self.file, backtrace::file_of(frame))
+            }
+            // SAFETY: with the GVL; the name of a method, whose String lives for ever or
+            // is the frame's own.
+            KnownBy::Caller(_) => unsafe {
+                rb_sys::rb_profile_frame_method_name(frame) == rb_sys::rb_id2str(self.key.method)
+            },
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! When the handler of the tick's signal may take the stack of the thread that it has
+//! interrupted. All checks are async-signal-safe.
+
+use super::native_thread;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
+
+/// A piece of collection work is under way in the main Ractor.
+static COLLECTING: AtomicBool = AtomicBool::new(false);
+
+/// The thread with the main Ractor's GVL reads or empties what the handler writes.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// Notes that a thread of the main Ractor begins to collect garbage, or ends it.
+pub fn set_collecting(collecting: bool) {
+    COLLECTING.store(collecting, SeqCst);
+}
+
+/// Whether the stack may be taken: not while this Ractor collects garbage, nor while
+/// what was taken before is being read, nor where other Ractors may collect. A thread
+/// that they have stopped for that still gets signals. Were it to read while compaction
+/// moves objects, it would fault in the collector's handler of faults, and wait there
+/// for the VM's lock, on a signal stack where no collector looks for it.
+pub fn may_take() -> bool {
+    !native_thread::other_ractors() && !COLLECTING.load(SeqCst) && !AT_WORK.load(SeqCst)
+}
+
+/// Keeps the handler off for as long as it lives. With the main Ractor's GVL.
+///
+/// The handler runs on the same thread, so no processor needs to be told.
+pub struct AtWork {
+    /// Another one is further up the stack.
+    nested: bool,
+}
+
+impl AtWork {
+    #[inline]
+    pub fn begin() -> AtWork {
+        let nested = AT_WORK.load(Relaxed);
+        AT_WORK.store(true, Relaxed);
+        compiler_fence(SeqCst);
+        AtWork { nested }
+    }
+}
+
+impl Drop for AtWork {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        AT_WORK.store(self.nested, Relaxed);
+    }
+}
