@@ -75,8 +75,6 @@ struct Live {
     ticks: Arc<Ticks>,
     /// The stack that was taken at the last tick.
     slot: leaf::Slot,
-    /// Stacks are to be taken at the tick once code is compiled.
-    leaf_when_compiled: bool,
     /// Threads seen for the first time, from any thread.
     new_threads: NewThreads,
     /// When threads became ready that were woken by others.

@@ -28,7 +28,6 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("start", function!(start, -1))?;
-    native.define_singleton_method("code_is_compiled", function!(code_is_compiled, 0))?;
     native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
     native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
@@ -70,13 +69,12 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
     let mut session = start_session(config, options.any_timer).map_err(cant_start)?;
     // From the look at what runs to here nothing ran Ruby code, and so no other thread.
-    let leaf = options.leaf;
-    if leaf.unwrap_or(options.compiled) {
+    if options.capture != Some(Capture::Safepoint) {
         let begun = session.interrupt_at_ticks();
         // Where nobody has asked for it, it may be impossible.
-        if let (Some(true), Err(error)) = (leaf, begun) {
+        if let (Some(Capture::Tick), Err(error)) = (options.capture, begun) {
             session.abandon();
-            let message = format!("can't start profiling with leaf: true: {error}");
+            let message = format!("can't start profiling with capture: :tick: {error}");
             return Err(errors::rperf(ruby, message));
         }
     }
@@ -85,7 +83,6 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         mode: config.mode,
         ticks: session.shared_ticks(),
         slot: leaf::Slot::new(options.lines),
-        leaf_when_compiled: leaf.is_none(),
         inner: GvlCell::new(Inner {
             session,
             threads: Vec::new(),
@@ -115,16 +112,31 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     Ok(true)
 }
 
+/// When a sample's stack is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Capture {
+    Tick,
+    Safepoint,
+}
+
+impl Capture {
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "tick" => Some(Capture::Tick),
+            "safepoint" => Some(Capture::Safepoint),
+            _ => None,
+        }
+    }
+}
+
 /// The arguments of `start`, by name.
 struct StartOptions {
     config: SessionConfig,
     /// The timer was not asked for in particular.
     any_timer: bool,
     lines: bool,
-    /// `None`: once code is compiled.
-    leaf: Option<bool>,
-    /// Code is compiled already.
-    compiled: bool,
+    /// `None`: at the tick, where that is possible.
+    capture: Option<Capture>,
     /// Time counts in sections only.
     defer: bool,
     /// There are other Ractors than the main one.
@@ -140,16 +152,20 @@ impl StartOptions {
             "signal",
             "aggregate",
             "lines",
-            "leaf",
-            "compiled",
+            "capture",
             "defer",
             "ractors",
         ];
         let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
-        let (frequency, mode, signal, aggregate, lines, leaf, compiled, defer, ractors) =
-            given.required;
+        let (frequency, mode, signal, aggregate, lines, capture, defer, ractors) = given.required;
         let mode = Mode::from_name(&mode.name()?)
             .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
+        let capture = capture
+            .map(|name| {
+                Capture::from_name(&name.name()?)
+                    .ok_or_else(|| errors::rperf(ruby, "capture must be :tick or :safepoint"))
+            })
+            .transpose()?;
         Ok(StartOptions {
             config: SessionConfig {
                 mode,
@@ -159,8 +175,7 @@ impl StartOptions {
             },
             any_timer: signal.is_nil(),
             lines,
-            leaf,
-            compiled,
+            capture,
             defer,
             ractors,
         })
@@ -168,29 +183,7 @@ impl StartOptions {
 }
 
 /// In the order of the names above.
-type Given = (
-    u32,
-    Symbol,
-    Value,
-    bool,
-    bool,
-    Option<bool>,
-    bool,
-    bool,
-    bool,
-);
-
-/// YJIT has been enabled: a session that waits for it takes stacks at the tick.
-fn code_is_compiled() {
-    let Some(live) = running().filter(|live| live.leaf_when_compiled) else {
-        return;
-    };
-    // SAFETY: the GVL is held, and nothing below releases it.
-    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-        // If the program handles SIGURG itself, it goes on without.
-        let _ = inner.session.interrupt_at_ticks();
-    }
-}
+type Given = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool, bool);
 
 /// With the timer asked for. If it was not asked for in particular, and signal
 /// timers are used up, with one that sleeps.
