@@ -109,8 +109,7 @@ pub struct SamplingArgs {
     /// Record no line numbers
     #[arg(long, overrides_with_all = ["lines", "no_lines"])]
     pub no_lines: bool,
-    /// When stacks are taken: at the tick, by a signal to the running thread, or at the next safepoint,
-    /// without one, which gives time to the wrong methods [default: tick, where a signal may be used]
+    /// Take stacks at the tick, or without a signal to Ruby's threads [default: tick, where possible]
     #[arg(long, value_name = "tick|safepoint", allow_hyphen_values = true)]
     pub capture: Option<String>,
     /// Real-time signal of the timer; false: no signal, but a thread that sleeps [default: SIGRTMIN+8]
