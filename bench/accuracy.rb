@@ -20,6 +20,7 @@ module Accuracy
   CHILD = File.expand_path("accuracy/child.rb", __dir__)
   MODES = %w[cpu wall].freeze
   JITS = %w[interpreter yjit].freeze
+  CAPTURES = %w[tick safepoint].freeze
   # Whether other processes keep all CPUs busy, and the CPUs that the program may use.
   CONDITIONS = [[false, :all], [false, :one], [true, :all], [true, :one]].freeze
   SEED = 42
@@ -48,8 +49,8 @@ module Accuracy
   end
 
   def child_options(parser, given)
-    parser.on("--[no-]leaf", "as Rperf.start takes it (default: not given)") do |leaf|
-      given[:for_child] += [leaf ? "leaf" : "no-leaf"]
+    parser.on("--capture NAME", CAPTURES, "tick, safepoint, as Rperf.start takes it (default: not given)") do |name|
+      given[:for_child] += [name]
     end
     parser.on("--details", "print each run's methods or lines, for c-methods and lines") do
       given[:for_child] += ["details"]

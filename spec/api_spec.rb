@@ -153,10 +153,10 @@ RSpec.describe Rperf do
     end
   end
 
-  describe "leaf: true" do
+  describe "capture: :tick", if: Gem::Platform.local.os == "linux" do
     it "needs a timer with a signal" do
-      expect { described_class.start(leaf: true, signal: false) }
-        .to raise_error(ArgumentError, "leaf: must be nil or false with signal: false, not true")
+      expect { described_class.start(capture: :tick, signal: false) }
+        .to raise_error(ArgumentError, "capture: must be :safepoint or nil with signal: false, not :tick")
       expect(described_class).not_to be_running
     end
   end
@@ -170,7 +170,7 @@ RSpec.describe Rperf do
       signal: [0, 9, 15, 1000, true, "RTMIN", 42.0],
       aggregate: [nil, 1],
       lines: [1, "yes"],
-      leaf: [0, :always],
+      capture: [:leaf, "tick", true, false],
       output: ["", "/no/such/folder/p", "/", 5, "a\0b"]
     }.each do |name, values|
       values.each do |value|
@@ -184,7 +184,7 @@ RSpec.describe Rperf do
 
     it "refuses objects that can't be shown, or have no methods at all" do
       mute = Class.new { def inspect = raise("no") }.new
-      names = %i[frequency mode output verbose format signal aggregate lines leaf]
+      names = %i[frequency mode output verbose format signal aggregate lines capture]
       names.product([BasicObject.new, mute]).each do |name, value|
         expect { described_class.start(name => value) }
           .to raise_error(ArgumentError, /\A#{name}: must be .*not an object of /)
@@ -198,7 +198,8 @@ RSpec.describe Rperf do
 
     it "takes the ends of the allowed range, a Pathname, and both kinds of timer" do
       [{ frequency: 1 }, { frequency: 10_000 }, { output: Pathname(in_folder("p")) },
-       { signal: false }, { signal: nil }, { leaf: false }, { leaf: nil, signal: false }].each do |arguments|
+       { signal: false }, { signal: nil }, { capture: :safepoint }, { capture: nil, signal: false },
+       { capture: :safepoint, signal: false }].each do |arguments|
         expect(described_class.start(**arguments) { nil }).to be_a(Hash)
       end
     end

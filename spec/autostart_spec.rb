@@ -48,12 +48,24 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(profiled({ "RPERF_SIGNAL" => "40" }, program).stdout).to eq("40")
   end
 
-  it "takes C methods' own time without YJIT as RPERF_LEAF says", if: Gem::Platform.local.os == "linux" do
-    handled = %w[1 0].map do |leaf|
+  it "takes stacks as RPERF_CAPTURE says", if: Gem::Platform.local.os == "linux" do
+    handled = [{ "RPERF_CAPTURE" => "tick" }, { "RPERF_CAPTURE" => "safepoint" }, {}, { "RPERF_CAPTURE" => "" },
+               { "RPERF_SIGNAL" => "false" }].map do |env|
       program = "print File.read('/proc/self/status')[/^SigCgt:\\s*(\\h+)/, 1].hex[Signal.list['URG'] - 1]"
-      profiled({ "RPERF_LEAF" => leaf }, program).stdout
+      profiled(env, program).stdout
     end
-    expect(handled).to eq(%w[1 0])
+    expect(handled).to eq(%w[1 0 1 1 0])
+  end
+
+  it "takes stacks so in children too", if: Gem::Platform.local.os == "linux" do
+    handled = "File.read('/proc/self/status')[/^SigCgt:\\s*(\\h+)/, 1].hex[Signal.list['URG'] - 1]"
+    said = %w[tick safepoint].map do |capture|
+      program = "$stdout.sync = true
+                 Process.wait(fork { print #{handled} })
+                 system(#{ruby.dump}, '-e', #{"print #{handled}".dump})"
+      profiled({ "RPERF_CAPTURE" => capture, "RPERF_INHERIT" => "1" }, program).stdout
+    end
+    expect(said).to eq(%w[11 00])
   end
 
   it "records and shows lines as RPERF_LINES says" do
@@ -70,14 +82,15 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_FREQUENCY" => "many" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
     { "RPERF_MODE" => "gpu" } => 'RPERF_MODE: must be cpu or wall, not "gpu"',
     { "RPERF_LINES" => "yes" } => 'RPERF_LINES: must be 1 or 0, not "yes"',
-    { "RPERF_LEAF" => "2" } => 'RPERF_LEAF: must be 1 or 0, not "2"',
+    { "RPERF_CAPTURE" => "1" } => 'RPERF_CAPTURE: must be tick or safepoint, not "1"',
     { "RPERF_VERBOSE" => "true" } => 'RPERF_VERBOSE: must be 1 or 0, not "true"',
     { "RPERF_STAT" => "yes" } => 'RPERF_STAT: must be 1 or 0, not "yes"',
     { "RPERF_STAT_REPORT" => "true" } => 'RPERF_STAT_REPORT: must be 1 or 0, not "true"',
     { "RPERF_AGGREGATE" => "false" } => 'RPERF_AGGREGATE: must be 1 or 0, not "false"',
     { "RPERF_INHERIT" => "true" } => 'RPERF_INHERIT: must be 0, fork or 1, not "true"',
     { "RPERF_INHERIT" => "fork", "RPERF_AGGREGATE" => "0" } => "RPERF_INHERIT: must be 0 with RPERF_AGGREGATE=0, not",
-    { "RPERF_LEAF" => "1", "RPERF_SIGNAL" => "false" } => "RPERF_LEAF: must be 0 with RPERF_SIGNAL=false, not",
+    { "RPERF_CAPTURE" => "tick", "RPERF_SIGNAL" => "false" } =>
+      'RPERF_CAPTURE: must be safepoint with RPERF_SIGNAL=false, not "tick"',
     { "RPERF_SIGNAL" => "PROF" } => /RPERF_SIGNAL: must be false \(no signal\) or the number of a real-time/,
     { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL: must be from \d+ to \d+/,
     { "RPERF_FORMAT" => "svg" } => 'RPERF_FORMAT: must be pprof or collapsed or text, not "svg"',

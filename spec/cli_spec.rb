@@ -9,8 +9,9 @@ RSpec.describe "the rperf command" do
       expect(outcome.stdout).not_to include("\e[")
       expect(outcome.stdout).to end_with("\nRun 'rperf help' for full documentation.\n")
       %w[record stat exec].each do |command|
-        help = ["--frequency", "[default: 1000]", "--lines", "--no-lines", "--leaf", "--no-leaf", "--signal <N|false>",
-                "--no-aggregate", "--no-inherit", "Exit status:", "Run 'rperf help' for full documentation"]
+        help = ["--frequency", "[default: 1000]", "--lines", "--no-lines", "--capture <tick|safepoint>",
+                "--signal <N|false>", "--no-aggregate", "--no-inherit", "Exit status:",
+                "Run 'rperf help' for full documentation"]
         expect(rperf(command, "--help").stdout).to include(*help)
       end
     end
@@ -19,8 +20,8 @@ RSpec.describe "the rperf command" do
       outcome = rperf("help")
       expect(outcome.status).to be_success
       expect(outcome.stderr).to be_empty
-      titles = ["RPERF RECORD", "RPERF STAT", "RPERF EXEC", "MODES", "FORMATS", "STATES", "CHILD PROCESSES",
-                "FROM RUBY", "WHAT TO LOOK FOR", "ENVIRONMENT VARIABLES"]
+      titles = ["RPERF RECORD", "RPERF STAT", "RPERF EXEC", "MODES", "FORMATS", "STATES", "THE STACK AT THE TICK",
+                "CHILD PROCESSES", "FROM RUBY", "WHAT TO LOOK FOR", "ENVIRONMENT VARIABLES"]
       expect(outcome.stdout.scan(/^== (.*) ==$/).flatten).to include(*titles)
       expect(outcome.stdout).to include(rperf("stat", "--help").stdout.strip)
     end
@@ -182,10 +183,20 @@ RSpec.describe "the rperf command" do
       expect(said).to eq(["there are no snapshots of a session with aggregate: false\n", "Hash\n"])
     end
 
-    it "passes --leaf and --no-leaf on, of which only one needs timer signals" do
-      outcome = rperf("record", "--leaf", "--signal", "false", ruby, "-e", "1")
-      expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: --leaf needs a timer .*\n\z/])
-      outcome = rperf("record", "--no-leaf", "--signal", "false", ruby, "-e", "1", env: { "RPERF_LEAF" => "7" })
+    it "takes stacks as --capture says, whatever the environment does", if: RUBY_PLATFORM.include?("linux") do
+      program = "ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.2
+                 nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+                 print Rperf.snapshot[:tick_stacks].positive?"
+      taken = [[], %w[--capture tick], %w[--capture safepoint], %w[--signal false]].map do |options|
+        rperf("record", *options, ruby, "-e", program, env: { "RPERF_CAPTURE" => "7" }).stdout
+      end
+      expect(taken).to eq(%w[true true false false])
+    end
+
+    it "refuses --capture tick without timer signals" do
+      outcome = rperf("record", "--capture", "tick", "--signal", "false", ruby, "-e", "1")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: --capture .*\n\z/])
+      outcome = rperf("record", "--capture", "safepoint", "--signal", "false", ruby, "-e", "1")
       expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
     end
 

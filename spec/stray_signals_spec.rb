@@ -23,7 +23,7 @@ RSpec.describe "rperf's signals" do
       nil while now < deadline
     end
 
-    OPTIONS = { mode: :wall, frequency: 10_000, leaf: true }
+    OPTIONS = { mode: :wall, frequency: 10_000, capture: :tick }
   RUBY
 
   it "never end a program that is started right after a tick" do
@@ -117,15 +117,14 @@ RSpec.describe "rperf's signals" do
         data = Rperf.stop
         send_signals
         # Another session, with the handler there before.
-        RubyVM::YJIT.enable
-        Rperf.start(**OPTIONS, leaf: nil)
+        Rperf.start(**OPTIONS, capture: nil)
         send_signals
         print data[:samples].any? && Rperf.stop[:samples].any?
       RUBY
     end
 
-    it "don't fit beside it, when it is there before leaf: true" do
-      expect(run_program(<<~RUBY)).to match(/\Acan't start .* leaf: true: .*SIGURG.* 20 \z/)
+    it "don't fit beside it, when it is there before capture: :tick" do
+      expect(run_program(<<~RUBY)).to match(/\Acan't start .* capture: :tick: .*SIGURG.* 20 \z/)
         #{counting}
         trap(:URG, HANDLER)
         begin

@@ -4,7 +4,7 @@ require "json"
 require_relative "../bench/support/c_extension"
 
 # A profiled program's system calls are those of the program alone: what they return, their errors, their times. Only
-# with leaf: true there is one difference, of extensions that hold the GVL in a call that a signal ends.
+# with capture: :tick there is one difference, of extensions that hold the GVL in a call that a signal ends.
 RSpec.describe "the system calls of a profiled program" do
   extension = Bench::CExtension.new("spec_native", File.expand_path("native", __dir__))
   alone = nil
@@ -32,20 +32,20 @@ RSpec.describe "the system calls of a profiled program" do
   def all_values(results) = results.transform_values { |parts| parts.transform_values { |calls| values(calls) } }
 
   {
-    "in wall mode" => [[], { mode: :wall, leaf: false }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, leaf: false }]
+    "in wall mode" => [[], { mode: :wall, capture: :safepoint }],
+    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, capture: :safepoint }]
   }.each do |name, (flags, options)|
-    it "are the same with leaf: false #{name}" do
+    it "are the same with capture: :safepoint #{name}" do
       alone ||= all_values(results(extension))
       expect(all_values(results(extension, flags, options))).to eq(alone)
     end
   end
 
   {
-    "in wall mode" => [[], { mode: :wall, leaf: true }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, leaf: true }]
+    "in wall mode" => [[], { mode: :wall, capture: :tick }],
+    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, capture: :tick }]
   }.each do |name, (flags, options)|
-    it "are the same with leaf: true #{name}, but for an extension's that hold the GVL at a tick" do
+    it "are the same with capture: :tick #{name}, but for an extension's that hold the GVL at a tick" do
       alone ||= all_values(results(extension))
       profiled = results(extension, flags, options)
       profiled.each do |where, parts|

@@ -7,11 +7,11 @@ require "json"
 RSpec.describe "a program that does everything at once" do
   sessions = 3
   variants = {
-    "interpreted, wall mode, leaf: true" => [["--disable-yjit"], { mode: :wall, leaf: true }],
-    "interpreted, cpu mode" => [["--disable-yjit"], { mode: :cpu }],
+    "interpreted, wall mode" => [["--disable-yjit"], { mode: :wall }],
+    "interpreted, cpu mode, capture: :safepoint" => [["--disable-yjit"], { mode: :cpu, capture: :safepoint }],
     "under YJIT, wall mode" => [["--yjit"], { mode: :wall }],
-    "under YJIT with little room for code, cpu mode, leaf: true" =>
-      [["--yjit", "--yjit-mem-size=4", "--yjit-code-gc"], { mode: :cpu, leaf: true }],
+    "under YJIT with little room for code, cpu mode" =>
+      [["--yjit", "--yjit-mem-size=4", "--yjit-code-gc"], { mode: :cpu }],
     "with YJIT enabled on the way, wall mode" => [["--disable-yjit"], { mode: :wall, enable_yjit: true }],
     "with YJIT enabled on the way, cpu mode, without the timer's signal" =>
       [["--disable-yjit"], { mode: :cpu, enable_yjit: true, signal: false }]
@@ -44,7 +44,7 @@ RSpec.describe "a program that does everything at once" do
         expect_sound_profile(session, said, options[:mode])
       end
       # To the end, whatever faults there were.
-      takes_stacks = options[:signal].nil? && (options[:leaf] || options[:enable_yjit] || flags.include?("--yjit"))
+      takes_stacks = options[:signal].nil? && options[:capture] != :safepoint
       expect(results.last[:stacks]).to(takes_stacks ? be_positive : eq(0))
       # The program itself takes its time to reach all of its memory.
       expect(results.last[:growth]).to be < 30_000

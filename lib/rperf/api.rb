@@ -3,7 +3,6 @@
 require_relative "options"
 require_relative "result"
 require_relative "fork_guard"
-require_relative "compiled_code"
 require_relative "labels"
 require_relative "sections"
 require_relative "snapshot"
@@ -25,9 +24,9 @@ module Rperf
     # @param aggregate [Boolean] false keeps every sample with its time
     # @param lines [Boolean, nil] false: no line numbers are recorded; true: they are, and a text
     #   output has a table of the hottest lines; nil: they are recorded
-    # @param leaf [Boolean, nil] whether C methods called by compiled code get their own time, for
-    #   which the thread that runs is interrupted by SIGURG; nil: as soon as YJIT is on, where the
-    #   timer has a signal
+    # @param capture [Symbol, nil] when stacks are taken. :tick: at the tick itself, for which the thread that runs gets
+    #   SIGURG; :safepoint: where Ruby next looks for interrupts, which takes no signal, but gives time to the wrong
+    #   methods and, under a JIT, makes the program slower; nil: :tick where a signal may be used, else :safepoint
     # @param defer [Boolean] true profiles only what runs in blocks of {Rperf.profile}
     # @param inherit [Boolean, Symbol] :fork: children that this process forks are profiled too, and those that they
     #   fork; true: Rubies that it starts in any other way as well, for which RUBYOPT and RPERF_SESSION are in ENV
@@ -36,9 +35,9 @@ module Rperf
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
-              lines: nil, leaf: nil, defer: false, inherit: false)
-      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:, defer:,
-                            inherit:)
+              lines: nil, capture: nil, defer: false, inherit: false)
+      options = Options.new(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, capture:,
+                            defer:, inherit:)
       begin_session(options)
       return true unless block_given?
 
@@ -95,7 +94,6 @@ module Rperf
     # No session for children is there but the one that this makes, if any.
     def share_and_start(options)
       ForkGuard.install
-      CompiledCode.watch
       Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
       uninterrupted do
         Native.start(**options.sampling)

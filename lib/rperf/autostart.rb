@@ -123,7 +123,6 @@ module Rperf
       def start(options, initiator)
         begun_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         ForkGuard.install
-        CompiledCode.watch
         Native.start(**options.sampling)
         @initiator = initiator
         @options = options

@@ -9,11 +9,12 @@ module Rperf
     FREQUENCIES = 1..10_000
     MODES = %i[cpu wall].freeze
     FORMATS = %i[pprof collapsed text].freeze
+    CAPTURES = %i[tick safepoint].freeze
     private_constant :FREQUENCIES
 
     attr_reader :output, :verbose, :format, :inherit
 
-    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, leaf:,
+    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, capture:,
                    defer: false, inherit: false)
       @frequency = self.class.frequency(frequency)
       @mode = self.class.one_of(:mode, mode, MODES)
@@ -23,7 +24,7 @@ module Rperf
       @signal = self.class.signal(signal)
       @aggregate = self.class.one_of(:aggregate, aggregate, [true, false])
       @lines = self.class.one_of(:lines, lines, [true, false, nil])
-      @leaf = self.class.leaf(leaf, signal)
+      @capture = self.class.capture(capture, signal)
       @defer = self.class.one_of(:defer, defer, [true, false])
       @inherit = self.class.inherit(inherit, aggregate)
     end
@@ -31,8 +32,7 @@ module Rperf
     # @return [Hash{Symbol => Object}] what Native.start takes
     def sampling
       { frequency: @frequency, mode: @mode, signal: @signal, aggregate: @aggregate, lines: @lines != false,
-        leaf: @leaf, compiled: CompiledCode.enabled?, defer: @defer,
-        ractors: Ractor.count > 1 }
+        capture: @capture, defer: @defer, ractors: Ractor.count > 1 }
     end
 
     # @return [Boolean] whether equal samples are added up
@@ -40,10 +40,10 @@ module Rperf
 
     # @return [Hash{String => String}] the same for Rubies that are started: settings of a session
     def variables
-      switches = { "LINES" => @lines, "LEAF" => @leaf, "AGGREGATE" => @aggregate }.compact
+      switches = { "LINES" => @lines, "AGGREGATE" => @aggregate }.compact
       switches = switches.transform_values { |on| on ? "1" : "0" }
-      { "FREQUENCY" => @frequency, "MODE" => @mode, "SIGNAL" => @signal }.compact.transform_values(&:to_s)
-                                                                         .merge(switches)
+      values = { "FREQUENCY" => @frequency, "MODE" => @mode, "SIGNAL" => @signal, "CAPTURE" => @capture }.compact
+      values.transform_values(&:to_s).merge(switches)
     end
 
     # @return [Boolean] whether a text report has a table of lines
@@ -88,11 +88,13 @@ module Rperf
       end
 
       # The timer's signal is what is passed on to the thread that runs. `signal` has been checked.
-      def leaf(value, signal)
-        one_of(:leaf, value, [true, false, nil])
-        if value
-          reject(:leaf, value, "nil or false with signal: false") if signal == false
-          reject(:leaf, value, "nil or false: this system has no timer signals") unless Native.timer_signals
+      def capture(value, signal)
+        return if nil.equal?(value)
+
+        one_of(:capture, value, CAPTURES, "or nil (:tick where a signal may be used)")
+        if value == :tick
+          reject(:capture, value, ":safepoint or nil with signal: false") if signal == false
+          reject(:capture, value, ":safepoint or nil: this system has no timer signals") unless Native.timer_signals
         end
         value
       end

@@ -63,7 +63,7 @@ end
 if ARGV[1]
   require "rperf"
   options = JSON.parse(ARGV[1], symbolize_names: true)
-  options[:mode] = options[:mode].to_sym
+  options.transform_values!(&:to_sym)
   Rperf.start(frequency: 10_000, **options)
 end
 results = { alone: all, beside_busy_thread: beside_busy_thread { all } }

@@ -47,7 +47,7 @@ Warning[:experimental] = false
 GC.auto_compact = true
 if options
   require "rperf"
-  options[:mode] = options[:mode].to_sym
+  %i[mode capture].each { |name| options[name] &&= options[name].to_sym }
   enable_yjit = options.delete(:enable_yjit)
 end
 

@@ -109,12 +109,9 @@ pub struct SamplingArgs {
     /// Record no line numbers
     #[arg(long, overrides_with_all = ["lines", "no_lines"])]
     pub no_lines: bool,
-    /// Signal the running thread at each tick, to see C methods in YJIT's code [default: if YJIT is on]
-    #[arg(long, overrides_with_all = ["leaf", "no_leaf"])]
-    pub leaf: bool,
-    /// Send it no signal; such C methods may then be counted to their callers
-    #[arg(long, overrides_with_all = ["leaf", "no_leaf"])]
-    pub no_leaf: bool,
+    /// Take stacks at the tick, or without a signal to Ruby's threads [default: tick, where possible]
+    #[arg(long, value_name = "tick|safepoint", allow_hyphen_values = true)]
+    pub capture: Option<String>,
     /// Real-time signal of the timer; false: no signal, but a thread that sleeps [default: SIGRTMIN+8]
     #[arg(long, value_name = "N|false", allow_hyphen_values = true)]
     pub signal: Option<String>,

@@ -119,7 +119,7 @@ const VARIABLES: [(&str, &str, &str); 15] = [
         "also profile forked, or all Ruby children [0]",
     ),
     ("RPERF_LINES", "1, 0", "as --lines, --no-lines"),
-    ("RPERF_LEAF", "1, 0", "as --leaf, --no-leaf"),
+    ("RPERF_CAPTURE", "tick, safepoint", "as --capture"),
     (
         "RPERF_SESSION",
         "path",
@@ -127,7 +127,7 @@ const VARIABLES: [(&str, &str, &str); 15] = [
     ),
 ];
 
-const SECTIONS: [(&str, &str); 9] = [
+const SECTIONS: [(&str, &str); 10] = [
     (
         "MODES",
         "\
@@ -164,6 +164,23 @@ pprof samples have a label that says the same.
 [GC marking]    %GC=mark      the collector visits live objects
 [GC sweeping]   %GC=sweep     the collector frees dead ones
 [truncated]     -             stacks that found no room; rare, and counted",
+    ),
+    (
+        "THE STACK AT THE TICK",
+        "\
+--capture says when a sample's stack is taken:
+
+tick       at the tick: the thread that holds the GVL gets SIGURG, whose handler takes
+           the stack. Ruby isn't interrupted, and compiled code stays compiled. An
+           extension that keeps the GVL in a system call may see it end with EINTR
+safepoint  where Ruby next looks for interrupts; that thread gets no signal. A method
+           of straight-line code loses its time to the one that reaches a safepoint
+           next, a C method called by compiled code to its caller. Under YJIT and ZJIT
+           a tick throws the running call out of compiled code: long loops get up to
+           17 times slower
+
+The default is tick, and safepoint where tick can't be: with --signal false, on macOS,
+and in a program that traps or ignores SIGURG. There --capture tick is an error.",
     ),
     (
         "CHILD PROCESSES",
@@ -213,7 +230,7 @@ Keywords of Rperf.start, with their defaults:
   signal: nil              the timer's real-time signal; false: none, as --signal
   aggregate: true          false keeps every sample with its time
   lines: nil               false records no lines; true adds a table of them to text
-  leaf: nil                as --leaf (true) and --no-leaf (false)
+  capture: nil             :tick, :safepoint; nil: :tick where a signal may be used
   defer: false             true profiles only what runs in blocks of Rperf.profile
   inherit: false           :fork profiles forked children too, true spawned Rubies as
                            well; Rperf.stop merges what has ended

@@ -200,10 +200,11 @@ fn settings(options: &Options, additions: &[Addition], abi: &str) -> Vec<u8> {
     set("MODE", OsStr::new(options.mode.name()));
     set("AGGREGATE", flag(options.aggregate));
     set("INHERIT", flag(options.inherit));
-    for (name, switch) in [("LINES", options.lines), ("LEAF", options.leaf)] {
-        if let Some(on) = switch {
-            set(name, flag(on));
-        }
+    if let Some(on) = options.lines {
+        set("LINES", flag(on));
+    }
+    if let Some(capture) = options.capture {
+        set("CAPTURE", OsStr::new(capture.name()));
     }
     match options.signal {
         Some(Signal::None) => set("SIGNAL", OsStr::new("false")),

@@ -33,8 +33,8 @@ pub struct Options {
     pub format: Option<Format>,
     /// Whether line numbers are recorded and shown; `None`: recorded only.
     pub lines: Option<bool>,
-    /// Whether C methods of compiled code get their own time; `None`: if YJIT is on.
-    pub leaf: Option<bool>,
+    /// When stacks are taken; `None`: at the tick, where a signal may be used.
+    pub capture: Option<Capture>,
     /// The timer's signal, if it isn't to be the default one.
     pub signal: Option<Signal>,
     /// Whether samples are summed as they come.
@@ -54,6 +54,27 @@ pub enum Signal {
     None,
     /// This real-time signal.
     Number(i32),
+}
+
+/// When stacks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capture {
+    /// At the timer's tick, by a signal to the thread that runs.
+    Tick,
+    /// Where the VM next looks for interrupts.
+    Safepoint,
+}
+
+impl Capture {
+    const ALL: [Self; 2] = [Self::Tick, Self::Safepoint];
+
+    /// As it is given, and passed on.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tick => "tick",
+            Self::Safepoint => "safepoint",
+        }
+    }
 }
 
 impl Options {
@@ -100,10 +121,9 @@ impl Options {
 
     fn new(args: SamplingArgs, mode: &str, stat: Option<Stat>) -> Result<Self, Refusal> {
         let signal = args.signal.as_deref().map(parse_signal).transpose()?;
-        let leaf = switch(args.leaf, args.no_leaf);
-        if leaf == Some(true) && signal == Some(Signal::None) {
-            let message =
-                "--leaf needs a timer with a signal: it can't be combined with --signal false";
+        let capture = args.capture.as_deref().map(parse_capture).transpose()?;
+        if (capture, signal) == (Some(Capture::Tick), Some(Signal::None)) {
+            let message = "--capture tick needs a timer with a signal: it can't be combined with --signal false";
             return Err(Refusal::usage(message));
         }
         Ok(Options {
@@ -113,7 +133,7 @@ impl Options {
             output: None,
             format: None,
             lines: switch(args.lines, args.no_lines),
-            leaf,
+            capture,
             signal,
             aggregate: !args.no_aggregate,
             inherit: !args.no_inherit,
@@ -159,6 +179,19 @@ fn parse_signal(text: &str) -> Result<Signal, Refusal> {
         Ok(number) if range.contains(&number) => Ok(Signal::Number(number)),
         _ => Err(Refusal::usage(format!(
             "--signal must be {allowed}, not '{text}'"
+        ))),
+    }
+}
+
+fn parse_capture(text: &str) -> Result<Capture, Refusal> {
+    let known = Capture::ALL.into_iter().find(|it| it.name() == text);
+    match known {
+        Some(Capture::Tick) if !cfg!(target_os = "linux") => Err(Refusal::usage(
+            "--capture must be safepoint: this system has no timer signals, not 'tick'",
+        )),
+        Some(capture) => Ok(capture),
+        None => Err(Refusal::usage(format!(
+            "--capture must be tick or safepoint, not '{text}'"
         ))),
     }
 }
@@ -295,8 +328,27 @@ mod tests {
             let message = message(&["stat", "--signal", signal, "ruby"]);
             assert!(message.contains(&format!("not '{signal}'")), "{message}");
         }
-        let message = message(&["stat", "--leaf", "--signal", "false", "ruby"]);
-        assert!(message.contains("--leaf needs a timer with a signal"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn stacks_are_taken_at_the_tick_or_at_a_safepoint() {
+        for (words, expected) in [
+            (vec![], None),
+            (vec!["--capture", "tick"], Some(Capture::Tick)),
+            (vec!["--capture=safepoint"], Some(Capture::Safepoint)),
+            (
+                vec!["--capture", "safepoint", "--signal", "false"],
+                Some(Capture::Safepoint),
+            ),
+        ] {
+            for command in ["record", "stat"] {
+                let line = [&[command], &*words, &["ruby"]].concat();
+                assert_eq!(options(&line).expect("valid").capture, expected, "{line:?}");
+            }
+        }
+        let message = message(&["stat", "--capture", "tick", "--signal", "false", "ruby"]);
+        assert!(message.contains("--capture tick needs a timer with a signal"));
     }
 
     #[test]
@@ -324,16 +376,15 @@ mod tests {
     #[test]
     fn of_a_switch_and_its_opposite_the_last_one_counts() {
         for (line, expected) in [
-            (vec![], (None, None)),
-            (vec!["--lines", "--no-leaf"], (Some(true), Some(false))),
-            (vec!["--no-lines", "--leaf"], (Some(false), Some(true))),
-            (vec!["--lines", "--no-lines"], (Some(false), None)),
-            (vec!["--no-leaf", "--leaf", "--leaf"], (None, Some(true))),
+            (vec![], None),
+            (vec!["--lines"], Some(true)),
+            (vec!["--lines", "--no-lines"], Some(false)),
+            (vec!["--no-lines", "--lines", "--lines"], Some(true)),
         ] {
             for command in ["record", "stat"] {
                 let line = [&[command], &*line, &["ruby"]].concat();
                 let options = options(&line).expect("valid");
-                assert_eq!((options.lines, options.leaf), expected, "{line:?}");
+                assert_eq!(options.lines, expected, "{line:?}");
             }
         }
     }
@@ -345,6 +396,10 @@ mod tests {
             assert!(message.contains("1 to 10000") && message.contains(&format!("'{frequency}'")));
         }
         assert!(message(&["stat", "-m", "gpu", "ruby"]).contains("cpu or wall, not 'gpu'"));
+        for capture in ["ticks", "", "-v"] {
+            let message = message(&["stat", "--capture", capture, "ruby"]);
+            assert!(message.ends_with(&format!("must be tick or safepoint, not '{capture}'")));
+        }
         assert!(message(&["record", "--format", "svg", "ruby"]).contains("not 'svg'"));
         assert!(message(&["record", "-o", "/no/such/x", "ruby"]).contains("no folder /no/such"));
         assert!(message(&["record", "-o", "/", "ruby"]).contains("a folder"));

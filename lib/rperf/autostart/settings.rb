@@ -47,7 +47,7 @@ module Rperf
           signal:,
           aggregate: switch("AGGREGATE", true),
           lines: switch("LINES", nil),
-          leaf: switch("LEAF", nil),
+          capture: choice("CAPTURE", Options::CAPTURES),
           inherit:
         )
       rescue ArgumentError => e
@@ -59,8 +59,8 @@ module Rperf
       def refuse_combinations(inherit)
         if inherit && !switch("AGGREGATE", true)
           reject("INHERIT", @variables["INHERIT"], "0 with RPERF_AGGREGATE=0")
-        elsif switch("LEAF", nil) && signal == false
-          reject("LEAF", @variables["LEAF"], "0 with RPERF_SIGNAL=false")
+        elsif choice("CAPTURE", Options::CAPTURES) == :tick && signal == false
+          reject("CAPTURE", @variables["CAPTURE"], "safepoint with RPERF_SIGNAL=false")
         end
       end
 

@@ -3,8 +3,8 @@
 require "spec_helper"
 require_relative "../bench/support/c_extension"
 
-# The stack at the tick: C methods that compiled code calls, which have no safepoint.
-RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
+# The stack at the tick, and at the safepoint.
+RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
   # Prints the times of the leaves, in ms.
   program = <<~'RUBY'
     require "rperf"
@@ -47,19 +47,19 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
-  it "leaves threads alone, and C methods without their time, if told so" do
+  it "is at the safepoint if told so, where C methods of compiled code lose their time" do
     c_method, caller = leaves(<<~RUBY, "--yjit")
       work(0.3)
-      data = Rperf.start(mode: :cpu, leaf: false) { work(0.5) }
+      data = Rperf.start(mode: :cpu, capture: :safepoint) { work(0.5) }
       #{report}
     RUBY
     expect(c_method).to be < caller
   end
 
-  it "begins when YJIT is enabled within a session, and ends with it" do
-    c_method, caller, before, during, after = leaves(<<~RUBY, "--disable-yjit")
+  it "begins with a session, goes on when YJIT is enabled, and ends with it" do
+    c_method, caller, *handled = leaves(<<~RUBY, "--disable-yjit")
       handled = -> { File.read("/proc/self/status")[/SigCgt:\\s+(\\h+)/, 1].hex[Signal.list["URG"] - 1] }
-      seen = []
+      seen = [handled.call]
       data = Rperf.start(mode: :cpu) do
         seen << handled.call
         RubyVM::YJIT.enable
@@ -71,7 +71,14 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
       puts seen
     RUBY
     expect(c_method).to be > [10, 3 * caller].max
-    expect([before, during, after]).to eq([0, 1, 0])
+    expect(handled).to eq([0, 1, 1, 0])
+  end
+
+  it "is at the tick unless told otherwise, and at the safepoint where there is no signal" do
+    taken = [{}, { capture: nil }, { capture: :tick }, { capture: :safepoint }, { signal: false }].map do |options|
+      Rperf.start(mode: :cpu, **options) { spin(0.2) }[:tick_stacks].positive?
+    end
+    expect(taken).to eq([true, true, true, false, false])
   end
 
   # Nothing tells of the collections of other Ractors.
@@ -93,7 +100,7 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
   end
 
   it "works without YJIT, and puts C methods below their callers" do
-    stacks = Rperf.start(mode: :cpu, leaf: true) { spin(0.5) }[:samples].map { |row| row[0].map(&:last) }
+    stacks = Rperf.start(mode: :cpu) { spin(0.5) }[:samples].map { |row| row[0].map(&:last) }
     calls = stacks.select { |stack| stack.first == "Process.clock_gettime" }
     expect(calls).not_to be_empty
     expect(calls.map { |stack| stack[1] }.uniq).to all(match(/spin/))
@@ -144,7 +151,7 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
 
   it "lets faults of the program be what they are" do
     ["Process.kill(:SEGV, $$); sleep", "Process.kill(:BUS, $$); sleep"].each do |crash|
-      outcomes = ["Rperf.start(leaf: true)", "nil"].map do |first|
+      outcomes = ["Rperf.start(capture: :tick)", "nil"].map do |first|
         run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "#{first}; #{crash}")
       end
       expect(outcomes.map { |it| it.status.termsig }.uniq.size).to eq(1)
@@ -154,7 +161,7 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
 
   it "lets faults in C code be Ruby's to report, whole" do
     expect(native.missing).to be_nil
-    outcomes = ["Rperf.start(leaf: true)", "nil"].map do |first|
+    outcomes = ["Rperf.start(capture: :tick)", "nil"].map do |first|
       crash = "#{first}; [1] * 1_000_000; SpecNative.fault"
       run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-r#{native.library}", "-e", crash)
     end
@@ -202,9 +209,18 @@ RSpec.describe "leaf capture", if: RUBY_PLATFORM.include?("linux") do
   end
 
   it "refuses to share SIGURG with the program" do
-    script = 'trap("URG") { }; Rperf.start(leaf: true)'
+    script = 'trap("URG") { }; Rperf.start(capture: :tick)'
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", script)
-    expect(outcome.stderr).to include("SIGURG")
+    expect(outcome.stderr).to match(/can't start profiling with capture: :tick: .*SIGURG/)
     expect(outcome.status.exitstatus).to eq(1)
+  end
+
+  it "is at the safepoint, unless told otherwise, if the program has a handler of its own for SIGURG" do
+    taken, sampled = leaves(<<~RUBY)
+      trap("URG") { raise "of the program" }
+      data = Rperf.start(mode: :cpu) { work(0.3) }
+      puts data.values_at(:tick_stacks, :sampling_count)
+    RUBY
+    expect([taken, sampled]).to match([0, be_positive])
   end
 end
