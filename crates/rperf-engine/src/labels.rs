@@ -92,10 +92,10 @@ impl Default for LabelTable {
 }
 
 impl LabelTable {
-    /// The number of `set` for a sample. If there is no room for it, the sample
-    /// goes without labels, and is counted.
+    /// The number of `set` for a sample of `count` ticks. If there is no room for it,
+    /// the sample goes without labels, and is counted.
     #[inline]
-    pub fn number(&mut self, set: &LabelSet) -> u32 {
+    pub fn number(&mut self, set: &LabelSet, count: u64) -> u32 {
         let (table, known) = set.known.get();
         let number = if table == self.serial {
             known
@@ -103,7 +103,7 @@ impl LabelTable {
             self.look_up(set)
         };
         if number == REFUSED {
-            self.refused += 1;
+            self.refused += count;
             return 0;
         }
         number
@@ -163,10 +163,10 @@ mod tests {
     fn equal_sets_have_one_number_whatever_their_order() {
         let mut table = LabelTable::default();
         let (first, other) = (set(&[("a", "1"), ("b", "2")]), set(&[("a", "2")]));
-        assert_eq!((table.number(&first), table.number(&other)), (1, 2));
-        assert_eq!(table.number(&set(&[("b", "2"), ("a", "1")])), 1);
-        assert_eq!(table.number(&first), 1);
-        assert_eq!(table.number(&set(&[])), 0);
+        assert_eq!((table.number(&first, 1), table.number(&other, 1)), (1, 2));
+        assert_eq!(table.number(&set(&[("b", "2"), ("a", "1")]), 1), 1);
+        assert_eq!(table.number(&first, 1), 1);
+        assert_eq!(table.number(&set(&[]), 1), 0);
         assert_eq!(table.sets().len(), 2);
         assert_eq!(*table.sets()[1], *set(&[("a", "1"), ("a", "2")]).texts);
     }
@@ -183,25 +183,28 @@ mod tests {
     fn a_set_has_a_number_of_its_own_in_each_table() {
         let (mut one, mut two) = (LabelTable::default(), LabelTable::default());
         let (a, b) = (set(&[("a", "")]), set(&[("b", "")]));
-        assert_eq!((one.number(&a), one.number(&b)), (1, 2));
-        assert_eq!((two.number(&b), two.number(&a)), (1, 2));
-        assert_eq!((one.number(&a), one.number(&b)), (1, 2));
+        assert_eq!((one.number(&a, 1), one.number(&b, 1)), (1, 2));
+        assert_eq!((two.number(&b, 1), two.number(&a, 1)), (1, 2));
+        assert_eq!((one.number(&a, 1), one.number(&b, 1)), (1, 2));
     }
 
     #[test]
     fn what_finds_no_room_is_counted_and_goes_without_labels() {
         let mut table = LabelTable::default();
         for number in 1..=SET_CAP as u32 {
-            assert_eq!(table.number(&set(&[("id", &number.to_string())])), number);
+            assert_eq!(
+                table.number(&set(&[("id", &number.to_string())]), 1),
+                number
+            );
         }
         let late = set(&[("id", "late")]);
-        assert_eq!((table.number(&late), table.number(&late)), (0, 0));
-        assert_eq!(table.number(&set(&[("id", "7")])), 7, "known ones stay");
-        assert_eq!(table.refused(), 2);
+        assert_eq!((table.number(&late, 1), table.number(&late, 3)), (0, 0));
+        assert_eq!(table.number(&set(&[("id", "7")]), 1), 7, "known ones stay");
+        assert_eq!(table.refused(), 4);
         let mut table = LabelTable::default();
         let long = "x".repeat(TEXT_CAP);
-        assert_eq!(table.number(&set(&[("id", &long)])), 1);
-        assert_eq!(table.number(&late), 0);
+        assert_eq!(table.number(&set(&[("id", &long)]), 1), 1);
+        assert_eq!(table.number(&late, 1), 0);
         assert!(table.memory() >= TEXT_CAP);
     }
 }

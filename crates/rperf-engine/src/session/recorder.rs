@@ -37,7 +37,7 @@ pub struct SessionRecorder<'a, S> {
 }
 
 impl<S: StackSource> SessionRecorder<'_, S> {
-    fn capture(&mut self) -> Option<NodeId> {
+    fn capture(&mut self, count: u64) -> Option<NodeId> {
         let stack = self.source.capture()?;
         let cut = stack.cut;
         // Told before any collection can run: nothing here calls the VM.
@@ -49,21 +49,25 @@ impl<S: StackSource> SessionRecorder<'_, S> {
         for &frame in &self.session.tree.frames()[known..] {
             self.source.new_frame(frame);
         }
-        self.session.counters.truncated += u64::from(interned.truncated || cut);
+        if interned.truncated || cut {
+            self.session.counters.truncated += count;
+        }
         Some(interned.node)
     }
 }
 
 impl<S: StackSource> Recorder for SessionRecorder<'_, S> {
     fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
-        let Some(node) = self.capture() else {
+        // A sample may stand for no tick, but is one.
+        let count = values.count.max(1);
+        let Some(node) = self.capture(count) else {
             self.session.counters.uncaptured.add(values);
             return None;
         };
         let labels = self.labels;
         let place = Place {
             node,
-            labels: labels.map_or(0, |set| self.session.labels.number(set)),
+            labels: labels.map_or(0, |set| self.session.labels.number(set, count)),
         };
         self.record_at(place, thread, state, values);
         Some(place)
