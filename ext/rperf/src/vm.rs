@@ -26,6 +26,7 @@ mod running_thread;
 mod sampling_job;
 mod section;
 mod snapshot;
+mod switch_hook;
 mod thread_hook;
 mod thread_state;
 mod tick_capture;
@@ -34,7 +35,7 @@ mod tick_guard;
 use crate::vm::gvl_cell::GvlCell;
 use crate::vm::thread_state::{NewThreads, ThreadState};
 use magnus::{Error, RModule, Ruby};
-use rperf_engine::{Session, Ticks};
+use rperf_engine::{Capture, Session, Ticks};
 use rperf_model::Mode;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -76,6 +77,7 @@ struct Live {
     mode: Mode,
     /// The same ticks as the session's, for hooks that need nothing else.
     ticks: Arc<Ticks>,
+    capture: Capture,
     /// The stacks that were taken at ticks.
     tick_capture: tick_capture::TickCapture,
     /// Threads seen for the first time, from any thread.

@@ -8,7 +8,7 @@
 //! The same goes for locks of the VM's that a thread holds as it runs hooks, so
 //! threads that are about to leave them are given a moment.
 
-use super::{LIVE, fiber_hook, gc_hook, native_thread, thread_hook};
+use super::{LIVE, fiber_hook, gc_hook, native_thread, switch_hook, thread_hook};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::SeqCst};
@@ -74,6 +74,7 @@ unsafe extern "C" fn in_child() {
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
     gc_hook::remove();
+    switch_hook::remove();
     fiber_hook::remove();
     !thread_hook::is_registered()
 }

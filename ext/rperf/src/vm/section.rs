@@ -12,11 +12,11 @@ use super::backtrace;
 use super::tick_guard::AtWork;
 use super::{
     Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, running, running_thread,
-    sampling_job, thread_hook, tick_capture,
+    sampling_job, switch_hook, thread_hook, tick_capture,
 };
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
-use rperf_engine::{Accounting, clock};
+use rperf_engine::{Accounting, Capture, clock};
 use rperf_model::Mode;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
@@ -119,6 +119,9 @@ fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
     native_thread::forget_all();
     gc_hook::add();
     thread_hook::add(live.mode);
+    if live.capture == Capture::Safepoint {
+        switch_hook::add();
+    }
     live.ticks.go_on();
     // SAFETY: the GVL is held, and nothing in this block releases it.
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
@@ -208,5 +211,6 @@ fn close(live: &Live) {
 pub fn remove_hooks() {
     thread_hook::remove();
     gc_hook::remove();
+    switch_hook::remove();
     fiber_hook::remove();
 }
