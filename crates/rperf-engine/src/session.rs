@@ -8,7 +8,7 @@ use crate::clock;
 use crate::labels::{LabelSet, LabelTable, LabelTexts};
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
-use crate::tick_capture::signal::TickSignal;
+use crate::tick_capture::signal::{self, TickSignal};
 use crate::ticks::Ticks;
 use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
 use rperf_model::{Mode, NodeId, Profile, State, Values};
@@ -184,7 +184,7 @@ pub struct Snapshot {
 impl Session {
     /// Starts the worker and, at rest, the timer.
     pub fn start(config: SessionConfig, calls: VmCalls) -> io::Result<Session> {
-        let ticks = Arc::new(Ticks::new(calls.trigger));
+        let ticks = Arc::new(Ticks::new(calls.trigger, signal::interrupt));
         let seed = clock::realtime_ns() ^ u64::from(std::process::id()).rotate_left(40);
         let limits = CollectedLimits {
             aggregate: config.aggregate,

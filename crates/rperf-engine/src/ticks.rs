@@ -2,7 +2,7 @@
 //! holds the GVL, and whether the timer is armed. Only atomics; the timer's side
 //! runs in a signal handler.
 
-use crate::{clock, tick_capture::signal};
+use crate::clock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Ticks without a runner after which the timer stops.
@@ -51,8 +51,9 @@ pub struct Ticks {
     idle: AtomicU32,
     /// How often the GVL was taken. Wraps around.
     resumptions: AtomicU32,
-    /// Asks the VM for the sampling callback; async-signal-safe.
+    /// See [`Ticks::new`].
     trigger: fn(),
+    interrupt: fn(u32) -> bool,
     /// Time of the last tick.
     tick_ns: AtomicU64,
     triggers: AtomicU64,
@@ -68,8 +69,10 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// No tick yet, nobody holds the GVL, the timer rests.
-    pub fn new(trigger: fn()) -> Self {
+    /// No tick yet, nobody holds the GVL, the timer rests. `trigger` asks the VM for the
+    /// sampling callback; `interrupt` interrupts a native thread and returns whether it
+    /// could. Both are async-signal-safe.
+    pub fn new(trigger: fn(), interrupt: fn(u32) -> bool) -> Self {
         Self {
             holder: AtomicU64::new(0),
             armed: AtomicBool::new(false),
@@ -80,6 +83,7 @@ impl Ticks {
             idle: AtomicU32::new(0),
             resumptions: AtomicU32::new(0),
             trigger,
+            interrupt,
             tick_ns: AtomicU64::new(0),
             triggers: AtomicU64::new(0),
             captures: AtomicBool::new(false),
@@ -257,7 +261,7 @@ impl Ticks {
             // its own for faults.
             self.unanswered_since.store(now, Relaxed);
             self.unanswered.store(tid, SeqCst);
-            if !signal::interrupt(tid) {
+            if !(self.interrupt)(tid) {
                 self.unanswered.store(0, SeqCst);
                 self.trigger();
             }
@@ -278,10 +282,11 @@ impl Ticks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     #[test]
     fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
-        let ticks = Ticks::new(|| ());
+        let ticks = Ticks::new(|| (), |_| panic!("no interruption was asked for"));
         assert!(ticks.set_holder(1, 0), "the first holder arms");
         assert!(!ticks.set_holder(1, 0), "once");
         for _ in 0..100 {
@@ -311,7 +316,7 @@ mod tests {
 
     #[test]
     fn it_rests_in_a_pause_and_the_first_holder_after_it_arms_it() {
-        let ticks = Ticks::new(|| panic!("no tick in a pause"));
+        let ticks = Ticks::new(|| panic!("no tick in a pause"), |_| false);
         assert!(ticks.set_holder(1, 0));
         ticks.pause();
         assert!(ticks.armed(), "until the next expiry");
@@ -323,5 +328,84 @@ mod tests {
         assert_eq!((ticks.triggers(), ticks.last_tick()), (0, 0));
         ticks.go_on();
         assert!(ticks.set_holder(1, 0));
+    }
+
+    thread_local! {
+        /// What was asked of the VM: callbacks, and interrupted threads.
+        static ASKED: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+        static CAN_INTERRUPT: Cell<bool> = const { Cell::new(true) };
+    }
+
+    fn capturing() -> Ticks {
+        let trigger = || ASKED.set((ASKED.get().0 + 1, ASKED.get().1));
+        let interrupt = |tid| {
+            assert_eq!(tid, 77);
+            ASKED.set((ASKED.get().0, ASKED.get().1 + 1));
+            CAN_INTERRUPT.get()
+        };
+        let ticks = Ticks::new(trigger, interrupt);
+        ticks.set_captures(true);
+        ticks
+    }
+
+    #[test]
+    fn a_tick_interrupts_the_holder_and_asks_for_no_callback() {
+        let ticks = capturing();
+        assert!(ticks.set_holder(1, 77));
+        for _ in 0..5 {
+            ticks.tick();
+            ticks.answered(77);
+        }
+        assert_eq!(ASKED.get(), (0, 5));
+        ticks.set_collecting(true);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (0, 5), "a tick in a collection is none");
+        ticks.set_collecting(false);
+        ticks.hold_interrupts();
+        ticks.tick();
+        assert_eq!(ASKED.get(), (1, 5));
+        ticks.at_safepoint();
+        ticks.tick();
+        assert_eq!(ASKED.get(), (1, 6));
+    }
+
+    #[test]
+    fn where_the_holder_cannot_be_interrupted_the_callback_is_asked_for() {
+        let ticks = capturing();
+        CAN_INTERRUPT.set(false);
+        let _ = ticks.set_holder(1, 77);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (1, 1));
+        // Its native thread isn't known.
+        let _ = ticks.set_holder(1, 0);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (2, 1));
+    }
+
+    #[test]
+    fn a_thread_that_does_not_answer_gets_the_callback_after_a_while() {
+        let ticks = capturing();
+        let _ = ticks.set_holder(1, 77);
+        ticks.tick();
+        ticks.tick();
+        assert_eq!(ASKED.get(), (0, 1), "it may wait for a CPU");
+        ticks.unanswered_since.store(1, Relaxed);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (1, 1));
+        ticks.answered(78);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (2, 1), "another thread's answer");
+        ticks.answered(77);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (2, 2));
+    }
+
+    #[test]
+    fn an_idle_program_is_asked_once_for_the_callback() {
+        let ticks = capturing();
+        let _ = ticks.set_holder(1, 77);
+        ticks.clear_holder(1);
+        while ticks.tick() != AfterTick::Rest {}
+        assert_eq!(ASKED.get(), (1, 0));
     }
 }

@@ -3,6 +3,7 @@
 //! hold whatever happens.
 
 mod collections;
+mod replay;
 
 use super::*;
 use proptest::prelude::*;

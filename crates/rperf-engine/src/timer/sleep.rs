@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn it_ticks_while_armed_and_rests_when_nothing_runs() {
-        let ticks = Ticks::new(|| ());
+        let ticks = Ticks::new(|| (), |_| false);
         let mut timer = SleepTimer::new(200_000, 5);
         assert_eq!(timer.poll(&ticks), None, "at rest until armed");
         assert!(ticks.set_holder(1, 0));

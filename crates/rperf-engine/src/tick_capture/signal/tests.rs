@@ -61,9 +61,10 @@ fn interrupt_until(tid: u32, reached: impl Fn() -> bool) {
 
 #[test]
 fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
-    let ticks = Arc::new(Ticks::new(|| {
+    let trigger = || {
         TRIGGERED.fetch_add(1, SeqCst);
-    }));
+    };
+    let ticks = Arc::new(Ticks::new(trigger, interrupt));
     assert!(!interrupt(1), "nothing is installed");
     let before = action_of(FAULT).expect("readable");
     let installed = TickSignal::install(Arc::clone(&ticks), take_stack).expect("free");
