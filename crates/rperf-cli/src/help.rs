@@ -259,8 +259,11 @@ A profile is a Hash. Its keys:
                            of samples that were summed up
   dropped_samples:, dropped_ns:, truncated_samples:, unlabelled_samples:
                            what could not be kept
-  tick_stacks:, tick_stacks_used:
-                           stacks taken at the tick, and those that samples were made of",
+  tick_stacks:, safepoint_stacks:
+                           stacks taken at the tick, and at the safepoint after it
+  unreadable_stacks:, hidden_frames:
+                           ticks whose stack couldn't be read, and compiled methods
+                           that had to be learned at a safepoint",
     ),
     (
         "LABELS, SNAPSHOTS, SECTIONS",

@@ -7,6 +7,9 @@ use std::fmt::Write;
 
 const TOP: usize = 10;
 
+/// Stacks taken at safepoints that need no word, if nearly all are taken at ticks.
+const FEW: u64 = 20;
+
 /// Sampling statistics and the hottest methods, each line marked as ours.
 pub fn lines(profile: &Profile) -> String {
     let meta = &profile.meta;
@@ -60,7 +63,7 @@ pub fn lines(profile: &Profile) -> String {
     })
 }
 
-/// Where the stacks were taken.
+/// Where the stacks were taken, unless it was at the tick as usual.
 fn capture(counters: &Counters) -> Option<String> {
     let [tick, safepoint, unreadable, hidden] = [
         counters.tick_stacks,
@@ -77,10 +80,15 @@ fn capture(counters: &Counters) -> Option<String> {
             )
         });
     }
-    let mut line = format!("stacks: {tick} at the tick, {safepoint} at a safepoint");
-    if counters.safepoint_stacks > 0 {
-        line.push_str(" (each interrupts compiled code)");
+    let all = counters
+        .tick_stacks
+        .saturating_add(counters.safepoint_stacks);
+    if counters.safepoint_stacks <= FEW.max(all / 100) {
+        return None;
     }
+    let mut line = format!(
+        "stacks: {tick} at the tick, {safepoint} at a safepoint, which interrupts compiled code"
+    );
     if counters.unreadable_stacks > 0 {
         let _ = write!(line, ", {unreadable} unreadable");
     }
@@ -136,14 +144,13 @@ mod tests {
         counters.tick_stacks = 5_000;
         let line = capture(&counters).expect("a line");
         let expected =
-            "stacks: 5,000 at the tick, 1,200 at a safepoint (each interrupts compiled code)";
+            "stacks: 5,000 at the tick, 1,200 at a safepoint, which interrupts compiled code";
         assert_eq!(line, expected);
         (counters.unreadable_stacks, counters.hidden_frames) = (3, 4);
         let line = capture(&counters).expect("a line");
         assert!(line.ends_with(", 3 unreadable, 4 hidden methods learned"));
-        counters.safepoint_stacks = 0;
-        let line = capture(&counters).expect("a line");
-        assert!(line.starts_with("stacks: 5,000 at the tick, 0 at a safepoint, 3 unreadable"));
+        (counters.tick_stacks, counters.safepoint_stacks) = (5_000, 50);
+        assert_eq!(capture(&counters), None);
     }
 
     #[test]
