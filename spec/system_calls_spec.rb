@@ -31,23 +31,20 @@ RSpec.describe "the system calls of a profiled program" do
 
   def all_values(results) = results.transform_values { |parts| parts.transform_values { |calls| values(calls) } }
 
-  {
-    "in wall mode" => [[], { mode: :wall, leaf: false }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, leaf: false }]
-  }.each do |name, (flags, options)|
+  variants = { "in wall mode" => [[], :wall] }
+  Compilers::FLAGS.each { |compiler, flag| variants["under #{compiler}, in cpu mode"] = [[flag], :cpu] }
+
+  variants.each do |name, (flags, mode)|
     it "are the same with leaf: false #{name}" do
       alone ||= all_values(results(extension))
-      expect(all_values(results(extension, flags, options))).to eq(alone)
+      expect(all_values(results(extension, flags, { mode:, leaf: false }))).to eq(alone)
     end
   end
 
-  {
-    "in wall mode" => [[], { mode: :wall, leaf: true }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, leaf: true }]
-  }.each do |name, (flags, options)|
+  variants.each do |name, (flags, mode)|
     it "are the same with leaf: true #{name}, but for an extension's that hold the GVL at a tick" do
       alone ||= all_values(results(extension))
-      profiled = results(extension, flags, options)
+      profiled = results(extension, flags, { mode:, leaf: true })
       profiled.each do |where, parts|
         expect(values(parts[:ruby])).to eq(alone[where][:ruby])
         expect(shares_of_eintr(parts[:holding_gvl])).to match(nanosleep: be > 0, poll: be > 0, read: 0)
