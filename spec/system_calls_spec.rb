@@ -39,9 +39,7 @@ RSpec.describe "the system calls of a profiled program" do
       alone ||= all_values(results(extension))
       expect(all_values(results(extension, flags, { mode:, leaf: false }))).to eq(alone)
     end
-  end
 
-  variants.each do |name, (flags, mode)|
     it "are the same with leaf: true #{name}, but for an extension's that hold the GVL at a tick" do
       alone ||= all_values(results(extension))
       profiled = results(extension, flags, { mode:, leaf: true })
