@@ -366,6 +366,8 @@ RSpec.describe Rperf do
     program = <<~'RUBY'
       Rperf.start { nil } if defined?(Rperf)
       ractor = Ractor.new do
+        # If the main Ractor isn't asleep yet, Ruby's child may wait for ever for a lock that it held.
+        sleep(0.1)
         Process.wait2(fork { exit!(7) }).last.exitstatus
       rescue => e
         e.message
