@@ -31,23 +31,18 @@ RSpec.describe "the system calls of a profiled program" do
 
   def all_values(results) = results.transform_values { |parts| parts.transform_values { |calls| values(calls) } }
 
-  {
-    "in wall mode" => [[], { mode: :wall, capture: :safepoint }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, capture: :safepoint }]
-  }.each do |name, (flags, options)|
+  variants = { "in wall mode" => [[], :wall] }
+  Compilers::FLAGS.each { |compiler, flag| variants["under #{compiler}, in cpu mode"] = [[flag], :cpu] }
+
+  variants.each do |name, (flags, mode)|
     it "are the same with capture: :safepoint #{name}" do
       alone ||= all_values(results(extension))
-      expect(all_values(results(extension, flags, options))).to eq(alone)
+      expect(all_values(results(extension, flags, { mode:, capture: :safepoint }))).to eq(alone)
     end
-  end
 
-  {
-    "in wall mode" => [[], { mode: :wall, capture: :tick }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, capture: :tick }]
-  }.each do |name, (flags, options)|
     it "are the same with capture: :tick #{name}, but for an extension's that hold the GVL at a tick" do
       alone ||= all_values(results(extension))
-      profiled = results(extension, flags, options)
+      profiled = results(extension, flags, { mode:, capture: :tick })
       profiled.each do |where, parts|
         expect(values(parts[:ruby])).to eq(alone[where][:ruby])
         expect(shares_of_eintr(parts[:holding_gvl])).to match(nanosleep: be > 0, poll: be > 0, read: 0)

@@ -144,7 +144,8 @@ place_puma() {
 
 # build_puma ROOT: its extension, where RubyGems looks for this Ruby's.
 build_puma() {
-  local gems="$1/usr/share/rubygems-integration/all" spec
+  local gems="$1/usr/share/rubygems-integration/all" spec others
+  others=$(find "$gems/extensions" -path '*/puma-*/gem.build_complete' 2>/dev/null)
   spec=$(find "$gems/specifications" -name 'puma-*.gemspec')
   [ -n "$spec" ] && "$RUBY" -e 'exit Gem::Specification.load(ARGV[0]).missing_extensions?' "$spec" || return 0
   step "building Puma's extension" env GEM_PATH="$gems:$GEM_DEFAULT_DIR" PUMA_DISABLE_SSL=1 "$RUBY" -e '
@@ -154,7 +155,10 @@ build_puma() {
     Gem.refresh
     require "puma"
     require "puma/server"
-    require "nio"' "$spec" || no_puma "$1"
+    require "nio"' "$spec" && return
+  # Rubies share the gems: what another one has built stays.
+  [ -z "$others" ] || { say "Puma's extension can't be built for $RUBY: specs may fail; see $LOG" && return; }
+  no_puma "$1"
 }
 
 # no_puma ROOT: RubyGems warns at every start about a gem whose extension is missing.

@@ -2,6 +2,11 @@
 
 # A Fiber scheduler that knows sleep and blocking, and runs on the thread that it is set on.
 class FiberScheduler
+  # What a fiber gets in place of its next turn.
+  Interruption = Struct.new(:fiber, :exception) do
+    def resume = fiber.raise(exception)
+  end
+
   # Runs the block with a scheduler, in a thread of its own, until all of its fibers have ended.
   def self.run(&block)
     Thread.new do
@@ -33,6 +38,9 @@ class FiberScheduler
   end
 
   def unblock(_blocker, fiber) = @ready << fiber
+
+  # Ruby 4.0 wants it: somebody closes what the fiber waits for.
+  def fiber_interrupt(fiber, exception) = @ready << Interruption.new(fiber, exception)
 
   def io_wait(io, events, timeout)
     # IO#wait_readable would come here again.
