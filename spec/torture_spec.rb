@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "support/compilers"
 
 # Everything at once, at the highest frequency: the program goes on, its profiles are valid, their time adds up, and
-# memory stays bounded. A minute for all variants together, or ten with RPERF_LONG=1 (bin/test --long).
+# memory stays bounded. A minute for all variants together, or ten for each with RPERF_LONG=1 (bin/test --long).
 RSpec.describe "a program that does everything at once" do
   sessions = 3
   variants = {
@@ -12,11 +13,17 @@ RSpec.describe "a program that does everything at once" do
     "under YJIT, wall mode" => [["--yjit"], { mode: :wall }],
     "under YJIT with little room for code, cpu mode" =>
       [["--yjit", "--yjit-mem-size=4", "--yjit-code-gc"], { mode: :cpu }],
-    "with YJIT enabled on the way, wall mode" => [["--disable-yjit"], { mode: :wall, enable_yjit: true }],
+    "with YJIT enabled on the way, wall mode" => [["--disable-yjit"], { mode: :wall, compiler: :YJIT }],
     "with YJIT enabled on the way, cpu mode, without the timer's signal" =>
-      [["--disable-yjit"], { mode: :cpu, enable_yjit: true, signal: false }]
+      [["--disable-yjit"], { mode: :cpu, compiler: :YJIT, signal: false }]
   }
-  seconds = (ENV["RPERF_LONG"] == "1" ? 600.0 : 60.0) / variants.size
+  if Compilers::FLAGS.key?("ZJIT")
+    variants.merge!(
+      "under ZJIT, wall mode" => [["--zjit"], { mode: :wall }],
+      "with ZJIT enabled on the way, cpu mode" => [["--disable-yjit"], { mode: :cpu, compiler: :ZJIT }]
+    )
+  end
+  seconds = ENV["RPERF_LONG"] == "1" ? 600.0 : 60.0 / variants.size
 
   def torture(flags, seconds, sessions, options)
     command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", File.join(__dir__, "torture", "program.rb")]

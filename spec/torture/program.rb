@@ -40,7 +40,7 @@ end
 
 def say(data, growth)
   main = data[:samples].sum { |row| row[2] == 1 ? row[1] : 0 }
-  { main:, duration: data[:duration_ns], dropped: data[:dropped_samples], stacks: data[:tick_stacks_used], growth: }
+  { main:, duration: data[:duration_ns], dropped: data[:dropped_samples], stacks: data[:tick_stacks], growth: }
 end
 
 Warning[:experimental] = false
@@ -48,7 +48,7 @@ GC.auto_compact = true
 if options
   require "rperf"
   %i[mode capture].each { |name| options[name] &&= options[name].to_sym }
-  enable_yjit = options.delete(:enable_yjit)
+  compiler = options.delete(:compiler)&.to_sym
 end
 
 length = seconds / sessions
@@ -61,7 +61,7 @@ results = Array.new(sessions) do |session|
   work_beside_ractors(began + (length / 4)) if session.zero?
   end_threads = begin_threads
   Work.any while now < began + (length / 2)
-  RubyVM::YJIT.enable if enable_yjit
+  RubyVM.const_get(compiler).enable if compiler
   before = memory
   Work.any while now < began + length
   growth = memory - before

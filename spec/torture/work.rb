@@ -110,6 +110,49 @@ module Work
       JSON.parse(JSON.generate(words)).each { |word| word.gsub(/\d/) { |digit| (digit.to_i**20).to_s } }
     end
 
+    # The frames of compiled methods where those of C methods were, with which their memory tells nothing.
+    def hide
+      [1, "a", :b, 2**70, 1r, /a/, [1]].each do |object|
+        object.hash
+        count(50)
+        [3, 1, 2].sort_by { |number| -number }
+        count(50)
+      end
+    end
+
+    def count(turns)
+      turn = 0
+      turn += 1 while turn < turns
+      turn
+    end
+
+    # A child that works, and ends in one of the ways in which children end.
+    def fork_child
+      child = fork do
+        call_c
+        rand(2).zero? ? exit!(0) : Process.kill(:KILL, Process.pid)
+      end
+      Process.wait(child)
+    end
+
+    # Labels that last for less than a tick, in several fibers.
+    def label
+      return switch_fibers unless defined?(Rperf)
+
+      fibers = Array.new(3) do |number|
+        Fiber.new { 5.times { |turn| Rperf.label(fiber: number, turn:) { Fiber.yield(count(100)) } } }
+      end
+      5.times { fibers.each(&:resume) }
+    end
+
+    # Environments that move to the heap while blocks run in them.
+    def escape(text = "abc")
+      text =~ /b/
+      [1].each { |outer| [2].each { |inner| proc { outer + inner } } }
+      define_singleton_method(:escaped) { [text].hash }
+      escaped
+    end
+
     # It throws away what YJIT has compiled.
     def trace
       return call_c unless rand(20).zero?
@@ -126,11 +169,11 @@ module Work
   end
 
   KINDS = %i[redefine undefine evaluate collect raise_and_rescue overflow interrupt switch_fibers make_threads call_c
-             trace].freeze
+             hide fork_child label escape trace].freeze
 
   def self.any = public_send(KINDS.sample)
 
   # Beside Ractors. Ruby 3.4 itself stands still for ever if a thread sleeps, or waits for another thread, while
   # another Ractor collects garbage.
-  def self.any_without_threads = public_send((KINDS - %i[interrupt make_threads]).sample)
+  def self.any_without_threads = public_send((KINDS - %i[interrupt make_threads fork_child]).sample)
 end
