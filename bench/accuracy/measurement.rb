@@ -11,11 +11,11 @@ module Accuracy
     attr_reader :mode, :seconds, :random, :truth, :elapsed, :total_truth, :total_elapsed
 
     # @param mode [Symbol] :cpu or :wall
-    # @param leaf [Boolean, nil] as Rperf.start takes it; nil: its default
+    # @param capture [Symbol, nil] as Rperf.start takes it; nil: its default
     # @param details [Boolean] whether to print what each method took
-    def initialize(mode:, frequency:, seconds:, seed:, leaf: nil, details: false)
+    def initialize(mode:, frequency:, seconds:, seed:, capture: nil, details: false)
       @mode = mode
-      @options = { mode:, frequency:, leaf: }.compact
+      @options = { mode:, frequency:, capture: }.compact
       @print_details = details
       @seconds = seconds
       @random = Random.new(seed)
@@ -48,8 +48,8 @@ module Accuracy
     end
 
     # Repeats the block until the time is over.
-    def until_over
-      ends = Bench::Clock.wall + (@seconds * 1e9)
+    def until_over(seconds = @seconds)
+      ends = Bench::Clock.wall + (seconds * 1e9)
       yield while Bench::Clock.wall < ends
     end
 

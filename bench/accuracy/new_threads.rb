@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require_relative "../support/clock"
+require_relative "../support/engines"
+require_relative "../support/proc_status"
+require_relative "scenario"
+
+module Accuracy
+  # A busy main thread that makes a short thread now and then. The figures:
+  #
+  # - samples kept: how many there are, of one for each interval in which the main thread
+  #   didn't wait for a CPU. A new thread makes itself the VM's running one before it has the
+  #   GVL, so that what is asked of the running one doesn't reach the one that runs. A wait
+  #   for a CPU has a sample too, at its end: a busy machine can have more than 100 %.
+  # - points: by how many the worst method's share of the time is off.
+  class NewThreads < Scenario
+    PARTS = { "six_tenths" => 0.6, "three_tenths" => 0.3, "one_tenth" => 0.1 }.freeze
+
+    # @param milliseconds [Integer] from one thread to the next
+    def initialize(milliseconds)
+      super()
+      @period = milliseconds * 1_000_000
+    end
+
+    def engines = Bench::Engines::NAMES
+    def frequencies = [1000]
+    def bounds = { "samples kept %" => (95..) }
+
+    def six_tenths(length) = spin(length)
+    def three_tenths(length) = spin(length)
+    def one_tenth(length) = spin(length)
+
+    # @return [Hash{String => Float}] the figures
+    def call(measurement)
+      waited = nil
+      profile = measurement.profile do
+        before = Bench::ProcStatus.waited_ns
+        measurement.until_over { round(measurement) }
+        waited = Bench::ProcStatus.waited_ns - before
+      end
+      ticks = (measurement.total_elapsed - waited) * profile[:frequency] / 1e9
+      { "samples kept %" => profile[:sampling_count] * 100.0 / ticks,
+        "points" => measurement.points(profile, PARTS.keys) }
+    end
+
+    private
+
+    def round(measurement)
+      Thread.new { 10.times { |number| number * number } }
+      PARTS.each { |name, part| measurement.time(name) { public_send(name, @period * part) } }
+    end
+
+    def spin(length)
+      ends = Bench::Clock.wall + length
+      nil while Bench::Clock.wall < ends
+    end
+  end
+end
