@@ -38,7 +38,7 @@ module Accuracy
       end
       parser.on("--seconds S", Float, "length of a run (default 2.5)") { |seconds| given[:seconds] = seconds }
       child_options(parser, given)
-      parser.on("--quick", "1000 Hz, no load, all CPUs only; all of it takes 55 minutes") do
+      parser.on("--quick", "1000 Hz, no load, all CPUs only; all of it takes 80 minutes") do
         given.merge!(frequencies: [1000], conditions: [[false, :all]])
       end
     end

@@ -39,7 +39,12 @@ module Jit
         given[:workloads] |= [it]
       end
       Bench::Engines.add_option(parser, given, "JITs; interpreter for #{INTERPRETED.join(", ")}")
-      parser.on("--modes LIST", Array, "default #{MODES.join(",")}") { |modes| given[:modes] = modes & MODES }
+      parser.on("--modes LIST", Array, "default #{MODES.join(",")}") do |modes|
+        unknown = modes - MODES
+        raise OptionParser::InvalidArgument, unknown.first unless unknown.empty?
+
+        given[:modes] = modes
+      end
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |it| given[:frequency] = it }
       parser.on("--seconds S", Float, "length of a run (default 0.3; of the loop, twice that)") do |it|
         given[:seconds] = it

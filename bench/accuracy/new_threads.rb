@@ -10,8 +10,9 @@ module Accuracy
   #
   # - samples kept: how many there are, of one for each interval in which the main thread
   #   didn't wait for a CPU. A new thread makes itself the VM's running one before it has the
-  #   GVL, so that what is asked of the running one doesn't reach the one that runs. A wait
-  #   for a CPU has a sample too, at its end: a busy machine can have more than 100 %.
+  #   GVL, so that what is asked of the running one doesn't reach the one that runs.
+  # - without threads: the same of a run that makes none. If that isn't 100 %, the machine is
+  #   too busy: a wait for a CPU has a sample, too, at its end, and new threads wait as well.
   # - points: by how many the worst method's share of the time is off.
   class NewThreads < Scenario
     PARTS = { "six_tenths" => 0.6, "three_tenths" => 0.3, "one_tenth" => 0.1 }.freeze
@@ -32,22 +33,26 @@ module Accuracy
 
     # @return [Hash{String => Float}] the figures
     def call(measurement)
-      waited = nil
-      profile = measurement.profile do
-        before = Bench::ProcStatus.waited_ns
-        measurement.until_over { round(measurement) }
-        waited = Bench::ProcStatus.waited_ns - before
+      alone, = profile(measurement) { PARTS.each { |name, part| public_send(name, @period * part) } }
+      kept, profile = profile(measurement) do
+        Thread.new { 10.times { |number| number * number } }
+        PARTS.each { |name, part| measurement.time(name) { public_send(name, @period * part) } }
       end
-      ticks = (measurement.total_elapsed - waited) * profile[:frequency] / 1e9
-      { "samples kept %" => profile[:sampling_count] * 100.0 / ticks,
+      { "samples kept %" => kept * 100, "without threads %" => alone * 100,
         "points" => measurement.points(profile, PARTS.keys) }
     end
 
     private
 
-    def round(measurement)
-      Thread.new { 10.times { |number| number * number } }
-      PARTS.each { |name, part| measurement.time(name) { public_send(name, @period * part) } }
+    # @return [Array(Float, Hash)] samples for each interval, and the profile
+    def profile(measurement, &)
+      waited = nil
+      profile = measurement.profile do
+        before = Bench::ProcStatus.waited_ns
+        measurement.until_over(&)
+        waited = Bench::ProcStatus.waited_ns - before
+      end
+      [profile[:sampling_count] * 1e9 / profile[:frequency] / (measurement.total_elapsed - waited), profile]
     end
 
     def spin(length)
