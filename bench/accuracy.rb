@@ -10,6 +10,7 @@ require_relative "accuracy/load"
 require_relative "accuracy/native"
 require_relative "accuracy/scenarios"
 require_relative "support/child"
+require_relative "support/engines"
 require_relative "support/interleave"
 require_relative "support/machine"
 require_relative "support/options"
@@ -19,8 +20,6 @@ require_relative "support/table"
 module Accuracy
   CHILD = File.expand_path("accuracy/child.rb", __dir__)
   MODES = %w[cpu wall].freeze
-  JITS = %w[interpreter yjit].freeze
-  CAPTURES = %w[tick safepoint].freeze
   # Whether other processes keep all CPUs busy, and the CPUs that the program may use.
   CONDITIONS = [[false, :all], [false, :one], [true, :all], [true, :one]].freeze
   SEED = 42
@@ -33,14 +32,13 @@ module Accuracy
     options = Bench::Options.parse("accuracy", arguments, defaults, smoke:) do |parser, given|
       parser.on("--only NAME", *described(SCENARIOS.keys)) { |name| given[:only] |= beginning_with(name) }
       parser.on("--modes LIST", Array, "default cpu,wall") { |modes| given[:modes] = some_of(MODES, modes) }
-      parser.on("--jits LIST", Array, "interpreter, yjit (default: both for c-methods and lines,",
-                "else interpreter)") { |jits| given[:jits] = some_of(JITS, jits) }
-      parser.on("--frequencies LIST", Array, "in Hz (default: 1000 for c-methods and lines, else 1000,100)") do |list|
+      Bench::Engines.add_option(parser, given, "by scenario: interpreter, or all")
+      parser.on("--frequencies LIST", Array, "in Hz (default, by scenario: 1000,100, or 1000)") do |list|
         given[:frequencies] = list.map { |hertz| frequency(hertz) }
       end
       parser.on("--seconds S", Float, "length of a run (default 2.5)") { |seconds| given[:seconds] = seconds }
       child_options(parser, given)
-      parser.on("--quick", "1000 Hz, no load, all CPUs only; all of it takes 55 minutes") do
+      parser.on("--quick", "1000 Hz, no load, all CPUs only; all of it takes 80 minutes") do
         given.merge!(frequencies: [1000], conditions: [[false, :all]])
       end
     end
@@ -49,10 +47,9 @@ module Accuracy
   end
 
   def child_options(parser, given)
-    parser.on("--capture NAME", CAPTURES, "tick, safepoint, as Rperf.start takes it (default: not given)") do |name|
-      given[:for_child] += [name]
-    end
-    parser.on("--details", "print each run's methods or lines, for c-methods and lines") do
+    parser.on("--capture WHERE", %w[tick safepoint], "tick or safepoint, as Rperf.start takes it",
+              "(default: not given)") { |where| given[:for_child] += [where] }
+    parser.on("--details", "print each run's methods or lines, where there are several") do
       given[:for_child] += ["details"]
     end
   end
@@ -84,7 +81,8 @@ module Accuracy
     figures = conditions.group_by(&:first).reduce({}) do |all, (loaded, group)|
       all.merge(measure(cases, group, options, loaded))
     end
-    headings = ["scenario", "by", "mode", "Hz", "unit", *conditions.map { |condition| describe(*condition) }]
+    headings = ["scenario", "by", "mode", "Hz", "unit", *conditions.map { |condition| describe(*condition) },
+                "should be", ""]
     Bench::Table.print(headings, cases.flat_map { |it| rows(it, conditions, figures) })
   end
 
@@ -96,16 +94,15 @@ module Accuracy
     names.reject { |name| SCENARIOS[name].native? }
   end
 
-  # @return [Array<Array>] name, JIT, mode and Hz of all that is to be measured
+  # @return [Array<Array>] name, engine, mode and Hz of all that is to be measured
   def cases(names, options)
     cases = names.flat_map do |name|
       scenario = SCENARIOS[name]
-      [name].product(options[:jits] || scenario.jits, options[:modes], options[:frequencies] || scenario.frequencies)
+      [name].product(options[:engines] || scenario.engines, options[:modes],
+                     options[:frequencies] || scenario.frequencies)
     end
-    return cases if defined?(RubyVM::YJIT) || cases.none? { |_, jit| jit == "yjit" }
-
-    puts "this Ruby has no YJIT; left out is what needs it", ""
-    cases.reject { |_, jit| jit == "yjit" }
+    engines = Bench::Engines.available(cases.map { |_, engine| engine }.uniq)
+    cases.select { |_, engine| engines.include?(engine) }
   end
 
   # @return [Hash{Array => Array<Hash>}] the runs' figures, by case and condition
@@ -115,10 +112,10 @@ module Accuracy
     under(loaded) do
       Bench::Interleave.call(cases.product(conditions), runs: options[:runs], warm_up: false) do |it, (_, cpus)|
         round += 1
-        name, jit, mode, hertz = it
+        name, engine, mode, hertz = it
         warn("#{it.join(" ")}:") if options[:for_child].include?("details")
         Bench::Child.json(CHILD, name, mode, hertz, options[:seconds], SEED + round, *options[:for_child],
-                          cpu: cpus == :one ? Bench::Child.one_cpu : nil, yjit: jit == "yjit")
+                          cpu: cpus == :one ? Bench::Child.one_cpu : nil, engine:)
       end
     end
   end
@@ -133,12 +130,21 @@ module Accuracy
   def rows(measured_case, conditions, figures)
     runs = conditions.map { |condition| figures.fetch([measured_case, condition]) }
     runs.first.first.keys.map do |unit|
-      cells = runs.map do |some|
+      medians = runs.map do |some|
         values = some.filter_map { |run| run[unit] }
-        values.empty? ? "-" : format("%.2f", Bench::Statistics.median(values))
+        Bench::Statistics.median(values) unless values.empty?
       end
-      [*measured_case.map(&:to_s), unit.to_s, *cells]
+      [*measured_case.map(&:to_s), unit.to_s, *medians.map { |it| it ? format("%.2f", it) : "-" },
+       *verdict(SCENARIOS[measured_case.first].bounds[unit.to_s], medians.compact)]
     end
+  end
+
+  # @param bound [Range, nil]
+  def verdict(bound, medians)
+    return ["-", ""] unless bound
+
+    [bound.begin ? "#{bound.begin} or more" : "#{bound.end} or less",
+     medians.all? { |it| bound.cover?(it.round(2)) } ? "within" : "beyond"]
   end
 end
 

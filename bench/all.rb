@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# All benchmarks, one after the other: more than an hour (--smoke: half a minute).
+# All benchmarks, one after the other: some hours (--smoke: two minutes).
 #
 # Options are those that all have; without --runs each does as many as it thinks
 # right. One that fails doesn't keep the others from running.
 
 require_relative "support/child"
 
-NAMES = %w[startup sample_cost encode overhead accuracy memory].freeze
+NAMES = %w[startup sample_cost encode overhead jit accuracy memory].freeze
 
 if ARGV.intersect?(%w[-h --help])
   puts "usage: bin/bench all [--runs N] [--smoke]"

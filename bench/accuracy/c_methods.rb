@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../support/engines"
 require_relative "../support/shares"
 require_relative "loops/c_calls"
 require_relative "loops/hash_sort_by"
@@ -48,7 +49,7 @@ module Accuracy
       @parts = parts
     end
 
-    def jits = %w[interpreter yjit]
+    def engines = Bench::Engines::NAMES
     def frequencies = [1000]
 
     # @return [Hash{String => Float, nil}] the figures
@@ -77,7 +78,7 @@ module Accuracy
       long = calls.keys.select { |key| truth[key] >= calls[key] * LONG_CALL }
       {
         "sum of points" => points.values.sum(&:abs),
-        "sum of points by chance" => by_chance(truth.values, profile[:sampling_count]),
+        "sum of points by chance" => Bench::Shares.by_chance(truth, profile[:sampling_count]).values.sum,
         "worst C method, points" => points.values_at(*long).map(&:abs).max,
         "total off %" => ((measured.values.sum.fdiv(measurement.total_truth) - 1) * 100).abs
       }
@@ -98,16 +99,6 @@ module Accuracy
         part = labels.lazy.filter_map { |label| by_wrapper[label[/\w+\z/]] }.first
         _, key = part&.owners&.find { |label, _| labels.include?(label) }
         sums[key || OTHER] += weight
-      end
-    end
-
-    # The mean deviation of a normal distribution is 0.8 of its standard deviation. The
-    # samples' weights, 0.5 to 1.5 intervals each, add to the variance of a draw.
-    def by_chance(times, samples)
-      total = times.sum.to_f
-      times.sum do |time|
-        share = (time / total).clamp(0, 1)
-        Math.sqrt(2 / Math::PI * share * (1 - share) * (1 + (1 / 12.0)) / samples) * 100
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "tmpdir"
+require_relative "../support/engines"
 require_relative "../support/pprof"
 require_relative "../support/shares"
 require_relative "durations"
@@ -44,7 +45,7 @@ module Accuracy
 
     # Loops are not compared when compiled: what remains of a loop that a tick interrupts
     # is interpreted, so that the ticks themselves make the lines longer or shorter.
-    def jits = @kind == :loops ? %w[interpreter] : %w[interpreter yjit]
+    def engines = @kind == :loops ? %w[interpreter] : Bench::Engines::NAMES
     def frequencies = [1000]
 
     # @return [Hash{String => Float}] the figure

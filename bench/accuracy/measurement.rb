@@ -48,8 +48,8 @@ module Accuracy
     end
 
     # Repeats the block until the time is over.
-    def until_over
-      ends = Bench::Clock.wall + (@seconds * 1e9)
+    def until_over(seconds = @seconds)
+      ends = Bench::Clock.wall + (seconds * 1e9)
       yield while Bench::Clock.wall < ends
     end
 

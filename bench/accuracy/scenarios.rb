@@ -2,9 +2,13 @@
 
 require_relative "call_ratios"
 require_relative "c_methods"
+require_relative "hidden_leaf"
 require_relative "known_durations"
+require_relative "last_calls"
 require_relative "lines"
 require_relative "locked"
+require_relative "loop_and_sort"
+require_relative "new_threads"
 require_relative "short_calls"
 require_relative "slices"
 
@@ -27,6 +31,12 @@ module Accuracy
     "c-methods-mixed" => CMethods.mixed,
     "lines-loops" => Lines.new(:loops),
     "lines-ruby-calls" => Lines.new(:ruby_calls),
-    "lines-c-calls" => Lines.new(:c_calls)
+    "lines-c-calls" => Lines.new(:c_calls),
+    "straight-line" => LastCalls.new(%w[straight_line]),
+    "last-calls" => LastCalls.new(%w[arithmetic counting c_calls blocks variables]),
+    "loop-and-sort" => LoopAndSort.new,
+    **HiddenLeaf::WAYS.keys.to_h { |way| ["hidden-leaf-#{way}", HiddenLeaf.new(way)] },
+    "threads-20ms" => NewThreads.new(20),
+    "threads-1ms" => NewThreads.new(1)
   }.freeze
 end

@@ -3,6 +3,7 @@
 require "json"
 require "open3"
 require "rbconfig"
+require_relative "engines"
 require_relative "proc_status"
 
 module Bench
@@ -11,10 +12,10 @@ module Bench
     LIBRARY = File.expand_path("../../lib", __dir__)
 
     # @param cpu [Integer, nil] the one CPU that it may use
-    # @param yjit [Boolean] whether Ruby compiles it; else that is up to the environment
+    # @param engine [String, nil] one of {Engines}; nil: as the environment has it
     # @return [Array<String>] the command
-    def self.command(script, *arguments, cpu: nil, yjit: false)
-      command = [RbConfig.ruby, *("--yjit" if yjit), "-I", LIBRARY, script, *arguments.map(&:to_s)]
+    def self.command(script, *arguments, cpu: nil, engine: nil)
+      command = [RbConfig.ruby, *(Engines.flag(engine) if engine), "-I", LIBRARY, script, *arguments.map(&:to_s)]
       cpu ? ["taskset", "-c", cpu.to_s, *command] : command
     end
 

@@ -58,8 +58,8 @@ module Bench
 
     # rperf with other options than the default ones; run if asked for.
     VARIANTS = %i[cpu wall].flat_map do |mode|
-      [["rperf #{mode} no lines", RPERF[mode, lines: false]],
-       ["rperf #{mode} safepoint", RPERF[mode, capture: :safepoint]]]
+      { "rperf #{mode} no lines" => RPERF[mode, lines: false],
+        "rperf #{mode} safepoint" => RPERF[mode, capture: :safepoint] }.to_a
     end.to_h.freeze
 
     # @return [Array<String>] those whose library can be loaded

@@ -33,6 +33,18 @@ module Bench
       end
     end
 
+    # By how much each share would be off on average if the samples were nothing but a draw of as many instants,
+    # each with the right stack. The mean deviation of a normal distribution is 0.8 of its standard deviation; the
+    # samples' weights, 0.5 to 1.5 intervals each, add to the variance of a draw.
+    # @return [Hash{String => Float}] points
+    def self.by_chance(truth, samples)
+      total = truth.values.sum.to_f
+      truth.transform_values do |time|
+        share = (time / total).clamp(0, 1)
+        Math.sqrt(2 / Math::PI * share * (1 - share) * (1 + (1 / 12.0)) / samples) * 100
+      end
+    end
+
     # Half the sum of the differences of two sets of shares: the part of all time
     # that the profile puts in the wrong place, in points.
     def self.misplaced(truth, measured) = points(truth, measured).values.sum(&:abs) / 2

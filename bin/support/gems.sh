@@ -21,14 +21,17 @@ RAILS_DEBS="ruby-railties/trixie ruby-actionpack/trixie ruby-actionview/trixie r
   ruby-zeitwerk/trixie ruby-thor/trixie ruby-builder/trixie ruby-erubi/trixie ruby-useragent/trixie
   ruby-rack-test/trixie ruby-rack/trixie ruby-rack-session/trixie ruby-rackup/trixie ruby-i18n/trixie
   ruby-tzinfo/trixie ruby-concurrent/trixie ruby-connection-pool/trixie"
+# Workloads of the benchmarks; what else they need comes with Ruby.
+TEMPLATES_DEBS="ruby-kramdown/trixie ruby-rouge/trixie ruby-liquid/trixie"
 SIDEKIQ_DEBS="ruby-sidekiq/trixie ruby-redis-client/trixie ruby-connection-pool/trixie ruby-concurrent/trixie"
 # Down to the C library, because the system's may be older.
 REDIS_DEBS="redis-server/trixie redis-tools/trixie libjemalloc2/trixie liblzf1/trixie libssl3t64/trixie
   libsystemd0/trixie libatomic1/trixie libstdc++6/trixie libgcc-s1/trixie libcap2/trixie libzstd1/trixie
   zlib1g/trixie libc6/trixie"
-OPTIONAL_DEBS="$RUBOCOP_DEBS $RACK_DEBS $PUMA_DEBS $ACTIVE_JOB_DEBS $RAILS_DEBS $SIDEKIQ_DEBS $REDIS_DEBS"
+OPTIONAL_DEBS="$RUBOCOP_DEBS $RACK_DEBS $PUMA_DEBS $TEMPLATES_DEBS $ACTIVE_JOB_DEBS $RAILS_DEBS $SIDEKIQ_DEBS
+  $REDIS_DEBS"
 # In the Gemfile these groups are optional.
-OPTIONAL_GROUPS="rack puma active_job rails sidekiq"
+OPTIONAL_GROUPS="rack puma templates active_job rails sidekiq"
 
 # Checkouts with different lists each have a folder of their own.
 debian_gems_folder() {
@@ -112,6 +115,7 @@ debian_gems_by_group() {
   step "fetching the gems that everything needs" unpack_debs "$1" $GEM_DEBS || return 1
   step "fetching RuboCop" unpack_debs "$1" $RUBOCOP_DEBS || missing RuboCop
   step "fetching Rack" unpack_debs "$1" $RACK_DEBS || missing Rack
+  step "fetching kramdown, Rouge and Liquid" unpack_debs "$1" $TEMPLATES_DEBS || missing "kramdown, Rouge and Liquid"
   step "fetching Active Job" unpack_debs "$1" $ACTIVE_JOB_DEBS || missing "Active Job"
   { step "fetching Rails" unpack_debs "$1" $RAILS_DEBS && trim_rails "$1"; } || missing Rails
   step "fetching Sidekiq" unpack_debs "$1" $SIDEKIQ_DEBS || missing Sidekiq
