@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 require "spec_helper"
+require "zlib"
 require_relative "../bench/support/c_extension"
+require_relative "support/compilers"
 
 # The stack at the tick, and at the safepoint.
 RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
@@ -108,29 +110,123 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
 
   # The frame of a compiled method has no program counter at first, or an old one. If a C method that the interpreter
   # called was in its place, the VM leaves it out.
-  it "doesn't give the time of compiled methods to their callers" do
-    compiled, caller = leaves(<<~'RUBY', "--yjit")
-      def compiled(turns)
-        turn = 0
-        turn += 1 while turn < turns
-      end
+  Compilers::FLAGS.each_value do |flag|
+    it "doesn't give the time of compiled methods to their callers, and learns each once, with #{flag}" do
+      compiled, caller, jobs, learned = leaves(<<~'RUBY', flag)
+        def compiled(turns)
+          turn = 0
+          turn += 1 while turn < turns
+        end
 
-      OBJECTS = [1, "a", :b, 1.5, nil, true, [], {}, 1..2, Object.new, Class, 2**70, 1r, 1i, /a/, false, Time.now, proc {}]
-      def calling(seconds)
-        ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
-        turn = 0
+        # Interpreted calls of C methods, whose frames are where that of the compiled one is to be.
+        def calling(turns)
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          compiled(turns)
+          Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+
+        200.times { calling(1000) }
+        # Longer than a method takes to be compiled.
+        sleep 0.2
+        data = Rperf.start(mode: :cpu) do
+          ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1.5
+          send(:calling, 100_000) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+        end
+        puts(leaves(data).values_at("Object#compiled", "Object#calling").map(&:to_i))
+        puts(data.values_at(:safepoint_stacks, :hidden_frames))
+      RUBY
+      expect(compiled).to be > 100
+      expect(caller).to be < (compiled * 0.05)
+      expect(learned).to be <= 3
+      expect(jobs).to be <= 40
+    end
+
+    it "leaves long calls in compiled code, with #{flag}" do
+      off, on, jobs = leaves(<<~RUBY, flag)
+        def turn(count)
+          turn = 0
+          turn += 1 while turn < count
+        end
+
+        def timed
+          began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          turn(10_000_000)
+          (Process.clock_gettime(Process::CLOCK_MONOTONIC) - began) * 1e6
+        end
+
+        50.times { turn(1000) }
+        off, on = [], []
+        jobs = 5.times.sum do
+          off << timed
+          Rperf.start(mode: :wall) { on << timed }[:safepoint_stacks]
+        end
+        puts off.min.to_i, on.min.to_i, jobs
+      RUBY
+      # In the interpreter it takes ten times as long and more.
+      expect(on).to be < 3 * off
+      expect(jobs).to be <= 10
+    end
+  end
+
+  [nil, *Compilers::FLAGS.values].each do |flag|
+    it "gives a method its time whose last act is to call a tiny one, #{flag ? "with #{flag}" : 'interpreted'}" do
+      straight, tiny = leaves(<<~RUBY, flag || "--disable-yjit")
+        def tiny = nil
+        eval("def straight(a)\n" + (["a = (a ^ 21) & 1023"] * 300).join("\n") + "\ntiny\nend")
+        def run(seconds)
+          ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+          100.times { straight(7) } while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+        end
+
+        run(0.3)
+        data = Rperf.start(mode: :cpu) { run(1) }
+        puts(leaves(data).values_at("Object#straight", "Object#tiny").map(&:to_i))
+      RUBY
+      expect(straight).to be > 100
+      expect(tiny).to be < (straight * 0.1)
+    end
+  end
+
+  it "loses no ticks beside threads that begin" do
+    ticks, stacks = leaves(<<~RUBY)
+      ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
+      data = Rperf.start(mode: :cpu) do
         while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
-          OBJECTS[turn = (turn + 1) % OBJECTS.size].hash
-          compiled(3_000)
+          Thread.new { 10.times { |number| number * number } }
+          100_000.times { |number| number * number }
         end
       end
-
-      calling(0.5)
-      data = Rperf.start(mode: :cpu) { calling(1.5) }
-      puts(leaves(data).values_at("Object#compiled", "Object#calling").map(&:to_i))
+      puts(data.values_at(:trigger_count, :tick_stacks))
     RUBY
-    expect(compiled).to be > 20
-    expect(caller).to be < (compiled * 0.02) + 2
+    # On a busy machine some ticks come while the thread waits for a CPU.
+    expect(stacks).to be > (ticks * 0.5)
+  end
+
+  # It allocates nothing and switches no threads, so nothing else empties the log.
+  it "asks for the callback when its log is nearly full, and loses nothing" do
+    stacks, jobs, sum, duration = leaves(<<~RUBY)
+      def down(depth) = depth.zero? ? 1 : down(depth - 1) + 1
+      data = Rperf.start(mode: :wall, frequency: 10_000) { 200_000.times { down(100) } }
+      main = data[:samples].select { |row| row[2] == 1 }
+      puts data.values_at(:tick_stacks, :safepoint_stacks), main.sum { |row| row[1] }, data[:duration_ns]
+    RUBY
+    expect(jobs).to be_between(1, stacks / 20)
+    expect(sum).to be_within(duration * 0.01).of(duration)
+  end
+
+  it "keeps samples one by one if told so, in the order of time" do
+    data = Rperf.start(mode: :cpu, aggregate: false) { spin(0.3) }
+    running = data[:samples].select { |row| row[4].positive? }
+    expect(running.map { |row| row[4] }).to all(eq(1))
+    expect(running.size).to be_within(5).of(data[:tick_stacks] + data[:safepoint_stacks])
+  end
+
+  it "is told in the profile" do
+    { tick: "capture: tick", safepoint: "capture: safepoint (" }.each do |capture, expected|
+      path = in_folder("#{capture}.pb.gz")
+      Rperf.start(output: path, capture:) { spin(0.01) }
+      expect(Zlib.gunzip(File.binread(path))).to include(expected.b)
+    end
   end
 
   # While an environment moves to the heap, the VM's chain of them leads nowhere.

@@ -66,16 +66,6 @@ pub enum Capture {
     Safepoint,
 }
 
-impl Capture {
-    /// As options and output have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Capture::Tick => "tick",
-            Capture::Safepoint => "safepoint",
-        }
-    }
-}
-
 /// How stacks were taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CaptureCounters {

@@ -10,7 +10,7 @@ use super::{
 use crate::profile::{self, errors};
 use magnus::rb_sys::FromRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::{CapturedNode, ResolvedFrame, Session, Snapshot, clock};
+use rperf_engine::{Capture, CapturedNode, ResolvedFrame, Session, Snapshot, clock};
 use std::ptr;
 use std::sync::atomic::{Ordering::Acquire, Ordering::SeqCst};
 
@@ -202,12 +202,17 @@ fn wrap(
     let comments = vec![
         format!("rperf {}", env!("CARGO_PKG_VERSION")),
         format!(
-            "mode: {}, frequency: {} Hz, capture: {}",
+            "mode: {}, frequency: {} Hz",
             config.mode.name(),
-            config.frequency,
-            snapshot.capture.name()
+            config.frequency
         ),
         description.unwrap_or_default(),
+        match snapshot.capture {
+            Capture::Tick => "capture: tick".to_owned(),
+            Capture::Safepoint => "capture: safepoint (methods that reach one soon get the time \
+                                   of others, and each tick interrupts compiled code)"
+                .to_owned(),
+        },
     ];
     // SAFETY: only looks a variable up: an interrupt that came meanwhile isn't met here,
     // where it would be lost.
