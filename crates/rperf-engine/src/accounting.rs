@@ -210,7 +210,8 @@ impl Accounting {
     }
 
     /// The sampling callback for the tick at `tick` runs at `now` on this thread.
-    /// `ready` as in [`Accounting::resumed`].
+    /// `ready` as in [`Accounting::resumed`]. Returns whether that made a sample of running
+    /// time.
     pub fn sample(
         &mut self,
         now: u64,
@@ -218,8 +219,8 @@ impl Accounting {
         ready: u64,
         cpu: impl FnOnce() -> u64,
         recorder: &mut impl Recorder,
-    ) {
-        self.sample_ticks(1, now, tick, ready, cpu, recorder);
+    ) -> bool {
+        self.sample_ticks(1, now, tick, ready, cpu, recorder)
     }
 
     /// The stacks that `ticks` ticks in a row have found, all the same one: `times` are
@@ -242,11 +243,11 @@ impl Accounting {
         ready: u64,
         cpu: impl FnOnce() -> u64,
         recorder: &mut impl Recorder,
-    ) {
+    ) -> bool {
         let Activity::Running { since, resumed } = self.activity else {
             // It runs though no event said so: it does from now on.
             self.resumed(now, ready, cpu, recorder);
-            return;
+            return false;
         };
         // The tick before the collection, at which the thread ran, may have no sample yet.
         let tick = if tick == self.tick_in_gc {
@@ -257,7 +258,7 @@ impl Accounting {
         // Older than the slice: the thread did not run at the tick. Not newer
         // than the last one: that tick has its sample.
         if tick < resumed || tick <= self.last_tick {
-            return;
+            return false;
         }
         let gc_after_tick = if self.gc_tick == tick {
             self.gc_after_tick
@@ -279,7 +280,7 @@ impl Accounting {
             cpu_ns: self.pending.cpu_ns - late_cpu,
         };
         if values.weight_ns(self.mode) == 0 {
-            return;
+            return false;
         }
         self.last_tick = tick;
         self.pending = Values {
@@ -288,6 +289,7 @@ impl Accounting {
             cpu_ns: late_cpu,
         };
         self.record(State::Running, values, recorder);
+        true
     }
 
     /// A piece of GC work has ended on this thread; `tick` is the last tick there

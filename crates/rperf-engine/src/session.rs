@@ -71,7 +71,7 @@ pub enum Capture {
 pub struct CaptureCounters {
     /// At the tick, by the signal handler.
     pub tick_stacks: u64,
-    /// Calls of the sampling callback, at a safepoint.
+    /// At a safepoint, by the sampling callback.
     pub safepoint_stacks: u64,
     /// Ticks at which the stack couldn't be read.
     pub unreadable_stacks: u64,

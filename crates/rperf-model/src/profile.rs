@@ -179,8 +179,7 @@ pub struct Counters {
     pub unlabelled_samples: u64,
     /// Stacks that were taken at the tick.
     pub tick_stacks: u64,
-    /// Calls of the sampling callback, which takes its stack at a safepoint. Each
-    /// interrupts compiled code.
+    /// Stacks that were taken at a safepoint, which interrupts compiled code.
     pub safepoint_stacks: u64,
     /// Ticks at which the stack couldn't be read; a safepoint's stood in.
     pub unreadable_stacks: u64,

@@ -8,7 +8,7 @@
 //! The same goes for locks of the VM's that a thread holds as it runs hooks, so
 //! threads that are about to leave them are given a moment.
 
-use super::{LIVE, fiber_hook, gc_hook, native_thread, switch_hook, thread_hook};
+use super::{LIVE, fiber_hook, gc_hook, native_thread, switch_hook, thread_hook, tick_guard};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::SeqCst};
@@ -66,6 +66,7 @@ unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     LIVE.store(ptr::null_mut(), SeqCst);
     native_thread::forget_id();
+    tick_guard::forget_in_child();
     rperf_engine::forget_in_child();
 }
 

@@ -64,7 +64,8 @@ fn sample(process: &Process, live: &'static Live) {
     let ready = state.ready_ns.load(Relaxed);
     // SAFETY: as above; the last stack is this thread's own.
     let mut recorder = unsafe { EventRecorder::for_callback(live, now, last_stack, whose) };
-    accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
+    let sampled = accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
+    let stacks = u64::from(sampled);
     // SAFETY: as above.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;
@@ -72,13 +73,13 @@ fn sample(process: &Process, live: &'static Live) {
     fold_exited_batch(live, &mut inner, now);
     let is_epoch_over = inner.session.is_epoch_over(now);
     inner.session.count_capture(CaptureCounters {
-        safepoint_stacks: 1,
+        safepoint_stacks: stacks,
         hidden_frames: u64::from(learned.is_some_and(|(_, _, is_new)| is_new)),
         ..CaptureCounters::default()
     });
     inner
         .session
-        .count_sampling(1, clock::monotonic_ns().saturating_sub(now));
+        .count_sampling(stacks, clock::monotonic_ns().saturating_sub(now));
     drop(inner);
     if is_epoch_over {
         live.tick_capture.forget_learned(&guard);

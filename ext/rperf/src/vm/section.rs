@@ -16,7 +16,7 @@ use super::{
 };
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
-use rperf_engine::{Accounting, Capture, clock};
+use rperf_engine::{Accounting, Capture, LabelSet, clock};
 use rperf_model::Mode;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
@@ -162,6 +162,8 @@ fn begin_thread(process: &Process, live: &Live, thread: VALUE, is_current: bool,
         state.native_id.store(0, Relaxed);
     }
     part.placed = cpu.is_some();
+    // Between sections nothing tells of switches of fibers.
+    part.fiber_labels = labels::of_thread(live, thread).map(LabelSet::share);
     let base = cpu.unwrap_or(0);
     let accounting = match &mut part.accounting {
         Some(accounting) => {

@@ -24,6 +24,12 @@ pub fn may_take() -> bool {
     !native_thread::other_ractors() && !COLLECTING.load(SeqCst) && !AT_WORK.load(SeqCst)
 }
 
+/// In a forked child: nobody is at work in it. Async-signal-safe.
+pub fn forget_in_child() {
+    COLLECTING.store(false, SeqCst);
+    AT_WORK.store(false, SeqCst);
+}
+
 /// Keeps the handler off for as long as it lives. With the main Ractor's GVL.
 ///
 /// The handler runs on the same thread, so no processor needs to be told.
