@@ -2,12 +2,16 @@
 
 require "json"
 require_relative "../bench/support/c_extension"
+require_relative "system_calls/sqlite_calls"
 
 # A profiled program's system calls are those of the program alone: what they return, their errors, their times. Only
-# with leaf: true there is one difference, of extensions that hold the GVL in a call that a signal ends.
+# with leaf: true there is one difference, of extensions that hold the GVL in a call that a signal ends. See
+# docs/signals.md.
 RSpec.describe "the system calls of a profiled program" do
   extension = Bench::CExtension.new("spec_native", File.expand_path("native", __dir__))
   alone = nil
+  at_tick = { leaf: true }
+  at_safepoint = { leaf: false }
 
   before { expect(extension.missing).to be_nil }
 
@@ -32,8 +36,8 @@ RSpec.describe "the system calls of a profiled program" do
   def all_values(results) = results.transform_values { |parts| parts.transform_values { |calls| values(calls) } }
 
   {
-    "in wall mode" => [[], { mode: :wall, leaf: false }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, leaf: false }]
+    "in wall mode" => [[], { mode: :wall, **at_safepoint }],
+    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, **at_safepoint }]
   }.each do |name, (flags, options)|
     it "are the same with leaf: false #{name}" do
       alone ||= all_values(results(extension))
@@ -42,17 +46,42 @@ RSpec.describe "the system calls of a profiled program" do
   end
 
   {
-    "in wall mode" => [[], { mode: :wall, leaf: true }],
-    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, leaf: true }]
+    "in wall mode" => [[], { mode: :wall, **at_tick }],
+    "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu, **at_tick }]
   }.each do |name, (flags, options)|
     it "are the same with leaf: true #{name}, but for an extension's that hold the GVL at a tick" do
       alone ||= all_values(results(extension))
       profiled = results(extension, flags, options)
       profiled.each do |where, parts|
-        expect(values(parts[:ruby])).to eq(alone[where][:ruby])
+        %i[ruby libraries openssl].each { |part| expect(values(parts[part])).to eq(alone[where][part]) }
         expect(shares_of_eintr(parts[:holding_gvl])).to match(nanosleep: be > 0, poll: be > 0, read: 0)
         # Only if a tick comes as the GVL is given up.
         expect(shares_of_eintr(parts[:extension])).to match(nanosleep: be <= 0.2, poll: be <= 0.2, read: 0)
+      end
+    end
+  end
+
+  describe "of SQLite, which waits for a lock in usleep with the GVL held" do
+    before { skip("SQLite's library isn't there") unless SQLiteCalls::LIBRARY }
+
+    # What comes of a wait of 0.5 s, and whether that comes early. What needs no wait works.
+    def wait_for_lock(flags, options)
+      program = File.join(__dir__, "system_calls", "sqlite_program.rb")
+      command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", program, in_folder("database"), "500"]
+      outcome = run(*command, *(options && JSON.generate(options)))
+      expect([outcome.status, outcome.stderr]).to match([be_success, ""])
+      result, elapsed, others = JSON.parse(outcome.stdout)
+      expect([result, others]).to eq([SQLiteCalls::BUSY, [SQLiteCalls::DONE]])
+      elapsed < 0.499 ? :early : :in_time
+    end
+
+    {
+      "in wall mode" => [[], { mode: :wall }],
+      "under YJIT, in cpu mode" => [["--yjit"], { mode: :cpu }]
+    }.each do |name, (flags, options)|
+      it "give up early only where stacks are taken at the tick #{name}" do
+        waits = [nil, { **options, **at_safepoint }, { **options, **at_tick }].map { |it| wait_for_lock(flags, it) }
+        expect(waits).to eq(%i[in_time in_time early])
       end
     end
   end

@@ -9,6 +9,12 @@
 require "io/nonblock"
 require "json"
 require_relative "calls"
+require_relative "library_calls"
+begin
+  require_relative "openssl_calls"
+rescue LoadError => e
+  raise unless e.path == "openssl"
+end
 require ARGV[0]
 
 # How often a call of the extension is made: a tick may have to come while it lasts.
@@ -28,10 +34,10 @@ def timed(least)
   { result:, least:, elapsed: now - began }
 end
 
-def of_ruby
-  calls = Calls.new
-  Calls.public_instance_methods(false).to_h do |name|
-    [name, timed(Calls::QUICK.include?(name) ? 0 : Calls::TIME) { calls.public_send(name) }]
+def of_ruby(group)
+  calls = group.new
+  group.public_instance_methods(false).to_h do |name|
+    [name, timed(group::QUICK.include?(name) ? 0 : group::TIME) { calls.public_send(name) }]
   end
 end
 
@@ -51,7 +57,13 @@ def of_extension(with_gvl)
   }
 end
 
-def all = { ruby: of_ruby, extension: of_extension(false), holding_gvl: of_extension(true) }
+def all
+  {
+    ruby: of_ruby(Calls), libraries: of_ruby(LibraryCalls),
+    openssl: defined?(OpenSSLCalls) ? of_ruby(OpenSSLCalls) : {},
+    extension: of_extension(false), holding_gvl: of_extension(true)
+  }
+end
 
 def beside_busy_thread
   busy = Thread.new { loop { 5_000.times { |number| [number].sum } && Thread.pass } }
