@@ -55,8 +55,8 @@ RSpec.describe "the system calls of a profiled program" do
       profiled.each do |where, parts|
         %i[ruby libraries openssl].each { |part| expect(values(parts[part])).to eq(alone[where][part]) }
         expect(shares_of_eintr(parts[:holding_gvl])).to match(nanosleep: be > 0, poll: be > 0, read: 0)
-        # Only if a tick comes as the GVL is given up.
-        expect(shares_of_eintr(parts[:extension])).to match(nanosleep: be <= 0.2, poll: be <= 0.2, read: 0)
+        # Only if a tick comes as the GVL is given up; else it would be all, as above.
+        expect(shares_of_eintr(parts[:extension])).to match(nanosleep: be < 0.5, poll: be < 0.5, read: 0)
       end
     end
   end
