@@ -32,7 +32,7 @@ module Rperf
     # @return [Hash{Symbol => Object}] what Native.start takes
     def sampling
       { frequency: @frequency, mode: @mode, signal: @signal, aggregate: @aggregate, lines: @lines != false,
-        capture: @capture, defer: @defer, ractors: Ractor.count > 1 }
+        capture: @capture, defer: @defer }
     end
 
     # @return [Boolean] whether equal samples are added up

@@ -9,11 +9,18 @@
 require "io/nonblock"
 require "json"
 require_relative "calls"
+require_relative "library_calls"
+begin
+  require_relative "openssl_calls"
+rescue LoadError => e
+  raise unless e.path == "openssl"
+end
 require ARGV[0]
 
-# How often a call of the extension is made: a tick may have to come while it lasts.
-TIMES = 5
-TIME = 0.02
+# How often a call of the extension is made, and how long it takes: many ticks come while it lasts.
+TIMES = 20
+TIME = 0.005
+READS = 5
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
@@ -28,10 +35,10 @@ def timed(least)
   { result:, least:, elapsed: now - began }
 end
 
-def of_ruby
-  calls = Calls.new
-  Calls.public_instance_methods(false).to_h do |name|
-    [name, timed(Calls::QUICK.include?(name) ? 0 : Calls::TIME) { calls.public_send(name) }]
+def of_ruby(group)
+  calls = group.new
+  group.public_instance_methods(false).to_h do |name|
+    [name, timed(group::QUICK.include?(name) ? 0 : group::TIME) { calls.public_send(name) }]
   end
 end
 
@@ -47,11 +54,17 @@ def of_extension(with_gvl)
   {
     nanosleep: Array.new(TIMES) { timed(TIME) { SpecNative.nanosleep((TIME * 1e9).to_i, with_gvl) } },
     poll: Array.new(TIMES) { timed(TIME) { SpecNative.poll((TIME * 1e3).to_i, with_gvl) } },
-    read: Array.new(TIMES) { timed(TIME) { read_pipe(with_gvl) } }
+    read: Array.new(READS) { timed(TIME) { read_pipe(with_gvl) } }
   }
 end
 
-def all = { ruby: of_ruby, extension: of_extension(false), holding_gvl: of_extension(true) }
+def all
+  {
+    ruby: of_ruby(Calls), libraries: of_ruby(LibraryCalls),
+    openssl: defined?(OpenSSLCalls) ? of_ruby(OpenSSLCalls) : {},
+    extension: of_extension(false), holding_gvl: of_extension(true)
+  }
+end
 
 def beside_busy_thread
   busy = Thread.new { loop { 5_000.times { |number| [number].sum } && Thread.pass } }

@@ -259,8 +259,9 @@ A profile is a Hash. Its keys:
                            of samples that were summed up
   dropped_samples:, dropped_ns:, truncated_samples:, unlabelled_samples:
                            what could not be kept
-  tick_stacks:, safepoint_stacks:
-                           stacks taken at the tick, and at the safepoint after it
+  tick_stacks:, safepoint_stacks:, safepoint_calls:
+                           stacks taken at the tick, and at a safepoint, and how often
+                           one was asked for
   unreadable_stacks:, hidden_frames:
                            ticks whose stack couldn't be read, and compiled methods
                            that had to be learned at a safepoint",

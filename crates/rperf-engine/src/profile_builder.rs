@@ -334,6 +334,7 @@ fn meta(
             unlabelled_samples: snapshot.unlabelled,
             tick_stacks: counters.capture.tick_stacks,
             safepoint_stacks: counters.capture.safepoint_stacks,
+            safepoint_calls: counters.capture.safepoint_calls,
             unreadable_stacks: counters.capture.unreadable_stacks,
             hidden_frames: counters.capture.hidden_frames,
         },

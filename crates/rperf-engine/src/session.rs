@@ -73,6 +73,8 @@ pub struct CaptureCounters {
     pub tick_stacks: u64,
     /// At a safepoint, by the sampling callback.
     pub safepoint_stacks: u64,
+    /// Calls of the sampling callback, whether it took a stack or not.
+    pub safepoint_calls: u64,
     /// Ticks at which the stack couldn't be read.
     pub unreadable_stacks: u64,
     /// Frames that backtraces leave out, learned at a safepoint.
@@ -84,6 +86,7 @@ impl CaptureCounters {
     pub fn add(&mut self, other: CaptureCounters) {
         self.tick_stacks += other.tick_stacks;
         self.safepoint_stacks += other.safepoint_stacks;
+        self.safepoint_calls += other.safepoint_calls;
         self.unreadable_stacks += other.unreadable_stacks;
         self.hidden_frames += other.hidden_frames;
     }

@@ -3,6 +3,8 @@
 //! ([`TickLog`]), and becomes a sample at the next event that comes anyway. Nothing
 //! interrupts the program's Ruby code: compiled code stays compiled.
 
+#[cfg(target_os = "linux")]
+mod kernel_sleep;
 mod log;
 mod stack_buffer;
 

@@ -254,6 +254,8 @@ impl Ticks {
             self.trigger();
         } else if self.unanswered.load(SeqCst) == tid {
             if now.saturating_sub(self.unanswered_since.load(Relaxed)) >= UNANSWERED_NS {
+                // The thread that was asked may have gone, and another have its number.
+                (self.interrupt)(tid);
                 self.trigger();
             }
         } else if !self.collecting.load(Relaxed) {
@@ -391,13 +393,13 @@ mod tests {
         assert_eq!(ASKED.get(), (0, 1), "it may wait for a CPU");
         ticks.unanswered_since.store(1, Relaxed);
         ticks.tick();
-        assert_eq!(ASKED.get(), (1, 1));
+        assert_eq!(ASKED.get(), (1, 2));
         ticks.answered(78);
         ticks.tick();
-        assert_eq!(ASKED.get(), (2, 1), "another thread's answer");
+        assert_eq!(ASKED.get(), (2, 3), "another thread's answer");
         ticks.answered(77);
         ticks.tick();
-        assert_eq!(ASKED.get(), (2, 2));
+        assert_eq!(ASKED.get(), (2, 4));
     }
 
     #[test]

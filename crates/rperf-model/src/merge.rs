@@ -224,6 +224,7 @@ impl Counters {
             unlabelled_samples,
             tick_stacks,
             safepoint_stacks,
+            safepoint_calls,
             unreadable_stacks,
             hidden_frames,
         } = self;
@@ -238,6 +239,7 @@ impl Counters {
             (unlabelled_samples, other.unlabelled_samples),
             (tick_stacks, other.tick_stacks),
             (safepoint_stacks, other.safepoint_stacks),
+            (safepoint_calls, other.safepoint_calls),
             (unreadable_stacks, other.unreadable_stacks),
             (hidden_frames, other.hidden_frames),
         ] {

@@ -179,8 +179,11 @@ pub struct Counters {
     pub unlabelled_samples: u64,
     /// Stacks that were taken at the tick.
     pub tick_stacks: u64,
-    /// Stacks that were taken at a safepoint, which interrupts compiled code.
+    /// Stacks that were taken at a safepoint.
     pub safepoint_stacks: u64,
+    /// Calls of the sampling callback at safepoints, each of which interrupts compiled
+    /// code.
+    pub safepoint_calls: u64,
     /// Ticks at which the stack couldn't be read; a safepoint's stood in.
     pub unreadable_stacks: u64,
     /// Compiled methods that backtraces leave out, learned at a safepoint.

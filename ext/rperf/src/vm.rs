@@ -21,6 +21,7 @@ mod labels;
 mod measure;
 mod native_thread;
 mod others_ready;
+mod ractor;
 mod resolve;
 mod running_thread;
 mod sampling_job;

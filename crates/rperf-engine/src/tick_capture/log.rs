@@ -9,8 +9,9 @@ use crate::session::Stack;
 /// Words of a log: 1 MB.
 const WORDS: usize = 1 << 17;
 
-/// Words that may be in use before somebody should empty the log.
-const FILLING: usize = WORDS / 4 * 3;
+/// Words that may be in use before somebody should empty the log. The next collection
+/// has to look at all of them.
+const FILLING: usize = WORDS / 4;
 
 /// Words of a record before its frames.
 const HEADER: usize = 5;

@@ -9,6 +9,7 @@
 //! caught: its handler puts back the registers of the interrupted program, as if both
 //! handlers had returned.
 
+use super::kernel_sleep::KernelSleep;
 use crate::clock;
 use crate::ticks::Ticks;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -49,6 +50,7 @@ struct Active {
     /// As in [`crate::session::VmCalls`].
     take_stack: fn(u32, u64),
     process: libc::pid_t,
+    kernel_sleep: KernelSleep,
 }
 
 /// The installed handlers. Dropped, they are gone, and nothing runs in them.
@@ -76,6 +78,7 @@ impl TickSignal {
             ticks,
             take_stack,
             process: std::process::id() as libc::pid_t,
+            kernel_sleep: KernelSleep::new(),
         });
         ACTIVE.store(Box::into_raw(active), SeqCst);
         let installed = TickSignal(());
@@ -103,8 +106,11 @@ impl Drop for TickSignal {
 
 /// In a forked child: the handlers go. Async-signal-safe.
 pub fn forget_in_child() {
-    if !ACTIVE.swap(ptr::null_mut(), SeqCst).is_null() {
+    let active = ACTIVE.swap(ptr::null_mut(), SeqCst);
+    // SAFETY: the child has a copy of the parent's memory, in which nobody frees it.
+    if let Some(active) = unsafe { active.as_ref() } {
         restore_actions();
+        active.kernel_sleep.close();
     }
     AT_WORK.store(0, SeqCst);
     READING.store(ptr::null_mut(), SeqCst);
@@ -116,14 +122,15 @@ pub fn take_unreadable() -> u64 {
     UNREADABLE.swap(0, SeqCst)
 }
 
-/// Interrupts thread `tid`, if our handlers are in place. Async-signal-safe; called
-/// by the timer.
+/// Interrupts thread `tid`, if our handlers are in place and it doesn't sleep in the
+/// kernel. Async-signal-safe; called by the timer.
 pub fn interrupt(tid: u32) -> bool {
     with_active(|active| {
         let in_place = is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault);
         // SAFETY: takes numbers only. The thread may be gone, then it fails.
         let send = || unsafe { libc::syscall(libc::SYS_tgkill, active.process, tid, INTERRUPT) };
-        in_place && send() == 0
+        // What it waits for in the kernel must not end early because of us.
+        in_place && !active.kernel_sleep.is_asleep(tid) && send() == 0
     })
     .unwrap_or(false)
 }

@@ -86,7 +86,7 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
     }
 }
 
-fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 12] {
+fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 13] {
     [
         ("trigger_count", &mut counters.trigger_count),
         ("sampling_count", &mut counters.sampling_count),
@@ -98,6 +98,7 @@ fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 12] {
         ("unlabelled_samples", &mut counters.unlabelled_samples),
         ("tick_stacks", &mut counters.tick_stacks),
         ("safepoint_stacks", &mut counters.safepoint_stacks),
+        ("safepoint_calls", &mut counters.safepoint_calls),
         ("unreadable_stacks", &mut counters.unreadable_stacks),
         ("hidden_frames", &mut counters.hidden_frames),
     ]

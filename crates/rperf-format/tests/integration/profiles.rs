@@ -94,6 +94,7 @@ pub fn everything(mode: Mode) -> Profile {
             unlabelled_samples: 0,
             tick_stacks: 2_000,
             safepoint_stacks: 400,
+            safepoint_calls: 410,
             unreadable_stacks: 17,
             hidden_frames: 5,
         },
@@ -167,7 +168,7 @@ pub fn arbitrary() -> impl Strategy<Value = Profile> {
 }
 
 fn arbitrary_meta(
-    (mode, frequency, start_time_ns, duration_ns, counters): (Mode, u32, u64, u64, [u64; 12]),
+    (mode, frequency, start_time_ns, duration_ns, counters): (Mode, u32, u64, u64, [u64; 13]),
 ) -> Meta {
     Meta {
         mode,
@@ -187,8 +188,9 @@ fn arbitrary_meta(
             unlabelled_samples: counters[7],
             tick_stacks: counters[8],
             safepoint_stacks: counters[9],
-            unreadable_stacks: counters[10],
-            hidden_frames: counters[11],
+            safepoint_calls: counters[10],
+            unreadable_stacks: counters[11],
+            hidden_frames: counters[12],
         },
     }
 }

@@ -134,6 +134,7 @@ impl Input<'_> {
                 unlabelled_samples: self.count("unlabelled_samples")?,
                 tick_stacks: self.count("tick_stacks")?,
                 safepoint_stacks: self.count("safepoint_stacks")?,
+                safepoint_calls: self.count("safepoint_calls")?,
                 unreadable_stacks: self.count("unreadable_stacks")?,
                 hidden_frames: self.count("hidden_frames")?,
             },

@@ -55,6 +55,7 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     set("unlabelled_samples", number(counters.unlabelled_samples))?;
     set("tick_stacks", number(counters.tick_stacks))?;
     set("safepoint_stacks", number(counters.safepoint_stacks))?;
+    set("safepoint_calls", number(counters.safepoint_calls))?;
     set("unreadable_stacks", number(counters.unreadable_stacks))?;
     set("hidden_frames", number(counters.hidden_frames))?;
     set("samples", samples.as_value())?;

@@ -7,7 +7,7 @@ use super::backtrace::{self, Scratch};
 use super::others_ready::OthersReady;
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, native_thread, running,
+    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, native_thread, ractor, running,
     sampling_job, section, snapshot, thread_hook, tick_capture,
 };
 use crate::profile::errors;
@@ -50,6 +50,7 @@ fn forget_in_child() {
 }
 
 fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
+    let other_ractors = ractor::others(ruby)?;
     let alive = Alive::list(ruby)?;
     if running().is_some() {
         let message = "profiling is running already; call Rperf.stop first";
@@ -101,7 +102,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         // Also where a forked child has inherited a state.
         thread_hook::announce(process, live, thread);
     }
-    native_thread::set_other_ractors(options.ractors);
+    native_thread::set_other_ractors(other_ractors);
     LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
     if !options.defer {
         section::begin_only(process, live, &alive);
@@ -119,8 +120,6 @@ struct StartOptions {
     capture: Option<Capture>,
     /// Time counts in sections only.
     defer: bool,
-    /// There are other Ractors than the main one.
-    ractors: bool,
 }
 
 impl StartOptions {
@@ -134,10 +133,9 @@ impl StartOptions {
             "lines",
             "capture",
             "defer",
-            "ractors",
         ];
         let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
-        let (frequency, mode, signal, aggregate, lines, capture, defer, ractors) = given.required;
+        let (frequency, mode, signal, aggregate, lines, capture, defer) = given.required;
         let mode = Mode::from_name(&mode.name()?)
             .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
         Ok(StartOptions {
@@ -151,13 +149,12 @@ impl StartOptions {
             lines,
             capture: capture_named(ruby, capture)?,
             defer,
-            ractors,
         })
     }
 }
 
 /// In the order of the names above.
-type Given = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool, bool);
+type Given = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool);
 
 /// Where stacks are to be taken; `None`: at the tick if that can be.
 fn capture_named(ruby: &Ruby, given: Option<Symbol>) -> Result<Option<Capture>, Error> {

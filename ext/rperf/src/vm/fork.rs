@@ -66,7 +66,7 @@ unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     LIVE.store(ptr::null_mut(), SeqCst);
     native_thread::forget_id();
-    tick_guard::forget_in_child();
+    tick_guard::reset();
     rperf_engine::forget_in_child();
 }
 

@@ -4,7 +4,7 @@
 
 use super::running_thread::{self, EventRecorder};
 use super::tick_guard::{self, AtWork};
-use super::{guarded_in_main_ractor, labels, thread_hook, tick_capture};
+use super::{guarded_in_main_ractor, thread_hook, tick_capture};
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
@@ -40,7 +40,6 @@ pub fn add() {
         rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
     };
     MARKING.store(is_marking, Relaxed);
-    tick_guard::set_collecting(false);
     // SAFETY: the callback is valid for ever. Internal events don't switch on
     // tracing of Ruby code.
     unsafe { rb_sys::rb_add_event_hook(Some(on_event), EVENTS, 0) };
@@ -83,8 +82,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         // SAFETY: the GVL is held and `state` is this thread's own.
         let part = unsafe { state.gvl_part() };
         // What the ticks before the collection found comes before it.
-        let labels = labels::of_thread(live, thread);
-        tick_capture::drain(live, part, labels, &AtWork::begin());
+        tick_capture::drain(live, part, &AtWork::begin());
         let Some(accounting) = &mut part.accounting else {
             return;
         };

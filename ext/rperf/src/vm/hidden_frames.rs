@@ -10,7 +10,6 @@
 use super::backtrace::{self, Scratch};
 use rb_sys::VALUE;
 use rustc_hash::FxHashMap;
-use std::ffi::c_char;
 use std::ptr;
 
 /// How often a frame is looked for in vain until it is taken for none: it may have
@@ -26,9 +25,12 @@ const CAP: usize = 1 << 14;
 /// What tells one hidden frame from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
+    /// 0 for a block outside of methods.
     method: rb_sys::ID,
     /// The class that has the method.
     owner: VALUE,
+    /// Where the VM holds the name of the file.
+    file: usize,
     /// What the frame is known by besides.
     by: KnownBy,
 }
@@ -37,8 +39,7 @@ struct Key {
 enum KnownBy {
     /// The line where its method or block begins.
     FirstLine(i32),
-    /// Its caller: the frame may be that of a block function of C as well, which has no
-    /// place in backtraces.
+    /// Its caller, which is on the same line: there may be no such frame.
     Caller(VALUE),
 }
 
@@ -64,12 +65,11 @@ enum Known {
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect {
     key: Key,
-    file: *const c_char,
+    /// The thread.
+    seq: u32,
     /// Frames that the VM has told, and the topmost of them.
     depth: usize,
     caller: VALUE,
-    /// The tick.
-    pub tick_ns: u64,
 }
 
 /// What the handler is to do with the stack it has read.
@@ -93,61 +93,61 @@ pub struct HiddenFrames {
     untold: i64,
 }
 
-impl Default for HiddenFrames {
-    fn default() -> Self {
-        Self {
+impl HiddenFrames {
+    /// None is known. On a Ruby thread with the GVL, outside of hooks.
+    pub fn new() -> Self {
+        let mut frames = Self {
             known: FxHashMap::default(),
             suspect: None,
             untold: i64::MAX,
-        }
+        };
+        let depth = Scratch::new(false).take_current().unwrap_or(0);
+        frames.lacks_frames(depth);
+        frames
     }
-}
 
-impl HiddenFrames {
-    /// Looks whether the stack that was just taken, of the calling thread, lacks its
+    /// Looks whether the stack that was just taken, of the calling thread `seq`, lacks its
     /// leaf. In the handler: makes no object, takes no lock, and may fault as reading
     /// the stack may.
-    pub fn look(&mut self, scratch: &Scratch, depth: usize, tick_ns: u64) -> Leaf {
+    pub fn look(&mut self, scratch: &Scratch, depth: usize, seq: u32) -> Leaf {
         let (leaf, line) = scratch.leaf();
-        // A C method, or a compiled one that the VM has told.
-        if line == 0 {
+        // A C method, or a compiled one that the VM has told, has no line.
+        if line == 0 || !self.lacks_frames(depth) {
             return Leaf::Told;
         }
         // SAFETY: on a Ruby thread; both read the topmost Ruby frame. The line is the one
-        // where its method begins if its program counter is null.
+        // where its method or block begins if its program counter is null.
         let (top_line, file) = unsafe { (rb_sys::rb_sourceline(), rb_sys::rb_sourcefile()) };
-        let is_told = top_line == line && ptr::eq(file, backtrace::file_of(leaf));
-        if is_told && !self.lacks_frames(depth) {
-            return Leaf::Told;
-        }
         let (mut method, mut owner) = (0, 0);
-        // SAFETY: on a Ruby thread; reads the topmost frame and writes both.
-        if unsafe { rb_sys::rb_frame_method_id_and_class(&raw mut method, &raw mut owner) } == 0 {
-            return Leaf::Told;
-        }
-        let by = if is_told {
+        // SAFETY: on a Ruby thread; reads the topmost frame, and writes both if it belongs
+        // to a method.
+        unsafe { rb_sys::rb_frame_method_id_and_class(&raw mut method, &raw mut owner) };
+        let is_same_line = top_line == line && ptr::eq(file, backtrace::file_of(leaf));
+        let by = if is_same_line {
             KnownBy::Caller(leaf)
         } else {
             KnownBy::FirstLine(top_line)
         };
-        let key = Key { method, owner, by };
+        let key = Key {
+            method,
+            owner,
+            file: file.addr(),
+            by,
+        };
         match self.known.get(&key) {
-            Some(&Known::Frame(frame)) if ptr::eq(file, backtrace::file_of(frame)) => {
-                Leaf::Hidden(frame)
-            }
+            Some(&Known::Frame(frame)) => Leaf::Hidden(frame),
             Some(&Known::None(tries)) if tries >= by.tries() => Leaf::Told,
             _ => Leaf::Unknown(Suspect {
                 key,
-                file,
+                seq,
                 depth,
                 caller: leaf,
-                tick_ns,
             }),
         }
     }
 
     /// Whether the VM's stack has more frames that backtraces leave out than the least
-    /// that was seen: block functions of C are among them.
+    /// that was seen. Some block functions of C are among them.
     fn lacks_frames(&mut self, depth: usize) -> bool {
         // SAFETY: on a Ruby thread; a subtraction, whose result is a small Integer.
         let all = unsafe { rb_sys::rb_debug_inspector_current_depth() };
@@ -166,28 +166,25 @@ impl HiddenFrames {
         self.suspect.is_some()
     }
 
-    /// At the safepoint after a suspect, with the stack of the calling thread there.
-    /// Returns the suspect with how much of the stack was there at its tick, and whether
-    /// a frame was learned.
-    pub fn learn(&mut self, scratch: &Scratch, depth: usize) -> Option<(Suspect, usize, bool)> {
-        let suspect = self.suspect.take()?;
-        let frame_at = |depth_of_frame: usize| {
-            let row = depth.checked_sub(depth_of_frame)?;
-            scratch.frame(row)
-        };
+    /// At the safepoint after a suspect, with the stack of the calling thread `seq` there.
+    /// Returns how many frames of it were there at the tick, and whether a frame was
+    /// learned.
+    pub fn learn(&mut self, scratch: &Scratch, depth: usize, seq: u32) -> Option<(usize, bool)> {
+        let suspect = self.suspect.take().filter(|suspect| suspect.seq == seq)?;
+        let frame_at = |frames: usize| scratch.frame(depth.checked_sub(frames)?);
         if frame_at(suspect.depth) != Some(suspect.caller) {
-            return Some((suspect, depth, false));
+            return None;
         }
-        let above = frame_at(suspect.depth + 1).filter(|_| depth > suspect.depth);
+        let above = frame_at(suspect.depth + 1);
         let Some(frame) = above.filter(|&frame| suspect.is(frame)) else {
             self.not_found(suspect.key);
-            return Some((suspect, suspect.depth, false));
+            return Some((suspect.depth, false));
         };
         if self.known.len() >= CAP {
             self.known.clear();
         }
         self.known.insert(suspect.key, Known::Frame(frame));
-        Some((suspect, suspect.depth + 1, true))
+        Some((suspect.depth + 1, true))
     }
 
     fn not_found(&mut self, key: Key) {
@@ -227,18 +224,23 @@ impl HiddenFrames {
 }
 
 impl Suspect {
-    /// Whether `frame` is the one that the stack lacked.
+    /// Whether `frame` is the one that the stack lacked. That of a block in a method is
+    /// the method's own.
     fn is(&self, frame: VALUE) -> bool {
+        // SAFETY: with the GVL; the frame is on the stack. The name of a method is a String
+        // that lives as long as the VM.
+        let has_name = self.key.method != 0
+            && unsafe {
+                rb_sys::rb_profile_frame_method_name(frame) == rb_sys::rb_id2str(self.key.method)
+            };
         match self.key.by {
             KnownBy::FirstLine(line) => {
-                backtrace::first_line_of(frame) == Some(line)
-                    && ptr::eq(self.file, backtrace::file_of(frame))
+                has_name
+                    || (backtrace::first_line_of(frame) == Some(line)
+                        && backtrace::file_of(frame).addr() == self.key.file)
             }
-            // SAFETY: with the GVL; the name of a method, whose String lives for ever or
-            // is the frame's own.
-            KnownBy::Caller(_) => unsafe {
-                rb_sys::rb_profile_frame_method_name(frame) == rb_sys::rb_id2str(self.key.method)
-            },
+            // A method that has called itself since would look the same.
+            KnownBy::Caller(caller) => has_name && frame != caller,
         }
     }
 }

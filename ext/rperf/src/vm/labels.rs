@@ -130,8 +130,7 @@ pub fn drain_at_switch(process: &Process, live: &Live, thread: VALUE) {
     };
     // SAFETY: the fiber hook runs with the GVL, and holds no other reference to the part.
     let part = unsafe { state.gvl_part() };
-    let labels = part.fiber_labels.take();
-    tick_capture::drain(live, part, labels.as_ref(), &AtWork::begin());
+    tick_capture::drain(live, part, &AtWork::begin());
 }
 
 /// Notes the labels of the present fiber of `thread`, the calling one, for when it
@@ -162,6 +161,9 @@ fn label_set(ruby: &Ruby) -> Result<Value, Error> {
     // SAFETY: a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
     adopt(process, thread)?;
+    if let Some(live) = running() {
+        note_current(process, live, thread);
+    }
     let set = process.labels.local(thread);
     let number = running().map_or(0, |live| live.number);
     match SetObject::get(set) {
@@ -189,7 +191,9 @@ pub fn put_label_set(_: &Ruby, set: Value) -> Result<(), Error> {
         live.uses_labels.store(true, SeqCst);
         fiber_hook::add_if_needed(live);
     }
-    guarded_in_main_ractor(|process, live| note_current(process, live, thread));
+    if let Some(live) = running() {
+        note_current(process, live, thread);
+    }
     // SAFETY: a class and a Symbol.
     let (class, key) = unsafe {
         let class = Value::from_raw(names.fiber_class);

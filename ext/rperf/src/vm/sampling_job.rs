@@ -44,7 +44,7 @@ fn sample(process: &Process, live: &'static Live) {
     // SAFETY: the callback holds the main Ractor's GVL, and `state` is this
     // thread's own.
     let part = unsafe { state.gvl_part() };
-    tick_capture::drain(live, part, labels::of_thread(live, thread), &guard);
+    tick_capture::drain(live, part, &guard);
     // SAFETY: the callback runs on a Ruby thread that holds the GVL, nothing below
     // releases it, and callbacks don't run inside a borrow of the session.
     let entered = unsafe {
@@ -55,26 +55,28 @@ fn sample(process: &Process, live: &'static Live) {
     let Some((accounting, last_stack)) = entered else {
         return;
     };
-    let learned = live.tick_capture.learn(&guard);
-    let (tick, whose) = match &learned {
+    let tick = live.ticks.last_tick();
+    let learned = live.tick_capture.learn(accounting.seq(), &guard);
+    let whose = match learned {
         // The tick's stack, as far as it is there still.
-        Some((suspect, frames, _)) => (suspect.tick_ns, Whose::CurrentUpTo(*frames)),
-        None => (live.ticks.last_tick(), Whose::Current),
+        Some((frames, _)) => Whose::CurrentUpTo(frames),
+        None => Whose::Current,
     };
     let ready = state.ready_ns.load(Relaxed);
     // SAFETY: as above; the last stack is this thread's own.
     let mut recorder = unsafe { EventRecorder::for_callback(live, now, last_stack, whose) };
     let sampled = accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
     let stacks = u64::from(sampled);
+    fold_exited_batch(live, now);
     // SAFETY: as above.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
         return;
     };
-    fold_exited_batch(live, &mut inner, now);
     let is_epoch_over = inner.session.is_epoch_over(now);
     inner.session.count_capture(CaptureCounters {
+        safepoint_calls: 1,
         safepoint_stacks: stacks,
-        hidden_frames: u64::from(learned.is_some_and(|(_, _, is_new)| is_new)),
+        hidden_frames: u64::from(learned.is_some_and(|(_, is_new)| is_new)),
         ..CaptureCounters::default()
     });
     inner
@@ -131,10 +133,15 @@ pub fn for_each_thread(
     }
 }
 
-/// [`fold_exited`], once there are enough of them. With the session's cell borrowed.
-pub fn fold_exited_batch(live: &Live, inner: &mut Inner, now: u64) {
+/// [`fold_exited`], once there are enough of them. With the GVL; the caller holds no
+/// thread's part.
+#[inline]
+pub fn fold_exited_batch(live: &Live, now: u64) {
     if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
-        fold_exited(live, inner, now);
+        // SAFETY: the GVL is held, and nothing in this block releases it.
+        if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+            fold_exited(live, &mut inner, now);
+        }
     }
 }
 

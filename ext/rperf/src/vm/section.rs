@@ -9,10 +9,10 @@
 
 use super::alive::Alive;
 use super::backtrace;
-use super::tick_guard::AtWork;
+use super::tick_guard::{self, AtWork};
 use super::{
-    Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, running, running_thread,
-    sampling_job, switch_hook, thread_hook, tick_capture,
+    Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, ractor, running,
+    running_thread, sampling_job, switch_hook, thread_hook, tick_capture,
 };
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
@@ -75,7 +75,11 @@ pub fn enter(ruby: &Ruby, token: RArray) -> Result<(), Error> {
         labels::adopt(process, unsafe { rb_sys::rb_thread_current() })?;
     }
     let alive = match running() {
-        Some(live) if is_first(live) => Some(Alive::list(ruby)?),
+        Some(live) if is_first(live) => {
+            // Between sections nothing tells of their beginning.
+            native_thread::set_other_ractors(ractor::others(ruby)?);
+            Some(Alive::list(ruby)?)
+        }
         _ => None,
     };
     let (Some(process), Some(live)) = (PROCESS.get(), running()) else {
@@ -117,6 +121,7 @@ fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
     }
     // First: what takes stacks at ticks relies on them.
     native_thread::forget_all();
+    tick_guard::reset();
     gc_hook::add();
     thread_hook::add(live.mode);
     if live.capture == Capture::Safepoint {

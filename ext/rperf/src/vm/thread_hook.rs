@@ -7,7 +7,7 @@
 use super::running_thread::{self, EventRecorder};
 use super::thread_state::{ThreadState, UNKNOWN_TURN, mark_exited};
 use super::tick_guard::AtWork;
-use super::{Live, Process, guarded, labels, native_thread, tick_capture};
+use super::{Live, Process, guarded, native_thread, sampling_job, tick_capture};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
@@ -185,6 +185,7 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     } else {
         clock::monotonic_ns()
     };
+    sampling_job::fold_exited_batch(live, now);
     // SAFETY: RESUMED runs with the GVL, and `state` is this thread's own.
     let part = unsafe { state.gvl_part() };
     let begin = |accounting: &mut Accounting| {
@@ -212,7 +213,7 @@ fn suspended(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     // SAFETY: SUSPENDED runs while the thread still holds the GVL; `state` is its
     // own and no other reference to its GVL part is held.
     let part = unsafe { state.gvl_part() };
-    tick_capture::drain(live, part, labels::of_thread(live, thread), &guard);
+    tick_capture::drain(live, part, &guard);
     // READY can't come before the GVL is given up.
     state.ready_ns.store(0, Relaxed);
     state.free_since.store(UNKNOWN_TURN, Relaxed);

@@ -5,12 +5,12 @@
 
 use super::backtrace::{self, MAX_DEPTH, Scratch};
 use super::capture::{self, TakenStack};
-use super::hidden_frames::{HiddenFrames, Leaf, Suspect};
+use super::hidden_frames::{HiddenFrames, Leaf};
 use super::thread_state::GvlPart;
 use super::tick_guard::{self, AtWork};
-use super::{LIVE, Live, Process, labels, sampling_job, thread_hook};
+use super::{LIVE, Live, Process, native_thread, sampling_job, thread_hook};
 use rb_sys::VALUE;
-use rperf_engine::{CaptureCounters, FrameWord, LabelSet, TickLog, TickTimes, clock};
+use rperf_engine::{CaptureCounters, FrameWord, TickLog, TickTimes, clock};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
@@ -45,7 +45,7 @@ impl TickCapture {
                 // Lines tell whether the stack is whole.
                 scratch: Scratch::new(true),
                 log: TickLog::new(MAX_DEPTH + 1, with_lines, merges),
-                hidden: HiddenFrames::default(),
+                hidden: HiddenFrames::new(),
             }),
             owner: AtomicU32::new(0),
             unreadable: AtomicU64::new(0),
@@ -85,7 +85,7 @@ impl TickCapture {
             self.unreadable.fetch_add(1, Relaxed);
             return true;
         }
-        let stack = match hidden.look(scratch, depth, tick_ns) {
+        let stack = match hidden.look(scratch, depth, seq) {
             Leaf::Told => scratch.stack(depth),
             Leaf::Hidden(frame) => scratch.stack_with_leaf(frame, depth),
             Leaf::Unknown(suspect) => {
@@ -111,9 +111,10 @@ impl TickCapture {
         !is_in || log.is_filling()
     }
 
-    /// The suspect that the handler wants to be learned at this safepoint, if there is
-    /// one: with how many frames of the calling thread's stack were there at its tick.
-    pub fn learn(&self, guard: &AtWork) -> Option<(Suspect, usize, bool)> {
+    /// Learns the frame that the handler has missed in the stack of thread `seq`, the
+    /// calling one, if there was one. Returns how many frames of the stack were there at
+    /// the tick, and whether a frame was learned.
+    pub fn learn(&self, seq: u32, guard: &AtWork) -> Option<(usize, bool)> {
         let Captured {
             scratch, hidden, ..
         } = self.captured(guard);
@@ -121,7 +122,7 @@ impl TickCapture {
             return None;
         }
         let depth = scratch.take_current()?;
-        hidden.learn(scratch, depth)
+        hidden.learn(scratch, depth, seq)
     }
 
     /// Lets go of the frames that were learned.
@@ -140,9 +141,7 @@ impl TickCapture {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        // SAFETY: only sizes are read, with the GVL or in a collection; those of the
-        // map change under the GVL only.
-        let captured = unsafe { &*self.captured.get() };
+        let captured = self.captured(&AtWork::begin());
         captured.scratch.memory() + captured.log.memory() + captured.hidden.memory()
     }
 }
@@ -150,6 +149,11 @@ impl TickCapture {
 /// Takes the stack of the calling thread, which holds the GVL as thread `seq`. In the
 /// signal handler, at any point of the program.
 pub fn take_stack(seq: u32, tick_ns: u64) {
+    if native_thread::other_ractors() {
+        // What no stack can be taken for at the tick is for the safepoint.
+        sampling_job::trigger();
+        return;
+    }
     if !tick_guard::may_take() {
         return;
     }
@@ -164,19 +168,20 @@ pub fn take_stack(seq: u32, tick_ns: u64) {
 }
 
 /// Makes samples of what the log has, all of it from the calling thread, whose part this
-/// is and whose labels were `labels` all the time. Whatever ends a slice of its running
-/// time, or changes its labels, comes after this.
+/// is and whose fiber has had the labels that are noted there. Whatever ends a slice of
+/// its running time, or changes its labels, comes after this.
 #[inline]
-pub fn drain(live: &Live, part: &mut GvlPart, labels: Option<&LabelSet>, guard: &AtWork) {
+pub fn drain(live: &Live, part: &mut GvlPart, guard: &AtWork) {
     if !live.tick_capture.captured(guard).log.is_empty() {
-        drain_log(live, part, labels, guard);
+        drain_log(live, part, guard);
     }
 }
 
 #[cold]
-fn drain_log(live: &Live, part: &mut GvlPart, labels: Option<&LabelSet>, guard: &AtWork) {
+fn drain_log(live: &Live, part: &mut GvlPart, guard: &AtWork) {
     let log = &mut live.tick_capture.captured(guard).log;
     let accounting = part.accounting.as_mut();
+    let labels = part.fiber_labels.as_ref();
     let owner = live.tick_capture.owner.load(Relaxed);
     let Some(accounting) = accounting.filter(|accounting| accounting.seq() == owner) else {
         // Events were missed: the time stays with the thread, and waits for its next tick.
@@ -200,8 +205,6 @@ fn drain_log(live: &Live, part: &mut GvlPart, labels: Option<&LabelSet>, guard: 
     let (mut counts, spent) = live.tick_capture.take_counts();
     counts.tick_stacks = ticks;
     session.count_capture(counts);
-    sampling_job::fold_exited_batch(live, &mut inner, began);
-    let session = &mut inner.session;
     let now = clock::monotonic_ns();
     session.count_sampling(ticks, spent + now.saturating_sub(began));
     // Its end makes objects, which is for the sampling callback.
@@ -210,23 +213,21 @@ fn drain_log(live: &Live, part: &mut GvlPart, labels: Option<&LabelSet>, guard: 
     }
 }
 
-/// [`drain`] for the calling thread, a Ruby thread of the main Ractor with the GVL, with
-/// the labels that its fiber has now.
+/// [`drain`] for the calling thread, a Ruby thread of the main Ractor with the GVL.
 pub fn drain_current(process: &Process, live: &Live, guard: &AtWork) {
     if live.tick_capture.captured(guard).log.is_empty() {
         return;
     }
     // SAFETY: a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
-    let labels = labels::of_thread(live, thread);
     if let Some(state) = thread_hook::known_state(process, thread) {
         // SAFETY: with the GVL; the callers hold no other reference to the part.
-        drain(live, unsafe { state.gvl_part() }, labels, guard);
+        drain(live, unsafe { state.gvl_part() }, guard);
     }
 }
 
 /// Whether all frames of the calling thread's stack are of the form that the handler
-/// expects: else this Ruby is one that it doesn't know. With the GVL.
+/// expects: else this Ruby is one that it doesn't know. With the GVL, outside of hooks.
 pub fn knows_frames() -> bool {
     let mut scratch = Scratch::new(false);
     let depth = scratch.take_current().unwrap_or(0);
@@ -264,10 +265,10 @@ unsafe extern "C" fn mark(_: *mut c_void) {
     let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else {
         return;
     };
-    // SAFETY: a collection runs only where the holder of the main Ractor's GVL is at a
-    // safepoint of the VM: no reader of the log is at work. The handler leaves
-    // collections alone, and doesn't write at all where other Ractors may run them.
-    let captured = unsafe { &*live.tick_capture.captured.get() };
+    // A collection runs only where the holder of the main Ractor's GVL is at a safepoint
+    // of the VM: no reader of the log is at work. But objects are also asked for what they
+    // refer to (ObjectSpace.reachable_objects_from), when the handler may come.
+    let captured = live.tick_capture.captured(&AtWork::begin());
     for frame in captured.log.frames() {
         mark_maybe(frame);
     }

@@ -24,8 +24,8 @@ pub fn may_take() -> bool {
     !native_thread::other_ractors() && !COLLECTING.load(SeqCst) && !AT_WORK.load(SeqCst)
 }
 
-/// In a forked child: nobody is at work in it. Async-signal-safe.
-pub fn forget_in_child() {
+/// Nobody is at work: in a forked child, and before hooks are added. Async-signal-safe.
+pub fn reset() {
     COLLECTING.store(false, SeqCst);
     AT_WORK.store(false, SeqCst);
 }

@@ -1,0 +1,162 @@
+//! Whether a thread sleeps in the kernel. A signal would end some of its system calls
+//! early: sleeps and polls that are never restarted, and any call on some file systems.
+//! Called by the timer, in its signal handler, on one thread at a time.
+
+use libc::c_int;
+use std::io::Write;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
+
+/// Looks at one thread at a time.
+#[derive(Debug)]
+pub struct KernelSleep {
+    /// The file that is open, -1 if none is, and the thread that it tells of.
+    file: AtomicI32,
+    thread: AtomicU32,
+    /// Device and inode of the file. A program may close all files that it doesn't know,
+    /// and then another one has the number.
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl KernelSleep {
+    pub fn new() -> Self {
+        Self {
+            file: AtomicI32::new(-1),
+            thread: AtomicU32::new(0),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether thread `tid` of this process is known to sleep in the kernel. The kernel
+    /// says "running", or the system call that the thread is in (proc(5)).
+    /// Async-signal-safe.
+    pub fn is_asleep(&self, tid: u32) -> bool {
+        let file = self.file_of(tid);
+        let mut first = 0u8;
+        // SAFETY: reads one byte into `first`; a file that isn't open is an error.
+        let read = unsafe { libc::pread(file, (&raw mut first).cast(), 1, 0) };
+        read == 1 && first != b'r'
+    }
+
+    fn file_of(&self, tid: u32) -> c_int {
+        let file = self.file.load(SeqCst);
+        // It stays open: opening it takes three times as long as reading it.
+        if self.thread.load(SeqCst) == tid && self.is_ours(file) {
+            return file;
+        }
+        self.close();
+        let mut path = [0u8; 48];
+        // It fits, and writing a number into a buffer allocates nothing.
+        let _ = write!(&mut path[..], "/proc/self/task/{tid}/syscall");
+        // SAFETY: the path ends with a zero byte; async-signal-safe.
+        let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        let (device, inode) = identity(file).unwrap_or_default();
+        self.device.store(device, SeqCst);
+        self.inode.store(inode, SeqCst);
+        self.file.store(file, SeqCst);
+        self.thread.store(tid, SeqCst);
+        file
+    }
+
+    fn is_ours(&self, file: c_int) -> bool {
+        identity(file) == Some((self.device.load(SeqCst), self.inode.load(SeqCst)))
+    }
+
+    /// Closes the file. Async-signal-safe; while nobody asks.
+    pub fn close(&self) {
+        self.thread.store(0, SeqCst);
+        let file = self.file.swap(-1, SeqCst);
+        if self.is_ours(file) {
+            // SAFETY: the swap makes this the only one to close it.
+            unsafe { libc::close(file) };
+        }
+    }
+}
+
+impl Drop for KernelSleep {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn identity(file: c_int) -> Option<(u64, u64)> {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
+    // SAFETY: writes to `status`; a file that isn't open is an error.
+    let failed = unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0;
+    // SAFETY: filled in by the call if it has not failed.
+    let status = (!failed).then(|| unsafe { status.assume_init() })?;
+    Some((status.st_dev, status.st_ino))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use std::os::fd::AsRawFd;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    fn becomes(sleep: &KernelSleep, tid: u32, asleep: bool) -> bool {
+        let began = Instant::now();
+        while sleep.is_asleep(tid) != asleep && began.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
+        sleep.is_asleep(tid) == asleep
+    }
+
+    /// A thread that sleeps until it is told to compute, and ends when it is told to.
+    fn thread() -> (u32, mpsc::Sender<()>, impl FnOnce()) {
+        let (tell, told) = mpsc::channel();
+        let (wake, woken) = mpsc::channel::<()>();
+        let over = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&over);
+        let thread = thread::spawn(move || {
+            tell.send(clock::thread_id()).expect("a listener");
+            let _ = woken.recv();
+            while !stop.load(SeqCst) {
+                std::hint::spin_loop();
+            }
+        });
+        let end = move || {
+            over.store(true, SeqCst);
+            thread.join().expect("no panic");
+        };
+        (told.recv().expect("the id"), wake, end)
+    }
+
+    #[test]
+    fn a_thread_sleeps_in_a_system_call_and_not_while_it_computes() {
+        let (tid, wake, end) = thread();
+        let sleep = KernelSleep::new();
+        assert!(becomes(&sleep, tid, true));
+        wake.send(()).expect("a listener");
+        assert!(becomes(&sleep, tid, false));
+        end();
+        assert!(!sleep.is_asleep(u32::MAX), "nothing is known of it");
+    }
+
+    #[test]
+    fn a_file_that_somebody_else_has_put_in_its_place_is_left_alone() {
+        let (tid, wake, end) = thread();
+        let sleep = KernelSleep::new();
+        wake.send(()).expect("a listener");
+        assert!(becomes(&sleep, tid, false));
+        let ours = sleep.file.load(SeqCst);
+        assert!(ours >= 0);
+        let theirs = std::fs::File::open("/dev/zero").expect("readable");
+        // SAFETY: puts another open file in the place of one that only `sleep` uses.
+        assert_eq!(unsafe { libc::dup2(theirs.as_raw_fd(), ours) }, ours);
+        assert!(becomes(&sleep, tid, false), "another file tells it");
+        assert_ne!(sleep.file.load(SeqCst), ours);
+        assert!(identity(ours).is_some(), "it is open still");
+        // SAFETY: as above.
+        unsafe { libc::close(ours) };
+        drop(sleep);
+        end();
+    }
+}
