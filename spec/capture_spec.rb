@@ -84,21 +84,35 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
   end
 
   # Nothing tells of the collections of other Ractors.
-  it "ends for a session once another Ractor runs, and is there in the next" do
-    alone, before, after, later = leaves(<<~RUBY, "--yjit", "-W0")
-      Rperf.start(mode: :cpu)
-      work(0.3)
-      puts Rperf.snapshot(clear: true)[:tick_stacks]
-      ractor = Ractor.new { 1 }
-      ractor.respond_to?(:value) ? ractor.value : ractor.take
-      puts Rperf.snapshot[:tick_stacks]
-      work(0.3)
-      puts Rperf.stop[:tick_stacks]
-      sleep 0.01 until Ractor.count == 1
-      puts(Rperf.start(mode: :cpu) { work(0.3) }[:tick_stacks])
-    RUBY
-    expect([alone, later]).to all(be_positive)
-    expect(after).to eq(before)
+  describe "beside other Ractors" do
+    it "is at the safepoint to the session's end, and at the tick in the next" do
+      alone, before, after, ticks, jobs, later = leaves(<<~RUBY, "--yjit", "-W0")
+        Rperf.start(mode: :cpu)
+        work(0.3)
+        puts Rperf.snapshot(clear: true)[:tick_stacks]
+        ractor = Ractor.new { 1 }
+        ractor.respond_to?(:value) ? ractor.value : ractor.take
+        puts Rperf.snapshot[:tick_stacks]
+        work(0.3)
+        puts Rperf.stop.values_at(:tick_stacks, :trigger_count, :safepoint_stacks)
+        sleep 0.01 until Ractor.count == 1
+        puts(Rperf.start(mode: :cpu) { work(0.3) }[:tick_stacks])
+      RUBY
+      expect([alone, later]).to all(be_positive)
+      expect(after).to eq(before)
+      expect(jobs).to be > (ticks - after) * 0.3
+    end
+
+    it "is at the safepoint in sections that begin after them" do
+      stacks, jobs = leaves(<<~RUBY, "-W0")
+        Rperf.start(mode: :cpu, defer: true)
+        ractor = Ractor.new { Ractor.receive }
+        Rperf.profile { work(0.3) }
+        puts Rperf.stop.values_at(:tick_stacks, :safepoint_stacks)
+        ractor.send(1)
+      RUBY
+      expect([stacks, jobs]).to match([0, be > 10])
+    end
   end
 
   it "works without YJIT, and puts C methods below their callers" do
@@ -133,12 +147,40 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
           send(:calling, 100_000) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
         end
         puts(leaves(data).values_at("Object#compiled", "Object#calling").map(&:to_i))
-        puts(data.values_at(:safepoint_stacks, :hidden_frames))
+        puts(data.values_at(:safepoint_calls, :hidden_frames))
       RUBY
       expect(compiled).to be > 100
       expect(caller).to be < (compiled * 0.05)
       expect(learned).to be <= 3
       expect(jobs).to be <= 40
+    end
+
+    # Backtraces have the frame of a block under its method's name, and one outside of methods under its own.
+    { "of methods" => "def outer(turns) = yielder { count(turns) }", "outside of them" => "" }.each do |where, outer|
+      it "doesn't give the time of blocks #{where} to those who yield to them, with #{flag}" do
+        yielder, jobs = leaves(<<~RUBY, flag)
+          def yielder = yield
+          #{outer.sub("count(turns)", "turn = 0; turn += 1 while turn < turns")}
+          nested = [[[[[[1]]]]]]
+          data = nil
+          turns, round = 10, 0
+          ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+          while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+            if (round += 1) == 300
+              turns = 100_000
+              Rperf.start(mode: :cpu)
+              ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
+            end
+            # Frames of C methods, where those of the blocks are to be.
+            nested.inspect
+            #{outer.empty? ? "yielder { turn = 0; turn += 1 while turn < turns }" : "outer(turns)"}
+          end
+          data = Rperf.stop
+          puts leaves(data)["Object#yielder"].to_i, data[:safepoint_calls]
+        RUBY
+        expect(yielder).to be < 100
+        expect(jobs).to be < 50
+      end
     end
 
     it "leaves long calls in compiled code, with #{flag}" do
@@ -158,7 +200,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
         off, on = [], []
         jobs = 5.times.sum do
           off << timed
-          Rperf.start(mode: :wall) { on << timed }[:safepoint_stacks]
+          Rperf.start(mode: :wall) { on << timed }[:safepoint_calls]
         end
         puts off.min.to_i, on.min.to_i, jobs
       RUBY
@@ -166,6 +208,19 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
       expect(on).to be < 3 * off
       expect(jobs).to be <= 10
     end
+  end
+
+  # Its frames stand under the enclosing method's name, but have another file.
+  it "takes evaluated code for no hidden frame" do
+    jobs, stacks = leaves(<<~RUBY)
+      CODE = Array.new(20) { "number = 0\nnumber += 1 while number < 2_000\n" }.join
+      def evaluated = eval(CODE)
+      ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.5
+      data = Rperf.start(mode: :cpu) { evaluated while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends }
+      puts data.values_at(:safepoint_calls, :tick_stacks)
+    RUBY
+    expect(stacks).to be > 50
+    expect(jobs).to be < 10
   end
 
   [nil, *Compilers::FLAGS.values].each do |flag|
@@ -208,7 +263,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
       def down(depth) = depth.zero? ? 1 : down(depth - 1) + 1
       data = Rperf.start(mode: :wall, frequency: 10_000) { 200_000.times { down(100) } }
       main = data[:samples].select { |row| row[2] == 1 }
-      puts data.values_at(:tick_stacks, :safepoint_stacks), main.sum { |row| row[1] }, data[:duration_ns]
+      puts data.values_at(:tick_stacks, :safepoint_calls), main.sum { |row| row[1] }, data[:duration_ns]
     RUBY
     expect(jobs).to be_between(1, stacks / 20)
     expect(sum).to be_within(duration * 0.01).of(duration)

@@ -50,7 +50,7 @@ RSpec.describe "compiled code", if: Compilers::FLAGS.key?("YJIT") do
     Rperf.stop
     Rperf.start(mode: :cpu, defer: true)
     seen["sections"] = counted { Rperf.profile(part: 1) { short } }
-    jobs = Rperf.stop[:safepoint_stacks]
+    jobs = Rperf.stop[:safepoint_calls]
     puts JSON.generate(seen.transform_values { |counts| counts.merge(jobs:) })
   RUBY
 

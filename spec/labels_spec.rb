@@ -253,6 +253,18 @@ RSpec.describe "labels" do
       %w[a b].each { |request| expect(times[{ request: }]).to be_nearly(spent[{ request: }]) }
     end
 
+    # Stacks are taken at ticks, and become samples later: after a switch still with the labels before it.
+    it "have their shares where fibers switch more often than the timer ticks" do
+      times = wall do
+        fibers = { short: 0.0001, long: 0.0004 }.map do |name, seconds|
+          Fiber.new { Rperf.label(turn: name) { loop { spin_wall(seconds, name) && Fiber.yield } } }
+        end
+        ends = nanoseconds + 800_000_000
+        fibers.each(&:resume) while nanoseconds < ends
+      end
+      %i[short long].each { |name| expect(times[{ turn: name.to_s }]).to be_nearly(spent[name]) }
+    end
+
     it "are right with a Fiber scheduler, blocked time included" do
       times = wall do
         FiberScheduler.run do
