@@ -129,6 +129,8 @@ module Work
     # A child that works, and ends in one of the ways in which children end.
     def fork_child
       child = fork do
+        # Another thread may have turned it on.
+        GC.stress = false
         call_c
         rand(2).zero? ? exit!(0) : Process.kill(:KILL, Process.pid)
       end
