@@ -224,7 +224,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
   end
 
   [nil, *Compilers::FLAGS.values].each do |flag|
-    it "gives a method its time whose last act is to call a tiny one, #{flag ? "with #{flag}" : 'interpreted'}" do
+    it "gives a method its time whose last act is to call a tiny one, #{flag ? "with #{flag}" : "interpreted"}" do
       straight, tiny = leaves(<<~RUBY, flag || "--disable-yjit")
         def tiny = nil
         eval("def straight(a)\n" + (["a = (a ^ 21) & 1023"] * 300).join("\n") + "\ntiny\nend")

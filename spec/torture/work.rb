@@ -115,7 +115,7 @@ module Work
       [1, "a", :b, 2**70, 1r, /a/, [1]].each do |object|
         object.hash
         count(50)
-        [3, 1, 2].sort_by { |number| -number }
+        [3, 1, 2].sort_by(&:-@)
         count(50)
       end
     end
@@ -151,7 +151,7 @@ module Work
     def escape(text = "abc")
       text =~ /b/
       [1].each { |outer| [2].each { |inner| proc { outer + inner } } }
-      define_singleton_method(:escaped) { [text].hash }
+      define_singleton_method(:escaped) { text.hash }
       escaped
     end
 

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     };
     let calls = VmCalls {
         trigger: || (),
-        take_stack: |_| (),
+        take_stack: |_, _| (),
     };
     let mut session = match Session::start(config, calls) {
         Ok(session) => session,

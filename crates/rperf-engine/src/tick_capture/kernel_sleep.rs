@@ -7,6 +7,9 @@ use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 
+/// The least number that our file gets.
+const HIGH: c_int = 200;
+
 /// Looks at one thread at a time.
 #[derive(Debug)]
 pub struct KernelSleep {
@@ -52,6 +55,7 @@ impl KernelSleep {
         let _ = write!(&mut path[..], "/proc/self/task/{tid}/syscall");
         // SAFETY: the path ends with a zero byte; async-signal-safe.
         let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        let file = out_of_the_way(file);
         let (device, inode) = identity(file).unwrap_or_default();
         self.device.store(device, SeqCst);
         self.inode.store(inode, SeqCst);
@@ -79,6 +83,20 @@ impl Drop for KernelSleep {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// `file` under a number that programs don't count on: they know that the lowest one that
+/// is free is given to the next file.
+fn out_of_the_way(file: c_int) -> c_int {
+    // SAFETY: takes numbers; async-signal-safe.
+    let moved = unsafe { libc::fcntl(file, libc::F_DUPFD_CLOEXEC, HIGH) };
+    if moved < 0 {
+        // No number is as high as that.
+        return file;
+    }
+    // SAFETY: it was opened by the caller, who has the other number now.
+    unsafe { libc::close(file) };
+    moved
 }
 
 fn identity(file: c_int) -> Option<(u64, u64)> {

@@ -151,7 +151,7 @@ pub fn arbitrary() -> impl Strategy<Value = Profile> {
     let values = (number.clone(), number.clone(), number);
     let sample = (stack, 0..4u32, labels, state, values);
     let mode = prop::sample::select(vec![Mode::Cpu, Mode::Wall]);
-    let meta = (mode, 1..=10_000u32, 0..=max, 0..=max, any::<[u64; 10]>());
+    let meta = (mode, 1..=10_000u32, 0..=max, 0..=max, any::<[u64; 13]>());
     (meta, prop::collection::vec(sample, 0..20)).prop_map(|(meta, samples)| {
         let mut builder = Builder::new(arbitrary_meta(meta));
         for seq in 1..4 {
