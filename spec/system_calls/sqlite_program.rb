@@ -16,7 +16,7 @@ made = holder.execute("CREATE TABLE IF NOT EXISTS numbers (number INTEGER); BEGI
 if ARGV[2]
   require "rperf"
   options = JSON.parse(ARGV[2], symbolize_names: true)
-  Rperf.start(frequency: 10_000, **options, mode: options[:mode].to_sym)
+  Rperf.start(**options.transform_values(&:to_sym))
 end
 other.busy_timeout(ARGV[1].to_i)
 began = now

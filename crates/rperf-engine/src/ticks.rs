@@ -63,8 +63,8 @@ pub struct Ticks {
     /// and since when.
     unanswered: AtomicU32,
     unanswered_since: AtomicU64,
-    /// An interruption hit a thread that reports a crash: send none until the next
-    /// safepoint.
+    /// The holder couldn't be interrupted, or reports a crash: send no interruption until
+    /// the next safepoint.
     held: AtomicBool,
 }
 
@@ -265,6 +265,9 @@ impl Ticks {
             self.unanswered.store(tid, SeqCst);
             if !(self.interrupt)(tid) {
                 self.unanswered.store(0, SeqCst);
+                // It may sleep in the kernel. When it wakes, it runs there before it is out,
+                // and until then poll and select take a signal for an early end.
+                self.hold_interrupts();
                 self.trigger();
             }
         }
@@ -378,10 +381,16 @@ mod tests {
         let _ = ticks.set_holder(1, 77);
         ticks.tick();
         assert_eq!(ASKED.get(), (1, 1));
+        CAN_INTERRUPT.set(true);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (2, 1), "until the callback has run");
+        ticks.at_safepoint();
+        ticks.tick();
+        assert_eq!(ASKED.get(), (2, 2));
         // Its native thread isn't known.
         let _ = ticks.set_holder(1, 0);
         ticks.tick();
-        assert_eq!(ASKED.get(), (2, 1));
+        assert_eq!(ASKED.get(), (3, 2));
     }
 
     #[test]
