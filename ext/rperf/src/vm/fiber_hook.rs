@@ -4,7 +4,7 @@
 //! each switch between fibers some tens of ns. Runs on the thread whose fiber has
 //! got control, with the GVL; Ruby code may be run.
 
-use super::{Live, guarded_in_main_ractor, labels};
+use super::{Live, guarded_in_main_ractor, labels, running};
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -36,7 +36,10 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, thread: VALUE, _: ID, _: VALUE)
         if !labels::are_known(process, thread) {
             interrupt = labels::adopt(process, thread).err();
         }
-        labels::note_current(process, live, thread);
+        // Other threads may have run, and ended the session.
+        if let Some(live) = running() {
+            labels::note_current(process, live, thread);
+        }
     });
     if let Some(interrupt) = interrupt {
         // SAFETY: nothing on this function's stack is left to be dropped.
