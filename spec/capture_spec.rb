@@ -273,7 +273,9 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
     data = Rperf.start(mode: :cpu, aggregate: false) { spin(0.3) }
     running = data[:samples].select { |row| row[4].positive? }
     expect(running.map { |row| row[4] }).to all(eq(1))
-    expect(running.size).to be_within(5).of(data[:tick_stacks] + data[:safepoint_stacks])
+    # A tick that finds no CPU time since the last one makes no sample.
+    stacks = data[:tick_stacks] + data[:safepoint_stacks]
+    expect(running.size).to be_between(stacks / 2, stacks + 5)
   end
 
   it "is told in the profile" do
