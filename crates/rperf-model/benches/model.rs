@@ -4,9 +4,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use rperf_model::test_support::RandomWalk;
-use rperf_model::{
-    CallTree, Frame, Frames, Lines, Node, Profile, Strings, Totals, Weight, WeightTable,
-};
+use rperf_model::{CallTree, Frame, Frames, Lines, Node, Profile, Strings, Totals, WeightTable};
 
 const WEIGHTS: usize = 100_000;
 
@@ -93,10 +91,18 @@ fn call_tree_look_up(bencher: Bencher<'_, '_>) {
 #[divan::bench(args = [1, 8], sample_count = 20)]
 fn weights_aggregate(bencher: Bencher<'_, '_>, threads: u32) {
     let profile = profile(threads);
-    let samples: Vec<Weight> = profile.weights.repeat(10);
+    let width = profile.schema.len();
     bencher
-        .counter(ItemsCount::new(samples.len()))
-        .bench_local(|| samples.iter().copied().collect::<WeightTable>());
+        .counter(ItemsCount::new(10 * profile.weights.len()))
+        .bench_local(|| {
+            let mut table = WeightTable::new(width);
+            for _ in 0..10 {
+                for weight in profile.weights.iter() {
+                    table.add(weight.key, weight.values);
+                }
+            }
+            table
+        });
 }
 
 /// One profile into another of the same program.
@@ -107,7 +113,7 @@ fn merge(bencher: Bencher<'_, '_>, threads: u32) {
         .counter(ItemsCount::new(WEIGHTS))
         .with_inputs(|| other.clone())
         .bench_local_values(|mut ours| {
-            ours.merge(&other).expect("the same mode");
+            ours.merge(&other).expect("the same schema");
             ours
         });
 }
@@ -117,7 +123,7 @@ fn totals(bencher: Bencher<'_, '_>, threads: u32) {
     let profile = profile(threads);
     bencher
         .counter(ItemsCount::new(WEIGHTS))
-        .bench_local(|| Totals::of(black_box(&profile)));
+        .bench_local(|| Totals::of(black_box(&profile), profile.schema.default_column()));
 }
 
 #[divan::bench(args = [1, 8], sample_count = 10)]
@@ -125,7 +131,7 @@ fn lines(bencher: Bencher<'_, '_>, threads: u32) {
     let profile = profile(threads);
     bencher
         .counter(ItemsCount::new(WEIGHTS))
-        .bench_local(|| Lines::of(black_box(&profile)));
+        .bench_local(|| Lines::of(black_box(&profile), profile.schema.default_column()));
 }
 
 #[divan::bench(args = [1, 8], sample_count = 10)]

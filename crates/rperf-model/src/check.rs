@@ -1,11 +1,11 @@
 //! The validity check: what must hold in every profile. Run by tests on each
 //! profile that they make, and before profiles are merged. Any thread, no I/O.
 
-use crate::{NodeId, Profile, StringId, Weight, WeightKey, WeightTable};
+use crate::{NodeId, Profile, StringId, WeightKey, WeightTable};
 use rustc_hash::FxHashSet;
 
-/// Sampling frequencies that make sense, in Hz.
-const FREQUENCIES: std::ops::RangeInclusive<u32> = 1..=10_000;
+/// The highest sampling frequency that makes sense, in Hz.
+const MAX_FREQUENCY: u32 = 10_000;
 
 /// More violations than this tell nothing new.
 const MAX_VIOLATIONS: usize = 100;
@@ -15,8 +15,26 @@ const MAX_VIOLATIONS: usize = 100;
 #[non_exhaustive]
 pub enum Violation {
     /// The frequency is out of range.
-    #[error("the frequency is {0} Hz, not within 1..=10000")]
+    #[error("the frequency is {0} Hz, more than 10000")]
     Frequency(u32),
+    /// Rows have more or fewer values than there are value types.
+    #[error("{rows} have {found} values each, but there are {wanted} value types")]
+    Width {
+        /// Which rows.
+        rows: &'static str,
+        /// How many values they have.
+        found: usize,
+        /// How many they should have.
+        wanted: usize,
+    },
+    /// There are more or fewer times than raw samples.
+    #[error("there are {samples} raw samples, but {times} times")]
+    RawSampleTimes {
+        /// How many samples.
+        samples: usize,
+        /// How many times.
+        times: usize,
+    },
     /// Something names a string that is not there.
     #[error("{owner} names string {id}, which is not in the table")]
     UnknownString {
@@ -156,8 +174,19 @@ impl Check<'_> {
 
     fn meta(&mut self) {
         let frequency = self.profile.meta.frequency;
-        if !FREQUENCIES.contains(&frequency) {
+        if frequency > MAX_FREQUENCY {
             self.report(Violation::Frequency(frequency));
+        }
+    }
+
+    fn width(&mut self, rows: &'static str, found: usize) {
+        let wanted = self.profile.schema.len();
+        if found != wanted {
+            self.report(Violation::Width {
+                rows,
+                found,
+                wanted,
+            });
         }
     }
 
@@ -213,29 +242,30 @@ impl Check<'_> {
     }
 
     fn weights(&mut self, threads: &FxHashSet<u32>) {
+        self.width("weights", self.profile.weights.width());
         let mut keys: FxHashSet<WeightKey> = FxHashSet::default();
         for (row, weight) in self.profile.weights.iter().enumerate() {
             let row = Row::Weight(row);
-            self.weight_ids(row, weight, threads);
-            if !keys.insert(weight.key()) {
+            self.ids(row, weight.key, threads);
+            if !keys.insert(weight.key) {
                 self.report(Violation::DuplicateWeight(row));
             }
-            if weight.values.is_zero() {
+            if weight.values.iter().all(|value| *value == 0) {
                 self.report(Violation::ZeroWeight(row));
             }
         }
     }
 
-    fn weight_ids(&mut self, row: Row, weight: &Weight, threads: &FxHashSet<u32>) {
-        let NodeId(node) = weight.node;
+    fn ids(&mut self, row: Row, key: WeightKey, threads: &FxHashSet<u32>) {
+        let NodeId(node) = key.node;
         if node as usize > self.profile.tree.len() {
             self.report(Violation::UnknownNode { row, node });
         }
-        let thread = weight.thread;
+        let thread = key.thread;
         if !threads.contains(&thread) {
             self.report(Violation::UnknownThread { row, thread });
         }
-        let labels = weight.labels.0;
+        let labels = key.labels.0;
         if labels as usize >= self.profile.label_sets.len() {
             self.report(Violation::UnknownLabels { row, labels });
         }
@@ -245,26 +275,32 @@ impl Check<'_> {
         let Some(samples) = &self.profile.raw_samples else {
             return;
         };
+        self.width("raw samples", samples.weights.width());
+        let (rows, times) = (samples.weights.len(), samples.times_ns.len());
+        if rows != times {
+            let samples = rows;
+            self.report(Violation::RawSampleTimes { samples, times });
+        }
         let mut last_time_ns = 0;
-        for (row, sample) in samples.iter().enumerate() {
+        for (row, (time_ns, weight)) in samples.iter().enumerate() {
             let row = Row::RawSample(row);
-            self.weight_ids(row, &sample.weight, threads);
-            if sample.time_ns < last_time_ns {
+            self.ids(row, weight.key, threads);
+            if time_ns < last_time_ns {
                 self.report(Violation::RawSampleOrder(row));
             }
-            last_time_ns = sample.time_ns;
+            last_time_ns = time_ns;
         }
-        let sums: WeightTable = samples.iter().map(|sample| sample.weight).collect();
-        let weights: WeightTable = self.profile.weights.iter().copied().collect();
+        let sums = WeightTable::from(&samples.weights);
+        let weights = WeightTable::from(&self.profile.weights);
         for (one, other) in [(&weights, &sums), (&sums, &weights)] {
-            let rows = one.clone().into_rows();
+            let rows = one.clone().into_weights();
             for row in rows
                 .iter()
-                .filter(|row| other.get(row.key()) != Some(row.values))
+                .filter(|row| other.get(&row.key) != Some(row.values))
             {
                 let violation = Violation::RawSampleSum {
-                    node: row.node.0,
-                    thread: row.thread,
+                    node: row.key.node.0,
+                    thread: row.key.thread,
                 };
                 if !self.found.contains(&violation) {
                     self.report(violation);

@@ -4,7 +4,7 @@
 //! Every format, the totals and the Ruby API take their stacks from here, so
 //! that all of them show the same. Any thread, no I/O.
 
-use crate::{FrameId, Node, Profile, State, Weight};
+use crate::{FrameId, Node, Profile, State, WeightKey};
 
 /// Path of the placeholder frames, as `<GVL>` is that of `[GVL wait]`.
 const PLACEHOLDER_PATH: &str = "<thread>";
@@ -59,17 +59,17 @@ impl From<&Node> for DisplayFrame {
 }
 
 impl Profile {
-    /// The stack of `weight` as shown: leaf first, and never empty.
-    pub fn display_stack(&self, weight: &Weight) -> impl Iterator<Item = DisplayFrame> + '_ {
-        let frames = self.tree.stack(weight.node).map(DisplayFrame::from);
-        self.display_leaf(weight).into_iter().chain(frames)
+    /// The stack of a weight as shown: leaf first, and never empty.
+    pub fn display_stack(&self, key: WeightKey) -> impl Iterator<Item = DisplayFrame> + '_ {
+        let frames = self.tree.stack(key.node).map(DisplayFrame::from);
+        self.display_leaf(key).into_iter().chain(frames)
     }
 
-    /// The leaf that the stack of `weight` is shown with but does not have, if any.
-    pub fn display_leaf(&self, weight: &Weight) -> Option<DisplayFrame> {
-        match weight.state {
-            State::Running if self.tree.get(weight.node).is_some() => None,
-            State::Running if weight.thread == 0 => Some(DisplayFrame::ThreadExited),
+    /// The leaf that the stack of a weight is shown with but does not have, if any.
+    pub fn display_leaf(&self, key: WeightKey) -> Option<DisplayFrame> {
+        match key.state {
+            State::Running if self.tree.get(key.node).is_some() => None,
+            State::Running if key.thread == 0 => Some(DisplayFrame::ThreadExited),
             State::Running => Some(DisplayFrame::NoFrames),
             state => Some(DisplayFrame::Synthetic(state)),
         }
@@ -111,41 +111,42 @@ impl<'a> FrameText<'a> {
 #[cfg(test)]
 mod tests {
     use crate::test_profile::TestProfile;
-    use crate::{DisplayFrame, Mode, State};
+    use crate::{DisplayFrame, State};
 
     fn shown(test: &TestProfile) -> Vec<String> {
         let profile = &test.profile;
+        let weight = profile.weights.get(0).expect("a weight");
         let texts = profile
-            .display_stack(&profile.weights[0])
+            .display_stack(weight.key)
             .map(|frame| profile.frame_text(frame).name);
         texts.map(String::from).collect()
     }
 
     #[test]
     fn a_running_stack_is_shown_leaf_first_as_it_is() {
-        let test = TestProfile::new(Mode::Wall).with(&["main", "work"], 1, State::Running, 5);
+        let test = TestProfile::wall().with(&["main", "work"], 1, State::Running, 5);
         assert_eq!(shown(&test), ["work", "main"]);
     }
 
     #[test]
     fn a_state_is_shown_as_a_leaf() {
-        let test = TestProfile::new(Mode::Wall).with(&["main", "sleep"], 1, State::GvlBlocked, 5);
+        let test = TestProfile::wall().with(&["main", "sleep"], 1, State::GvlBlocked, 5);
         assert_eq!(shown(&test), ["[GVL blocked]", "sleep", "main"]);
     }
 
     #[test]
     fn a_stack_without_frames_gets_a_placeholder_unless_its_state_shows() {
-        let exited = TestProfile::new(Mode::Cpu).with(&[], 0, State::Running, 5);
+        let exited = TestProfile::cpu().with(&[], 0, State::Running, 5);
         assert_eq!(shown(&exited), ["[thread exited]"]);
-        let other = TestProfile::new(Mode::Cpu).with(&[], 1, State::Running, 5);
+        let other = TestProfile::cpu().with(&[], 1, State::Running, 5);
         assert_eq!(shown(&other), ["[no frames]"]);
-        let gc = TestProfile::new(Mode::Cpu).with(&[], 0, State::GcMarking, 5);
+        let gc = TestProfile::cpu().with(&[], 0, State::GcMarking, 5);
         assert_eq!(shown(&gc), ["[GC marking]"]);
     }
 
     #[test]
     fn placeholders_are_told_by_name_and_path() {
-        let test = TestProfile::new(Mode::Cpu);
+        let test = TestProfile::cpu();
         let text = test.profile.frame_text(DisplayFrame::NoFrames);
         assert!(DisplayFrame::is_placeholder(text.name, text.path));
         assert!(!DisplayFrame::is_placeholder(text.name, "a.rb"));

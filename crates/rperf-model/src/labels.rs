@@ -1,7 +1,7 @@
 //! Label sets: the key-value pairs that a program puts on its samples.
 //! Any thread, no I/O.
 
-use crate::{Profile, RawSample, StringId, Weight, WeightTable};
+use crate::{Profile, StringId, WeightKey, WeightTable};
 use rustc_hash::FxHashMap;
 
 /// Index of a label set in [`LabelSets`]. Id 0 is always the empty set.
@@ -74,15 +74,12 @@ impl Profile {
                 sets.intern(kept.chain(pairs.iter().copied()).collect())
             })
             .collect();
-        let labelled = |weight: Weight| Weight {
-            labels: ids[weight.labels.0 as usize],
-            ..weight
-        };
+        let label = |key: &mut WeightKey| key.labels = ids[key.labels.0 as usize];
+        self.weights.change_keys(label);
         // Sets that differed only in what was replaced are now one.
-        let weights = std::mem::take(&mut self.weights);
-        self.weights = WeightTable::from_iter(weights.into_iter().map(labelled)).into_rows();
-        for RawSample { weight, .. } in self.raw_samples.iter_mut().flatten() {
-            *weight = labelled(*weight);
+        self.weights = WeightTable::from(&self.weights).into_weights();
+        if let Some(samples) = &mut self.raw_samples {
+            samples.weights.change_keys(label);
         }
         self.label_sets = sets;
     }
@@ -92,11 +89,11 @@ impl Profile {
 mod tests {
     use super::*;
     use crate::test_profile::TestProfile;
-    use crate::{Mode, State};
+    use crate::{Column, State};
 
     #[test]
     fn a_label_for_all_joins_or_replaces_what_is_there() {
-        let mut test = TestProfile::new(Mode::Wall).raw();
+        let mut test = TestProfile::wall().raw();
         let (one, two) = (
             test.labels(&[("job", "a"), ("%pid", "1")]),
             test.labels(&[("job", "a"), ("%pid", "2")]),
@@ -116,7 +113,7 @@ mod tests {
         let rows: Vec<_> = profile
             .weights
             .iter()
-            .map(|row| (set(row.labels), row.values.wall_ns))
+            .map(|row| (set(row.key.labels), row.value(Column(1))))
             .collect();
         let pair = |key: &str, value: &str| (key.to_string(), value.to_string());
         assert_eq!(

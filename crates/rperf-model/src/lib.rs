@@ -5,7 +5,8 @@
 //! crate does no I/O, starts no thread and holds no unsafe code; any thread may
 //! call it.
 //!
-//! All times and weights are nanoseconds.
+//! What the values of the weights measure, and in which units, is told by the profile's
+//! [`Schema`].
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ mod display;
 mod labels;
 mod merge;
 mod profile;
+mod schema;
 mod state;
 mod strings;
 mod totals;
@@ -25,13 +27,12 @@ pub use check::{Row, Violation};
 pub use display::{DisplayFrame, FrameText};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::MergeError;
-pub use profile::{
-    Counters, Frame, FrameId, Frames, Meta, Mode, Profile, RawSample, Thread, Values, Weight,
-};
+pub use profile::{Counters, Frame, FrameId, Frames, Meta, Period, Profile, RawSamples, Thread};
+pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};
 pub use totals::{FunctionTotals, LineTotals, Lines, StateTotals, Totals};
-pub use weights::{WeightKey, WeightTable};
+pub use weights::{Weight, WeightKey, WeightTable, Weights};
 
 #[cfg(test)]
 mod test_profile;

@@ -2,8 +2,8 @@
 //! epochs. Any thread, no I/O.
 
 use crate::{
-    Counters, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Profile, RawSample, StringId, Thread,
-    Violation, Weight, WeightTable,
+    Column, Counters, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Period, Profile, RawSamples,
+    StringId, Thread, Violation, Weight, WeightKey, WeightTable,
 };
 use rustc_hash::FxHashMap;
 
@@ -11,15 +11,13 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// Their weights measure different things.
-    #[error(
-        "a {ours} profile and a {theirs} profile can't be merged: their weights differ in kind"
-    )]
-    Mode {
-        /// The mode of the profile that was to take the other in.
-        ours: &'static str,
-        /// The other's mode.
-        theirs: &'static str,
+    /// Their values measure different things.
+    #[error("profiles of different values can't be merged: one has {ours}; the other has {theirs}")]
+    Schema {
+        /// What the profile has that was to take the other in.
+        ours: String,
+        /// What the other has.
+        theirs: String,
     },
     /// The other profile breaks the rules of [`Profile::check`].
     #[error("the profile to be merged is not valid: {0}")]
@@ -33,16 +31,16 @@ impl Profile {
     /// Adds everything in `other` to this profile.
     ///
     /// Weights of equal stacks, threads, labels and states are summed, counters
-    /// too. The threads of `other` are taken as new ones, with seqs after ours; of
+    /// too. Columns are matched by name and unit, and keep our order and default. The threads of `other` are taken as new ones, with seqs after ours; of
     /// thread 0 there is only one. The time spans are united. Raw samples stay
     /// only if both have them, since they must add up to the weights.
     ///
     /// This profile is unchanged if there is an error.
     pub fn merge(&mut self, other: &Profile) -> Result<(), MergeError> {
-        let (ours, theirs) = (self.meta.mode.name(), other.meta.mode.name());
-        if ours != theirs {
-            return Err(MergeError::Mode { ours, theirs });
-        }
+        let Some(columns) = self.schema.matching(&other.schema) else {
+            let (ours, theirs) = (self.schema.to_string(), other.schema.to_string());
+            return Err(MergeError::Schema { ours, theirs });
+        };
         if let Err(mut violations) = other.check() {
             return Err(MergeError::Invalid(violations.swap_remove(0)));
         }
@@ -55,11 +53,14 @@ impl Profile {
             seq: ids.seq(thread.seq),
             name: ids.string(thread.name),
         }));
-        let mut weights = WeightTable::from_iter(std::mem::take(&mut self.weights));
-        weights.extend(other.weights.iter().map(|weight| ids.weight(weight)));
-        self.weights = weights.into_rows();
+        let mut row = Row::new(columns);
+        let mut weights = WeightTable::from(&self.weights);
+        for weight in other.weights.iter() {
+            weights.add(ids.key(weight.key), row.of(weight));
+        }
+        self.weights = weights.into_weights();
         self.raw_samples = match (self.raw_samples.take(), &other.raw_samples) {
-            (Some(ours), Some(theirs)) => Some(merge_raw(ours, theirs, &ids, shifts)),
+            (Some(ours), Some(theirs)) => Some(merge_raw(ours, theirs, &ids, &mut row, &shifts)),
             _ => None,
         };
         Ok(())
@@ -141,30 +142,52 @@ impl Ids {
         self.seqs.get(&seq).copied().unwrap_or(0)
     }
 
-    fn weight(&self, weight: &Weight) -> Weight {
-        Weight {
-            node: self.nodes[weight.node.0 as usize],
-            thread: self.seq(weight.thread),
-            labels: self.label_sets[weight.labels.0 as usize],
-            ..*weight
+    fn key(&self, key: WeightKey) -> WeightKey {
+        WeightKey {
+            node: self.nodes[key.node.0 as usize],
+            thread: self.seq(key.thread),
+            labels: self.label_sets[key.labels.0 as usize],
+            state: key.state,
         }
     }
 }
 
-fn merge_raw(
-    mut ours: Vec<RawSample>,
-    theirs: &[RawSample],
-    ids: &Ids,
-    shifts: Shifts,
-) -> Vec<RawSample> {
-    for sample in &mut ours {
-        sample.time_ns = sample.time_ns.saturating_add(shifts.ours_ns);
+/// Values of the other profile in the order of our columns.
+struct Row {
+    /// For each of our columns the other's.
+    columns: Vec<Column>,
+    values: Vec<i64>,
+}
+
+impl Row {
+    fn new(columns: Vec<Column>) -> Self {
+        let values = Vec::with_capacity(columns.len());
+        Self { columns, values }
     }
-    ours.extend(theirs.iter().map(|sample| RawSample {
-        time_ns: sample.time_ns.saturating_add(shifts.theirs_ns),
-        weight: ids.weight(&sample.weight),
-    }));
-    ours.sort_by_key(|sample| sample.time_ns);
+
+    fn of(&mut self, weight: Weight<'_>) -> &[i64] {
+        self.values.clear();
+        let values = self.columns.iter().map(|&column| weight.value(column));
+        self.values.extend(values);
+        &self.values
+    }
+}
+
+fn merge_raw(
+    mut ours: RawSamples,
+    theirs: &RawSamples,
+    ids: &Ids,
+    row: &mut Row,
+    shifts: &Shifts,
+) -> RawSamples {
+    for time_ns in &mut ours.times_ns {
+        *time_ns = time_ns.saturating_add(shifts.ours_ns);
+    }
+    for (time_ns, weight) in theirs.iter() {
+        let time_ns = time_ns.saturating_add(shifts.theirs_ns);
+        ours.push(time_ns, ids.key(weight.key), row.of(weight));
+    }
+    ours.sort();
     ours
 }
 
@@ -192,6 +215,7 @@ impl Meta {
             self.start_time_ns = start;
             self.duration_ns = end - start;
         }
+        self.period = self.common_period(other);
         self.frequency = self.frequency.max(other.frequency);
         if self.program.is_empty() {
             self.program.clone_from(&other.program);
@@ -203,6 +227,25 @@ impl Meta {
         }
         self.counters.add(&other.counters);
         shifts
+    }
+
+    /// Of two periods of one type the longer one, as in pprof. Where only one profile
+    /// tells what its samples stand for, that is kept; where they differ in kind,
+    /// nothing can be said of both.
+    fn common_period(&self, other: &Meta) -> Option<Period> {
+        match (&self.period, &other.period) {
+            (Some(ours), Some(theirs)) if ours.value_type == theirs.value_type => Some(
+                if ours.value < theirs.value {
+                    theirs
+                } else {
+                    ours
+                }
+                .clone(),
+            ),
+            (None, Some(theirs)) if self.frequency == 0 => Some(theirs.clone()),
+            (Some(ours), None) if other.frequency == 0 => Some(ours.clone()),
+            _ => None,
+        }
     }
 
     fn end_time_ns(&self) -> u64 {

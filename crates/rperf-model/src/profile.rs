@@ -1,34 +1,9 @@
 //! The profile itself and the small types in it. Any thread, no I/O.
 
-use crate::{CallTree, LabelSetId, LabelSets, NodeId, State, StringId, Strings};
+use crate::{
+    CallTree, Column, LabelSets, Schema, StringId, Strings, ValueType, Weight, WeightKey, Weights,
+};
 use rustc_hash::FxHashMap;
-
-/// What the weights measure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
-    /// CPU time of each thread.
-    #[default]
-    Cpu,
-    /// Wall time of each thread, with the CPU time used beside it.
-    Wall,
-}
-
-impl Mode {
-    /// `"cpu"` or `"wall"`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Cpu => "cpu",
-            Mode::Wall => "wall",
-        }
-    }
-
-    /// The mode with this name.
-    pub fn from_name(name: &str) -> Option<Mode> {
-        [Mode::Cpu, Mode::Wall]
-            .into_iter()
-            .find(|mode| mode.name() == name)
-    }
-}
 
 /// Index of a frame in [`Frames`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -90,62 +65,60 @@ impl Frames {
     }
 }
 
-/// The fixed row of values that a weight carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Values {
-    /// Samples taken.
-    pub count: u64,
-    /// Wall time in ns. In cpu mode 0, but for GC states.
-    pub wall_ns: u64,
-    /// CPU time in ns. In cpu mode GC states carry their wall time here too:
-    /// GC time is always wall time, and cpu is that mode's only time value.
-    pub cpu_ns: u64,
+/// The samples one by one, as they were taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawSamples {
+    /// When each was taken: ns since the profile's start.
+    pub times_ns: Vec<u64>,
+    /// Where its values belong, and what they are: one row for each time.
+    pub weights: Weights,
 }
 
-impl Values {
-    /// Adds `other`, saturating.
-    pub fn add(&mut self, other: Values) {
-        self.count = self.count.saturating_add(other.count);
-        self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
-        self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
-    }
-
-    /// The time that `mode` is about: its weight, in ns.
-    pub fn weight_ns(&self, mode: Mode) -> u64 {
-        match mode {
-            Mode::Cpu => self.cpu_ns,
-            Mode::Wall => self.wall_ns,
+impl RawSamples {
+    /// No samples yet, with values in `width` columns.
+    pub fn new(width: usize) -> Self {
+        Self {
+            times_ns: Vec::new(),
+            weights: Weights::new(width),
         }
     }
 
-    /// Whether all values are 0.
-    pub fn is_zero(&self) -> bool {
-        *self == Values::default()
+    /// Adds a sample.
+    pub fn push(&mut self, time_ns: u64, key: WeightKey, values: &[i64]) {
+        self.times_ns.push(time_ns);
+        self.weights.push(key, values);
     }
-}
 
-/// Values summed over all samples with the same stack, thread, labels and state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Weight {
-    /// The stack.
-    pub node: NodeId,
-    /// The thread's seq (from 1); a row of [`Profile::threads`].
-    pub thread: u32,
-    /// The labels.
-    pub labels: LabelSetId,
-    /// The state.
-    pub state: State,
-    /// The sums.
-    pub values: Values,
-}
+    /// How many samples there are.
+    pub fn len(&self) -> usize {
+        self.times_ns.len()
+    }
 
-/// One sample as it was taken, when samples are not aggregated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RawSample {
-    /// When it was taken: ns since the profile's start.
-    pub time_ns: u64,
-    /// Where its values belong, and what they are.
-    pub weight: Weight,
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.times_ns.is_empty()
+    }
+
+    /// All samples, each with its time.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, Weight<'_>)> {
+        self.times_ns.iter().copied().zip(self.weights.iter())
+    }
+
+    /// Puts them in order of time; those of one time stay as they are.
+    pub fn sort(&mut self) {
+        if self.times_ns.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.times_ns.len()).collect();
+        order.sort_by_key(|&row| self.times_ns[row]);
+        let mut sorted = Self::new(self.weights.width());
+        for row in order {
+            if let Some(weight) = self.weights.get(row) {
+                sorted.push(self.times_ns[row], weight.key, weight.values);
+            }
+        }
+        *self = sorted;
+    }
 }
 
 /// A thread that was seen.
@@ -190,13 +163,23 @@ pub struct Counters {
     pub hidden_frames: u64,
 }
 
+/// What one sample stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Period {
+    /// What is counted between two samples.
+    pub value_type: ValueType,
+    /// How many of its units there are between two samples.
+    pub value: i64,
+}
+
 /// What is known about the run as a whole.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
-    /// What the weights measure.
-    pub mode: Mode,
-    /// Samples asked for per second.
+    /// Samples asked for per second; 0 if it is not known.
     pub frequency: u32,
+    /// What one sample stands for, where the frequency doesn't tell: in profiles of
+    /// other tools, such as one sample for each 512 KB that were allocated.
+    pub period: Option<Period>,
     /// Start, in ns since the Unix epoch.
     pub start_time_ns: u64,
     /// Length of the session in ns.
@@ -210,10 +193,12 @@ pub struct Meta {
 }
 
 /// A profile. [`Profile::check`] tells whether all of it hangs together.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Profile {
     /// The run as a whole.
     pub meta: Meta,
+    /// What the values measure, column by column.
+    pub schema: Schema,
     /// All text.
     pub strings: Strings,
     /// All frames.
@@ -225,8 +210,38 @@ pub struct Profile {
     /// All label sets.
     pub label_sets: LabelSets,
     /// One row for each (node, thread, labels, state).
-    pub weights: Vec<Weight>,
+    pub weights: Weights,
     /// The samples one by one, in the order they were taken, where they were
     /// kept. `weights` then holds their sums.
-    pub raw_samples: Option<Vec<RawSample>>,
+    pub raw_samples: Option<RawSamples>,
+}
+
+impl Profile {
+    /// A profile without samples, whose values measure what `schema` says.
+    pub fn new(schema: Schema) -> Self {
+        let weights = Weights::new(schema.len());
+        Self {
+            meta: Meta::default(),
+            schema,
+            strings: Strings::default(),
+            frames: Frames::default(),
+            tree: CallTree::default(),
+            threads: Vec::new(),
+            label_sets: LabelSets::default(),
+            weights,
+            raw_samples: None,
+        }
+    }
+
+    /// The sum of all values in `column`, saturating.
+    pub fn sum(&self, column: Column) -> i64 {
+        let values = self.weights.iter().map(|weight| weight.value(column));
+        values.fold(0, i64::saturating_add)
+    }
+
+    /// How many samples were taken; `None` if no column counts them, as in some
+    /// profiles of other tools.
+    pub fn sample_count(&self) -> Option<i64> {
+        self.schema.find("samples").map(|column| self.sum(column))
+    }
 }

@@ -1,7 +1,7 @@
 //! A small builder of profiles for this crate's tests.
 
 use crate::{
-    LabelSetId, Mode, NodeId, Profile, RawSample, State, Thread, Values, Weight, WeightTable,
+    LabelSetId, NodeId, Profile, RawSamples, Schema, State, Thread, WeightKey, WeightTable,
     test_support,
 };
 
@@ -12,11 +12,20 @@ pub struct TestProfile {
 }
 
 impl TestProfile {
-    pub fn new(mode: Mode) -> Self {
-        let mut profile = Profile::default();
-        profile.meta.mode = mode;
+    pub fn new(schema: Schema) -> Self {
+        let mut profile = Profile::new(schema);
         profile.meta.frequency = 1000;
         Self { profile }
+    }
+
+    /// One of CPU time.
+    pub fn cpu() -> Self {
+        Self::new(test_support::cpu_schema())
+    }
+
+    /// One of wall time.
+    pub fn wall() -> Self {
+        Self::new(test_support::wall_schema())
     }
 
     /// The node of the stack with these names, root first.
@@ -30,47 +39,47 @@ impl TestProfile {
         test_support::labels(&mut self.profile, pairs)
     }
 
-    /// Adds one sample of `ns`.
-    pub fn add(&mut self, names: &[&str], thread: u32, labels: LabelSetId, state: State, ns: u64) {
-        let node = self.node(names);
-        let (wall_ns, cpu_ns) = match self.profile.meta.mode {
-            Mode::Wall => (ns, ns / 2),
-            Mode::Cpu if state.is_gc() => (ns, ns),
-            Mode::Cpu => (0, ns),
-        };
-        let weight = Weight {
-            node,
+    /// Adds one sample: 1 in the first column, `value` in the second, and half of it
+    /// in all others.
+    pub fn add(
+        &mut self,
+        names: &[&str],
+        thread: u32,
+        labels: LabelSetId,
+        state: State,
+        value: i64,
+    ) {
+        let key = WeightKey {
+            node: self.node(names),
             thread,
             labels,
             state,
-            values: Values {
-                count: 1,
-                wall_ns,
-                cpu_ns,
-            },
         };
         if thread > 0 && !self.profile.threads.iter().any(|row| row.seq == thread) {
             let name = self.profile.strings.intern(&format!("thread {thread}"));
             self.profile.threads.push(Thread { seq: thread, name });
         }
-        let mut table = WeightTable::from_iter(std::mem::take(&mut self.profile.weights));
-        table.add(weight);
-        self.profile.weights = table.into_rows();
+        let mut values = vec![value / 2; self.profile.schema.len()];
+        values[0] = 1;
+        values[1] = value;
+        let mut table = WeightTable::from(&self.profile.weights);
+        table.add(key, &values);
+        self.profile.weights = table.into_weights();
         if let Some(raw) = &mut self.profile.raw_samples {
-            let time_ns = raw.last().map_or(0, |last| last.time_ns) + ns;
-            raw.push(RawSample { time_ns, weight });
+            let last_ns = raw.times_ns.last().copied().unwrap_or(0);
+            raw.push(last_ns + value.unsigned_abs(), key, &values);
         }
     }
 
-    /// The same with one sample of `ns` more, without labels.
-    pub fn with(mut self, names: &[&str], thread: u32, state: State, ns: u64) -> Self {
-        self.add(names, thread, LabelSetId(0), state, ns);
+    /// The same with one sample more, without labels.
+    pub fn with(mut self, names: &[&str], thread: u32, state: State, value: i64) -> Self {
+        self.add(names, thread, LabelSetId(0), state, value);
         self
     }
 
     /// The same, keeping from now on each sample too.
     pub fn raw(mut self) -> Self {
-        self.profile.raw_samples = Some(Vec::new());
+        self.profile.raw_samples = Some(RawSamples::new(self.profile.schema.len()));
         self
     }
 }

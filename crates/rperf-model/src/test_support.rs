@@ -5,10 +5,35 @@ mod random_walk;
 
 pub use random_walk::RandomWalk;
 
-use crate::{Frame, LabelSetId, Node, NodeId, Profile};
+use crate::{Column, Frame, LabelSetId, Node, NodeId, Profile, Schema, ValueType};
 
 /// Name, path, first line and line of a frame.
 pub type TestFrame<'a> = (&'a str, &'a str, u32, u32);
+
+/// A schema with these pairs of name and unit.
+///
+/// # Panics
+///
+/// If `default` is not one of them.
+pub fn schema(types: &[(&str, &str)], default: usize) -> Schema {
+    let types = types.iter().map(|&(name, unit)| ValueType::new(name, unit));
+    Schema::new(types.collect(), Column(default)).expect("the default is one of the columns")
+}
+
+/// The schema of rperf's profiles of CPU time.
+pub fn cpu_schema() -> Schema {
+    schema(&[("samples", "count"), ("cpu", "nanoseconds")], 1)
+}
+
+/// The schema of rperf's profiles of wall time.
+pub fn wall_schema() -> Schema {
+    let types = [
+        ("samples", "count"),
+        ("wall", "nanoseconds"),
+        ("cpu", "nanoseconds"),
+    ];
+    schema(&types, 1)
+}
 
 /// The node in `profile` of the stack with these frames, root first.
 pub fn node(profile: &mut Profile, frames: &[TestFrame<'_>]) -> NodeId {

@@ -1,21 +1,20 @@
-//! Totals of a profile: over all, by state, and by function; `lines`: by line.
+//! Totals of a profile: over all, by state, and by function; `lines`: by line. All are
+//! of one column of values.
 //! Used by the text report and by `rperf stat`. Any thread, no I/O.
 
 mod lines;
 
 pub use lines::{LineTotals, Lines};
 
-use crate::{DisplayFrame, Profile, State, Values, Weight};
+use crate::{Column, DisplayFrame, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// What the weights of a profile add up to.
+/// What the values in one column of a profile add up to. All sums saturate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
-    /// All weights, in ns of the profile's mode.
-    pub weight_ns: u64,
-    /// All samples.
-    pub count: u64,
+    /// All values.
+    pub value: i64,
     /// One entry for each state, in the order of [`State::ALL`].
     pub states: [StateTotals; State::ALL.len()],
     /// One entry for each function that is shown in any stack, in no order that
@@ -23,18 +22,16 @@ pub struct Totals {
     pub functions: Vec<FunctionTotals>,
 }
 
-/// What the weights in one state add up to.
+/// What the values in one state add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateTotals {
     /// The state.
     pub state: State,
-    /// The weights, in ns of the profile's mode.
-    pub weight_ns: u64,
-    /// All values, whatever the mode.
-    pub values: Values,
+    /// The values.
+    pub value: i64,
 }
 
-/// What the weights of one function add up to.
+/// What the values of one function add up to.
 ///
 /// A function is told by name and path, as it is printed: methods of the same name
 /// defined twice in one file are one function. The synthetic leaves
@@ -45,38 +42,27 @@ pub struct FunctionTotals {
     pub name: String,
     /// Path, or a marker such as `<C method>`.
     pub path: String,
-    /// Weight of the stacks that have it as their leaf, in ns.
-    pub self_ns: u64,
-    /// Weight of the stacks that have it anywhere, each stack once, in ns.
-    pub total_ns: u64,
-    /// Samples whose stack has it as the leaf.
-    pub self_count: u64,
-    /// Samples whose stack has it anywhere, each once.
-    pub count: u64,
+    /// Values of the stacks that have it as their leaf.
+    pub self_value: i64,
+    /// Values of the stacks that have it anywhere, each stack once.
+    pub total_value: i64,
 }
 
 impl Totals {
-    /// The totals of `profile`.
-    pub fn of(profile: &Profile) -> Self {
-        let mode = profile.meta.mode;
-        let mut states = State::ALL.map(|state| StateTotals {
-            state,
-            weight_ns: 0,
-            values: Values::default(),
-        });
-        let mut all = Values::default();
+    /// The totals of `profile` in `column`.
+    pub fn of(profile: &Profile, column: Column) -> Self {
+        let mut value: i64 = 0;
+        let mut states = State::ALL.map(|state| StateTotals { state, value: 0 });
         let mut functions = Functions::default();
-        for weight in &profile.weights {
-            all.add(weight.values);
-            states[weight.state as usize].values.add(weight.values);
-            functions.add(profile, weight);
-        }
-        for state in &mut states {
-            state.weight_ns = state.values.weight_ns(mode);
+        for weight in profile.weights.iter() {
+            let added = weight.value(column);
+            value = value.saturating_add(added);
+            let state = &mut states[weight.key.state as usize].value;
+            *state = state.saturating_add(added);
+            functions.add(profile, weight, added);
         }
         Self {
-            weight_ns: all.weight_ns(mode),
-            count: all.count,
+            value,
             states,
             functions: functions.totals,
         }
@@ -87,24 +73,26 @@ impl Totals {
         &self.states[state as usize]
     }
 
-    /// Functions with self time, most first.
+    /// Functions with values of their own, largest first.
     pub fn flat(&self) -> Vec<&FunctionTotals> {
-        self.sorted_by(|function| function.self_ns)
+        self.sorted_by(|function| function.self_value)
     }
 
-    /// Functions with time of their own or of their callees, most first.
+    /// Functions with values of their own or of their callees, largest first.
     pub fn cumulative(&self) -> Vec<&FunctionTotals> {
-        self.sorted_by(|function| function.total_ns)
+        self.sorted_by(|function| function.total_value)
     }
 
-    /// Equal times are in order of self time, then of the names, so that reports
-    /// of equal profiles are equal.
-    fn sorted_by(&self, ns: impl Fn(&FunctionTotals) -> u64) -> Vec<&FunctionTotals> {
-        let with_time = self.functions.iter().filter(|function| ns(function) > 0);
-        let mut functions: Vec<_> = with_time.collect();
+    /// Equal ones are in order of their own values, then of the names, so that reports
+    /// of equal profiles are equal. Negative values, of which a difference of profiles
+    /// has many, stand where positive ones would.
+    fn sorted_by(&self, value: impl Fn(&FunctionTotals) -> i64) -> Vec<&FunctionTotals> {
+        let with_value = self.functions.iter().filter(|row| value(row) != 0);
+        let mut functions: Vec<_> = with_value.collect();
         functions.sort_by_key(|function| {
+            let (value, own) = (value(function), function.self_value);
             (
-                Reverse((ns(function), function.self_ns)),
+                Reverse((value.unsigned_abs(), own.unsigned_abs())),
                 &function.name,
                 &function.path,
             )
@@ -125,22 +113,18 @@ struct Functions<'a> {
 }
 
 impl<'a> Functions<'a> {
-    fn add(&mut self, profile: &'a Profile, weight: &Weight) {
-        let ns = weight.values.weight_ns(profile.meta.mode);
-        let count = weight.values.count;
+    fn add(&mut self, profile: &'a Profile, weight: Weight<'_>, value: i64) {
         self.stacks += 1;
-        for (depth, frame) in profile.display_stack(weight).enumerate() {
+        for (depth, frame) in profile.display_stack(weight.key).enumerate() {
             let row = self.row(profile, frame);
             let function = &mut self.totals[row];
             if depth == 0 {
-                function.self_ns = function.self_ns.saturating_add(ns);
-                function.self_count = function.self_count.saturating_add(count);
+                function.self_value = function.self_value.saturating_add(value);
             }
-            // A recursive function is in the stack again, but the time passed once.
+            // A recursive function is in the stack again, but its values count once.
             if self.seen_in[row] != self.stacks {
                 self.seen_in[row] = self.stacks;
-                function.total_ns = function.total_ns.saturating_add(ns);
-                function.count = function.count.saturating_add(count);
+                function.total_value = function.total_value.saturating_add(value);
             }
         }
     }
@@ -158,10 +142,8 @@ impl<'a> Functions<'a> {
                 self.totals.push(FunctionTotals {
                     name: text.name.to_string(),
                     path: text.path.to_string(),
-                    self_ns: 0,
-                    total_ns: 0,
-                    self_count: 0,
-                    count: 0,
+                    self_value: 0,
+                    total_value: 0,
                 });
                 self.totals.len() - 1
             });

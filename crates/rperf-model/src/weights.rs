@@ -1,119 +1,247 @@
-//! Summing weights: rows with the same stack, thread, labels and state become one.
+//! Rows of values, one for each stack, thread, label set and state, and the table
+//! that sums rows with the same key into one.
 //!
 //! For whoever builds a profile: the engine, the readers, and merging. Any thread.
 
-use crate::{LabelSetId, NodeId, State, Values, Weight};
+use crate::{Column, LabelSetId, NodeId, State};
 use rustc_hash::FxHashMap;
 
-/// What sets one weight apart from another: the row's place without its values.
-pub type WeightKey = (NodeId, u32, LabelSetId, State);
+/// What sets one row of values apart from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WeightKey {
+    /// The stack.
+    pub node: NodeId,
+    /// The thread's seq (from 1); a row of [`Profile::threads`](crate::Profile::threads).
+    pub thread: u32,
+    /// The labels.
+    pub labels: LabelSetId,
+    /// The state.
+    pub state: State,
+}
 
-impl Weight {
-    /// What sets this row apart from others.
-    pub fn key(&self) -> WeightKey {
-        (self.node, self.thread, self.labels, self.state)
+/// One row: a key with one value for each column of the profile's schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weight<'a> {
+    /// Where the values belong.
+    pub key: WeightKey,
+    /// The values.
+    pub values: &'a [i64],
+}
+
+impl Weight<'_> {
+    /// The value in `column`; 0 if there is no such column.
+    pub fn value(&self, column: Column) -> i64 {
+        self.values.get(column.0).copied().unwrap_or(0)
     }
 }
 
-/// Rows for [`Profile::weights`](crate::Profile::weights) in the making: one for
-/// each key, in the order in which the keys came, none of them all zero.
-#[derive(Debug, Clone, Default)]
-pub struct WeightTable {
-    rows: Vec<Weight>,
-    index: FxHashMap<WeightKey, usize>,
+/// Rows in a fixed number of columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Weights {
+    keys: Vec<WeightKey>,
+    /// Row by row.
+    values: Vec<i64>,
+    width: usize,
 }
 
-impl WeightTable {
-    /// Adds `weight` to the row with its key. All-zero weights are left out.
-    pub fn add(&mut self, weight: Weight) {
-        if weight.values.is_zero() {
-            return;
+impl Weights {
+    /// No rows yet, of `width` columns.
+    pub fn new(width: usize) -> Self {
+        Self {
+            keys: Vec::new(),
+            values: Vec::new(),
+            width,
         }
-        let row = *self.index.entry(weight.key()).or_insert_with(|| {
-            self.rows.push(Weight {
-                values: Values::default(),
-                ..weight
-            });
-            self.rows.len() - 1
-        });
-        self.rows[row].values.add(weight.values);
     }
 
-    /// The sums under `key`.
-    pub fn get(&self, key: WeightKey) -> Option<Values> {
-        self.index.get(&key).map(|&row| self.rows[row].values)
+    /// Adds a row. `values` are as many as there are columns; if not, they are cut or
+    /// filled up with zeros.
+    pub fn push(&mut self, key: WeightKey, values: &[i64]) {
+        debug_assert_eq!(values.len(), self.width, "one value for each column");
+        self.keys.push(key);
+        self.values.extend(values.iter().take(self.width));
+        self.values.resize(self.keys.len() * self.width, 0);
     }
 
     /// How many rows there are.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.keys.len()
     }
 
     /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// How many columns there are.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Weight<'_>> {
+        (0..self.keys.len()).map(|row| Weight {
+            key: self.keys[row],
+            values: self.row(row),
+        })
+    }
+
+    /// The row at this place.
+    pub fn get(&self, row: usize) -> Option<Weight<'_>> {
+        let key = *self.keys.get(row)?;
+        let values = self.row(row);
+        Some(Weight { key, values })
+    }
+
+    /// Changes every key. Rows with one key are not summed.
+    pub(crate) fn change_keys(&mut self, change: impl FnMut(&mut WeightKey)) {
+        self.keys.iter_mut().for_each(change);
+    }
+
+    fn row(&self, row: usize) -> &[i64] {
+        &self.values[row * self.width..][..self.width]
+    }
+
+    fn add_to_row(&mut self, row: usize, values: &[i64]) {
+        let sums = &mut self.values[row * self.width..][..self.width];
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum = sum.saturating_add(*value);
+        }
+    }
+}
+
+/// Rows for [`Profile::weights`](crate::Profile::weights) in the making: one for
+/// each key, in the order in which the keys came. Sums saturate, and rows of zeros
+/// only are left out.
+#[derive(Debug, Clone)]
+pub struct WeightTable {
+    rows: Weights,
+    index: FxHashMap<WeightKey, usize>,
+}
+
+impl WeightTable {
+    /// A table without rows, of `width` columns.
+    pub fn new(width: usize) -> Self {
+        Self {
+            rows: Weights::new(width),
+            index: FxHashMap::default(),
+        }
+    }
+
+    /// Adds `values` to the row with this key.
+    pub fn add(&mut self, key: WeightKey, values: &[i64]) {
+        if is_zero(values) {
+            return;
+        }
+        let rows = &mut self.rows;
+        match self.index.get(&key) {
+            Some(&row) => rows.add_to_row(row, values),
+            None => {
+                self.index.insert(key, rows.len());
+                rows.push(key, values);
+            }
+        }
+    }
+
+    /// The sums under `key`, unless all are 0.
+    pub fn get(&self, key: &WeightKey) -> Option<&[i64]> {
+        let values = self.rows.row(*self.index.get(key)?);
+        (!is_zero(values)).then_some(values)
+    }
+
+    /// How many keys had values, those included whose values have cancelled out.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether no key had values.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The rows.
-    pub fn into_rows(self) -> Vec<Weight> {
-        self.rows
+    pub fn into_weights(self) -> Weights {
+        if !self.rows.iter().any(|row| is_zero(row.values)) {
+            return self.rows;
+        }
+        let mut rows = Weights::new(self.rows.width);
+        for row in self.rows.iter().filter(|row| !is_zero(row.values)) {
+            rows.push(row.key, row.values);
+        }
+        rows
     }
 }
 
-impl Extend<Weight> for WeightTable {
-    fn extend<I: IntoIterator<Item = Weight>>(&mut self, weights: I) {
-        weights.into_iter().for_each(|weight| self.add(weight));
-    }
-}
-
-impl FromIterator<Weight> for WeightTable {
-    fn from_iter<I: IntoIterator<Item = Weight>>(weights: I) -> Self {
-        let mut table = Self::default();
-        table.extend(weights);
+impl From<&Weights> for WeightTable {
+    fn from(weights: &Weights) -> Self {
+        let mut table = Self::new(weights.width);
+        for weight in weights.iter() {
+            table.add(weight.key, weight.values);
+        }
         table
     }
+}
+
+fn is_zero(values: &[i64]) -> bool {
+    values.iter().all(|value| *value == 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn weight(node: u32, state: State, count: u64) -> Weight {
-        Weight {
+    fn key(node: u32, state: State) -> WeightKey {
+        WeightKey {
             node: NodeId(node),
             thread: 1,
             labels: LabelSetId(0),
             state,
-            values: Values {
-                count,
-                wall_ns: count * 10,
-                cpu_ns: 0,
-            },
         }
+    }
+
+    fn rows(weights: &Weights) -> Vec<(WeightKey, Vec<i64>)> {
+        let rows = weights.iter();
+        rows.map(|row| (row.key, row.values.to_vec())).collect()
     }
 
     #[test]
     fn equal_keys_are_summed_and_others_kept_apart_in_order() {
-        let table = WeightTable::from_iter([
-            weight(2, State::Running, 1),
-            weight(1, State::Running, 2),
-            weight(2, State::Running, 3),
-            weight(2, State::GvlWait, 4),
-        ]);
+        let mut table = WeightTable::new(2);
+        table.add(key(2, State::Running), &[1, 10]);
+        table.add(key(1, State::Running), &[2, 0]);
+        table.add(key(2, State::Running), &[3, i64::MAX]);
+        table.add(key(2, State::GvlWait), &[4, -1]);
+        assert_eq!(table.get(&key(1, State::Running)), Some(&[2, 0][..]));
         assert_eq!(
-            table.into_rows(),
+            rows(&table.into_weights()),
             [
-                weight(2, State::Running, 4),
-                weight(1, State::Running, 2),
-                weight(2, State::GvlWait, 4),
+                (key(2, State::Running), vec![4, i64::MAX]),
+                (key(1, State::Running), vec![2, 0]),
+                (key(2, State::GvlWait), vec![4, -1]),
             ]
         );
     }
 
     #[test]
-    fn weights_without_values_make_no_row() {
-        let table = WeightTable::from_iter([weight(1, State::Running, 0)]);
+    fn zeros_make_no_row_even_as_a_sum() {
+        let mut table = WeightTable::new(2);
+        table.add(key(1, State::Running), &[0, 0]);
         assert!(table.is_empty());
-        assert_eq!(table.get(weight(1, State::Running, 0).key()), None);
+        table.add(key(1, State::Running), &[3, -2]);
+        table.add(key(2, State::Running), &[1, 0]);
+        table.add(key(1, State::Running), &[-3, 2]);
+        assert_eq!((table.len(), table.get(&key(1, State::Running))), (2, None));
+        let weights = table.into_weights();
+        assert_eq!(rows(&weights), [(key(2, State::Running), vec![1, 0])]);
+    }
+
+    #[test]
+    fn values_are_found_by_row_and_column() {
+        let mut weights = Weights::new(2);
+        weights.push(key(1, State::Running), &[5, 6]);
+        let row = weights.get(0).expect("a row");
+        assert_eq!((row.value(Column(1)), row.value(Column(2))), (6, 0));
+        assert_eq!(weights.get(1), None);
+        assert_eq!((weights.width(), weights.iter().len()), (2, 1));
     }
 }

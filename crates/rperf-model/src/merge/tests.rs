@@ -2,73 +2,102 @@
 
 use super::*;
 use crate::test_profile::TestProfile;
-use crate::{Mode, State, Totals};
+use crate::test_support::schema;
+use crate::{State, Totals};
+use crate::{ValueType, Weights};
 use proptest::prelude::*;
+
+/// The column that the test profiles have their times in.
+const TIME: Column = Column(1);
 
 #[test]
 fn equal_stacks_share_their_nodes_and_threads_are_kept_apart() {
-    let mut ours = TestProfile::new(Mode::Wall)
+    let mut ours = TestProfile::wall()
         .with(&["main", "work"], 1, State::Running, 10)
         .with(&[], 0, State::Running, 1)
         .profile;
-    let theirs = TestProfile::new(Mode::Wall)
+    let theirs = TestProfile::wall()
         .with(&["main", "other"], 1, State::Running, 5)
         .with(&["main", "work"], 1, State::Running, 20)
         .with(&[], 0, State::Running, 2)
         .profile;
-    ours.merge(&theirs).expect("same mode");
+    ours.merge(&theirs).expect("same schema");
 
     assert_eq!(ours.check(), Ok(()));
     assert_eq!(ours.tree.len(), 3);
     let seqs: Vec<u32> = ours.threads.iter().map(|thread| thread.seq).collect();
     assert_eq!(seqs, [1, 2]);
-    let exited = ours.weights.iter().find(|weight| weight.thread == 0);
-    assert_eq!(exited.map(|weight| weight.values.wall_ns), Some(3));
-    assert_eq!(Totals::of(&ours).weight_ns, 38);
+    let exited = ours.weights.iter().find(|weight| weight.key.thread == 0);
+    assert_eq!(exited.map(|weight| weight.value(TIME)), Some(3));
+    assert_eq!(Totals::of(&ours, TIME).value, 38);
 }
 
 #[test]
-fn different_modes_are_refused_and_change_nothing() {
-    let mut ours = TestProfile::new(Mode::Cpu)
+fn different_schemas_are_refused_and_change_nothing() {
+    let mut ours = TestProfile::cpu()
         .with(&["main"], 1, State::Running, 1)
         .profile;
-    let theirs = TestProfile::new(Mode::Wall).profile;
-    let error = ours.merge(&theirs).expect_err("modes differ");
-    let (ours_mode, theirs_mode) = ("cpu", "wall");
+    let theirs = TestProfile::wall().profile;
+    let error = ours.merge(&theirs).expect_err("schemas differ");
     assert_eq!(
-        error,
-        MergeError::Mode {
-            ours: ours_mode,
-            theirs: theirs_mode
-        }
+        error.to_string(),
+        "profiles of different values can't be merged: one has samples/count, cpu/nanoseconds; \
+         the other has samples/count, wall/nanoseconds, cpu/nanoseconds"
     );
-    assert_eq!(Totals::of(&ours).weight_ns, 1);
+    assert_eq!(Totals::of(&ours, TIME).value, 1);
+    let milliseconds = schema(&[("samples", "count"), ("cpu", "milliseconds")], 1);
+    assert!(ours.merge(&Profile::new(milliseconds)).is_err());
+}
+
+#[test]
+fn columns_in_another_order_are_matched_by_name_and_unit() {
+    let types = [("a", "count"), ("b", "bytes"), ("c", "ms")];
+    let reordered = [("c", "ms"), ("a", "count"), ("b", "bytes")];
+    // In order of the columns: 1, the value, half of it.
+    let sample = |types, default, value| {
+        let test = TestProfile::new(schema(types, default)).raw();
+        test.with(&["main"], 1, State::Running, value).profile
+    };
+    let mut ours = sample(&types, 1, 10);
+    let theirs = sample(&reordered, 2, 40);
+    ours.merge(&theirs).expect("same types");
+    assert_eq!(ours.check(), Ok(()));
+    assert_eq!(ours.schema, schema(&types, 1));
+    let rows = |weights: &Weights| -> Vec<Vec<i64>> {
+        weights.iter().map(|row| row.values.to_vec()).collect()
+    };
+    let expected = [vec![1, 10, 5], vec![40, 20, 1]];
+    assert_eq!(rows(&ours.weights), expected);
+    assert_eq!(
+        ours.raw_samples.map(|raw| rows(&raw.weights)),
+        Some(expected.to_vec())
+    );
 }
 
 #[test]
 fn a_broken_profile_is_refused() {
-    let mut ours = TestProfile::new(Mode::Cpu).profile;
-    let mut theirs = TestProfile::new(Mode::Cpu).profile;
-    theirs.meta.frequency = 0;
+    let mut ours = TestProfile::cpu().profile;
+    let mut theirs = TestProfile::cpu().profile;
+    theirs.meta.frequency = 10_001;
     assert_eq!(
         ours.merge(&theirs),
-        Err(MergeError::Invalid(Violation::Frequency(0)))
+        Err(MergeError::Invalid(Violation::Frequency(10_001)))
     );
 }
 
 #[test]
 fn time_spans_are_united_and_counters_summed() {
-    let mut ours = TestProfile::new(Mode::Cpu).profile;
+    let mut ours = TestProfile::cpu().profile;
     ours.meta.start_time_ns = 1_000;
     ours.meta.duration_ns = 100;
     ours.meta.comments = vec!["same".into()];
     ours.meta.counters.dropped_samples = 1;
-    let mut theirs = TestProfile::new(Mode::Cpu).profile;
+    let mut theirs = TestProfile::cpu().profile;
     theirs.meta.start_time_ns = 950;
     theirs.meta.duration_ns = 70;
     theirs.meta.comments = vec!["same".into(), "more".into()];
     theirs.meta.counters.dropped_samples = 2;
-    ours.merge(&theirs).expect("same mode");
+    ours.merge(&theirs).expect("same schema");
     assert_eq!(ours.meta.start_time_ns, 950);
     assert_eq!(ours.meta.duration_ns, 150);
     assert_eq!(ours.meta.comments, ["same", "more"]);
@@ -77,41 +106,67 @@ fn time_spans_are_united_and_counters_summed() {
 
 #[test]
 fn an_unknown_start_does_not_stretch_the_span() {
-    let mut ours = TestProfile::new(Mode::Cpu).profile;
-    let mut theirs = TestProfile::new(Mode::Cpu).profile;
+    let mut ours = TestProfile::cpu().profile;
+    let mut theirs = TestProfile::cpu().profile;
     theirs.meta.start_time_ns = 950;
     theirs.meta.duration_ns = 70;
-    ours.merge(&theirs).expect("same mode");
+    ours.merge(&theirs).expect("same schema");
     assert_eq!((ours.meta.start_time_ns, ours.meta.duration_ns), (950, 70));
+}
+
+#[test]
+fn of_two_periods_the_longer_stays_if_they_are_of_one_kind() {
+    let period = |unit: &str, value| {
+        let value_type = ValueType::new("space", unit);
+        Some(Period { value_type, value })
+    };
+    let (short, long) = (period("bytes", 512), period("bytes", 4096));
+    for (our_frequency, ours, theirs, both) in [
+        (0, &short, &long, &long),
+        (0, &long, &short, &long),
+        (0, &short, &None, &short),
+        (0, &None, &short, &short),
+        (1000, &None, &short, &None),
+        (0, &short, &period("count", 512), &None),
+    ] {
+        let mut profile = TestProfile::cpu().profile;
+        profile.meta.frequency = our_frequency;
+        profile.meta.period.clone_from(ours);
+        let mut other = TestProfile::cpu().profile;
+        other.meta.frequency = 0;
+        other.meta.period.clone_from(theirs);
+        profile.merge(&other).expect("same schema");
+        assert_eq!(profile.meta.period, *both, "{ours:?} {theirs:?}");
+    }
 }
 
 #[test]
 fn raw_samples_are_put_in_order_or_given_up() {
     let with_raw = |start, ns| {
-        let test = TestProfile::new(Mode::Wall).raw();
+        let test = TestProfile::wall().raw();
         let mut profile = test.with(&["main"], 1, State::Running, ns).profile;
         profile.meta.start_time_ns = start;
         profile
     };
     let mut ours = with_raw(1_000, 50);
-    ours.merge(&with_raw(990, 20)).expect("same mode");
+    ours.merge(&with_raw(990, 20)).expect("same schema");
     assert_eq!(ours.check(), Ok(()));
     let times = |profile: &Profile| -> Option<Vec<u64>> {
         let samples = profile.raw_samples.as_ref()?;
-        Some(samples.iter().map(|sample| sample.time_ns).collect())
+        Some(samples.times_ns.clone())
     };
     assert_eq!(times(&ours), Some(vec![20, 60]));
 
-    let without = TestProfile::new(Mode::Wall).with(&["main"], 1, State::Running, 1);
-    ours.merge(&without.profile).expect("same mode");
+    let without = TestProfile::wall().with(&["main"], 1, State::Running, 1);
+    ours.merge(&without.profile).expect("same schema");
     assert_eq!(times(&ours), None);
     assert_eq!(ours.check(), Ok(()));
 }
 
 #[test]
 fn thread_numbers_that_run_out_are_an_error() {
-    let mut ours = TestProfile::new(Mode::Cpu).with(&["main"], u32::MAX, State::Running, 1);
-    let theirs = TestProfile::new(Mode::Cpu).with(&["main"], 1, State::Running, 1);
+    let mut ours = TestProfile::cpu().with(&["main"], u32::MAX, State::Running, 1);
+    let theirs = TestProfile::cpu().with(&["main"], 1, State::Running, 1);
     assert_eq!(
         ours.profile.merge(&theirs.profile),
         Err(MergeError::TooManyThreads)
@@ -122,9 +177,9 @@ fn thread_numbers_that_run_out_are_an_error() {
 fn profiles() -> impl Strategy<Value = Profile> {
     let names = prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 0..5);
     let state = prop::sample::select(State::ALL.to_vec());
-    let sample = (names, 0..4u32, state, prop::bool::ANY, 1..1_000u64);
+    let sample = (names, 0..4u32, state, prop::bool::ANY, 1..1_000i64);
     (prop::collection::vec(sample, 0..20), prop::bool::ANY).prop_map(|(samples, raw)| {
-        let mut test = TestProfile::new(Mode::Wall);
+        let mut test = TestProfile::wall();
         if raw {
             test = test.raw();
         }
@@ -145,32 +200,34 @@ proptest! {
 
     #[test]
     fn merging_adds_totals(mut ours in profiles(), theirs in profiles()) {
-        let (one, two) = (Totals::of(&ours), Totals::of(&theirs));
-        ours.merge(&theirs).expect("same mode");
+        let (one, two) = (Totals::of(&ours, TIME), Totals::of(&theirs, TIME));
+        let samples = ours.sample_count().zip(theirs.sample_count());
+        let samples = samples.map(|(one, two)| one + two);
+        ours.merge(&theirs).expect("same schema");
         prop_assert_eq!(ours.check(), Ok(()));
-        let both = Totals::of(&ours);
-        prop_assert_eq!(both.weight_ns, one.weight_ns + two.weight_ns);
-        prop_assert_eq!(both.count, one.count + two.count);
+        let both = Totals::of(&ours, TIME);
+        prop_assert_eq!(both.value, one.value + two.value);
+        prop_assert_eq!(ours.sample_count(), samples);
         for state in State::ALL {
-            let sum = one.state(state).weight_ns + two.state(state).weight_ns;
-            prop_assert_eq!(both.state(state).weight_ns, sum);
+            let sum = one.state(state).value + two.state(state).value;
+            prop_assert_eq!(both.state(state).value, sum);
         }
         for function in &both.functions {
             let in_part = |totals: &Totals| {
                 let same = totals.functions.iter().find(|part| part.name == function.name);
-                same.map_or((0, 0), |part| (part.self_ns, part.total_ns))
+                same.map_or((0, 0), |part| (part.self_value, part.total_value))
             };
             let (first, second) = (in_part(&one), in_part(&two));
-            prop_assert_eq!(function.self_ns, first.0 + second.0);
-            prop_assert_eq!(function.total_ns, first.1 + second.1);
+            prop_assert_eq!(function.self_value, first.0 + second.0);
+            prop_assert_eq!(function.total_value, first.1 + second.1);
         }
     }
 
     #[test]
     fn merging_into_an_empty_profile_copies(theirs in profiles()) {
-        let mut ours = TestProfile::new(Mode::Wall).profile;
-        ours.merge(&theirs).expect("same mode");
-        prop_assert_eq!(Totals::of(&ours), Totals::of(&theirs));
+        let mut ours = TestProfile::wall().profile;
+        ours.merge(&theirs).expect("same schema");
+        prop_assert_eq!(Totals::of(&ours, TIME), Totals::of(&theirs, TIME));
         prop_assert_eq!(ours.weights.len(), theirs.weights.len());
     }
 }

@@ -2,9 +2,9 @@
 //! graph of calls, returning a few frames and calling others, so that stacks share
 //! prefixes as real ones do. Any thread, no I/O.
 
+use super::wall_schema;
 use crate::{
-    Frame, FrameId, LabelSetId, Meta, Mode, Node, NodeId, Profile, State, Thread, Values, Weight,
-    WeightTable,
+    Frame, FrameId, LabelSetId, Node, NodeId, Profile, State, Thread, WeightKey, WeightTable,
 };
 
 const METHODS: u64 = 3_000;
@@ -28,42 +28,33 @@ pub struct RandomWalk {
 }
 
 impl RandomWalk {
-    /// The profile, in wall mode, all of it running time.
+    /// The profile, of wall time, all of it running.
     pub fn profile(self) -> Profile {
         let mut random = SplitMix(1);
-        let mut profile = Profile {
-            meta: Meta {
-                mode: Mode::Wall,
-                frequency: 1000,
-                ..Meta::default()
-            },
-            ..Profile::default()
-        };
+        let mut profile = Profile::new(wall_schema());
+        profile.meta.frequency = 1000;
         let methods = methods(&mut profile);
         for seq in 1..=self.threads {
             let name = profile.strings.intern(&format!("worker {seq}"));
             profile.threads.push(Thread { seq, name });
         }
         let mut stacks = vec![Vec::new(); self.threads as usize];
-        let mut weights = WeightTable::default();
+        let mut weights = WeightTable::new(profile.schema.len());
         while weights.len() < self.weights {
             let thread = random.below(u64::from(self.threads)) as usize;
             let stack = &mut stacks[thread];
             self.step(stack, &methods, &mut profile, &mut random);
             let wall_ns = 500_000 + random.below(1_000_000);
-            weights.add(Weight {
+            let cpu_ns = wall_ns - random.below(500_000);
+            let key = WeightKey {
                 node: stack.last().map_or(NodeId::ROOT, |&(node, _)| node),
                 thread: thread as u32 + 1,
                 labels: LabelSetId(0),
                 state: State::Running,
-                values: Values {
-                    count: 1,
-                    wall_ns,
-                    cpu_ns: wall_ns - random.below(500_000),
-                },
-            });
+            };
+            weights.add(key, &[1, wall_ns as i64, cpu_ns as i64]);
         }
-        profile.weights = weights.into_rows();
+        profile.weights = weights.into_weights();
         profile
     }
 
@@ -144,8 +135,8 @@ mod tests {
         assert_eq!(profile.check(), Ok(()));
         assert_eq!(profile.weights.len(), 500);
         assert_eq!(profile.weights, walk.profile().weights);
-        for weight in &profile.weights {
-            assert_eq!(profile.tree.stack(weight.node).count(), 60);
+        for weight in profile.weights.iter() {
+            assert_eq!(profile.tree.stack(weight.key.node).count(), 60);
         }
         // Stacks share most of their frames, but not all.
         assert!((1_000..15_000).contains(&profile.tree.len()));

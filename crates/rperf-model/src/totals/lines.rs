@@ -1,24 +1,25 @@
-//! Totals of a profile by line of source. Used by the text report. Any thread, no I/O.
+//! Totals of a profile by line of source, in one column of values. Used by the text report. Any thread, no I/O.
 
-use crate::{Frame, FrameId, Profile, Strings, Weight};
+use crate::{Column, Frame, FrameId, NodeId, Profile, Strings};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// What the weights of a profile add up to by line.
+/// What the values in one column of a profile add up to by line. All sums saturate.
 ///
 /// Only frames in files have lines. C methods and Ruby's own built-in methods
-/// (`<internal:array>`) have none: their time, and that of waiting and GC in them,
-/// belongs to the line that called them, as in Ruby's backtraces.
+/// (`<internal:array>`) have none: their values, and that of waiting and GC in them,
+/// belong to the line that called them, as in Ruby's backtraces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Lines {
-    /// One entry for each line in any stack, most self time first, then most total.
+    /// One entry for each line in any stack, largest self values first, then largest
+    /// total ones.
     pub lines: Vec<LineTotals>,
-    /// Weight of the stacks of which the innermost line is not known, or that have no
-    /// frame in a file at all, in ns. With the self times it adds up to all weights.
-    pub unknown_ns: u64,
+    /// Values of the stacks of which the innermost line is not known, or that have no
+    /// frame in a file at all. With the self values they add up to all values.
+    pub unknown: i64,
 }
 
-/// What the weights of one line add up to.
+/// What the values of one line add up to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineTotals {
     /// Path of the file.
@@ -26,20 +27,20 @@ pub struct LineTotals {
     /// Line in the file, from 1.
     pub line: u32,
     /// Name of the method, or block, in which the line is. Of several, as with a block
-    /// within the line, the one with the most time at it.
+    /// within the line, the one with the largest values at it.
     pub method: String,
-    /// Weight of the stacks whose innermost line it is, in ns.
-    pub self_ns: u64,
-    /// Weight of the stacks that have it anywhere, each stack once, in ns.
-    pub total_ns: u64,
+    /// Values of the stacks whose innermost line it is.
+    pub self_value: i64,
+    /// Values of the stacks that have it anywhere, each stack once.
+    pub total_value: i64,
 }
 
 impl Lines {
-    /// The lines of `profile`.
-    pub fn of(profile: &Profile) -> Self {
+    /// The lines of `profile`, with what they have in `column`.
+    pub fn of(profile: &Profile, column: Column) -> Self {
         let mut sums = LineSums::default();
-        for weight in &profile.weights {
-            sums.add(profile, weight);
+        for weight in profile.weights.iter() {
+            sums.add(profile, weight.key.node, weight.value(column));
         }
         sums.finish()
     }
@@ -59,7 +60,7 @@ enum Place {
 /// Lines in the making.
 #[derive(Default)]
 struct LineSums<'a> {
-    unknown_ns: u64,
+    unknown: i64,
     lines: Vec<Line<'a>>,
     line_rows: FxHashMap<(&'a str, u32), usize>,
     methods: Vec<Method<'a>>,
@@ -71,7 +72,7 @@ struct LineSums<'a> {
 struct Line<'a> {
     path: &'a str,
     number: u32,
-    self_ns: u64,
+    self_value: i64,
     total: StackSum,
 }
 
@@ -82,43 +83,42 @@ struct Method<'a> {
     total: StackSum,
 }
 
-/// Recursion brings the same into a stack again, but the time passed once.
+/// Recursion brings the same into a stack again, but the stack's values count once.
 #[derive(Default)]
 struct StackSum {
-    ns: u64,
+    value: i64,
     /// The number of the last stack that was added.
     last_stack: u64,
 }
 
 impl StackSum {
-    fn add(&mut self, stack: u64, ns: u64) {
+    fn add(&mut self, stack: u64, value: i64) {
         if self.last_stack != stack {
             self.last_stack = stack;
-            self.ns = self.ns.saturating_add(ns);
+            self.value = self.value.saturating_add(value);
         }
     }
 }
 
 impl<'a> LineSums<'a> {
-    fn add(&mut self, profile: &'a Profile, weight: &Weight) {
-        let ns = weight.values.weight_ns(profile.meta.mode);
+    fn add(&mut self, profile: &'a Profile, node: NodeId, value: i64) {
         self.stacks += 1;
         let mut innermost = None;
-        for node in profile.tree.stack(weight.node) {
+        for node in profile.tree.stack(node) {
             let place = self.place(profile, node.frame, node.line);
             if let Place::Line { line, method } = place {
-                self.lines[line].total.add(self.stacks, ns);
-                self.methods[method].total.add(self.stacks, ns);
+                self.lines[line].total.add(self.stacks, value);
+                self.methods[method].total.add(self.stacks, value);
             }
             if !matches!(place, Place::Nowhere) {
                 innermost.get_or_insert(place);
             }
         }
-        let self_ns = match innermost {
-            Some(Place::Line { line, .. }) => &mut self.lines[line].self_ns,
-            _ => &mut self.unknown_ns,
+        let sum = match innermost {
+            Some(Place::Line { line, .. }) => &mut self.lines[line].self_value,
+            _ => &mut self.unknown,
         };
-        *self_ns = self_ns.saturating_add(ns);
+        *sum = sum.saturating_add(value);
     }
 
     fn place(&mut self, profile: &'a Profile, frame: FrameId, line: u32) -> Place {
@@ -144,7 +144,7 @@ impl<'a> LineSums<'a> {
             self.lines.push(Line {
                 path,
                 number,
-                self_ns: 0,
+                self_value: 0,
                 total: StackSum::default(),
             });
             self.lines.len() - 1
@@ -161,32 +161,39 @@ impl<'a> LineSums<'a> {
     }
 
     fn finish(mut self) -> Lines {
-        // Least time first, so that of those at one line the last one stays. Of equal
+        // Least first, so that of those at one line the last one stays. Of equal
         // ones that is the shortest: `Object#run` rather than `block in Object#run`.
         self.methods.sort_by_key(|method| {
             let name = method.name;
-            (method.total.ns, Reverse((name.len(), name)))
+            (
+                method.total.value.unsigned_abs(),
+                Reverse((name.len(), name)),
+            )
         });
         let methods = self.methods.iter();
         let names: FxHashMap<_, _> = methods.map(|method| (method.line, method.name)).collect();
         let rows = self.lines.iter().enumerate();
         let mut lines: Vec<_> = rows
-            .filter(|(_, line)| line.total.ns > 0)
+            .filter(|(_, line)| line.total.value != 0 || line.self_value != 0)
             .map(|(row, line)| LineTotals {
                 path: line.path.to_string(),
                 line: line.number,
                 method: names[&row].to_string(),
-                self_ns: line.self_ns,
-                total_ns: line.total.ns,
+                self_value: line.self_value,
+                total_value: line.total.value,
             })
             .collect();
         lines.sort_by(|a, b| {
-            let time = (b.self_ns, b.total_ns).cmp(&(a.self_ns, a.total_ns));
-            time.then_with(|| (&a.path, a.line).cmp(&(&b.path, b.line)))
+            let size = |line: &LineTotals| {
+                let (own, total) = (line.self_value, line.total_value);
+                (own.unsigned_abs(), total.unsigned_abs())
+            };
+            let larger = size(b).cmp(&size(a));
+            larger.then_with(|| (&a.path, a.line).cmp(&(&b.path, b.line)))
         });
         Lines {
             lines,
-            unknown_ns: self.unknown_ns,
+            unknown: self.unknown,
         }
     }
 }
