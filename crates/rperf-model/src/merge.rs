@@ -152,7 +152,7 @@ impl Ids {
     }
 }
 
-/// Values of the other profile in the order of our columns.
+/// A row of the other profile, its values in the order of our columns.
 struct Row {
     /// For each of our columns the other's.
     columns: Vec<Column>,

@@ -42,9 +42,9 @@ pub struct FunctionTotals {
     pub name: String,
     /// Path, or a marker such as `<C method>`.
     pub path: String,
-    /// Values of the stacks that have it as their leaf.
+    /// Of the stacks that have it as their leaf.
     pub self_value: i64,
-    /// Values of the stacks that have it anywhere, each stack once.
+    /// Of the stacks that have it anywhere, each stack once.
     pub total_value: i64,
 }
 

@@ -14,8 +14,8 @@ pub struct Lines {
     /// One entry for each line in any stack, largest self values first, then largest
     /// total ones.
     pub lines: Vec<LineTotals>,
-    /// Values of the stacks of which the innermost line is not known, or that have no
-    /// frame in a file at all. With the self values they add up to all values.
+    /// Of the stacks of which the innermost line is not known, or that have no frame
+    /// in a file at all. With the self values they add up to all values.
     pub unknown: i64,
 }
 
@@ -29,9 +29,9 @@ pub struct LineTotals {
     /// Name of the method, or block, in which the line is. Of several, as with a block
     /// within the line, the one with the largest values at it.
     pub method: String,
-    /// Values of the stacks whose innermost line it is.
+    /// Of the stacks whose innermost line it is.
     pub self_value: i64,
-    /// Values of the stacks that have it anywhere, each stack once.
+    /// Of the stacks that have it anywhere, each stack once.
     pub total_value: i64,
 }
 
