@@ -5,9 +5,10 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    FrameWord, LastStack, Session, SessionConfig, Stack, StackSource, TimerKind, VmCalls, clock,
+    FrameWord, LastStack, Mode, Session, SessionConfig, Stack, StackSource, TimerKind, Values,
+    VmCalls, clock,
 };
-use rperf_model::{Mode, State, Values};
+use rperf_model::State;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;

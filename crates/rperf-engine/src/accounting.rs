@@ -5,7 +5,8 @@
 use crate::dither::Dither;
 use crate::renewal::Renewal;
 use crate::tick_capture::TickTimes;
-use rperf_model::{Mode, NodeId, State, Values};
+use crate::{Mode, Values};
+use rperf_model::{NodeId, State};
 
 mod cpu_split;
 mod pause;

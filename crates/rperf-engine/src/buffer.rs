@@ -1,9 +1,9 @@
 //! The sampling side of the double buffer. Called under the GVL, in hooks too:
 //! it takes no lock, and allocates only when the worker has fallen behind.
 
+use crate::Values;
 use crate::sample::Sample;
 use crossbeam_channel::{Receiver, Sender};
-use rperf_model::Values;
 
 /// Samples in a buffer before it is handed over. At 1000 Hz with one busy thread
 /// a buffer lasts 4 s, so the worker wakes up rarely.

@@ -11,6 +11,7 @@ mod call_tree;
 pub mod clock;
 mod dither;
 mod labels;
+mod mode;
 mod profile_builder;
 mod renewal;
 mod sample;
@@ -18,11 +19,13 @@ mod session;
 mod tick_capture;
 mod ticks;
 mod timer;
+mod values;
 mod worker;
 
 pub use accounting::{Accounting, GcWork, ORPHANED, Place, Recorder};
 pub use call_tree::{CapturedNode, CapturedTree, Fill, FrameWord, LastStack, TRUNCATED};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
+pub use mode::Mode;
 pub use profile_builder::{ProfileBuilder, ResolvedFrame};
 pub use sample::{Collected, CollectedLimits, Sample, SampleKey};
 pub use session::{
@@ -34,6 +37,7 @@ pub use tick_capture::{LoggedTick, TickLog, TickTimes};
 pub use ticks::Ticks;
 #[cfg(target_os = "linux")]
 pub use timer::signal::{default_signal, is_usable as is_usable_signal};
+pub use values::Values;
 pub use worker::{TimerKind, WorkerEnded};
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session

@@ -1,14 +1,15 @@
 //! From what was captured to a profile: epoch by epoch, node by node, with the
 //! names that the bridge has resolved. Called under the GVL, outside of hooks.
 
+use crate::Values;
 use crate::accounting::ORPHANED;
 use crate::call_tree::{CapturedNode, Fill, TRUNCATED};
 use crate::labels::LabelTexts;
 use crate::sample::{Collected, Sample, SampleKey, fold_threads};
 use crate::session::Snapshot;
 use rperf_model::{
-    Counters, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Profile, RawSample, StringId, Thread,
-    Values, Weight,
+    CallTree, Counters, Frame, FrameId, Frames, LabelSetId, Meta, Node, NodeId, Profile,
+    RawSamples, StringId, Strings, Thread, WeightKey, Weights,
 };
 use rustc_hash::FxHashMap;
 
@@ -35,13 +36,20 @@ pub struct ResolvedFrame {
 #[derive(Debug, Clone)]
 pub struct ProfileBuilder {
     node_cap: usize,
-    /// Its strings, frames and tree.
-    profile: Profile,
+    tables: Tables,
     sums: FxHashMap<SampleKey, Values>,
     raw: Vec<Sample>,
     ended: Vec<u32>,
     truncated: Option<NodeId>,
     counts: BuilderCounts,
+}
+
+/// The tables of the profile that stacks lead to.
+#[derive(Debug, Clone, Default)]
+struct Tables {
+    strings: Strings,
+    frames: Frames,
+    tree: CallTree,
 }
 
 /// What did not find its own place.
@@ -65,7 +73,7 @@ impl ProfileBuilder {
     fn with_node_cap(node_cap: usize) -> Self {
         Self {
             node_cap,
-            profile: Profile::default(),
+            tables: Tables::default(),
             sums: FxHashMap::default(),
             raw: Vec::new(),
             ended: Vec::new(),
@@ -119,8 +127,8 @@ impl ProfileBuilder {
     /// What the epochs so far had, by names.
     pub fn fill(&self) -> Fill {
         Fill {
-            nodes: self.profile.tree.len(),
-            frames: self.profile.frames.len(),
+            nodes: self.tables.tree.len(),
+            frames: self.tables.frames.len(),
         }
     }
 
@@ -128,8 +136,8 @@ impl ProfileBuilder {
     pub fn memory(&self) -> usize {
         let node = 2 * size_of::<Node>() + size_of::<NodeId>() + 1;
         let frame = 2 * size_of::<Frame>() + size_of::<FrameId>() + 1;
-        self.profile.tree.len() * node
-            + self.profile.frames.len() * frame
+        self.tables.tree.len() * node
+            + self.tables.frames.len() * frame
             + self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
@@ -137,7 +145,7 @@ impl ProfileBuilder {
 
     /// The profile. `program` and `comments` go into its description.
     pub fn finish(
-        mut self,
+        self,
         snapshot: &Snapshot,
         program: String,
         mut comments: Vec<String>,
@@ -148,25 +156,33 @@ impl ProfileBuilder {
                 self.counts.folded_threads
             ));
         }
+        let mode = snapshot.config.mode;
+        let mut profile = Profile::new(mode.schema());
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
-        let profile = &mut self.profile;
-        add_label_sets(profile, &snapshot.label_sets);
-        profile.meta = meta(snapshot, self.counts, program, comments);
-        profile.weights = sums
-            .into_iter()
-            .filter(|(_, values)| !values.is_zero())
-            .map(|(key, values)| weight(key, values))
-            .collect();
+        let mut row = Vec::new();
+        for (key, values) in sums {
+            mode.fill_row(values, &mut row);
+            if row.iter().any(|value| *value != 0) {
+                profile.weights.push(weight_key(key), &row);
+            }
+        }
         if !snapshot.config.aggregate {
-            let raw = |sample: &Sample| RawSample {
-                time_ns: sample.time_ns.saturating_sub(snapshot.start_ns),
-                weight: weight(sample.key(), sample.values()),
-            };
-            profile.raw_samples = Some(self.raw.iter().map(raw).collect());
+            let mut samples = RawSamples::new(profile.schema.len());
+            for sample in &self.raw {
+                let time_ns = sample.time_ns.saturating_sub(snapshot.start_ns);
+                mode.fill_row(sample.values(), &mut row);
+                samples.push(time_ns, weight_key(sample.key()), &row);
+            }
+            profile.raw_samples = Some(samples);
         }
         profile.threads = threads_of(&profile.weights);
-        self.profile
+        profile.meta = meta(snapshot, self.counts, program, comments);
+        profile.strings = self.tables.strings;
+        profile.frames = self.tables.frames;
+        profile.tree = self.tables.tree;
+        add_label_sets(&mut profile, &snapshot.label_sets);
+        profile
     }
 
     fn add_sum(&mut self, key: SampleKey, values: Values) {
@@ -198,17 +214,17 @@ impl ProfileBuilder {
             let row = node.frame as usize;
             let fold =
                 node.frame == TRUNCATED || Some(parent) == self.truncated || row >= frames.len();
-            let known_only = self.profile.tree.len() >= self.node_cap;
+            let known_only = self.tables.tree.len() >= self.node_cap;
             let found = if fold {
                 None
             } else if known_only {
-                let frame = frame_ids[row].or_else(|| find_frame(&self.profile, &frames[row]));
+                let frame = frame_ids[row].or_else(|| find_frame(&self.tables, &frames[row]));
                 frame_ids[row] = frame;
-                frame.and_then(|frame| self.profile.tree.find(&node_of(parent, frame, node.line)))
+                frame.and_then(|frame| self.tables.tree.find(&node_of(parent, frame, node.line)))
             } else {
                 let frame = *frame_ids[row]
-                    .get_or_insert_with(|| intern_frame(&mut self.profile, &frames[row]));
-                Some(self.profile.tree.intern(node_of(parent, frame, node.line)))
+                    .get_or_insert_with(|| intern_frame(&mut self.tables, &frames[row]));
+                Some(self.tables.tree.intern(node_of(parent, frame, node.line)))
             };
             map.push(found.unwrap_or_else(|| self.truncated_node()));
         }
@@ -224,8 +240,8 @@ impl ProfileBuilder {
             path: "<rperf>".into(),
             first_line: 0,
         };
-        let frame = intern_frame(&mut self.profile, &frame);
-        let node = self.profile.tree.intern(Node {
+        let frame = intern_frame(&mut self.tables, &frame);
+        let node = self.tables.tree.intern(Node {
             parent: NodeId::ROOT,
             frame,
             line: 0,
@@ -242,10 +258,10 @@ fn node_of(parent: NodeId, frame: FrameId, line: u32) -> Node {
     }
 }
 
-fn find_frame(profile: &Profile, frame: &ResolvedFrame) -> Option<FrameId> {
-    profile.frames.find(&Frame {
-        name: profile.strings.find(&frame.name)?,
-        path: profile.strings.find(&frame.path)?,
+fn find_frame(tables: &Tables, frame: &ResolvedFrame) -> Option<FrameId> {
+    tables.frames.find(&Frame {
+        name: tables.strings.find(&frame.name)?,
+        path: tables.strings.find(&frame.path)?,
         first_line: frame.first_line,
     })
 }
@@ -255,10 +271,10 @@ fn is_truncated(nodes: &[CapturedNode], node: NodeId) -> bool {
     nodes.get(row).is_some_and(|node| node.frame == TRUNCATED)
 }
 
-fn intern_frame(profile: &mut Profile, frame: &ResolvedFrame) -> FrameId {
-    let name = profile.strings.intern(&frame.name);
-    let path = profile.strings.intern(&frame.path);
-    profile.frames.intern(Frame {
+fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
+    let name = tables.strings.intern(&frame.name);
+    let path = tables.strings.intern(&frame.path);
+    tables.frames.intern(Frame {
         name,
         path,
         first_line: frame.first_line,
@@ -277,19 +293,18 @@ fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) {
     }
 }
 
-fn weight(key: SampleKey, values: Values) -> Weight {
-    Weight {
+fn weight_key(key: SampleKey) -> WeightKey {
+    WeightKey {
         node: key.node,
         thread: key.thread,
         labels: LabelSetId(key.labels),
         state: key.state,
-        values,
     }
 }
 
 /// The threads that weights name; thread 0 needs no row.
-fn threads_of(weights: &[Weight]) -> Vec<Thread> {
-    let mut seqs: Vec<u32> = weights.iter().map(|weight| weight.thread).collect();
+fn threads_of(weights: &Weights) -> Vec<Thread> {
+    let mut seqs: Vec<u32> = weights.iter().map(|weight| weight.key.thread).collect();
     seqs.sort_unstable();
     seqs.dedup();
     seqs.into_iter()
@@ -317,8 +332,8 @@ fn meta(
     lost.add(counts.lost);
     lost.add(counters.uncaptured);
     Meta {
-        mode: config.mode,
         frequency: config.frequency,
+        period: None,
         start_time_ns: snapshot.start_time_ns,
         duration_ns: snapshot.end_ns.saturating_sub(snapshot.start_ns),
         program,

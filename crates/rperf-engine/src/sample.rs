@@ -1,8 +1,9 @@
 //! One sample, and the table that sums samples. The sampling side makes samples;
 //! the worker alone owns a table.
 
+use crate::Values;
 use crate::accounting::ORPHANED;
-use rperf_model::{NodeId, State, Values};
+use rperf_model::{NodeId, State};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rows from which on those of ended threads are added up under thread 0.

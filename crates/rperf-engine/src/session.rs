@@ -11,7 +11,8 @@ use crate::sample::{Collected, CollectedLimits, Sample};
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::ticks::Ticks;
 use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
-use rperf_model::{Mode, NodeId, Profile, State, Values};
+use crate::{Mode, Values};
+use rperf_model::{NodeId, Profile, State};
 use std::io;
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Time that doesn't count: between the sections of a deferred session.
 
 use super::{Accounting, Activity, Recorder};
-use rperf_model::{Mode, State};
+use crate::Mode;
+use rperf_model::State;
 
 impl Accounting {
     /// Whether its time counts: not before its first event, nor in a pause.

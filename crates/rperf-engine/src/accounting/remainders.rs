@@ -1,7 +1,8 @@
 //! What no sample has taken by the end of a session, of a part of it, or of a thread.
 
 use super::{Accounting, Recorder};
-use rperf_model::{Mode, State, Values};
+use crate::{Mode, Values};
+use rperf_model::State;
 
 impl Accounting {
     pub(super) fn record_remainders(&mut self, recorder: &mut impl Recorder) {

@@ -2,10 +2,11 @@
 //! accounting is given. Under the GVL, in hooks.
 
 use super::Session;
+use crate::Values;
 use crate::accounting::{Place, Recorder};
 use crate::call_tree::{FrameWord, LastStack};
 use crate::labels::LabelSet;
-use rperf_model::{NodeId, State, Values};
+use rperf_model::{NodeId, State};
 
 /// A stack as the bridge captured it, leaf first; `lines` may be empty.
 #[derive(Debug, Clone, Copy)]

@@ -85,7 +85,7 @@ fn epochs_end_as_frames_come_without_end_but_not_too_often() {
         .stop(clock::monotonic_ns())
         .expect("the worker lives");
     let profile = snapshot.into_profile(&[], &[], String::new(), Vec::new());
-    let sum: u64 = profile.weights.iter().map(|row| row.values.wall_ns).sum();
+    let sum = profile.sum(profile.schema.default_column());
     assert_eq!((sum, profile.frames.len()), (6_000, 2));
     assert_eq!(profile.check(), Ok(()));
 }
@@ -93,9 +93,9 @@ fn epochs_end_as_frames_come_without_end_but_not_too_often() {
 #[test]
 fn what_is_cleared_is_in_one_snapshot_only() {
     let mut session = session();
-    let sum = |profile: &Profile| -> u64 {
+    let sum = |profile: &Profile| -> i64 {
         assert_eq!(profile.check(), Ok(()));
-        profile.weights.iter().map(|row| row.values.wall_ns).sum()
+        profile.sum(profile.schema.default_column())
     };
     let mut next = 1;
     session.new_thread(0);
@@ -150,8 +150,8 @@ fn samples_carry_the_label_sets_of_their_snapshot() {
         let nodes = session.end_clear();
         let profile = snapshot.into_profile(&nodes, &[], String::new(), Vec::new());
         assert_eq!(profile.check(), Ok(()));
-        let value_of = |row: &rperf_model::Weight| {
-            let pairs = profile.label_sets.get(row.labels);
+        let value_of = |row: rperf_model::Weight<'_>| {
+            let pairs = profile.label_sets.get(row.key.labels);
             profile.strings.get(pairs[0].1).to_string()
         };
         seen.extend(profile.weights.iter().map(value_of));
