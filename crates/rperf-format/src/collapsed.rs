@@ -1,5 +1,6 @@
-//! Collapsed stacks: `root;caller;leaf weight_ns`, one line for each stack, for
-//! flamegraph.pl, speedscope and the like. Written only; any thread.
+//! Collapsed stacks: `root;caller;leaf value`, one line for each stack, for
+//! flamegraph.pl, speedscope and the like. The value is that of the profile's default
+//! column, in its unit. Written only; any thread.
 
 use crate::FormatError;
 use crate::last_stack::LastStacks;
@@ -13,30 +14,32 @@ use std::io::Write;
 /// differ only in lines, thread or labels are one.
 pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
     let names = Names::of(profile);
-    let mut stacks: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    let mut stacks: BTreeMap<Vec<u8>, i64> = BTreeMap::new();
     let mut last_stacks = LastStacks::new();
-    for weight in &profile.weights {
-        let ns = weight.values.weight_ns(profile.meta.mode);
-        if ns == 0 {
+    let column = profile.schema.default_column();
+    for weight in profile.weights.iter() {
+        let value = weight.value(column);
+        if value == 0 {
             continue;
         }
         let append = |frame, key: &mut Vec<u8>| key.extend(names.row(frame));
-        let callers = last_stacks.bytes(weight, &profile.tree, append);
+        let callers = last_stacks.bytes(weight.key, &profile.tree, append);
         let mut key = callers.to_vec();
-        if let Some(leaf) = profile.display_leaf(weight) {
+        if let Some(leaf) = profile.display_leaf(weight.key) {
             append(leaf, &mut key);
         }
         let sum = stacks.entry(key).or_default();
-        *sum = sum.saturating_add(ns);
+        *sum = sum.saturating_add(value);
     }
-    for (key, ns) in stacks {
+    // In a difference of two profiles they can cancel out.
+    for (key, value) in stacks.into_iter().filter(|(_, value)| *value != 0) {
         for (depth, row) in key.chunks_exact(ROW_LEN).enumerate() {
             if depth > 0 {
                 output.write_all(b";")?;
             }
             output.write_all(names.get(row).as_bytes())?;
         }
-        writeln!(output, " {ns}")?;
+        writeln!(output, " {value}")?;
     }
     Ok(())
 }

@@ -32,12 +32,6 @@ pub enum ReadError {
     /// Its parts don't fit together.
     #[error("the profile is damaged: {0}")]
     Damaged(String),
-    /// It measures something other than time.
-    #[error("the profile has no time in it: it measures {found}")]
-    NoTime {
-        /// What it measures instead.
-        found: String,
-    },
 }
 
 impl ReadError {

@@ -2,7 +2,7 @@
 //! other share most of their frames, and only the others are looked at. Used by the
 //! formats that write stacks; any thread.
 
-use rperf_model::{CallTree, DisplayFrame, NodeId, Weight};
+use rperf_model::{CallTree, DisplayFrame, NodeId, WeightKey};
 use std::mem;
 
 /// For how many threads it pays to keep a stack each.
@@ -27,17 +27,17 @@ impl LastStacks {
         }
     }
 
-    /// The bytes of the stack of `weight` in the tree, those of each frame behind
+    /// The bytes of the stack of `key` in the tree, those of each frame behind
     /// those of its callers, where `append` puts them. It must do the same for equal
     /// frames.
     pub(crate) fn bytes(
         &mut self,
-        weight: &Weight,
+        key: WeightKey,
         tree: &CallTree,
         append: impl FnMut(DisplayFrame, &mut Vec<u8>),
     ) -> &[u8] {
-        let mut stack = &mut self.stacks[weight.thread as usize % LAST_STACKS];
-        stack.move_to(weight.node, tree, append);
+        let mut stack = &mut self.stacks[key.thread as usize % LAST_STACKS];
+        stack.move_to(key.node, tree, append);
         if stack.steps.len() > MAX_DEPTH {
             self.too_deep = mem::take(stack);
             stack = &mut self.too_deep;
@@ -103,32 +103,31 @@ impl LastStack {
 mod tests {
     use super::*;
     use rperf_model::test_support::{self, TestFrame};
-    use rperf_model::{LabelSetId, Profile, State, Values};
+    use rperf_model::{LabelSetId, Profile, State};
 
     fn frame(name: &str) -> TestFrame<'_> {
         (name, "a.rb", 1, 1)
     }
 
-    fn weight(node: NodeId, thread: u32) -> Weight {
-        Weight {
+    fn key(node: NodeId, thread: u32) -> WeightKey {
+        WeightKey {
             node,
             thread,
             labels: LabelSetId(0),
             state: State::Running,
-            values: Values::default(),
         }
     }
 
-    fn names(stacks: &mut LastStacks, profile: &Profile, weight: Weight) -> Vec<u8> {
+    fn names(stacks: &mut LastStacks, profile: &Profile, key: WeightKey) -> Vec<u8> {
         let append = |frame, bytes: &mut Vec<u8>| {
             bytes.extend(profile.frame_text(frame).name.bytes());
         };
-        stacks.bytes(&weight, &profile.tree, append).to_vec()
+        stacks.bytes(key, &profile.tree, append).to_vec()
     }
 
     #[test]
     fn any_stack_may_follow_any_other() {
-        let mut profile = Profile::default();
+        let mut profile = Profile::new(test_support::cpu_schema());
         let mut node = |names: &[&str]| {
             let frames: Vec<_> = names.iter().copied().map(frame).collect();
             test_support::node(&mut profile, &frames)
@@ -148,7 +147,7 @@ mod tests {
             for (second, second_text) in nodes {
                 let mut stacks = LastStacks::new();
                 for (node, text) in [(first, first_text), (second, second_text)] {
-                    let bytes = names(&mut stacks, &profile, weight(node, 1));
+                    let bytes = names(&mut stacks, &profile, key(node, 1));
                     assert_eq!(bytes, text.as_bytes());
                 }
             }
@@ -157,27 +156,27 @@ mod tests {
 
     #[test]
     fn frames_shared_with_the_last_stack_of_the_thread_are_not_looked_at_again() {
-        let mut profile = Profile::default();
+        let mut profile = Profile::new(test_support::cpu_schema());
         let mut node = |names: [&str; 3]| test_support::node(&mut profile, &names.map(frame));
         let (one, other) = (node(["a", "b", "c"]), node(["a", "b", "d"]));
         let mut stacks = LastStacks::new();
         let mut looked_at = 0;
         for (node, thread) in [(one, 1), (one, 2), (other, 1), (one, 2)] {
-            stacks.bytes(&weight(node, thread), &profile.tree, |_, _| looked_at += 1);
+            stacks.bytes(key(node, thread), &profile.tree, |_, _| looked_at += 1);
         }
         assert_eq!(looked_at, 3 + 3 + 1);
     }
 
     #[test]
     fn a_stack_that_is_very_deep_is_whole_but_not_kept() {
-        let mut profile = Profile::default();
+        let mut profile = Profile::new(test_support::cpu_schema());
         let deep = test_support::node(&mut profile, &vec![frame("a"); MAX_DEPTH + 1]);
         let mut stacks = LastStacks::new();
         for _ in 0..2 {
-            let bytes = names(&mut stacks, &profile, weight(deep, 1));
+            let bytes = names(&mut stacks, &profile, key(deep, 1));
             assert_eq!(bytes.len(), MAX_DEPTH + 1);
         }
         assert!(stacks.stacks.iter().all(|stack| stack.steps.is_empty()));
-        assert_eq!(names(&mut stacks, &profile, weight(NodeId(2), 1)), b"aa");
+        assert_eq!(names(&mut stacks, &profile, key(NodeId(2), 1)), b"aa");
     }
 }

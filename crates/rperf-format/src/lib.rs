@@ -12,12 +12,14 @@
 //!
 //! ```
 //! use rperf_format::{Format, TextOptions, write};
-//! use rperf_model::Profile;
+//! use rperf_model::{Column, Profile, Schema, ValueType};
 //! use std::path::Path;
 //!
+//! let types = vec![ValueType::new("cpu", "nanoseconds")];
+//! let schema = Schema::new(types, Column(0)).expect("a schema has a column");
 //! let format = Format::from_path(Path::new("profile.txt"));
 //! let mut report = Vec::new();
-//! write(&Profile::default(), format, TextOptions::default(), &mut report)?;
+//! write(&Profile::new(schema), format, TextOptions::default(), &mut report)?;
 //! assert!(report.starts_with(b"Total: 0.0ms (cpu)\n"));
 //! # Ok::<(), rperf_format::FormatError>(())
 //! ```

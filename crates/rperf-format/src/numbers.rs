@@ -1,10 +1,17 @@
 //! Numbers as people read them. Used by the text report and all terminal output; any
 //! thread.
 
+const NANOSECONDS: &str = "nanoseconds";
+const COUNT: &str = "count";
+
 /// With a comma between thousands: `1,234,567`.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+pub fn grouped(number: impl Into<i128>) -> String {
+    let number = number.into();
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::with_capacity(1 + digits.len() + digits.len() / 3);
+    if number < 0 {
+        text.push('-');
+    }
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
@@ -15,24 +22,58 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// Milliseconds with one decimal, rounded: `1,234.5`.
-pub fn milliseconds(ns: u64) -> String {
-    // In whole numbers, since a float would not hold all of them.
-    let tenths = ns / 100_000 + u64::from(ns % 100_000 >= 50_000);
-    format!("{}.{}", grouped(tenths / 10), tenths % 10)
+pub fn milliseconds(ns: impl Into<i128>) -> String {
+    let (sign, tenths) = rounded(ns.into(), 100_000);
+    format!("{sign}{}.{}", grouped(tenths / 10), tenths % 10)
 }
 
 /// Seconds with three decimals, rounded: `1,234.567`.
-pub fn seconds(ns: u64) -> String {
-    let ms = ns / 1_000_000 + u64::from(ns % 1_000_000 >= 500_000);
-    format!("{}.{:03}", grouped(ms / 1000), ms % 1000)
+pub fn seconds(ns: impl Into<i128>) -> String {
+    let (sign, ms) = rounded(ns.into(), 1_000_000);
+    format!("{sign}{}.{:03}", grouped(ms / 1000), ms % 1000)
+}
+
+/// The sign of `number`, and how many times it holds `unit`, rounded. In whole numbers,
+/// since a float would not hold all of them.
+fn rounded(number: i128, unit: i128) -> (&'static str, i128) {
+    let units = (number.abs() + unit / 2) / unit;
+    (if number < 0 && units > 0 { "-" } else { "" }, units)
 }
 
 /// `part` of `whole` in percent, 0 of nothing.
-pub fn percent(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 * 100.0 / whole as f64
+pub fn percent(part: impl Into<i128>, whole: impl Into<i128>) -> f64 {
+    match (part.into(), whole.into()) {
+        (_, 0) => 0.0,
+        (part, whole) => part as f64 * 100.0 / whole as f64,
+    }
+}
+
+/// A unit of values as people read it: times in nanoseconds as milliseconds, counts
+/// without a word, and everything else under its own name: `12.3 ms`, `12`, `12 bytes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unit<'a>(&'a str);
+
+impl<'a> Unit<'a> {
+    /// The unit with this name in the profile.
+    pub fn new(name: &'a str) -> Self {
+        Self(name)
+    }
+
+    /// The name to put behind a number; empty for counts.
+    pub fn name(self) -> &'a str {
+        match self.0 {
+            NANOSECONDS => "ms",
+            COUNT => "",
+            other => other,
+        }
+    }
+
+    /// The number to put before the name.
+    pub fn number(self, value: i64) -> String {
+        match self.0 {
+            NANOSECONDS => milliseconds(value),
+            _ => grouped(value),
+        }
     }
 }
 
@@ -45,6 +86,8 @@ mod tests {
         let texts = [0, 999, 1000, 12_345, 1_234_567].map(grouped);
         assert_eq!(texts, ["0", "999", "1,000", "12,345", "1,234,567"]);
         assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(grouped(-123), "-123");
+        assert_eq!(grouped(i64::MIN), "-9,223,372,036,854,775,808");
     }
 
     #[test]
@@ -54,12 +97,24 @@ mod tests {
         assert_eq!(milliseconds(50_000), "0.1");
         assert_eq!(milliseconds(1_234_550_000), "1,234.6");
         assert_eq!(milliseconds(u64::MAX), "18,446,744,073,709.6");
-        assert_eq!(seconds(5_677_500_000), "5.678");
+        assert_eq!(milliseconds(-49_999), "0.0");
+        assert_eq!(milliseconds(-1_234_550_000), "-1,234.6");
+        assert_eq!(seconds(5_677_500_000_u64), "5.678");
+        assert_eq!(seconds(-400_000), "0.000");
     }
 
     #[test]
     fn percents_of_nothing_are_zero() {
         assert_eq!(percent(1, 4), 25.0);
         assert_eq!(percent(1, 0), 0.0);
+        assert_eq!(percent(1, -4), -25.0);
+    }
+
+    #[test]
+    fn units_are_shown_as_people_read_them() {
+        let shown = |unit| (Unit::new(unit).number(1_234_567), Unit::new(unit).name());
+        assert_eq!(shown("nanoseconds"), ("1.2".into(), "ms"));
+        assert_eq!(shown("count"), ("1,234,567".into(), ""));
+        assert_eq!(shown("bytes"), ("1,234,567".into(), "bytes"));
     }
 }

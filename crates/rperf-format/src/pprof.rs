@@ -5,7 +5,11 @@
 //! - states are leaf frames (`[GVL wait]`) for tools that know no labels, and labels
 //!   (`%GVL`) for filters;
 //! - the thread is the numeric label `thread_seq`, and `thread` if it has a name;
-//! - mode, frequency and counters are in a comment of the kind that pprof hides.
+//! - the default type (as the mode), frequency and counters are in a comment of the kind
+//!   that pprof hides.
+//!
+//! All sample types of a file are columns of the profile, in the file's order and units,
+//! and are written as they are: also those of heap profiles and the like.
 //!
 //! Raw samples are not written: pprof has sums only.
 
@@ -13,9 +17,9 @@ mod labels;
 mod meta;
 mod proto;
 mod read;
-mod sample_types;
 mod stacks;
 mod texts;
+mod value_types;
 mod write;
 
 pub use read::{read, read_own};

@@ -2,20 +2,22 @@
 //! people if something was lost, and one for the reader, which pprof does not show
 //! in reports because it begins with `#`. Used by writer and reader; any thread.
 
-use super::sample_types;
-use rperf_model::{Counters, Meta};
+use super::value_types;
+use rperf_model::{Counters, Meta, Schema};
 
 const MACHINE_PREFIX: &str = "#rperf ";
 
-/// All comments for a profile with this `meta`.
-pub(crate) fn comments(meta: &Meta) -> Vec<String> {
+/// All comments for a profile with this `meta` and `schema`.
+pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
     let mut comments = meta.comments.clone();
     comments.extend(losses(&meta.counters));
-    comments.push(machine_line(meta));
+    if meta.frequency > 0 || meta.counters != Counters::default() {
+        comments.push(machine_line(meta, schema));
+    }
     comments
 }
 
-/// Sets what `comments` tell, but for the mode, which the sample types tell. Those
+/// Sets what `comments` tell, but for the mode, which the default sample type tells. Those
 /// not written by [`comments`] itself are kept. Profiles that pprof has merged have
 /// several machine-made lines, whose counters are summed.
 pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
@@ -56,14 +58,12 @@ fn losses(counters: &Counters) -> Option<String> {
     ))
 }
 
-fn machine_line(meta: &Meta) -> String {
+fn machine_line(meta: &Meta, schema: &Schema) -> String {
     // A copy, because the names are tied to places that can be written to.
     let mut counters = meta.counters;
-    let mut line = format!(
-        "{MACHINE_PREFIX}mode={} frequency={}",
-        meta.mode.name(),
-        meta.frequency
-    );
+    // A field ends at a blank, which other tools' types may have in their names.
+    let mode = schema.default_type().name.replace(' ', "_");
+    let mut line = format!("{MACHINE_PREFIX}mode={mode} frequency={}", meta.frequency);
     for (name, value) in named(&mut counters) {
         line.push_str(&format!(" {name}={value}"));
     }
@@ -76,7 +76,7 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
             continue;
         };
         if name == "frequency" {
-            meta.frequency = sample_types::frequency(number);
+            meta.frequency = value_types::frequency(number);
         }
         for (counter_name, counter) in named(&mut meta.counters) {
             if counter_name == name {
@@ -107,18 +107,17 @@ fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 13] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rperf_model::Mode;
+    use rperf_model::test_support;
 
-    fn restored(meta: &Meta) -> Meta {
+    fn restored(meta: &Meta, schema: &Schema) -> Meta {
         let mut restored = Meta::default();
-        restore(comments(meta), &mut restored);
+        restore(comments(meta, schema), &mut restored);
         restored
     }
 
     #[test]
     fn what_is_written_is_restored_and_nothing_is_left_over() {
         let mut meta = Meta {
-            mode: Mode::Wall,
             frequency: 250,
             comments: vec!["ruby 3.4.5".into()],
             ..Meta::default()
@@ -127,10 +126,20 @@ mod tests {
         meta.counters.dropped_ns = 4;
         meta.counters.truncated_samples = u64::MAX;
         meta.counters.unlabelled_samples = 5;
-        let restored = restored(&meta);
+        let restored = restored(&meta, &test_support::wall_schema());
         assert_eq!(restored.comments, meta.comments);
         assert_eq!(restored.counters, meta.counters);
         assert_eq!(restored.frequency, 250);
+    }
+
+    #[test]
+    fn of_other_tools_profiles_nothing_is_said_that_is_not_known() {
+        let schema = test_support::schema(&[("a frequency=5", "bytes")], 0);
+        let mut meta = Meta::default();
+        assert_eq!(comments(&meta, &schema), Vec::<String>::new());
+        meta.counters.trigger_count = 1;
+        assert_eq!(restored(&meta, &schema).counters, meta.counters);
+        assert_eq!(restored(&meta, &schema).frequency, 0);
     }
 
     #[test]
@@ -146,7 +155,7 @@ mod tests {
         let mut meta = Meta::default();
         let line = "#rperf mode=x frequency=99999999999999 dropped_ns=-1 a=b =";
         restore(vec![line.into(), "kept".into()], &mut meta);
-        assert_eq!(meta.frequency, 10_000);
+        assert_eq!(meta.frequency, 0);
         assert_eq!(meta.counters, Counters::default());
         assert_eq!(meta.comments, ["kept"]);
     }

@@ -4,14 +4,14 @@ mod sample_labels;
 
 use super::meta;
 use super::proto;
-use super::sample_types::{self, Columns};
 use super::stacks::{FrameLimits, Stacks};
 use super::texts::Texts;
+use super::value_types;
 use crate::ReadError;
 use flate2::read::MultiGzDecoder;
 use prost::Message;
 use prost::bytes::Bytes;
-use rperf_model::{Mode, Profile, State, StringId, Thread, Weight, WeightTable};
+use rperf_model::{Profile, State, StringId, Thread, WeightKey, WeightTable};
 use rustc_hash::FxHashSet;
 use sample_labels::LabelReader;
 use std::collections::BTreeMap;
@@ -48,8 +48,8 @@ const NO_LIMITS: Limits = Limits {
     },
 };
 
-/// Reads a profile, gzip'd or plain, which need not be one of ours as long as it
-/// measures time. The result passes [`Profile::check`].
+/// Reads a profile, gzip'd or plain, ours or another tool's, whatever it measures: all
+/// its sample types become columns. The result passes [`Profile::check`].
 ///
 /// Of our own profiles everything comes back but raw samples, threads without
 /// weights, and a program without a name.
@@ -68,11 +68,10 @@ fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadErr
     // The samples stay where they are, and are taken apart one by one.
     let message = proto::Profile::decode(Bytes::from(bytes))?;
     let mut texts = Texts::new(&message.string_table)?;
-    let mut profile = Profile::default();
-    let columns = columns(&message, &texts)?;
-    read_meta(&message, columns.mode, &mut texts, &mut profile)?;
+    let mut profile = Profile::new(value_types::schema(&message, &texts)?);
+    read_meta(&message, &texts, &mut profile)?;
     let mut stacks = Stacks::new(&message, &mut texts, &mut profile, limits.frames)?;
-    read_samples(&message, &columns, &mut texts, &mut stacks, &mut profile)?;
+    read_samples(&message, &mut texts, &mut stacks, &mut profile)?;
     Ok(profile)
 }
 
@@ -99,32 +98,15 @@ fn read_bytes(limits: &Limits, input: &mut dyn Read) -> Result<Vec<u8>, ReadErro
     Ok(bytes)
 }
 
-fn columns(message: &proto::Profile, texts: &Texts<'_>) -> Result<Columns, ReadError> {
-    let mut types = Vec::new();
-    for sample_type in &message.sample_type {
-        let name = texts.get(sample_type.r#type)?.into_owned();
-        types.push((name, texts.get(sample_type.unit)?.into_owned()));
-    }
-    Columns::choose(&types, &texts.get(message.default_sample_type)?)
-}
-
 fn read_meta(
     message: &proto::Profile,
-    mode: Mode,
-    texts: &mut Texts<'_>,
+    texts: &Texts<'_>,
     profile: &mut Profile,
 ) -> Result<(), ReadError> {
     let meta = &mut profile.meta;
-    meta.mode = mode;
     meta.start_time_ns = u64::try_from(message.time_nanos).unwrap_or(0);
     meta.duration_ns = u64::try_from(message.duration_nanos).unwrap_or(0);
-    let period_unit = message.period_type.unwrap_or_default().unit;
-    let period_ns = sample_types::to_ns(message.period, &texts.get(period_unit)?);
-    let hz = match period_ns {
-        Some(ns) if ns > 0 => 1_000_000_000_u64.saturating_add(ns / 2) / ns,
-        _ => 0,
-    };
-    meta.frequency = sample_types::frequency(hz);
+    let period = value_types::read_period(message, texts, meta)?;
     if let Some(mapping) = message.mapping.first() {
         meta.program = texts.get(mapping.filename)?.into_owned();
     }
@@ -135,23 +117,33 @@ fn read_meta(
         comments.push(texts.get(comment)?.into_owned());
     }
     meta::restore(comments, meta);
+    // What the frequency tells needs no other word.
+    if period != value_types::period(meta, &profile.schema) {
+        meta.period = period;
+    }
     Ok(())
 }
 
 fn read_samples(
     message: &proto::Profile,
-    columns: &Columns,
     texts: &mut Texts<'_>,
     stacks: &mut Stacks,
     profile: &mut Profile,
 ) -> Result<(), ReadError> {
+    let width = profile.schema.len();
     let mut labels = LabelReader::new(texts);
     let mut names: BTreeMap<u32, StringId> = BTreeMap::new();
-    let mut weights = WeightTable::default();
+    let mut weights = WeightTable::new(width);
     let mut sample = proto::Sample::default();
     for encoded in &message.sample {
         sample.clear();
         sample.merge(&**encoded)?;
+        let found = sample.value.len();
+        if found != width {
+            return Err(ReadError::damaged(format!(
+                "a sample has {found} values, but there are {width} sample types"
+            )));
+        }
         let read = labels.read(&sample.label, texts, &mut profile.strings)?;
         let thread = read.thread.unwrap_or(ONLY_THREAD);
         let (node, leaf_state) = stacks.node(&sample.location_id, thread, profile)?;
@@ -160,13 +152,13 @@ fn read_samples(
         if *name == StringId::default() {
             *name = read.thread_name.unwrap_or_default();
         }
-        weights.add(Weight {
+        let key = WeightKey {
             node,
             thread,
             labels: profile.label_sets.intern(read.user),
             state,
-            values: columns.values(&sample.value, state)?,
-        });
+        };
+        weights.add(key, &sample.value);
     }
     // Thread 0 has a row only if there is a name to keep.
     profile.threads = names
@@ -174,7 +166,7 @@ fn read_samples(
         .filter(|&(seq, name)| seq > 0 || name != StringId::default())
         .map(|(seq, name)| Thread { seq, name })
         .collect();
-    profile.weights = weights.into_rows();
+    profile.weights = weights.into_weights();
     Ok(())
 }
 

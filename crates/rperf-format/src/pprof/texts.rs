@@ -33,9 +33,13 @@ impl<'a> Texts<'a> {
 
     /// The text of entry `index`; what is not UTF-8 in it is replaced.
     pub(crate) fn get(&self, index: i64) -> Result<Cow<'a, str>, ReadError> {
+        self.bytes(index).map(String::from_utf8_lossy)
+    }
+
+    /// The bytes of entry `index`.
+    pub(crate) fn bytes(&self, index: i64) -> Result<&'a [u8], ReadError> {
         let row = self.row(index)?;
-        let text = self.table.get(row).map_or(&[][..], Vec::as_slice);
-        Ok(String::from_utf8_lossy(text))
+        Ok(self.table.get(row).map_or(&[][..], Vec::as_slice))
     }
 
     /// The id of entry `index` in `strings`.

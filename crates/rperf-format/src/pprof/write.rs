@@ -3,13 +3,13 @@
 mod samples;
 mod tables;
 
-use super::sample_types::{self, NANOSECONDS, signed};
+use super::value_types::{self, signed};
 use super::{meta, proto};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
-use rperf_model::{Meta, Profile};
+use rperf_model::{Profile, ValueType};
 use samples::Samples;
 use std::io::Write;
 use std::mem;
@@ -36,7 +36,7 @@ const CHUNK: usize = 64 << 10;
 pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
     let mut encoder = GzEncoder::new(output, COMPRESSION);
     let mut tables = Tables::new(profile);
-    let mut message = without_samples(&profile.meta, &mut tables);
+    let mut message = without_samples(profile, &mut tables);
     // In front of the samples, since fields are best in order.
     let sample_types = proto::Profile {
         sample_type: mem::take(&mut message.sample_type),
@@ -44,7 +44,7 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
     };
     let mut chunk = sample_types.encode_to_vec();
     let mut samples = Samples::new(profile);
-    for weight in &profile.weights {
+    for weight in profile.weights.iter() {
         samples.append(weight, &mut tables, &mut chunk);
         if chunk.len() >= CHUNK {
             encoder.write_all(&chunk)?;
@@ -59,14 +59,16 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
 }
 
 /// All that is not a sample and that samples don't lead to.
-fn without_samples(meta: &Meta, tables: &mut Tables<'_>) -> proto::Profile {
-    let sample_type = sample_types::of_mode(meta.mode)
+fn without_samples(profile: &Profile, tables: &mut Tables<'_>) -> proto::Profile {
+    let Profile { meta, schema, .. } = profile;
+    let sample_type = schema
+        .types()
         .iter()
-        .map(|&(name, unit)| value_type(tables, name, unit))
+        .map(|sample_type| value_type(tables, sample_type))
         .collect();
-    let mode = tables.text(meta.mode.name());
-    let period_type = value_type(tables, meta.mode.name(), NANOSECONDS);
-    let comments = meta::comments(meta);
+    let default_sample_type = tables.text(value_types::default_name(schema));
+    let period = value_types::period(meta, schema);
+    let comments = meta::comments(meta, schema);
     let comment = comments
         .iter()
         .map(|comment| tables.text(comment))
@@ -89,19 +91,20 @@ fn without_samples(meta: &Meta, tables: &mut Tables<'_>) -> proto::Profile {
         mapping: vec![mapping],
         time_nanos: signed(meta.start_time_ns),
         duration_nanos: signed(meta.duration_ns),
-        // Some tools refuse profiles without a period.
-        period_type: Some(period_type),
-        period: 1_000_000_000 / i64::from(meta.frequency.max(1)),
+        period_type: period
+            .as_ref()
+            .map(|period| value_type(tables, &period.value_type)),
+        period: period.as_ref().map_or(0, |period| period.value),
         comment,
-        default_sample_type: mode,
+        default_sample_type,
         doc_url,
         ..proto::Profile::default()
     }
 }
 
-fn value_type(tables: &mut Tables<'_>, name: &str, unit: &str) -> proto::ValueType {
+fn value_type(tables: &mut Tables<'_>, value_type: &ValueType) -> proto::ValueType {
     proto::ValueType {
-        r#type: tables.text(name),
-        unit: tables.text(unit),
+        r#type: tables.text(&value_type.name),
+        unit: tables.text(&value_type.unit),
     }
 }

@@ -8,7 +8,8 @@ use crate::{proto, proto_dump};
 use flate2::read::GzDecoder;
 use prost::Message;
 use rperf_format::{Format, TextOptions, write};
-use rperf_model::{Meta, Mode, NodeId, Profile, State};
+use rperf_model::test_support::{cpu_schema, wall_schema};
+use rperf_model::{Meta, NodeId, Profile, State};
 use std::io::Read;
 use std::path::PathBuf;
 use std::{env, fs};
@@ -50,61 +51,62 @@ fn unzipped(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn text_is_as_it_was() {
-    for mode in [Mode::Wall, Mode::Cpu] {
-        let output = written(&profiles::everything(mode), Format::Text);
-        assert_golden(&format!("{}.txt", mode.name()), &output);
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = written(&profiles::everything(schema), Format::Text);
+        assert_golden(&format!("{name}.txt"), &output);
     }
 }
 
 #[test]
 fn text_with_lines_is_as_it_was() {
     let options = TextOptions { lines: true };
-    for mode in [Mode::Wall, Mode::Cpu] {
-        let output = written_with(&profiles::everything(mode), Format::Text, options);
-        assert_golden(&format!("{}.lines.txt", mode.name()), &output);
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = written_with(&profiles::everything(schema), Format::Text, options);
+        assert_golden(&format!("{name}.lines.txt"), &output);
     }
 }
 
 #[test]
 fn collapsed_is_as_it_was() {
-    for mode in [Mode::Wall, Mode::Cpu] {
-        let output = written(&profiles::everything(mode), Format::Collapsed);
-        assert_golden(&format!("{}.collapsed", mode.name()), &output);
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = written(&profiles::everything(schema), Format::Collapsed);
+        assert_golden(&format!("{name}.collapsed"), &output);
     }
 }
 
 #[test]
 fn pprof_is_as_it_was() {
-    for mode in [Mode::Wall, Mode::Cpu] {
-        let output = unzipped(&written(&profiles::everything(mode), Format::Pprof));
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = unzipped(&written(&profiles::everything(schema), Format::Pprof));
         let message = proto::Profile::decode(output.as_slice()).expect("it is pprof");
         let dump = proto_dump::dump(&message);
-        assert_golden(&format!("{}.pb.txt", mode.name()), dump.as_bytes());
-        assert_golden(&format!("{}.pb", mode.name()), &output);
+        assert_golden(&format!("{name}.pb.txt"), dump.as_bytes());
+        assert_golden(&format!("{name}.pb"), &output);
     }
 }
 
 #[test]
 fn equal_profiles_are_written_equally() {
     for format in Format::ALL {
-        let once = written(&profiles::everything(Mode::Wall), format);
-        let again = written(&profiles::everything(Mode::Wall), format);
+        let once = written(&profiles::everything(wall_schema()), format);
+        let again = written(&profiles::everything(wall_schema()), format);
         assert!(once == again, "{format:?}");
     }
 }
 
 #[test]
 fn tables_end_after_fifty_rows_and_tell_how_many_more_there_are() {
-    let mut builder = Builder::new(Meta {
+    let meta = Meta {
         frequency: 100,
         ..Meta::default()
-    });
+    };
+    let mut builder = Builder::new(cpu_schema(), meta);
     builder.thread(1, "");
     let none = builder.labels(&[]);
     for row in 0..53 {
         let name = format!("method_{row}");
         let node = builder.node(&[(&name, "a.rb", 1, row as u32 + 1)]);
-        builder.add(node, 1, none, State::Running, (1, 0, 1_000_000 + row));
+        builder.add(node, 1, none, State::Running, &[1, 1_000_000 + row]);
     }
     let options = TextOptions { lines: true };
     let report = written_with(&builder.finish(), Format::Text, options);
@@ -116,12 +118,13 @@ fn tables_end_after_fifty_rows_and_tell_how_many_more_there_are() {
 
 #[test]
 fn a_profile_without_weights_can_be_written() {
-    let mut builder = Builder::new(Meta {
+    let meta = Meta {
         frequency: 100,
         ..Meta::default()
-    });
+    };
+    let mut builder = Builder::new(cpu_schema(), meta);
     let none = builder.labels(&[]);
-    builder.add(NodeId::ROOT, 0, none, State::Running, (0, 0, 0));
+    builder.add(NodeId::ROOT, 0, none, State::Running, &[0, 0]);
     let profile = builder.finish();
     assert_eq!(
         written(&profile, Format::Text),

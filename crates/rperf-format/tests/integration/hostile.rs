@@ -5,13 +5,13 @@ use crate::profiles;
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use rperf_format::{Format, TextOptions, pprof, write};
-use rperf_model::Mode;
+use rperf_model::test_support::wall_schema;
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
 static ZIPPED: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut output = Vec::new();
-    let profile = profiles::everything(Mode::Wall);
+    let profile = profiles::everything(wall_schema());
     pprof::write(&profile, &mut output).expect("memory takes everything");
     output
 });

@@ -3,7 +3,7 @@
 use crate::profiles;
 use proptest::prelude::*;
 use rperf_format::{Format, TextOptions, write};
-use rperf_model::{Node, NodeId, Profile, WeightTable};
+use rperf_model::{Node, NodeId, Profile, WeightKey, WeightTable};
 
 fn written(profile: &Profile, format: Format, lines: bool) -> String {
     let mut output = Vec::new();
@@ -24,12 +24,13 @@ fn without_lines(mut profile: Profile) -> Profile {
             ..*node
         }));
     }
-    let mut weights = WeightTable::default();
-    for mut weight in std::mem::take(&mut profile.weights) {
-        weight.node = nodes[weight.node.0 as usize];
-        weights.add(weight);
+    let mut weights = WeightTable::new(profile.schema.len());
+    for weight in profile.weights.iter() {
+        let node = nodes[weight.key.node.0 as usize];
+        let key = WeightKey { node, ..weight.key };
+        weights.add(key, weight.values);
     }
-    profile.weights = weights.into_rows();
+    profile.weights = weights.into_weights();
     assert_eq!(profile.check(), Ok(()));
     profile
 }

@@ -2,6 +2,7 @@
 //! it can be read back, and what the reader makes of damaged files.
 
 mod collapsed;
+mod foreign;
 mod golden;
 mod hostile;
 mod lines;

@@ -4,21 +4,22 @@ use crate::profiles;
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use rperf_format::pprof;
-use rperf_model::test_support::RandomWalk;
-use rperf_model::{FrameText, Mode, Profile, State, Values};
+use rperf_model::test_support::{RandomWalk, cpu_schema, wall_schema};
+use rperf_model::{FrameText, Profile, State};
 use std::collections::BTreeMap;
 use std::io::Read;
 
 /// Weights with texts in place of ids.
-type Rows = BTreeMap<(Vec<Text>, u32, String, Vec<(String, String)>, State), [u64; 3]>;
+type Rows = BTreeMap<(Vec<Text>, u32, String, Vec<(String, String)>, State), Vec<i64>>;
 type Text = (String, String, u32, u32);
 
 fn rows(profile: &Profile) -> Rows {
     let text = |id| profile.strings.get(id).to_string();
     let mut rows = Rows::new();
-    for weight in &profile.weights {
+    for weight in profile.weights.iter() {
+        let row = weight.key;
         // The stack of the tree, without what is put on for display.
-        let nodes = profile.tree.stack(weight.node);
+        let nodes = profile.tree.stack(row.node);
         let stack = nodes
             .map(|node| {
                 let FrameText {
@@ -30,19 +31,17 @@ fn rows(profile: &Profile) -> Rows {
                 (name.to_string(), path.to_string(), first_line, line)
             })
             .collect();
-        let thread = profile.threads.iter().find(|row| row.seq == weight.thread);
+        let thread = profile
+            .threads
+            .iter()
+            .find(|thread| thread.seq == row.thread);
         let thread_name = thread.map_or(String::new(), |row| text(row.name));
-        let labels = profile.label_sets.get(weight.labels).iter();
+        let labels = profile.label_sets.get(row.labels).iter();
         let labels = labels
             .map(|&(key, value)| (text(key), text(value)))
             .collect();
-        let key = (stack, weight.thread, thread_name, labels, weight.state);
-        let Values {
-            count,
-            wall_ns,
-            cpu_ns,
-        } = weight.values;
-        let earlier = rows.insert(key, [count, wall_ns, cpu_ns]);
+        let key = (stack, row.thread, thread_name, labels, row.state);
+        let earlier = rows.insert(key, weight.values.to_vec());
         assert_eq!(earlier, None, "each row once");
     }
     rows
@@ -60,7 +59,8 @@ fn assert_comes_back(profile: &Profile) {
         assert_eq!(back.check(), Ok(()));
         assert_eq!(rows(&back), rows(profile));
         let (meta, was) = (&back.meta, &profile.meta);
-        assert_eq!(meta.mode, was.mode);
+        assert_eq!(back.schema, profile.schema);
+        assert_eq!(meta.period, was.period);
         assert_eq!(meta.frequency, was.frequency);
         assert_eq!(meta.start_time_ns, was.start_time_ns);
         assert_eq!(meta.duration_ns, was.duration_ns);
@@ -72,8 +72,8 @@ fn assert_comes_back(profile: &Profile) {
 
 #[test]
 fn the_profile_with_everything_comes_back() {
-    for mode in [Mode::Wall, Mode::Cpu] {
-        assert_comes_back(&profiles::everything(mode));
+    for schema in [wall_schema(), cpu_schema()] {
+        assert_comes_back(&profiles::everything(schema));
     }
 }
 
@@ -95,6 +95,11 @@ fn a_large_profile_comes_back() {
 proptest! {
     #[test]
     fn any_profile_comes_back(profile in profiles::arbitrary()) {
+        assert_comes_back(&profile);
+    }
+
+    #[test]
+    fn any_columns_come_back(profile in profiles::with_any_columns()) {
         assert_comes_back(&profile);
     }
 }

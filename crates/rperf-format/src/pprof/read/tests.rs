@@ -2,7 +2,7 @@
 //! back of our own is in tests/integration.
 
 use super::*;
-use rperf_model::State;
+use rperf_model::{Period, State, ValueType, Weight};
 
 /// A profile as another tool might make it: `main` calls `work`, which is inlined
 /// in one location together with `helper`.
@@ -79,8 +79,12 @@ fn read_message(message: &proto::Profile) -> Result<Profile, ReadError> {
     Ok(profile)
 }
 
-fn names(profile: &Profile, weight: &Weight) -> Vec<String> {
-    let stack = profile.display_stack(weight);
+fn first_weight(profile: &Profile) -> Weight<'_> {
+    profile.weights.get(0).expect("a weight")
+}
+
+fn names(profile: &Profile, weight: Weight<'_>) -> Vec<String> {
+    let stack = profile.display_stack(weight.key);
     stack
         .map(|frame| profile.frame_text(frame).name.to_string())
         .collect()
@@ -96,14 +100,18 @@ fn damaged(message: &proto::Profile) -> String {
 #[test]
 fn a_profile_of_another_tool_is_read() {
     let profile = read_message(&other_tools()).expect("a good profile");
-    assert_eq!(profile.meta.mode, Mode::Cpu);
+    let value_type = ValueType::new("cpu", "us");
+    assert_eq!(profile.schema.default_type(), &value_type);
+    assert_eq!(profile.schema.len(), 1);
+    let value = 10_000;
+    assert_eq!(profile.meta.period, Some(Period { value_type, value }));
     assert_eq!(profile.meta.frequency, 100);
     assert_eq!(profile.meta.program, "/bin/prog");
-    let weight = &profile.weights[0];
-    assert_eq!(weight.values.cpu_ns, 5_000);
-    assert_eq!(weight.values.count, 1);
+    let weight = first_weight(&profile);
+    assert_eq!(weight.values, [5]);
+    assert_eq!(profile.sample_count(), None);
     assert_eq!(names(&profile, weight), ["0x1f8", "helper", "work", "main"]);
-    let labels = profile.label_sets.get(weight.labels);
+    let labels = profile.label_sets.get(weight.key.labels);
     let text = |id| profile.strings.get(id);
     assert_eq!(
         labels
@@ -128,7 +136,7 @@ fn a_state_is_taken_from_the_tag_if_there_is_no_leaf_for_it() {
     };
     change_sample(&mut message, |sample| sample.label = vec![label]);
     let profile = read_message(&message).expect("a good profile");
-    assert_eq!(profile.weights[0].state, State::GcSweeping);
+    assert_eq!(first_weight(&profile).key.state, State::GcSweeping);
     assert_eq!(profile.label_sets.len(), 1);
 }
 
@@ -146,7 +154,13 @@ fn a_thread_name_without_a_number_is_a_label() {
     };
     change_sample(&mut message, |sample| sample.label = vec![label, label]);
     let profile = read_message(&message).expect("a good profile");
-    assert_eq!(profile.label_sets.get(profile.weights[0].labels).len(), 1);
+    assert_eq!(
+        profile
+            .label_sets
+            .get(first_weight(&profile).key.labels)
+            .len(),
+        1
+    );
     assert_eq!(profile.threads[0].name, StringId::default());
 }
 
@@ -155,7 +169,7 @@ fn text_that_is_not_utf_8_is_replaced() {
     let mut message = other_tools();
     message.string_table[3] = b"ma\xffin".to_vec();
     let profile = read_message(&message).expect("a good profile");
-    let names = names(&profile, &profile.weights[0]);
+    let names = names(&profile, first_weight(&profile));
     assert_eq!(names[3], "ma\u{fffd}in");
 }
 
@@ -198,6 +212,19 @@ fn thread_numbers_that_can_t_be_are_refused() {
     message.string_table[8] = b"thread_seq".to_vec();
     change_sample(&mut message, |sample| sample.label[0].num = -1);
     assert_eq!(damaged(&message), "there can be no thread number -1");
+}
+
+#[test]
+fn samples_have_a_value_for_each_type_and_any_value_will_do() {
+    let mut message = other_tools();
+    for (values, found) in [(vec![], 0), (vec![1, 2], 2)] {
+        change_sample(&mut message, |sample| sample.value = values);
+        let expected = format!("a sample has {found} values, but there are 1 sample types");
+        assert_eq!(damaged(&message), expected);
+    }
+    change_sample(&mut message, |sample| sample.value = vec![-7]);
+    let profile = read_message(&message).expect("a good profile");
+    assert_eq!(first_weight(&profile).values, [-7]);
 }
 
 #[test]
@@ -274,5 +301,5 @@ fn a_profile_of_our_own_may_have_more_than_others() {
     assert!(matches!(beyond, Err(ReadError::TooLarge { .. })));
     let profile = read_own(&mut bytes.as_slice()).expect("taken");
     assert_eq!(profile.check(), Ok(()));
-    assert_eq!(profile.weights[0].values.count, 1 << 10);
+    assert_eq!(first_weight(&profile).values, [5 << 10]);
 }

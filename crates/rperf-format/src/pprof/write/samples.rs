@@ -4,9 +4,9 @@
 use super::tables::Tables;
 use crate::last_stack::LastStacks;
 use crate::pprof::labels::{self, escape_key, escape_value};
-use crate::pprof::{proto, sample_types};
+use crate::pprof::proto;
 use prost::Message;
-use rperf_model::{LabelSetId, Profile, State, Thread, Weight};
+use rperf_model::{LabelSetId, Profile, State, Thread, Weight, WeightKey};
 use rustc_hash::FxHashMap;
 
 /// Makes samples of weights.
@@ -56,36 +56,32 @@ impl<'a> Samples<'a> {
     /// Appends the sample of `weight` to a [`proto::Profile`] that is encoded.
     pub(super) fn append(
         &mut self,
-        weight: &Weight,
+        weight: Weight<'_>,
         tables: &mut Tables<'_>,
         encoded: &mut Vec<u8>,
     ) {
-        let profile = self.profile;
+        let (profile, key) = (self.profile, weight.key);
         let sample = self.message.sample.get_or_insert_default();
 
         sample.location_id.clear();
-        if let Some(leaf) = profile.display_leaf(weight) {
+        if let Some(leaf) = profile.display_leaf(key) {
             append_varint(tables.location(leaf), &mut sample.location_id);
         }
-        let callers = self
-            .last_stacks
-            .bytes(weight, &profile.tree, |frame, bytes| {
-                let start = bytes.len();
-                append_varint(tables.location(frame), bytes);
-                bytes[start..].reverse();
-            });
+        let callers = self.last_stacks.bytes(key, &profile.tree, |frame, bytes| {
+            let start = bytes.len();
+            append_varint(tables.location(frame), bytes);
+            bytes[start..].reverse();
+        });
         sample.location_id.extend(callers.iter().rev());
 
         sample.value.clear();
-        let values = sample_types::values_of_mode(weight.values, profile.meta.mode);
-        sample.value.extend(values);
+        sample.value.extend(weight.values);
 
-        let key = (weight.thread, weight.labels, weight.state);
-        let thread_name = self.thread_names.get(&weight.thread).copied();
+        let thread_name = self.thread_names.get(&key.thread).copied();
         let labels = self
             .labels
-            .entry(key)
-            .or_insert_with(|| labels_of(weight, thread_name.unwrap_or(""), profile, tables));
+            .entry((key.thread, key.labels, key.state))
+            .or_insert_with(|| labels_of(key, thread_name.unwrap_or(""), profile, tables));
         sample.label.clone_from(labels);
 
         // Only a buffer without room makes it fail, and this one grows.
@@ -98,7 +94,7 @@ fn append_varint(id: u64, bytes: &mut Vec<u8>) {
 }
 
 fn labels_of(
-    weight: &Weight,
+    key: WeightKey,
     thread_name: &str,
     profile: &Profile,
     tables: &mut Tables<'_>,
@@ -106,7 +102,7 @@ fn labels_of(
     let mut written = vec![proto::Label {
         key: tables.text(labels::THREAD_SEQ),
         str: 0,
-        num: i64::from(weight.thread),
+        num: i64::from(key.thread),
         num_unit: tables.text(labels::THREAD_SEQ_UNIT),
     }];
     let mut write = |key: &str, value: &str| {
@@ -120,11 +116,11 @@ fn labels_of(
     if !thread_name.is_empty() {
         write(labels::THREAD, thread_name);
     }
-    if let Some((key, value)) = weight.state.tag() {
+    if let Some((key, value)) = key.state.tag() {
         write(key, value);
     }
     let strings = &profile.strings;
-    for &(key, value) in profile.label_sets.get(weight.labels) {
+    for &(key, value) in profile.label_sets.get(key.labels) {
         write(
             &escape_key(strings.get(key)),
             escape_value(strings.get(value)),
