@@ -197,7 +197,7 @@ fn settings(options: &Options, additions: &[Addition], abi: &str) -> Vec<u8> {
     set("INITIATOR", OsStr::new(initiator(options)));
     set("ABI", OsStr::new(abi));
     set("FREQUENCY", OsStr::new(&options.frequency.to_string()));
-    set("MODE", OsStr::new(options.mode.name()));
+    set("MODE", OsStr::new(options.mode));
     set("AGGREGATE", flag(options.aggregate));
     set("INHERIT", flag(options.inherit));
     if let Some(on) = options.lines {

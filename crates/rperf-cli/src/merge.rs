@@ -248,7 +248,7 @@ pub fn silence(status: &Status) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::process_id::ProcessId;
-    use crate::stat::tests::profile;
+    use crate::stat::tests::{cpu_profile, profile};
     use std::fs;
 
     fn member(pid: i32, begun_ns: u64, gc_count: u64, user_ns: u64) -> Member {
@@ -279,8 +279,8 @@ mod tests {
         (folder, status)
     }
 
-    fn weight_ns(profile: &Profile) -> u64 {
-        rperf_model::Totals::of(profile).weight_ns
+    fn wall_ns(profile: &Profile) -> i64 {
+        profile.sum(profile.schema.default_column())
     }
 
     #[test]
@@ -290,7 +290,7 @@ mod tests {
         let whole = merged.profile.expect("a profile");
         assert_eq!(merged.processes, 1);
         assert_eq!(whole.label_sets.len(), 1);
-        assert_eq!(weight_ns(&whole), 2 * weight_ns(&profile()));
+        assert_eq!(wall_ns(&whole), 2 * wall_ns(&profile()));
         let figures = merged.figures;
         assert_eq!((figures.ruby.gc_count, figures.os.user_ns), (5, 40));
     }
@@ -304,7 +304,7 @@ mod tests {
         let whole = merged.profile.expect("a profile");
         assert!(whole.check().is_ok());
         assert_eq!((merged.processes, merged.figures.os.user_ns), (6, 50));
-        assert_eq!(weight_ns(&whole), 6 * weight_ns(&profile()));
+        assert_eq!(wall_ns(&whole), 6 * wall_ns(&profile()));
         let sets: Vec<Vec<(&str, &str)>> = whole
             .label_sets
             .iter()
@@ -359,10 +359,8 @@ mod tests {
         let members = (1..=4).map(|pid| member(pid, 10, 1, 10));
         let (folder, status) = session(members.collect());
         for pid in [3, 4] {
-            let mut profile = profile();
-            profile.meta.mode = rperf_model::Mode::Cpu;
             let mut content = Vec::new();
-            rperf_format::pprof::write(&profile, &mut content).expect("written");
+            rperf_format::pprof::write(&cpu_profile(), &mut content).expect("written");
             fs::write(folder.path().join(format!("{pid}-10.pb.gz")), content).expect("a file");
         }
         let keep_in = tempfile::tempdir().expect("a folder");

@@ -5,7 +5,7 @@ use crate::figures::{ProcessFigures, RubyFigures};
 use crate::os::OsFigures;
 use rperf_format::numbers::{grouped, milliseconds, percent};
 use rperf_format::{Format, TextOptions};
-use rperf_model::{Mode, Profile, State, Totals};
+use rperf_model::{Profile, State, Totals};
 use std::fmt::Write;
 
 const MEGABYTE: u64 = 1 << 20;
@@ -42,7 +42,7 @@ pub struct CommandTimes {
 
 /// The whole page.
 pub fn render(profile: &Profile, figures: &Figures) -> String {
-    let totals = Totals::of(profile);
+    let totals = Totals::of(profile, profile.schema.default_column());
     let mut page = Page::default();
     page.line(&format!(
         "\n Performance stats for '{}':\n",
@@ -58,7 +58,7 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
     ruby(&mut page, profile, &figures.process.ruby);
     os(&mut page, &figures.process.os, figures.processes);
     page.line("");
-    sampling(&mut page, profile, figures, &totals);
+    sampling(&mut page, profile, figures);
     if figures.report {
         page.line("");
         // Writing to memory doesn't fail.
@@ -88,7 +88,8 @@ fn times(page: &mut Page, profile: &Profile, figures: &Figures) {
 /// Where the threads' time went. Shares are of the profiled time; the time before
 /// and after it is shown so that one thread's rows add up to the real time.
 fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals) {
-    let times = figures.times.filter(|_| profile.meta.mode == Mode::Wall);
+    let is_wall = profile.schema.default_type().name == "wall";
+    let times = figures.times.filter(|_| is_wall);
     if let Some(times) = times {
         page.time(
             times.before_ns,
@@ -97,9 +98,9 @@ fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Tot
         );
     }
     for state in State::ALL {
-        let ns = totals.state(state).weight_ns;
+        let ns = totals.state(state).value;
         if ns > 0 {
-            page.time(ns, Some(percent(ns, totals.weight_ns)), description(state));
+            page.time(ns, Some(percent(ns, totals.value)), description(state));
         }
     }
     if let Some(times) = times {
@@ -171,13 +172,13 @@ fn os(page: &mut Page, os: &OsFigures, processes: usize) {
     }
 }
 
-fn sampling(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals) {
+fn sampling(page: &mut Page, profile: &Profile, figures: &Figures) {
     let counters = &profile.meta.counters;
     // Of several processes each has its own time.
     let profiled_ns = figures.process.profiled_ns.max(profile.meta.duration_ns);
     page.line(&format!(
         "  {} samples / {} triggers, {:.1}% profiler overhead",
-        grouped(totals.count),
+        grouped(profile.sample_count().unwrap_or(0)),
         grouped(counters.trigger_count),
         percent(counters.sampling_time_ns, profiled_ns)
     ));
@@ -205,7 +206,7 @@ impl Page {
         self.line(&format!("{value:>14} {unit:<2} {share:>7}  {text}"));
     }
 
-    fn time(&mut self, ns: u64, share: Option<f64>, text: &str) {
+    fn time(&mut self, ns: impl Into<i128>, share: Option<f64>, text: &str) {
         self.row(&milliseconds(ns), "ms", share, text);
     }
 

@@ -14,17 +14,18 @@ const FEW: u64 = 20;
 pub fn lines(profile: &Profile) -> String {
     let meta = &profile.meta;
     let counters = &meta.counters;
-    let totals = Totals::of(profile);
+    let totals = Totals::of(profile, profile.schema.default_column());
+    let mode = &profile.schema.default_type().name;
     let average_us =
         counters.sampling_time_ns as f64 / 1000.0 / counters.sampling_count.max(1) as f64;
     let mut lines = vec![
-        format!("mode={} frequency={}Hz", meta.mode.name(), meta.frequency),
+        format!("mode={mode} frequency={}Hz", meta.frequency),
         format!(
             "sampling: {} calls, {:.2}ms total, {average_us:.1}us/call avg",
             grouped(counters.sampling_count),
             counters.sampling_time_ns as f64 / 1e6,
         ),
-        format!("samples recorded: {}", grouped(totals.count)),
+        format!("samples recorded: {}", samples(profile)),
     ];
     // Time can be lost without a sample of its own.
     if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
@@ -51,8 +52,8 @@ pub fn lines(profile: &Profile) -> String {
     lines.extend(totals.flat().into_iter().take(TOP).map(|function| {
         format!(
             "{:>12} ms {:>5.1}%  {} ({})",
-            milliseconds(function.self_ns),
-            percent(function.self_ns, totals.weight_ns),
+            milliseconds(function.self_value),
+            percent(function.self_value, totals.value),
             function.name,
             function.path
         )
@@ -100,19 +101,19 @@ fn capture(counters: &Counters) -> Option<String> {
 
 /// How much there is in a profile of so many processes: `1,234 samples, 5.678 s`.
 pub fn summary(profile: &Profile, processes: usize) -> String {
-    let samples = profile
-        .weights
-        .iter()
-        .fold(0u64, |sum, weight| sum.saturating_add(weight.values.count));
     let of = match processes {
         0 | 1 => String::new(),
         processes => format!(" of {} processes", grouped(processes as u64)),
     };
     format!(
         "{} samples{of}, {} s",
-        grouped(samples),
+        samples(profile),
         seconds(profile.meta.duration_ns)
     )
+}
+
+fn samples(profile: &Profile) -> String {
+    grouped(profile.sample_count().unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, prelude::*};
 use rperf_cli::process_id::ProcessId;
 use rperf_cli::status::Status;
 use rperf_cli::{merge, session_folder};
+use rperf_model::Profile;
 use std::path::PathBuf;
 
 /// Defines the functions on `native`.
@@ -40,12 +41,13 @@ fn figures_line(ruby: &Ruby, hash: RHash) -> Result<String, Error> {
 /// and lines for the user.
 fn merge_session(ruby: &Ruby, folder: PathBuf, own: Value) -> Result<RArray, Error> {
     let own = profile::copy(own)?;
+    // For the compiler: what is merged has `own` in it.
+    let empty = Profile::new(own.schema.clone());
     let status = Status::read(&folder);
     let pid = std::process::id() as i32;
     let merged = merge::merge(&folder, &status, Some((pid, own)));
     let result = ruby.ary_new();
-    let whole = merged.profile.unwrap_or_default();
-    result.push(profile::wrap(ruby, whole)?)?;
+    result.push(profile::wrap(ruby, merged.profile.unwrap_or(empty))?)?;
     result.push(merged.processes)?;
     result.push(merged.figures.to_line())?;
     let mut remarks = merged.remarks;

@@ -2,12 +2,23 @@
 
 use super::*;
 use crate::os::DiskFigures;
-use rperf_model::{Counters, Frame, LabelSetId, Node, NodeId, StringId, Thread, Values, Weight};
+use rperf_model::test_support::{cpu_schema, wall_schema};
+use rperf_model::{Counters, Frame, LabelSetId, Node, NodeId, Schema, StringId, Thread, WeightKey};
 
 /// One second of one thread: a quarter of it at work, the rest blocked.
 pub(crate) fn profile() -> Profile {
-    let mut profile = Profile::default();
-    profile.meta.mode = Mode::Wall;
+    let states = [(State::Running, 250), (State::GvlBlocked, 750)];
+    profile_of(wall_schema(), &states)
+}
+
+/// Such a profile of CPU time, all of it at work.
+pub(crate) fn cpu_profile() -> Profile {
+    profile_of(cpu_schema(), &[(State::Running, 240)])
+}
+
+/// A profile with a sample for each of these milliseconds.
+fn profile_of(schema: Schema, milliseconds: &[(State, i64)]) -> Profile {
+    let mut profile = Profile::new(schema);
     profile.meta.frequency = 1000;
     profile.meta.duration_ns = 1_000_000_000;
     profile.meta.counters = Counters {
@@ -37,18 +48,17 @@ pub(crate) fn profile() -> Profile {
         frame,
         line: 2,
     });
-    for (state, milliseconds) in [(State::Running, 250), (State::GvlBlocked, 750)] {
-        profile.weights.push(Weight {
+    for &(state, milliseconds) in milliseconds {
+        let key = WeightKey {
             node,
             thread: 1,
             labels: LabelSetId(0),
             state,
-            values: Values {
-                count: milliseconds,
-                wall_ns: milliseconds * 1_000_000,
-                cpu_ns: 0,
-            },
-        });
+        };
+        let mut values = vec![0; profile.schema.len()];
+        values[0] = milliseconds;
+        values[1] = milliseconds * 1_000_000;
+        profile.weights.push(key, &values);
     }
     profile
 }
@@ -120,11 +130,7 @@ fn the_page_is_laid_out_in_columns() {
 
 #[test]
 fn cpu_mode_breaks_cpu_time_down() {
-    let mut profile = profile();
-    profile.meta.mode = Mode::Cpu;
-    profile.weights.truncate(1);
-    profile.weights[0].values.cpu_ns = 240_000_000;
-    let page = render(&profile, &figures());
+    let page = render(&cpu_profile(), &figures());
     assert!(page.contains("240.0 ms  100.0%  CPU execution"));
     assert!(!page.contains("profiling (") && !page.contains("GVL"));
 }

@@ -4,9 +4,10 @@
 
 use super::errors;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
+use rperf_engine::Mode;
 use rperf_model::{
-    Counters, DisplayFrame, Frame, LabelSetId, Meta, Mode, Node, NodeId, Profile, RawSample, State,
-    StringId, Thread, Values, Weight, WeightTable,
+    Counters, DisplayFrame, Frame, LabelSetId, Meta, Node, NodeId, Profile, RawSamples, State,
+    StringId, Thread, WeightKey, WeightTable,
 };
 use std::collections::BTreeSet;
 
@@ -20,42 +21,48 @@ const SAMPLES: [(&str, bool); 3] = [
 /// The profile that `hash` describes.
 pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     let input = Input { ruby, hash };
-    let mut profile = Profile {
-        meta: input.meta()?,
-        ..Profile::default()
-    };
+    let mut profile = Profile::new(input.mode()?.schema());
+    profile.meta = input.meta()?;
     let labels = input.label_sets(&mut profile)?;
     let (key, raw) = SAMPLES
         .into_iter()
         .find(|(key, _)| input.get(key).is_some())
         .ok_or_else(|| input.error("samples", "is missing"))?;
     let rows: RArray = input.required(key, "an Array of samples")?;
-    let mut samples = Vec::new();
+    let width = profile.schema.len();
+    let mut samples = RawSamples::new(width);
     for (place, row) in rows.into_iter().enumerate() {
         let sample = input.sample(&mut profile, &labels, row);
-        samples.push(sample.map_err(|what| {
+        let sample = sample.map_err(|what| {
             let what = format!("has a wrong sample at {place}: {}", what.text());
             input.error(key, &what)
-        })?);
+        })?;
+        samples.push(sample.time_ns, sample.key, &sample.values[..width]);
     }
-    let seqs: BTreeSet<u32> = samples.iter().map(|sample| sample.weight.thread).collect();
-    let threads = seqs.into_iter().filter(|&seq| seq > 0);
-    profile.threads = threads
+    let seqs = samples.weights.iter().map(|weight| weight.key.thread);
+    let seqs: BTreeSet<u32> = seqs.filter(|&seq| seq > 0).collect();
+    profile.threads = seqs
+        .into_iter()
         .map(|seq| Thread {
             seq,
             name: StringId::default(),
         })
         .collect();
-    profile.weights = samples
-        .iter()
-        .map(|sample| sample.weight)
-        .collect::<WeightTable>()
-        .into_rows();
+    profile.weights = WeightTable::from(&samples.weights).into_weights();
     if raw {
-        samples.sort_by_key(|sample| sample.time_ns);
+        samples.sort();
         profile.raw_samples = Some(samples);
     }
     Ok(profile)
+}
+
+/// One row of the Hash's samples.
+struct Sample {
+    time_ns: u64,
+    key: WeightKey,
+    /// Count, weight, CPU time. The first two are the columns in cpu mode, and all of
+    /// them in wall mode.
+    values: [i64; 3],
 }
 
 /// What is wrong with a sample.
@@ -109,17 +116,18 @@ impl Input<'_> {
         }
     }
 
-    fn meta(&self) -> Result<Meta, Error> {
+    fn mode(&self) -> Result<Mode, Error> {
         let mode: Symbol = self.required("mode", ":cpu or :wall")?;
-        let mode = Mode::from_name(&mode.name()?)
-            .ok_or_else(|| self.error("mode", "must be :cpu or :wall"))?;
+        Mode::from_name(&mode.name()?).ok_or_else(|| self.error("mode", "must be :cpu or :wall"))
+    }
+
+    fn meta(&self) -> Result<Meta, Error> {
         let allowed = "an Integer from 1 to 10000";
         let frequency: u32 = self.required("frequency", allowed)?;
         if !(1..=10_000).contains(&frequency) {
             return Err(self.error("frequency", &format!("must be {allowed}")));
         }
         Ok(Meta {
-            mode,
             frequency,
             start_time_ns: self.count("start_time_ns")?,
             duration_ns: self.count("duration_ns")?,
@@ -178,50 +186,30 @@ impl Input<'_> {
         profile: &mut Profile,
         labels: &[LabelSetId],
         row: Value,
-    ) -> Result<RawSample, Wrong> {
+    ) -> Result<Sample, Wrong> {
         let row = RArray::from_value(row).ok_or(Wrong::Shape("it must be an Array"))?;
         let frames =
             RArray::from_value(row.entry(0)?).ok_or(Wrong::Shape("its frames must be an Array"))?;
-        let weight_ns: u64 = row
-            .entry::<Option<u64>>(1)?
-            .ok_or(Wrong::Shape("it has no weight"))?;
+        let weight = number(row, 1)?.ok_or(Wrong::Shape("it has no weight"))?;
         let thread = row.entry::<Option<u32>>(2)?.unwrap_or(1);
         let label_set = row.entry::<Option<usize>>(3)?.unwrap_or(0);
-        let count = row.entry::<Option<u64>>(4)?.unwrap_or(1);
-        let cpu_ns = row.entry::<Option<u64>>(5)?.unwrap_or(0);
+        let count = number(row, 4)?.unwrap_or(1);
+        let cpu_ns = number(row, 5)?.unwrap_or(0);
         let time_ns = row.entry::<Option<u64>>(6)?.unwrap_or(0);
         let labels = *labels
             .get(label_set)
             .ok_or(Wrong::Shape("there is no such label set"))?;
         let (node, state) = self.stack(profile, frames)?;
-        let is_gc = matches!(state, State::GcMarking | State::GcSweeping);
-        let values = match profile.meta.mode {
-            Mode::Wall => Values {
-                count,
-                wall_ns: weight_ns,
-                cpu_ns,
-            },
-            // GC time is wall time in both modes.
-            Mode::Cpu if is_gc => Values {
-                count,
-                wall_ns: weight_ns,
-                cpu_ns: weight_ns,
-            },
-            Mode::Cpu => Values {
-                count,
-                wall_ns: 0,
-                cpu_ns: weight_ns,
-            },
+        let key = WeightKey {
+            node,
+            thread,
+            labels,
+            state,
         };
-        Ok(RawSample {
+        Ok(Sample {
             time_ns,
-            weight: Weight {
-                node,
-                thread,
-                labels,
-                state,
-                values,
-            },
+            key,
+            values: [count, weight, cpu_ns],
         })
     }
 
@@ -266,4 +254,11 @@ impl Input<'_> {
         // SAFETY: the bytes are copied before anything else of Ruby runs.
         Ok(String::from_utf8_lossy(unsafe { string.as_slice() }).into_owned())
     }
+}
+
+/// The number in this place of a row, which must not be negative. One that a profile
+/// can't hold is cut.
+fn number(row: RArray, place: isize) -> Result<Option<i64>, Error> {
+    let number = row.entry::<Option<u64>>(place)?;
+    Ok(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
 }

@@ -9,7 +9,8 @@
 
 use magnus::{Error, RArray, RHash, RString, Ruby, Value, value::ReprValue};
 use rperf_model::{
-    CallTree, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightTable,
+    CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
+    WeightTable, Weights,
 };
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -21,8 +22,10 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     let number = |number: u64| ruby.integer_from_u64(number).as_value();
     let meta = &profile.meta;
     let counters = &meta.counters;
-    set("mode", ruby.to_symbol(meta.mode.name()).as_value())?;
-    set("frequency", number(u64::from(meta.frequency)))?;
+    let mode = &profile.schema.default_type().name;
+    set("mode", ruby.to_symbol(mode.as_str()).as_value())?;
+    let frequency = (meta.frequency > 0).then(|| number(u64::from(meta.frequency)));
+    set("frequency", frequency.unwrap_or(ruby.qnil().as_value()))?;
     set("sampling_count", number(counters.sampling_count))?;
     set("sampling_time_ns", number(counters.sampling_time_ns))?;
     set("trigger_count", number(counters.trigger_count))?;
@@ -35,14 +38,14 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     let mut rows = Rows::new(ruby, profile);
     let (samples, second_name) = match &profile.raw_samples {
         Some(raw) => {
-            for sample in raw {
-                rows.push(&sample.weight, Some(sample.time_ns))?;
+            for (time_ns, weight) in raw.iter() {
+                rows.push(weight, Some(time_ns))?;
             }
             (rows.finish(), "raw_samples")
         }
         None => {
-            for weight in rows.without_lines(&profile.weights) {
-                rows.push(&weight, None)?;
+            for weight in rows.without_lines(&profile.weights).iter() {
+                rows.push(weight, None)?;
             }
             set("unique_frames", number(profile.frames.len() as u64))?;
             set("unique_stacks", number(rows.stacks.len() as u64))?;
@@ -91,6 +94,8 @@ struct Rows<'a> {
     frames: Shared<DisplayFrame>,
     stacks: Shared<(NodeId, Option<DisplayFrame>)>,
     first_nodes: Vec<NodeId>,
+    count: Option<Column>,
+    cpu: Option<Column>,
 }
 
 impl<'a> Rows<'a> {
@@ -103,33 +108,39 @@ impl<'a> Rows<'a> {
             frames: Shared::new(ruby),
             stacks: Shared::new(ruby),
             first_nodes: first_nodes(&profile.tree),
+            count: profile.schema.find("samples"),
+            cpu: profile.schema.find("cpu"),
         }
     }
 
     /// The weights, summed over stacks that differ in lines only.
-    fn without_lines(&self, weights: &[Weight]) -> Vec<Weight> {
-        let weights = weights.iter().map(|weight| self.without_line(weight));
-        weights.collect::<WeightTable>().into_rows()
+    fn without_lines(&self, weights: &Weights) -> Weights {
+        let mut table = WeightTable::new(weights.width());
+        for weight in weights.iter() {
+            table.add(self.without_line(weight.key), weight.values);
+        }
+        table.into_weights()
     }
 
-    fn without_line(&self, weight: &Weight) -> Weight {
-        let node = self.first_nodes.get(weight.node.0 as usize).copied();
-        Weight {
-            node: node.unwrap_or(weight.node),
-            ..*weight
+    fn without_line(&self, key: WeightKey) -> WeightKey {
+        let node = self.first_nodes.get(key.node.0 as usize).copied();
+        WeightKey {
+            node: node.unwrap_or(key.node),
+            ..key
         }
     }
 
-    fn push(&mut self, weight: &Weight, time_ns: Option<u64>) -> Result<(), Error> {
-        let frames = self.stack(weight)?;
+    /// A profile of another tool has no count or no CPU time: nil.
+    fn push(&mut self, weight: Weight<'_>, time_ns: Option<u64>) -> Result<(), Error> {
+        let frames = self.stack(weight.key)?;
         let ruby = self.ruby;
         let row = ruby.ary_new_capa(7);
         row.push(frames)?;
-        row.push(weight.values.weight_ns(self.profile.meta.mode))?;
-        row.push(weight.thread)?;
-        row.push(weight.labels.0)?;
-        row.push(weight.values.count)?;
-        row.push(weight.values.cpu_ns)?;
+        row.push(weight.value(self.profile.schema.default_column()))?;
+        row.push(weight.key.thread)?;
+        row.push(weight.key.labels.0)?;
+        row.push(self.count.map(|column| weight.value(column)))?;
+        row.push(self.cpu.map(|column| weight.value(column)))?;
         if let Some(time_ns) = time_ns {
             row.push(time_ns)?;
         }
@@ -142,17 +153,17 @@ impl<'a> Rows<'a> {
         self.rows
     }
 
-    fn stack(&mut self, weight: &Weight) -> Result<Value, Error> {
-        let weight = self.without_line(weight);
-        let key = (weight.node, self.profile.display_leaf(&weight));
-        if let Some(stack) = self.stacks.get(key)? {
+    fn stack(&mut self, key: WeightKey) -> Result<Value, Error> {
+        let key = self.without_line(key);
+        let shown = (key.node, self.profile.display_leaf(key));
+        if let Some(stack) = self.stacks.get(shown)? {
             return Ok(stack);
         }
         let stack = self.ruby.ary_new();
-        for frame in self.profile.display_stack(&weight) {
+        for frame in self.profile.display_stack(key) {
             stack.push(self.frame(frame)?)?;
         }
-        self.stacks.add(key, stack)
+        self.stacks.add(shown, stack)
     }
 
     fn frame(&mut self, frame: DisplayFrame) -> Result<Value, Error> {

@@ -17,8 +17,7 @@ use magnus::{
     prelude::*,
     scan_args::{get_kwargs, scan_args},
 };
-use rperf_engine::{Capture, Session, SessionConfig, TimerKind, VmCalls};
-use rperf_model::Mode;
+use rperf_engine::{Capture, Mode, Session, SessionConfig, TimerKind, VmCalls};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 

@@ -4,8 +4,8 @@
 use super::capture::{VmStack, Whose};
 use super::thread_state::{GvlPart, ThreadState};
 use super::{Inner, Live, labels, native_thread};
-use rperf_engine::{Accounting, LastStack, Place, Recorder, clock};
-use rperf_model::{State, Values};
+use rperf_engine::{Accounting, LastStack, Place, Recorder, Values, clock};
+use rperf_model::State;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Notes that `state`'s thread runs here and holds the GVL; wakes the timer if it

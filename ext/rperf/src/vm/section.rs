@@ -16,8 +16,7 @@ use super::{
 };
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
-use rperf_engine::{Accounting, Capture, LabelSet, clock};
-use rperf_model::Mode;
+use rperf_engine::{Accounting, Capture, LabelSet, Mode, clock};
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };

@@ -13,8 +13,7 @@ use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED,
 };
-use rperf_engine::{Accounting, clock};
-use rperf_model::Mode;
+use rperf_engine::{Accounting, Mode, clock};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
