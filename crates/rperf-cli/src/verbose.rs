@@ -1,7 +1,7 @@
 //! The lines of `-v`, and the few words about a profile that was written. Pure;
 //! called through the extension on the thread that ends the profiled program.
 
-use rperf_format::numbers::{grouped, milliseconds, percent, seconds};
+use rperf_format::numbers::{Unit, grouped, milliseconds, percent, seconds};
 use rperf_model::{Counters, Profile, Totals};
 use std::fmt::Write;
 
@@ -49,10 +49,12 @@ pub fn lines(profile: &Profile) -> String {
     }
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
+    let unit = Unit::new(&profile.schema.default_type().unit);
     lines.extend(totals.flat().into_iter().take(TOP).map(|function| {
         format!(
-            "{:>12} ms {:>5.1}%  {} ({})",
-            milliseconds(function.self_value),
+            "{:>12} {} {:>5.1}%  {} ({})",
+            unit.number(function.self_value),
+            unit.name(),
             percent(function.self_value, totals.value),
             function.name,
             function.path
@@ -112,6 +114,7 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
     )
 }
 
+/// How many samples there are: profiles of our sessions count them.
 fn samples(profile: &Profile) -> String {
     grouped(profile.sample_count().unwrap_or(0))
 }
