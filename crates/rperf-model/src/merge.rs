@@ -31,9 +31,10 @@ impl Profile {
     /// Adds everything in `other` to this profile.
     ///
     /// Weights of equal stacks, threads, labels and states are summed, counters
-    /// too. Columns are matched by name and unit, and keep our order and default. The threads of `other` are taken as new ones, with seqs after ours; of
-    /// thread 0 there is only one. The time spans are united. Raw samples stay
-    /// only if both have them, since they must add up to the weights.
+    /// too. Columns are matched by name and unit, and keep our order and default. The
+    /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
+    /// there is only one. The time spans are united. Raw samples stay only if both
+    /// have them, since they must add up to the weights.
     ///
     /// This profile is unchanged if there is an error.
     pub fn merge(&mut self, other: &Profile) -> Result<(), MergeError> {
@@ -53,7 +54,7 @@ impl Profile {
             seq: ids.seq(thread.seq),
             name: ids.string(thread.name),
         }));
-        let mut row = Row::new(columns);
+        let mut row = MatchedRow::new(columns);
         let mut weights = WeightTable::from(&self.weights);
         for weight in other.weights.iter() {
             weights.add(ids.key(weight.key), row.of(weight));
@@ -153,13 +154,13 @@ impl Ids {
 }
 
 /// A row of the other profile, its values in the order of our columns.
-struct Row {
+struct MatchedRow {
     /// For each of our columns the other's.
     columns: Vec<Column>,
     values: Vec<i64>,
 }
 
-impl Row {
+impl MatchedRow {
     fn new(columns: Vec<Column>) -> Self {
         let values = Vec::with_capacity(columns.len());
         Self { columns, values }
@@ -177,7 +178,7 @@ fn merge_raw(
     mut ours: RawSamples,
     theirs: &RawSamples,
     ids: &Ids,
-    row: &mut Row,
+    row: &mut MatchedRow,
     shifts: &Shifts,
 ) -> RawSamples {
     for time_ns in &mut ours.times_ns {
@@ -234,14 +235,14 @@ impl Meta {
     /// nothing can be said of both.
     fn common_period(&self, other: &Meta) -> Option<Period> {
         match (&self.period, &other.period) {
-            (Some(ours), Some(theirs)) if ours.value_type == theirs.value_type => Some(
-                if ours.value < theirs.value {
-                    theirs
+            (Some(ours), Some(theirs)) if ours.value_type == theirs.value_type => {
+                let is_ours = ours.value >= theirs.value;
+                Some(if is_ours {
+                    ours.clone()
                 } else {
-                    ours
-                }
-                .clone(),
-            ),
+                    theirs.clone()
+                })
+            }
             (None, Some(theirs)) if self.frequency == 0 => Some(theirs.clone()),
             (Some(ours), None) if other.frequency == 0 => Some(ours.clone()),
             _ => None,

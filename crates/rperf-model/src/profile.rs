@@ -242,6 +242,6 @@ impl Profile {
     /// How many samples were taken; `None` if no column counts them, as in some
     /// profiles of other tools.
     pub fn sample_count(&self) -> Option<i64> {
-        self.schema.find("samples").map(|column| self.sum(column))
+        self.schema.samples().map(|column| self.sum(column))
     }
 }

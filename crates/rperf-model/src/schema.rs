@@ -88,6 +88,14 @@ impl Schema {
             .map(Column)
     }
 
+    /// The column that counts samples, if there is one.
+    pub fn samples(&self) -> Option<Column> {
+        self.types
+            .iter()
+            .position(|value_type| value_type.name == "samples" && value_type.unit == "count")
+            .map(Column)
+    }
+
     /// For each of our columns the one of `other` with the same name and unit, if
     /// both have the same types in whatever order. Of several columns with one type
     /// the first is matched with the first.
@@ -147,7 +155,14 @@ mod tests {
         let schema = schema(&[("a", "count"), ("b", "count"), ("b", "bytes")]);
         assert_eq!(schema.find("b"), Some(Column(1)));
         assert_eq!(schema.find("c"), None);
+        assert_eq!(schema.samples(), None);
         assert!(schema.columns().eq([Column(0), Column(1), Column(2)]));
+    }
+
+    #[test]
+    fn samples_are_counted_by_a_count() {
+        let schema = schema(&[("samples", "bytes"), ("samples", "count")]);
+        assert_eq!(schema.samples(), Some(Column(1)));
     }
 
     #[test]

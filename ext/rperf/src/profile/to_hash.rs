@@ -108,7 +108,7 @@ impl<'a> Rows<'a> {
             frames: Shared::new(ruby),
             stacks: Shared::new(ruby),
             first_nodes: first_nodes(&profile.tree),
-            count: profile.schema.find("samples"),
+            count: profile.schema.samples(),
             cpu: profile.schema.find("cpu"),
         }
     }
