@@ -49,8 +49,8 @@ layering() {
     crate=$(basename "$crate")
     case $crate in
       rperf-model) depends_only "$crate" '' ;;
-      rperf-engine | rperf-format) depends_only "$crate" rperf-model ;;
-      rperf-report) depends_only "$crate" 'rperf-model rperf-format' ;;
+      rperf-engine | rperf-report) depends_only "$crate" rperf-model ;;
+      rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
       rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
       *) echo "$crate: say in bin/support/checks.sh and docs/architecture.md what it may depend on" && false ;;
     esac || bad=1

@@ -3,9 +3,10 @@
 
 use crate::figures::{ProcessFigures, RubyFigures};
 use crate::os::OsFigures;
-use rperf_format::numbers::{grouped, milliseconds, percent};
 use rperf_format::{Format, TextOptions};
-use rperf_model::{Profile, State, Totals};
+use rperf_model::{Profile, State};
+use rperf_report::numbers::{grouped, milliseconds, percent};
+use rperf_report::{Totals, losses};
 use std::fmt::Write;
 
 const MEGABYTE: u64 = 1 << 20;
@@ -98,7 +99,7 @@ fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Tot
         );
     }
     for state in State::ALL {
-        let ns = totals.state(state).value;
+        let ns = totals.state(state);
         if ns > 0 {
             page.time(ns, Some(percent(ns, totals.value)), description(state));
         }
@@ -182,13 +183,9 @@ fn sampling(page: &mut Page, profile: &Profile, figures: &Figures) {
         grouped(counters.trigger_count),
         percent(counters.sampling_time_ns, profiled_ns)
     ));
-    // Time can be lost without a sample of its own.
-    if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
-        page.line(&format!(
-            "  {} samples dropped ({} ms)",
-            grouped(counters.dropped_samples),
-            milliseconds(counters.dropped_ns)
-        ));
+    let losses = losses(counters);
+    if !losses.is_empty() {
+        page.line(&format!("  {}", losses.join(", ")));
     }
 }
 

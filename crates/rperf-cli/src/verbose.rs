@@ -1,8 +1,9 @@
 //! The lines of `-v`, and the few words about a profile that was written. Pure;
 //! called through the extension on the thread that ends the profiled program.
 
-use rperf_format::numbers::{Unit, grouped, milliseconds, percent, seconds};
-use rperf_model::{Counters, Profile, Totals};
+use rperf_model::{Counters, Profile};
+use rperf_report::numbers::{grouped, milliseconds, percent, seconds};
+use rperf_report::{By, Sort, Top, losses};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -14,7 +15,8 @@ const FEW: u64 = 20;
 pub fn lines(profile: &Profile) -> String {
     let meta = &profile.meta;
     let counters = &meta.counters;
-    let totals = Totals::of(profile, profile.schema.default_column());
+    let column = profile.schema.default_column();
+    let top = Top::of(profile, column, &By::Function);
     let mode = &profile.schema.default_type().name;
     let average_us =
         counters.sampling_time_ns as f64 / 1000.0 / counters.sampling_count.max(1) as f64;
@@ -27,37 +29,16 @@ pub fn lines(profile: &Profile) -> String {
         ),
         format!("samples recorded: {}", samples(profile)),
     ];
-    // Time can be lost without a sample of its own.
-    if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
-        lines.push(format!(
-            "samples dropped: {} ({} ms)",
-            grouped(counters.dropped_samples),
-            milliseconds(counters.dropped_ns)
-        ));
-    }
-    if counters.truncated_samples > 0 {
-        lines.push(format!(
-            "samples truncated: {}",
-            grouped(counters.truncated_samples)
-        ));
-    }
-    if counters.unlabelled_samples > 0 {
-        lines.push(format!(
-            "samples without their labels: {}",
-            grouped(counters.unlabelled_samples)
-        ));
-    }
+    lines.extend(losses(counters));
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
-    let unit = Unit::new(&profile.schema.default_type().unit);
-    lines.extend(totals.flat().into_iter().take(TOP).map(|function| {
+    lines.extend(top.sorted(Sort::Flat).into_iter().take(TOP).map(|row| {
         format!(
-            "{:>12} {} {:>5.1}%  {} ({})",
-            unit.number(function.self_value),
-            unit.name(),
-            percent(function.self_value, totals.value),
-            function.name,
-            function.path
+            "{:>12} ms {:>5.1}%  {} ({})",
+            milliseconds(row.self_value),
+            percent(row.self_value, top.total),
+            row.function.name,
+            row.function.path
         )
     }));
     lines.iter().fold(String::new(), |mut text, line| {
@@ -114,7 +95,6 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
     )
 }
 
-/// How many samples there are: profiles of our sessions count them.
 fn samples(profile: &Profile) -> String {
     grouped(profile.sample_count().unwrap_or(0))
 }
@@ -130,7 +110,7 @@ mod tests {
 [rperf] mode=wall frequency=1000Hz
 [rperf] sampling: 1,000 calls, 2.60ms total, 2.6us/call avg
 [rperf] samples recorded: 1,000
-[rperf] samples dropped: 3 (2.9 ms)
+[rperf] 3 samples dropped (2.9 ms)
 [rperf] top 10 by flat:
 [rperf]        750.0 ms  75.0%  [GVL blocked] (<GVL>)
 [rperf]        250.0 ms  25.0%  Object#work (app.rb)
@@ -161,7 +141,7 @@ mod tests {
     fn lost_time_without_a_sample_is_told() {
         let mut profile = profile();
         profile.meta.counters.dropped_samples = 0;
-        assert!(lines(&profile).contains("samples dropped: 0 (2.9 ms)"));
+        assert!(lines(&profile).contains("0 samples dropped (2.9 ms)"));
         profile.meta.counters.dropped_ns = 0;
         assert!(!lines(&profile).contains("dropped"));
     }

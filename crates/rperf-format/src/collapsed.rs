@@ -4,8 +4,8 @@
 
 use crate::FormatError;
 use crate::last_stack::LastStacks;
-use crate::one_line::function_name;
 use rperf_model::{DisplayFrame, Profile, State};
+use rperf_report::one_line::function_name;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -30,8 +30,6 @@ mod collapsed;
 mod error;
 mod format;
 mod last_stack;
-pub mod numbers;
-mod one_line;
 pub mod pprof;
 mod text;
 

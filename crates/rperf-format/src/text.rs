@@ -6,9 +6,10 @@
 //! Written only; any thread.
 
 use crate::FormatError;
-use crate::numbers::{Unit, grouped, milliseconds, percent};
-use crate::one_line::{function_name, one_line};
-use rperf_model::{Counters, FunctionTotals, Lines, Profile, Totals};
+use rperf_model::Profile;
+use rperf_report::numbers::{Unit, grouped, percent};
+use rperf_report::one_line::{function_name, one_line};
+use rperf_report::{By, Lines, Sort, Top, TopRow, losses_line};
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -29,21 +30,19 @@ pub(crate) fn write(
     output: &mut dyn Write,
 ) -> Result<(), FormatError> {
     let column = profile.schema.default_column();
-    let totals = Totals::of(profile, column);
-    let amounts = Amounts::new(profile, totals.value);
+    let top = Top::of(profile, column, &By::Function);
+    let amounts = Amounts::new(profile, top.total);
     let name = one_line(&profile.schema.default_type().name);
     writeln!(output, "Total: {} ({name})", amounts.total())?;
     if let Some(sampling) = sampling(profile) {
         writeln!(output, "{sampling}")?;
     }
-    if let Some(losses) = losses(&profile.meta.counters) {
+    if let Some(losses) = losses_line(&profile.meta.counters) {
         writeln!(output, "{losses}")?;
     }
-    let (flat, cumulative) = (totals.flat(), totals.cumulative());
-    write_table(output, "Flat", &flat, &amounts, |row| row.self_value)?;
-    write_table(output, "Cumulative", &cumulative, &amounts, |row| {
-        row.total_value
-    })?;
+    for (title, sort) in [("Flat", Sort::Flat), ("Cumulative", Sort::Cumulative)] {
+        write_table(output, title, &top.sorted(sort), &amounts, sort)?;
+    }
     if options.lines {
         write_lines(output, &Lines::of(profile, column), &amounts)?;
     }
@@ -65,23 +64,23 @@ fn sampling(profile: &Profile) -> Option<String> {
 fn write_table(
     output: &mut dyn Write,
     title: &str,
-    functions: &[&FunctionTotals],
+    rows: &[&TopRow],
     amounts: &Amounts<'_>,
-    value: impl Fn(&FunctionTotals) -> i64,
+    sort: Sort,
 ) -> Result<(), FormatError> {
     writeln!(output, "\n{title}:")?;
-    let shown = || functions.iter().take(ROWS);
-    let width = amounts.width(shown().map(|row| value(row)));
+    let shown = || rows.iter().take(ROWS);
+    let width = amounts.width(shown().map(|row| row.value(sort)));
     for row in shown() {
-        let amount = amounts.cell(value(row), width);
-        let name = function_name(&row.name);
+        let amount = amounts.cell(row.value(sort), width);
+        let name = function_name(&row.function.name);
         write!(output, "  {amount}  {name}")?;
-        match one_line(&row.path) {
+        match one_line(&row.function.path) {
             path if path.is_empty() => writeln!(output)?,
             path => writeln!(output, " ({path})")?,
         }
     }
-    write_more(output, functions.len())
+    write_more(output, rows.len())
 }
 
 fn write_lines(
@@ -169,45 +168,4 @@ fn write_more(output: &mut dyn Write, rows: usize) -> Result<(), FormatError> {
         writeln!(output, "  ({} more)", grouped(more as u64))?;
     }
     Ok(())
-}
-
-/// What the profile lacks, if it lacks anything.
-fn losses(counters: &Counters) -> Option<String> {
-    let mut parts = Vec::new();
-    if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
-        let (samples, ms) = (counters.dropped_samples, milliseconds(counters.dropped_ns));
-        parts.push(format!("Dropped samples: {} ({ms}ms)", grouped(samples)));
-    }
-    if counters.truncated_samples > 0 {
-        let stacks = grouped(counters.truncated_samples);
-        parts.push(format!("Truncated stacks: {stacks}"));
-    }
-    if counters.unlabelled_samples > 0 {
-        let samples = grouped(counters.unlabelled_samples);
-        parts.push(format!("Samples without their labels: {samples}"));
-    }
-    (!parts.is_empty()).then(|| parts.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn losses_are_told_only_if_there_are_any() {
-        let mut counters = Counters::default();
-        assert_eq!(losses(&counters), None);
-        counters.truncated_samples = 5;
-        assert_eq!(losses(&counters).as_deref(), Some("Truncated stacks: 5"));
-        counters.dropped_samples = 1_000;
-        counters.dropped_ns = 2_000_000;
-        assert_eq!(
-            losses(&counters).as_deref(),
-            Some("Dropped samples: 1,000 (2.0ms), Truncated stacks: 5")
-        );
-        counters = Counters::default();
-        counters.unlabelled_samples = 7;
-        let expected = Some("Samples without their labels: 7");
-        assert_eq!(losses(&counters).as_deref(), expected);
-    }
 }

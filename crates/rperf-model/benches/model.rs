@@ -4,7 +4,7 @@
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use rperf_model::test_support::RandomWalk;
-use rperf_model::{CallTree, Frame, Frames, Lines, Node, Profile, Strings, Totals, WeightTable};
+use rperf_model::{CallTree, Frame, Frames, Node, Profile, Strings, WeightTable};
 
 const WEIGHTS: usize = 100_000;
 
@@ -116,22 +116,6 @@ fn merge(bencher: Bencher<'_, '_>, threads: u32) {
             ours.merge(&other).expect("the same schema");
             ours
         });
-}
-
-#[divan::bench(args = [1, 8], sample_count = 10)]
-fn totals(bencher: Bencher<'_, '_>, threads: u32) {
-    let profile = profile(threads);
-    bencher
-        .counter(ItemsCount::new(WEIGHTS))
-        .bench_local(|| Totals::of(black_box(&profile), profile.schema.default_column()));
-}
-
-#[divan::bench(args = [1, 8], sample_count = 10)]
-fn lines(bencher: Bencher<'_, '_>, threads: u32) {
-    let profile = profile(threads);
-    bencher
-        .counter(ItemsCount::new(WEIGHTS))
-        .bench_local(|| Lines::of(black_box(&profile), profile.schema.default_column()));
 }
 
 #[divan::bench(args = [1, 8], sample_count = 10)]

@@ -19,7 +19,6 @@ mod profile;
 mod schema;
 mod state;
 mod strings;
-mod totals;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId};
@@ -31,10 +30,9 @@ pub use profile::{Counters, Frame, FrameId, Frames, Meta, Period, Profile, RawSa
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};
-pub use totals::{FunctionTotals, LineTotals, Lines, StateTotals, Totals};
 pub use weights::{Weight, WeightKey, WeightTable, Weights};
 
-#[cfg(test)]
-mod test_profile;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_profile;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_support;

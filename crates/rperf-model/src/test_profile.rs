@@ -1,4 +1,5 @@
-//! A small builder of profiles for this crate's tests.
+//! A small builder of profiles for tests, here and in other crates. Behind the feature
+//! `test-support`. Any thread, no I/O.
 
 use crate::{
     LabelSetId, NodeId, Profile, RawSamples, Schema, State, Thread, WeightKey, WeightTable,
@@ -8,10 +9,12 @@ use crate::{
 /// A profile that grows by one stack at a time.
 #[derive(Debug)]
 pub struct TestProfile {
+    /// What has grown so far.
     pub profile: Profile,
 }
 
 impl TestProfile {
+    /// An empty one with this schema.
     pub fn new(schema: Schema) -> Self {
         let mut profile = Profile::new(schema);
         profile.meta.frequency = 1000;

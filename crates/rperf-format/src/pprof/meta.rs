@@ -4,13 +4,14 @@
 
 use super::value_types;
 use rperf_model::{Counters, Meta, Schema};
+use rperf_report::losses_line;
 
 const MACHINE_PREFIX: &str = "#rperf ";
 
 /// All comments for a profile with this `meta` and `schema`.
 pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
     let mut comments = meta.comments.clone();
-    comments.extend(losses(&meta.counters));
+    comments.extend(losses_line(&meta.counters));
     if meta.frequency > 0 || meta.counters != Counters::default() {
         comments.push(machine_line(meta, schema));
     }
@@ -26,36 +27,12 @@ pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
             parse_fields(fields, meta);
         }
     }
-    let losses = losses(&meta.counters);
+    let losses = losses_line(&meta.counters);
     meta.comments = comments
         .into_iter()
         .filter(|comment| !comment.starts_with(MACHINE_PREFIX))
         .filter(|comment| Some(comment) != losses.as_ref())
         .collect();
-}
-
-fn losses(counters: &Counters) -> Option<String> {
-    let Counters {
-        dropped_samples,
-        dropped_ns,
-        truncated_samples,
-        unlabelled_samples,
-        ..
-    } = counters;
-    if [
-        *dropped_samples,
-        *dropped_ns,
-        *truncated_samples,
-        *unlabelled_samples,
-    ] == [0; 4]
-    {
-        return None;
-    }
-    Some(format!(
-        "dropped samples: {dropped_samples} ({dropped_ns} ns), \
-         truncated stacks: {truncated_samples}, \
-         samples without their labels: {unlabelled_samples}"
-    ))
 }
 
 fn machine_line(meta: &Meta, schema: &Schema) -> String {

@@ -1,11 +1,11 @@
-//! Names made fit for formats of lines. Used by the formats that are text; any
+//! Names made fit for lines of text. Used by the text formats and by the command; any
 //! thread.
 
 use std::borrow::Cow;
 
 /// `text` without control characters, which could break a line or command a
 /// terminal: Ruby lets methods have any name.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+pub fn one_line(text: &str) -> Cow<'_, str> {
     if text.chars().any(char::is_control) {
         Cow::Owned(text.replace(char::is_control, " "))
     } else {
@@ -14,7 +14,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// A function's name for one line. Some readers would drop an empty one.
-pub(crate) fn function_name(name: &str) -> Cow<'_, str> {
+pub fn function_name(name: &str) -> Cow<'_, str> {
     if name.is_empty() {
         Cow::Borrowed("(unnamed)")
     } else {

@@ -1,9 +1,9 @@
 //! Tests of the totals by line, by example and against a slow obvious count.
 
 use super::*;
-use crate::test_support::{self, TestFrame};
-use crate::{LabelSetId, State, WeightKey};
 use proptest::prelude::*;
+use rperf_model::test_support::{self, TestFrame};
+use rperf_model::{LabelSetId, State, WeightKey};
 use std::collections::{BTreeMap, BTreeSet};
 
 const MAIN: TestFrame<'_> = ("<main>", "/app.rb", 1, 20);

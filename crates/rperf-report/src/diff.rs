@@ -1,0 +1,298 @@
+//! What has changed between runs, and what may be noise. Used by `rperf diff`; any
+//! thread.
+//!
+//! Which rule tells change from noise, and how often it errs, is in docs/diff.md.
+
+mod run;
+mod statistics;
+
+pub use run::Run;
+
+use crate::groups::Function;
+use crate::top::Sort;
+use rperf_model::ValueType;
+use run::Amount;
+use statistics::{Estimate, false_discovery_limit};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How often the rule may err: the share of unchanged rows among those called changed.
+pub const ERROR_RATE: f64 = 0.05;
+
+/// Rows with a smaller share of the total, on both sides, are not tested.
+pub const LEAST_SHARE: f64 = 0.001;
+
+/// What two runs of the same program may differ by, beyond the noise of sampling: the
+/// allowance where there is but one run on a side, which can't show it.
+pub const RUN_ALLOWANCE: f64 = 0.02;
+
+/// By what runs are made comparable: each is scaled as if it had as much of it as the
+/// runs of the base have on the average.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Normalize {
+    /// Not at all.
+    #[default]
+    No,
+    /// By their totals: what changes is how these are divided.
+    Total,
+    /// By how long they took.
+    Duration,
+    /// By how many different values a label has, such as requests.
+    Label,
+}
+
+/// Why runs can't be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DiffError {
+    /// They measure different things.
+    #[error("the profiles can't be compared: one has {base}, another {target}")]
+    Types {
+        /// What the first profile of the base has.
+        base: String,
+        /// What another one has.
+        target: String,
+    },
+    /// There is nothing to scale a run by.
+    #[error("the profiles can't be normalised: one has no {0}")]
+    NothingToNormalize(&'static str),
+    /// A side has no runs.
+    #[error("there is nothing to compare")]
+    NoRuns,
+}
+
+/// What can be said about a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// There is more of it: a method got slower.
+    More,
+    /// There is less of it: a method got faster.
+    Less,
+    /// It may be noise.
+    Noise,
+    /// The profiles don't tell how many samples are behind it, and there are no several
+    /// runs.
+    Unknown,
+}
+
+/// A row that differs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiffRow {
+    /// What it is about.
+    pub function: Function,
+    /// Its value in the base: the mean of the runs.
+    pub base: i64,
+    /// Its value in the target.
+    pub target: i64,
+    /// What can be said about the difference.
+    pub change: Change,
+    base_estimate: Estimate,
+    target_estimate: Estimate,
+    /// Whether it is large enough to be tested.
+    is_tested: bool,
+}
+
+impl DiffRow {
+    /// Target less base.
+    pub fn delta(&self) -> i64 {
+        self.target.saturating_sub(self.base)
+    }
+
+    /// The difference in percent of the base, if there is a base.
+    pub fn percent(&self) -> Option<f64> {
+        (self.base != 0).then(|| self.delta() as f64 * 100.0 / self.base.unsigned_abs() as f64)
+    }
+
+    /// How likely more than `1 + share` times the base would be seen by chance.
+    fn p_above(&self, share: f64) -> Option<f64> {
+        let base = self.base_estimate.scaled(1.0 + share);
+        self.target_estimate.p_greater(&base)
+    }
+}
+
+/// What has changed between two groups of runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diff {
+    /// What the values measure.
+    pub value_type: ValueType,
+    /// How many runs there are on each side.
+    pub runs: [usize; 2],
+    /// All values together.
+    pub total: DiffRow,
+    /// The rows that differ, the largest difference first.
+    pub rows: Vec<DiffRow>,
+    /// How many rows were tested, those without a difference included.
+    pub tested: usize,
+}
+
+impl Diff {
+    /// Compares runs by the values that `sort` ranks by.
+    pub fn of(
+        base: &[Run],
+        target: &[Run],
+        sort: Sort,
+        normalize: Normalize,
+    ) -> Result<Self, DiffError> {
+        let Some(first) = base.first().filter(|_| !target.is_empty()) else {
+            return Err(DiffError::NoRuns);
+        };
+        if let Some(other) = base
+            .iter()
+            .chain(target)
+            .find(|run| run.value_type != first.value_type)
+        {
+            return Err(DiffError::Types {
+                base: first.value_type.to_string(),
+                target: other.value_type.to_string(),
+            });
+        }
+        let scales = [
+            scales(base, base, normalize)?,
+            scales(base, target, normalize)?,
+        ];
+        let sides = [Side::new(base, &scales[0]), Side::new(target, &scales[1])];
+        let total = row(&sides, Function::default(), |run| Some(run.total));
+        let names: BTreeSet<&Function> = base
+            .iter()
+            .chain(target)
+            .flat_map(|run| run.rows.keys())
+            .collect();
+        let least = total.base.unsigned_abs().max(total.target.unsigned_abs()) as f64 * LEAST_SHARE;
+        let mut rows: Vec<DiffRow> = names
+            .into_iter()
+            .map(|function| {
+                let amount = |run: &Run| run.rows.get(function).map(|row| row.amount(sort));
+                let mut row = row(&sides, function.clone(), amount);
+                let largest = row.base.unsigned_abs().max(row.target.unsigned_abs());
+                row.is_tested = largest as f64 >= least && largest > 0;
+                row
+            })
+            .collect();
+        let mut total = total;
+        total.is_tested = true;
+        decide(std::slice::from_mut(&mut total));
+        decide(&mut rows);
+        let tested = rows.iter().filter(|row| row.is_tested).count();
+        rows.retain(|row| row.delta() != 0);
+        rows.sort_by_key(|row| Reverse(row.delta().unsigned_abs()));
+        Ok(Self {
+            value_type: first.value_type.clone(),
+            runs: [base.len(), target.len()],
+            total,
+            rows,
+            tested,
+        })
+    }
+
+    /// The rows of which this can be said.
+    pub fn with(&self, change: Change) -> impl Iterator<Item = &DiffRow> {
+        self.rows.iter().filter(move |row| row.change == change)
+    }
+
+    /// What there is more of by more than `share` of the base, beyond the noise; the
+    /// total comes first, without a name.
+    pub fn above(&self, share: f64) -> Vec<&DiffRow> {
+        let is_above = |row: &DiffRow| row.target as f64 > row.base as f64 * (1.0 + share);
+        let total_p = self.total.p_above(share);
+        let total = (is_above(&self.total) && total_p.is_some_and(|p| p <= ERROR_RATE))
+            .then_some(&self.total);
+        let tested: Vec<_> = self.rows.iter().filter(|row| row.is_tested).collect();
+        let ps = tested.iter().filter_map(|row| row.p_above(share));
+        let limit = false_discovery_limit(ps.collect(), self.tested, ERROR_RATE);
+        let rows = tested
+            .into_iter()
+            .filter(|row| is_above(row) && row.p_above(share).is_some_and(|p| p <= limit));
+        total.into_iter().chain(rows).collect()
+    }
+}
+
+/// Says of each row whether it has changed.
+fn decide(rows: &mut [DiffRow]) {
+    let p = |row: &DiffRow| row.target_estimate.p_different(&row.base_estimate);
+    let tested: Vec<f64> = rows
+        .iter()
+        .filter(|row| row.is_tested)
+        .filter_map(p)
+        .collect();
+    let count = tested.len();
+    let limit = false_discovery_limit(tested, count, ERROR_RATE);
+    for row in rows {
+        row.change = match p(row) {
+            None => Change::Unknown,
+            Some(p) if !row.is_tested || p > limit || row.delta() == 0 => Change::Noise,
+            Some(_) if row.delta() > 0 => Change::More,
+            Some(_) => Change::Less,
+        };
+    }
+}
+
+/// The runs of one side, each with what it is scaled by.
+struct Side<'a> {
+    runs: &'a [Run],
+    scales: &'a [f64],
+}
+
+impl<'a> Side<'a> {
+    fn new(runs: &'a [Run], scales: &'a [f64]) -> Self {
+        Self { runs, scales }
+    }
+
+    fn estimate(&self, amount: impl Fn(&Run) -> Option<Amount>) -> Estimate {
+        let runs = self.runs.iter().zip(self.scales);
+        let amounts: Vec<_> = runs
+            .map(|(run, scale)| {
+                let none = Amount {
+                    value: 0,
+                    variance: run.total.variance.map(|_| 0.0),
+                };
+                let amount = amount(run).unwrap_or(none);
+                let sample = run.mean_sample() * scale;
+                let variance = amount.variance.map(|it| it * scale * scale);
+                (amount.value as f64 * scale, variance, sample * sample)
+            })
+            .collect();
+        Estimate::of(&amounts, RUN_ALLOWANCE)
+    }
+}
+
+fn row(
+    sides: &[Side<'_>; 2],
+    function: Function,
+    amount: impl Fn(&Run) -> Option<Amount>,
+) -> DiffRow {
+    let base_estimate = sides[0].estimate(&amount);
+    let target_estimate = sides[1].estimate(&amount);
+    DiffRow {
+        function,
+        base: base_estimate.mean.round() as i64,
+        target: target_estimate.mean.round() as i64,
+        change: Change::Unknown,
+        base_estimate,
+        target_estimate,
+        is_tested: false,
+    }
+}
+
+/// What each of `runs` is scaled by to be comparable with those of `base`.
+fn scales(base: &[Run], runs: &[Run], normalize: Normalize) -> Result<Vec<f64>, DiffError> {
+    type Size = fn(&Run) -> f64;
+    let (size, name): (Size, _) = match normalize {
+        Normalize::No => return Ok(vec![1.0; runs.len()]),
+        Normalize::Total => (|run| run.total.value as f64, "total"),
+        Normalize::Duration => (|run| run.duration_ns as f64, "duration"),
+        Normalize::Label => (|run| run.label_values as f64, "samples with the label"),
+    };
+    let mean = base.iter().map(size).sum::<f64>() / base.len() as f64;
+    runs.iter()
+        .map(|run| match size(run) {
+            own if own > 0.0 && mean > 0.0 => Ok(mean / own),
+            _ => Err(DiffError::NothingToNormalize(name)),
+        })
+        .collect()
+}
+
+/// Rows by their functions.
+type Rows<T> = BTreeMap<Function, T>;
+
+#[cfg(test)]
+mod tests;

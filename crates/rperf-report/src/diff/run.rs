@@ -1,0 +1,152 @@
+//! What a comparison needs to know of one run: sums by function, each with what is
+//! known about its noise. Any thread.
+
+use super::Rows;
+use crate::groups::{FrameKey, Groups};
+use crate::samples::sample_column;
+use crate::top::{FrameSums, Sort};
+use crate::walk::{Values, walk_summing};
+use rperf_model::{Column, Profile, Schema, ValueType, Weight};
+use rustc_hash::FxHashSet;
+
+/// The sums of one run, or of several merged profiles that are one run together.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What the values measure.
+    pub value_type: ValueType,
+    /// How long it took, in ns.
+    pub duration_ns: u64,
+    /// All samples, if the profile counts them.
+    pub samples: Option<i64>,
+    pub(super) total: Amount,
+    pub(super) rows: Rows<RunRow>,
+    pub(super) label_values: usize,
+}
+
+/// A value with its noise.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Amount {
+    pub(super) value: i64,
+    /// Its variance by sampling alone; `None` if it is not known how many samples it is
+    /// the sum of.
+    pub(super) variance: Option<f64>,
+}
+
+/// A function's own value, and that with what it calls.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunRow {
+    own: Amount,
+    total: Amount,
+}
+
+impl RunRow {
+    pub(super) fn amount(&self, sort: Sort) -> Amount {
+        match sort {
+            Sort::Flat => self.own,
+            Sort::Cumulative => self.total,
+        }
+    }
+}
+
+impl Run {
+    /// The sums of `profile` in its default column. `label` is the key of the label
+    /// whose values are counted.
+    pub fn of(profile: &Profile, label: Option<&str>) -> Self {
+        let column = profile.schema.default_column();
+        let noise = Noise::of(profile, column);
+        let groups = Groups::new(profile, FrameKey::Function);
+        let mut sums = FrameSums::new(profile, &groups);
+        walk_summing(profile, |row| noise.values(row), &mut sums);
+        let rows = sums.finish().map(|sum| {
+            let row = RunRow {
+                own: noise.amount(sum.own),
+                total: noise.amount(sum.total),
+            };
+            (groups.function(sum.group), row)
+        });
+        let mut total = [0; 2];
+        for row in profile.weights.iter() {
+            crate::walk::add(&mut total, noise.values(row));
+        }
+        Self {
+            value_type: profile.schema.default_type().clone(),
+            duration_ns: profile.meta.duration_ns,
+            samples: noise.samples.map(|samples| profile.sum(samples)),
+            total: noise.amount(total),
+            rows: rows.collect(),
+            label_values: label.map_or(0, |key| label_values(profile, key)),
+        }
+    }
+
+    /// All values together.
+    pub fn total(&self) -> i64 {
+        self.total.value
+    }
+
+    /// The mean value of a sample; 0 if the samples are not counted.
+    pub(super) fn mean_sample(&self) -> f64 {
+        match self.samples {
+            Some(samples @ 1..) => self.total.value as f64 / samples as f64,
+            _ => 0.0,
+        }
+    }
+}
+
+/// The noise of sampling. A value is the sum of as many samples as it has; how many come
+/// varies as the count itself (they are taken independently of each other), so the
+/// variance of a row is count x (value / count)².
+struct Noise {
+    column: Column,
+    samples: Option<Column>,
+    /// The mean value of a sample, in which variances are counted meanwhile.
+    unit: f64,
+}
+
+/// Parts of a sample's square that are counted: variances are summed as whole numbers.
+const PARTS: f64 = 1024.0;
+
+impl Noise {
+    fn of(profile: &Profile, column: Column) -> Self {
+        let schema: &Schema = &profile.schema;
+        let samples = sample_column(schema);
+        let count = samples.map_or(0, |samples| profile.sum(samples));
+        let mean = profile.sum(column) as f64 / count.max(1) as f64;
+        Self {
+            column,
+            samples: samples.filter(|_| count > 0),
+            unit: mean.abs().max(1.0),
+        }
+    }
+
+    /// A row's value and variance.
+    fn values(&self, row: Weight<'_>) -> Values<2> {
+        let value = row.value(self.column);
+        let Some(samples) = self.samples else {
+            return [value, 0];
+        };
+        let count = row.value(samples).max(1) as f64;
+        let in_samples = value as f64 / self.unit;
+        [
+            value,
+            (in_samples * in_samples / count * PARTS).round() as i64,
+        ]
+    }
+
+    fn amount(&self, [value, variance]: Values<2>) -> Amount {
+        let variance = variance as f64 / PARTS * self.unit * self.unit;
+        Amount {
+            value,
+            variance: self.samples.map(|_| variance),
+        }
+    }
+}
+
+/// How many different values the label with this key has.
+fn label_values(profile: &Profile, key: &str) -> usize {
+    let used: FxHashSet<_> = profile.weights.iter().map(|row| row.key.labels).collect();
+    let values: FxHashSet<_> = used
+        .into_iter()
+        .filter_map(|set| crate::top::label(profile, set, key))
+        .collect();
+    values.len()
+}

@@ -1,0 +1,213 @@
+//! The arithmetic of telling change from noise. Pure; any thread.
+
+use libm::{erfc, lgamma};
+
+/// The mean of a row's values over the runs of one side, and how sure it is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Estimate {
+    pub(super) mean: f64,
+    /// Variance of the mean; `None` if nothing is known about it.
+    variance: Option<f64>,
+    /// Degrees of freedom of the variance.
+    freedom: f64,
+    /// The square of a sample's mean value: no difference is surer than one sample.
+    sample: f64,
+}
+
+impl Estimate {
+    /// From one (value, variance by sampling, square of a sample) for each run. Where
+    /// there is one run only, `allowance` is the share by which runs may differ.
+    pub(super) fn of(runs: &[(f64, Option<f64>, f64)], allowance: f64) -> Self {
+        let count = runs.len() as f64;
+        let mean = runs.iter().map(|run| run.0).sum::<f64>() / count;
+        let by_sampling: Option<f64> = runs.iter().map(|run| run.1).sum();
+        let by_sampling = by_sampling.map(|sum| sum / (count * count));
+        let sample = runs.iter().map(|run| run.2).sum::<f64>() / (count * count);
+        if runs.len() < 2 {
+            let between_runs = (mean * allowance).powi(2);
+            return Self {
+                mean,
+                variance: by_sampling.map(|variance| variance + between_runs),
+                freedom: f64::INFINITY,
+                sample,
+            };
+        }
+        let squares = runs.iter().map(|run| (run.0 - mean).powi(2));
+        let spread = squares.sum::<f64>() / (count - 1.0) / count;
+        Self {
+            mean,
+            // A few runs may agree by chance: they can't be surer than their samples.
+            variance: Some(spread.max(by_sampling.unwrap_or(0.0))),
+            freedom: count - 1.0,
+            sample,
+        }
+    }
+
+    /// The same for as many times the value.
+    pub(super) fn scaled(&self, factor: f64) -> Self {
+        Self {
+            mean: self.mean * factor,
+            variance: self.variance.map(|variance| variance * factor * factor),
+            ..*self
+        }
+    }
+
+    /// How likely a difference as large as this one, either way, is by chance.
+    pub(super) fn p_different(&self, other: &Self) -> Option<f64> {
+        let (t, freedom) = self.welch(other)?;
+        Some(two_sided(t, freedom))
+    }
+
+    /// How likely it is by chance that this is greater by as much as it is.
+    pub(super) fn p_greater(&self, other: &Self) -> Option<f64> {
+        let (t, freedom) = self.welch(other)?;
+        let half = two_sided(t, freedom) / 2.0;
+        Some(if t > 0.0 { half } else { 1.0 - half })
+    }
+
+    /// Welch's t and its degrees of freedom.
+    fn welch(&self, other: &Self) -> Option<(f64, f64)> {
+        let (own, others) = (self.variance?, other.variance?);
+        let difference = self.mean - other.mean;
+        if difference == 0.0 {
+            return Some((0.0, 1.0));
+        }
+        let variance = own + others;
+        let least = (self.sample + other.sample) / 2.0;
+        let t = difference / (variance + least).sqrt();
+        let weights = own * own / self.freedom + others * others / other.freedom;
+        let freedom = if weights > 0.0 {
+            variance * variance / weights
+        } else {
+            self.freedom.min(other.freedom)
+        };
+        // Without any variance at all, nothing is known but that they differ.
+        Some(if t.is_finite() {
+            (t, freedom)
+        } else {
+            (0.0, 1.0)
+        })
+    }
+}
+
+/// The largest p that counts, if at most `rate` of those that count may be wrong, after
+/// Benjamini and Hochberg. `tested` are all that were tested, also those without a p
+/// in `ps`.
+pub(super) fn false_discovery_limit(mut ps: Vec<f64>, tested: usize, rate: f64) -> f64 {
+    ps.sort_by(f64::total_cmp);
+    let tested = tested.max(ps.len()) as f64;
+    let counted = ps.iter().enumerate();
+    counted
+        .filter(|(rank, p)| **p <= rate * (rank + 1) as f64 / tested)
+        .map(|(_, p)| *p)
+        .fold(-1.0, f64::max)
+}
+
+/// How likely Student's t is as far from 0 as `t`, either way.
+fn two_sided(t: f64, freedom: f64) -> f64 {
+    if freedom > 1e6 {
+        return erfc(t.abs() / std::f64::consts::SQRT_2);
+    }
+    incomplete_beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
+}
+
+/// The regularised incomplete beta function, by its continued fraction after Lentz.
+fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    if x >= 1.0 {
+        return 1.0;
+    }
+    // The fraction converges quickly on this side only.
+    if x > (a + 1.0) / (a + b + 2.0) {
+        return 1.0 - incomplete_beta(b, a, 1.0 - x);
+    }
+    let front = lgamma(a + b) - lgamma(a) - lgamma(b) + a * x.ln() + b * (1.0 - x).ln();
+    front.exp() / a * beta_fraction(a, b, x)
+}
+
+/// The fraction 1/(1 + n1/(1 + n2/(1 + ..))).
+fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
+    const TINY: f64 = 1e-300;
+    const STEPS: u32 = 500;
+    let kept = |value: f64| if value.abs() < TINY { TINY } else { value };
+    // The denominator of the whole, and how its last two approximations relate.
+    let mut value = 1.0;
+    let (mut c, mut d) = (1.0, 0.0);
+    for step in 1..STEPS {
+        let m = f64::from(step / 2);
+        let numerator = if step % 2 == 0 {
+            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
+        } else {
+            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
+        };
+        d = 1.0 / kept(1.0 + numerator * d);
+        c = kept(1.0 + numerator / c);
+        value *= c * d;
+        if (c * d - 1.0).abs() < 1e-12 {
+            break;
+        }
+    }
+    1.0 / value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(one: f64, other: f64) -> bool {
+        (one - other).abs() < 1e-4
+    }
+
+    #[test]
+    fn probabilities_are_those_of_the_tables() {
+        for (t, freedom, p) in [
+            (12.706, 1.0, 0.05),
+            (4.303, 2.0, 0.05),
+            (2.776, 4.0, 0.05),
+            (2.228, 10.0, 0.05),
+            (3.169, 10.0, 0.01),
+            (1.984, 100.0, 0.05),
+            (1.96, f64::INFINITY, 0.05),
+            (2.5758, f64::INFINITY, 0.01),
+            (0.0, 7.0, 1.0),
+        ] {
+            let found = two_sided(t, freedom);
+            assert!(near(found, p), "t={t} freedom={freedom}: {found}");
+        }
+    }
+
+    #[test]
+    fn more_may_count_if_more_are_small() {
+        let limit = |ps: &[f64]| false_discovery_limit(ps.to_vec(), ps.len(), 0.05);
+        assert_eq!(limit(&[0.04]), 0.04);
+        assert_eq!(limit(&[0.04, 0.9]), -1.0);
+        assert_eq!(limit(&[0.04, 0.02]), 0.04);
+        assert_eq!(limit(&[0.001, 0.9, 0.9, 0.02]), 0.02);
+        assert_eq!(limit(&[]), -1.0);
+    }
+
+    #[test]
+    fn one_run_has_the_noise_of_its_samples_and_the_allowance() {
+        let one = |value: f64| Estimate::of(&[(value, Some(value), 1.0)], 0.0);
+        let p = one(1100.0).p_different(&one(1000.0)).expect("known");
+        // 100 / sqrt(2101) = 2.18
+        assert!(near(p, 0.0291), "{p}");
+        let allowing = |value: f64| Estimate::of(&[(value, Some(value), 1.0)], 0.02);
+        let p = allowing(1100.0).p_different(&allowing(1000.0));
+        assert!(p.expect("known") > 0.05);
+        let unknown = Estimate::of(&[(5.0, None, 0.0)], 0.02);
+        assert_eq!(unknown.p_different(&one(5.0)), None);
+    }
+
+    #[test]
+    fn runs_that_agree_by_chance_are_no_surer_than_their_samples() {
+        let runs = |value: f64| [(value, Some(value), 1.0); 3];
+        let (base, target) = (runs(100.0), runs(120.0));
+        let [base, target] = [base, target].map(|runs| Estimate::of(&runs, 0.0));
+        let p = target.p_greater(&base).expect("known");
+        assert!((0.01..0.1).contains(&p), "{p}");
+        assert!(base.p_greater(&target).expect("known") > 0.9);
+    }
+}

@@ -1,0 +1,197 @@
+//! Filters with pprof's meanings: they make a smaller profile of a profile, so that
+//! every question and every format takes what is left. Any thread.
+
+mod frames;
+mod label_frames;
+mod tags;
+
+pub use tags::TagFilter;
+
+use crate::pattern::{PatternError, regex};
+use frames::Frames;
+use regex::Regex;
+use rperf_model::{Profile, RawSamples, WeightKey, WeightTable, Weights};
+
+/// What is to be left of a profile.
+///
+/// Frames match by name or path, each as it is shown: the leaves that stand for a state
+/// (`[GVL wait]`, `<GVL>`) are frames as all others. A state whose leaf is hidden is
+/// counted as the running time of its caller; the same holds with `tagleaf`.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only stacks with a frame that matches.
+    pub focus: Option<Regex>,
+    /// No stack with a frame that matches.
+    pub ignore: Option<Regex>,
+    /// Without the frames that match; stacks of which nothing is left are dropped.
+    pub hide: Option<Regex>,
+    /// Only the frames that match; stacks of which nothing is left are dropped.
+    pub show: Option<Regex>,
+    /// Without the callers of the outermost frame that matches; stacks without one are
+    /// dropped.
+    pub show_from: Option<Regex>,
+    /// Only samples with a tag that matches.
+    pub tag_focus: Option<TagFilter>,
+    /// No sample with a tag that matches.
+    pub tag_ignore: Option<TagFilter>,
+    /// Tags whose values become frames above all others, the outermost first.
+    pub tag_root: Vec<String>,
+    /// Tags whose values become frames below all others, the innermost last.
+    pub tag_leaf: Vec<String>,
+    /// Only threads with this number, or with a name that matches.
+    pub thread: Option<ThreadFilter>,
+    /// Only the process with this number.
+    pub pid: Option<u32>,
+}
+
+/// Chooses threads.
+#[derive(Debug, Clone)]
+pub struct ThreadFilter {
+    number: Option<u32>,
+    name: Regex,
+}
+
+/// A profile that has been filtered.
+#[derive(Debug, Clone)]
+pub struct Filtered {
+    /// What is left.
+    pub profile: Profile,
+    /// The options that matched nothing at all, by their names.
+    pub unmatched: Vec<&'static str>,
+}
+
+/// Label that holds a process's number, in profiles of several.
+const PID: &str = "%pid";
+
+impl ThreadFilter {
+    /// The threads that `text` names: a number, or an expression for names.
+    pub fn new(text: &str) -> Result<Self, PatternError> {
+        Ok(Self {
+            number: text.parse().ok(),
+            name: regex(text)?,
+        })
+    }
+
+    fn matches(&self, seq: u32, name: Option<&str>) -> bool {
+        self.number == Some(seq) || name.is_some_and(|name| self.name.is_match(name))
+    }
+}
+
+impl Filter {
+    /// Whether everything passes.
+    pub fn is_empty(&self) -> bool {
+        let frames = [
+            &self.focus,
+            &self.ignore,
+            &self.hide,
+            &self.show,
+            &self.show_from,
+        ];
+        let tags = [&self.tag_focus, &self.tag_ignore];
+        frames.iter().all(|regex| regex.is_none())
+            && tags.iter().all(|tag| tag.is_none())
+            && self.tag_root.is_empty()
+            && self.tag_leaf.is_empty()
+            && self.thread.is_none()
+            && self.pid.is_none()
+    }
+
+    /// What is left of `profile`. Frames made of tags come first, so that the other
+    /// filters see them, as with pprof.
+    pub fn apply(&self, mut profile: Profile) -> Filtered {
+        let mut unmatched = Vec::new();
+        if !self.tag_root.is_empty() || !self.tag_leaf.is_empty() {
+            let added = label_frames::add(&mut profile, &self.tag_root, &self.tag_leaf);
+            unmatched.extend(added.unmatched);
+        }
+        self.apply_tags(&mut profile, &mut unmatched);
+        let frames = Frames::new(self, &profile);
+        if frames.is_needed {
+            let kept = frames.rewrite(&mut profile);
+            unmatched.extend(kept.unmatched);
+        }
+        Filtered { profile, unmatched }
+    }
+
+    fn apply_tags(&self, profile: &mut Profile, unmatched: &mut Vec<&'static str>) {
+        let focus = self
+            .tag_focus
+            .as_ref()
+            .map(|tag| ("--tagfocus", tags::matching(profile, tag)));
+        let ignore = self
+            .tag_ignore
+            .as_ref()
+            .map(|tag| ("--tagignore", tags::matching(profile, tag)));
+        let thread = self.thread.as_ref().map(|thread| {
+            let is_kept = |row: WeightKey| {
+                let name = tags::thread_name(profile, row.thread);
+                thread.matches(row.thread, name)
+            };
+            ("--thread", rows(&profile.weights, is_kept))
+        });
+        let pid = self.pid.map(|pid| {
+            let sets: Vec<bool> = (0..profile.label_sets.len() as u32)
+                .map(|set| {
+                    let value = crate::top::label(profile, rperf_model::LabelSetId(set), PID);
+                    value.is_some_and(|value| value.parse() == Ok(pid))
+                })
+                .collect();
+            let is_kept = |row: WeightKey| sets[row.labels.0 as usize];
+            ("--pid", rows(&profile.weights, is_kept))
+        });
+        let ignored = ignore.map(|(name, rows)| {
+            if !rows.contains(&true) {
+                unmatched.push(name);
+            }
+            rows.into_iter().map(|is_ignored| !is_ignored).collect()
+        });
+        let mut masks: Vec<Vec<bool>> = ignored.into_iter().collect();
+        for (name, rows) in [focus, thread, pid].into_iter().flatten() {
+            if !rows.contains(&true) {
+                unmatched.push(name);
+            }
+            masks.push(rows);
+        }
+        if masks.is_empty() {
+            return;
+        }
+        // Raw samples have rows of their own, but the same keys.
+        let kept: rustc_hash::FxHashSet<WeightKey> = profile
+            .weights
+            .iter()
+            .enumerate()
+            .filter(|(row, _)| masks.iter().all(|mask| mask[*row]))
+            .map(|(_, weight)| weight.key)
+            .collect();
+        change_keys(profile, |key| kept.contains(&key).then_some(key));
+    }
+}
+
+fn rows(weights: &Weights, is_kept: impl Fn(WeightKey) -> bool) -> Vec<bool> {
+    weights.iter().map(|weight| is_kept(weight.key)).collect()
+}
+
+/// Gives every row the key that `change` makes of its own, or drops it. Rows that get
+/// the same key become one.
+fn change_keys(profile: &mut Profile, change: impl Fn(WeightKey) -> Option<WeightKey>) {
+    let width = profile.schema.len();
+    let mut table = WeightTable::new(width);
+    for weight in profile.weights.iter() {
+        if let Some(key) = change(weight.key) {
+            table.add(key, weight.values);
+        }
+    }
+    profile.weights = table.into_weights();
+    if let Some(raw) = profile.raw_samples.take() {
+        let mut changed = RawSamples::new(width);
+        for (time_ns, weight) in raw.iter() {
+            if let Some(key) = change(weight.key) {
+                changed.push(time_ns, key, weight.values);
+            }
+        }
+        profile.raw_samples = Some(changed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Which frames a report puts into one row: those of one function, file, directory or
+//! gem. Used by all questions about stacks; any thread.
+
+use rperf_model::{DisplayFrame, FrameId, Profile, State};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// A function, as it is told from others: by name and path. Methods of the same name
+/// defined twice in one file are one function. The synthetic leaves (`[GVL blocked]`
+/// and so on) are functions too.
+///
+/// Rows of other kinds (files, labels, threads) have their text in the name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Function {
+    /// Qualified name.
+    pub name: String,
+    /// Path, or a marker such as `<C method>`.
+    pub path: String,
+}
+
+/// What the frames of one group have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKey {
+    Function,
+    File,
+    Directory,
+    Gem,
+}
+
+/// Index of a group in [`Groups`].
+pub(crate) type GroupId = usize;
+
+/// The groups of all frames of a profile.
+pub(crate) struct Groups<'a> {
+    pub(crate) texts: Vec<(Cow<'a, str>, &'a str)>,
+    by_frame: Vec<GroupId>,
+    by_state: [GroupId; State::ALL.len()],
+    thread_exited: GroupId,
+    no_frames: GroupId,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn new(profile: &'a Profile, key: FrameKey) -> Self {
+        let mut texts = Vec::new();
+        let mut ids = FxHashMap::default();
+        let mut group = |frame| {
+            let text = profile.frame_text(frame);
+            let text = match key {
+                FrameKey::Function => (Cow::Borrowed(text.name), text.path),
+                FrameKey::File => (Cow::Borrowed(text.path), ""),
+                FrameKey::Directory => (Cow::Borrowed(directory(text.path)), ""),
+                FrameKey::Gem => (gem(text.path), ""),
+            };
+            *ids.entry(text.clone()).or_insert_with(|| {
+                texts.push(text);
+                texts.len() - 1
+            })
+        };
+        let frames = profile.frames.iter();
+        let by_frame = frames
+            .map(|(frame, _)| group(DisplayFrame::Real { frame, line: 0 }))
+            .collect();
+        let by_state = State::ALL.map(|state| group(DisplayFrame::Synthetic(state)));
+        let thread_exited = group(DisplayFrame::ThreadExited);
+        let no_frames = group(DisplayFrame::NoFrames);
+        Self {
+            texts,
+            by_frame,
+            by_state,
+            thread_exited,
+            no_frames,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    pub(crate) fn of(&self, frame: DisplayFrame) -> GroupId {
+        match frame {
+            DisplayFrame::Real { frame, .. } => self.of_frame(frame),
+            DisplayFrame::Synthetic(state) => self.by_state[state as usize],
+            DisplayFrame::ThreadExited => self.thread_exited,
+            DisplayFrame::NoFrames => self.no_frames,
+        }
+    }
+
+    /// The group of a frame of the profile.
+    pub(crate) fn of_frame(&self, frame: FrameId) -> GroupId {
+        self.by_frame[frame.0 as usize]
+    }
+
+    pub(crate) fn function(&self, group: GroupId) -> Function {
+        let (name, path) = &self.texts[group];
+        Function {
+            name: name.to_string(),
+            path: path.to_string(),
+        }
+    }
+}
+
+/// Ruby writes what is no file in angle brackets: `<internal:kernel>`; and so do we.
+pub(crate) fn is_file(path: &str) -> bool {
+    !path.is_empty() && !path.starts_with('<')
+}
+
+/// The directory of a file; markers stay as they are.
+fn directory(path: &str) -> &str {
+    if !is_file(path) {
+        return path;
+    }
+    match path.rsplit_once('/') {
+        Some(("", _)) => "/",
+        Some((directory, _)) => directory,
+        None => ".",
+    }
+}
+
+/// The gem that a file belongs to, with its version; what is in no gem is told by its kind.
+fn gem(path: &str) -> Cow<'_, str> {
+    if path.starts_with("<internal:") {
+        return "<internal>".into();
+    }
+    if !is_file(path) {
+        return path.into();
+    }
+    // Ruby's own directory has a gems directory too: the innermost one tells.
+    if let Some((_, rest)) = path.rsplit_once("/gems/")
+        && let Some((name, _)) = rest.split_once('/')
+    {
+        return name.into();
+    }
+    match path.split_once("/lib/ruby/") {
+        Some((_, rest)) => {
+            let rest = rest.strip_prefix("site_ruby/").unwrap_or(rest);
+            let version = rest.split('/').next().unwrap_or_default();
+            format!("(standard library {version})").into()
+        }
+        None => "(application)".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_a_directory_and_markers_are_their_own() {
+        for (path, expected) in [
+            ("/app/models/user.rb", "/app/models"),
+            ("/x.rb", "/"),
+            ("x.rb", "."),
+            ("<C method>", "<C method>"),
+            ("", ""),
+        ] {
+            assert_eq!(directory(path), expected);
+        }
+    }
+
+    #[test]
+    fn files_belong_to_a_gem_the_standard_library_or_the_application() {
+        for (path, expected) in [
+            (
+                "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack.rb",
+                "rack-3.1.8",
+            ),
+            ("/x/bundler/gems/rails-0a1b2c/a.rb", "rails-0a1b2c"),
+            ("/usr/lib/ruby/3.4.0/set.rb", "(standard library 3.4.0)"),
+            (
+                "/usr/local/lib/ruby/site_ruby/3.4.0/rubygems.rb",
+                "(standard library 3.4.0)",
+            ),
+            ("/srv/app/gems/x.rb", "(application)"),
+            ("app.rb", "(application)"),
+            ("<internal:kernel>", "<internal>"),
+            ("<GVL>", "<GVL>"),
+        ] {
+            assert_eq!(gem(path), expected, "{path}");
+        }
+    }
+}

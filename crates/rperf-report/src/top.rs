@@ -1,0 +1,290 @@
+//! The rows with the most: by function, file, directory, gem, label, thread or state.
+//! Used by text reports, `rperf report` and diffs; any thread.
+
+use crate::groups::{FrameKey, Function, GroupId, Groups};
+use crate::samples::sample_column;
+use crate::walk::{OnceSums, Values, Visitor, add, walk};
+use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// What the rows of a [`Top`] are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum By {
+    /// Methods, blocks and the synthetic leaves, by name and path.
+    Function,
+    /// Paths.
+    File,
+    /// Directories of paths.
+    Directory,
+    /// Gems with their versions, the standard library, the application.
+    Gem,
+    /// The values of the label with this key.
+    Label(String),
+    /// Threads.
+    Thread,
+    /// What the threads were doing.
+    State,
+}
+
+/// Which of its two values a row is ranked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// By its own value.
+    #[default]
+    Flat,
+    /// By its value together with that of what it calls.
+    Cumulative,
+}
+
+/// What the weights of a profile add up to by rows of one kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Top {
+    /// All weights.
+    pub total: i64,
+    /// All samples, if the profile counts them.
+    pub samples: Option<i64>,
+    /// Every row with a value, in the order of their names.
+    pub rows: Vec<TopRow>,
+}
+
+/// What the weights of one row add up to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopRow {
+    /// What the row is about.
+    pub function: Function,
+    /// Value of the stacks whose leaf it is.
+    pub self_value: i64,
+    /// Value of the stacks that have it anywhere, each stack once.
+    pub total_value: i64,
+    /// Samples whose stack has it as the leaf; 0 if the profile does not count them.
+    pub self_samples: i64,
+    /// Samples whose stack has it anywhere, each once.
+    pub total_samples: i64,
+}
+
+impl Top {
+    /// The rows of `profile` for the values in `column`.
+    pub fn of(profile: &Profile, column: Column, by: &By) -> Self {
+        let samples = sample_column(&profile.schema);
+        // Without a count of samples there is no column to take it from, and the
+        // second value is not looked at.
+        let columns = [column, samples.unwrap_or(column)];
+        let mut all = [0; 2];
+        for weight in profile.weights.iter() {
+            add(&mut all, columns.map(|column| weight.value(column)));
+        }
+        let mut rows = match by {
+            By::Function => by_frames(profile, columns, FrameKey::Function),
+            By::File => by_frames(profile, columns, FrameKey::File),
+            By::Directory => by_frames(profile, columns, FrameKey::Directory),
+            By::Gem => by_frames(profile, columns, FrameKey::Gem),
+            By::Label(key) => by_label(profile, columns, key),
+            By::Thread => by_thread(profile, columns),
+            By::State => by_weight(profile, columns, |weight| {
+                state_name(weight.key.state).to_string()
+            }),
+        };
+        if samples.is_none() {
+            for row in &mut rows {
+                (row.self_samples, row.total_samples) = (0, 0);
+            }
+        }
+        rows.retain(|row| (row.self_value, row.total_value) != (0, 0) || row.total_samples != 0);
+        rows.sort_by(|a, b| a.function.cmp(&b.function));
+        Self {
+            total: all[0],
+            samples: samples.map(|_| all[1]),
+            rows,
+        }
+    }
+
+    /// Rows with a value of their own (or, cumulative, any value), largest first. Equal
+    /// ones are in order of their other value, then of the names, so that reports of
+    /// equal profiles are equal.
+    pub fn sorted(&self, sort: Sort) -> Vec<&TopRow> {
+        let mut rows: Vec<_> = self
+            .rows
+            .iter()
+            .filter(|row| row.value(sort) != 0)
+            .collect();
+        rows.sort_by_key(|row| {
+            let other = row.value(sort.other()).unsigned_abs();
+            Reverse((row.value(sort).unsigned_abs(), other))
+        });
+        rows
+    }
+}
+
+impl TopRow {
+    /// The value that rows are ranked by.
+    pub fn value(&self, sort: Sort) -> i64 {
+        match sort {
+            Sort::Flat => self.self_value,
+            Sort::Cumulative => self.total_value,
+        }
+    }
+
+    /// The samples behind [`TopRow::value`].
+    pub fn samples(&self, sort: Sort) -> i64 {
+        match sort {
+            Sort::Flat => self.self_samples,
+            Sort::Cumulative => self.total_samples,
+        }
+    }
+
+    fn new(function: Function, own: Values<2>, total: Values<2>) -> Self {
+        Self {
+            function,
+            self_value: own[0],
+            total_value: total[0],
+            self_samples: own[1],
+            total_samples: total[1],
+        }
+    }
+}
+
+impl Sort {
+    /// The other one.
+    pub fn other(self) -> Self {
+        match self {
+            Sort::Flat => Sort::Cumulative,
+            Sort::Cumulative => Sort::Flat,
+        }
+    }
+}
+
+/// A state in words.
+pub fn state_name(state: State) -> &'static str {
+    match state {
+        State::Running => "running",
+        State::GvlBlocked => "GVL blocked",
+        State::GvlWait => "GVL wait",
+        State::GcMarking => "GC marking",
+        State::GcSweeping => "GC sweeping",
+    }
+}
+
+/// Sums by groups of frames.
+pub(crate) struct FrameSums<'a, const N: usize> {
+    profile: &'a Profile,
+    groups: &'a Groups<'a>,
+    own: Vec<Values<N>>,
+    sums: OnceSums<N>,
+}
+
+/// What a group adds up to.
+pub(crate) struct GroupSum<const N: usize> {
+    pub(crate) group: GroupId,
+    /// Of the stacks with it as their leaf.
+    pub(crate) own: Values<N>,
+    /// Of the stacks that have it anywhere, each once.
+    pub(crate) total: Values<N>,
+}
+
+impl<'a, const N: usize> FrameSums<'a, N> {
+    pub(crate) fn new(profile: &'a Profile, groups: &'a Groups<'a>) -> Self {
+        Self {
+            profile,
+            groups,
+            own: vec![[0; N]; groups.len()],
+            sums: OnceSums::new(groups.len()),
+        }
+    }
+
+    /// The groups that add up to anything.
+    pub(crate) fn finish(self) -> impl Iterator<Item = GroupSum<N>> {
+        let sums = self.own.into_iter().zip(self.sums.totals).enumerate();
+        sums.filter(|(_, sums)| *sums != ([0; N], [0; N]))
+            .map(|(group, (own, total))| GroupSum { group, own, total })
+    }
+}
+
+impl<const N: usize> Visitor<N> for FrameSums<'_, N> {
+    fn enter(&mut self, _: NodeId, node: Node) {
+        self.sums.enter(self.groups.of_frame(node.frame));
+    }
+
+    fn row(&mut self, row: Weight<'_>, values: Values<N>) {
+        let leaf = self.profile.display_leaf(row.key);
+        let group = match (leaf, self.profile.tree.get(row.key.node)) {
+            (Some(leaf), _) => {
+                let group = self.groups.of(leaf);
+                self.sums.add_leaf(group, values);
+                group
+            }
+            (None, Some(node)) => self.groups.of_frame(node.frame),
+            (None, None) => return,
+        };
+        add(&mut self.own[group], values);
+    }
+
+    fn leave(&mut self, node: Node, total: Values<N>) {
+        self.sums.leave(self.groups.of_frame(node.frame), total);
+    }
+}
+
+fn by_frames(profile: &Profile, columns: [Column; 2], key: FrameKey) -> Vec<TopRow> {
+    let groups = Groups::new(profile, key);
+    let mut sums = FrameSums::new(profile, &groups);
+    walk(profile, columns, &mut sums);
+    sums.finish()
+        .map(|sum| TopRow::new(groups.function(sum.group), sum.own, sum.total))
+        .collect()
+}
+
+fn by_label(profile: &Profile, columns: [Column; 2], key: &str) -> Vec<TopRow> {
+    let values: Vec<String> = (0..profile.label_sets.len() as u32)
+        .map(|set| {
+            let value = label(profile, LabelSetId(set), key);
+            value.map_or_else(|| format!("(no {key})"), String::from)
+        })
+        .collect();
+    by_weight(profile, columns, |weight| {
+        values[weight.key.labels.0 as usize].clone()
+    })
+}
+
+/// The value of the label with this key in a set.
+pub(crate) fn label<'a>(profile: &'a Profile, set: LabelSetId, key: &str) -> Option<&'a str> {
+    let pairs = profile.label_sets.get(set).iter();
+    let mut found = pairs.filter(|(id, _)| profile.strings.get(*id) == key);
+    found.next().map(|(_, value)| profile.strings.get(*value))
+}
+
+fn by_thread(profile: &Profile, columns: [Column; 2]) -> Vec<TopRow> {
+    let names: FxHashMap<u32, &str> = profile
+        .threads
+        .iter()
+        .map(|thread| (thread.seq, profile.strings.get(thread.name)))
+        .collect();
+    by_weight(profile, columns, |weight| match weight.key.thread {
+        0 => "(ended threads)".to_string(),
+        seq => match names.get(&seq).copied().unwrap_or_default() {
+            "" => format!("thread {seq}"),
+            name => format!("thread {seq}: {name}"),
+        },
+    })
+}
+
+fn by_weight(
+    profile: &Profile,
+    columns: [Column; 2],
+    name: impl Fn(Weight<'_>) -> String,
+) -> Vec<TopRow> {
+    let mut sums: FxHashMap<String, Values<2>> = FxHashMap::default();
+    for weight in profile.weights.iter() {
+        let values = columns.map(|column| weight.value(column));
+        add(sums.entry(name(weight)).or_default(), values);
+    }
+    let function = |name| Function {
+        name,
+        path: String::new(),
+    };
+    let rows = sums.into_iter();
+    rows.map(|(name, sum)| TopRow::new(function(name), sum, sum))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

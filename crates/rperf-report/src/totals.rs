@@ -1,0 +1,42 @@
+//! Totals of a profile over all and by state. Used by `rperf stat` and by reports; any
+//! thread.
+
+use crate::samples::sample_column;
+use rperf_model::{Column, Profile, State};
+
+/// What the weights of a profile add up to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals {
+    /// All values in the column asked for.
+    pub value: i64,
+    /// All samples; 0 if the profile does not count them.
+    pub samples: i64,
+    /// One value for each state, in the order of [`State::ALL`].
+    states: [i64; State::ALL.len()],
+}
+
+impl Totals {
+    /// The totals of the values in `column`.
+    pub fn of(profile: &Profile, column: Column) -> Self {
+        let samples = sample_column(&profile.schema);
+        let mut totals = Self {
+            value: 0,
+            samples: 0,
+            states: [0; State::ALL.len()],
+        };
+        for weight in profile.weights.iter() {
+            let value = weight.value(column);
+            let count = samples.map_or(0, |column| weight.value(column));
+            let state = &mut totals.states[weight.key.state as usize];
+            *state = state.saturating_add(value);
+            totals.value = totals.value.saturating_add(value);
+            totals.samples = totals.samples.saturating_add(count);
+        }
+        totals
+    }
+
+    /// The values in one state.
+    pub fn state(&self, state: State) -> i64 {
+        self.states[state as usize]
+    }
+}
