@@ -2,6 +2,8 @@
 //! Read by `run` only; `options` checks the values, also those with a dash in front,
 //! for which clap has no message of one line.
 
+use crate::diff::DiffArgs;
+use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use std::ffi::OsString;
 
@@ -10,7 +12,8 @@ Examples:
   rperf stat ruby app.rb              where the time went, on one page
   rperf exec ruby app.rb              the same with tables of methods
   rperf record ruby app.rb            a profile in rperf.data
-  rperf record -p ruby app.rb         a table of the hottest methods
+  rperf report                        what is in rperf.data
+  rperf diff old.pb.gz new.pb.gz      what got slower, and what faster
 
 Everything from the first word that is no option is the command. It runs with its
 own input, output, exit status and signals. Give -- in front of a command that
@@ -60,6 +63,38 @@ command can't be run or found.
 
 Run 'rperf help' for full documentation.";
 
+const REPORT_NOTES: &str = "\
+Examples:
+  rperf report                                     the methods with the most
+  rperf report --tree --focus Order app.pb.gz      the calls that lead to Order
+  rperf report --callers 'Array#each'              who calls it, and from which lines
+  rperf report --annotate app/models/order.rb      its source, with the time of each line
+  rperf report --by label:endpoint                 which requests take it
+  rperf report --tagfocus 'endpoint=GET /users' -o users.collapsed
+
+Any pprof file can be read, with all its values. The filters have the meanings that
+they have in pprof; shares are of the whole profile, whatever the filters leave.
+
+Exit status: 0; 2 for wrong options and files that can't be read.
+
+Run 'rperf help' for full documentation.";
+
+const DIFF_NOTES: &str = "\
+Examples:
+  rperf diff before.pb.gz after.pb.gz
+  rperf diff --text --normalize label:request before.pb.gz after.pb.gz
+  rperf record --runs 5 -o before.pb.gz ruby bench.rb
+  rperf diff --base before.*.pb.gz --target after.*.pb.gz --fail-above 5
+
+A difference is called slower or faster only if it is hardly noise. One run on each
+side tells so by its samples; several runs, of which each file is one, by what they
+differ by: give five or more to find small changes. docs/diff.md has the rule.
+
+Exit status: 0; 2 for wrong options and files that can't be read; 3 if something got
+slower by more than --fail-above.
+
+Run 'rperf help' for full documentation.";
+
 /// A sampling profiler for Ruby programs.
 #[derive(Debug, Parser)]
 #[command(
@@ -87,6 +122,12 @@ pub enum Subcommand {
     /// Run a command and print where its time went, with tables of methods
     #[command(after_help = EXEC_NOTES)]
     Exec(PageArgs),
+    /// Look at profiles: the methods with the most, the call tree, callers, source lines
+    #[command(after_help = REPORT_NOTES)]
+    Report(ReportArgs),
+    /// Compare two profiles, or two groups of them, and tell change from noise
+    #[command(after_help = DIFF_NOTES)]
+    Diff(DiffArgs),
     /// Print the full reference, or the help of a command
     Help(HelpArgs),
 }
@@ -147,6 +188,9 @@ pub struct RecordArgs {
     /// pprof, collapsed or text [default: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
+    /// Run the command so many times, and write each profile to its own file: app.1.pb.gz
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub runs: Option<String>,
     /// Print a text profile to stdout instead of writing a file
     #[arg(short, long)]
     pub print: bool,

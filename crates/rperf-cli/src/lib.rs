@@ -6,6 +6,7 @@
 mod args;
 mod command;
 mod delivery;
+mod diff;
 pub mod figures;
 mod forward;
 mod help;
@@ -16,6 +17,8 @@ pub mod os;
 pub mod output;
 mod process;
 pub mod process_id;
+mod report;
+mod runs;
 pub mod session_folder;
 pub mod stat;
 pub mod status;
@@ -68,12 +71,17 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
         }
     };
     let result = match args.subcommand {
-        Subcommand::Record(args) => Options::for_record(args),
-        Subcommand::Stat(args) => Options::for_page(args.page, args.report),
-        Subcommand::Exec(args) => Options::for_page(args, true),
+        Subcommand::Record(args) => runs::record(args, library, abi),
+        Subcommand::Stat(args) => Options::for_page(args.page, args.report)
+            .and_then(|options| launch::launch(&options, library, abi)),
+        Subcommand::Exec(args) => {
+            Options::for_page(args, true).and_then(|options| launch::launch(&options, library, abi))
+        }
+        Subcommand::Report(args) => report::run(args),
+        Subcommand::Diff(args) => diff::run(args),
         Subcommand::Help(args) => return help::print(args.command.as_deref()),
     };
-    match result.and_then(|options| launch::launch(&options, library, abi)) {
+    match result {
         Ok(status) => status,
         Err(refusal) => {
             say(&refusal.message);

@@ -205,7 +205,8 @@ fn parse_mode(text: &str) -> Result<&'static str, Refusal> {
         .ok_or_else(|| Refusal::usage(format!("-m must be cpu or wall, not '{text}'")))
 }
 
-fn parse_format(text: &str) -> Result<Format, Refusal> {
+/// The format with this name.
+pub fn parse_format(text: &str) -> Result<Format, Refusal> {
     Format::from_name(text).ok_or_else(|| {
         Refusal::usage(format!(
             "--format must be pprof, collapsed or text, not '{text}'"
@@ -214,7 +215,7 @@ fn parse_format(text: &str) -> Result<Format, Refusal> {
 }
 
 /// The absolute path of `output`, if a file can be written there.
-fn writable(output: impl AsRef<Path>) -> Result<PathBuf, Refusal> {
+pub fn writable(output: impl AsRef<Path>) -> Result<PathBuf, Refusal> {
     let output = output.as_ref();
     if output.as_os_str().is_empty() {
         return Err(Refusal::usage("-o needs the path of a file, not ''"));
@@ -262,7 +263,9 @@ mod tests {
             Subcommand::Record(args) => Options::for_record(args),
             Subcommand::Stat(args) => Options::for_page(args.page, args.report),
             Subcommand::Exec(args) => Options::for_page(args, true),
-            Subcommand::Help(_) => panic!("runs no command"),
+            Subcommand::Report(_) | Subcommand::Diff(_) | Subcommand::Help(_) => {
+                panic!("runs no command")
+            }
         }
     }
 

@@ -1,0 +1,209 @@
+//! The pages of `rperf diff`. They do no I/O.
+
+use super::options::Options;
+use crate::report::screen::{Screen, Style};
+use crate::report::table::{Row, Table};
+use rperf_report::numbers::grouped;
+use rperf_report::one_line::{function_name, one_line};
+use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale, nanoseconds_per};
+
+/// What both pages are made with.
+pub struct Page<'a> {
+    /// What has changed.
+    pub diff: &'a Diff,
+    /// Where the page goes.
+    pub screen: Screen,
+    /// How many rows a table has; `None`: all.
+    pub limit: Option<usize>,
+    /// The runs of the base, and of the target.
+    pub sides: [&'a [Run]; 2],
+    /// What the user asked for.
+    pub options: &'a Options,
+}
+
+/// One table of all that differs.
+pub fn top(page: &Page<'_>) -> String {
+    let rows: Vec<&DiffRow> = page.diff.rows.iter().collect();
+    let mut text = head(page);
+    if rows.is_empty() {
+        return text + "\nNothing differs.\n";
+    }
+    text += "\n";
+    text + &table(page, &rows)
+}
+
+/// A table for each direction, without what may be noise.
+pub fn text(page: &Page<'_>) -> String {
+    let mut text = head(page);
+    let (more, less) = (word(page, Change::More), word(page, Change::Less));
+    for (title, change) in [
+        (more, Change::More),
+        (less, Change::Less),
+        ("not known to be noise or not", Change::Unknown),
+    ] {
+        let rows: Vec<&DiffRow> = page.diff.with(change).collect();
+        if change == Change::Unknown && rows.is_empty() {
+            continue;
+        }
+        let title = capitalized(title);
+        text += &format!(
+            "\n{}\n",
+            page.screen.styled(Some(Style::Bold), &format!("{title}:"))
+        );
+        if rows.is_empty() {
+            text += "  nothing beyond the noise\n";
+        } else {
+            text += &table(page, &rows);
+        }
+    }
+    let noise = page.diff.with(Change::Noise).count();
+    if noise > 0 {
+        let methods = if noise == 1 {
+            "method differs"
+        } else {
+            "methods differ"
+        };
+        text += &format!("\n{} {methods} within the noise.\n", grouped(noise as i64));
+    }
+    text
+}
+
+fn capitalized(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + rest.as_str()
+}
+
+/// What both sides are, and how all has changed.
+fn head(page: &Page<'_>) -> String {
+    let Diff {
+        value_type, total, ..
+    } = page.diff;
+    let scale = scale(page);
+    let mut text = format!("Type: {}\n", one_line(&value_type.name));
+    let sides = [
+        ("Base:  ", &page.options.base, page.sides[0], total.base),
+        ("Target:", &page.options.target, page.sides[1], total.target),
+    ];
+    for (title, files, runs, value) in sides {
+        let files: Vec<_> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        let mean = match runs.len() {
+            1 => String::new(),
+            count => format!(", mean of {count} runs"),
+        };
+        let samples: Option<i64> = runs.iter().map(|run| run.samples).sum();
+        let samples = samples.map(|samples| format!(", {} samples", grouped(samples)));
+        text += &format!(
+            "{title} {}{mean}{} ({})\n",
+            scale.text(value),
+            samples.unwrap_or_default(),
+            one_line(&files.join(", "))
+        );
+    }
+    if let Some(normalized) = normalized(page.options) {
+        text += &format!("Scaled: {normalized}\n");
+    }
+    let (style, verdict) = (style(total), verdict(page, total));
+    let change = format!(
+        "{} ({}), {verdict}",
+        signed(&scale, total.delta()),
+        percent(total)
+    );
+    text + &format!("Total:  {}\n", page.screen.styled(style, &change))
+}
+
+fn normalized(options: &Options) -> Option<String> {
+    Some(match (options.normalize, &options.label) {
+        (Normalize::No, _) => return None,
+        (Normalize::Total, _) => "each run as if it had the base's total".to_string(),
+        (Normalize::Duration, _) => "each run as if it had taken as long as the base".to_string(),
+        (Normalize::Label, key) => {
+            let key = one_line(key.as_deref().unwrap_or_default());
+            format!("each run as if it had as many values of {key} as the base")
+        }
+    })
+}
+
+fn scale(page: &Page<'_>) -> Scale {
+    let total = &page.diff.total;
+    Scale::new(&page.diff.value_type, total.base.max(total.target))
+}
+
+fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
+    let scale = scale(page);
+    let mut table = Table::new(&["delta", "delta%", "base", "target", ""]);
+    for row in rows.iter().take(page.limit.unwrap_or(rows.len())) {
+        let cells = vec![
+            signed(&scale, row.delta()),
+            percent(row),
+            scale.text(row.base),
+            scale.text(row.target),
+            verdict(page, row).to_string(),
+        ];
+        let mut line = Row::of(&row.function, cells, 0.0);
+        line.style = style(row);
+        table.push(line);
+    }
+    let mut text = table.render(&page.screen);
+    let more = rows.len().saturating_sub(page.limit.unwrap_or(rows.len()));
+    if more > 0 {
+        text += &format!("({} more; -n shows more)\n", grouped(more as i64));
+    }
+    text
+}
+
+fn signed(scale: &Scale, value: i64) -> String {
+    let sign = if value > 0 { "+" } else { "" };
+    format!("{sign}{}", scale.text(value))
+}
+
+fn percent(row: &DiffRow) -> String {
+    match row.percent() {
+        Some(percent) => format!("{percent:+.1}%"),
+        None if row.target == 0 => "0.0%".to_string(),
+        None => "new".to_string(),
+    }
+}
+
+fn style(row: &DiffRow) -> Option<Style> {
+    match row.change {
+        Change::More => Some(Style::Hot),
+        Change::Less => Some(Style::Good),
+        Change::Noise | Change::Unknown => Some(Style::Dim),
+    }
+}
+
+fn verdict(page: &Page<'_>, row: &DiffRow) -> &'static str {
+    match row.change {
+        Change::Noise if row.delta() == 0 => "no change",
+        change => word(page, change),
+    }
+}
+
+/// Time is slower or faster, all else more or less.
+fn word(page: &Page<'_>, change: Change) -> &'static str {
+    let is_time = nanoseconds_per(&page.diff.value_type.unit).is_some();
+    match (change, is_time) {
+        (Change::More, true) => "slower",
+        (Change::More, false) => "more",
+        (Change::Less, true) => "faster",
+        (Change::Less, false) => "less",
+        (Change::Noise, _) => "noise",
+        (Change::Unknown, _) => "unknown",
+    }
+}
+
+/// A row in a sentence.
+pub fn name(row: &DiffRow) -> String {
+    let name = match &*row.function.name {
+        "" if row.function.path.is_empty() => "the total".into(),
+        name => function_name(name),
+    };
+    match row.percent() {
+        Some(percent) => format!("{name} ({percent:+.1}%)"),
+        None => format!("{name} (new)"),
+    }
+}

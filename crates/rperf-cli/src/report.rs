@@ -1,0 +1,132 @@
+//! `rperf report`: looks at profiles in the terminal, and converts them. Called by
+//! `run`, on Ruby's main thread.
+
+pub mod filter_args;
+pub mod load;
+pub mod options;
+mod pages;
+pub mod screen;
+pub mod table;
+
+pub use options::ReportArgs;
+
+use crate::Refusal;
+use options::{Options, View};
+use pages::Page;
+use rperf_format::{Format, TextOptions};
+use rperf_model::Profile;
+use rperf_report::{Listing, NamePattern, Neighbours, Subject};
+use screen::Screen;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+/// Shows, or writes, what the options ask for, and returns the exit status.
+pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
+    let options = Options::new(args)?;
+    let mut profile = load::merged(&options.files)?;
+    load::choose_column(&mut profile, options.value.as_deref())?;
+    let whole = profile.sum(profile.schema.default_column());
+    let filtered = options.filter.apply(profile);
+    for option in filtered.unmatched {
+        crate::say(&format!("{option} matches nothing in the profile"));
+    }
+    let screen = Screen::stdout(options.pager);
+    let page = Page {
+        profile: &filtered.profile,
+        whole,
+        screen,
+        limit: options.limit,
+    };
+    let text = match &options.view {
+        View::Top => pages::top(&page, &options.by, options.sort),
+        View::Tree(tree) => pages::tree(&page, *tree),
+        View::Callers(name) => callers(&page, name)?,
+        View::Annotate(subject) => annotate(&page, subject)?,
+        View::Format { format, output } => {
+            let bytes = formatted(&filtered.profile, *format, options.lines)?;
+            return write(&bytes, *format, output.as_deref(), screen);
+        }
+    };
+    print(screen, &text)
+}
+
+fn print(screen: Screen, text: &str) -> Result<i32, Refusal> {
+    match screen.print(text) {
+        Ok(()) => Ok(0),
+        Err(error) => Err(failure(&format!("can't write to stdout: {error}"))),
+    }
+}
+
+fn failure(message: &str) -> Refusal {
+    Refusal {
+        message: message.to_string(),
+        status: crate::FAILURE,
+    }
+}
+
+fn callers(page: &Page<'_>, name: &str) -> Result<String, Refusal> {
+    let pattern = pattern("--callers", name, page.profile)?;
+    let column = page.profile.schema.default_column();
+    let found = Neighbours::of(page.profile, column, &pattern);
+    if found.is_empty() {
+        return Err(nothing_matches("method", name));
+    }
+    Ok(pages::callers(page, &found))
+}
+
+fn annotate(page: &Page<'_>, subject: &str) -> Result<String, Refusal> {
+    let column = page.profile.schema.default_column();
+    let file = Subject::File(subject.to_string());
+    let mut found = Listing::of(page.profile, column, &file);
+    if found.is_empty() {
+        let pattern = pattern("--annotate", subject, page.profile)?;
+        found = Listing::of(page.profile, column, &Subject::Functions(pattern));
+    }
+    if found.is_empty() {
+        return Err(nothing_matches("file or method", subject));
+    }
+    Ok(pages::annotate(page, &found))
+}
+
+fn pattern(option: &str, name: &str, profile: &Profile) -> Result<NamePattern, Refusal> {
+    let pattern = NamePattern::new(name, profile);
+    pattern.map_err(|error| Refusal::usage(format!("{option}: {error}")))
+}
+
+fn nothing_matches(what: &str, name: &str) -> Refusal {
+    Refusal::usage(format!("no {what} in the profile matches '{name}'"))
+}
+
+fn formatted(profile: &Profile, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::new();
+    let written = rperf_format::write(profile, format, TextOptions { lines }, &mut bytes);
+    written.map_err(|error| failure(&error.to_string()))?;
+    Ok(bytes)
+}
+
+fn write(
+    bytes: &[u8],
+    format: Format,
+    output: Option<&Path>,
+    screen: Screen,
+) -> Result<i32, Refusal> {
+    if let Some(path) = output {
+        let written = crate::output::write(path, bytes);
+        let refuse = |error| failure(&format!("can't write to {}: {error}", path.display()));
+        return written.map_err(refuse).map(|()| 0);
+    }
+    if format == Format::Pprof {
+        if io::stdout().is_terminal() {
+            let message = "pprof files are not for terminals: give -o a file to write";
+            return Err(Refusal::usage(message));
+        }
+        let written = io::Write::write_all(&mut io::stdout().lock(), bytes);
+        return match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(failure(&format!("can't write to stdout: {error}")))
+            }
+            _ => Ok(0),
+        };
+    }
+    print(screen, &String::from_utf8_lossy(bytes))
+}

@@ -1,0 +1,92 @@
+//! The options that choose what of a profile is looked at, as clap sees them, and the
+//! filter that they make. Used by `rperf report` and `rperf diff`.
+
+use crate::Refusal;
+use rperf_report::{Filter, PatternError, TagFilter, ThreadFilter, regex};
+
+/// Options of `rperf report` and `rperf diff`.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Filters")]
+pub struct FilterArgs {
+    /// Only stacks with a method or path that matches
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    pub focus: Option<String>,
+    /// No stack with a method or path that matches
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    pub ignore: Option<String>,
+    /// Leave matching frames out of the stacks
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    pub hide: Option<String>,
+    /// Leave all but matching frames out of the stacks
+    #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
+    pub show: Option<String>,
+    /// Begin stacks at the outermost matching frame
+    #[arg(
+        long,
+        visible_alias = "show_from",
+        value_name = "REGEX",
+        allow_hyphen_values = true
+    )]
+    pub show_from: Option<String>,
+    /// Only samples with a label that matches: KEY=REGEX, KEY=LOW:HIGH or REGEX
+    #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
+    pub tagfocus: Option<String>,
+    /// No sample with a label that matches
+    #[arg(long, value_name = "TAG", allow_hyphen_values = true)]
+    pub tagignore: Option<String>,
+    /// Put the values of labels above the stacks: KEY or KEY,KEY
+    #[arg(long, value_name = "KEYS", allow_hyphen_values = true)]
+    pub tagroot: Option<String>,
+    /// Put the values of labels below the stacks
+    #[arg(long, value_name = "KEYS", allow_hyphen_values = true)]
+    pub tagleaf: Option<String>,
+    /// Only threads with this number, or a name that matches
+    #[arg(long, value_name = "N|REGEX", allow_hyphen_values = true)]
+    pub thread: Option<String>,
+    /// Only the process with this number
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub pid: Option<String>,
+}
+
+impl FilterArgs {
+    /// The filter that the options make.
+    pub fn filter(&self) -> Result<Filter, Refusal> {
+        Ok(Filter {
+            focus: parse("--focus", &self.focus, regex)?,
+            ignore: parse("--ignore", &self.ignore, regex)?,
+            hide: parse("--hide", &self.hide, regex)?,
+            show: parse("--show", &self.show, regex)?,
+            show_from: parse("--show-from", &self.show_from, regex)?,
+            tag_focus: parse("--tagfocus", &self.tagfocus, TagFilter::new)?,
+            tag_ignore: parse("--tagignore", &self.tagignore, TagFilter::new)?,
+            tag_root: keys(&self.tagroot),
+            tag_leaf: keys(&self.tagleaf),
+            thread: parse("--thread", &self.thread, ThreadFilter::new)?,
+            pid: self.pid.as_deref().map(pid).transpose()?,
+        })
+    }
+}
+
+fn parse<T>(
+    name: &str,
+    text: &Option<String>,
+    parse: impl Fn(&str) -> Result<T, PatternError>,
+) -> Result<Option<T>, Refusal> {
+    let parsed = text.as_deref().map(parse).transpose();
+    parsed.map_err(|error| Refusal::usage(format!("{name}: {error}")))
+}
+
+fn keys(text: &Option<String>) -> Vec<String> {
+    let keys = text.as_deref().unwrap_or_default().split(',');
+    keys.filter(|key| !key.is_empty())
+        .map(String::from)
+        .collect()
+}
+
+fn pid(text: &str) -> Result<u32, Refusal> {
+    text.parse().map_err(|_| {
+        Refusal::usage(format!(
+            "--pid must be the number of a process, not '{text}'"
+        ))
+    })
+}

@@ -1,0 +1,137 @@
+//! Reads the profiles that a user names. Used by `rperf report` and `rperf diff`.
+
+use crate::Refusal;
+use rperf_model::{Column, Profile, Schema};
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The file that `rperf record` writes unless told otherwise.
+pub const DEFAULT_FILE: &str = "rperf.data";
+
+/// How long a file is read before anything is said about it.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// How long each of these words stands.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The profile in this file.
+pub fn profile(path: &Path) -> Result<Profile, Refusal> {
+    let refuse = |why: String| Refusal::usage(format!("can't read {}: {why}", path.display()));
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound if path == Path::new(DEFAULT_FILE) => {
+            refuse("there is no such file; 'rperf record' writes one".to_string())
+        }
+        io::ErrorKind::NotFound => refuse("there is no such file".to_string()),
+        io::ErrorKind::PermissionDenied => refuse("permission denied".to_string()),
+        _ => refuse(error.to_string()),
+    })?;
+    let metadata = file.metadata().map_err(|error| refuse(error.to_string()))?;
+    if metadata.is_dir() {
+        return Err(refuse("it is a folder".to_string()));
+    }
+    let mut input = Progress::new(BufReader::new(file), metadata.len(), path);
+    let read = rperf_format::pprof::read(&mut input);
+    input.clear();
+    read.map_err(|error| Refusal::usage(format!("{}: {error}", path.display())))
+}
+
+/// All these files in one profile.
+pub fn merged<P: AsRef<Path>>(paths: &[P]) -> Result<Profile, Refusal> {
+    let mut profiles = paths
+        .iter()
+        .map(|path| (path.as_ref(), profile(path.as_ref())));
+    let Some((first_path, first)) = profiles.next() else {
+        return Err(Refusal::usage("there is no file to read"));
+    };
+    let mut whole = first?;
+    for (path, next) in profiles {
+        whole.merge(&next?).map_err(|error| {
+            let (first, path) = (first_path.display(), path.display());
+            Refusal::usage(format!("{first} and {path}: {error}"))
+        })?;
+    }
+    Ok(whole)
+}
+
+/// Makes the values that `wanted` names, or numbers, the ones that the profile is about.
+pub fn choose_column(profile: &mut Profile, wanted: Option<&str>) -> Result<(), Refusal> {
+    let Some(wanted) = wanted else {
+        return Ok(());
+    };
+    let schema = &profile.schema;
+    let by_name = schema.find(wanted).or_else(|| {
+        let mut columns = schema.columns();
+        columns.find(|column| {
+            let value_type = schema.value_type(*column);
+            value_type.is_some_and(|it| format!("{}/{}", it.name, it.unit) == wanted)
+        })
+    });
+    let by_number = || wanted.parse().ok().map(Column);
+    let column = by_name.or_else(by_number);
+    match column.and_then(|column| Schema::new(schema.types().to_vec(), column)) {
+        Some(schema) => {
+            profile.schema = schema;
+            Ok(())
+        }
+        None => {
+            let names: Vec<_> = schema.types().iter().map(|it| it.name.as_str()).collect();
+            Err(Refusal::usage(format!(
+                "there are no values named '{wanted}'; the profile has {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// A file that says on a terminal how much of it has been read, if that takes long.
+struct Progress<'a, R> {
+    input: R,
+    read: u64,
+    size: u64,
+    path: &'a Path,
+    next: Instant,
+    is_shown: bool,
+    is_terminal: bool,
+}
+
+impl<'a, R: Read> Progress<'a, R> {
+    fn new(input: R, size: u64, path: &'a Path) -> Self {
+        Self {
+            input,
+            read: 0,
+            size,
+            path,
+            next: Instant::now() + PATIENCE,
+            is_shown: false,
+            is_terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&mut self) {
+        let percent = self.read.saturating_mul(100) / self.size.max(1);
+        let path = self.path.display();
+        let line = format!("\rReading {path}: {:>3} %", percent.min(100));
+        let _ = io::stderr().write_all(line.as_bytes());
+        self.is_shown = true;
+        self.next = Instant::now() + INTERVAL;
+    }
+
+    /// Takes the words away.
+    fn clear(&mut self) {
+        if self.is_shown {
+            let _ = io::stderr().write_all(b"\r\x1b[K");
+        }
+    }
+}
+
+impl<R: Read> Read for Progress<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.read += read as u64;
+        if self.is_terminal && Instant::now() >= self.next {
+            self.show();
+        }
+        Ok(read)
+    }
+}

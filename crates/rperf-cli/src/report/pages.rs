@@ -1,0 +1,201 @@
+//! The pages of `rperf report`: from the answers of rperf-report to text. They do no
+//! I/O, but for the source files that `annotate` shows.
+
+mod annotate;
+mod tree;
+
+pub use annotate::annotate;
+pub use tree::{TreeOptions, tree};
+
+use super::screen::{Screen, Style};
+use super::table::{Row, Table};
+use rperf_model::Profile;
+use rperf_report::numbers::{grouped, percent, seconds};
+use rperf_report::one_line::{function_name, one_line};
+use rperf_report::{By, Function, Neighbour, Neighbours, Scale, Sort, Top, losses_line};
+
+/// What all pages are made with.
+#[derive(Debug)]
+pub struct Page<'a> {
+    /// What is left of the profile after the filters.
+    pub profile: &'a Profile,
+    /// What the profile adds up to without the filters: all shares are of it.
+    pub whole: i64,
+    /// Where the page goes.
+    pub screen: Screen,
+    /// How many rows are shown; `None`: all.
+    pub limit: Option<usize>,
+}
+
+impl Page<'_> {
+    /// The scale for the page's values.
+    fn scale(&self) -> Scale {
+        Scale::new(self.profile.schema.default_type(), self.whole)
+    }
+
+    fn share(&self, value: i64) -> f64 {
+        percent(value, self.whole)
+    }
+
+    /// `12.3%`
+    fn percent(&self, value: i64) -> String {
+        format!("{:.1}%", self.share(value))
+    }
+
+    fn value_with_percent(&self, value: i64) -> String {
+        format!("{} ({})", self.scale().text(value), self.percent(value))
+    }
+
+    /// What the profile is about, and what of it is looked at.
+    fn head(&self) -> String {
+        let meta = &self.profile.meta;
+        let column = self.profile.schema.default_column();
+        let value_type = self.profile.schema.default_type();
+        let mut head = format!(
+            "Type: {}, {}",
+            one_line(&value_type.name),
+            self.scale().text(self.whole)
+        );
+        let left = self.profile.sum(column);
+        if left != self.whole {
+            head += &format!(", of which {} are left", self.value_with_percent(left));
+        }
+        if let Some(samples) = self.profile.sample_count() {
+            head += &format!(", {} samples", grouped(samples));
+        }
+        if meta.duration_ns > 0 {
+            head += &format!(", duration {} s", seconds(meta.duration_ns));
+        }
+        head.push('\n');
+        if let Some(losses) = losses_line(&meta.counters) {
+            head += &losses;
+            head.push('\n');
+        }
+        head
+    }
+}
+
+/// The rows with the most.
+pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
+    let column = page.profile.schema.default_column();
+    let top = Top::of(page.profile, column, by);
+    let mut rows = top.sorted(sort);
+    if sort == Sort::Flat {
+        // As with pprof, what only calls others comes after what has time of its own.
+        let callers = top.sorted(Sort::Cumulative).into_iter();
+        rows.extend(callers.filter(|row| row.self_value == 0));
+    }
+    let all = rows.len();
+    rows.truncate(page.limit.unwrap_or(all));
+    let scale = page.scale();
+    let shown = rows.iter().map(|row| row.self_value);
+    let shown = shown.fold(0, i64::saturating_add);
+    let mut text = page.head();
+    text += &format!(
+        "Showing {} of {} {}: {}\n\n",
+        grouped(rows.len() as i64),
+        grouped(all as i64),
+        noun(by),
+        page.value_with_percent(shown)
+    );
+    let mut table = Table::new(&["flat", "flat%", "sum%", "cum", "cum%"]);
+    let mut sum: i64 = 0;
+    for row in rows {
+        sum = sum.saturating_add(row.self_value);
+        let cells = vec![
+            scale.text(row.self_value),
+            page.percent(row.self_value),
+            page.percent(sum),
+            scale.text(row.total_value),
+            page.percent(row.total_value),
+        ];
+        table.push(Row::of(&row.function, cells, page.share(row.value(sort))));
+    }
+    text + &table.render(&page.screen)
+}
+
+fn noun(by: &By) -> String {
+    match by {
+        By::Function => "functions".to_string(),
+        By::File => "files".to_string(),
+        By::Directory => "directories".to_string(),
+        By::Gem => "gems".to_string(),
+        By::Label(key) => format!("values of {}", one_line(key)),
+        By::Thread => "threads".to_string(),
+        By::State => "states".to_string(),
+    }
+}
+
+/// Callers and callees of functions.
+pub fn callers(page: &Page<'_>, found: &[Neighbours]) -> String {
+    let mut text = page.head();
+    let all = found.len();
+    for neighbours in found.iter().take(page.limit.unwrap_or(all)) {
+        let title = title(&neighbours.function);
+        text += &format!(
+            "\n{}: {}, self {}\n",
+            page.screen.styled(Some(Style::Bold), &title),
+            page.value_with_percent(neighbours.total_value),
+            page.value_with_percent(neighbours.self_value),
+        );
+        text += &side(page, "called by", &neighbours.callers);
+        text += &side(page, "calls", &neighbours.callees);
+    }
+    text + &more(page, all, "functions that match")
+}
+
+fn side(page: &Page<'_>, heading: &str, side: &[Neighbour]) -> String {
+    if side.is_empty() {
+        return String::new();
+    }
+    let scale = page.scale();
+    let mut table = Table::new(&["", ""]);
+    for neighbour in side {
+        let cells = vec![
+            format!("  {}", scale.text(neighbour.value)),
+            page.percent(neighbour.value),
+        ];
+        let mut row = Row::of(&neighbour.function, cells, page.share(neighbour.value));
+        row.detail += &calling_lines(&neighbour.lines, &scale);
+        table.push(row);
+    }
+    format!("  {heading}\n{}", table.render(&page.screen))
+}
+
+/// The lines of calls, with their values if there are several.
+fn calling_lines(lines: &[(u32, i64)], scale: &Scale) -> String {
+    const SHOWN: usize = 4;
+    let known: Vec<_> = lines.iter().filter(|(line, _)| *line > 0).collect();
+    match known[..] {
+        [] => String::new(),
+        [(line, _)] if lines.len() == 1 => format!("  line {line}"),
+        _ => {
+            let shown = known.iter().take(SHOWN);
+            let shown: Vec<_> = shown
+                .map(|(line, value)| format!("{line}: {}", scale.text(*value)))
+                .collect();
+            let more = if known.len() > SHOWN { ", …" } else { "" };
+            format!("  lines {}{more}", shown.join(", "))
+        }
+    }
+}
+
+/// A function in a heading.
+fn title(function: &Function) -> String {
+    match (&*function.name, &*one_line(&function.path)) {
+        ("", path) => path.to_string(),
+        (name, "") => function_name(name).into_owned(),
+        (name, path) => format!("{} ({path})", function_name(name)),
+    }
+}
+
+/// How many of a list are not shown.
+fn more(page: &Page<'_>, all: usize, noun: &str) -> String {
+    match all.saturating_sub(page.limit.unwrap_or(all)) {
+        0 => String::new(),
+        more => format!("\n({} more {noun}; -n shows more)\n", grouped(more as i64)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! Where a page goes: a terminal with its width, colours and pager, or a file or pipe
+//! that takes it as it is. Used by `rperf report` and `rperf diff`.
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::process::{Command, Stdio};
+use terminal_size::{Height, Width};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// What stdout is, as far as pages care.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Screen {
+    /// Columns and rows of the terminal; `None` for files and pipes.
+    size: Option<(usize, usize)>,
+    colour: bool,
+    pager: bool,
+}
+
+/// A colour or weight of text on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Headings.
+    Bold,
+    /// What matters less: paths.
+    Dim,
+    /// What has most of the time; something that got slower.
+    Hot,
+    /// What has much of it.
+    Warm,
+    /// Something that got faster.
+    Good,
+}
+
+impl Style {
+    /// The style for a row with this share of all, in percent.
+    pub fn of_share(percent: f64) -> Option<Self> {
+        match percent.abs() {
+            share if share >= 20.0 => Some(Style::Hot),
+            share if share >= 5.0 => Some(Style::Warm),
+            _ => None,
+        }
+    }
+
+    fn code(self) -> &'static str {
+        match self {
+            Style::Bold => "1",
+            Style::Dim => "2",
+            Style::Hot => "1;31",
+            Style::Warm => "33",
+            Style::Good => "32",
+        }
+    }
+}
+
+impl Screen {
+    /// Stdout as it is.
+    pub fn stdout(may_page: bool) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let size = terminal_size::terminal_size_of(io::stdout());
+        let plain = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            size: size
+                .filter(|_| is_terminal)
+                .map(|(Width(width), Height(height))| (width.into(), height.into()))
+                .filter(|(width, _)| *width > 0),
+            colour: is_terminal && !plain("NO_COLOR") && !is_dumb,
+            pager: is_terminal && may_page && !is_dumb,
+        }
+    }
+
+    /// `text` in this style, where there are colours.
+    pub fn styled(&self, style: Option<Style>, text: &str) -> String {
+        match style {
+            Some(style) if self.colour => format!("\x1b[{}m{text}\x1b[0m", style.code()),
+            _ => text.to_string(),
+        }
+    }
+
+    /// `text` cut to what is left of a line after `used` columns. Names keep a few
+    /// columns even on the narrowest terminal.
+    pub fn fitted(&self, text: &str, used: usize) -> String {
+        const LEAST: usize = 20;
+        let Some((width, _)) = self.size else {
+            return text.to_string();
+        };
+        let room = width.saturating_sub(used).max(LEAST);
+        if text.width() <= room {
+            return text.to_string();
+        }
+        let mut cut = String::new();
+        let mut columns = 1;
+        for part in text.chars() {
+            columns += part.width().unwrap_or(0);
+            if columns > room {
+                break;
+            }
+            cut.push(part);
+        }
+        cut + "…"
+    }
+
+    /// Prints a page, through a pager if it is longer than the terminal. That somebody
+    /// has closed stdout, or the pager, is no error.
+    pub fn print(&self, page: &str) -> io::Result<()> {
+        let is_long = self
+            .size
+            .is_some_and(|(_, height)| page.lines().count() >= height);
+        if self.pager && is_long && self.page(page) {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        let written = stdout
+            .write_all(page.as_bytes())
+            .and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a pager has taken the page.
+    fn page(&self, page: &str) -> bool {
+        let pager = env::var_os("PAGER").filter(|pager| !pager.is_empty());
+        let mut command = match &pager {
+            Some(pager) => {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(pager);
+                command
+            }
+            None => {
+                let mut command = Command::new("less");
+                command.arg("-FRX");
+                command
+            }
+        };
+        // What `less` needs to pass colours on, if it is the user's own choice.
+        if env::var_os("LESS").is_none() {
+            command.env("LESS", "FRX");
+        }
+        let Ok(mut child) = command.stdin(Stdio::piped()).spawn() else {
+            return false;
+        };
+        if let Some(mut stdin) = child.stdin.take() {
+            // Who has read enough quits.
+            let _ = stdin.write_all(page.as_bytes());
+        }
+        // 127 is the shell's for a command that is not there.
+        child.wait().is_ok_and(|status| status.code() != Some(127))
+    }
+}
+
+/// How many columns `text` takes.
+pub fn columns(text: &str) -> usize {
+    text.width()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_to_the_width_of_terminals_only() {
+        let narrow = Screen {
+            size: Some((40, 10)),
+            ..Screen::default()
+        };
+        assert_eq!(narrow.fitted(&"a".repeat(30), 10), "a".repeat(30));
+        assert_eq!(narrow.fitted(&"a".repeat(31), 10), "a".repeat(29) + "…");
+        assert_eq!(narrow.fitted(&"計".repeat(16), 10), "計".repeat(14) + "…");
+        assert_eq!(narrow.fitted(&"a".repeat(31), 39), "a".repeat(19) + "…");
+        let file = Screen::default();
+        assert_eq!(file.fitted(&"a".repeat(99), 90), "a".repeat(99));
+    }
+
+    #[test]
+    fn colours_are_for_terminals() {
+        let text = |colour| {
+            let screen = Screen {
+                colour,
+                ..Screen::default()
+            };
+            screen.styled(Style::of_share(50.0), "x")
+        };
+        assert_eq!(text(true), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(text(false), "x");
+        assert_eq!(Style::of_share(-6.0), Some(Style::Warm));
+        assert_eq!(Style::of_share(1.0), None);
+    }
+}
