@@ -127,7 +127,7 @@ const VARIABLES: [(&str, &str, &str); 15] = [
     ),
 ];
 
-const SECTIONS: [(&str, &str); 10] = [
+const SECTIONS: [(&str, &str); 12] = [
     (
         "MODES",
         "\
@@ -152,6 +152,48 @@ text       .txt; tables of methods: flat (self) and cumulative, 50 each; with
 
 --format overrides the extension. /dev/stderr, /dev/fd/3 and the like are written
 to as they are.",
+    ),
+    (
+        "REPORTS",
+        "\
+rperf report --top         methods: flat is what a method spends itself, cum with what it
+                           calls, each stack once however often it has the method
+rperf report --tree        who calls whom, from the root; --bottom-up: from what spends
+rperf report --callers X   callers and callees of X, with the lines of the calls
+rperf report --annotate X  the source of a method or file: self is at the line itself,
+                           total with what it calls
+rperf report --text        the tables of text files, -o PATH the whole profile in a format
+
+NAME and METHOD are the full name of a method, else a regular expression. Shares are of
+the whole profile, also where filters leave less of it. --value chooses among what a
+profile has: samples, wall, cpu; in heap profiles alloc_space and so on.
+
+Filters work as in pprof. Methods match by name or path:
+  --focus, --ignore         stacks that have, or don't have, a method that matches
+  --hide, --show            stacks without, or of nothing but, those that match
+  --show-from               stacks from the outermost one that matches
+  --tagfocus, --tagignore   samples by label: KEY=REGEX, KEY=A,B (either), KEY=10:20,
+                            REGEX (any label, as key:value). The labels thread_seq,
+                            thread, %GVL and %GC are there too
+  --tagroot, --tagleaf      labels as frames above, or below, all others
+  --thread, --pid           a thread by number or name, a process by number",
+    ),
+    (
+        "DIFFS",
+        "\
+rperf diff BASE TARGET     compares two profiles: delta is target less base
+rperf diff --base A1 A2 A3 --target B1 B2 B3
+                           compares the means of several runs, each of which is a file
+
+Each difference is marked slower, faster or noise. With one run on a side, noise is told
+by the number of samples, and 2 % are allowed for what runs differ by; with several, by
+what they differ by. Of all methods called slower or faster, at most 5 % are unchanged.
+docs/diff.md has the rule.
+
+--normalize total|duration|label:KEY
+                           scales each run as if it had as much of it as the base
+--fail-above PERCENT       exit status 3 if something got slower by more than that,
+                           beyond the noise",
     ),
     (
         "STATES",
@@ -189,8 +231,8 @@ Ruby processes that the command forks or starts, however it does so, are profile
 and merged into one profile. If there was more than one, every sample has the
 labels %pid (the process's number) and %process (its $0 when it ended):
 
-  go tool pprof -tagroot=%pid rperf.data
-  go tool pprof -tagfocus=%pid=1234 -top rperf.data
+  rperf report --tree --tagroot %pid
+  rperf report --pid 1234
 
 A program that becomes another Ruby program by exec goes on being profiled. Said
 in a line on stderr: processes that still run when the command ends, and such as
@@ -277,7 +319,7 @@ Rperf.labels                              those in force, as a Hash
 They add to those that are there, and are as before when a block ends, however it
 does. They belong to a thread, and in it to a fiber; a fiber begins with those of
 the fiber that made it, a thread with none. When profiling is off the block just
-runs. In pprof files they are labels: go tool pprof -tagroot=endpoint app.pb.gz
+runs. In reports they are labels: rperf report --by label:endpoint app.pb.gz
 
 Rperf.snapshot                            the profile so far; nil if profiling is off
 Rperf.snapshot(clear: true)               and the next one begins from here

@@ -2,7 +2,7 @@
 //! called through the extension on the thread that ends the profiled program.
 
 use rperf_model::{Counters, Profile};
-use rperf_report::numbers::{grouped, milliseconds, percent, seconds};
+use rperf_report::numbers::{Unit, grouped, percent, seconds};
 use rperf_report::{By, Sort, Top, losses};
 use std::fmt::Write;
 
@@ -32,10 +32,12 @@ pub fn lines(profile: &Profile) -> String {
     lines.extend(losses(counters));
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
+    let unit = Unit::new(&profile.schema.default_type().unit);
     lines.extend(top.sorted(Sort::Flat).into_iter().take(TOP).map(|row| {
         format!(
-            "{:>12} ms {:>5.1}%  {} ({})",
-            milliseconds(row.self_value),
+            "{:>12} {} {:>5.1}%  {} ({})",
+            unit.number(row.self_value),
+            unit.name(),
             percent(row.self_value, top.total),
             row.function.name,
             row.function.path
@@ -95,6 +97,7 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
     )
 }
 
+/// How many samples there are: profiles of our sessions count them.
 fn samples(profile: &Profile) -> String {
     grouped(profile.sample_count().unwrap_or(0))
 }

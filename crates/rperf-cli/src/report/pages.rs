@@ -111,6 +111,9 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
         ];
         table.push(Row::of(&row.function, cells, page.share(row.value(sort))));
     }
+    if sum == 0 && all == 0 {
+        return text;
+    }
     text + &table.render(&page.screen)
 }
 
@@ -149,10 +152,11 @@ fn side(page: &Page<'_>, heading: &str, side: &[Neighbour]) -> String {
         return String::new();
     }
     let scale = page.scale();
-    let mut table = Table::new(&["", ""]);
+    let mut table = Table::new(&["", "", ""]);
     for neighbour in side {
         let cells = vec![
-            format!("  {}", scale.text(neighbour.value)),
+            "  ".to_string(),
+            scale.text(neighbour.value),
             page.percent(neighbour.value),
         ];
         let mut row = Row::of(&neighbour.function, cells, page.share(neighbour.value));

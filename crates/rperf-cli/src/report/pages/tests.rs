@@ -1,1 +1,174 @@
+//! Golden tests of the pages: what a profile looks like in each of them.
 
+use super::*;
+use rperf_model::test_support::{self, TestFrame};
+use rperf_model::{LabelSetId, State, Thread, WeightKey, WeightTable};
+use rperf_report::{Direction, Listing, NamePattern, Subject};
+
+const MAIN: TestFrame<'_> = ("<main>", "app.rb", 1, 9);
+const WORK: TestFrame<'_> = ("Object#work", "app.rb", 2, 3);
+const DEEP: TestFrame<'_> = ("Object#work", "app.rb", 2, 4);
+const SORT: TestFrame<'_> = ("Array#sort", "<C method>", 0, 0);
+const IDLE: TestFrame<'_> = ("Object#\u{1b}[31midle", "lib/idle.rb", 1, 2);
+
+fn profile() -> Profile {
+    let mut profile = Profile::new(test_support::wall_schema());
+    let mut table = WeightTable::new(3);
+    let stacks: [(&[TestFrame<'_>], State, i64); 5] = [
+        (&[MAIN, WORK, SORT], State::Running, 400),
+        (&[MAIN, WORK], State::Running, 100),
+        (&[MAIN, WORK, DEEP], State::Running, 50),
+        (&[MAIN, IDLE], State::GvlBlocked, 449),
+        (&[MAIN, IDLE], State::Running, 1),
+    ];
+    for (frames, state, ms) in stacks {
+        let key = WeightKey {
+            node: test_support::node(&mut profile, frames),
+            thread: 1,
+            labels: LabelSetId(0),
+            state,
+        };
+        table.add(key, &[ms, ms * 1_000_000, ms * 500_000]);
+    }
+    profile.weights = table.into_weights();
+    let name = profile.strings.intern("");
+    profile.threads.push(Thread { seq: 1, name });
+    profile.meta.duration_ns = 1_000_000_000;
+    profile.meta.counters.dropped_samples = 2;
+    profile
+}
+
+fn page(profile: &Profile, limit: Option<usize>) -> Page<'_> {
+    Page {
+        profile,
+        whole: profile.sum(profile.schema.default_column()),
+        screen: Screen::default(),
+        limit,
+    }
+}
+
+const HEAD: &str = "\
+Type: wall, 1,000.0 ms, 1,000 samples, duration 1.000 s
+Lost: 2 samples dropped (0.0 ms)
+";
+
+#[test]
+fn top_has_what_pprof_shows() {
+    let profile = profile();
+    let expected = "\
+Showing 4 of 5 functions: 1,000.0 ms (100.0%)
+
+    flat  flat%    sum%       cum   cum%
+449.0 ms  44.9%   44.9%  449.0 ms  44.9%  [GVL blocked] (<GVL>)
+400.0 ms  40.0%   84.9%  400.0 ms  40.0%  Array#sort (<C method>)
+150.0 ms  15.0%   99.9%  550.0 ms  55.0%  Object#work (app.rb)
+  1.0 ms   0.1%  100.0%  450.0 ms  45.0%  Object# [31midle (lib/idle.rb)
+";
+    let shown = top(&page(&profile, Some(4)), &By::Function, Sort::Flat);
+    assert_eq!(shown, format!("{HEAD}{expected}"));
+    let by_cum = top(&page(&profile, Some(1)), &By::File, Sort::Cumulative);
+    let row = "\n150.0 ms  15.0%  15.0%  1,000.0 ms  100.0%  app.rb\n";
+    assert!(by_cum.ends_with(row), "{by_cum}");
+}
+
+#[test]
+fn a_tree_indents_only_where_it_forks() {
+    let profile = profile();
+    let options = TreeOptions {
+        direction: Direction::TopDown,
+        least_percent: 1.0,
+    };
+    let expected = "\
+Call tree with callees below, branches of at least 1%
+
+     total  total%      self  self%
+1,000.0 ms  100.0%    0.0 ms   0.0%  <main> (app.rb)
+  550.0 ms   55.0%  100.0 ms  10.0%  ├─ Object#work (app.rb)
+  400.0 ms   40.0%  400.0 ms  40.0%  │  ├─ Array#sort (<C method>)
+   50.0 ms    5.0%   50.0 ms   5.0%  │  └─ Object#work (app.rb)
+  450.0 ms   45.0%    1.0 ms   0.1%  └─ Object# [31midle (lib/idle.rb)
+  449.0 ms   44.9%  449.0 ms  44.9%     [GVL blocked] (<GVL>)
+";
+    assert_eq!(
+        tree(&page(&profile, None), options),
+        format!("{HEAD}{expected}")
+    );
+    let options = TreeOptions {
+        direction: Direction::BottomUp,
+        least_percent: 10.0,
+    };
+    let expected = "\
+Call tree with callers below, branches of at least 10%
+
+    self  self%
+449.0 ms  44.9%  [GVL blocked] (<GVL>)
+449.0 ms  44.9%  Object# [31midle (lib/idle.rb)
+449.0 ms  44.9%  <main> (app.rb)
+400.0 ms  40.0%  Array#sort (<C method>)
+400.0 ms  40.0%  Object#work (app.rb)
+400.0 ms  40.0%  <main> (app.rb)
+150.0 ms  15.0%  Object#work (app.rb)  [+1 smaller]
+100.0 ms  10.0%  <main> (app.rb)
+[+1 smaller]
+";
+    let shown = tree(&page(&profile, None), options);
+    assert_eq!(shown, format!("{HEAD}{expected}"));
+}
+
+#[test]
+fn callers_have_their_lines() {
+    let profile = profile();
+    let pattern = NamePattern::new("Object#work", &profile).expect("a name");
+    let found = Neighbours::of(&profile, profile.schema.default_column(), &pattern);
+    let expected = "
+Object#work (app.rb): 550.0 ms (55.0%), self 150.0 ms (15.0%)
+  called by
+    550.0 ms  55.0%  <main> (app.rb)  line 9
+     50.0 ms   5.0%  Object#work (app.rb)  line 3
+  calls
+    400.0 ms  40.0%  Array#sort (<C method>)  line 3
+     50.0 ms   5.0%  Object#work (app.rb)  line 3
+";
+    let shown = callers(&page(&profile, None), &found);
+    assert_eq!(shown, format!("{HEAD}{expected}"));
+}
+
+#[test]
+fn source_has_what_each_line_costs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("app.rb");
+    let source = "# a comment\ndef work(list)\n\twork(list.sort)\n  1 + 1\nend\n\nother\n";
+    std::fs::write(&path, source).expect("a file");
+    let path = path.display().to_string();
+    let mut profile = Profile::new(test_support::cpu_schema());
+    let frames = [("Object#work", path.as_str(), 2, 3), SORT];
+    for (frames, ms) in [(&frames[..1], 30), (&frames[..], 70)] {
+        let key = WeightKey {
+            node: test_support::node(&mut profile, frames),
+            thread: 0,
+            labels: LabelSetId(0),
+            state: State::Running,
+        };
+        profile.weights.push(key, &[ms, ms * 1_000_000]);
+    }
+    let pattern = NamePattern::new("work", &profile).expect("a pattern");
+    let column = profile.schema.default_column();
+    let found = Listing::of(&profile, column, &Subject::Functions(pattern));
+    let expected = "
+    self     total
+                    2  def work(list)
+ 30.0 ms  100.0 ms  3      work(list.sort)
+                    4    1 + 1
+                    5  end
+";
+    let shown = annotate(&page(&profile, None), &found);
+    assert!(shown.ends_with(&expected[1..]), "{shown}");
+    std::fs::remove_file(&path).expect("removed");
+    let expected = "
+    self     total
+ 30.0 ms  100.0 ms  3
+";
+    let shown = annotate(&page(&profile, None), &found);
+    assert!(shown.ends_with(&expected[1..]), "{shown}");
+    assert!(shown.contains("(the source is not here: "), "{shown}");
+}

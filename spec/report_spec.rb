@@ -1,0 +1,221 @@
+# frozen_string_literal: true
+
+require "pty"
+require "io/console"
+require "shellwords"
+
+RSpec.describe "looking at profiles" do
+  main = ["/app/main.rb", "<main>"]
+  work = ["/app/work.rb", "Work#run"]
+  sort = ["<C method>", "Array#sort"]
+  wait = ["<GVL>", "[GVL blocked]"]
+
+  # Writes a profile of wall time in which these stacks, deepest frame first, have so many samples of a millisecond.
+  def save(name, stacks)
+    rows = stacks.map { |frames, count| [frames, count * 1_000_000, 1, 0, count, count * 500_000] }
+    Rperf.save(in_folder(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+    name
+  end
+
+  before do
+    save("rperf.data", [[[sort, work, main], 400], [[work, work, main], 100], [[wait, main], 500]])
+  end
+
+  def lines(...) = rperf("report", ...).stdout.force_encoding("UTF-8").lines.map(&:chomp)
+
+  describe "rperf report" do
+    it "prints the methods with the most, flat and cumulative" do
+      outcome = rperf("report")
+      expect(outcome.status).to be_success
+      expect(outcome.stderr).to be_empty
+      expect(outcome.stdout).to start_with("Type: wall, 1,000.0 ms, 1,000 samples, duration 1.000 s\n")
+      expect(outcome.stdout).not_to include("\e[")
+      expect(outcome.stdout.lines.last(5)).to eq([
+        "    flat  flat%    sum%         cum    cum%\n",
+        "500.0 ms  50.0%   50.0%    500.0 ms   50.0%  [GVL blocked] (<GVL>)\n",
+        "400.0 ms  40.0%   90.0%    400.0 ms   40.0%  Array#sort (<C method>)\n",
+        "100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (/app/work.rb)\n",
+        "  0.0 ms   0.0%  100.0%  1,000.0 ms  100.0%  <main> (/app/main.rb)\n"
+      ])
+    end
+
+    it "shows other values, other rows and another order" do
+      expect(lines("--value", "cpu")).to include(/\AType: cpu, 500.0 ms/)
+      expect(lines("--sample-index", "0").last(4).first.split).to start_with("500", "50.0%")
+      expect(lines("--sort", "cum", "-n", "1").last).to end_with("<main> (/app/main.rb)")
+      expect(lines("--by", "gem").last).to match(/100.0 ms .* \(application\)\z/)
+      expect(lines("--by", "state").last(2)).to match([/500.0 ms.*GVL blocked/, /500.0 ms.*running/])
+    end
+
+    it "filters, and tells of what matches nothing" do
+      expect(lines("--focus", "Work", "--hide", "sort").last(2))
+        .to match([/\A500.0 ms  50.0% .* Work#run/, /<main>/])
+      expect(lines("--ignore", "Work")).to include(/of which 500.0 ms \(50.0%\) are left, 500 samples/)
+      expect(lines("--tagfocus", "%GVL=blocked").last(2)).to match([/\[GVL blocked\]/, /<main>/])
+      outcome = rperf("report", "--focus", "nobody")
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, "rperf: --focus matches nothing in the profile\n"])
+    end
+
+    it "prints the call tree, callers, and lines of source" do
+      expect(lines("--tree").last(5)).to match([/100.0%.*  <main>/, /├─ Work#run/, /│  ├─ Array#sort/, /│  └─ Work#run/,
+                                                /└─ \[GVL blocked\]/])
+      expect(lines("--tree", "--bottom-up").grep(/Array#sort/).first).to match(/400.0 ms  40.0%  Array#sort/)
+      expect(lines("--callers", "Array#sort").last(2)).to match(["  called by", /400.0 ms  40.0%  Work#run/])
+      write_file("app.rb", "def work(limit)\n  Process.clock_gettime(:CLOCK_MONOTONIC) while limit\nend\n" \
+                           "Thread.new { sleep 0.2; exit!(0) }\nwork(1)\n".sub(":CLOCK", "Process::CLOCK"))
+      rperf("record", "-o", "app.pb.gz", ruby, "app.rb")
+      shown = lines("--annotate", "app.rb", "app.pb.gz")
+      expect(shown).to include(/\d ms +\d.* ms  2    Process.clock_gettime/, /1  def work\(limit\)/)
+      expect(lines("--annotate", "Object#work", "app.pb.gz").last).to end_with("3  end")
+    end
+
+    it "merges files and converts them" do
+      rperf("report", "rperf.data", "rperf.data", "-o", "both.pb.gz")
+      expect(lines("both.pb.gz").first).to start_with("Type: wall, 2,000.0 ms, 2,000 samples")
+      stacks = rperf("report", "both.pb.gz", "--focus", "sort", "--format", "collapsed").stdout
+      expect(stacks).to eq("<main>;Work#run;Array#sort 800000000\n")
+      expect(lines("--text").first).to eq("Total: 1,000.0ms (wall)")
+    end
+
+    {
+      %w[none.pb.gz] => "can't read none.pb.gz: there is no such file",
+      %w[.] => "can't read .: it is a folder",
+      %w[broken] => /broken: .*/,
+      %w[--value x] => "there are no values named 'x'; the profile has samples, wall, cpu",
+      %w[--focus (] => "--focus: '(' is no valid regular expression: unclosed group",
+      %w[--tree --text] => "--text and --tree can't be combined: give one of them",
+      %w[--by colour] => "--by must be function, file, dir, gem, label:KEY, thread or state, not 'colour'",
+      %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
+      %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
+      %w[--top -o x] => "-o goes with --text or --format, not with --top",
+      %w[--least 5] => "--least goes with --tree"
+    }.each do |arguments, message|
+      it "refuses #{arguments.join(" ")} in one line" do
+        write_file("broken", "no profile at all")
+        outcome = rperf("report", *arguments)
+        expect([outcome.status.exitstatus, outcome.stdout]).to eq([2, ""])
+        expect(outcome.stderr).to match(/\Arperf: #{message.is_a?(Regexp) ? message : Regexp.escape(message)}\n\z/)
+      end
+    end
+
+    it "says what to do where there is no profile yet" do
+      File.delete(in_folder("rperf.data"))
+      expect(rperf("report").stderr)
+        .to eq("rperf: can't read rperf.data: there is no such file; 'rperf record' writes one\n")
+    end
+
+    it "does not mind a reader that has seen enough" do
+      command = Shellwords.join(rperf_command("report", "--format", "collapsed"))
+      outcome = run("sh", "-c", "#{command} | true; echo ended")
+      expect([outcome.stdout, outcome.stderr]).to eq(["ended\n", ""])
+    end
+
+    # What a terminal of this size shows.
+    def on_terminal(rows, columns, env = {})
+      PTY.open do |screen, terminal|
+        terminal.winsize = [rows, columns]
+        env = { "TERM" => "xterm", "PAGER" => nil, "NO_COLOR" => nil, "LESS" => nil, **env }
+        pid = Process.spawn(env, *rperf_command("report"), chdir: folder, in: terminal, out: terminal, err: terminal)
+        terminal.close
+        text = +""
+        begin
+          loop { text << screen.readpartial(4096) }
+        rescue EOFError, Errno::EIO
+          Process.wait(pid)
+        end
+        text.delete("\r").force_encoding("UTF-8")
+      end
+    end
+
+    it "fits terminals, in colour unless NO_COLOR says otherwise" do
+      expect(on_terminal(40, 67, "NO_COLOR" => "1").lines.last(2))
+        .to match(["100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (/app/work.r…\n", /<main> .*main.rb\)$/])
+      expect(on_terminal(40, 100)).to include("\e[1;31m500.0 ms")
+    end
+
+    it "takes a pager where the terminal is too short" do
+      expect(on_terminal(4, 100, "PAGER" => "sed 's/^/paged: /'").lines).to all(start_with("paged: "))
+      expect(on_terminal(40, 100, "PAGER" => "sed 's/^/paged: /'")).not_to include("paged: ")
+      expect(on_terminal(4, 100, "PAGER" => "no-such-pager")).to include("<main>")
+    end
+  end
+
+  describe "rperf diff" do
+    before do
+      save("same.pb.gz", [[[sort, work, main], 410], [[work, work, main], 95], [[wait, main], 505]])
+      save("slow.pb.gz", [[[sort, work, main], 800], [[work, work, main], 100], [[wait, main], 500]])
+    end
+
+    it "finds what got slower and takes the rest for noise" do
+      outcome = rperf("diff", "rperf.data", "slow.pb.gz")
+      expect(outcome.status).to be_success
+      expect(outcome.stdout).to eq(<<~TEXT)
+        Type: wall
+        Base:   1,000.0 ms, 1,000 samples (rperf.data)
+        Target: 1,400.0 ms, 1,400 samples (slow.pb.gz)
+        Total:  +400.0 ms (+40.0%), slower
+
+            delta   delta%      base    target
+        +400.0 ms  +100.0%  400.0 ms  800.0 ms  slower  Array#sort (<C method>)
+      TEXT
+      expect(rperf("diff", "--text", "slow.pb.gz", "rperf.data").stdout).to match(/^Faster:\n.*\n-400.0 ms/)
+      expect(rperf("diff", "rperf.data", "same.pb.gz").stdout).not_to match(/slower|faster/)
+      expect(rperf("diff", "rperf.data", "rperf.data").stdout).to end_with("no change\n\nNothing differs.\n")
+    end
+
+    it "fails where something got slower by more than allowed" do
+      outcome = rperf("diff", "--fail-above", "10", "rperf.data", "slow.pb.gz")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([3, "rperf: more than 10% slower, beyond the noise: the total (+40.0%), Array#sort (+100.0%)\n"])
+      [["200", "slow.pb.gz"], ["0", "same.pb.gz"]].each do |percent, file|
+        expect(rperf("diff", "--fail-above", percent, "rperf.data", file).status).to be_success
+      end
+    end
+
+    it "compares groups of runs, scaled if asked for" do
+      outcome = rperf("diff", "--base", "rperf.data", "same.pb.gz", "--target", "slow.pb.gz", "slow.pb.gz",
+                      "--normalize", "total")
+      expect(outcome.stdout).to include(", mean of 2 runs, 2,800 samples (slow.pb.gz, slow.pb.gz)\n",
+                                        "Scaled: each run as if it had the base's total\n", "(+0.0%), no change\n")
+      expect(outcome.stdout).to match(/slower  Array#sort/)
+    end
+
+    {
+      [] => "two profiles are needed: rperf diff BASE TARGET",
+      %w[a b c] => "for more than two profiles, say which side each is on: rperf diff --base FILES --target FILES",
+      %w[--base a] => "--base and --target go together",
+      %w[--fail-above x a b] => "--fail-above must be a percentage, as 5, not 'x'",
+      %w[--normalize x a b] => "--normalize must be total, duration, label:KEY or none, not 'x'",
+      %w[--normalize label:request rperf.data rperf.data] =>
+        "the profiles can't be normalised: one has no samples with the label"
+    }.each do |arguments, message|
+      it "refuses #{["diff", *arguments].join(" ")} in one line" do
+        outcome = rperf("diff", *arguments)
+        expect([outcome.status.exitstatus, outcome.stderr]).to eq([2, "rperf: #{message}\n"])
+      end
+    end
+  end
+
+  describe "rperf record --runs" do
+    it "writes a profile for each run" do
+      write_file("app.rb", "puts 1 if (1..300_000).sum { |n| n % 7 } > 0")
+      outcome = rperf("record", "--runs", "2", "-o", "app.pb.gz", ruby, "app.rb")
+      expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, "1\n1\n"])
+      expect(outcome.stderr.lines.last).to eq("rperf: wrote 2 profiles: app.1.pb.gz to app.2.pb.gz\n")
+      expect(Dir.children(folder)).to include("app.1.pb.gz", "app.2.pb.gz").and(satisfy { |names| !names.include?("app.pb.gz") })
+    end
+
+    it "ends with the first run that fails" do
+      outcome = rperf("record", "--runs", "3", ruby, "-e", "exit 7")
+      expect([outcome.status.exitstatus, Dir.children(folder).grep(/rperf\.\d/)]).to eq([7, ["rperf.1.data"]])
+    end
+
+    it "needs files to write" do
+      ["0", "1001", "x"].each do |runs|
+        expect(rperf("record", "--runs", runs, "true").stderr)
+          .to eq("rperf: --runs must be a whole number from 1 to 1000, not '#{runs}'\n")
+      end
+      expect(rperf("record", "--runs", "2", "-p", "true").stderr).to start_with("rperf: --runs writes several files")
+    end
+  end
+end
