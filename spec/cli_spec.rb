@@ -21,7 +21,8 @@ RSpec.describe "the rperf command" do
       expect(outcome.status).to be_success
       expect(outcome.stderr).to be_empty
       titles = ["RPERF RECORD", "RPERF STAT", "RPERF EXEC", "MODES", "FORMATS", "STATES", "THE STACK AT THE TICK",
-                "REPORTS", "DIFFS", "RPERF REPORT", "RPERF DIFF", "CHILD PROCESSES", "FROM RUBY", "WHAT TO LOOK FOR", "ENVIRONMENT VARIABLES"]
+                "REPORTS", "DIFFS", "RPERF REPORT", "RPERF DIFF", "CHILD PROCESSES", "FROM RUBY", "WHAT TO LOOK FOR",
+                "ENVIRONMENT VARIABLES"]
       expect(outcome.stdout.scan(/^== (.*) ==$/).flatten).to include(*titles)
       expect(outcome.stdout).to include(rperf("stat", "--help").stdout.strip)
     end

@@ -30,13 +30,13 @@ RSpec.describe "looking at profiles" do
       expect(outcome.stderr).to be_empty
       expect(outcome.stdout).to start_with("Type: wall, 1,000.0 ms, 1,000 samples, duration 1.000 s\n")
       expect(outcome.stdout).not_to include("\e[")
-      expect(outcome.stdout.lines.last(5)).to eq([
-        "    flat  flat%    sum%         cum    cum%\n",
-        "500.0 ms  50.0%   50.0%    500.0 ms   50.0%  [GVL blocked] (<GVL>)\n",
-        "400.0 ms  40.0%   90.0%    400.0 ms   40.0%  Array#sort (<C method>)\n",
-        "100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (/app/work.rb)\n",
-        "  0.0 ms   0.0%  100.0%  1,000.0 ms  100.0%  <main> (/app/main.rb)\n"
-      ])
+      expect(outcome.stdout.lines.last(5).join).to eq(<<~TEXT.gsub(/^_/, " "))
+        _   flat  flat%    sum%         cum    cum%
+        500.0 ms  50.0%   50.0%    500.0 ms   50.0%  [GVL blocked] (<GVL>)
+        400.0 ms  40.0%   90.0%    400.0 ms   40.0%  Array#sort (<C method>)
+        100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (/app/work.rb)
+        _ 0.0 ms   0.0%  100.0%  1,000.0 ms  100.0%  <main> (/app/main.rb)
+      TEXT
     end
 
     it "shows other values, other rows and another order" do
@@ -202,7 +202,9 @@ RSpec.describe "looking at profiles" do
       outcome = rperf("record", "--runs", "2", "-o", "app.pb.gz", ruby, "app.rb")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, "1\n1\n"])
       expect(outcome.stderr.lines.last).to eq("rperf: wrote 2 profiles: app.1.pb.gz to app.2.pb.gz\n")
-      expect(Dir.children(folder)).to include("app.1.pb.gz", "app.2.pb.gz").and(satisfy { |names| !names.include?("app.pb.gz") })
+      expect(Dir.children(folder)).to include("app.1.pb.gz", "app.2.pb.gz").and(satisfy do |names|
+                                                                                  !names.include?("app.pb.gz")
+                                                                                end)
     end
 
     it "ends with the first run that fails" do
@@ -211,7 +213,7 @@ RSpec.describe "looking at profiles" do
     end
 
     it "needs files to write" do
-      ["0", "1001", "x"].each do |runs|
+      %w[0 1001 x].each do |runs|
         expect(rperf("record", "--runs", runs, "true").stderr)
           .to eq("rperf: --runs must be a whole number from 1 to 1000, not '#{runs}'\n")
       end

@@ -12,7 +12,7 @@ use crate::groups::Function;
 use crate::top::Sort;
 use rperf_model::ValueType;
 use run::Amount;
-use statistics::{Estimate, false_discovery_limit};
+use statistics::{Between, Estimate, Observed, false_discovery_limit};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -151,24 +151,48 @@ impl Diff {
             scales(base, target, normalize)?,
         ];
         let sides = [Side::new(base, &scales[0]), Side::new(target, &scales[1])];
-        let total = row(&sides, Function::default(), |run| Some(run.total));
+        let mut total = row(Function::default(), &sides, |side| {
+            let runs = side.observed(|run| Some(run.total));
+            Estimate::of_one(&runs, RUN_ALLOWANCE * RUN_ALLOWANCE)
+        });
         let names: BTreeSet<&Function> = base
             .iter()
             .chain(target)
             .flat_map(|run| run.rows.keys())
             .collect();
         let least = total.base.unsigned_abs().max(total.target.unsigned_abs()) as f64 * LEAST_SHARE;
+        let amount = |run: &Run, function| run.rows.get(function).map(|row| row.amount(sort));
+        let mut between = Between::default();
+        for (function, side) in names
+            .iter()
+            .flat_map(|name| sides.each_ref().map(|it| (*name, it)))
+        {
+            between.add(&side.observed(|run| amount(run, function)));
+        }
+        let between = [0, 1].map(|side: usize| {
+            let allowance = RUN_ALLOWANCE * RUN_ALLOWANCE;
+            match between.share_squared() {
+                Some(learned) if sides[side].runs.len() > 1 => learned,
+                Some(learned) => learned.max(allowance),
+                None => allowance,
+            }
+        });
         let mut rows: Vec<DiffRow> = names
             .into_iter()
             .map(|function| {
-                let amount = |run: &Run| run.rows.get(function).map(|row| row.amount(sort));
-                let mut row = row(&sides, function.clone(), amount);
+                let mut place = 0;
+                let mut row = row(function.clone(), &sides, |side| {
+                    place += 1;
+                    Estimate::of(
+                        &side.observed(|run| amount(run, function)),
+                        between[place - 1],
+                    )
+                });
                 let largest = row.base.unsigned_abs().max(row.target.unsigned_abs());
                 row.is_tested = largest as f64 >= least && largest > 0;
                 row
             })
             .collect();
-        let mut total = total;
         total.is_tested = true;
         decide(std::slice::from_mut(&mut total));
         decide(&mut rows);
@@ -237,31 +261,31 @@ impl<'a> Side<'a> {
         Self { runs, scales }
     }
 
-    fn estimate(&self, amount: impl Fn(&Run) -> Option<Amount>) -> Estimate {
+    /// A row's values in the runs.
+    fn observed(&self, amount: impl Fn(&Run) -> Option<Amount>) -> Vec<Observed> {
         let runs = self.runs.iter().zip(self.scales);
-        let amounts: Vec<_> = runs
-            .map(|(run, scale)| {
-                let none = Amount {
-                    value: 0,
-                    variance: run.total.variance.map(|_| 0.0),
-                };
-                let amount = amount(run).unwrap_or(none);
-                let sample = run.mean_sample() * scale;
-                let variance = amount.variance.map(|it| it * scale * scale);
-                (amount.value as f64 * scale, variance, sample * sample)
-            })
-            .collect();
-        Estimate::of(&amounts, RUN_ALLOWANCE)
+        runs.map(|(run, scale)| {
+            let none = Amount {
+                value: 0,
+                variance: run.total.variance.map(|_| 0.0),
+            };
+            let amount = amount(run).unwrap_or(none);
+            Observed {
+                value: amount.value as f64 * scale,
+                by_sampling: amount.variance.map(|it| it * scale * scale),
+                sample: (run.mean_sample() * scale).powi(2),
+            }
+        })
+        .collect()
     }
 }
 
 fn row(
-    sides: &[Side<'_>; 2],
     function: Function,
-    amount: impl Fn(&Run) -> Option<Amount>,
+    sides: &[Side<'_>; 2],
+    mut estimate: impl FnMut(&Side<'_>) -> Estimate,
 ) -> DiffRow {
-    let base_estimate = sides[0].estimate(&amount);
-    let target_estimate = sides[1].estimate(&amount);
+    let [base_estimate, target_estimate] = sides.each_ref().map(&mut estimate);
     DiffRow {
         function,
         base: base_estimate.mean.round() as i64,
