@@ -10,7 +10,7 @@
 //!   the lines of a method or file;
 //! - [`Filter`] makes a smaller profile of a profile;
 //! - [`Diff`] tells what has changed between runs, and what may be noise;
-//! - [`losses`] tells what a profile lacks;
+//! - [`losses()`] tells what a profile lacks;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
 #![forbid(unsafe_code)]

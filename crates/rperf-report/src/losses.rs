@@ -23,7 +23,7 @@ pub fn losses(counters: &Counters) -> Vec<String> {
     phrases
 }
 
-/// All of [`losses`] in one line, if there are any.
+/// All of [`losses()`] in one line, if there are any.
 pub fn losses_line(counters: &Counters) -> Option<String> {
     let phrases = losses(counters);
     (!phrases.is_empty()).then(|| format!("Lost: {}", phrases.join(", ")))
