@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "pty"
 require "io/console"
 require "shellwords"
@@ -75,6 +76,8 @@ RSpec.describe "looking at profiles" do
       stacks = rperf("report", "both.pb.gz", "--focus", "sort", "--format", "collapsed").stdout
       expect(stacks).to eq("<main>;Work#run;Array#sort 800000000\n")
       expect(lines("--text").first).to eq("Total: 1,000.0ms (wall)")
+      report = JSON.parse(rperf("report", "--format", "json", "-n", "1").stdout)
+      expect(report["top"].map { |row| row.values_at("name", "self") }).to eq([["[GVL blocked]", 500_000_000]])
     end
 
     {
@@ -88,6 +91,7 @@ RSpec.describe "looking at profiles" do
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --text or --format, not with --top",
+      %w[--format svg] => "--format must be pprof, collapsed, text or json, not 'svg'",
       %w[--least 5] => "--least goes with --tree"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do

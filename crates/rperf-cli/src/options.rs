@@ -205,8 +205,7 @@ fn parse_mode(text: &str) -> Result<&'static str, Refusal> {
         .ok_or_else(|| Refusal::usage(format!("-m must be cpu or wall, not '{text}'")))
 }
 
-/// The format with this name.
-pub fn parse_format(text: &str) -> Result<Format, Refusal> {
+fn parse_format(text: &str) -> Result<Format, Refusal> {
     Format::from_name(text).ok_or_else(|| {
         Refusal::usage(format!(
             "--format must be pprof, collapsed or text, not '{text}'"

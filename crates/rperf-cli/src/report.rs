@@ -2,6 +2,7 @@
 //! `run`, on Ruby's main thread.
 
 pub mod filter_args;
+mod json;
 pub mod load;
 pub mod options;
 mod pages;
@@ -42,6 +43,13 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Tree(tree) => pages::tree(&page, *tree),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,
+        View::Json { output } => {
+            let text = json::json(&page, options.sort);
+            return match output {
+                Some(path) => write_file(path, text.as_bytes()),
+                None => print(screen, &text),
+            };
+        }
         View::Format { format, output } => {
             let bytes = formatted(&filtered.profile, *format, options.lines)?;
             return write(&bytes, *format, output.as_deref(), screen);
@@ -111,9 +119,7 @@ fn write(
     screen: Screen,
 ) -> Result<i32, Refusal> {
     if let Some(path) = output {
-        let written = crate::output::write(path, bytes);
-        let refuse = |error| failure(&format!("can't write to {}: {error}", path.display()));
-        return written.map_err(refuse).map(|()| 0);
+        return write_file(path, bytes);
     }
     if format == Format::Pprof {
         if io::stdout().is_terminal() {
@@ -129,4 +135,10 @@ fn write(
         };
     }
     print(screen, &String::from_utf8_lossy(bytes))
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<i32, Refusal> {
+    let written = crate::output::write(path, bytes);
+    let refuse = |error| failure(&format!("can't write to {}: {error}", path.display()));
+    written.map_err(refuse).map(|()| 0)
 }

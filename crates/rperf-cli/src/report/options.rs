@@ -4,12 +4,14 @@ use super::filter_args::FilterArgs;
 use super::load::DEFAULT_FILE;
 use super::pages::TreeOptions;
 use crate::Refusal;
-use crate::options::{parse_format, writable};
+use crate::options::writable;
 use rperf_format::Format;
 use rperf_report::{By, Direction, Filter, Sort};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The format that only reports have.
+const JSON: &str = "json";
 /// Rows of a table unless asked for otherwise.
 const ROWS: usize = 50;
 /// The least share of a branch of the tree, in percent, unless asked for otherwise.
@@ -36,7 +38,7 @@ pub struct ReportArgs {
     /// Print the source of a file or method with what each line costs
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
-    /// Convert to pprof, collapsed or text [default with -o: by the file's extension]
+    /// Convert to pprof, collapsed, text or json [default with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// File to write instead of stdout
@@ -50,7 +52,7 @@ pub struct ReportArgs {
         allow_hyphen_values = true
     )]
     pub value: Option<String>,
-    /// Rows to show; 0: all [default: 50 in --top, else all]
+    /// Rows to show; 0: all [default: 50 in --top and json, else all]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
     /// flat: by what is spent in a method itself; cum: with what it calls
@@ -87,6 +89,11 @@ pub enum View {
     Callers(String),
     /// The lines of this file or method.
     Annotate(String),
+    /// The answers as JSON.
+    Json {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
     /// The profile in a format.
     Format {
         /// Which one.
@@ -123,7 +130,8 @@ impl Options {
     /// Checks the options.
     pub fn new(args: ReportArgs) -> Result<Self, Refusal> {
         let view = view(&args)?;
-        let default_limit = (view == View::Top).then_some(ROWS);
+        let is_table = matches!(view, View::Top | View::Json { .. });
+        let default_limit = is_table.then_some(ROWS);
         let limit = match args.limit.as_deref() {
             Some(text) => parse_limit(text)?,
             None => default_limit,
@@ -214,9 +222,17 @@ fn view(args: &ReportArgs) -> Result<View, Refusal> {
             format: Format::Text,
             output,
         },
+        ReportArgs {
+            format: Some(format),
+            ..
+        } if format == JSON => View::Json { output },
         _ if converts => View::Format {
             format: match (args.format.as_deref(), &output) {
-                (Some(name), _) => parse_format(name)?,
+                (Some(name), _) => Format::from_name(name).ok_or_else(|| {
+                    Refusal::usage(format!(
+                        "--format must be pprof, collapsed, text or json, not '{name}'"
+                    ))
+                })?,
                 (None, Some(path)) => Format::from_path(path),
                 (None, None) => Format::default(),
             },
