@@ -2,7 +2,6 @@
 //! Used by text reports, `rperf report` and diffs; any thread.
 
 use crate::groups::{FrameKey, Function, GroupId, Groups};
-use crate::samples::sample_column;
 use crate::walk::{OnceSums, Values, Visitor, add, walk};
 use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
@@ -66,7 +65,7 @@ pub struct TopRow {
 impl Top {
     /// The rows of `profile` for the values in `column`.
     pub fn of(profile: &Profile, column: Column, by: &By) -> Self {
-        let samples = sample_column(&profile.schema);
+        let samples = profile.schema.samples();
         // Without a count of samples there is no column to take it from, and the
         // second value is not looked at.
         let columns = [column, samples.unwrap_or(column)];

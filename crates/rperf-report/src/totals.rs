@@ -1,7 +1,6 @@
 //! Totals of a profile over all and by state. Used by `rperf stat` and by reports; any
 //! thread.
 
-use crate::samples::sample_column;
 use rperf_model::{Column, Profile, State};
 
 /// What the weights of a profile add up to.
@@ -18,7 +17,7 @@ pub struct Totals {
 impl Totals {
     /// The totals of the values in `column`.
     pub fn of(profile: &Profile, column: Column) -> Self {
-        let samples = sample_column(&profile.schema);
+        let samples = profile.schema.samples();
         let mut totals = Self {
             value: 0,
             samples: 0,

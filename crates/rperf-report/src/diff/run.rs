@@ -3,7 +3,6 @@
 
 use super::Rows;
 use crate::groups::{FrameKey, Groups};
-use crate::samples::sample_column;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
 use rperf_model::{Column, Profile, Schema, ValueType, Weight};
@@ -108,7 +107,7 @@ const PARTS: f64 = 1024.0;
 impl Noise {
     fn of(profile: &Profile, column: Column) -> Self {
         let schema: &Schema = &profile.schema;
-        let samples = sample_column(schema);
+        let samples = schema.samples();
         let count = samples.map_or(0, |samples| profile.sum(samples));
         let mean = profile.sum(column) as f64 / count.max(1) as f64;
         Self {
