@@ -6,11 +6,14 @@ mod pages;
 
 pub use options::DiffArgs;
 
-use crate::Refusal;
 use crate::report::load;
 use crate::report::screen::Screen;
+use crate::{Refusal, viewer};
 use options::{Options, View};
-use rperf_report::{Diff, Run};
+use rperf_format::viewer::{Comparison, TitledProfile};
+use rperf_model::Profile;
+use rperf_report::{Diff, Normalize, Run};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 /// Exit status if something got slower by more than `--fail-above` allows.
@@ -18,10 +21,12 @@ const SLOWER: i32 = 3;
 
 /// Shows what has changed, and returns the exit status.
 pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
-    let options = Options::new(args)?;
+    let options = Options::new(args, io::stdout().is_terminal())?;
     let mut unmatched: Option<Vec<&'static str>> = None;
-    let mut side = |files: &[PathBuf]| -> Result<Vec<Run>, Refusal> {
+    let is_page = matches!(options.view, View::Web { .. } | View::Html(_));
+    let mut side = |files: &[PathBuf]| -> Result<Side, Refusal> {
         let mut runs = Vec::new();
+        let mut together: Option<Profile> = None;
         for file in files {
             let mut profile = load::profile(file)?;
             load::choose_column(&mut profile, options.value.as_deref())?;
@@ -36,32 +41,83 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
                 None => filtered.unmatched,
             });
             runs.push(Run::of(&filtered.profile, options.label.as_deref()));
+            match &mut together {
+                _ if !is_page => {}
+                None => together = Some(filtered.profile),
+                Some(together) => together
+                    .merge(&filtered.profile)
+                    .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
+            }
         }
-        Ok(runs)
+        Ok(Side { runs, together })
     };
-    let (base, target) = (side(&options.base)?, side(&options.target)?);
+    let sides = [side(&options.base)?, side(&options.target)?];
     for option in unmatched.unwrap_or_default() {
         crate::say(&format!("{option} matches nothing in the profiles"));
     }
-    let diff = Diff::of(&base, &target, options.sort, options.normalize)
+    let [base, target] = [&sides[0].runs, &sides[1].runs];
+    let diff = Diff::of(base, target, options.sort, options.normalize)
         .map_err(|error| Refusal::usage(error.to_string()))?;
+    match &options.view {
+        View::Web { opens_browser } => {
+            return viewer::serve(html(&sides, &options)?, *opens_browser);
+        }
+        View::Html(path) => {
+            viewer::save(&html(&sides, &options)?, path)?;
+            return Ok(verdict(&diff, &options));
+        }
+        View::Top | View::Text => {}
+    }
     let screen = Screen::stdout(options.pager);
     let page = pages::Page {
         diff: &diff,
         screen,
         limit: options.limit,
-        sides: [&base, &target],
+        sides: [base, target],
         options: &options,
     };
-    let text = match options.view {
-        View::Top => pages::top(&page),
+    let text = match &options.view {
         View::Text => pages::text(&page),
+        _ => pages::top(&page),
     };
     screen.print(&text).map_err(|error| Refusal {
         message: format!("can't write to stdout: {error}"),
         status: crate::FAILURE,
     })?;
     Ok(verdict(&diff, &options))
+}
+
+/// The runs of one side, one by one, and merged for the viewer.
+struct Side {
+    runs: Vec<Run>,
+    together: Option<Profile>,
+}
+
+/// The web viewer with both sides in it.
+fn html([base, target]: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
+    let scale = options.normalize.scale_of_sums(&base.runs, &target.runs);
+    let scale = scale.map_err(|error| Refusal::usage(error.to_string()))?;
+    let titles = [&options.base, &options.target].map(|files| {
+        let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
+        names.join(" + ")
+    });
+    let profiles = [&base.together, &target.together].into_iter().flatten();
+    let profiles = titles.iter().zip(profiles);
+    viewer::page(&rperf_format::viewer::View {
+        profiles: profiles
+            .map(|(title, profile)| TitledProfile { title, profile })
+            .collect(),
+        comparison: Some(Comparison {
+            scale,
+            normalised: match (options.normalize, &options.label) {
+                (Normalize::No, _) => "none".into(),
+                (Normalize::Total, _) => "total".into(),
+                (Normalize::Duration, _) => "duration".into(),
+                (Normalize::Label, key) => format!("label:{}", key.as_deref().unwrap_or("")),
+            },
+        }),
+        sources: Vec::new(),
+    })
 }
 
 /// The exit status, with a line that says why if it is not 0.

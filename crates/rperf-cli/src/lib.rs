@@ -23,6 +23,7 @@ pub mod session_folder;
 pub mod stat;
 pub mod status;
 pub mod verbose;
+mod viewer;
 
 use args::{Args, Subcommand};
 use clap::Parser;

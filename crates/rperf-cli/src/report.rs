@@ -11,9 +11,10 @@ pub mod table;
 
 pub use options::ReportArgs;
 
-use crate::Refusal;
+use crate::{Refusal, viewer};
 use options::{Options, View};
 use pages::Page;
+use rperf_format::viewer::TitledProfile;
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
 use rperf_report::{Listing, NamePattern, Neighbours, Subject};
@@ -23,7 +24,7 @@ use std::path::Path;
 
 /// Shows, or writes, what the options ask for, and returns the exit status.
 pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
-    let options = Options::new(args)?;
+    let options = Options::new(args, io::stdout().is_terminal())?;
     let mut profile = load::merged(&options.files)?;
     load::choose_column(&mut profile, options.value.as_deref())?;
     let whole = profile.sum(profile.schema.default_column());
@@ -39,6 +40,10 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         limit: options.limit,
     };
     let text = match &options.view {
+        View::Web { opens_browser } => {
+            return viewer::serve(html(&filtered.profile, &options)?, *opens_browser);
+        }
+        View::Html(path) => return viewer::save(&html(&filtered.profile, &options)?, path),
         View::Top => pages::top(&page, &options.by, options.sort),
         View::Tree(tree) => pages::tree(&page, *tree),
         View::Callers(name) => callers(&page, name)?,
@@ -56,6 +61,25 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         }
     };
     print(screen, &text)
+}
+
+/// The web viewer with `profile` in it.
+fn html(profile: &Profile, options: &Options) -> Result<Vec<u8>, Refusal> {
+    let names: Vec<_> = options
+        .files
+        .iter()
+        .map(|it| it.to_string_lossy())
+        .collect();
+    let title = names.join(" + ");
+    let sources = options.source.then(|| viewer::sources(profile));
+    viewer::page(&rperf_format::viewer::View {
+        profiles: vec![TitledProfile {
+            title: &title,
+            profile,
+        }],
+        sources: sources.unwrap_or_default(),
+        ..rperf_format::viewer::View::default()
+    })
 }
 
 fn print(screen: Screen, text: &str) -> Result<i32, Refusal> {

@@ -183,7 +183,7 @@ fn sampling(page: &mut Page, profile: &Profile, figures: &Figures) {
         grouped(counters.trigger_count),
         percent(counters.sampling_time_ns, profiled_ns)
     ));
-    let losses = losses(counters);
+    let losses: Vec<_> = losses(counters).into_iter().map(|loss| loss.text).collect();
     if !losses.is_empty() {
         page.line(&format!("  {}", losses.join(", ")));
     }

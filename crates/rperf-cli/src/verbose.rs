@@ -29,7 +29,7 @@ pub fn lines(profile: &Profile) -> String {
         ),
         format!("samples recorded: {}", samples(profile)),
     ];
-    lines.extend(losses(counters));
+    lines.extend(losses(counters).into_iter().map(|loss| loss.text));
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
     let unit = Unit::new(&profile.schema.default_type().unit);

@@ -32,6 +32,7 @@ mod format;
 mod last_stack;
 pub mod pprof;
 mod text;
+pub mod viewer;
 
 pub use error::{FormatError, ReadError};
 pub use format::{Format, write};

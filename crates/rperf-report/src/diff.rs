@@ -299,20 +299,42 @@ fn row(
 
 /// What each of `runs` is scaled by to be comparable with those of `base`.
 fn scales(base: &[Run], runs: &[Run], normalize: Normalize) -> Result<Vec<f64>, DiffError> {
-    type Size = fn(&Run) -> f64;
-    let (size, name): (Size, _) = match normalize {
-        Normalize::No => return Ok(vec![1.0; runs.len()]),
-        Normalize::Total => (|run| run.total.value as f64, "total"),
-        Normalize::Duration => (|run| run.duration_ns as f64, "duration"),
-        Normalize::Label => (|run| run.label_values as f64, "samples with the label"),
-    };
+    let size = |run: &Run| normalize.size(run);
     let mean = base.iter().map(size).sum::<f64>() / base.len() as f64;
-    runs.iter()
-        .map(|run| match size(run) {
-            own if own > 0.0 && mean > 0.0 => Ok(mean / own),
-            _ => Err(DiffError::NothingToNormalize(name)),
-        })
-        .collect()
+    let scale = |run| normalize.ratio(mean, size(run));
+    runs.iter().map(scale).collect()
+}
+
+impl Normalize {
+    /// What all values of `base` together are to be multiplied by to be comparable with
+    /// all of `target` together.
+    pub fn scale_of_sums(self, base: &[Run], target: &[Run]) -> Result<f64, DiffError> {
+        let size = |runs: &[Run]| runs.iter().map(|run| self.size(run)).sum();
+        self.ratio(size(target), size(base))
+    }
+
+    fn size(self, run: &Run) -> f64 {
+        match self {
+            Normalize::No => 1.0,
+            Normalize::Total => run.total.value as f64,
+            Normalize::Duration => run.duration_ns as f64,
+            Normalize::Label => run.label_values as f64,
+        }
+    }
+
+    fn ratio(self, one: f64, other: f64) -> Result<f64, DiffError> {
+        let what = match self {
+            Normalize::No => "runs",
+            Normalize::Total => "total",
+            Normalize::Duration => "duration",
+            Normalize::Label => "samples with the label",
+        };
+        if one > 0.0 && other > 0.0 {
+            Ok(one / other)
+        } else {
+            Err(DiffError::NothingToNormalize(what))
+        }
+    }
 }
 
 /// Rows by their functions.

@@ -1,7 +1,7 @@
 //! Which frames a report puts into one row: those of one function, file, directory or
 //! gem. Used by all questions about stacks; any thread.
 
-use rperf_model::{DisplayFrame, FrameId, Profile, State};
+use rperf_model::{DisplayFrame, FrameId, Origin, Profile, State};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -124,11 +124,9 @@ fn gem(path: &str) -> Cow<'_, str> {
     if !is_file(path) {
         return path.into();
     }
-    // Ruby's own directory has a gems directory too: the innermost one tells.
-    if let Some((_, rest)) = path.rsplit_once("/gems/")
-        && let Some((name, _)) = rest.split_once('/')
-    {
-        return name.into();
+    let library = Origin::of(path).library;
+    if !library.is_empty() {
+        return library.into();
     }
     match path.split_once("/lib/ruby/") {
         Some((_, rest)) => {

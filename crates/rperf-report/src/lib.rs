@@ -36,7 +36,7 @@ pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};
 pub use groups::Function;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
-pub use losses::{losses, losses_line};
+pub use losses::{Loss, losses, losses_line};
 pub use neighbours::{Neighbour, Neighbours};
 pub use pattern::{NamePattern, PatternError, regex};
 pub use top::{By, Sort, Top, TopRow, state_name};

@@ -4,28 +4,53 @@
 use crate::numbers::{grouped, milliseconds};
 use rperf_model::Counters;
 
-/// What was lost while profiling: one phrase for each kind of loss.
-pub fn losses(counters: &Counters) -> Vec<String> {
-    let mut phrases = Vec::new();
+/// Something that a profile lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// The counter that tells it.
+    pub counter: &'static str,
+    /// What it says.
+    pub value: u64,
+    /// The same for people.
+    pub text: String,
+}
+
+/// What was lost while profiling: one entry for each kind of loss.
+pub fn losses(counters: &Counters) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    let mut lose = |counter, value, text| {
+        losses.push(Loss {
+            counter,
+            value,
+            text,
+        });
+    };
     // Time can be lost without a sample of its own.
     if counters.dropped_samples > 0 || counters.dropped_ns > 0 {
         let (samples, ms) = (counters.dropped_samples, milliseconds(counters.dropped_ns));
-        phrases.push(format!("{} dropped ({ms} ms)", number(samples, "sample")));
+        let text = format!("{} dropped ({ms} ms)", number(samples, "sample"));
+        match samples {
+            0 => lose("dropped_ns", counters.dropped_ns, text),
+            _ => lose("dropped_samples", samples, text),
+        }
     }
     if counters.truncated_samples > 0 {
-        let stacks = number(counters.truncated_samples, "stack");
-        phrases.push(format!("{stacks} truncated"));
+        let stacks = counters.truncated_samples;
+        let text = format!("{} truncated", number(stacks, "stack"));
+        lose("truncated_samples", stacks, text);
     }
     if counters.unlabelled_samples > 0 {
-        let samples = number(counters.unlabelled_samples, "sample");
-        phrases.push(format!("{samples} without their labels"));
+        let samples = counters.unlabelled_samples;
+        let text = format!("{} without their labels", number(samples, "sample"));
+        lose("unlabelled_samples", samples, text);
     }
-    phrases
+    losses
 }
 
 /// All of [`losses()`] in one line, if there are any.
 pub fn losses_line(counters: &Counters) -> Option<String> {
-    let phrases = losses(counters);
+    let texts = losses(counters).into_iter().map(|loss| loss.text);
+    let phrases: Vec<_> = texts.collect();
     (!phrases.is_empty()).then(|| format!("Lost: {}", phrases.join(", ")))
 }
 
@@ -43,7 +68,12 @@ mod tests {
         let mut counters = Counters::default();
         assert_eq!(losses_line(&counters), None);
         counters.truncated_samples = 5;
-        assert_eq!(losses(&counters), ["5 stacks truncated"]);
+        let truncated = Loss {
+            counter: "truncated_samples",
+            value: 5,
+            text: "5 stacks truncated".into(),
+        };
+        assert_eq!(losses(&counters), [truncated]);
         counters.dropped_samples = 1_000;
         counters.dropped_ns = 2_000_000;
         counters.unlabelled_samples = 1;
@@ -57,6 +87,8 @@ mod tests {
             dropped_ns: 50_000,
             ..Counters::default()
         };
-        assert_eq!(losses(&time_only), ["0 samples dropped (0.1 ms)"]);
+        let lost = &losses(&time_only)[0];
+        assert_eq!((lost.counter, lost.value), ("dropped_ns", 50_000));
+        assert_eq!(lost.text, "0 samples dropped (0.1 ms)");
     }
 }

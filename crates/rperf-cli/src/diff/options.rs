@@ -1,8 +1,9 @@
 //! The options of `rperf diff`: as clap sees them, and checked.
 
 use crate::Refusal;
+use crate::options::writable;
 use crate::report::filter_args::FilterArgs;
-use crate::report::options::{parse_limit, parse_sort};
+use crate::report::options::{HTML_FILE, parse_limit, parse_sort};
 use rperf_report::{Filter, Normalize, Sort};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,7 +23,20 @@ pub struct DiffArgs {
     /// Profiles of several runs that are compared
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub target: Vec<OsString>,
-    /// Print one table of all that differs, the largest differences first (the default)
+    /// Open the web viewer (the default on a terminal, but for --fail-above)
+    #[arg(long)]
+    pub web: bool,
+    /// With --web: only print the viewer's address
+    #[arg(long)]
+    pub no_browser: bool,
+    /// Write the web viewer with the comparison in it as one file
+    #[arg(long)]
+    pub html: bool,
+    /// The file for --html [default: rperf.html]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
+    /// Print one table of all that differs, the largest differences first (the default if
+    /// stdout is no terminal)
     #[arg(long)]
     pub top: bool,
     /// Print a text report: what got slower, what got faster
@@ -57,8 +71,15 @@ pub struct DiffArgs {
 }
 
 /// What is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum View {
+    /// The web viewer.
+    Web {
+        /// Whether a browser is opened.
+        opens_browser: bool,
+    },
+    /// The web viewer as this file.
+    Html(PathBuf),
     /// One table.
     Top,
     /// A page with one table for each direction.
@@ -93,12 +114,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Checks the options.
-    pub fn new(args: DiffArgs) -> Result<Self, Refusal> {
-        if args.top && args.text {
-            let message = "--top and --text can't be combined: give one of them";
-            return Err(Refusal::usage(message));
-        }
+    /// Checks the options. `on_terminal`: stdout is one.
+    pub fn new(args: DiffArgs, on_terminal: bool) -> Result<Self, Refusal> {
+        let view = view(&args, on_terminal)?;
         let (base, target) = sides(args.files, args.base, args.target)?;
         let (normalize, label) = match args.normalize.as_deref() {
             Some(text) => parse_normalize(text)?,
@@ -107,7 +125,7 @@ impl Options {
         Ok(Self {
             base,
             target,
-            view: if args.text { View::Text } else { View::Top },
+            view,
             normalize,
             label,
             fail_above: args.fail_above.as_deref().map(parse_percent).transpose()?,
@@ -121,6 +139,38 @@ impl Options {
             filter: args.filter.filter()?,
         })
     }
+}
+
+/// The one view that the options ask for.
+fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
+    let asked = [
+        ("--web", args.web),
+        ("--html", args.html),
+        ("--top", args.top),
+        ("--text", args.text),
+    ];
+    let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
+    let asked: Vec<&str> = asked.map(|(name, _)| *name).collect();
+    if let [first, second, ..] = asked[..] {
+        let message = format!("{first} and {second} can't be combined: give one of them");
+        return Err(Refusal::usage(message));
+    }
+    if args.output.is_some() && !args.html {
+        return Err(Refusal::usage("-o goes with --html"));
+    }
+    let is_web = args.web || (on_terminal && asked.is_empty() && args.fail_above.is_none());
+    if args.no_browser && !is_web {
+        return Err(Refusal::usage("--no-browser goes with --web"));
+    }
+    Ok(match args.output.as_ref().map(writable).transpose()? {
+        Some(path) => View::Html(path),
+        None if args.html => View::Html(HTML_FILE.into()),
+        None if args.text => View::Text,
+        None if is_web => View::Web {
+            opens_browser: !args.no_browser,
+        },
+        None => View::Top,
+    })
 }
 
 type Sides = (Vec<PathBuf>, Vec<PathBuf>);

@@ -12,6 +12,10 @@ use std::path::PathBuf;
 
 /// The format that only reports have.
 const JSON: &str = "json";
+
+/// The file of the web viewer unless asked for otherwise.
+pub const HTML_FILE: &str = "rperf.html";
+
 /// Rows of a table unless asked for otherwise.
 const ROWS: usize = 50;
 /// The least share of a branch of the tree, in percent, unless asked for otherwise.
@@ -23,7 +27,19 @@ pub struct ReportArgs {
     /// Profiles to look at; several are merged [default: rperf.data]
     #[arg(value_name = "FILE")]
     pub files: Vec<OsString>,
-    /// Print the rows with the most (the default)
+    /// Open the web viewer (the default on a terminal)
+    #[arg(long)]
+    pub web: bool,
+    /// With --web: only print the viewer's address
+    #[arg(long)]
+    pub no_browser: bool,
+    /// Write the web viewer with the profile in it as one file [default: rperf.html]
+    #[arg(long)]
+    pub html: bool,
+    /// Let the viewer's file have the source files, which are on this machine
+    #[arg(long)]
+    pub source: bool,
+    /// Print the rows with the most (the default if stdout is no terminal)
     #[arg(long)]
     pub top: bool,
     /// Print the text report: totals, then methods by their own and by their total values
@@ -81,6 +97,13 @@ pub struct ReportArgs {
 /// What is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub enum View {
+    /// The web viewer.
+    Web {
+        /// Whether a browser is opened.
+        opens_browser: bool,
+    },
+    /// The web viewer as this file.
+    Html(PathBuf),
     /// The rows with the most.
     Top,
     /// The call tree.
@@ -122,14 +145,16 @@ pub struct Options {
     pub lines: bool,
     /// Whether long pages go through a pager.
     pub pager: bool,
+    /// Whether the viewer has the text of source files.
+    pub source: bool,
     /// What of the profile is looked at.
     pub filter: Filter,
 }
 
 impl Options {
-    /// Checks the options.
-    pub fn new(args: ReportArgs) -> Result<Self, Refusal> {
-        let view = view(&args)?;
+    /// Checks the options. `on_terminal`: stdout is one.
+    pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
+        let view = view(&args, on_terminal)?;
         let is_table = matches!(view, View::Top | View::Json { .. });
         let default_limit = is_table.then_some(ROWS);
         let limit = match args.limit.as_deref() {
@@ -149,15 +174,18 @@ impl Options {
             by: args.by.as_deref().map_or(Ok(By::Function), parse_by)?,
             lines: args.lines,
             pager: !args.no_pager,
+            source: args.source,
             filter: args.filter.filter()?,
         })
     }
 }
 
 /// The one view that the options ask for.
-fn view(args: &ReportArgs) -> Result<View, Refusal> {
-    let converts = args.format.is_some() || args.output.is_some();
+fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
+    let converts = args.format.is_some() || (args.output.is_some() && !args.html);
     let asked: Vec<&str> = [
+        ("--web", args.web),
+        ("--html", args.html),
         ("--top", args.top),
         ("--text", args.text),
         ("--tree", args.tree),
@@ -173,9 +201,13 @@ fn view(args: &ReportArgs) -> Result<View, Refusal> {
         let message = format!("{first} and {second} can't be combined: give one of them");
         return Err(Refusal::usage(message));
     }
-    let is_page = args.top || args.tree || args.callers.is_some() || args.annotate.is_some();
+    let is_page =
+        args.web || args.top || args.tree || args.callers.is_some() || args.annotate.is_some();
     if is_page && args.output.is_some() {
-        let message = format!("-o goes with --text or --format, not with {}", asked[0]);
+        let message = format!(
+            "-o goes with --html, --text or --format, not with {}",
+            asked[0]
+        );
         return Err(Refusal::usage(message));
     }
     for (option, needs, is_given, is_fine) in [
@@ -183,7 +215,19 @@ fn view(args: &ReportArgs) -> Result<View, Refusal> {
             "--by",
             "--top",
             args.by.is_some(),
-            !converts && !args.text && !args.tree,
+            !converts && !args.text && !args.tree && !args.web && !args.html,
+        ),
+        (
+            "--no-browser",
+            "--web",
+            args.no_browser,
+            args.web || asked.is_empty(),
+        ),
+        (
+            "--source",
+            "--html or --web",
+            args.source,
+            args.html || args.web || asked.is_empty(),
         ),
         ("--bottom-up", "--tree", args.bottom_up, args.tree),
         ("--least", "--tree", args.least.is_some(), args.tree),
@@ -237,6 +281,10 @@ fn view(args: &ReportArgs) -> Result<View, Refusal> {
                 (None, None) => Format::default(),
             },
             output,
+        },
+        _ if args.html => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
+        _ if args.web || (on_terminal && asked.is_empty() && args.by.is_none()) => View::Web {
+            opens_browser: !args.no_browser,
         },
         _ => View::Top,
     })

@@ -1,0 +1,277 @@
+//! RPV1, the data of the web viewer: see docs/viewer-format.md. Written here, read by the
+//! page (`viewer/src/format/`). Any thread.
+
+mod columns;
+mod tables;
+
+use crate::FormatError;
+use columns::Columns;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rperf_model::{Category, Column, Counters, NodeId, Profile, State, Weight};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use tables::Tables;
+
+const MAGIC: &[u8; 4] = b"RPV1";
+const VERSION: u32 = 1;
+
+/// As small as it gets: higher levels gain 1 %.
+const COMPRESSION: Compression = Compression::new(6);
+
+/// Compressed bytes above which the lightest stacks are left out: 50 MB of base64.
+const MAX_BYTES: usize = 50_000_000 / 4 * 3;
+
+/// Of rows with less than this share of all, the first time and each time that the data
+/// is still too large.
+const LIGHTEST: f64 = 0.000_01;
+const NEXT_LIGHTEST: f64 = 10.0;
+
+/// What is shown together: profiles, and how two of them are compared.
+#[derive(Debug, Clone, Default)]
+pub struct View<'a> {
+    /// The profiles; one at least.
+    pub profiles: Vec<TitledProfile<'a>>,
+    /// If set, the first profile is compared with the second.
+    pub comparison: Option<Comparison>,
+    /// Files whose text the page can show: path, as in frames, and text.
+    pub sources: Vec<(String, String)>,
+}
+
+/// A profile with what it is called on the page.
+#[derive(Debug, Clone, Copy)]
+pub struct TitledProfile<'a> {
+    /// Usually the name of the file.
+    pub title: &'a str,
+    /// The profile. Value types that the first one lacks are left out.
+    pub profile: &'a Profile,
+}
+
+/// How the first profile's values are made comparable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// What they are multiplied by.
+    pub scale: f64,
+    /// Why: `none`, `total`, `duration` or `label:KEY`.
+    pub normalised: String,
+}
+
+/// Writes `view`, gzip'd.
+pub fn write(view: &View<'_>, output: &mut dyn Write) -> Result<(), FormatError> {
+    let bytes = encode_within(view, MAX_BYTES)?;
+    output.write_all(&bytes)?;
+    Ok(())
+}
+
+/// The data in at most `max_bytes`, if that can be had by leaving out what is light.
+fn encode_within(view: &View<'_>, max_bytes: usize) -> Result<Vec<u8>, FormatError> {
+    let mut least_share = 0.0;
+    loop {
+        let bytes = encode(view, least_share)?;
+        if bytes.len() <= max_bytes || least_share > 0.01 {
+            return Ok(bytes);
+        }
+        least_share = if least_share > 0.0 {
+            least_share * NEXT_LIGHTEST
+        } else {
+            LIGHTEST
+        };
+    }
+}
+
+/// The data without rows that have less than `least_share` of their profile's default
+/// column.
+fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
+    let mut columns = Columns::default();
+    let mut tables = Tables::default();
+    let mut profiles = Vec::new();
+    for (place, titled) in view.profiles.iter().enumerate() {
+        let least = least_value(titled.profile, least_share);
+        let (kept, pruned) = rows(titled.profile, least);
+        let rows = tables.add_profile(titled.profile, &kept, pruned.any());
+        let types = value_columns(view, titled.profile);
+        write_rows(&mut columns, place, &rows, &types, &pruned);
+        profiles.push(meta(titled, &pruned));
+    }
+    for (path, text) in &view.sources {
+        tables.add_source(path, text);
+    }
+    tables.write(&mut columns);
+    let header = header(view, profiles, &columns).to_string();
+    let mut encoder = GzEncoder::new(Vec::new(), COMPRESSION);
+    encoder.write_all(MAGIC)?;
+    encoder.write_all(&(header.len() as u32).to_le_bytes())?;
+    encoder.write_all(header.as_bytes())?;
+    encoder.write_all(&columns.body)?;
+    Ok(encoder.finish()?)
+}
+
+/// Rows that were left out.
+#[derive(Debug, Default)]
+struct Pruned {
+    rows: u64,
+    /// Their sums, one for each column.
+    values: Vec<i64>,
+}
+
+impl Pruned {
+    fn any(&self) -> bool {
+        self.rows > 0
+    }
+}
+
+fn least_value(profile: &Profile, share: f64) -> u64 {
+    let column = profile.schema.default_column();
+    let values = profile.weights.iter().map(|row| row.value(column));
+    let total: f64 = values.map(|value| value.unsigned_abs() as f64).sum();
+    (total * share) as u64
+}
+
+/// The rows with at least `least` in the default column, and what the others have.
+fn rows(profile: &Profile, least: u64) -> (Vec<Weight<'_>>, Pruned) {
+    let column = profile.schema.default_column();
+    let is_kept = |row: &Weight<'_>| least == 0 || row.value(column).unsigned_abs() >= least;
+    let mut pruned = Pruned {
+        rows: 0,
+        values: vec![0; profile.schema.len()],
+    };
+    for row in profile.weights.iter().filter(|row| !is_kept(row)) {
+        pruned.rows += 1;
+        for (sum, value) in pruned.values.iter_mut().zip(row.values) {
+            *sum = sum.saturating_add(*value);
+        }
+    }
+    (profile.weights.iter().filter(is_kept).collect(), pruned)
+}
+
+/// The column that `profile` has for each type of the first profile.
+fn value_columns(view: &View<'_>, profile: &Profile) -> Vec<Option<Column>> {
+    let Some(first) = view.profiles.first() else {
+        return Vec::new();
+    };
+    let mut is_taken = vec![false; profile.schema.len()];
+    let types = first.profile.schema.types().iter();
+    types
+        .map(|wanted| {
+            let mut types = profile.schema.types().iter().zip(&is_taken);
+            let found = types.position(|(found, taken)| !taken && found == wanted)?;
+            is_taken[found] = true;
+            Some(Column(found))
+        })
+        .collect()
+}
+
+fn write_rows(
+    columns: &mut Columns,
+    place: usize,
+    rows: &tables::Rows<'_>,
+    types: &[Option<Column>],
+    pruned: &Pruned,
+) {
+    let name = |column: &str| format!("profiles/{place}/{column}");
+    columns.deltas(&name("node"), rows.all().map(|row| row.node));
+    columns.unsigned(&name("thread"), rows.all().map(|row| row.thread));
+    columns.unsigned(&name("label_set"), rows.all().map(|row| row.label_set));
+    columns.unsigned(&name("state"), rows.all().map(|row| row.state));
+    for (number, column) in types.iter().enumerate() {
+        let Some(column) = *column else { continue };
+        let values = rows.all().map(|row| match row.weight {
+            Some(weight) => weight.value(column),
+            None => pruned.values[column.0],
+        });
+        columns.signed(&name(&format!("value/{number}")), values);
+    }
+}
+
+fn header(view: &View<'_>, profiles: Vec<Value>, columns: &Columns) -> Value {
+    let schema = view.profiles.first().map(|first| &first.profile.schema);
+    let types = schema.map_or(&[][..], |schema| schema.types());
+    let types: Vec<_> = types
+        .iter()
+        .map(|it| json!({"name": it.name, "unit": it.unit}))
+        .collect();
+    let mut header = json!({
+        "version": VERSION,
+        "value_types": types,
+        "default_type": schema.map_or(0, |schema| schema.default_column().0),
+        "states": State::ALL.map(state),
+        "categories": Category::ALL.map(Category::name),
+        "profiles": profiles,
+        "columns": columns.directory,
+    });
+    if let Some(comparison) = &view.comparison {
+        header["diff"] = json!({
+            "base": 0,
+            "target": 1,
+            "scale": comparison.scale,
+            "normalised": comparison.normalised,
+        });
+    }
+    header
+}
+
+fn state(state: State) -> Value {
+    let name = match state {
+        State::Running => "running",
+        State::GvlBlocked => "blocked",
+        State::GvlWait => "wait",
+        State::GcMarking => "gc_mark",
+        State::GcSweeping => "gc_sweep",
+    };
+    match state.tag() {
+        Some((key, value)) => json!({"name": name, "tag": [key, value]}),
+        None => json!({"name": name}),
+    }
+}
+
+/// What is known about a profile. Facts that aren't known have no key.
+fn meta(titled: &TitledProfile<'_>, pruned: &Pruned) -> Value {
+    let meta = &titled.profile.meta;
+    let mut known = Map::new();
+    for (key, text) in [("title", titled.title), ("program", &meta.program)] {
+        if !text.is_empty() {
+            known.insert(key.into(), text.into());
+        }
+    }
+    for (key, number) in [
+        ("start_ms", meta.start_time_ns / 1_000_000),
+        ("duration_ns", meta.duration_ns),
+        ("frequency", u64::from(meta.frequency)),
+    ] {
+        if number > 0 {
+            known.insert(key.into(), number.into());
+        }
+    }
+    if !meta.comments.is_empty() {
+        known.insert("comments".into(), meta.comments.clone().into());
+    }
+    let losses = losses(&meta.counters, pruned);
+    if !losses.is_empty() {
+        known.insert("losses".into(), losses.into());
+    }
+    known.into()
+}
+
+fn losses(counters: &Counters, pruned: &Pruned) -> Vec<Value> {
+    let mut losses: Vec<_> = rperf_report::losses(counters)
+        .into_iter()
+        .map(|loss| json!({"counter": loss.counter, "value": loss.value, "text": loss.text}))
+        .collect();
+    if pruned.any() {
+        let text = format!(
+            "{} of the lightest stacks are together as {PRUNED}, or this page would be too large",
+            rperf_report::numbers::grouped(pruned.rows)
+        );
+        losses.push(json!({"counter": "pruned_stacks", "value": pruned.rows, "text": text}));
+    }
+    losses
+}
+
+/// The frame that stands for what was left out.
+pub(crate) const PRUNED: &str = "(pruned)";
+
+/// The root's number.
+const ROOT: u32 = NodeId::ROOT.0;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! The body of RPV1: columns of numbers, each LEB128, and their directory. Any thread.
+
+use prost::encoding::encode_varint;
+use serde_json::{Value, json};
+
+/// Columns in the making.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    /// Their bytes, one behind the other.
+    pub(super) body: Vec<u8>,
+    /// One entry for each column.
+    pub(super) directory: Vec<Value>,
+}
+
+impl Columns {
+    /// Numbers as they are.
+    pub(super) fn unsigned(&mut self, name: &str, numbers: impl Iterator<Item = u32>) {
+        self.column(name, "uleb", numbers.map(u64::from));
+    }
+
+    /// Differences of each number to the one before.
+    pub(super) fn deltas(&mut self, name: &str, numbers: impl Iterator<Item = u32>) {
+        let mut last = 0;
+        let numbers = numbers.map(|number| {
+            let delta = i64::from(number) - last;
+            last = i64::from(number);
+            zigzag(delta)
+        });
+        self.column(name, "delta", numbers);
+    }
+
+    /// Numbers with a sign.
+    pub(super) fn signed(&mut self, name: &str, numbers: impl Iterator<Item = i64>) {
+        self.column(name, "sleb", numbers.map(zigzag));
+    }
+
+    /// Bytes as they are.
+    pub(super) fn bytes(&mut self, name: &str, bytes: &[u8]) {
+        let offset = self.body.len();
+        self.body.extend_from_slice(bytes);
+        self.enter(name, "bytes", offset, bytes.len());
+    }
+
+    fn column(&mut self, name: &str, encoding: &str, numbers: impl Iterator<Item = u64>) {
+        let offset = self.body.len();
+        let mut count = 0;
+        for number in numbers {
+            encode_varint(number, &mut self.body);
+            count += 1;
+        }
+        self.enter(name, encoding, offset, count);
+    }
+
+    fn enter(&mut self, name: &str, encoding: &str, offset: usize, count: usize) {
+        self.directory.push(json!({
+            "name": name,
+            "encoding": encoding,
+            "offset": offset,
+            "length": self.body.len() - offset,
+            "count": count,
+        }));
+    }
+}
+
+/// A number of small size whatever the sign of `number`.
+fn zigzag(number: i64) -> u64 {
+    ((number << 1) ^ (number >> 63)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_in_as_few_bytes_as_they_need() {
+        let mut columns = Columns::default();
+        columns.unsigned("a", [0, 127, 128, u32::MAX].into_iter());
+        columns.deltas("b", [5, 3, 3].into_iter());
+        columns.signed("c", [-1, 64, i64::MIN].into_iter());
+        columns.bytes("d", b"xy");
+        let expected: &[u8] = &[
+            0, 127, 0x80, 1, 0xff, 0xff, 0xff, 0xff, 0x0f, // a
+            10, 3, 0, // b
+            1, 0x80, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, // c
+            b'x', b'y',
+        ];
+        assert_eq!(columns.body, expected);
+        assert_eq!(
+            columns.directory[2],
+            json!({"name": "c", "encoding": "sleb", "offset": 12, "length": 13, "count": 3})
+        );
+    }
+}

@@ -1,0 +1,337 @@
+//! The tables of RPV1, which all profiles of a view share: strings, frames, nodes,
+//! labels, threads, sources. Any thread.
+
+use super::columns::Columns;
+use super::{PRUNED, ROOT};
+use rperf_model::{
+    DisplayFrame, FrameText, Node, NodeId, Origin, Profile, State, StringId, Weight,
+};
+use rustc_hash::FxHashMap;
+
+/// The tables in the making.
+#[derive(Debug)]
+pub(super) struct Tables {
+    strings: Interned<String>,
+    frames: Interned<FrameRow>,
+    nodes: Interned<NodeRow>,
+    label_sets: Interned<Vec<(u32, u32)>>,
+    threads: Interned<(u32, u32)>,
+    sources: Vec<(u32, u32)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct FrameRow {
+    name: u32,
+    file: u32,
+    line: u32,
+}
+
+/// The node with number `i` has row `i - 1`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct NodeRow {
+    parent: u32,
+    frame: u32,
+    line: u32,
+}
+
+/// The rows of one profile, sorted by node.
+#[derive(Debug)]
+pub(super) struct Rows<'a>(Vec<Row<'a>>);
+
+/// One row, as indexes into the tables.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'a> {
+    pub(super) node: u32,
+    pub(super) thread: u32,
+    pub(super) label_set: u32,
+    pub(super) state: u32,
+    /// `None` for what was left out.
+    pub(super) weight: Option<Weight<'a>>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn all(&self) -> impl Iterator<Item = Row<'a>> + '_ {
+        self.0.iter().copied()
+    }
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        let mut tables = Self {
+            strings: Interned::default(),
+            frames: Interned::default(),
+            nodes: Interned::default(),
+            label_sets: Interned::default(),
+            threads: Interned::default(),
+            sources: Vec::new(),
+        };
+        // What a missing column means is index 0.
+        tables.strings.id(String::new());
+        tables.label_sets.id(Vec::new());
+        tables
+    }
+}
+
+impl Tables {
+    /// Adds what the rows of `profile` need, and returns these; one for what was left
+    /// out if `has_pruned`.
+    pub(super) fn add_profile<'a>(
+        &mut self,
+        profile: &Profile,
+        rows: &[Weight<'a>],
+        has_pruned: bool,
+    ) -> Rows<'a> {
+        let mut ids = Ids::of(self, profile);
+        let mut written: Vec<Row<'a>> = rows
+            .iter()
+            .map(|&weight| ids.row(self, profile, weight))
+            .collect();
+        if has_pruned {
+            let text = FrameText {
+                name: PRUNED,
+                path: "",
+                first_line: 0,
+                line: 0,
+            };
+            written.push(Row {
+                node: self.node(ROOT, text),
+                thread: self.threads.id((0, 0)),
+                label_set: 0,
+                state: State::Running as u32,
+                weight: None,
+            });
+        }
+        written.sort_by_key(|row| (row.node, row.thread, row.label_set, row.state));
+        Rows(written)
+    }
+
+    pub(super) fn add_source(&mut self, path: &str, text: &str) {
+        let source = (self.string(path), self.string(text));
+        self.sources.push(source);
+    }
+
+    /// Writes all tables.
+    pub(super) fn write(&self, columns: &mut Columns) {
+        let strings = self.strings.rows();
+        columns.unsigned("strings/length", strings.map(|text| text.len() as u32));
+        let text: Vec<u8> = self.strings.rows().flat_map(|text| text.bytes()).collect();
+        columns.bytes("strings/text", &text);
+        self.write_frames(columns);
+        self.write_nodes(columns);
+
+        let sets = || self.label_sets.rows();
+        columns.unsigned("label_sets/length", sets().map(|set| set.len() as u32));
+        columns.unsigned("labels/key", sets().flatten().map(|label| label.0));
+        columns.unsigned("labels/value", sets().flatten().map(|label| label.1));
+        let threads = || self.threads.rows();
+        columns.unsigned("threads/number", threads().map(|thread| thread.0));
+        columns.unsigned("threads/name", threads().map(|thread| thread.1));
+        let sources = || self.sources.iter();
+        columns.unsigned("sources/file", sources().map(|source| source.0));
+        columns.unsigned("sources/text", sources().map(|source| source.1));
+    }
+
+    fn write_frames(&self, columns: &mut Columns) {
+        let frames = || self.frames.rows();
+        columns.unsigned("frames/name", frames().map(|frame| frame.name));
+        columns.unsigned("frames/file", frames().map(|frame| frame.file));
+        columns.unsigned("frames/line", frames().map(|frame| frame.line));
+        let path = |frame: &FrameRow| &self.strings.table[frame.file as usize];
+        let categories = frames().map(|frame| Origin::of(path(frame)).category as u32);
+        columns.unsigned("frames/category", categories);
+        // Every library was made a string with its frame.
+        let libraries = frames().map(|frame| {
+            let library = Origin::of(path(frame)).library;
+            self.strings.index.get(library).copied().unwrap_or(0)
+        });
+        columns.unsigned("frames/library", libraries);
+    }
+
+    fn write_nodes(&self, columns: &mut Columns) {
+        let nodes = || self.nodes.rows();
+        let parents = (1..)
+            .zip(nodes())
+            .map(|(id, node): (u32, _)| id - node.parent);
+        columns.unsigned("nodes/parent", parents);
+        let mut callees = SeenLists::default();
+        let parent_frame = |node: &NodeRow| match node.parent {
+            ROOT => None,
+            parent => Some(self.nodes.table[parent as usize - 1].frame),
+        };
+        let places: Vec<u32> = nodes()
+            .map(|node| callees.place(parent_frame(node), node.frame))
+            .collect();
+        columns.unsigned("nodes/callee", places.into_iter());
+        columns.unsigned("callees/frame", callees.new.into_iter());
+        let mut lines = SeenLists::default();
+        let places: Vec<u32> = nodes()
+            .map(|node| lines.place(Some(node.frame), node.line))
+            .collect();
+        columns.unsigned("nodes/line", places.into_iter());
+        columns.unsigned("lines/line", lines.new.into_iter());
+    }
+
+    fn string(&mut self, text: &str) -> u32 {
+        match self.strings.index.get(text) {
+            Some(&id) => id,
+            None => self.strings.id(text.to_string()),
+        }
+    }
+
+    /// The node below `parent` for a frame as shown.
+    fn node(&mut self, parent: u32, text: FrameText<'_>) -> u32 {
+        let frame = self.frame(text);
+        let row = NodeRow {
+            parent,
+            frame,
+            line: text.line,
+        };
+        self.nodes.id(row) + 1
+    }
+
+    fn frame(&mut self, text: FrameText<'_>) -> u32 {
+        let row = FrameRow {
+            name: self.string(text.name),
+            file: self.string(text.path),
+            line: text.first_line,
+        };
+        self.string(Origin::of(text.path).library);
+        self.frames.id(row)
+    }
+}
+
+/// The ids in the tables of what is in one profile.
+struct Ids {
+    nodes: Vec<u32>,
+    leaves: FxHashMap<(NodeId, DisplayFrame), u32>,
+    label_sets: Vec<u32>,
+    threads: FxHashMap<u32, u32>,
+}
+
+impl Ids {
+    fn of(tables: &mut Tables, profile: &Profile) -> Self {
+        let frames: Vec<u32> = profile
+            .frames
+            .iter()
+            .map(|(frame, _)| {
+                tables.frame(profile.frame_text(DisplayFrame::Real { frame, line: 0 }))
+            })
+            .collect();
+        let mut nodes = vec![ROOT];
+        for (_, node) in profile.tree.iter() {
+            let &Node {
+                parent,
+                frame,
+                line,
+            } = node;
+            let row = NodeRow {
+                parent: nodes[parent.0 as usize],
+                frame: frames[frame.0 as usize],
+                line,
+            };
+            nodes.push(tables.nodes.id(row) + 1);
+        }
+        let text = |id: StringId| profile.strings.get(id);
+        let label_sets = profile
+            .label_sets
+            .iter()
+            .map(|set| {
+                let set = set.iter();
+                let set = set.map(|&(key, value)| (text(key), text(value)));
+                let set = set.map(|(key, value)| (tables.string(key), tables.string(value)));
+                let set = set.collect();
+                tables.label_sets.id(set)
+            })
+            .collect();
+        let threads = profile
+            .threads
+            .iter()
+            .map(|thread| {
+                let name = tables.string(text(thread.name));
+                (thread.seq, tables.threads.id((thread.seq, name)))
+            })
+            .collect();
+        Self {
+            nodes,
+            leaves: FxHashMap::default(),
+            label_sets,
+            threads,
+        }
+    }
+
+    fn row<'a>(&mut self, tables: &mut Tables, profile: &Profile, weight: Weight<'a>) -> Row<'a> {
+        let key = weight.key;
+        let mut node = self.nodes[key.node.0 as usize];
+        if let Some(leaf) = profile.display_leaf(key) {
+            let text = profile.frame_text(leaf);
+            let parent = node;
+            let leaves = &mut self.leaves;
+            node = *leaves
+                .entry((key.node, leaf))
+                .or_insert_with(|| tables.node(parent, text));
+        }
+        let threads = &mut self.threads;
+        let thread = *threads
+            .entry(key.thread)
+            .or_insert_with(|| tables.threads.id((key.thread, 0)));
+        Row {
+            node,
+            thread,
+            label_set: self.label_sets[key.labels.0 as usize],
+            state: key.state as u32,
+            weight: Some(weight),
+        }
+    }
+}
+
+/// Rows that are there once each, in the order of first sight.
+#[derive(Debug)]
+struct Interned<T> {
+    table: Vec<T>,
+    index: FxHashMap<T, u32>,
+}
+
+impl<T> Default for Interned<T> {
+    fn default() -> Self {
+        Self {
+            table: Vec::new(),
+            index: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
+    fn id(&mut self, row: T) -> u32 {
+        let table = &mut self.table;
+        *self.index.entry(row).or_insert_with_key(|row| {
+            table.push(row.clone());
+            table.len() as u32 - 1
+        })
+    }
+
+    fn rows(&self) -> std::slice::Iter<'_, T> {
+        self.table.iter()
+    }
+}
+
+/// For each context what was seen in it, in order: `None` is the root.
+#[derive(Debug, Default)]
+struct SeenLists {
+    places: FxHashMap<(Option<u32>, u32), u32>,
+    lengths: FxHashMap<Option<u32>, u32>,
+    /// What was new, in order.
+    new: Vec<u32>,
+}
+
+impl SeenLists {
+    /// The place of `item` in the list of `context`, to whose end it is added if it is
+    /// new.
+    fn place(&mut self, context: Option<u32>, item: u32) -> u32 {
+        *self.places.entry((context, item)).or_insert_with(|| {
+            self.new.push(item);
+            let length = self.lengths.entry(context).or_default();
+            *length += 1;
+            *length - 1
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! Where a frame's code comes from, as far as its path tells: the application, a gem,
+//! Ruby itself. Used by reports and formats; any thread, no I/O.
+
+/// What kind of code a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Category {
+    /// Nothing is known of it.
+    Other,
+    /// The application.
+    App,
+    /// A gem.
+    Gem,
+    /// Ruby's standard library, and what Ruby itself has in Ruby.
+    Stdlib,
+    /// A method written in C.
+    C,
+    /// A function of native code, in a profile of another tool.
+    Native,
+    /// A state of the GVL.
+    Gvl,
+    /// Garbage collection.
+    Gc,
+}
+
+/// Where a path says that its code comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin<'a> {
+    /// The kind of code.
+    pub category: Category,
+    /// The gem with its version, such as `activerecord-8.0.1`; empty for all others.
+    pub library: &'a str,
+}
+
+impl Category {
+    /// Every category, in the order of their numbers.
+    pub const ALL: [Category; 8] = [
+        Category::Other,
+        Category::App,
+        Category::Gem,
+        Category::Stdlib,
+        Category::C,
+        Category::Native,
+        Category::Gvl,
+        Category::Gc,
+    ];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Other => "other",
+            Category::App => "app",
+            Category::Gem => "gem",
+            Category::Stdlib => "stdlib",
+            Category::C => "c",
+            Category::Native => "native",
+            Category::Gvl => "gvl",
+            Category::Gc => "gc",
+        }
+    }
+}
+
+impl<'a> Origin<'a> {
+    /// The origin of code in `path`: a file, or a marker such as `<C method>`.
+    pub fn of(path: &'a str) -> Self {
+        let library = gem(path).unwrap_or("");
+        let category = match path {
+            "<GVL>" => Category::Gvl,
+            "<GC>" => Category::Gc,
+            "<C method>" => Category::C,
+            _ if path.starts_with("<internal:") => Category::Stdlib,
+            _ if path.is_empty() || path.starts_with('<') => Category::Other,
+            _ if !library.is_empty() => Category::Gem,
+            _ if path.contains("/lib/ruby/") => Category::Stdlib,
+            _ if is_ruby(path) => Category::App,
+            _ => Category::Native,
+        };
+        Self { category, library }
+    }
+}
+
+/// The gem that a file belongs to. Ruby's own directory has a `gems` directory too: the
+/// innermost one tells.
+fn gem(path: &str) -> Option<&str> {
+    let (_, rest) = path.rsplit_once("/gems/")?;
+    let (name, _) = rest.split_once('/')?;
+    Some(name)
+}
+
+/// Scripts have any name: only libraries and sources of native code are told apart.
+fn is_ruby(path: &str) -> bool {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    let is_library = file.contains(".so.") || file.starts_with('[');
+    let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_native = ["so", "dylib", "c", "cc", "cpp", "h", "rs", "go", "s"].contains(&extension);
+    !is_library && !is_native
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_tells_the_category_and_the_gem() {
+        for (path, category, library) in [
+            ("/srv/app/models/user.rb", Category::App, ""),
+            ("bin/rails", Category::App, ""),
+            ("config.ru", Category::App, ""),
+            ("-e", Category::App, ""),
+            ("(eval at a.rb:1)", Category::App, ""),
+            (
+                "/usr/lib/ruby/gems/3.4.0/gems/rack-3.1.8/lib/rack.rb",
+                Category::Gem,
+                "rack-3.1.8",
+            ),
+            (
+                "/x/bundler/gems/rails-0a1b2c/lib/a.rb",
+                Category::Gem,
+                "rails-0a1b2c",
+            ),
+            ("/usr/lib/ruby/3.4.0/json/common.rb", Category::Stdlib, ""),
+            ("<internal:kernel>", Category::Stdlib, ""),
+            ("<C method>", Category::C, ""),
+            ("<GVL>", Category::Gvl, ""),
+            ("<GC>", Category::Gc, ""),
+            ("<thread>", Category::Other, ""),
+            ("", Category::Other, ""),
+            ("/usr/lib/libc.so.6", Category::Native, ""),
+            ("/src/runtime/proc.go", Category::Native, ""),
+        ] {
+            assert_eq!(Origin::of(path), Origin { category, library }, "{path}");
+        }
+    }
+
+    #[test]
+    fn categories_have_the_numbers_of_their_places() {
+        for (place, category) in Category::ALL.into_iter().enumerate() {
+            assert_eq!(category as usize, place);
+        }
+    }
+}
