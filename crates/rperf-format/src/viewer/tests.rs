@@ -1,3 +1,5 @@
+//! Tests of RPV1: what is written is taken apart again.
+
 use super::*;
 use flate2::read::GzDecoder;
 use rperf_model::test_support::{self, wall_schema};
@@ -127,7 +129,10 @@ impl Decoded {
     }
 }
 
-fn profile(rows: &[(&[(&str, u32)], State, [i64; 3])]) -> Profile {
+/// A stack of names and lines, its state, and its values.
+type TestRow<'a> = (&'a [(&'a str, u32)], State, [i64; 3]);
+
+fn profile(rows: &[TestRow<'_>]) -> Profile {
     let mut profile = Profile::new(wall_schema());
     let name = profile.strings.intern("main");
     profile.threads.push(Thread { seq: 1, name });
@@ -261,7 +266,7 @@ fn the_lightest_stacks_are_left_out_of_what_is_too_large() {
         .map(|number| format!("method_{number}"))
         .collect();
     let stacks: Vec<_> = names.iter().map(|name| [(name.as_str(), 1)]).collect();
-    let mut rows: Vec<(&[(&str, u32)], State, [i64; 3])> = Vec::new();
+    let mut rows: Vec<TestRow<'_>> = Vec::new();
     for stack in &stacks {
         rows.push((stack, State::Running, [1, 1, 1]));
     }
