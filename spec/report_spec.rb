@@ -119,7 +119,7 @@ RSpec.describe "looking at profiles" do
       PTY.open do |screen, terminal|
         terminal.winsize = [rows, columns]
         env = { "TERM" => "xterm", "PAGER" => nil, "NO_COLOR" => nil, "LESS" => nil, **env }
-        pid = Process.spawn(env, *rperf_command("report"), chdir: folder, in: terminal, out: terminal, err: terminal)
+        pid = Process.spawn(env, *rperf_command("report", "--top"), chdir: folder, in: terminal, out: terminal, err: terminal)
         terminal.close
         text = +""
         begin

@@ -156,6 +156,11 @@ to as they are.",
     (
         "REPORTS",
         "\
+rperf report               the web viewer, on a terminal: a page on a port of this machine,
+                           at an address with a token; Ctrl-C ends it. --no-browser only
+                           prints the address
+rperf report --html        the same page as one file, -o PATH [rperf.html], which needs no
+                           network; --source puts the source files in, too
 rperf report --top         methods: flat is what a method spends itself, cum with what it
                            calls, each stack once however often it has the method
 rperf report --tree        who calls whom, from the root; --bottom-up: from what spends

@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
-use server::Server;
+use server::{Server, Signals};
 use std::fs;
 use std::path::Path;
 
@@ -61,6 +61,7 @@ pub fn sources(profile: &Profile) -> Vec<(String, String)> {
 
 /// Serves `page` until a signal ends it, and opens it in a browser if there is one.
 pub fn serve(page: Vec<u8>, opens_browser: bool) -> Result<i32, Refusal> {
+    let signals = Signals::take();
     let server = Server::start(page, policy())
         .map_err(|error| failure(format!("no port can be opened for the viewer: {error}")))?;
     let url = server.url();
@@ -75,7 +76,9 @@ pub fn serve(page: Vec<u8>, opens_browser: bool) -> Result<i32, Refusal> {
         }
         _ => {}
     }
-    server.run().map_err(|error| failure(error.to_string()))?;
+    server
+        .run(&signals)
+        .map_err(|error| failure(error.to_string()))?;
     Ok(0)
 }
 

@@ -66,12 +66,9 @@ impl Server {
         format!("/{}/", self.token)
     }
 
-    /// Answers requests until a signal ends it.
-    pub fn run(&self) -> io::Result<()> {
-        let previous = take_signals();
-        let result = self.answer_until(|| ENDED.swap(false, SeqCst));
-        give_signals_back(&previous);
-        result
+    /// Answers requests until a signal ends it: one that came since `_signals` were taken.
+    pub fn run(&self, _signals: &Signals) -> io::Result<()> {
+        self.answer_until(|| ENDED.load(SeqCst))
     }
 
     fn answer_until(&self, has_ended: impl Fn() -> bool) -> io::Result<()> {
@@ -132,7 +129,28 @@ extern "C" fn on_end(_: libc::c_int) {
     ENDED.store(true, SeqCst);
 }
 
-/// Ruby's own handlers would act only after we have returned.
+/// The signals that end a server, for as long as this lives. Ruby's own handlers would act
+/// only after we have returned.
+pub struct Signals {
+    previous: Vec<(Signal, SigAction)>,
+}
+
+impl Signals {
+    /// To be taken before anybody is told that there is a server.
+    pub fn take() -> Self {
+        ENDED.store(false, SeqCst);
+        Self {
+            previous: take_signals(),
+        }
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        give_signals_back(&self.previous);
+    }
+}
+
 fn take_signals() -> Vec<(Signal, SigAction)> {
     let action = SigAction::new(
         SigHandler::Handler(on_end),

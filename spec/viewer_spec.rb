@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+require "json"
+require "net/http"
+require "zlib"
+
+# The web viewer, as the command writes and serves it. What the page does is tested in viewer/.
+RSpec.describe "the web viewer" do
+  main = ["/app/main.rb", "<main>"]
+  hostile = ["/app/main.rb", "</script><script>x</script>"]
+
+  def save(name, stacks)
+    rows = stacks.map { |frames, count| [frames, count * 1_000_000, 1, 0, count, count * 500_000] }
+    Rperf.save(in_folder(name), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+  end
+
+  before do
+    save("rperf.data", [[[hostile, main], 40], [[main], 60]])
+    save("other.pb.gz", [[[hostile, main], 90], [[main], 60]])
+  end
+
+  # What a page has embedded: the header, and all text.
+  def data_of(page)
+    embedded = page[%r{<script type="application/x-rperf" id="profile">([A-Za-z0-9+/=]+)</script>}, 1]
+    bytes = Zlib.gunzip(embedded.unpack1("m"))
+    length = bytes[4, 4].unpack1("V")
+    expect(bytes[0, 4]).to eq("RPV1")
+    [JSON.parse(bytes[8, length], symbolize_names: true), bytes[(8 + length)..]]
+  end
+
+  it "is one file that embeds the profile and refers to nothing else" do
+    outcome = rperf("report", "--html")
+    expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, ""])
+    expect(outcome.stderr).to match(/\Arperf: wrote rperf\.html \(\d+ KB\)\n\z/)
+    page = File.read(in_folder("rperf.html"))
+    expect(page).not_to include("@RPERF_DATA@", hostile[1])
+    expect(page.scan(/(?:src|href)="(?!data:)[^"]*"/)).to be_empty
+    header, body = data_of(page)
+    expect(header[:value_types].map { |type| type[:name] }).to eq(%w[samples wall cpu])
+    expect(header[:profiles].map { |profile| profile[:title] }).to eq(["rperf.data"])
+    expect(body).to include(hostile[1])
+  end
+
+  it "has what filters leave, and source files if asked to" do
+    source = write_file("work.rb", "def work = 1\n")
+    save("sourced.pb.gz", [[[[source, "Object#work"], main], 10]])
+    rperf("report", "--html", "--source", "-o", "page.html", "--focus", "work", "rperf.data", "sourced.pb.gz")
+    header, body = data_of(File.read(in_folder("page.html")))
+    expect(header[:profiles][0][:title]).to eq("rperf.data + sourced.pb.gz")
+    expect(body).to include("Object#work", "def work = 1\n")
+    node = header[:columns].find { |column| column[:name] == "profiles/0/node" }
+    expect(node[:count]).to eq(1)
+  end
+
+  it "compares two profiles" do
+    outcome = rperf("diff", "rperf.data", "other.pb.gz", "--html", "-o", "diff.html", "--normalize", "total")
+    expect(outcome.status.exitstatus).to eq(0)
+    header, = data_of(File.read(in_folder("diff.html")))
+    expect(header[:profiles].map { |profile| profile[:title] }).to eq(["rperf.data", "other.pb.gz"])
+    expect(header[:diff]).to match(base: 0, target: 1, scale: be_within(1e-9).of(1.5), normalised: "total")
+  end
+
+  describe "served" do
+    # Starts the command, yields the address that it tells, and ends it by a signal; its status.
+    def serve(*arguments, signal: :INT, env: {})
+      reader, writer = IO.pipe
+      pid = Process.spawn({ "BROWSER" => nil, "SSH_TTY" => nil, "SSH_CONNECTION" => nil, **env },
+                          *rperf_command(*arguments), chdir: folder, out: File::NULL, err: writer)
+      writer.close
+      yield URI(reader.gets[%r{http://127\.0\.0\.1:\d+/\h{32}/}]), reader
+      Process.kill(signal, pid)
+      Process.wait2(pid).last
+    ensure
+      reader.close
+    end
+
+    it "is the same page, at its address only, until a signal comes" do
+      status = serve("report", "--web", "--no-browser") do |address|
+        answer = Net::HTTP.get_response(address)
+        expect(answer.code).to eq("200")
+        expect(data_of(answer.body).first[:profiles][0][:title]).to eq("rperf.data")
+        expect(answer["Content-Security-Policy"]).to include("default-src 'none'", "frame-ancestors 'none'")
+        expect(Net::HTTP.get_response(URI.join(address, "/")).code).to eq("404")
+        expect(Net::HTTP.get_response(address, { "Host" => "evil.example" }).code).to eq("403")
+      end
+      expect(status).to eq(0)
+      expect(serve("diff", "rperf.data", "other.pb.gz", "--web", signal: :TERM) { |address| address }).to eq(0)
+    end
+
+    it "is opened by the browser that the environment names" do
+      opener = write_file("browser", "#!/bin/sh\nprintf %s \"$1\" > opened.part && mv opened.part opened\n")
+      File.chmod(0o755, opener)
+      serve("report", "--web", env: { "BROWSER" => opener }) do |address|
+        wait_until("the browser") { File.exist?(in_folder("opened")) }
+        expect(File.read(in_folder("opened"))).to eq(address.to_s)
+      end
+    end
+
+    it "says over SSH what to do" do
+      serve("report", "--web", env: { "SSH_TTY" => "/dev/pts/0" }) do |address, messages|
+        expect(messages.gets).to include("ssh -L #{address.port}:127.0.0.1:#{address.port} ")
+      end
+    end
+  end
+
+  {
+    %w[report --html --top] => "--html and --top can't be combined",
+    %w[report --top --no-browser] => "--no-browser goes with --web",
+    %w[report --tree --source] => "--source goes with --html or --web",
+    %w[diff rperf.data other.pb.gz -o x.html] => "-o goes with --html",
+    %w[report --html -o no/such/folder.html] => "can't write"
+  }.each do |arguments, message|
+    it "refuses #{arguments.join(" ")}" do
+      outcome = rperf(*arguments)
+      expect(outcome.status.exitstatus).to be_between(1, 2)
+      expect(outcome.stderr.lines).to match([include(message)])
+    end
+  end
+end
