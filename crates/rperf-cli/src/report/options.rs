@@ -242,6 +242,8 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
             return Err(Refusal::usage(format!("{option} goes with {needs}")));
         }
     }
+    // Options of a table ask for one.
+    let asks_for_rows = args.by.is_some() || args.sort.is_some() || args.limit.is_some();
     let output = args.output.as_ref().map(writable).transpose()?;
     Ok(match args {
         ReportArgs {
@@ -283,7 +285,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
             output,
         },
         _ if args.html => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
-        _ if args.web || (on_terminal && asked.is_empty() && args.by.is_none()) => View::Web {
+        _ if args.web || (on_terminal && asked.is_empty() && !asks_for_rows) => View::Web {
             opens_browser: !args.no_browser,
         },
         _ => View::Top,
