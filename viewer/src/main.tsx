@@ -52,7 +52,10 @@ async function start() {
     );
   }
   const session = new Session(decode(await decompress(fromBase64(text))));
+  // For the benchmark of the page.
+  performance.mark("rperf-decoded");
   show(new Store(session.initial), session, null, "");
+  requestAnimationFrame(() => setTimeout(() => performance.mark("rperf-shown")));
 }
 
 start().catch((error: unknown) => {

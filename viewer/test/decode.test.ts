@@ -148,7 +148,7 @@ test("what is not a profile, or of another version, is refused in words", () => 
 });
 
 test("indexes out of range are refused", () => {
-  refused(encode({ ...SMALL, nodes: [{ parent: 0, frame: 7 }] }), /nodes\/frame points to an entry that isn't there/);
+  refused(encode({ ...SMALL, nodes: [{ parent: 0, frame: 7 }] }), /callees\/frame points to an entry that isn't there/);
   refused(encode({ ...SMALL, nodes: [{ parent: 1, frame: 0 }] }), /nodes\/parent names a parent/);
   refused(encode({ ...SMALL, nodes: [{ parent: -1, frame: 0 }] }), /nodes\/parent names a parent/);
   refused(

@@ -1,5 +1,5 @@
 import type { ProfileFile } from "../format/decode.ts";
-import { BoxTree } from "../model/box_tree.ts";
+import { BoxTree, outermostNodes } from "../model/box_tree.ts";
 import { baseScale, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
 import { type Found, search, searchPattern } from "../model/search.ts";
 import { otherType, type View, Views } from "../model/view.ts";
@@ -82,7 +82,8 @@ export class Session {
     return this.kept(`tree ${kind} ${method}`, () => {
       if (kind === "down") return BoxTree.topDown(view);
       if (kind === "up") return BoxTree.bottomUp(view);
-      return kind === "callers" ? BoxTree.callers(view, method) : BoxTree.callees(view, method);
+      const nodes = this.kept(`nodes ${method}`, () => outermostNodes(view.tree, method));
+      return kind === "callers" ? BoxTree.callers(view, nodes) : BoxTree.callees(view, nodes);
     });
   }
 

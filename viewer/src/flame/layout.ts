@@ -8,7 +8,7 @@ export interface Row {
 }
 
 /** Narrower boxes are not laid out one by one; nor is what is below them. */
-const MIN_WIDTH = 0.5;
+const MIN_WIDTH = 1;
 
 /**
  * Lays out what is below `zoom`, which has the whole width; its callers are above it, one in each row. Only boxes

@@ -108,8 +108,11 @@ export function decode(bytes: Uint8Array): ProfileFile {
 function nodeTable(columns: Columns, frameCount: number): NodeTable {
   const count = columns.count("nodes/parent");
   const deltas = columns.unsigned("nodes/parent", count);
-  const frames = columns.unsigned("nodes/frame", count, frameCount);
+  const callees = columns.unsigned("nodes/callee", count);
+  const newCallees = columns.unsigned("callees/frame", columns.count("callees/frame"), frameCount);
+  const hasLines = columns.has("nodes/line");
   const lines = columns.unsigned("nodes/line", count);
+  const newLines = columns.unsigned("lines/line", columns.count("lines/line"));
   const nodes: NodeTable = {
     parent: new Uint32Array(count + 1),
     frame: new Uint32Array(count + 1),
@@ -120,9 +123,66 @@ function nodeTable(columns: Columns, frameCount: number): NodeTable {
     if (delta < 1 || delta > i + 1) throw damaged("nodes/parent", "names a parent that isn't there");
     nodes.parent[i + 1] = i + 1 - delta;
   }
-  nodes.frame.set(frames, 1);
-  nodes.line.set(lines, 1);
+  // The root's callees are listed behind those of all frames.
+  const calleesOf = new SeenLists(frameCount + 1, newCallees, "nodes/callee");
+  const linesOf = new SeenLists(frameCount, newLines, "nodes/line");
+  for (let node = 1; node <= count; node++) {
+    const parent = nodes.parent[node];
+    const frame = calleesOf.next(parent === 0 ? frameCount : nodes.frame[parent], callees[node - 1]);
+    nodes.frame[node] = frame;
+    if (hasLines) nodes.line[node] = linesOf.next(frame, lines[node - 1]);
+  }
   return nodes;
+}
+
+/** Lists of what was seen in each of several contexts. An index one beyond a list's end adds the next new item to it. */
+class SeenLists {
+  private readonly start: Uint32Array;
+  private readonly length: Uint32Array;
+  private readonly room: Uint32Array;
+  /** All lists; one that has filled its room moves to the end. */
+  private items: Uint32Array;
+  private end = 0;
+  private used = 0;
+
+  constructor(
+    contexts: number,
+    private readonly fresh: Uint32Array,
+    private readonly column: string,
+  ) {
+    this.start = new Uint32Array(contexts);
+    this.length = new Uint32Array(contexts);
+    this.room = new Uint32Array(contexts);
+    this.items = new Uint32Array(1024);
+  }
+
+  next(context: number, index: number): number {
+    const length = this.length[context];
+    return index < length ? this.items[this.start[context] + index] : this.add(context, index, length);
+  }
+
+  private add(context: number, index: number, length: number): number {
+    if (index > length || this.used >= this.fresh.length)
+      throw damaged(this.column, "points to an entry that isn't there");
+    if (length === this.room[context]) this.move(context, length);
+    const item = this.fresh[this.used++];
+    this.items[this.start[context] + length] = item;
+    this.length[context] = length + 1;
+    return item;
+  }
+
+  private move(context: number, length: number) {
+    const room = Math.max(4, 2 * length);
+    if (this.end + room > this.items.length) {
+      const larger = new Uint32Array(2 * (this.end + room));
+      larger.set(this.items);
+      this.items = larger;
+    }
+    this.items.copyWithin(this.end, this.start[context], this.start[context] + length);
+    this.start[context] = this.end;
+    this.room[context] = room;
+    this.end += room;
+  }
 }
 
 function labelSetTable(columns: Columns, string: (column: string, count: number) => string[]): Label[][] {

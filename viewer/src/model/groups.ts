@@ -1,5 +1,5 @@
 import { tagText } from "./filters.ts";
-import type { View } from "./view.ts";
+import type { Side, View } from "./view.ts";
 
 /** What the rows of the table stand for; `label:KEY` for a label of the user's. */
 export type Grouping = "method" | "line" | "file" | "library" | "category" | "thread" | "state" | `label:${string}`;
@@ -62,19 +62,25 @@ function byNodes(view: View, grouping: Grouping): Groups {
     known.set(grouping, groups);
   }
   const { group, outermost, name } = groups;
-  const sum = (values: Float64Array | undefined, only: Uint8Array | null) => {
-    const sums = new Float64Array(name.length);
-    if (values) for (let node = 1; node < tree.size; node++) if (!only || only[node]) sums[group[node]] += values[node];
-    return sums;
+  const sums = (side: Side | null) => {
+    const self = new Float64Array(name.length);
+    const total = new Float64Array(name.length);
+    for (let node = 1; side && node < tree.size; node++) {
+      self[group[node]] += side.self[node];
+      if (outermost[node]) total[group[node]] += side.total[node];
+    }
+    return { self, total };
   };
+  const now = sums(target);
+  const before = sums(base);
   return {
     name,
     place: groups.place,
     frame: Int32Array.from(groups.frame),
-    self: sum(target.self, null),
-    total: sum(target.total, outermost),
-    baseSelf: sum(base?.self, null),
-    baseTotal: sum(base?.total, outermost),
+    self: now.self,
+    total: now.total,
+    baseSelf: before.self,
+    baseTotal: before.total,
     nested: true,
   };
 }

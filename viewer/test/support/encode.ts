@@ -61,14 +61,18 @@ export function encode(
     "nodes/parent",
     nodes.map((node, i) => i + 1 - node.parent),
   );
+  const callees = new SeenLists();
+  const lines = new SeenLists();
   writer.unsigned(
-    "nodes/frame",
-    nodes.map((node) => node.frame),
+    "nodes/callee",
+    nodes.map((node) => callees.index(nodes[node.parent - 1]?.frame ?? -1, node.frame)),
   );
+  writer.unsigned("callees/frame", callees.fresh);
   writer.unsigned(
     "nodes/line",
-    nodes.map((node) => node.line ?? 0),
+    nodes.map((node) => lines.index(node.frame, node.line ?? 0)),
   );
+  writer.unsigned("lines/line", lines.fresh);
   const labels = labelSets.flat();
   writer.unsigned(
     "label_sets/length",
@@ -139,6 +143,22 @@ export function encode(
 /** As a program embeds it in the page. */
 export function toBase64(rpv1: Uint8Array): string {
   return gzipSync(rpv1, { level: 6 }).toString("base64");
+}
+
+/** What was seen in each context so far, in order: the mirror of the decoder's lists. */
+class SeenLists {
+  readonly fresh: number[] = [];
+  private readonly lists = new Map<number, Map<number, number>>();
+
+  index(context: number, item: number): number {
+    const list = this.lists.get(context) ?? new Map<number, number>();
+    this.lists.set(context, list);
+    const known = list.get(item);
+    if (known !== undefined) return known;
+    this.fresh.push(item);
+    list.set(item, list.size);
+    return list.size - 1;
+  }
 }
 
 /** Bytes that grow. */

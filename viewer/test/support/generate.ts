@@ -73,7 +73,10 @@ export function generateTree({
   return draft;
 }
 
-/** So many different stacks of about the same depth, as a web server's. */
+/** How many methods a method calls, each from a line of its own. */
+const CALLEES = 12;
+
+/** So many different stacks of about the same depth, as a web server's. Some callees are more frequent than others. */
 export function generateStacks({
   stacks,
   depth = 60,
@@ -93,13 +96,19 @@ export function generateStacks({
     ["%pid", `${4000 + (i % 5)}`],
   ]);
   let path: number[] = [];
+  let frames: number[] = [];
   for (let stack = 0; stack < stacks; stack++) {
-    path = path.slice(0, Math.floor(path.length * next()));
+    const kept = Math.floor(path.length * next());
+    path = path.slice(0, kept);
+    frames = frames.slice(0, kept);
     const length = depth - Math.floor(12 * next());
     while (path.length < length) {
-      const parent = path[path.length - 1] ?? 0;
-      draft.nodes.push({ parent, frame: Math.floor(next() ** 2 * names), line: 1 + Math.floor(next() * 400) });
+      const caller = frames[frames.length - 1] ?? 0;
+      const callee = Math.floor(next() ** 2 * CALLEES);
+      const frame = (caller * 31 + callee * 1009 + 17) % names;
+      draft.nodes.push({ parent: path[path.length - 1] ?? 0, frame, line: draft.frames[frame].line! + 1 + callee });
       path.push(draft.nodes.length);
+      frames.push(frame);
     }
     addRow(draft, path[path.length - 1], next, Math.floor(24 * next()), Math.floor(60 * next()));
   }
