@@ -3,8 +3,14 @@ import { neighbours } from "./neighbours.ts";
 import { formatShare, formatTime, formatValue, isTime, typeWords } from "./units.ts";
 import type { View } from "./view.ts";
 
-/** Words for the states that the page knows: for a legend, and within a sentence. */
-export const STATE_WORDS: Record<string, { short: string; long: string }> = {
+/** Words for a state: in a legend, and within a sentence. */
+interface StateWords {
+  short: string;
+  long: string;
+}
+
+/** Those of the states that the page knows. */
+export const STATE_WORDS: Record<string, StateWords> = {
   running: { short: "running", long: "running code" },
   blocked: { short: "I/O, sleep", long: "waiting for I/O, sleep or a lock" },
   wait: { short: "GVL wait", long: "waiting for the GVL (another thread ran)" },
@@ -14,7 +20,7 @@ export const STATE_WORDS: Record<string, { short: string; long: string }> = {
 
 export interface StateShare {
   name: string;
-  words: { short: string; long: string };
+  words: StateWords;
   value: number;
   /** Finds the state's rows, as a filter. */
   filter: { kind: "tagfocus" | "tagignore"; text: string } | null;
@@ -76,7 +82,8 @@ export function summary(view: View): Sentence[] {
   for (const state of waiting) {
     if (state.value < 0.1 * target.sum) continue;
     const waiter = waitingMethod(view, state.name);
-    if (waiter >= 0) sentences.push([`Most of the ${state.words.short} time is in `, name(waiter), "."]);
+    const kind = state.name === "wait" ? "for the GVL" : "(I/O, sleep)";
+    if (waiter >= 0) sentences.push([`Most of the waiting ${kind} is in `, name(waiter), "."]);
   }
   return sentences;
 }
@@ -93,12 +100,20 @@ function opening(view: View): Sentence {
   const filtered = query.filters.length > 0;
   const whole = `${formatValue(target.sum, type)}${isTime(type) ? ` of ${typeWords(type)}` : ` (${typeWords(type)})`}`;
   const who = program ? `${program}: ` : "";
+  const threads = isTime(type) ? threadCount(view) : 0;
+  const by = threads > 1 ? ` of ${threads} threads together` : "";
   const during = durationNs ? `, recorded in ${formatTime(durationNs)}` : "";
   const states = stateShares(view).filter(({ value }) => value > 0);
   const first = [...states].sort((a, b) => b.value - a.value)[0];
   const most = first ? ` ${formatShare(first.value, target.sum)} of it went into ${first.words.long}.` : "";
   const part = filtered ? ` (${formatShare(target.sum, target.all)} of all; filters are on)` : "";
-  return [`${who}${whole}${part}${during}.${most}`];
+  return [`${who}${whole}${by}${part}${during}.${most}`];
+}
+
+function threadCount({ target }: View): number {
+  const seen = new Set<number>();
+  for (let row = 0; row < target.kept.length; row++) if (target.kept[row]) seen.add(target.rows.thread[row]);
+  return seen.size;
 }
 
 /** Frames that only stand for a state. */

@@ -1,7 +1,7 @@
 import { usePage } from "../app/context.ts";
 import { type Change, changes, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
 import type { Grouping } from "../model/groups.ts";
-import { formatDelta, formatRelative, formatValue } from "../model/units.ts";
+import { formatDelta, formatRelative, formatValue, isTime } from "../model/units.ts";
 import { type Column, Table } from "../ui/Table.tsx";
 
 const GROUPINGS: [Grouping, string][] = [
@@ -21,6 +21,7 @@ export function ChangesView() {
   const found = session.kept(`changes ${grouping}`, () => changes(view, grouping));
   const scale = session.scale(state, query.target, query.base, query.type);
   const delta = target.sum - base.sum;
+  const time = isTime(type);
   return (
     <div class="view">
       <p class="verdict">
@@ -64,8 +65,8 @@ export function ChangesView() {
         <span class="muted">By each one's own time. Grey rows may be chance.</span>
       </div>
       <div class="columns">
-        <Changes title="Slower" rows={found.slower} grouping={grouping} empty="Nothing got slower." />
-        <Changes title="Faster" rows={found.faster} grouping={grouping} empty="Nothing got faster." />
+        <Changes title={time ? "Slower" : "More"} rows={found.slower} grouping={grouping} empty="Nothing went up." />
+        <Changes title={time ? "Faster" : "Less"} rows={found.faster} grouping={grouping} empty="Nothing went down." />
       </div>
     </div>
   );
