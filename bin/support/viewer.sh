@@ -8,7 +8,9 @@ check_viewer() {
   fi
   cd viewer && node_packages && npm run --silent check && node build.mjs --check || return 1
   if chromium_ready; then
-    npm run --silent test:page
+    npm run --silent test:page || return 1
+    # Figures of a busy machine say nothing.
+    [ "$LONG" = no ] && [ -z "${CI:-}" ] || npm run --silent bench
   else
     echo "no Chromium: the page is not tested in a browser"
   fi

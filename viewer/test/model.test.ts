@@ -1,112 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decode, type ProfileFile } from "../src/format/decode.ts";
+import { decode } from "../src/format/decode.ts";
 import { BoxTree, outermostNodes } from "../src/model/box_tree.ts";
 import { changes } from "../src/model/changes.ts";
-import type { Filter } from "../src/model/filters.ts";
-import { asFlags, exactly, filterProblem } from "../src/model/filters.ts";
-import { type Grouping, groupView } from "../src/model/groups.ts";
 import { fileLines, neighbours } from "../src/model/neighbours.ts";
 import { search, searchPattern } from "../src/model/search.ts";
 import { stateShares, summary } from "../src/model/summary.ts";
-import { type Query, type View, Views } from "../src/model/view.ts";
-import { type Draft, encode } from "./support/encode.ts";
-import { CATEGORIES, random, STATES } from "./support/generate.ts";
+import { type View, Views } from "../src/model/view.ts";
+import { encode } from "./support/encode.ts";
 import { type PlainRow, plainRows, sumBy } from "./support/plain.ts";
-
-/** A small random profile with much recursion, and a second one over the same tree. */
-function randomDraft(seed: number): Draft {
-  const next = random(seed);
-  const pick = (count: number) => Math.floor(next() * count);
-  const nodes = Array.from({ length: 60 }, (_, i) => ({
-    parent: next() < 0.8 ? Math.max(0, i - pick(3)) : 0,
-    frame: pick(7),
-    line: pick(4),
-  }));
-  const rows = () =>
-    Array.from({ length: 50 }, () => ({
-      node: pick(61),
-      thread: pick(3),
-      labelSet: pick(4),
-      state: pick(3),
-      values: [1, 1 + pick(100)],
-    }));
-  return {
-    valueTypes: [
-      { name: "samples", unit: "count" },
-      { name: "wall", unit: "nanoseconds" },
-    ],
-    defaultType: 1,
-    states: STATES,
-    categories: CATEGORIES,
-    frames: Array.from({ length: 7 }, (_, i) => ({
-      name: `m${i}`,
-      file: `f${i % 3}.rb`,
-      line: i,
-      category: 1 + (i % 2),
-      library: i % 2 ? "gem" : "",
-    })),
-    nodes,
-    labelSets: [
-      [],
-      [["endpoint", "a"]],
-      [
-        ["endpoint", "b"],
-        ["%pid", "1"],
-      ],
-      [
-        ["endpoint", "ab"],
-        ["%pid", "2"],
-      ],
-    ],
-    threads: [
-      { number: 0, name: "" },
-      { number: 1, name: "main" },
-      { number: 2, name: "worker" },
-    ],
-    profiles: [{ rows: rows() }, { rows: rows() }],
-  };
-}
-
-const query = (filters: Filter[] = [], more: Partial<Query> = {}): Query => ({
-  target: 0,
-  base: null,
-  baseScale: 1,
-  type: 1,
-  filters,
-  ...more,
-});
-const each = (check: (file: ProfileFile, seed: number) => void) => {
-  for (let seed = 1; seed <= 40; seed++) check(decode(encode(randomDraft(seed))), seed);
-};
-
-/** The groups of a view that are not 0. */
-function sums(view: View, grouping: Grouping, column: "self" | "total" | "baseSelf" | "baseTotal") {
-  const groups = groupView(view, grouping);
-  return sumBy(
-    [...groups.name.keys()],
-    (i) => [grouping === "line" ? `${groups.name[i]} ${groups.place[i]}` : groups.name[i]],
-    (i) => groups[column][i],
-  );
-}
-
-/** Stacks as text, with their sums: what a tree holds, whatever its form. */
-function treeStacks(view: View) {
-  const { tree, target } = view;
-  const path = (node: number): string =>
-    node === 0 ? "" : `${path(tree.parent[node])};${tree.frames.name[tree.frame[node]]}`;
-  return sumBy(
-    [...Array(tree.size).keys()],
-    (node) => [path(node)],
-    (node) => target.self[node],
-  );
-}
-const plainStacks = (file: ProfileFile, rows: PlainRow[]) =>
-  sumBy(
-    rows,
-    (row) => [row.frames.map((frame) => `;${file.frames.name[frame]}`).join("")],
-    (row) => row.value,
-  );
+import { each, query, randomDraft, sums } from "./support/small.ts";
 
 test("self and total agree with stacks added up one by one; recursion counts once", () => {
   each((file) => {
@@ -158,131 +61,6 @@ test("self and total agree with stacks added up one by one; recursion counts onc
     assert.equal(
       view.target.sum,
       rows.reduce((sum, row) => sum + row.value, 0),
-    );
-  });
-});
-
-test("filters of stacks and labels mean what pprof means", () => {
-  const uses = (file: ProfileFile, row: PlainRow, regexp: RegExp) =>
-    row.frames.some((frame) => regexp.test(file.frames.name[frame]) || regexp.test(file.frames.file[frame]));
-  const tagged = (row: PlainRow, key: string, regexp: RegExp) =>
-    row.tags.some(([name, value]) => name === key && regexp.test(value));
-  const cases: [Filter[], (file: ProfileFile, row: PlainRow) => boolean][] = [
-    [[{ kind: "focus", text: "m[12]$" }], (file, row) => uses(file, row, /m[12]$/)],
-    [
-      [
-        { kind: "focus", text: "f1" },
-        { kind: "focus", text: "m3" },
-      ],
-      (file, row) => uses(file, row, /f1/) && uses(file, row, /m3/),
-    ],
-    [[{ kind: "ignore", text: "m0" }], (file, row) => !uses(file, row, /m0/)],
-    [
-      [
-        { kind: "focus", text: "m4" },
-        { kind: "ignore", text: "m0" },
-      ],
-      (file, row) => uses(file, row, /m4/) && !uses(file, row, /m0/),
-    ],
-    [[{ kind: "tagfocus", text: "endpoint=a" }], (_, row) => tagged(row, "endpoint", /a/)],
-    [[{ kind: "tagfocus", text: "endpoint=^b$,^ab$" }], (_, row) => tagged(row, "endpoint", /^a?b$/)],
-    [
-      [{ kind: "tagfocus", text: "endpoint:.*b,pid:2" }],
-      (_, row) => tagged(row, "endpoint", /b/) && tagged(row, "%pid", /2/),
-    ],
-    [[{ kind: "tagignore", text: "%GVL=wait" }], (_, row) => !tagged(row, "%GVL", /wait/)],
-    [[{ kind: "thread", text: "work" }], (_, row) => tagged(row, "thread", /work/)],
-    [[{ kind: "thread", text: "1" }], (_, row) => tagged(row, "thread_seq", /^1$/)],
-    [[{ kind: "pid", text: "2" }], (_, row) => tagged(row, "%pid", /^2$/)],
-  ];
-  each((file) => {
-    const rows = plainRows(file, 0, 1);
-    const views = new Views(file);
-    for (const [filters, keep] of cases) {
-      assert.deepEqual(
-        treeStacks(views.view(query(filters))),
-        plainStacks(
-          file,
-          rows.filter((row) => keep(file, row)),
-        ),
-        JSON.stringify(filters),
-      );
-    }
-  });
-});
-
-test("hide and show take frames out of the stacks, after focus has seen them", () => {
-  each((file) => {
-    const rows = plainRows(file, 0, 1);
-    const matches = (frame: number, regexp: RegExp) =>
-      regexp.test(file.frames.name[frame]) || regexp.test(file.frames.file[frame]);
-    const without = (keep: (frame: number) => boolean) =>
-      rows.map((row) => ({ ...row, frames: row.frames.filter(keep) }));
-    const views = new Views(file);
-    assert.deepEqual(
-      treeStacks(views.view(query([{ kind: "hide", text: "m[135]" }]))),
-      plainStacks(
-        file,
-        without((f) => !matches(f, /m[135]/)),
-      ),
-    );
-    assert.deepEqual(
-      treeStacks(views.view(query([{ kind: "show", text: "f1" }]))),
-      plainStacks(
-        file,
-        without((f) => matches(f, /f1/)),
-      ),
-    );
-    const focused = without((f) => !matches(f, /m1/)).filter((_, i) => rows[i].frames.some((f) => matches(f, /m1/)));
-    assert.deepEqual(
-      treeStacks(
-        views.view(
-          query([
-            { kind: "hide", text: "m1" },
-            { kind: "focus", text: "m1" },
-          ]),
-        ),
-      ),
-      plainStacks(file, focused),
-    );
-  });
-});
-
-test("tagroot and tagleaf put labels above and below the stacks", () => {
-  each((file) => {
-    const rows = plainRows(file, 0, 1);
-    const text = (row: PlainRow, keys: string[]) =>
-      keys.flatMap((key) => row.tags.filter(([name]) => name === key).map(([, value]) => `;${value}`)).join("");
-    const stack = (row: PlainRow) => row.frames.map((frame) => `;${file.frames.name[frame]}`).join("");
-    const views = new Views(file);
-    const root = views.view(query([{ kind: "tagroot", text: "endpoint,%pid" }]));
-    assert.deepEqual(
-      treeStacks(root),
-      sumBy(
-        rows,
-        (row) => [text(row, ["endpoint", "%pid"]) + stack(row)],
-        (row) => row.value,
-      ),
-    );
-    const leaf = views.view(query([{ kind: "tagleaf", text: "thread" }]));
-    assert.deepEqual(
-      treeStacks(leaf),
-      sumBy(
-        rows,
-        (row) => [stack(row) + text(row, ["thread"])],
-        (row) => row.value,
-      ),
-    );
-    const focused = views.view(
-      query([
-        { kind: "tagroot", text: "endpoint" },
-        { kind: "focus", text: "^ab$" },
-        { kind: "hide", text: "m2" },
-      ]),
-    );
-    assert.equal(
-      focused.target.sum,
-      rows.filter((row) => text(row, ["endpoint"]) === ";ab").reduce((sum, row) => sum + row.value, 0),
     );
   });
 });
@@ -504,16 +282,4 @@ test("the summary is in sentences, whatever the profile", () => {
     assert.match(text(new Views(file).view(query())), /[nµ]s of wall time.*\n.*m\d runs longest itself/);
     assert.match(text(new Views(file).view(query([{ kind: "focus", text: "nowhere" }]))), /Nothing passes the filters/);
   });
-});
-
-test("filters become flags for a shell", () => {
-  const filters: Filter[] = [
-    { kind: "focus", text: exactly("A#b?") },
-    { kind: "tagfocus", text: "endpoint=GET /it's" },
-    { kind: "pid", text: "42" },
-  ];
-  assert.equal(asFlags(filters), "--focus='^A#b\\?$' --tagfocus='endpoint=GET /it'\\''s' --pid=42");
-  assert.match(filterProblem({ kind: "focus", text: "(" }) ?? "", /regular expression/);
-  assert.equal(filterProblem({ kind: "tagroot", text: "(" }), null);
-  assert.equal(filterProblem({ kind: "hide", text: "" }), "is empty");
 });

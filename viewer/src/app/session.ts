@@ -14,6 +14,7 @@ export class Session {
   private cache = new Map<string, unknown>();
   private cachedFor: View | null = null;
   private lastKey = "";
+  private readonly sums = new Map<string, number>();
 
   constructor(readonly file: ProfileFile) {
     this.views = new Views(file);
@@ -51,13 +52,23 @@ export class Session {
     const { diff, profiles } = this.file;
     const isGiven = diff !== null && diff.target === target && diff.base === base;
     const how = NORMALISATIONS.includes(state.normalise as Normalisation) ? (state.normalise as Normalisation) : "file";
-    const sum = (profile: number) => profiles[profile].values[type]?.reduce((sum, value) => sum + value, 0) ?? 0;
     return baseScale(how, {
-      target: sum(target),
-      base: sum(base),
+      target: this.sum(target, type),
+      base: this.sum(base, type),
       durations: [profiles[target].meta.durationNs, profiles[base].meta.durationNs],
       given: isGiven ? diff.scale : 1,
     });
+  }
+
+  /** The sum of all rows of a profile. */
+  private sum(profile: number, type: number): number {
+    const key = `${profile} ${type}`;
+    let sum = this.sums.get(key);
+    if (sum === undefined) {
+      sum = this.file.profiles[profile].values[type]?.reduce((sum, value) => sum + value, 0) ?? 0;
+      this.sums.set(key, sum);
+    }
+    return sum;
   }
 
   /** The frame of the state's method, or -1. */

@@ -3,7 +3,7 @@ import type { Page } from "../app/context.ts";
 import type { BoxTree } from "../model/box_tree.ts";
 import { place } from "../model/groups.ts";
 import { formatCount, formatDelta, formatRelative, formatShare, formatValue } from "../model/units.ts";
-import { cpuShare } from "./look.ts";
+import { cpuShares } from "./look.ts";
 
 /** A box in one line, for people who hear the page. */
 export function describe(page: Page, tree: BoxTree, box: number): string {
@@ -49,7 +49,7 @@ export function Tooltip({ page, tree, box, zoom, x, y }: TooltipProps) {
   const total = tree.total[box];
   const parent = tree.parent[box];
   const lines = tree.lines(box).slice(0, 3);
-  const share = cpuShare(page, tree, box);
+  const share = cpuShares(page, tree)?.(box) ?? null;
   const samples = samplesOf(page, tree, box);
   return (
     <div ref={element} class="tooltip" aria-hidden="true">

@@ -26,44 +26,47 @@ export function relativeChange(tree: BoxTree, box: number): number {
   return Math.abs(after - before) <= least || larger === 0 ? 0 : (after - before) / larger;
 }
 
-/** The share of CPU time in wall time of a box; null where it isn't known. */
-export function cpuShare(page: Page, tree: BoxTree, box: number): number | null {
+/** The share of CPU time in wall time of each box; null where it isn't measured. It is null for a box without time. */
+export function cpuShares(page: Page, tree: BoxTree): ((box: number) => number | null) | null {
   const wall = page.session.beside(page.state, "wall");
   const cpu = page.session.beside(page.state, "cpu");
   if (!wall || !cpu || tree.up) return null;
-  let [wallSum, cpuSum] = [0, 0];
-  for (const node of tree.nodes(box)) {
-    wallSum += wall[node];
-    cpuSum += cpu[node];
-  }
-  return wallSum > 0 ? cpuSum / wallSum : null;
+  return (box) => {
+    let [wallSum, cpuSum] = [0, 0];
+    for (const node of tree.nodes(box)) {
+      wallSum += wall[node];
+      cpuSum += cpu[node];
+    }
+    return wallSum > 0 ? cpuSum / wallSum : null;
+  };
 }
 
-/** The colour of each box, as the state says. */
+/** The colour of each box, as the state says. Each is found once. */
 export function fills(page: Page, tree: BoxTree): (box: number) => string {
-  const { dark, state } = page;
-  const { frames } = tree.view.tree;
-  const { categories } = tree.view.file;
+  const fill = fillOf(page, tree);
   const known: string[] = [];
-  const byFrame = (box: number) => {
-    const frame = tree.frame[box];
-    let fill = known[frame];
-    if (fill === undefined) {
-      const isLabel = frame >= tree.view.file.frames.name.length;
-      const category = isLabel ? "label" : categories[frames.category[frame]];
-      fill = css(categoryColour(category, tintOf(frames.name[frame]), dark));
-      known[frame] = fill;
-    }
-    return fill;
+  return (box) => {
+    known[box] ??= fill(box);
+    return known[box];
   };
+}
+
+function fillOf(page: Page, tree: BoxTree): (box: number) => string {
+  const { dark, state } = page;
   if (state.colouring === "change" && tree.view.base) {
     return (box) => css(changeColour(relativeChange(tree, box), dark));
   }
-  if (state.colouring === "cpu" && !tree.up && cpuShare(page, tree, 0) !== null) {
-    return (box) => {
-      const share = cpuShare(page, tree, box);
-      return share === null ? byFrame(box) : css(cpuColour(share, dark));
-    };
-  }
-  return byFrame;
+  const { frames } = tree.view.tree;
+  const { categories, frames: own } = tree.view.file;
+  const byCategory = (box: number) => {
+    const frame = tree.frame[box];
+    const category = frame >= own.name.length ? "label" : categories[frames.category[frame]];
+    return css(categoryColour(category, tintOf(frames.name[frame]), dark));
+  };
+  const shares = state.colouring === "cpu" ? cpuShares(page, tree) : null;
+  if (!shares) return byCategory;
+  return (box) => {
+    const share = shares(box);
+    return share === null ? byCategory(box) : css(cpuColour(share, dark));
+  };
 }

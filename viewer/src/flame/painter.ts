@@ -60,6 +60,10 @@ export class Painter {
       context.fillStyle = box < 0 ? narrow : look.fill(box);
       context.globalAlpha = look.isFound && !found ? 0.35 : 1;
       context.fillRect(x, y, width > 3 ? width - 1 : Math.max(width, 0.5), ROW - 1);
+      if (box < 0 && width >= 100) {
+        context.fillStyle = look.dark ? "#f5f5f5" : "#1a1a1a";
+        context.fillText("too narrow to show", x + 3, y + ROW / 2);
+      }
       if (box >= 0 && width >= MIN_TEXT) {
         context.fillStyle = look.dark ? "#f5f5f5" : "#1a1a1a";
         context.globalAlpha = look.isFound && !found ? 0.7 : 1;

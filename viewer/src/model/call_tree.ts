@@ -31,10 +31,13 @@ export class CallTree {
     return this.lists;
   }
 
-  /** Adds each node's value to those of all its callers. */
-  totals(self: Float64Array): Float64Array {
-    const total = self.slice();
-    for (let node = this.size - 1; node > 0; node--) total[this.parent[node]] += total[node];
+  /** Each node's value with those of all its callees, in `total`. */
+  totals(self: Float64Array, total: Float64Array = new Float64Array(this.size)): Float64Array {
+    total.set(self);
+    for (let node = this.size - 1; node > 0; node--) {
+      // Filters leave most nodes without a value.
+      if (total[node] !== 0) total[this.parent[node]] += total[node];
+    }
     return total;
   }
 

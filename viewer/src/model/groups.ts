@@ -66,8 +66,8 @@ function byNodes(view: View, grouping: Grouping): Groups {
     const self = new Float64Array(name.length);
     const total = new Float64Array(name.length);
     for (let node = 1; side && node < tree.size; node++) {
-      self[group[node]] += side.self[node];
-      if (outermost[node]) total[group[node]] += side.total[node];
+      if (side.self[node] !== 0) self[group[node]] += side.self[node];
+      if (side.total[node] !== 0 && outermost[node]) total[group[node]] += side.total[node];
     }
     return { self, total };
   };

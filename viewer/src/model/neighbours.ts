@@ -16,10 +16,10 @@ export function neighbours(view: View, frame: number, up: boolean): Neighbour[] 
   const { tree, target, base } = view;
   const found = new Map<number, Neighbour & { sums: Map<number, number> }>();
   for (let node = 1; node < tree.size; node++) {
+    if (target.total[node] === 0 && !(base && base.total[node] !== 0)) continue;
     const caller = tree.parent[node];
     const callee = up ? node : caller;
     if (callee === 0 || tree.frame[callee] !== frame) continue;
-    if (target.total[node] === 0 && !(base && base.total[node] !== 0)) continue;
     const isTop = caller === 0;
     const other = up ? (isTop ? -1 : tree.frame[caller]) : tree.frame[node];
     let entry = found.get(other);

@@ -38,12 +38,21 @@ export interface View {
   base: Side | null;
 }
 
-/** Makes views, and keeps the parts of the last one that the next one shares. */
+interface Sums {
+  self: Float64Array;
+  total: Float64Array;
+  sum: number;
+  all: number;
+}
+
+/** Makes views, and keeps the parts of the last one that the next one shares. A view is good until the next is made. */
 export class Views {
   private readonly plain: CallTree;
   private shape: { key: string; value: Shape } | null = null;
   private kept: { key: string; value: Uint8Array[] } | null = null;
-  private sums = new Map<string, { self: Float64Array; total: Float64Array; sum: number; all: number }>();
+  private readonly sums = new Map<string, Sums>();
+  /** Columns of earlier views: to clear them is much quicker than to get new memory for each filter. */
+  private spare: Sums[] = [];
 
   constructor(readonly file: ProfileFile) {
     const { parent, frame, line } = file.nodes;
@@ -79,7 +88,7 @@ export class Views {
       const labelled = this.labelled(query, rows);
       const hidden = hiddenFrames(labelled.tree.frames, query.filters);
       this.shape = { key, value: hidden ? withoutFrames(labelled.tree, hidden, labelled.rowNodes) : labelled };
-      this.sums.clear();
+      this.clearSums();
     }
     return this.shape.value;
   }
@@ -127,7 +136,7 @@ export class Views {
         return kept;
       });
       this.kept = { key, value };
-      this.sums.clear();
+      this.clearSums();
     }
     return this.kept.value;
   }
@@ -150,20 +159,34 @@ export class Views {
     return { focused, rowNodes };
   }
 
+  private clearSums() {
+    this.spare = [...this.sums.values()].slice(0, 2);
+    this.sums.clear();
+  }
+
   private summed(query: Query, shape: Shape, rows: ProfileRows, side: number, kept: Uint8Array, scale: number) {
     const key = `${side} ${query.type} ${scale}`;
     let sums = this.sums.get(key);
     if (!sums) {
-      sums = sumRows(shape.tree, rows.values[query.type], shape.rowNodes[side], kept, scale);
+      const spare = this.spare.pop();
+      const old = spare?.self.length === shape.tree.size ? spare : undefined;
+      sums = sumRows(shape.tree, rows.values[query.type], shape.rowNodes[side], kept, scale, old);
       this.sums.set(key, sums);
     }
     return sums;
   }
 }
 
-/** Values of the kept rows at their nodes (self), and with those of all callees (total). */
-export function sumRows(tree: CallTree, values: Float64Array | null, node: Uint32Array, kept: Uint8Array, scale = 1) {
-  const self = new Float64Array(tree.size);
+/** Values of the kept rows at their nodes (self), and with those of all callees (total); in the columns of `old`. */
+export function sumRows(
+  tree: CallTree,
+  values: Float64Array | null,
+  node: Uint32Array,
+  kept: Uint8Array,
+  scale = 1,
+  old?: Sums,
+): Sums {
+  const self = old ? old.self.fill(0) : new Float64Array(tree.size);
   let sum = 0;
   let all = 0;
   for (let row = 0; values && row < values.length; row++) {
@@ -174,7 +197,7 @@ export function sumRows(tree: CallTree, values: Float64Array | null, node: Uint3
       sum += value;
     }
   }
-  return { self, total: tree.totals(self), sum, all };
+  return { self, total: tree.totals(self, old?.total), sum, all };
 }
 
 /** Another value type over the same tree and rows: CPU beside wall, samples beside time. */

@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { usePage } from "../app/context.ts";
 import { useVisibleRows } from "./rows.ts";
 
@@ -39,7 +39,7 @@ export function Table<T>(props: Props<T>) {
   const box = useRef<HTMLDivElement>(null);
   const [active, setActive] = useState(0);
   const wantsFocus = useRef(false);
-  const rows = sorted(props.rows, columns, sort, props.name);
+  const rows = useMemo(() => sorted(props.rows, columns, sort, props.name), [props.rows, sort]);
   const at = Math.min(active, rows.length - 1);
   const { first, last, before, after, reveal } = useVisibleRows(box, rows.length, HEIGHT);
 

@@ -126,7 +126,7 @@ function Search({ result }: { result: Found | string | null }) {
         }}
         onKeyDown={(event) => {
           if (event.key === "Enter") {
-            apply(text);
+            apply(event.currentTarget.value);
             if (words) say(words);
           } else if (event.key === "Escape") {
             setText("");

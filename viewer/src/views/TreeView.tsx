@@ -55,19 +55,30 @@ function hotPath(tree: BoxTree, box: number): number[] {
   return path;
 }
 
+/** Which rows of a tree are open, and which one has the focus. */
+interface Shown {
+  tree: BoxTree;
+  open: Set<number>;
+  active: number;
+}
+
+/** At first the hottest path is open. */
+function fresh(tree: BoxTree): Shown {
+  const top = tree.children(0)[0];
+  return { tree, open: new Set(top === undefined ? [] : hotPath(tree, top)), active: -1 };
+}
+
 function TreeGrid({ tree }: { tree: BoxTree }) {
   const page = usePage();
   const { view, found, store, session, state } = page;
   const box = useRef<HTMLDivElement>(null);
   const wantsFocus = useRef(false);
-  const [open, setOpen] = useState<Set<number>>(new Set());
-  const [active, setActive] = useState(-1);
-  // Another tree has other boxes: its hottest path is open at first.
-  useMemo(() => {
-    const top = tree.children(0)[0];
-    setOpen(new Set(top === undefined ? [] : hotPath(tree, top)));
-    setActive(-1);
-  }, [tree]);
+  const [shown, setShown] = useState<Shown>(() => fresh(tree));
+  // Another tree has other boxes.
+  const initial = useMemo(() => fresh(tree), [tree]);
+  const { open, active } = shown.tree === tree ? shown : initial;
+  const setActive = (active: number) => setShown({ tree, open, active });
+  const setOpen = (open: Set<number>, at = active) => setShown({ tree, open, active: at });
   const rows = useMemo(() => visible(tree, open), [tree, open]);
   const at = Math.max(0, rows.indexOf(active));
   const { first, last, before, after, reveal } = useVisibleRows(box, rows.length, HEIGHT);
@@ -90,13 +101,12 @@ function TreeGrid({ tree }: { tree: BoxTree }) {
     const next = new Set(open);
     if (wanted) next.add(row);
     else next.delete(row);
-    setOpen(next);
+    setOpen(next, row);
   };
   const openHotPath = (row: number) => {
     const path = hotPath(tree, row);
-    setOpen(new Set([...open, ...path]));
     wantsFocus.current = true;
-    setActive(path[path.length - 1]);
+    setOpen(new Set([...open, ...path]), path[path.length - 1]);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const row = rows[at];
@@ -171,10 +181,7 @@ function TreeGrid({ tree }: { tree: BoxTree }) {
                 data-active={isActive ? "" : undefined}
                 class={found?.frames[tree.frame[row]] ? "found" : ""}
                 onFocus={() => setActive(row)}
-                onClick={() => {
-                  setActive(row);
-                  toggle(row);
-                }}
+                onClick={() => toggle(row)}
                 onContextMenu={(event) => {
                   event.preventDefault();
                   page.openMenu({ frame: tree.frame[row], x: event.clientX, y: event.clientY });
