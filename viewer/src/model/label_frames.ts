@@ -38,7 +38,7 @@ interface Growing {
 
 /**
  * The stacks with frames for labels (pprof's tagroot and tagleaf): `roots` above each stack, `leaves` below it.
- * A row that lacks a label has no frame for it.
+ * A row that lacks a label has a frame that says so.
  */
 export function withLabelFrames(
   shape: Shape,
@@ -111,8 +111,7 @@ class LabelNodes {
   path(start: number, keys: string[], values: (string | null)[]): number {
     let node = start;
     keys.forEach((key, i) => {
-      const value = values[i];
-      if (value !== null) node = this.child(node, key, value);
+      node = this.child(node, key, values[i] ?? `(no ${key})`);
     });
     return node;
   }

@@ -124,6 +124,8 @@ export class Views {
     const key = JSON.stringify([query.target, query.base, query.filters]);
     if (this.kept?.key !== key) {
       const labelled = this.labelledForFocus(query, rows);
+      const hides = query.filters.some(({ kind }) => kind === "hide" || kind === "show");
+      const shape = hides ? this.shaped(query, rows) : null;
       const value = rows.map((side, index) => {
         const passes = rowFilter(this.file, side, query.filters);
         const nodes = labelled?.rowNodes[index];
@@ -131,7 +133,9 @@ export class Views {
         const kept = new Uint8Array(side.node.length);
         for (let row = 0; row < kept.length; row++) {
           const inFocus = !nodes || !focused || focused[nodes[row]] === 1;
-          kept[row] = inFocus && (!passes || passes(row)) ? 1 : 0;
+          // As in pprof, a stack of which nothing is left is dropped.
+          const isLeft = !shape || shape.rowNodes[index][row] !== 0;
+          kept[row] = inFocus && isLeft && (!passes || passes(row)) ? 1 : 0;
         }
         return kept;
       });
