@@ -8,6 +8,7 @@ check_viewer() {
   fi
   cd viewer && node_packages && npm run --silent check && node build.mjs --check || return 1
   if chromium_ready; then
+    export RPERF_CHROMIUM="${RPERF_CHROMIUM:-$(command -v chromium)}"
     npm run --silent test:page || return 1
     # Figures of a busy machine say nothing.
     [ "$LONG" = no ] && [ -z "${CI:-}" ] || npm run --silent bench

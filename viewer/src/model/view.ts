@@ -134,7 +134,7 @@ export class Views {
         for (let row = 0; row < kept.length; row++) {
           const inFocus = !nodes || !focused || focused[nodes[row]] === 1;
           // As in pprof, a stack of which nothing is left is dropped.
-          const isLeft = !shape || shape.rowNodes[index][row] !== 0;
+          const isLeft = shape?.rowNodes[index][row] !== 0;
           kept[row] = inFocus && isLeft && (!passes || passes(row)) ? 1 : 0;
         }
         return kept;
