@@ -1,5 +1,5 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useState } from "preact/hooks";
 import type { Server } from "../format/server.ts";
 import type { Found } from "../model/search.ts";
 import type { View } from "../model/view.ts";
@@ -47,7 +47,7 @@ export function usePage(): Page {
 /** The store's state; the component is drawn again when it changes. */
 export function useStore(store: Store): State {
   const [state, setState] = useState(store.state);
-  useEffect(() => {
+  useLayoutEffect(() => {
     setState(store.state);
     return store.subscribe(() => setState(store.state));
   }, [store]);

@@ -95,7 +95,7 @@ export function FlameGraph({ tree, zoom, onZoom, flipped, label, id }: Props) {
     const element = area.current;
     if (element) element.scrollTop = flipped ? element.scrollHeight : 0;
   }, [flipped, tree, size.height]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     setCursor(-1);
     setHover(null);
   }, [tree]);

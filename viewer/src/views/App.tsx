@@ -1,5 +1,5 @@
 import type { FunctionComponent } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type OpenMenu, type Page, PageContext, useStore } from "../app/context.ts";
 import type { Session } from "../app/session.ts";
 import { applyTheme, loadSettings, type Settings, saveSettings } from "../app/settings.ts";
@@ -59,7 +59,7 @@ export function App({ store, session, server, snapshot, open }: Props) {
   const view = session.view(state);
   const result = session.found(state);
   const title = snapshot || view.target.rows.meta.title;
-  useEffect(() => {
+  useLayoutEffect(() => {
     document.title = `${title} – rperf`;
   }, [title]);
 
@@ -143,7 +143,8 @@ function Tabs({ tabs, current, onPick }: { tabs: ViewName[]; current: ViewName; 
 
 /** Keys that work wherever the focus is, but for fields that take text. */
 function useKeys(page: Page, tabs: ViewName[], openHelp: () => void) {
-  useEffect(() => {
+  // At once: a key may come before the first frame.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || !page.settings.letterKeys) return;

@@ -92,10 +92,16 @@ function Search({ result }: { result: Found | string | null }) {
   const { state, store, view, say } = usePage();
   const [text, setText] = useState(state.search);
   const timer = useRef(0);
-  useEffect(() => setText(state.search), [state.search]);
+  // What is being typed stays; a search from elsewhere (a link, "back") replaces it.
+  const applied = useRef(state.search);
+  useEffect(() => {
+    if (state.search !== applied.current) setText(state.search);
+    applied.current = state.search;
+  }, [state.search]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const apply = (search: string) => {
     clearTimeout(timer.current);
+    applied.current = search;
     if (search !== store.state.search) store.set({ search }, true);
   };
   const words =
@@ -105,7 +111,7 @@ function Search({ result }: { result: Found | string | null }) {
         ? result
         : result.count === 0
           ? "Nothing matches."
-          : `${result.count.toLocaleString("en-US")} methods, ${formatShare(result.total, view.target.sum)}`;
+          : `${result.count.toLocaleString("en-US")} ${result.count === 1 ? "method" : "methods"}, ${formatShare(result.total, view.target.sum)}`;
   useEffect(() => {
     if (words) say(words);
   }, [words]);

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { usePage } from "../app/context.ts";
 
 const KEYS: [string, string][] = [
@@ -33,7 +33,7 @@ const WORDS: [string, string][] = [
 export function Help({ onClose }: { onClose(): void }) {
   const { settings, setSettings, view } = usePage();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current?.showModal();
   }, []);
   const { meta } = view.target.rows;

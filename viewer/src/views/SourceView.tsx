@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { usePage } from "../app/context.ts";
 import { fileLines } from "../model/neighbours.ts";
 import { formatShare, formatValue } from "../model/units.ts";
@@ -78,7 +78,7 @@ function SourceLines({ lines, definition }: { lines: Line[]; definition: number 
     if (box.current) box.current.scrollTop = Math.max(0, row * HEIGHT - box.current.clientHeight / 3);
     reveal(row, HEIGHT);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const row = lines.findIndex(({ number }) => number >= definition);
     show(Math.max(0, row));
   }, []);

@@ -150,7 +150,7 @@ test("search counts hits once, filters the table, and walks from hit to hit", as
     await page.keyboard.press("/");
     await page.keyboard.type("category#");
     await page.keyboard.press("Enter");
-    await page.waitForFunction(() => document.querySelector(".search")?.textContent?.includes("1 methods, 6."));
+    await page.waitForFunction(() => document.querySelector(".search")?.textContent?.includes("1 method, 6."));
     await page.locator("#flame").focus();
     await page.keyboard.press("n");
     assert.match((await cursor(page)) ?? "", /^Category#path,.*found$/);
