@@ -16,7 +16,7 @@ Gem::Specification.new do |spec|
 
   # Not from git: a gem can be built from an unpacked archive too.
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.rb", "exe/*", "ext/**/*.{rb,rs,toml}", "crates/**/*.{rs,toml}", "docs/**/*.md",
+    Dir["lib/**/*.rb", "lib/rperf/viewer/*", "exe/*", "ext/**/*.{rb,rs,toml}", "crates/**/*.{rs,toml}", "docs/**/*.md",
         "Cargo.{toml,lock}", "README.md", "CHANGELOG.md", "LICENSE"].select { |path| File.file?(path) }
   end
   spec.bindir = "exe"

@@ -1,0 +1,126 @@
+import type { ProfileFile } from "../format/decode.ts";
+import { BoxTree, outermostNodes } from "../model/box_tree.ts";
+import { baseScale, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
+import { type Found, search, searchPattern } from "../model/search.ts";
+import { otherType, type View, Views } from "../model/view.ts";
+import { INITIAL, type State } from "./state.ts";
+
+/** Which tree of boxes: all stacks, all inverted, or what calls or is called by a method. */
+export type TreeKind = "down" | "up" | "callers" | "callees";
+
+/** A file, and all that follows from it and the state. Each part is made when it is first asked for. */
+export class Session {
+  private readonly views: Views;
+  private cache = new Map<string, unknown>();
+  private cachedFor: View | null = null;
+  private lastKey = "";
+  private readonly sums = new Map<string, number>();
+
+  constructor(readonly file: ProfileFile) {
+    this.views = new Views(file);
+  }
+
+  /** The state that the page opens with. */
+  get initial(): State {
+    const { diff } = this.file;
+    return diff ? { ...INITIAL, profile: diff.target, base: diff.base, colouring: "change", view: "changes" } : INITIAL;
+  }
+
+  view(state: State): View {
+    const profiles = this.file.profiles.length;
+    const target = Math.min(state.profile, profiles - 1);
+    const base = state.base >= 0 && state.base < profiles && state.base !== target ? state.base : null;
+    const type = this.type(state);
+    const scale = base === null ? 1 : this.scale(state, target, base, type);
+    const query = { target, base, baseScale: scale ?? 1, type, filters: state.filters };
+    const key = JSON.stringify(query);
+    if (!this.cachedFor || key !== this.lastKey) {
+      this.cachedFor = this.views.view(query);
+      this.lastKey = key;
+      this.cache.clear();
+    }
+    return this.cachedFor;
+  }
+
+  type(state: State): number {
+    const named = this.file.valueTypes.findIndex(({ name }) => name === state.type);
+    return named < 0 ? this.file.defaultType : named;
+  }
+
+  /** The factor for the base; null if it isn't known, and then nothing is scaled. */
+  scale(state: State, target: number, base: number, type: number): number | null {
+    const { diff, profiles } = this.file;
+    const isGiven = diff !== null && diff.target === target && diff.base === base;
+    const how = NORMALISATIONS.includes(state.normalise as Normalisation) ? (state.normalise as Normalisation) : "file";
+    return baseScale(how, {
+      target: this.sum(target, type),
+      base: this.sum(base, type),
+      durations: [profiles[target].meta.durationNs, profiles[base].meta.durationNs],
+      given: isGiven ? diff.scale : 1,
+    });
+  }
+
+  /** The sum of all rows of a profile. */
+  private sum(profile: number, type: number): number {
+    const key = `${profile} ${type}`;
+    let sum = this.sums.get(key);
+    if (sum === undefined) {
+      sum = this.file.profiles[profile].values[type]?.reduce((sum, value) => sum + value, 0) ?? 0;
+      this.sums.set(key, sum);
+    }
+    return sum;
+  }
+
+  /** The frame of the state's method, or -1. */
+  method(state: State): number {
+    const view = this.view(state);
+    return this.kept(`method ${state.method}`, () => {
+      const [name, file] = state.method.split("\t");
+      const { frames } = view.tree;
+      return frames.name.findIndex((other, i) => other === name && (file === undefined || frames.file[i] === file));
+    });
+  }
+
+  /** How a state names a frame. */
+  methodName(state: State, frame: number): string {
+    const { frames } = this.view(state).tree;
+    return `${frames.name[frame]}\t${frames.file[frame]}`;
+  }
+
+  tree(state: State, kind: TreeKind): BoxTree {
+    const view = this.view(state);
+    const method = kind === "callers" || kind === "callees" ? this.method(state) : -1;
+    return this.kept(`tree ${kind} ${method}`, () => {
+      if (kind === "down") return BoxTree.topDown(view);
+      if (kind === "up") return BoxTree.bottomUp(view);
+      const nodes = this.kept(`nodes ${method}`, () => outermostNodes(view.tree, method));
+      return kind === "callers" ? BoxTree.callers(view, nodes) : BoxTree.callees(view, nodes);
+    });
+  }
+
+  /** What the state searches for: nothing, what is wrong with it, or what was found. */
+  found(state: State): Found | string | null {
+    if (state.search === "") return null;
+    const view = this.view(state);
+    return this.kept(`search ${state.regexp} ${state.search}`, () => {
+      const pattern = searchPattern(state.search, state.regexp);
+      if (typeof pattern === "string") return `Not a pattern: ${pattern}.`;
+      const found = search(view, pattern);
+      return found === "too slow" ? "The pattern takes too long. Use a simpler one." : found;
+    });
+  }
+
+  /** Totals of each node in another value type, such as CPU beside wall; null where it isn't measured. */
+  beside(state: State, name: string): Float64Array | null {
+    const view = this.view(state);
+    const type = this.file.valueTypes.findIndex((other) => other.name === name);
+    if (type < 0 || view.target.rows.values[type] === null) return null;
+    return this.kept(`beside ${name}`, () => otherType(view, view.target, type).total);
+  }
+
+  /** Keeps what was made for the present view. */
+  kept<T>(key: string, make: () => T): T {
+    if (!this.cache.has(key)) this.cache.set(key, make());
+    return this.cache.get(key) as T;
+  }
+}

@@ -1,0 +1,113 @@
+import { FILTER_KINDS, type Filter, type FilterKind, filterProblem } from "../model/filters.ts";
+
+export const VIEWS = ["flame", "top", "tree", "callers", "source", "labels", "changes", "snapshots"] as const;
+export type ViewName = (typeof VIEWS)[number];
+export const COLOURINGS = ["category", "cpu", "change"] as const;
+export type Colouring = (typeof COLOURINGS)[number];
+export const WIDTHS = ["after", "before", "both"] as const;
+export type Width = (typeof WIDTHS)[number];
+
+/** What the page shows. All of it is in the URL's hash, so that a link or "back" restores it. */
+export interface State {
+  view: ViewName;
+  profile: number;
+  /** The profile to compare with, or -1. */
+  base: number;
+  normalise: string;
+  /** The value type's name; empty for the file's default. */
+  type: string;
+  filters: Filter[];
+  search: string;
+  regexp: boolean;
+  /** The method that callers, source and sandwich are about: "name\tfile", or nothing. */
+  method: string;
+  /** What is zoomed into: the frames' numbers from the root on. */
+  zoom: number[];
+  inverted: boolean;
+  flipped: boolean;
+  sandwich: boolean;
+  colouring: Colouring;
+  width: Width;
+  group: string;
+  sort: string;
+  treeUp: boolean;
+}
+
+export const INITIAL: State = {
+  view: "flame",
+  profile: 0,
+  base: -1,
+  normalise: "file",
+  type: "",
+  filters: [],
+  search: "",
+  regexp: false,
+  method: "",
+  zoom: [],
+  inverted: false,
+  flipped: false,
+  sandwich: false,
+  colouring: "category",
+  width: "after",
+  group: "method",
+  sort: "",
+  treeUp: false,
+};
+
+const MAX_ZOOM = 500;
+
+/** The state as the URL's hash; what is as in `initial` is left out. */
+export function toHash(state: State, initial: State): string {
+  const fields = new URLSearchParams();
+  for (const key of Object.keys(initial) as (keyof State)[]) {
+    const value = state[key];
+    if (key === "filters") {
+      for (const { kind, text } of state.filters) fields.append(kind, text);
+    } else if (key === "zoom") {
+      if (state.zoom.length > 0 && state.zoom.length <= MAX_ZOOM) fields.set(key, state.zoom.join("."));
+    } else if (value !== initial[key]) {
+      fields.set(key, value === true ? "1" : value === false ? "0" : String(value));
+    }
+  }
+  return fields.toString();
+}
+
+/** The state that a hash describes. What isn't known or valid is left out. */
+export function fromHash(hash: string, initial: State): State {
+  const fields = new URLSearchParams(hash.replace(/^#/, ""));
+  const text = (key: keyof State) => fields.get(key) ?? (initial[key] as string);
+  const flag = (key: keyof State) => (fields.has(key) ? fields.get(key) === "1" : (initial[key] as boolean));
+  const index = (key: "profile" | "base") => {
+    const number = Number(fields.get(key) ?? Number.NaN);
+    return Number.isInteger(number) && number >= -1 ? number : initial[key];
+  };
+  const choice = <T extends string>(key: keyof State, choices: readonly T[]): T => {
+    const value = fields.get(key);
+    return choices.includes(value as T) ? (value as T) : (initial[key] as T);
+  };
+  const filters = [...fields]
+    .filter(([kind]) => FILTER_KINDS.includes(kind as FilterKind))
+    .map(([kind, text]) => ({ kind: kind as FilterKind, text }))
+    .filter((filter) => filterProblem(filter) === null);
+  const zoom = (fields.get("zoom") ?? "").split(".").filter((part) => /^\d+$/.test(part));
+  return {
+    view: choice("view", VIEWS),
+    profile: Math.max(0, index("profile")),
+    base: index("base"),
+    normalise: text("normalise"),
+    type: text("type"),
+    filters,
+    search: text("search"),
+    regexp: flag("regexp"),
+    method: text("method"),
+    zoom: zoom.slice(0, MAX_ZOOM).map(Number),
+    inverted: flag("inverted"),
+    flipped: flag("flipped"),
+    sandwich: flag("sandwich"),
+    colouring: choice("colouring", COLOURINGS),
+    width: choice("width", WIDTHS),
+    group: text("group"),
+    sort: text("sort"),
+    treeUp: flag("treeUp"),
+  };
+}

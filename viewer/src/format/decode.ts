@@ -1,0 +1,289 @@
+import { DataError } from "./error.ts";
+import { type ColumnEntry, type DiffInfo, type Meta, parseHeader, type StateInfo, type ValueType } from "./header.ts";
+import { Leb128 } from "./leb128.ts";
+
+/** Functions, one entry each. */
+export interface FrameTable {
+  name: string[];
+  file: string[];
+  line: Uint32Array;
+  category: Uint32Array;
+  library: string[];
+}
+
+/** The call tree: node 0 is the root, parents have lower numbers than their children. */
+export interface NodeTable {
+  parent: Uint32Array;
+  frame: Uint32Array;
+  line: Uint32Array;
+}
+
+export type Label = [key: string, value: string];
+
+export interface Thread {
+  number: number;
+  name: string;
+}
+
+/** One profile: its rows, column by column. */
+export interface ProfileRows {
+  meta: Meta;
+  node: Uint32Array;
+  thread: Uint32Array;
+  labelSet: Uint32Array;
+  state: Uint32Array;
+  /** One column for each value type; null where the profile doesn't measure it. */
+  values: (Float64Array | null)[];
+}
+
+/** Everything that a file holds. */
+export interface ProfileFile {
+  valueTypes: ValueType[];
+  defaultType: number;
+  states: StateInfo[];
+  categories: string[];
+  frames: FrameTable;
+  nodes: NodeTable;
+  labelSets: Label[][];
+  threads: Thread[];
+  sources: Map<string, string>;
+  profiles: ProfileRows[];
+  diff: DiffInfo | null;
+}
+
+const MAGIC = 0x31565052; // "RPV1", little endian
+
+/** Decodes RPV1 (docs/viewer-format.md), after gzip. */
+export function decode(bytes: Uint8Array): ProfileFile {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (bytes.length < 8 || view.getUint32(0, true) !== MAGIC) {
+    throw new DataError("This is no profile that the page can read: it doesn't begin with RPV1.");
+  }
+  const headerLength = view.getUint32(4, true);
+  if (headerLength > bytes.length - 8) {
+    throw new DataError("The profile is damaged: it ends within its header. Make the report again.");
+  }
+  const header = parseHeader(new TextDecoder().decode(bytes.subarray(8, 8 + headerLength)));
+  const columns = new Columns(bytes.subarray(8 + headerLength), header.columns);
+  const strings = columns.strings();
+  const string = (column: string, count: number) => {
+    const indexes = columns.unsigned(column, count, strings.length);
+    return Array.from(indexes, (index) => strings[index]);
+  };
+
+  const frameCount = columns.count("frames/name");
+  const frames: FrameTable = {
+    name: string("frames/name", frameCount),
+    file: columns.has("frames/file") ? string("frames/file", frameCount) : new Array(frameCount).fill(""),
+    line: columns.unsigned("frames/line", frameCount),
+    category: columns.unsigned("frames/category", frameCount, header.categories.length),
+    library: columns.has("frames/library") ? string("frames/library", frameCount) : new Array(frameCount).fill(""),
+  };
+  const nodes = nodeTable(columns, frameCount);
+  const labelSets = labelSetTable(columns, string);
+  const threadCount = columns.has("threads/number") ? columns.count("threads/number") : 1;
+  const threadNumbers = columns.unsigned("threads/number", threadCount);
+  const threadNames = columns.has("threads/name") ? string("threads/name", threadCount) : [];
+  const threads = Array.from(threadNumbers, (number, i) => ({ number, name: threadNames[i] ?? "" }));
+  const sourceCount = columns.count("sources/file");
+  const sourceTexts = string("sources/text", sourceCount);
+  const sources = new Map(string("sources/file", sourceCount).map((file, i) => [file, sourceTexts[i]]));
+
+  const profiles = header.profiles.map((meta, index): ProfileRows => {
+    const rows = `profiles/${index}`;
+    const count = columns.count(`${rows}/node`);
+    return {
+      meta,
+      node: columns.deltas(`${rows}/node`, count, nodes.parent.length),
+      thread: columns.unsigned(`${rows}/thread`, count, threadCount),
+      labelSet: columns.unsigned(`${rows}/label_set`, count, labelSets.length),
+      state: columns.unsigned(`${rows}/state`, count, header.states.length),
+      values: header.valueTypes.map((_, type) => columns.values(`${rows}/value/${type}`, count)),
+    };
+  });
+  const { valueTypes, defaultType, states, categories, diff } = header;
+  return { valueTypes, defaultType, states, categories, frames, nodes, labelSets, threads, sources, profiles, diff };
+}
+
+function nodeTable(columns: Columns, frameCount: number): NodeTable {
+  const count = columns.count("nodes/parent");
+  const deltas = columns.unsigned("nodes/parent", count);
+  const callees = columns.unsigned("nodes/callee", count);
+  const newCallees = columns.unsigned("callees/frame", columns.count("callees/frame"), frameCount);
+  const hasLines = columns.has("nodes/line");
+  const lines = columns.unsigned("nodes/line", count);
+  const newLines = columns.unsigned("lines/line", columns.count("lines/line"));
+  const nodes: NodeTable = {
+    parent: new Uint32Array(count + 1),
+    frame: new Uint32Array(count + 1),
+    line: new Uint32Array(count + 1),
+  };
+  for (let i = 0; i < count; i++) {
+    const delta = deltas[i];
+    if (delta < 1 || delta > i + 1) throw damaged("nodes/parent", "names a parent that isn't there");
+    nodes.parent[i + 1] = i + 1 - delta;
+  }
+  // The root's callees are listed behind those of all frames.
+  const calleesOf = new SeenLists(frameCount + 1, newCallees, "nodes/callee");
+  const linesOf = new SeenLists(frameCount, newLines, "nodes/line");
+  for (let node = 1; node <= count; node++) {
+    const parent = nodes.parent[node];
+    const frame = calleesOf.next(parent === 0 ? frameCount : nodes.frame[parent], callees[node - 1]);
+    nodes.frame[node] = frame;
+    if (hasLines) nodes.line[node] = linesOf.next(frame, lines[node - 1]);
+  }
+  return nodes;
+}
+
+/** Lists of what was seen in each of several contexts. An index one beyond a list's end adds the next new item to it. */
+class SeenLists {
+  private readonly start: Uint32Array;
+  private readonly length: Uint32Array;
+  private readonly room: Uint32Array;
+  /** All lists; one that has filled its room moves to the end. */
+  private items: Uint32Array;
+  private end = 0;
+  private used = 0;
+
+  constructor(
+    contexts: number,
+    private readonly fresh: Uint32Array,
+    private readonly column: string,
+  ) {
+    this.start = new Uint32Array(contexts);
+    this.length = new Uint32Array(contexts);
+    this.room = new Uint32Array(contexts);
+    this.items = new Uint32Array(1024);
+  }
+
+  next(context: number, index: number): number {
+    const length = this.length[context];
+    return index < length ? this.items[this.start[context] + index] : this.add(context, index, length);
+  }
+
+  private add(context: number, index: number, length: number): number {
+    if (index > length || this.used >= this.fresh.length)
+      throw damaged(this.column, "points to an entry that isn't there");
+    if (length === this.room[context]) this.move(context, length);
+    const item = this.fresh[this.used++];
+    this.items[this.start[context] + length] = item;
+    this.length[context] = length + 1;
+    return item;
+  }
+
+  private move(context: number, length: number) {
+    const room = Math.max(4, 2 * length);
+    if (this.end + room > this.items.length) {
+      const larger = new Uint32Array(2 * (this.end + room));
+      larger.set(this.items);
+      this.items = larger;
+    }
+    this.items.copyWithin(this.end, this.start[context], this.start[context] + length);
+    this.start[context] = this.end;
+    this.room[context] = room;
+    this.end += room;
+  }
+}
+
+function labelSetTable(columns: Columns, string: (column: string, count: number) => string[]): Label[][] {
+  if (!columns.has("label_sets/length")) return [[]];
+  const keys = string("labels/key", columns.count("labels/key"));
+  const values = string("labels/value", keys.length);
+  let at = 0;
+  const lengths = columns.unsigned("label_sets/length", columns.count("label_sets/length"));
+  const sets = Array.from(lengths, (length) => {
+    if (at + length > keys.length) throw damaged("label_sets/length", "asks for more labels than there are");
+    const set = keys.slice(at, at + length).map((key, i): Label => [key, values[at + i]]);
+    at += length;
+    return set;
+  });
+  return sets;
+}
+
+function damaged(column: string, how: string): DataError {
+  return new DataError(`The profile is damaged: column ${column} ${how}. Make the report again.`);
+}
+
+const ENCODINGS = new Set(["uleb", "sleb", "delta", "bytes"]);
+
+/** The columns by name, each decoded when it is asked for. */
+class Columns {
+  private readonly entries = new Map<string, ColumnEntry>();
+
+  constructor(
+    private readonly body: Uint8Array,
+    directory: ColumnEntry[],
+  ) {
+    for (const entry of directory) if (ENCODINGS.has(entry.encoding)) this.entries.set(entry.name, entry);
+  }
+
+  has(name: string): boolean {
+    return this.entries.has(name);
+  }
+
+  /** How many numbers the column has; 0 if it is missing. */
+  count(name: string): number {
+    return this.entries.get(name)?.count ?? 0;
+  }
+
+  /** Numbers below `limit`; zeros if the column is missing. */
+  unsigned(name: string, count: number, limit = 2 ** 32): Uint32Array {
+    const column = this.open(name, "uleb", count);
+    return this.limited(name, column ? column.unsigned(count) : new Uint32Array(count), limit);
+  }
+
+  deltas(name: string, count: number, limit: number): Uint32Array {
+    const column = this.open(name, "delta", count);
+    return this.limited(name, column ? column.deltas(count) : new Uint32Array(count), limit);
+  }
+
+  values(name: string, count: number): Float64Array | null {
+    return this.open(name, "sleb", count)?.values(count) ?? null;
+  }
+
+  strings(): string[] {
+    const count = this.count("strings/length");
+    const lengths = this.unsigned("strings/length", count);
+    const bytes = this.bytes("strings/text");
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    const whole = decoder.decode(bytes);
+    // In ASCII a byte is a character: then cutting the whole is much quicker.
+    const ascii = whole.length === bytes.length && !whole.includes("\ufffd");
+    let at = 0;
+    return Array.from(lengths, (length) => {
+      const end = at + length;
+      if (end > bytes.length) throw damaged("strings/text", "is shorter than the strings in it");
+      const text = ascii ? whole.slice(at, end) : decoder.decode(bytes.subarray(at, end));
+      at = end;
+      return text;
+    });
+  }
+
+  private limited(name: string, numbers: Uint32Array, limit: number): Uint32Array {
+    for (let i = 0; i < numbers.length; i++) {
+      if (numbers[i] >= limit) throw damaged(name, "points to an entry that isn't there");
+    }
+    return numbers;
+  }
+
+  private bytes(name: string): Uint8Array {
+    const entry = this.entries.get(name);
+    if (!entry) return new Uint8Array(0);
+    const { offset, length } = entry;
+    const valid = [offset, length].every((number) => Number.isInteger(number) && number >= 0);
+    if (!valid || offset + length > this.body.length) throw damaged(name, "lies outside of the file");
+    return this.body.subarray(offset, offset + length);
+  }
+
+  private open(name: string, encoding: string, count: number): Leb128 | null {
+    const entry = this.entries.get(name);
+    if (!entry) return null;
+    if (entry.encoding !== encoding) throw damaged(name, `is encoded as ${entry.encoding}, not as ${encoding}`);
+    if (entry.count !== count) throw damaged(name, `has ${entry.count} numbers, but its table ${count} entries`);
+    const bytes = this.bytes(name);
+    // Every number has a byte at least; so a small file can't ask for much memory.
+    if (!Number.isInteger(count) || count < 0 || count > bytes.length)
+      throw damaged(name, "is shorter than its numbers");
+    return new Leb128(bytes, name);
+  }
+}

@@ -1,0 +1,91 @@
+import { decode, type ProfileFile } from "./decode.ts";
+import { decompress } from "./envelope.ts";
+import { DataError } from "./error.ts";
+
+export interface Snapshot {
+  id: string;
+  title: string;
+  startMs: number | null;
+  durationNs: number | null;
+  samples: number | null;
+  bytes: number | null;
+}
+
+export interface SnapshotList {
+  snapshots: Snapshot[];
+  canTake: boolean;
+}
+
+const PATH = /^(\/(?!\/)|\.\/)[\w\-.~/%]*$/;
+const ID = /^[\w-][\w.-]*$/;
+
+/** The server that the page was told of. Only its paths are ever asked. */
+export class Server {
+  private constructor(private readonly base: string) {}
+
+  /** From the text of the page's data block, which is `server:PATH`; null for anything else. */
+  static from(text: string): Server | null {
+    if (!text.startsWith("server:")) return null;
+    const base = text.slice("server:".length);
+    if (!PATH.test(base) || !base.endsWith("/")) {
+      throw new DataError("The page was told a server's path that it doesn't accept.");
+    }
+    return new Server(base);
+  }
+
+  async list(): Promise<SnapshotList> {
+    const json = await (await this.ask("snapshots.json")).json();
+    const number = (value: unknown) => (typeof value === "number" && Number.isFinite(value) ? value : null);
+    const list: unknown[] = Array.isArray(json?.snapshots) ? json.snapshots : [];
+    const snapshots = list.flatMap((item): Snapshot[] => {
+      const { id, title, start_ms, duration_ns, samples, bytes } = (item ?? {}) as Record<string, unknown>;
+      if (typeof id !== "string" || !ID.test(id)) return [];
+      return [
+        {
+          id,
+          title: typeof title === "string" ? title : id,
+          startMs: number(start_ms),
+          durationNs: number(duration_ns),
+          samples: number(samples),
+          bytes: number(bytes),
+        },
+      ];
+    });
+    return { snapshots, canTake: json?.can_take === true };
+  }
+
+  snapshot(id: string): Promise<ProfileFile> {
+    return this.profile(`snapshots/${known(id)}.rpv`);
+  }
+
+  diff(base: string, target: string): Promise<ProfileFile> {
+    return this.profile(`diff/${known(base)}/${known(target)}.rpv`);
+  }
+
+  async take(): Promise<string> {
+    const json = await (await this.ask("snapshots", { method: "POST", headers: { "X-Rperf": "1" } })).json();
+    return known(String(json?.id));
+  }
+
+  private async profile(path: string): Promise<ProfileFile> {
+    const body = new Uint8Array(await (await this.ask(path)).arrayBuffer());
+    return decode(await decompress(body));
+  }
+
+  private async ask(path: string, options: RequestInit = {}): Promise<Response> {
+    let response: Response;
+    try {
+      response = await fetch(this.base + path, { cache: "no-store", redirect: "error", ...options });
+    } catch {
+      throw new DataError("The server doesn't answer. Is the program still running?");
+    }
+    if (response.ok) return response;
+    const line = (await response.text()).split("\n")[0].slice(0, 300);
+    throw new DataError(`The server refused (${response.status})${line ? `: ${line}` : "."}`);
+  }
+}
+
+function known(id: string): string {
+  if (!ID.test(id)) throw new DataError("The server named a snapshot in a way that the page doesn't accept.");
+  return id;
+}

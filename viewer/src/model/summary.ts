@@ -1,0 +1,161 @@
+import { type Groups, groupView } from "./groups.ts";
+import { neighbours } from "./neighbours.ts";
+import { formatShare, formatTime, formatValue, isTime, typeWords } from "./units.ts";
+import type { View } from "./view.ts";
+
+/** Words for a state: in a legend, and within a sentence. */
+interface StateWords {
+  short: string;
+  long: string;
+}
+
+/** Those of the states that the page knows. */
+export const STATE_WORDS: Record<string, StateWords> = {
+  running: { short: "running", long: "running code" },
+  blocked: { short: "I/O, sleep", long: "waiting for I/O, sleep or a lock" },
+  wait: { short: "GVL wait", long: "waiting for the GVL (another thread ran)" },
+  gc_mark: { short: "GC marking", long: "marking objects for the garbage collector" },
+  gc_sweep: { short: "GC sweeping", long: "sweeping for the garbage collector" },
+};
+
+export interface StateShare {
+  name: string;
+  words: StateWords;
+  value: number;
+  /** Finds the state's rows, as a filter. */
+  filter: { kind: "tagfocus" | "tagignore"; text: string } | null;
+}
+
+/** A piece of a sentence: text, or a method that can be followed. */
+export type Piece = string | { method: number; name: string };
+export type Sentence = Piece[];
+
+/** The time in each state, in the order of their numbers. Empty if there is only one. */
+export function stateShares(view: View): StateShare[] {
+  const { file, target, query } = view;
+  const sums = file.states.map(() => 0);
+  const values = target.rows.values[query.type];
+  for (let row = 0; values && row < values.length; row++)
+    if (target.kept[row]) sums[target.rows.state[row]] += values[row];
+  const shares = file.states.map(({ name, tag }, i): StateShare => {
+    const others = file.states.filter(({ tag }) => tag !== null).map(({ tag }) => `^${tag?.[0]}:`);
+    const filter = tag
+      ? ({ kind: "tagfocus", text: `${tag[0]}=^${tag[1]}$` } as const)
+      : others.length > 0
+        ? ({ kind: "tagignore", text: [...new Set(others)].join("|") } as const)
+        : null;
+    return { name, words: STATE_WORDS[name] ?? { short: name, long: name }, value: sums[i], filter };
+  });
+  return shares.filter(({ value }) => value > 0).length > 1 ? shares : [];
+}
+
+/** Where the time goes, in sentences. */
+export function summary(view: View): Sentence[] {
+  const { file, target, query, tree } = view;
+  const type = file.valueTypes[query.type];
+  if (target.sum === 0) {
+    const filtered = query.filters.length > 0 && target.all !== 0;
+    return [[filtered ? "Nothing passes the filters. Remove one of them." : `This profile has no ${typeWords(type)}.`]];
+  }
+  const methods = groupView(view, "method");
+  const sentences: Sentence[] = [opening(view)];
+  const name = (frame: number): Piece => ({ method: frame, name: tree.frames.name[frame] });
+  const leaves = leafFrames(view);
+  const hottest = best(methods, (group) => (leaves.has(methods.frame[group]) ? 0 : methods.self[group]));
+  const own = isTime(type) ? "runs longest itself" : "has most itself";
+  if (hottest >= 0) {
+    sentences.push([
+      name(methods.frame[hottest]),
+      ` ${own}: ${share(view, methods.self[hottest])}, without what it calls.`,
+    ]);
+  }
+  const app = file.categories.indexOf("app");
+  const heaviest = appEntry(view, methods, app);
+  if (heaviest >= 0 && heaviest !== hottest) {
+    sentences.push([
+      "Of your own code, ",
+      name(methods.frame[heaviest]),
+      ` takes most with all that it calls: ${share(view, methods.total[heaviest])}.`,
+    ]);
+  }
+  const waiting = stateShares(view).filter((state) => state.name === "blocked" || state.name === "wait");
+  for (const state of waiting) {
+    if (state.value < 0.1 * target.sum) continue;
+    const waiter = waitingMethod(view, state.name);
+    const kind = state.name === "wait" ? "for the GVL" : "(I/O, sleep)";
+    if (waiter >= 0) sentences.push([`Most of the waiting ${kind} is in `, name(waiter), "."]);
+  }
+  return sentences;
+}
+
+function share(view: View, value: number): string {
+  const type = view.file.valueTypes[view.query.type];
+  return `${formatValue(value, type)} (${formatShare(value, view.target.sum)})`;
+}
+
+function opening(view: View): Sentence {
+  const { file, target, query } = view;
+  const type = file.valueTypes[query.type];
+  const { program, durationNs } = target.rows.meta;
+  const filtered = query.filters.length > 0;
+  const whole = `${formatValue(target.sum, type)}${isTime(type) ? ` of ${typeWords(type)}` : ` (${typeWords(type)})`}`;
+  const who = program ? `${program}: ` : "";
+  const threads = isTime(type) ? threadCount(view) : 0;
+  const by = threads > 1 ? ` of ${threads} threads together` : "";
+  const during = durationNs ? `, recorded in ${formatTime(durationNs)}` : "";
+  const states = stateShares(view).filter(({ value }) => value > 0);
+  const first = [...states].sort((a, b) => b.value - a.value)[0];
+  const most = first ? ` ${formatShare(first.value, target.sum)} of it went into ${first.words.long}.` : "";
+  const part = filtered ? ` (${formatShare(target.sum, target.all)} of all; filters are on)` : "";
+  return [`${who}${whole}${by}${part}${during}.${most}`];
+}
+
+function threadCount({ target }: View): number {
+  const seen = new Set<number>();
+  for (let row = 0; row < target.kept.length; row++) if (target.kept[row]) seen.add(target.rows.thread[row]);
+  return seen.size;
+}
+
+/** Frames that only stand for a state. */
+function leafFrames(view: View): Set<number> {
+  const { categories, frames } = { categories: view.file.categories, frames: view.tree.frames };
+  const synthetic = new Set(["gvl", "gc"].map((name) => categories.indexOf(name)));
+  const found = new Set<number>();
+  frames.category.forEach((category, frame) => {
+    if (synthetic.has(category) && frames.file[frame].startsWith("<")) found.add(frame);
+  });
+  return found;
+}
+
+function best(groups: Groups, value: (group: number) => number): number {
+  let best = -1;
+  let most = 0;
+  for (let group = 0; group < groups.name.length; group++) {
+    if (value(group) > most) {
+      best = group;
+      most = value(group);
+    }
+  }
+  return best;
+}
+
+/** The method of the app's that is worth a look: the heaviest one that isn't just a frame around everything. */
+function appEntry(view: View, methods: Groups, app: number): number {
+  if (app < 0) return -1;
+  const { frames } = view.tree;
+  const around = 0.95 * view.target.sum;
+  const mine = (group: number) => (frames.category[methods.frame[group]] === app ? methods.total[group] : 0);
+  const within = best(methods, (group) => (mine(group) < around ? mine(group) : 0));
+  return within >= 0 ? within : best(methods, mine);
+}
+
+/** The method that waits most in this state: the caller of the state's own frame. */
+function waitingMethod(view: View, state: string): number {
+  const { file, tree } = view;
+  const leaf = { blocked: "[GVL blocked]", wait: "[GVL wait]" }[state];
+  const frame = tree.frames.name.findIndex(
+    (name, i) => name === leaf && file.categories[tree.frames.category[i]] === "gvl",
+  );
+  if (frame < 0) return -1;
+  return neighbours(view, frame, true)[0]?.frame ?? -1;
+}

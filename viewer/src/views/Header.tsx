@@ -1,0 +1,154 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { usePage } from "../app/context.ts";
+import type { Found } from "../model/search.ts";
+import { formatShare, typeWords } from "../model/units.ts";
+
+const PAUSE_MS = 120;
+
+/** The title, what to look at, the search, and the page's own buttons. */
+export function Header({
+  result,
+  snapshot,
+  onHelp,
+}: {
+  result: Found | string | null;
+  snapshot: string;
+  onHelp(): void;
+}) {
+  const { store, session, view, settings, setSettings, dark } = usePage();
+  const { profiles, valueTypes } = session.file;
+  const { meta } = view.target.rows;
+  return (
+    <header>
+      <h1>
+        <span class="brand">rperf</span> {snapshot || meta.title}
+      </h1>
+      {profiles.length > 1 && (
+        <>
+          <label>
+            Profile{" "}
+            <select
+              value={view.query.target}
+              onChange={(event) => store.set({ profile: Number(event.currentTarget.value), zoom: [] })}
+            >
+              {profiles.map(({ meta }, i) => (
+                <option key={`${i} ${meta.title}`} value={i}>
+                  {meta.title}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label>
+            compared with{" "}
+            <select
+              value={view.query.base ?? -1}
+              onChange={(event) => store.set({ base: Number(event.currentTarget.value) })}
+            >
+              <option value={-1}>nothing</option>
+              {profiles.map(
+                ({ meta }, i) =>
+                  i !== view.query.target && (
+                    <option key={`${i} ${meta.title}`} value={i}>
+                      {meta.title}
+                    </option>
+                  ),
+              )}
+            </select>
+          </label>
+        </>
+      )}
+      {valueTypes.length > 1 && (
+        <label>
+          Measure{" "}
+          <select
+            value={view.query.type}
+            onChange={(event) => store.set({ type: valueTypes[Number(event.currentTarget.value)].name })}
+          >
+            {valueTypes.map((type, i) => (
+              <option key={`${i} ${type.name}`} value={i}>
+                {typeWords(type)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <Search result={result} />
+      <button
+        type="button"
+        aria-label={dark ? "Light colours" : "Dark colours"}
+        title={dark ? "Light colours" : "Dark colours"}
+        onClick={() => setSettings({ ...settings, theme: dark ? "light" : "dark" })}
+      >
+        {dark ? "☀" : "☾"}
+      </button>
+      <button type="button" title="Keys, and what the words mean (?)" onClick={onHelp}>
+        Help
+      </button>
+    </header>
+  );
+}
+
+function Search({ result }: { result: Found | string | null }) {
+  const { state, store, view, say } = usePage();
+  const [text, setText] = useState(state.search);
+  const timer = useRef(0);
+  // What is being typed stays; a search from elsewhere (a link, "back") replaces it.
+  const applied = useRef(state.search);
+  useEffect(() => {
+    if (state.search !== applied.current) setText(state.search);
+    applied.current = state.search;
+  }, [state.search]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const apply = (search: string) => {
+    clearTimeout(timer.current);
+    applied.current = search;
+    if (search !== store.state.search) store.set({ search }, true);
+  };
+  const words =
+    result === null
+      ? ""
+      : typeof result === "string"
+        ? result
+        : result.count === 0
+          ? "Nothing matches."
+          : `${result.count.toLocaleString("en-US")} ${result.count === 1 ? "method" : "methods"}, ${formatShare(result.total, view.target.sum)}`;
+  useEffect(() => {
+    if (words) say(words);
+  }, [words]);
+  return (
+    <search class="search">
+      <input
+        id="search"
+        type="search"
+        aria-label="Search methods and files"
+        placeholder="Search methods and files ( / )"
+        value={text}
+        maxLength={200}
+        onInput={(event) => {
+          const search = event.currentTarget.value;
+          setText(search);
+          clearTimeout(timer.current);
+          timer.current = window.setTimeout(() => apply(search), PAUSE_MS);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") {
+            apply(event.currentTarget.value);
+            if (words) say(words);
+          } else if (event.key === "Escape") {
+            setText("");
+            apply("");
+          }
+        }}
+      />
+      <label title="Take the text as a regular expression">
+        <input
+          type="checkbox"
+          checked={state.regexp}
+          onChange={(event) => store.set({ regexp: event.currentTarget.checked }, true)}
+        />{" "}
+        regexp
+      </label>
+      <span class={typeof result === "string" ? "problem" : "muted"}>{words}</span>
+    </search>
+  );
+}

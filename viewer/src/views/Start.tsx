@@ -1,0 +1,39 @@
+import { useEffect, useState } from "preact/hooks";
+import { Session } from "../app/session.ts";
+import { DataError } from "../format/error.ts";
+import type { Server } from "../format/server.ts";
+
+/** A server's page before a snapshot is open: it opens the newest one. */
+export function Start({ server, onOpen }: { server: Server; onOpen(session: Session, name: string): void }) {
+  const [message, setMessage] = useState("Loading the newest snapshot…");
+  const [canTake, setCanTake] = useState(false);
+  const load = async (take: boolean) => {
+    try {
+      if (take) await server.take();
+      const list = await server.list();
+      const newest = list.snapshots[list.snapshots.length - 1];
+      setCanTake(list.canTake);
+      if (newest) onOpen(new Session(await server.snapshot(newest.id)), newest.title);
+      else setMessage("There is no snapshot yet.");
+    } catch (error) {
+      setMessage(error instanceof DataError ? error.message : `The page failed: ${String(error)}`);
+    }
+  };
+  useEffect(() => {
+    load(false);
+  }, [server]);
+  return (
+    <main class="failed">
+      <h1>rperf</h1>
+      <p role="status">{message}</p>
+      {canTake && (
+        <button type="button" onClick={() => load(true)}>
+          Take a snapshot
+        </button>
+      )}{" "}
+      <button type="button" onClick={() => load(false)}>
+        Look again
+      </button>
+    </main>
+  );
+}

@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { decode } from "../src/format/decode.ts";
+import { decompress, fromBase64 } from "../src/format/envelope.ts";
+import { DataError } from "../src/format/error.ts";
+import { type Draft, encode, toBase64 } from "./support/encode.ts";
+import { generateStacks, generateTree, random } from "./support/generate.ts";
+
+const SMALL: Draft = {
+  valueTypes: [
+    { name: "samples", unit: "count" },
+    { name: "cpu", unit: "nanoseconds" },
+  ],
+  defaultType: 1,
+  states: [{ name: "running" }, { name: "wait", tag: ["%GVL", "wait"] }],
+  categories: ["other", "app"],
+  frames: [
+    { name: "main", file: "a.rb", line: 1, category: 1 },
+    { name: "été ☃ 🎉", library: "json" },
+  ],
+  nodes: [
+    { parent: 0, frame: 0, line: 3 },
+    { parent: 1, frame: 1, line: 4 },
+    { parent: 0, frame: 1 },
+  ],
+  labelSets: [
+    [],
+    [
+      ["request", "1"],
+      ["%pid", "42"],
+    ],
+  ],
+  threads: [
+    { number: 0, name: "" },
+    { number: 1, name: "main" },
+  ],
+  sources: [{ file: "a.rb", text: "puts 1\n" }],
+  profiles: [
+    {
+      meta: {
+        title: "t",
+        program: "a.rb",
+        losses: [{ counter: "dropped_samples", value: 2, text: "2 samples were dropped" }],
+      },
+      rows: [
+        { node: 2, thread: 1, labelSet: 1, state: 1, values: [1, 5] },
+        { node: 1, values: [2, -7] },
+      ],
+    },
+    { rows: [{ node: 3, values: [1, 1] }] },
+  ],
+  diff: { base: 0, target: 1, scale: 0.5, normalised: "total" },
+};
+
+test("what was written is read", () => {
+  const file = decode(encode(SMALL));
+  assert.deepEqual(file.frames.name, ["main", "été ☃ 🎉"]);
+  assert.deepEqual(file.frames.library, ["", "json"]);
+  assert.deepEqual([...file.frames.category], [1, 0]);
+  assert.deepEqual([...file.nodes.parent], [0, 0, 1, 0]);
+  assert.deepEqual([...file.nodes.line], [0, 3, 4, 0]);
+  assert.deepEqual(file.labelSets, SMALL.labelSets);
+  assert.deepEqual(file.threads, SMALL.threads);
+  assert.deepEqual(file.states, [
+    { name: "running", tag: null },
+    { name: "wait", tag: ["%GVL", "wait"] },
+  ]);
+  assert.equal(file.sources.get("a.rb"), "puts 1\n");
+  assert.deepEqual([...file.profiles[0].node], [2, 1]);
+  assert.deepEqual([...file.profiles[0].values[1]!], [5, -7]);
+  assert.deepEqual([...file.profiles[0].labelSet], [1, 0]);
+  assert.equal(file.profiles[0].meta.losses[0].text, "2 samples were dropped");
+  assert.equal(file.profiles[1].meta.durationNs, null);
+  assert.deepEqual(file.diff, { base: 0, target: 1, scale: 0.5, normalised: "total" });
+});
+
+test("values of 64 bits are read, exactly up to 2^53", () => {
+  const next = random(3);
+  const values: bigint[] = [
+    0n,
+    -1n,
+    1n,
+    2n ** 53n,
+    -(2n ** 53n),
+    2n ** 63n - 1n,
+    -(2n ** 63n),
+    2n ** 28n - 1n,
+    2n ** 56n,
+  ];
+  for (let i = 0; i < 2000; i++) {
+    const size = BigInt(Math.floor(next() * 54));
+    values.push((next() < 0.5 ? -1n : 1n) * (BigInt(Math.floor(next() * 2 ** 53)) >> size));
+  }
+  const rows = values.map((value) => ({ node: 1, values: [value] }));
+  const draft = { ...SMALL, valueTypes: [{ name: "v", unit: "count" }], profiles: [{ rows }], diff: undefined };
+  assert.deepEqual([...decode(encode(draft)).profiles[0].values[0]!], values.map(Number));
+});
+
+test("unknown columns, encodings and keys are skipped, missing columns are 0", () => {
+  const extra = new Uint8Array([9, 9, 9]);
+  const columns: [string, string, Uint8Array, number][] = [
+    ["times/start", "uleb", extra, 3],
+    ["frames/colour", "brotli", extra, 7],
+  ];
+  assert.equal(decode(encode(SMALL, { header: { future: [1] }, columns })).frames.name.length, 2);
+  const renamed = Buffer.from(encode(SMALL)).toString("latin1").replace("frames/line", "frames/lime");
+  assert.deepEqual([...decode(Buffer.from(renamed, "latin1")).frames.line], [0, 0]);
+});
+
+test("a generated profile survives the whole way through base64 and gzip", async () => {
+  for (const draft of [generateTree({ nodes: 2000 }), generateStacks({ stacks: 300 })]) {
+    const file = decode(await decompress(fromBase64(toBase64(encode(draft)))));
+    assert.deepEqual(
+      [...file.nodes.frame].slice(1),
+      draft.nodes.map((node) => node.frame),
+    );
+    assert.deepEqual(
+      [...file.nodes.parent].slice(1),
+      draft.nodes.map((node) => node.parent),
+    );
+    assert.deepEqual(
+      [...file.profiles[0].values[1]!],
+      draft.profiles[0].rows.map((row) => row.values[1]),
+    );
+  }
+});
+
+test("invalid UTF-8 is shown as a replacement character", () => {
+  const bytes = Buffer.from(encode({ ...SMALL, frames: [{ name: "abc" }, { name: "xyz" }] }));
+  bytes[bytes.lastIndexOf("xyz")] = 0xff;
+  assert.deepEqual(decode(bytes).frames.name, ["abc", "\ufffdyz"]);
+});
+
+const refused = (bytes: Uint8Array, message: RegExp) =>
+  assert.throws(
+    () => decode(bytes),
+    (error: Error) => error instanceof DataError && message.test(error.message),
+  );
+
+test("what is not a profile, or of another version, is refused in words", () => {
+  refused(new Uint8Array(0), /doesn't begin with RPV1/);
+  refused(Buffer.from("RPV2....{}"), /doesn't begin with RPV1/);
+  refused(encode(SMALL, { header: { version: 2 } }), /version 2/);
+  refused(encode(SMALL, { header: { value_types: [] } }), /no value types/);
+  refused(encode(SMALL, { header: { profiles: [] } }), /no profile/);
+  refused(encode(SMALL, { header: { diff: { base: 0, target: 9 } } }), /isn't there/);
+});
+
+test("indexes out of range are refused", () => {
+  refused(encode({ ...SMALL, nodes: [{ parent: 0, frame: 7 }] }), /callees\/frame points to an entry that isn't there/);
+  refused(encode({ ...SMALL, nodes: [{ parent: 1, frame: 0 }] }), /nodes\/parent names a parent/);
+  refused(encode({ ...SMALL, nodes: [{ parent: -1, frame: 0 }] }), /nodes\/parent names a parent/);
+  refused(
+    encode({ ...SMALL, diff: undefined, profiles: [{ rows: [{ node: 9, values: [1, 1] }] }] }),
+    /profiles\/0\/node points/,
+  );
+  refused(
+    encode({ ...SMALL, diff: undefined, profiles: [{ rows: [{ node: 1, state: 5, values: [1, 1] }] }] }),
+    /profiles\/0\/state/,
+  );
+});
+
+test("damaged files are refused with a sentence, whatever the damage", () => {
+  const whole = encode(SMALL);
+  const next = random(7);
+  for (let round = 0; round < 3000; round++) {
+    const bytes = Uint8Array.from(
+      whole.subarray(0, round % 3 === 0 ? Math.floor(next() * whole.length) : whole.length),
+    );
+    for (let flips = Math.floor(next() * 4); flips >= 0; flips--)
+      bytes[Math.floor(next() * bytes.length)] ^= 1 << Math.floor(next() * 8);
+    try {
+      decode(bytes);
+    } catch (error) {
+      assert.ok(error instanceof DataError, `${String(error)}`);
+    }
+  }
+});
+
+test("a broken envelope is refused with a sentence", async () => {
+  assert.throws(() => fromBase64("§§§"), DataError);
+  const gzip = gzipSync(encode(SMALL));
+  await assert.rejects(decompress(Uint8Array.from(gzip.subarray(0, gzip.length - 9))), DataError);
+});

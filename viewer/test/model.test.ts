@@ -1,0 +1,285 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { decode } from "../src/format/decode.ts";
+import { BoxTree, outermostNodes } from "../src/model/box_tree.ts";
+import { changes } from "../src/model/changes.ts";
+import { fileLines, neighbours } from "../src/model/neighbours.ts";
+import { search, searchPattern } from "../src/model/search.ts";
+import { stateShares, summary } from "../src/model/summary.ts";
+import { type View, Views } from "../src/model/view.ts";
+import { encode } from "./support/encode.ts";
+import { type PlainRow, plainRows, sumBy } from "./support/plain.ts";
+import { each, query, randomDraft, sums } from "./support/small.ts";
+
+test("self and total agree with stacks added up one by one; recursion counts once", () => {
+  each((file) => {
+    const rows = plainRows(file, 0, 1);
+    const { name, file: path } = file.frames;
+    const view = new Views(file).view(query());
+    assert.deepEqual(
+      sums(view, "method", "total"),
+      sumBy(
+        rows,
+        (row) => new Set(row.frames.map((f) => name[f])),
+        (row) => row.value,
+      ),
+    );
+    assert.deepEqual(
+      sums(view, "method", "self"),
+      sumBy(
+        rows,
+        (row) => row.frames.slice(-1).map((f) => name[f]),
+        (row) => row.value,
+      ),
+    );
+    assert.deepEqual(
+      sums(view, "file", "total"),
+      sumBy(
+        rows,
+        (row) => new Set(row.frames.map((f) => path[f])),
+        (row) => row.value,
+      ),
+    );
+    const lines = (row: PlainRow) =>
+      row.frames.map((f, i) => `${name[f]} ${path[f]}${row.lines[i] ? `:${row.lines[i]}` : ""}`);
+    assert.deepEqual(
+      sums(view, "line", "total"),
+      sumBy(
+        rows,
+        (row) => new Set(lines(row)),
+        (row) => row.value,
+      ),
+    );
+    assert.deepEqual(
+      sums(view, "label:endpoint", "self"),
+      sumBy(
+        rows,
+        (row) => [row.tags.find(([key]) => key === "endpoint")?.[1] ?? "(none)"],
+        (row) => row.value,
+      ),
+    );
+    assert.equal(
+      view.target.sum,
+      rows.reduce((sum, row) => sum + row.value, 0),
+    );
+  });
+});
+
+/** All boxes of a tree, as stacks with their values. */
+function boxes(tree: BoxTree, value: "total" | "self" | "base") {
+  const found = new Map<string, number>();
+  const visit = (box: number, path: string) => {
+    for (const kid of tree.children(box)) {
+      const name = `${path};${tree.view.tree.frames.name[tree.frame[kid]]}`;
+      found.set(name, tree[value][kid]);
+      visit(kid, name);
+    }
+  };
+  visit(0, "");
+  return new Map([...found].filter(([, sum]) => sum !== 0).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+const prefixes = (names: string[]) =>
+  names.map((_, i) =>
+    names
+      .slice(0, i + 1)
+      .map((name) => `;${name}`)
+      .join(""),
+  );
+
+test("boxes going down, up, and from one function agree with the stacks", () => {
+  each((file) => {
+    const names = (row: PlainRow) => row.frames.map((frame) => file.frames.name[frame]);
+    const rows = plainRows(file, 0, 1);
+    const view = new Views(file).view(query([], { base: 1 }));
+    assert.deepEqual(
+      boxes(BoxTree.topDown(view), "total"),
+      sumBy(
+        rows,
+        (row) => prefixes(names(row)),
+        (row) => row.value,
+      ),
+    );
+    assert.deepEqual(
+      boxes(BoxTree.topDown(view), "base"),
+      sumBy(
+        plainRows(file, 1, 1),
+        (row) => prefixes(names(row)),
+        (row) => row.value,
+      ),
+    );
+    assert.deepEqual(
+      boxes(BoxTree.bottomUp(view), "total"),
+      sumBy(
+        rows,
+        (row) => prefixes(names(row).reverse()),
+        (row) => row.value,
+      ),
+    );
+    const from = (row: PlainRow) => row.frames.indexOf(3);
+    const with3 = rows.filter((row) => from(row) >= 0);
+    assert.deepEqual(
+      boxes(BoxTree.callees(view, outermostNodes(view.tree, 3)), "total"),
+      sumBy(
+        with3,
+        (row) => prefixes(names(row).slice(from(row))),
+        (row) => row.value,
+      ),
+    );
+    assert.deepEqual(
+      boxes(BoxTree.callers(view, outermostNodes(view.tree, 3)), "total"),
+      sumBy(
+        with3,
+        (row) =>
+          prefixes(
+            names(row)
+              .slice(0, from(row) + 1)
+              .reverse(),
+          ),
+        (row) => row.value,
+      ),
+    );
+  });
+});
+
+test("callers and callees count a stack once for each pair and each line", () => {
+  each((file) => {
+    const view = new Views(file).view(query());
+    const rows = plainRows(file, 0, 1);
+    const pairs = (row: PlainRow) =>
+      row.frames.map((frame, i) => ({
+        caller: i === 0 ? -1 : row.frames[i - 1],
+        callee: frame,
+        line: row.lines[i - 1] ?? 0,
+      }));
+    const found = (up: boolean) => neighbours(view, 2, up);
+    const callers = (row: PlainRow) =>
+      new Set(
+        pairs(row)
+          .filter(({ callee }) => callee === 2)
+          .map(({ caller }) => caller),
+      );
+    const callees = (row: PlainRow) =>
+      new Set(
+        pairs(row)
+          .filter(({ caller }) => caller === 2)
+          .map(({ callee }) => callee),
+      );
+    assert.deepEqual(
+      sumBy(
+        found(true),
+        ({ frame }) => [frame],
+        ({ total }) => total,
+      ),
+      sumBy(rows, callers, (row) => row.value),
+    );
+    assert.deepEqual(
+      sumBy(
+        found(false),
+        ({ frame }) => [frame],
+        ({ total }) => total,
+      ),
+      sumBy(rows, callees, (row) => row.value),
+    );
+    const lines = (row: PlainRow) =>
+      new Set(
+        pairs(row)
+          .filter(({ caller }) => caller === 2)
+          .map(({ callee, line }) => `${callee}@${line}`),
+      );
+    const foundLines = found(false).flatMap(({ frame, lines }) =>
+      lines.map(({ line, total }) => ({ key: `${frame}@${line}`, total })),
+    );
+    assert.deepEqual(
+      sumBy(
+        foundLines,
+        ({ key }) => [key],
+        ({ total }) => total,
+      ),
+      sumBy(rows, lines, (row) => row.value),
+    );
+  });
+});
+
+test("lines of a file and searches count recursion once", () => {
+  each((file) => {
+    const view = new Views(file).view(query());
+    const rows = plainRows(file, 0, 1);
+    const inFile = (row: PlainRow) =>
+      row.lines.filter((line, i) => line > 0 && file.frames.file[row.frames[i]] === "f1.rb");
+    const lines = [...fileLines(view, "f1.rb").lines];
+    assert.deepEqual(
+      sumBy(
+        lines,
+        ([line]) => [line],
+        ([, { total }]) => total,
+      ),
+      sumBy(
+        rows,
+        (row) => new Set(inFile(row)),
+        (row) => row.value,
+      ),
+    );
+    const found = search(view, searchPattern("M[35]", true) as RegExp);
+    assert.ok(found !== "too slow");
+    const hits = rows.filter((row) => row.frames.some((frame) => /m[35]/.test(file.frames.name[frame])));
+    assert.equal(
+      found.total,
+      hits.reduce((sum, row) => sum + row.value, 0),
+    );
+  });
+  assert.match(searchPattern("(", true) as string, /./);
+  assert.ok((searchPattern("a.b(", false) as RegExp).test("xA.B("));
+});
+
+test("a profile compared with itself has no change, and a changed method is found", () => {
+  each((file) => {
+    const same = { ...file, profiles: [file.profiles[0], file.profiles[0]] };
+    const none = changes(new Views(same).view(query([], { base: 1 })), "method");
+    assert.deepEqual(none, { slower: [], faster: [] });
+  });
+  const rows = (slow: number) => [
+    { node: 1, values: [400, 400e6] },
+    { node: 2, values: [slow, slow * 1e6] },
+    { node: 3, values: [10, 10e6] },
+  ];
+  const draft = randomDraft(1);
+  draft.nodes = [
+    { parent: 0, frame: 0 },
+    { parent: 1, frame: 1 },
+    { parent: 1, frame: 2 },
+  ];
+  const noisy = rows(100).map((row) => (row.node === 3 ? { ...row, values: [12, 12e6] } : row));
+  draft.profiles = [{ rows: rows(300) }, { rows: noisy }];
+  const found = changes(new Views(decode(encode(draft))).view(query([], { base: 1 })), "method");
+  assert.deepEqual(
+    found.slower.map(({ name, delta, noise }) => [name, delta, noise]),
+    [["m1", 200e6, false]],
+  );
+  assert.deepEqual(
+    found.faster.map(({ name, noise }) => [name, noise]),
+    [["m2", true]],
+  );
+});
+
+test("states are shares of the whole, and their filters find them", () => {
+  each((file) => {
+    const views = new Views(file);
+    const shares = stateShares(views.view(query()));
+    assert.equal(
+      shares.reduce((sum, { value }) => sum + value, 0),
+      views.view(query()).target.sum,
+    );
+    for (const { value, filter } of shares) assert.equal(views.view(query([filter!])).target.sum, value);
+  });
+});
+
+test("the summary is in sentences, whatever the profile", () => {
+  each((file) => {
+    const text = (view: View) =>
+      summary(view)
+        .map((sentence) => sentence.map((piece) => (typeof piece === "string" ? piece : piece.name)).join(""))
+        .join("\n");
+    assert.match(text(new Views(file).view(query())), /[nµ]s of wall time.*\n.*m\d runs longest itself/);
+    assert.match(text(new Views(file).view(query([{ kind: "focus", text: "nowhere" }]))), /Nothing passes the filters/);
+  });
+});

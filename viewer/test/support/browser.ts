@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { toBase64 } from "./encode.ts";
+
+declare const VIEWER: string;
+
+const PATHS = [
+  process.env.RPERF_CHROMIUM ?? "",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
+const FOLDER = join(VIEWER, "node_modules", ".cache", "pages");
+
+/** The system's Chromium. RPERF_CHROMIUM names another. */
+export async function openBrowser(): Promise<Browser> {
+  const executablePath = PATHS.find((path) => path !== "" && existsSync(path));
+  if (!executablePath) throw new Error("no Chromium: apt-get install chromium, or set RPERF_CHROMIUM");
+  return chromium.launch({ executablePath, args: ["--disable-gpu", "--no-sandbox"] });
+}
+
+/** Writes the page with this data in it, as the programs do, and returns its URL. */
+export function writePage(name: string, data: Uint8Array | string): string {
+  const asset = readFileSync(join(VIEWER, "..", "lib", "rperf", "viewer", "viewer.html"), "utf8");
+  const parts = asset.split("@RPERF_DATA@");
+  if (parts.length !== 2) throw new Error("the asset must have one @RPERF_DATA@");
+  mkdirSync(FOLDER, { recursive: true });
+  const path = join(FOLDER, `${name}.html`);
+  writeFileSync(path, parts.join(typeof data === "string" ? data : toBase64(data)));
+  return pathToFileURL(path).href;
+}
+
+/** What a page did that it must not do. */
+export interface Watched {
+  page: Page;
+  requests: string[];
+  errors: string[];
+}
+
+/** Opens a page and notes its requests, its errors and what its policy stopped. */
+export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext({ viewport: { width: 1600, height: 900 }, ...options });
+  const page = await context.newPage();
+  const watched: Watched = { page, requests: [], errors: [] };
+  page.on("request", (request) => {
+    if (request.url() !== url.split("#")[0]) watched.requests.push(request.url());
+  });
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") watched.errors.push(message.text());
+  });
+  page.on("pageerror", (error) => watched.errors.push(String(error)));
+  await page.goto(url);
+  await page.waitForSelector("#panel, .failed h1");
+  return watched;
+}
