@@ -53,7 +53,9 @@ module Jit
       end
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |it| given[:frequency] = it }
       parser.on("--seconds S", Float, "length of a run (default 0.05; the loop's is 0.6)") { |it| given[:seconds] = it }
-      parser.on("--lead X", Float, "part of a run that comes first in each, untimed (default 1)") { |it| given[:lead] = it }
+      parser.on("--lead X", Float, "part of a run that comes first in each, untimed (default 1)") do |it|
+        given[:lead] = it
+      end
       parser.on("--warm-up S", Float, "seconds before anything is timed (default 3)") { |it| given[:warm_up] = it }
       parser.on("--one-cpu", "confines the programs to one CPU") { given[:one_cpu] = true }
     end
@@ -95,8 +97,9 @@ module Jit
   end
 
   def pairs(workload, place, options)
-    seconds, runs = options.values_at(:seconds, :runs)
-    seconds, runs = [options[:loop_seconds], fewer(runs)] if workload == LOOP
+    is_loop = workload == LOOP
+    seconds = options[is_loop ? :loop_seconds : :seconds]
+    runs = is_loop ? fewer(options[:runs]) : options[:runs]
     Bench::Child.json(CHILD, file(workload), seconds, *options.values_at(:lead, :warm_up, :frequency), runs,
                       *variants(options), **place)
   end
