@@ -7,12 +7,12 @@
 # its figure is.
 
 require_relative "accuracy/load"
-require_relative "accuracy/native"
 require_relative "accuracy/scenarios"
 require_relative "support/child"
 require_relative "support/engines"
 require_relative "support/interleave"
 require_relative "support/machine"
+require_relative "support/native"
 require_relative "support/options"
 require_relative "support/statistics"
 require_relative "support/table"
@@ -88,7 +88,7 @@ module Accuracy
 
   def usable(names)
     return names if names.none? { |name| SCENARIOS[name].native? }
-    return names unless (obstacle = Native.missing)
+    return names unless (obstacle = Bench::Native.missing)
 
     puts "#{obstacle}; left out is what needs it", ""
     names.reject { |name| SCENARIOS[name].native? }

@@ -2,16 +2,20 @@
 
 # What profiling costs compiled code: pairs of runs in one process, with it off and on.
 #
-# After a warm-up, each round has a pair in each mode and a pair of two runs without
-# profiling, whose ratio is the noise; the order is random, of the pairs and in them. A
-# ratio is the median of those of the pairs. Of the short program, warm-up included, each
-# run is a process. A ratio should be no larger than what stands beside it.
+# After a warm-up, each round has a pair in each mode, a pair of two runs without profiling,
+# whose ratio is the noise, and one with no more than the signals that tick capture sends,
+# which is the least it can cost; the order is random, of the pairs and in them. A ratio is
+# the median of those of the pairs, which are many and short: what disturbs a machine mostly
+# lasts longer than both runs of one. Of the short program, warm-up included, each run is a
+# process. A ratio should be no larger than what stands beside it.
 
+require_relative "jit/pairs"
 require_relative "jit/processes"
 require_relative "jit/report"
 require_relative "support/child"
 require_relative "support/engines"
 require_relative "support/machine"
+require_relative "support/native"
 require_relative "support/options"
 require_relative "support/table"
 
@@ -24,16 +28,18 @@ module Jit
   SHORT_PROGRAM = "short_program"
   WORKLOADS = [*COMPILED, SHORT_PROGRAM, *INTERPRETED].freeze
   GEMS = %w[kramdown rouge liquid].freeze
-  # One call of the loop is a run; it is the longer the more it has to lose.
-  RUNS_OF_THE_LOOP = 2
+  # One call of the loop is a run, which is long: of these there are fewer.
+  LOOP = "loop"
+  LOOP_SECONDS = 0.6
+  FEWER = 4
   MODES = %w[wall cpu].freeze
-  SMOKE = { runs: 1, seconds: 0.02, short_seconds: 0.3, warm_up: 0.05 }.freeze
+  SMOKE = { runs: 1, seconds: 0.02, loop_seconds: 0.05, short_seconds: 0.3, warm_up: 0.05 }.freeze
 
   module_function
 
   def options(arguments)
-    defaults = { runs: 15, workloads: [], modes: MODES, frequency: 1000, seconds: 0.3, short_seconds: 2.0, lead: 0.25,
-                 warm_up: 3.0 }
+    defaults = { runs: 60, workloads: [], modes: MODES, frequency: 1000, seconds: 0.05, loop_seconds: LOOP_SECONDS,
+                 short_seconds: 2.0, lead: 1.0, warm_up: 3.0 }
     Bench::Options.parse("jit", arguments, defaults, smoke: SMOKE) do |parser, given|
       parser.on("--workload NAME", *Bench::Options.some_of(WORKLOADS, "all, by engine")) do |it|
         given[:workloads] |= [it]
@@ -46,10 +52,8 @@ module Jit
         given[:modes] = modes
       end
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |it| given[:frequency] = it }
-      parser.on("--seconds S", Float, "length of a run (default 0.3; of the loop, twice that)") do |it|
-        given[:seconds] = it
-      end
-      parser.on("--lead X", Float, "part of a run that comes first in each, untimed (default 0.25)") do |it|
+      parser.on("--seconds S", Float, "length of a run (default 0.05; the loop's is 0.6)") { |it| given[:seconds] = it }
+      parser.on("--lead X", Float, "part of a run that comes first in each, untimed (default 1)") do |it|
         given[:lead] = it
       end
       parser.on("--warm-up S", Float, "seconds before anything is timed (default 3)") { |it| given[:warm_up] = it }
@@ -89,16 +93,29 @@ module Jit
 
   def processes(place, options)
     Processes.new(seconds: options[:short_seconds], frequency: options[:frequency], place:)
-             .run(variants(options), options[:runs])
+             .run([Pairs::OFF, *options[:modes]], fewer(options[:runs]))
   end
 
   def pairs(workload, place, options)
-    seconds = options[:seconds] * (workload == "loop" ? RUNS_OF_THE_LOOP : 1)
-    Bench::Child.json(CHILD, file(workload), seconds, *options.values_at(:lead, :warm_up, :frequency, :runs),
+    is_loop = workload == LOOP
+    seconds = options[is_loop ? :loop_seconds : :seconds]
+    runs = is_loop ? fewer(options[:runs]) : options[:runs]
+    Bench::Child.json(CHILD, file(workload), seconds, *options.values_at(:lead, :warm_up, :frequency), runs,
                       *variants(options), **place)
   end
 
-  def variants(options) = ["off", *options[:modes]]
+  def fewer(runs) = (runs / FEWER).clamp(1..)
+
+  def variants(options) = [Pairs::OFF, *signals, *options[:modes]]
+
+  # Not where the system has no such signals, or there is no compiler.
+  def signals
+    @signals ||= begin
+      obstacle = RUBY_PLATFORM.include?("linux") ? Bench::Native.missing : "no Linux"
+      warn("left out are the signals alone: #{obstacle}") if obstacle
+      obstacle ? [] : [Pairs::SIGNALS]
+    end
+  end
 
   def file(workload) = FOLDERS.map { |folder| "#{folder}/#{workload}.rb" }.find { |path| File.file?(path) }
 

@@ -3,6 +3,9 @@
 require "rperf"
 Dir[File.join(__dir__, "support", "*.rb")].each { |file| require file }
 
+# Programs that specs start would inherit a SIGHUP that is ignored, as by nohup.
+trap("HUP", "DEFAULT")
+
 RSpec.configure do |config|
   config.disable_monkey_patching!
   config.expect_with(:rspec) { |expectations| expectations.syntax = :expect }

@@ -2,7 +2,7 @@
 
 require_relative "../support/clock"
 require_relative "../support/shares"
-require_relative "native"
+require_relative "../support/native"
 require_relative "scenario"
 
 module Accuracy
@@ -38,7 +38,7 @@ module Accuracy
 
     # @return [Hash{String => Float}] the figure
     def call(measurement)
-      Native.load if native?
+      Bench::Native.load if native?
       subject = methods_of_known_duration
       calls = @names.map(&:to_sym) * [(measurement.seconds * 1000 / MILLISECONDS.sum).round, 1].max
       calls.shuffle!(random: measurement.random)

@@ -2,10 +2,14 @@
 
 require "rperf"
 require_relative "../support/clock"
+require_relative "../support/native"
 
 module Jit
-  # Pairs of runs of a workload in this process, one without and one with a profiler.
+  # Pairs of runs of a workload in this process, one as it is and one of a variant: with the
+  # profiler in a mode, or with no more than the signals that it sends ("signals").
   class Pairs
+    OFF = "off"
+    SIGNALS = "signals"
     # Calls of a small piece before anything is timed: JITs compile what was called some
     # ten times.
     WARM_UP_CALLS = 60
@@ -26,8 +30,9 @@ module Jit
     end
 
     # @param seconds [Float] how long the workload runs before anything is timed
-    # @param modes [Array<Symbol>] of the profiler, which meets all of the workload once
-    def warm_up(seconds, modes)
+    # @param variants [Array<String>] each of which meets all of the workload once
+    def warm_up(seconds, variants)
+      Bench::Native.load if variants.include?(SIGNALS)
       ends = Bench::Clock.wall + (seconds * 1e9)
       calls = 0
       until calls >= WARM_UP_CALLS && Bench::Clock.wall >= ends
@@ -35,13 +40,12 @@ module Jit
         calls += 1
       end
       @scale = scale
-      modes.each { |mode| measure(mode) }
+      variants.each { |variant| measure(variant) }
     end
 
-    # @param mode [Symbol, nil] nil: without a profiler as well
     # @return [Hash{Symbol => Hash}] what :off and :on took
-    def pair(mode)
-      %i[off on].shuffle(random: @random).to_h { |side| [side, measure(side == :on ? mode : nil)] }
+    def pair(variant)
+      %i[off on].shuffle(random: @random).to_h { |side| [side, measure(side == :on ? variant : OFF)] }
     end
 
     private
@@ -61,20 +65,34 @@ module Jit
 
     # Only the workload's own time counts: not what starting and stopping takes, nor the
     # time in which a new session sees all stacks for the first time.
-    def measure(mode)
+    def measure(variant)
       GC.start
-      Rperf.start(mode:, frequency: @frequency) if mode
+      start(variant)
       @workload.call(@scale * @lead) if @lead.positive?
       cpu = Bench::Clock.process_cpu
       wall = Bench::Clock.wall
       @workload.call(@scale)
       taken = { wall_ns: Bench::Clock.wall - wall, cpu_ns: Bench::Clock.process_cpu - cpu }
-      mode ? taken.merge(samples_a_second: samples_a_second(Rperf.stop)) : taken
+      taken.merge(stop(variant))
     end
 
-    # Of the whole session.
-    def samples_a_second(profile)
-      profile[:sampling_count] * 1e9 / profile[:duration_ns]
+    def start(variant)
+      case variant
+      when OFF then nil
+      when SIGNALS then BenchNative.start_tick_signals(@frequency)
+      else Rperf.start(mode: variant.to_sym, frequency: @frequency)
+      end
+    end
+
+    # @return [Hash] samples a second, of the whole session
+    def stop(variant)
+      case variant
+      when OFF then {}
+      when SIGNALS then BenchNative.stop_tick_signals || {}
+      else
+        profile = Rperf.stop
+        { samples_a_second: profile[:sampling_count] * 1e9 / profile[:duration_ns] }
+      end
     end
   end
 end

@@ -8,6 +8,7 @@ module Jit
   module Report
     HEADINGS = ["engine", "workload", "mode", "pairs", "ms", "ratio", "quartiles", "CPU ratio", "quartiles",
                 "samples/s", "at most", ""].freeze
+    CONTROLS = { off: "off (noise)", signals: "signals alone" }.freeze
     SHORT_PROGRAM = 1.03
     ONE_CPU = 1.05
     COMPILED = 1.02
@@ -29,9 +30,9 @@ module Jit
     def rows(engine, workload, results, bound)
       results.map do |variant, pairs|
         wall = ratios(pairs, :wall_ns)
-        control = variant == :off
-        [engine, workload, control ? "off (noise)" : variant.name, pairs.size.to_s, milliseconds(pairs),
-         *cells(wall), *cells(ratios(pairs, :cpu_ns)), rate(pairs), *(control ? ["-", ""] : verdict(wall, bound))]
+        name = CONTROLS[variant]
+        [engine, workload, name || variant.name, pairs.size.to_s, milliseconds(pairs),
+         *cells(wall), *cells(ratios(pairs, :cpu_ns)), rate(pairs), *(name ? ["-", ""] : verdict(wall, bound))]
       end
     end
 

@@ -47,10 +47,13 @@ static VALUE c_sleep_nogvl(VALUE self, VALUE duration)
     return Qnil;
 }
 
+void define_tick_signals(VALUE module);
+
 void Init_bench_native(void)
 {
     VALUE module = rb_define_module("BenchNative");
     rb_define_module_function(module, "c_busy", c_busy, 1);
     rb_define_module_function(module, "c_sleep_gvl", c_sleep_gvl, 1);
     rb_define_module_function(module, "c_sleep_nogvl", c_sleep_nogvl, 1);
+    define_tick_signals(module);
 }

@@ -36,7 +36,8 @@ module Bench
     def folder
       @folder ||= begin
         sources = Dir.glob("#{@sources}/*").map { |path| File.read(path) }
-        key = Digest::SHA256.hexdigest([RUBY_DESCRIPTION, RbConfig.ruby, *sources].join("\0"))
+        # Ruby's description tells whether a JIT is on, too.
+        key = Digest::SHA256.hexdigest([RUBY_VERSION, RUBY_REVISION, RbConfig.ruby, *sources].join("\0"))
         File.join(TMP, @name.tr("_", "-"), key[0, 16])
       end
     end

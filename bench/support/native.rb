@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-require_relative "../support/c_extension"
+require_relative "c_extension"
 
-module Accuracy
+module Bench
   # The C part: bench/native.
   module Native
-    EXTENSION = Bench::CExtension.new("bench_native", File.expand_path("../native", __dir__))
+    EXTENSION = CExtension.new("bench_native", File.expand_path("../native", __dir__))
     private_constant :EXTENSION
 
     # Builds it if it is not there yet.
