@@ -119,7 +119,8 @@ RSpec.describe "looking at profiles" do
       PTY.open do |screen, terminal|
         terminal.winsize = [rows, columns]
         env = { "TERM" => "xterm", "PAGER" => nil, "NO_COLOR" => nil, "LESS" => nil, **env }
-        pid = Process.spawn(env, *rperf_command("report", "--top"), chdir: folder, in: terminal, out: terminal, err: terminal)
+        command = rperf_command("report", "--top")
+        pid = Process.spawn(env, *command, chdir: folder, in: terminal, out: terminal, err: terminal)
         terminal.close
         text = +""
         begin
