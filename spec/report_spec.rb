@@ -90,7 +90,7 @@ RSpec.describe "looking at profiles" do
       %w[--by colour] => "--by must be function, file, dir, gem, label:KEY, thread or state, not 'colour'",
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
-      %w[--top -o x] => "-o goes with --text or --format, not with --top",
+      %w[--top -o x] => "-o goes with --html, --text or --format, not with --top",
       %w[--format svg] => "--format must be pprof, collapsed, text or json, not 'svg'",
       %w[--least 5] => "--least goes with --tree"
     }.each do |arguments, message|
