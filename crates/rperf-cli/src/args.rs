@@ -65,7 +65,9 @@ Run 'rperf help' for full documentation.";
 
 const REPORT_NOTES: &str = "\
 Examples:
-  rperf report                                     the methods with the most
+  rperf report                                     rperf.data, in a browser
+  rperf report --html -o app.html app.pb.gz        the same page as a file
+  rperf report --top                               the methods with the most
   rperf report --tree --focus Order app.pb.gz      the calls that lead to Order
   rperf report --callers 'Array#each'              who calls it, and from which lines
   rperf report --annotate app/models/order.rb      its source, with the time of each line
@@ -73,9 +75,11 @@ Examples:
   rperf report --tagfocus 'endpoint=GET /users' -o users.collapsed
 
 Any pprof file can be read, with all its values. The filters have the meanings that
-they have in pprof; shares are of the whole profile, whatever the filters leave.
+they have in pprof; shares are of the whole profile, whatever the filters leave, but
+in --text.
 
-Exit status: 0; 2 for wrong options and files that can't be read.
+Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
+can't be read.
 
 Run 'rperf help' for full documentation.";
 
@@ -122,7 +126,7 @@ pub enum Subcommand {
     /// Run a command and print where its time went, with tables of methods
     #[command(after_help = EXEC_NOTES)]
     Exec(PageArgs),
-    /// Look at profiles: the methods with the most, the call tree, callers, source lines
+    /// Look at profiles: in a browser, or as tables, the call tree, callers, source lines
     #[command(after_help = REPORT_NOTES)]
     Report(ReportArgs),
     /// Compare two profiles, or two groups of them, and tell change from noise

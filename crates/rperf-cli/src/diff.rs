@@ -12,7 +12,7 @@ use crate::{Refusal, viewer};
 use options::{Options, View};
 use rperf_format::viewer::{Comparison, TitledProfile};
 use rperf_model::Profile;
-use rperf_report::{Diff, Normalize, Run};
+use rperf_report::{Change, Diff, Normalize, Run};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
@@ -126,6 +126,13 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
         return 0;
     };
     let above = diff.above(percent / 100.0);
+    if above.is_empty() && diff.total.change == Change::Unknown {
+        crate::say(
+            "--fail-above can't tell: the profiles don't count their samples, so several runs of each \
+             side are needed",
+        );
+        return crate::USAGE;
+    }
     if above.is_empty() {
         return 0;
     }

@@ -11,7 +11,8 @@ use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use server::{Server, Signals};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 /// The page without data. It is built from `viewer/`, and needs no network.
@@ -20,6 +21,12 @@ const PAGE: &str = include_str!("../../../lib/rperf/viewer/viewer.html");
 const FACTS: &str = include_str!("../../../lib/rperf/viewer/viewer.lock");
 /// Bytes of a source file at most: larger ones were made by programs.
 const MAX_SOURCE: u64 = 1 << 20;
+/// Bytes of all of them together.
+const MAX_SOURCES: u64 = 16 << 20;
+/// What files with Ruby code end in.
+const RUBY: [&str; 8] = [
+    "rb", "erb", "rake", "ru", "gemspec", "haml", "slim", "jbuilder",
+];
 /// Where the page has its data, once.
 const DATA: &str = "@RPERF_DATA@";
 
@@ -44,7 +51,8 @@ pub fn save(page: &[u8], path: &Path) -> Result<i32, Refusal> {
     Ok(0)
 }
 
-/// The files that frames of `profile` are in, as far as they are here: path and text.
+/// The Ruby files that frames of `profile` are in, as far as they are here: path and text. A
+/// profile may come from anybody: it can't make us read other files.
 pub fn sources(profile: &Profile) -> Vec<(String, String)> {
     let frames = profile.frames.iter();
     let mut paths: Vec<_> = frames
@@ -52,11 +60,33 @@ pub fn sources(profile: &Profile) -> Vec<(String, String)> {
         .collect();
     paths.sort_unstable();
     paths.dedup();
-    let is_small =
-        |path: &str| fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() <= MAX_SOURCE);
-    let here = paths.into_iter().filter(|path| is_small(path));
-    here.filter_map(|path| Some((path.to_string(), fs::read_to_string(path).ok()?)))
-        .collect()
+    let mut left = MAX_SOURCES;
+    let mut sources = Vec::new();
+    for path in paths.into_iter().filter(|path| is_ruby(path)) {
+        let Some(text) = source(path, left.min(MAX_SOURCE)) else {
+            continue;
+        };
+        left -= text.len() as u64;
+        sources.push((path.to_string(), text));
+    }
+    sources
+}
+
+fn is_ruby(path: &str) -> bool {
+    let extension = Path::new(path).extension().and_then(|it| it.to_str());
+    let is_system = ["/proc/", "/sys/", "/dev/"]
+        .iter()
+        .any(|it| path.starts_with(it));
+    !is_system && extension.is_some_and(|it| RUBY.contains(&it))
+}
+
+/// The text of a file of up to `max` bytes.
+fn source(path: &str, max: u64) -> Option<String> {
+    let is_file = fs::metadata(path).is_ok_and(|it| it.is_file() && it.len() <= max);
+    let mut text = String::new();
+    let file = is_file.then(|| File::open(path).ok())??;
+    file.take(max + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= max).then_some(text)
 }
 
 /// Serves `page` until a signal ends it, and opens it in a browser if there is one.
@@ -76,9 +106,7 @@ pub fn serve(page: Vec<u8>, opens_browser: bool) -> Result<i32, Refusal> {
         }
         _ => {}
     }
-    server
-        .run(&signals)
-        .map_err(|error| failure(error.to_string()))?;
+    server.run(&signals);
     Ok(0)
 }
 

@@ -158,7 +158,13 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
     if args.output.is_some() && !args.html {
         return Err(Refusal::usage("-o goes with --html"));
     }
-    let is_web = args.web || (on_terminal && asked.is_empty() && args.fail_above.is_none());
+    if args.web && args.fail_above.is_some() {
+        let message = "--fail-above goes with --top, --text or --html, not with --web";
+        return Err(Refusal::usage(message));
+    }
+    let asks_for_rows = args.limit.is_some() || args.sort.is_some();
+    let is_web = args.web
+        || (on_terminal && asked.is_empty() && args.fail_above.is_none() && !asks_for_rows);
     if args.no_browser && !is_web {
         return Err(Refusal::usage("--no-browser goes with --web"));
     }

@@ -94,8 +94,9 @@ fn head(page: &Page<'_>) -> String {
             1 => String::new(),
             count => format!(", mean of {count} runs"),
         };
-        let samples: Option<i64> = runs.iter().map(|run| run.samples).sum();
-        let samples = samples.map(|samples| format!(", {} samples", grouped(samples)));
+        let mut counts = runs.iter().map(|run| run.samples);
+        let samples = counts.try_fold(0_i64, |sum, count| Some(sum.saturating_add(count?)));
+        let samples = samples.map(|samples| format!(", {} samples in all", grouped(samples)));
         text += &format!(
             "{title} {}{mean}{} ({})\n",
             scale.text(value),

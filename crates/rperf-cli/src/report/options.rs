@@ -8,7 +8,7 @@ use crate::options::writable;
 use rperf_format::Format;
 use rperf_report::{By, Direction, Filter, Sort};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The format that only reports have.
 const JSON: &str = "json";
@@ -182,7 +182,12 @@ impl Options {
 
 /// The one view that the options ask for.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    let converts = args.format.is_some() || (args.output.is_some() && !args.html);
+    let extension = args
+        .output
+        .as_ref()
+        .and_then(|path| Path::new(path).extension());
+    let is_html = args.html || (args.format.is_none() && extension.is_some_and(|it| it == "html"));
+    let converts = args.format.is_some() || (args.output.is_some() && !is_html);
     let asked: Vec<&str> = [
         ("--web", args.web),
         ("--html", args.html),
@@ -215,7 +220,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
             "--by",
             "--top",
             args.by.is_some(),
-            !converts && !args.text && !args.tree && !args.web && !args.html,
+            !converts && !args.text && !args.tree && !args.web && !is_html,
         ),
         (
             "--no-browser",
@@ -227,7 +232,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
             "--source",
             "--html or --web",
             args.source,
-            args.html || args.web || asked.is_empty(),
+            is_html || args.web || asked.is_empty(),
         ),
         ("--bottom-up", "--tree", args.bottom_up, args.tree),
         ("--least", "--tree", args.least.is_some(), args.tree),
@@ -272,6 +277,9 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
             format: Some(format),
             ..
         } if format == JSON => View::Json { output },
+        ReportArgs { format: None, .. } if converts && extension.is_some_and(|it| it == JSON) => {
+            View::Json { output }
+        }
         _ if converts => View::Format {
             format: match (args.format.as_deref(), &output) {
                 (Some(name), _) => Format::from_name(name).ok_or_else(|| {
@@ -284,7 +292,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
             },
             output,
         },
-        _ if args.html => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
+        _ if is_html => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
         _ if args.web || (on_terminal && asked.is_empty() && !asks_for_rows) => View::Web {
             opens_browser: !args.no_browser,
         },

@@ -1,6 +1,7 @@
 //! The browser that an address can be opened in. Called by `viewer`.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// What can be done with an address.
@@ -42,6 +43,8 @@ pub fn open(command: &OsString, url: &str) {
     let mut command = Command::new(command);
     command.arg(url).stdin(Stdio::null());
     command.stdout(Stdio::null()).stderr(Stdio::null());
+    // Ctrl-C, which ends the viewer, is not for the browser.
+    command.process_group(0);
     if let Ok(mut child) = command.spawn() {
         // A thread of its own, since a browser may run for hours.
         std::thread::spawn(move || child.wait());

@@ -1,15 +1,29 @@
 //! Serves one page on a loopback port, under an address that only this user was told.
 //! Called by `viewer`.
+//!
+//! Whoever is on this machine can connect: a request is read up to a small limit and a short
+//! time, a body never, and each has a thread of its own, so that none can hold up another.
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use std::fs::File;
-use std::io::{self, Read};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
 use std::time::Duration;
-use tiny_http::{Header, Method, Request, Response, StatusCode};
 
-/// How soon a signal is heeded.
-const POLL: Duration = Duration::from_millis(200);
+/// How soon a signal, or a request, is heeded.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How long a client may take to send its request, and to take in each part of the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of a request at most.
+const MAX_REQUEST: u64 = 8192;
+
+/// Requests that are answered at a time; more are not.
+const MAX_CLIENTS: usize = 32;
 
 /// Bytes of the token: nobody else on this machine can guess it.
 const TOKEN_BYTES: usize = 16;
@@ -22,33 +36,35 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// The page and its port.
 pub struct Server {
-    server: tiny_http::Server,
+    listener: TcpListener,
     port: u16,
-    token: String,
-    page: Vec<u8>,
-    headers: Vec<Header>,
+    page: Arc<Page>,
+}
+
+/// What is served.
+struct Page {
+    path: String,
+    content: Vec<u8>,
+    policy: &'static str,
+    clients: AtomicUsize,
 }
 
 impl Server {
-    /// Opens a port for `page`, whose policy is a header, too.
-    pub fn start(page: Vec<u8>, policy: &str) -> io::Result<Self> {
-        let server = tiny_http::Server::http(("127.0.0.1", 0)).map_err(io::Error::other)?;
-        let address = server.server_addr().to_ip();
-        let port = address.map_or(0, |address| address.port());
-        let headers = [
-            ("Content-Type", "text/html; charset=utf-8"),
-            ("Content-Security-Policy", policy),
-            ("X-Content-Type-Options", "nosniff"),
-            ("Referrer-Policy", "no-referrer"),
-            ("Cache-Control", "no-store"),
-        ];
-        let headers = headers.into_iter().filter_map(header).collect();
+    /// Opens a port for `content`, whose policy is a header, too.
+    pub fn start(content: Vec<u8>, policy: &'static str) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let page = Page {
+            path: format!("/{}/", token()?),
+            content,
+            policy,
+            clients: AtomicUsize::new(0),
+        };
         Ok(Self {
-            server,
+            listener,
             port,
-            token: token()?,
-            page,
-            headers,
+            page: Arc::new(page),
         })
     }
 
@@ -59,64 +75,147 @@ impl Server {
 
     /// Where the page is.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}{}", self.port, self.path())
-    }
-
-    fn path(&self) -> String {
-        format!("/{}/", self.token)
+        format!("http://127.0.0.1:{}{}", self.port, self.page.path)
     }
 
     /// Answers requests until a signal ends it: one that came since `_signals` were taken.
-    pub fn run(&self, _signals: &Signals) -> io::Result<()> {
-        self.answer_until(|| ENDED.load(SeqCst))
+    pub fn run(&self, _signals: &Signals) {
+        self.answer_until(|| ENDED.load(SeqCst));
     }
 
-    fn answer_until(&self, has_ended: impl Fn() -> bool) -> io::Result<()> {
+    fn answer_until(&self, has_ended: impl Fn() -> bool) {
         while !has_ended() {
-            if let Some(request) = self.server.recv_timeout(POLL)? {
+            // None may wait, or files have run short for the moment.
+            let Ok((stream, _)) = self.listener.accept() else {
+                thread::sleep(POLL);
+                continue;
+            };
+            let page = Arc::clone(&self.page);
+            if page.clients.fetch_add(1, SeqCst) >= MAX_CLIENTS {
+                page.clients.fetch_sub(1, SeqCst);
+                continue;
+            }
+            thread::spawn(move || {
                 // Who asks may be gone.
-                let _ = self.answer(request);
+                let _ = page.answer(&stream);
+                page.clients.fetch_sub(1, SeqCst);
+            });
+        }
+    }
+}
+
+impl Page {
+    fn answer(&self, stream: &TcpStream) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let Some(request) = Request::read(stream)? else {
+            return respond(stream, "400 Bad Request", "", b"this is no request\n", true);
+        };
+        let is_get = request.method == "GET";
+        let (status, text) = if !request.is_local() {
+            (
+                "403 Forbidden",
+                "this server answers its own machine only\n",
+            )
+        } else if !is_get && request.method != "HEAD" {
+            (
+                "405 Method Not Allowed",
+                "there is nothing to change here\n",
+            )
+        } else if request.path != self.path {
+            (
+                "404 Not Found",
+                "the address is not the one that rperf has told\n",
+            )
+        } else {
+            let headers = format!(
+                "Content-Type: text/html; charset=utf-8\r\n\
+                 Content-Security-Policy: {}\r\n\
+                 X-Content-Type-Options: nosniff\r\n\
+                 Referrer-Policy: no-referrer\r\n\
+                 Cache-Control: no-store\r\n",
+                self.policy
+            );
+            return respond(stream, "200 OK", &headers, &self.content, is_get);
+        };
+        let headers = "Content-Type: text/plain; charset=utf-8\r\n";
+        respond(
+            stream,
+            status,
+            headers,
+            text.as_bytes(),
+            request.method != "HEAD",
+        )
+    }
+}
+
+fn respond(
+    mut stream: &TcpStream,
+    status: &str,
+    headers: &str,
+    body: &[u8],
+    has_body: bool,
+) -> io::Result<()> {
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    )?;
+    if has_body {
+        stream.write_all(body)?;
+    }
+    stream.flush()
+}
+
+/// What matters of a request.
+struct Request {
+    method: String,
+    path: String,
+    host: String,
+}
+
+impl Request {
+    /// `None` if it is none, or too long.
+    fn read(stream: &TcpStream) -> io::Result<Option<Self>> {
+        let mut lines = BufReader::new(stream.take(MAX_REQUEST)).lines();
+        let first = lines.next().transpose()?.unwrap_or_default();
+        let mut words = first.split(' ');
+        let (method, path, version) = (words.next(), words.next(), words.next());
+        let (Some(method), Some(path), Some(version)) = (method, path, version) else {
+            return Ok(None);
+        };
+        if !version.starts_with("HTTP/1.") {
+            return Ok(None);
+        }
+        let mut host = String::new();
+        for line in lines {
+            let line = line?;
+            if line.is_empty() {
+                return Ok(Some(Self {
+                    method: method.into(),
+                    path: path.into(),
+                    host,
+                }));
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("host")
+            {
+                host = value.trim().into();
             }
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn answer(&self, request: Request) -> io::Result<()> {
-        let plain = |status: u16, text: &str| {
-            Response::from_string(format!("{text}\n")).with_status_code(StatusCode(status))
+    /// Whether the page is asked for by a name of this machine: another site's name may have
+    /// been made to lead here. The port may be another one, if it is forwarded.
+    fn is_local(&self) -> bool {
+        let name = match self.host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => &self.host,
         };
-        if !is_local(&request) {
-            return request.respond(plain(403, "this server answers its own machine only"));
-        }
-        if *request.method() != Method::Get && *request.method() != Method::Head {
-            return request.respond(plain(405, "there is nothing to change here"));
-        }
-        if request.url() != self.path() {
-            return request.respond(plain(404, "the address is not the one that rperf has told"));
-        }
-        let mut response = Response::from_data(self.page.as_slice());
-        for header in &self.headers {
-            response.add_header(header.clone());
-        }
-        request.respond(response)
+        ["127.0.0.1", "localhost", "[::1]"].contains(&name)
     }
-}
-
-fn header((name, value): (&str, &str)) -> Option<Header> {
-    Header::from_bytes(name, value).ok()
-}
-
-/// Whether the page is asked for by a name of this machine: another site's name may have
-/// been made to lead here. The port may be another one, if it is forwarded.
-fn is_local(request: &Request) -> bool {
-    let mut headers = request.headers().iter();
-    let host = headers.find(|header| header.field.equiv("Host"));
-    let host = host.map_or("", |header| header.value.as_str());
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    ["127.0.0.1", "localhost", "[::1]"].contains(&name)
 }
 
 fn token() -> io::Result<String> {
@@ -180,85 +279,80 @@ fn give_signals_back(previous: &[(Signal, SigAction)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-    use std::net::TcpStream;
-    use std::sync::atomic::AtomicBool;
 
-    fn ask(port: u16, head: &str) -> String {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a server");
-        write!(stream, "{head}\r\nConnection: close\r\n\r\n").expect("sent");
+    fn ask(port: u16, request: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a server");
+        write!(stream, "{request}").expect("sent");
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
+        // The rest of a request that is too long may be refused.
+        let _ = stream.read_to_string(&mut answer);
         answer
+    }
+
+    fn serving(test: impl FnOnce(u16, &str)) {
+        let server = Server::start(b"<p>page".to_vec(), "default-src 'none'").expect("a port");
+        let (port, path) = (server.port(), server.page.path.clone());
+        assert_eq!(server.url(), format!("http://127.0.0.1:{port}{path}"));
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| server.answer_until(|| over.load(SeqCst)));
+            test(port, &path);
+            over.store(true, SeqCst);
+        });
     }
 
     #[test]
     fn it_serves_the_page_at_its_address_to_this_machine_only() {
-        let server = Server::start(b"<p>page".to_vec(), "default-src 'none'").expect("a port");
-        let (port, path) = (server.port(), server.path());
-        assert_eq!(server.url(), format!("http://127.0.0.1:{port}{path}"));
-        assert_eq!(path.len(), 2 + 2 * TOKEN_BYTES);
-        let over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| server.answer_until(|| over.load(SeqCst)));
-            for (head, status, text) in [
-                (
-                    format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}"),
-                    "200",
-                    "<p>page",
-                ),
-                (
-                    format!("GET {path} HTTP/1.1\r\nHost: localhost:9"),
-                    "200",
-                    "<p>page",
-                ),
-                (
-                    format!("HEAD {path} HTTP/1.1\r\nHost: localhost"),
-                    "200",
-                    "",
-                ),
-                (
-                    format!("GET / HTTP/1.1\r\nHost: localhost:{port}"),
-                    "404",
-                    "address",
-                ),
-                (
-                    format!("GET {path}x HTTP/1.1\r\nHost: localhost"),
-                    "404",
-                    "address",
-                ),
-                (
-                    format!("GET {path} HTTP/1.1\r\nHost: evil.example"),
-                    "403",
-                    "own machine",
-                ),
-                (
-                    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0"),
-                    "405",
-                    "nothing",
-                ),
+        serving(|port, path| {
+            assert_eq!(path.len(), 2 + 2 * TOKEN_BYTES);
+            for (line, host, status, text) in [
+                (format!("GET {path}"), "127.0.0.1:1", "200", "<p>page"),
+                (format!("GET {path}"), "localhost:9", "200", "<p>page"),
+                (format!("GET {path}"), "[::1]", "200", "<p>page"),
+                (format!("HEAD {path}"), "localhost", "200", ""),
+                ("GET /".to_string(), "localhost", "404", "address"),
+                (format!("GET {path}x"), "localhost", "404", "address"),
+                (format!("GET {path}"), "evil.example", "403", "own machine"),
+                (format!("POST {path}"), "localhost", "405", "nothing"),
             ] {
-                let answer = ask(port, &head);
+                let request = format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+                let answer = ask(port, &request);
                 assert!(
                     answer.starts_with(&format!("HTTP/1.1 {status} ")),
-                    "{head}: {answer}"
+                    "{request}: {answer}"
                 );
-                assert!(answer.contains(text), "{head}: {answer}");
+                assert!(answer.contains(text), "{request}: {answer}");
+                let has_page = answer.contains("<p>page");
+                assert_eq!(has_page, text == "<p>page", "{request}: {answer}");
+                let policy = "Content-Security-Policy: default-src 'none'\r\n";
                 assert_eq!(
-                    answer.contains("<p>page"),
-                    text == "<p>page",
-                    "{head}: {answer}"
+                    answer.contains(policy),
+                    status == "200",
+                    "{request}: {answer}"
                 );
-                if status == "200" {
-                    for header in [
-                        "Content-Security-Policy: default-src 'none'",
-                        "Cache-Control: no-store",
-                    ] {
-                        assert!(answer.contains(header), "{head}: {answer}");
-                    }
-                }
             }
-            over.store(true, SeqCst);
+        });
+    }
+
+    #[test]
+    fn nobody_can_make_it_fail_or_wait() {
+        serving(|port, path| {
+            let silent = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a server");
+            let length = format!("Content-Length: {}", u64::MAX);
+            for request in [
+                format!("GET / HTTP/1.1\r\nHost: localhost\r\n{length}\r\n\r\n"),
+                "x".repeat(100_000),
+                "\r\n\r\n".to_string(),
+                "GET\r\n\r\n".to_string(),
+            ] {
+                ask(port, &request);
+            }
+            let answer = ask(
+                port,
+                &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            );
+            assert!(answer.ends_with("<p>page"), "{answer}");
+            drop(silent);
         });
     }
 }

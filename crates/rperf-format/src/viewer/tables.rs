@@ -6,7 +6,7 @@ use super::{PRUNED, ROOT};
 use rperf_model::{
     DisplayFrame, FrameText, Node, NodeId, Origin, Profile, State, StringId, Weight,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The tables in the making.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Tables {
         rows: &[Weight<'a>],
         has_pruned: bool,
     ) -> Rows<'a> {
-        let mut ids = Ids::of(self, profile);
+        let mut ids = Ids::of(self, profile, rows);
         let mut written: Vec<Row<'a>> = rows
             .iter()
             .map(|&weight| ids.row(self, profile, weight))
@@ -200,7 +200,8 @@ impl Tables {
     }
 }
 
-/// The ids in the tables of what is in one profile.
+/// The ids in the tables of what the rows of one profile need: what filters have taken out of
+/// a profile must not be in what people pass on.
 struct Ids {
     nodes: Vec<u32>,
     leaves: FxHashMap<(NodeId, DisplayFrame), u32>,
@@ -209,34 +210,21 @@ struct Ids {
 }
 
 impl Ids {
-    fn of(tables: &mut Tables, profile: &Profile) -> Self {
-        let frames: Vec<u32> = profile
-            .frames
-            .iter()
-            .map(|(frame, _)| {
-                tables.frame(profile.frame_text(DisplayFrame::Real { frame, line: 0 }))
-            })
-            .collect();
-        let mut nodes = vec![ROOT];
-        for (_, node) in profile.tree.iter() {
-            let &Node {
-                parent,
-                frame,
-                line,
-            } = node;
-            let row = NodeRow {
-                parent: nodes[parent.0 as usize],
-                frame: frames[frame.0 as usize],
-                line,
-            };
-            nodes.push(tables.nodes.id(row) + 1);
+    fn of(tables: &mut Tables, profile: &Profile, rows: &[Weight<'_>]) -> Self {
+        let nodes = nodes(tables, profile, rows);
+        let mut has_labels = vec![false; profile.label_sets.len()];
+        let mut has_thread = FxHashSet::default();
+        for row in rows {
+            has_labels[row.key.labels.0 as usize] = true;
+            has_thread.insert(row.key.thread);
         }
         let text = |id: StringId| profile.strings.get(id);
         let label_sets = profile
             .label_sets
             .iter()
-            .map(|set| {
-                let set = set.iter();
+            .zip(has_labels)
+            .map(|(set, is_used)| {
+                let set = if is_used { set.iter() } else { [].iter() };
                 let set = set.map(|&(key, value)| (text(key), text(value)));
                 let set = set.map(|(key, value)| (tables.string(key), tables.string(value)));
                 let set = set.collect();
@@ -246,6 +234,7 @@ impl Ids {
         let threads = profile
             .threads
             .iter()
+            .filter(|thread| has_thread.contains(&thread.seq))
             .map(|thread| {
                 let name = tables.string(text(thread.name));
                 (thread.seq, tables.threads.id((thread.seq, name)))
@@ -282,6 +271,44 @@ impl Ids {
             weight: Some(weight),
         }
     }
+}
+
+/// The number of each node of `profile` that is in the stack of a row; of all others 0.
+fn nodes(tables: &mut Tables, profile: &Profile, rows: &[Weight<'_>]) -> Vec<u32> {
+    let mut is_used = vec![false; profile.tree.len() + 1];
+    for row in rows {
+        let mut node = row.key.node;
+        while let Some(at) = profile.tree.get(node) {
+            // So are its callers then.
+            if std::mem::replace(&mut is_used[node.0 as usize], true) {
+                break;
+            }
+            node = at.parent;
+        }
+    }
+    let mut frames = vec![None; profile.frames.len()];
+    let mut nodes = vec![ROOT; is_used.len()];
+    for (id, node) in profile.tree.iter() {
+        let id = id.0 as usize;
+        if !is_used[id] {
+            continue;
+        }
+        let &Node {
+            parent,
+            frame,
+            line,
+        } = node;
+        let shown = DisplayFrame::Real { frame, line: 0 };
+        let frame = *frames[frame.0 as usize]
+            .get_or_insert_with(|| tables.frame(profile.frame_text(shown)));
+        let row = NodeRow {
+            parent: nodes[parent.0 as usize],
+            frame,
+            line,
+        };
+        nodes[id] = tables.nodes.id(row) + 1;
+    }
+    nodes
 }
 
 /// Rows that are there once each, in the order of first sight.

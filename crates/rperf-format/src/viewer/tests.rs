@@ -285,3 +285,20 @@ fn the_lightest_stacks_are_left_out_of_what_is_too_large() {
         (&json!("pruned_stacks"), &json!(2_000))
     );
 }
+
+#[test]
+fn what_no_row_has_is_not_in_the_file() {
+    let mut profile = profile(&[(&[("kept", 1)], State::Running, [1, 10, 5])]);
+    test_support::node(&mut profile, &[("secret_method", "secret.rb", 1, 1)]);
+    test_support::labels(&mut profile, &[("user", "secret")]);
+    let name = profile.strings.intern("secret thread");
+    profile.threads.push(Thread { seq: 2, name });
+    let decoded = Decoded::of(&view(&[("a", &profile)]), MAX_BYTES);
+    let secrets = decoded
+        .strings()
+        .into_iter()
+        .filter(|text| text.contains("secret"));
+    assert_eq!(secrets.count(), 0);
+    assert_eq!(decoded.column("threads/number"), [1]);
+    assert_eq!(decoded.rows(0).len(), 1);
+}
