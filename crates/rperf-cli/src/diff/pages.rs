@@ -96,7 +96,7 @@ fn head(page: &Page<'_>) -> String {
         };
         let mut counts = runs.iter().map(|run| run.samples);
         let samples = counts.try_fold(0_i64, |sum, count| Some(sum.saturating_add(count?)));
-        let samples = samples.map(|samples| format!(", {} samples in all", grouped(samples)));
+        let samples = samples.map(|samples| format!(", {} samples", grouped(samples)));
         text += &format!(
             "{title} {}{mean}{} ({})\n",
             scale.text(value),
