@@ -14,6 +14,7 @@ options = JSON.parse(ARGV[2], symbolize_names: true) if ARGV[2]
 THREADS = 8
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
 def memory = File.exist?("/proc/self/status") ? File.read("/proc/self/status")[/^VmRSS:\s+(\d+)/, 1].to_i : 0
 
 # Threads that work at the same time; call what this returns to end them.
@@ -60,8 +61,9 @@ results = Array.new(sessions) do |session|
   # Where other Ractors run, no stacks are taken at the tick to the session's end.
   work_beside_ractors(began + (length / 4)) if session.zero?
   end_threads = begin_threads
-  # What the profile is looked at for, whatever chance brings.
-  20.times { Work.redefine }
+  # What the profile is looked at for, whatever chance brings: for hundreds of ticks.
+  worked = cpu + 0.03
+  Work.redefine while cpu < worked
   Work.any while now < began + (length / 2)
   RubyVM.const_get(compiler).enable if compiler
   before = memory
