@@ -22,6 +22,7 @@ fn profile(threads: u32) -> Profile {
         weights: STACKS,
         depth: DEPTH,
         threads,
+        requests: 0,
     }
     .profile()
 }
