@@ -29,6 +29,9 @@ pub enum ReadError {
     /// It is not the format it should be.
     #[error("not a pprof profile: {0}")]
     Decode(#[from] prost::DecodeError),
+    /// It is no protocol buffer.
+    #[error("not a pprof profile: {0}")]
+    Malformed(String),
     /// Its parts don't fit together.
     #[error("the profile is damaged: {0}")]
     Damaged(String),

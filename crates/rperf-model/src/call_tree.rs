@@ -100,6 +100,12 @@ impl CallTree {
         self.nodes.is_empty()
     }
 
+    /// Bytes held, or nearly so.
+    pub fn memory(&self) -> usize {
+        let each = size_of::<Node>() + size_of::<NodeId>();
+        self.len() * each + crate::memory::of_map(&self.others)
+    }
+
     /// All nodes with their ids, parents first.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes

@@ -1,10 +1,12 @@
 //! Stacks of a pprof file that is being read: from functions and locations to nodes
 //! of the call tree, and from synthetic leaves back to states. Any thread.
 
+use super::message::{self, Location, Message};
 use super::proto;
 use super::texts::Texts;
 use crate::ReadError;
 use crate::last_stack::{LAST_STACKS, MAX_DEPTH};
+use prost::Message as _;
 use rperf_model::{DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, StringId};
 use rustc_hash::FxHashMap;
 use std::mem;
@@ -31,8 +33,6 @@ pub(crate) struct FrameLimits {
     /// Of these, the ones that a stack does not share with the last one of its
     /// thread: they cost much more.
     pub unshared: u64,
-    /// Nodes of the call tree: they take memory.
-    pub nodes: u64,
 }
 
 /// A location that is not the leaf of its stack.
@@ -62,7 +62,7 @@ enum Meaning {
 impl Stacks {
     /// Takes in functions and locations.
     pub(crate) fn new(
-        message: &proto::Profile,
+        message: &Message<'_>,
         texts: &mut Texts<'_>,
         profile: &mut Profile,
         limits: FrameLimits,
@@ -76,20 +76,21 @@ impl Stacks {
             left: limits,
             last_callers: [(); LAST_STACKS].map(|()| Vec::new()),
         };
-        for location in &message.location {
+        for &location in &message.locations {
             let first = stacks.frames.len();
-            for line in &location.line {
+            let location = Location::read(location, |line| {
                 let id = line.function_id;
                 let frame = functions.get(&id).copied().ok_or_else(|| {
                     ReadError::damaged(format!("there is no function with id {id}"))
                 })?;
-                stacks.frames.push(ReadFrame {
+                let read = ReadFrame {
                     frame,
                     line: to_line(line.line),
                     meaning: meaning(profile, frame),
-                });
-            }
-            if location.line.is_empty() {
+                };
+                message::push(&mut stacks.frames, read, message.max_rows, "lines of locations")
+            })?;
+            if stacks.frames.len() == first {
                 let path = mappings.get(&location.mapping_id).copied();
                 let frame = frame_by_address(profile, location.address, path.unwrap_or_default());
                 stacks.frames.push(ReadFrame {
@@ -190,9 +191,6 @@ impl Stacks {
                 line: read.line,
             })
         });
-        if profile.tree.len() as u64 > self.limits.nodes {
-            return Err(too_large(self.limits.nodes, "different stacks"));
-        }
         Ok(node)
     }
 }
@@ -202,12 +200,13 @@ fn too_large(limit: u64, unit: &'static str) -> ReadError {
 }
 
 fn functions(
-    message: &proto::Profile,
+    message: &Message<'_>,
     texts: &mut Texts<'_>,
     profile: &mut Profile,
 ) -> Result<FxHashMap<u64, FrameId>, ReadError> {
     let mut functions = FxHashMap::default();
-    for function in &message.function {
+    for &function in &message.functions {
+        let function = proto::Function::decode(function)?;
         let name = match function.name {
             0 => function.system_name,
             name => name,
@@ -224,12 +223,13 @@ fn functions(
 }
 
 fn mappings(
-    message: &proto::Profile,
+    message: &Message<'_>,
     texts: &mut Texts<'_>,
     profile: &mut Profile,
 ) -> Result<FxHashMap<u64, StringId>, ReadError> {
     let mut mappings = FxHashMap::default();
-    for mapping in &message.mapping {
+    for &mapping in &message.mappings {
+        let mapping = proto::Mapping::decode(mapping)?;
         let filename = texts.intern(mapping.filename, &mut profile.strings)?;
         insert_new(&mut mappings, mapping.id, filename, "mapping")?;
     }

@@ -9,13 +9,13 @@ use std::borrow::Cow;
 
 /// The table, with the ids that its entries have in the profile.
 pub(crate) struct Texts<'a> {
-    table: &'a [Vec<u8>],
+    table: &'a [&'a [u8]],
     ids: Vec<Option<StringId>>,
 }
 
 impl<'a> Texts<'a> {
     /// Checks that entry 0 is the empty string, as it must be.
-    pub(crate) fn new(table: &'a [Vec<u8>]) -> Result<Self, ReadError> {
+    pub(crate) fn new(table: &'a [&'a [u8]]) -> Result<Self, ReadError> {
         if table.first().is_some_and(|text| !text.is_empty()) {
             return Err(ReadError::damaged("string 0 is not empty"));
         }
@@ -39,7 +39,7 @@ impl<'a> Texts<'a> {
     /// The bytes of entry `index`.
     pub(crate) fn bytes(&self, index: i64) -> Result<&'a [u8], ReadError> {
         let row = self.row(index)?;
-        Ok(self.table.get(row).map_or(&[][..], Vec::as_slice))
+        Ok(self.table.get(row).copied().unwrap_or_default())
     }
 
     /// The id of entry `index` in `strings`.

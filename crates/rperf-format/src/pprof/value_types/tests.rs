@@ -4,16 +4,16 @@ use super::*;
 use rperf_model::test_support;
 
 /// A message with these sample types, and the table of its strings.
-fn message(types: &[(&str, &str)], default: &str) -> (proto::Profile, Vec<Vec<u8>>) {
-    let mut table = vec![Vec::new()];
-    let mut text = |text: &str| {
-        table.push(text.into());
+fn message<'a>(types: &[(&'a str, &'a str)], default: &'a str) -> (Message<'a>, Vec<&'a [u8]>) {
+    let mut table = vec![&b""[..]];
+    let mut text = |text: &'a str| {
+        table.push(text.as_bytes());
         table.len() as i64 - 1
     };
-    let mut message = proto::Profile::default();
+    let mut message = Message::default();
     for (name, unit) in types {
         let (r#type, unit) = (text(name), text(unit));
-        message.sample_type.push(proto::ValueType { r#type, unit });
+        message.sample_types.push(proto::ValueType { r#type, unit });
     }
     message.default_sample_type = text(default);
     (message, table)
@@ -76,8 +76,8 @@ fn types_without_end_are_refused() {
 fn period_of(number: i64, unit: &str) -> (Option<Period>, u32) {
     let (mut message, mut table) = message(&[("cpu", unit)], "");
     message.period = number;
-    message.period_type = Some(message.sample_type[0]);
-    table.push("nanoseconds".into());
+    message.period_type = Some(message.sample_types[0]);
+    table.push(b"nanoseconds");
     let mut meta = Meta::default();
     let texts = Texts::new(&table).expect("a good table");
     let period = read_period(&message, &texts, &mut meta).expect("good texts");
