@@ -21,7 +21,7 @@ pub(crate) struct Stacks {
     left: FrameLimits,
     /// The callers in the last stack of each thread, or of several if there are many:
     /// the next one has most of them too.
-    last_callers: [Vec<Caller>; LAST_STACKS],
+    last_callers: [Callers; LAST_STACKS],
 }
 
 /// How many frames a profile may have, lest a small file make work without end: a
@@ -35,14 +35,40 @@ pub(crate) struct FrameLimits {
     pub unshared: u64,
 }
 
-/// A location that is not the leaf of its stack.
+/// The locations of a stack but for its leaf.
+#[derive(Default)]
+struct Callers {
+    /// As in the file: that of the root is the last one.
+    location_ids: Vec<u64>,
+    /// For each of them, from the root, its node, which is that of its innermost frame.
+    nodes: Vec<Caller>,
+}
+
 #[derive(Clone, Copy)]
 struct Caller {
-    location_id: u64,
-    /// Its node: that of the innermost frame.
     node: NodeId,
     /// Frames from the root up to here.
     depth: u64,
+}
+
+impl Callers {
+    /// Takes `location_ids` in place of what it has, and keeps the nodes that hold.
+    fn move_to(&mut self, location_ids: &[u64]) {
+        let shared = equal_from_the_end(&self.location_ids, location_ids);
+        self.nodes.truncate(shared);
+        self.location_ids.clear();
+        self.location_ids.extend_from_slice(location_ids);
+    }
+}
+
+/// Elements that the ends of `a` and `b` have in common; by blocks, which the compiler
+/// turns into vector instructions.
+fn equal_from_the_end(a: &[u64], b: &[u64]) -> usize {
+    const BLOCK: usize = 8;
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
+    let equal = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let rest = a.iter().rev().zip(b.iter().rev()).skip(equal);
+    equal + rest.take_while(|(a, b)| a == b).count()
 }
 
 #[derive(Clone, Copy)]
@@ -74,7 +100,7 @@ impl Stacks {
             locations: FxHashMap::default(),
             limits,
             left: limits,
-            last_callers: [(); LAST_STACKS].map(|()| Vec::new()),
+            last_callers: [(); LAST_STACKS].map(|()| Callers::default()),
         };
         for &location in &message.locations {
             let first = stacks.frames.len();
@@ -142,23 +168,16 @@ impl Stacks {
     ) -> Result<(NodeId, u64), ReadError> {
         let slot = thread as usize % LAST_STACKS;
         let mut callers = mem::take(&mut self.last_callers[slot]);
-        let from_root = location_ids.iter().rev();
-        let shared = from_root.clone().zip(&callers);
-        let shared = shared.take_while(|(id, last)| **id == last.location_id);
-        callers.truncate(shared.count());
-        let last = callers.last();
+        callers.move_to(location_ids);
+        let last = callers.nodes.last();
         let (mut node, mut depth) = last.map_or((NodeId::ROOT, 0), |last| (last.node, last.depth));
-        for &location_id in from_root.skip(callers.len()) {
+        for &location_id in location_ids.iter().rev().skip(callers.nodes.len()) {
             let frames = self.frames_of(location_id)?;
             depth += frames.len() as u64;
             node = self.intern(node, frames, profile)?;
-            callers.push(Caller {
-                location_id,
-                node,
-                depth,
-            });
+            callers.nodes.push(Caller { node, depth });
         }
-        if callers.len() <= MAX_DEPTH {
+        if callers.nodes.len() <= MAX_DEPTH {
             self.last_callers[slot] = callers;
         }
         Ok((node, depth))

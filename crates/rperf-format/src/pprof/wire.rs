@@ -118,13 +118,18 @@ impl<'a> Field<'a> {
 /// whether there are more.
 #[inline]
 fn varint(rest: &mut &[u8]) -> Result<u64, ReadError> {
-    if let [byte, after @ ..] = *rest
-        && *byte < 0x80
-    {
-        *rest = after;
-        return Ok(u64::from(*byte));
+    // Nearly all numbers are as short.
+    match *rest {
+        [byte, after @ ..] if *byte < 0x80 => {
+            *rest = after;
+            Ok(u64::from(*byte))
+        }
+        [low, high, after @ ..] if *high < 0x80 => {
+            *rest = after;
+            Ok(u64::from(*low & 0x7f) | u64::from(*high) << 7)
+        }
+        _ => long_varint(rest),
     }
-    long_varint(rest)
 }
 
 fn long_varint(rest: &mut &[u8]) -> Result<u64, ReadError> {
