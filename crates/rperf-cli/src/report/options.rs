@@ -18,6 +18,8 @@ pub const HTML_FILE: &str = "rperf.html";
 
 /// Rows of a table unless asked for otherwise.
 const ROWS: usize = 50;
+/// Branches of a call tree: as many as anybody reads. Very deep stacks have more.
+pub const MAX_BRANCHES: usize = 10_000;
 /// The least share of a branch of the tree, in percent, unless asked for otherwise.
 const LEAST_PERCENT: f64 = 0.5;
 
@@ -155,8 +157,11 @@ impl Options {
     /// Checks the options. `on_terminal`: stdout is one.
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
-        let is_table = matches!(view, View::Top | View::Json { .. });
-        let default_limit = is_table.then_some(ROWS);
+        let default_limit = match view {
+            View::Top | View::Json { .. } => Some(ROWS),
+            View::Tree(_) => Some(MAX_BRANCHES),
+            _ => None,
+        };
         let limit = match args.limit.as_deref() {
             Some(text) => parse_limit(text)?,
             None => default_limit,

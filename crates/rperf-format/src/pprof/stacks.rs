@@ -231,8 +231,8 @@ fn functions(
             name => name,
         };
         let frame = Frame {
-            name: texts.intern(name, &mut profile.strings)?,
-            path: texts.intern(function.filename, &mut profile.strings)?,
+            name: texts.name(name, &mut profile.strings)?,
+            path: texts.name(function.filename, &mut profile.strings)?,
             first_line: to_line(function.start_line),
         };
         let frame = profile.frames.intern(frame);
@@ -249,7 +249,7 @@ fn mappings(
     let mut mappings = FxHashMap::default();
     for &mapping in &message.mappings {
         let mapping = proto::Mapping::decode(mapping)?;
-        let filename = texts.intern(mapping.filename, &mut profile.strings)?;
+        let filename = texts.name(mapping.filename, &mut profile.strings)?;
         insert_new(&mut mappings, mapping.id, filename, "mapping")?;
     }
     Ok(mappings)

@@ -5,12 +5,16 @@
 
 use crate::ReadError;
 use rperf_model::{StringId, Strings};
+use rperf_report::one_line::{MAX_NAME, without_end};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// The table, with the ids that its entries have in the profile.
 pub(crate) struct Texts<'a> {
     table: &'a [&'a [u8]],
     ids: Vec<Option<StringId>>,
+    /// Those of names that have lost their end.
+    long_names: FxHashMap<usize, StringId>,
 }
 
 impl<'a> Texts<'a> {
@@ -20,7 +24,11 @@ impl<'a> Texts<'a> {
             return Err(ReadError::damaged("string 0 is not empty"));
         }
         let ids = vec![None; table.len()];
-        Ok(Self { table, ids })
+        Ok(Self {
+            table,
+            ids,
+            long_names: FxHashMap::default(),
+        })
     }
 
     /// The row of entry `index`. An index of 0 is good in an empty table too, since
@@ -57,6 +65,25 @@ impl<'a> Texts<'a> {
             *known = Some(id);
         }
         Ok(id)
+    }
+
+    /// The id of entry `index` in `strings`, as the name or path of a frame.
+    pub(crate) fn name(
+        &mut self,
+        index: i64,
+        strings: &mut Strings,
+    ) -> Result<StringId, ReadError> {
+        let bytes = self.bytes(index)?;
+        if bytes.len() <= MAX_NAME {
+            return self.intern(index, strings);
+        }
+        let row = self.row(index)?;
+        let id = self.long_names.entry(row).or_insert_with(|| {
+            // Some more than is kept, lest what follows is taken for the end.
+            let bytes = bytes.get(..2 * MAX_NAME).unwrap_or(bytes);
+            strings.intern(&without_end(&String::from_utf8_lossy(bytes)))
+        });
+        Ok(*id)
     }
 
     /// How many entries there are.

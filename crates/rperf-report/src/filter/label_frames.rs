@@ -2,6 +2,7 @@
 
 use super::set_keys;
 use super::tags::{self, ThreadNames};
+use crate::one_line::without_end;
 use rperf_model::{
     CallTree, DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, WeightKey,
 };
@@ -139,7 +140,7 @@ impl<'a> Around<'a> {
         let value = tags::tag(profile, &self.threads, row, key).map(|value| value.into_owned());
         let is_found = value.is_some();
         let name = value.unwrap_or_else(|| format!("(no {key})"));
-        (intern(profile, &name, key), is_found)
+        (intern(profile, &without_end(&name), key), is_found)
     }
 
     fn unmatched(&self) -> Vec<&'static str> {
