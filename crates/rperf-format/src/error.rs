@@ -9,6 +9,14 @@ pub enum FormatError {
     /// The output failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// There would be no end of it.
+    #[error("the profile is too large for this format: more than {limit} {unit}")]
+    TooLarge {
+        /// How many are allowed.
+        limit: u64,
+        /// Of what.
+        unit: &'static str,
+    },
 }
 
 /// Why a file can't be read as a profile.

@@ -34,13 +34,21 @@ pub struct TreeLimits {
     pub branches: usize,
 }
 
-impl Default for TreeLimits {
+impl TreeLimits {
     /// The whole tree.
+    pub const NONE: Self = Self {
+        least: 0,
+        depth: usize::MAX,
+        branches: usize::MAX,
+    };
+}
+
+impl Default for TreeLimits {
+    /// As many branches as anybody looks at: many deep stacks can have millions.
     fn default() -> Self {
         Self {
-            least: 0,
-            depth: usize::MAX,
-            branches: usize::MAX,
+            branches: 10_000,
+            ..Self::NONE
         }
     }
 }

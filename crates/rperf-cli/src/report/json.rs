@@ -1,7 +1,6 @@
 //! `rperf report --format json`: the answers for programs to read. docs/json.md has the
 //! schema, which grows but doesn't change.
 
-use super::options::MAX_BRANCHES;
 use super::pages::Page;
 use rperf_model::State;
 use rperf_report::{By, Direction, Function, Sort, Top, Totals, Tree, TreeLimits, state_name};
@@ -64,7 +63,6 @@ fn top(page: &Page<'_>, sort: Sort) -> String {
 fn tree(page: &Page<'_>) -> String {
     let limits = TreeLimits {
         least: (page.whole.unsigned_abs() as f64 * LEAST_PERCENT / 100.0).ceil() as u64,
-        branches: MAX_BRANCHES,
         ..TreeLimits::default()
     };
     let column = page.profile.schema.default_column();

@@ -6,7 +6,7 @@ use super::pages::TreeOptions;
 use crate::Refusal;
 use crate::options::writable;
 use rperf_format::Format;
-use rperf_report::{By, Direction, Filter, Sort};
+use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,6 @@ pub const HTML_FILE: &str = "rperf.html";
 
 /// Rows of a table unless asked for otherwise.
 const ROWS: usize = 50;
-/// Branches of a call tree: as many as anybody reads. Very deep stacks have more.
-pub const MAX_BRANCHES: usize = 10_000;
 /// The least share of a branch of the tree, in percent, unless asked for otherwise.
 const LEAST_PERCENT: f64 = 0.5;
 
@@ -159,7 +157,7 @@ impl Options {
         let view = view(&args, on_terminal)?;
         let default_limit = match view {
             View::Top | View::Json { .. } => Some(ROWS),
-            View::Tree(_) => Some(MAX_BRANCHES),
+            View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
         };
         let limit = match args.limit.as_deref() {

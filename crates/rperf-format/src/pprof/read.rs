@@ -99,7 +99,7 @@ pub fn read_own(input: &mut dyn Read) -> Result<Profile, ReadError> {
 fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadError> {
     let bytes = read_bytes(limits, input)?;
     let message = Message::of(&bytes, limits.rows)?;
-    let mut texts = Texts::new(&message.texts)?;
+    let mut texts = Texts::new(&message.texts, limits.text)?;
     let mut profile = Profile::new(value_types::schema(&message, &texts)?);
     read_meta(&message, &texts, &mut profile)?;
     let mut stacks = Stacks::new(&message, &mut texts, &mut profile, limits.frames)?;

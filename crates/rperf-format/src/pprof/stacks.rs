@@ -15,7 +15,8 @@ use std::ops::Range;
 /// The locations by id, each as its frames, leaf first.
 pub(crate) struct Stacks {
     frames: Vec<ReadFrame>,
-    locations: FxHashMap<u64, Range<usize>>,
+    /// By id, the first of its frames and the one behind its last.
+    locations: FxHashMap<u64, (u32, u32)>,
     limits: FrameLimits,
     /// What samples may have from here on.
     left: FrameLimits,
@@ -118,14 +119,16 @@ impl Stacks {
             })?;
             if stacks.frames.len() == first {
                 let path = mappings.get(&location.mapping_id).copied();
-                let frame = frame_by_address(profile, location.address, path.unwrap_or_default());
+                let path = path.unwrap_or_default();
+                texts.charge(profile.strings.get(path).len())?;
+                let frame = frame_by_address(profile, location.address, path);
                 stacks.frames.push(ReadFrame {
                     frame,
                     line: 0,
                     meaning: Meaning::Real,
                 });
             }
-            let range = first..stacks.frames.len();
+            let range = (first as u32, stacks.frames.len() as u32);
             insert_new(&mut stacks.locations, location.id, range, "location")?;
         }
         Ok(stacks)
@@ -185,9 +188,11 @@ impl Stacks {
 
     /// The frames of a location; there is one at least.
     fn frames_of(&self, location_id: u64) -> Result<Range<usize>, ReadError> {
-        self.locations.get(&location_id).cloned().ok_or_else(|| {
+        let range = self.locations.get(&location_id);
+        let (start, end) = range.ok_or_else(|| {
             ReadError::damaged(format!("there is no location with id {location_id}"))
-        })
+        })?;
+        Ok(*start as usize..*end as usize)
     }
 
     /// The node of these frames, leaf first, called by `parent`.

@@ -15,11 +15,15 @@ pub(crate) struct Texts<'a> {
     ids: Vec<Option<StringId>>,
     /// Those of names that have lost their end.
     long_names: FxHashMap<usize, StringId>,
+    /// Bytes that names may have, and those that are left.
+    limit: u64,
+    left: u64,
 }
 
 impl<'a> Texts<'a> {
-    /// Checks that entry 0 is the empty string, as it must be.
-    pub(crate) fn new(table: &'a [&'a [u8]]) -> Result<Self, ReadError> {
+    /// Checks that entry 0 is the empty string, as it must be. The names of all frames may
+    /// have `limit` bytes.
+    pub(crate) fn new(table: &'a [&'a [u8]], limit: u64) -> Result<Self, ReadError> {
         if table.first().is_some_and(|text| !text.is_empty()) {
             return Err(ReadError::damaged("string 0 is not empty"));
         }
@@ -28,6 +32,8 @@ impl<'a> Texts<'a> {
             table,
             ids,
             long_names: FxHashMap::default(),
+            limit,
+            left: limit,
         })
     }
 
@@ -73,6 +79,23 @@ impl<'a> Texts<'a> {
         index: i64,
         strings: &mut Strings,
     ) -> Result<StringId, ReadError> {
+        let id = self.name_id(index, strings)?;
+        self.charge(strings.get(id).len())?;
+        Ok(id)
+    }
+
+    /// Counts text that a frame has. Frames may have it in common, but whoever shows them
+    /// makes a copy for each.
+    pub(crate) fn charge(&mut self, len: usize) -> Result<(), ReadError> {
+        let left = self.left.checked_sub(len as u64);
+        self.left = left.ok_or(ReadError::TooLarge {
+            limit: self.limit,
+            unit: "bytes of names",
+        })?;
+        Ok(())
+    }
+
+    fn name_id(&mut self, index: i64, strings: &mut Strings) -> Result<StringId, ReadError> {
         let bytes = self.bytes(index)?;
         if bytes.len() <= MAX_NAME {
             return self.intern(index, strings);

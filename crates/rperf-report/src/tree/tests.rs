@@ -136,7 +136,7 @@ fn deep_stacks_are_no_trouble() {
     let names = vec!["fib"; 16_000];
     let test = TestProfile::cpu().with(&names, 1, State::Running, 7);
     for direction in [Direction::TopDown, Direction::BottomUp] {
-        let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::default());
+        let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::NONE);
         assert_eq!(tree.branches.len(), 16_000);
         assert!(tree.branches.iter().all(|branch| branch.total_value == 7));
     }
@@ -160,7 +160,7 @@ proptest! {
         }
         let total: i64 = samples.iter().map(|(_, _, ns)| ns).sum();
         for direction in [Direction::TopDown, Direction::BottomUp] {
-            let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::default());
+            let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::NONE);
             prop_assert_eq!(tree.total, total);
             let roots = tree.branches.iter().filter(|branch| branch.depth == 0);
             prop_assert_eq!(roots.map(|branch| branch.total_value).sum::<i64>(), total);

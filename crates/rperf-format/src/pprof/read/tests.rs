@@ -259,7 +259,7 @@ fn what_grows_beyond_the_limits_is_refused() {
         (read(|limits| limits.bytes -= 1), "bytes"),
         (read(|limits| limits.rows = 9), "strings"),
         (read(|limits| limits.memory = 100), "bytes in memory"),
-        (read(|limits| limits.text = 10), "bytes of names and labels"),
+        (read(|limits| limits.text = 10), "bytes of names"),
         (read(|limits| limits.frames.all = 3), "frames in all stacks"),
         (
             read(|limits| limits.frames.unshared = 3),

@@ -21,7 +21,7 @@ fn message<'a>(types: &[(&'a str, &'a str)], default: &'a str) -> (Message<'a>, 
 
 fn read(types: &[(&str, &str)], default: &str) -> Result<Schema, ReadError> {
     let (message, table) = message(types, default);
-    schema(&message, &Texts::new(&table)?)
+    schema(&message, &Texts::new(&table, 0)?)
 }
 
 fn default_of(types: &[(&str, &str)], default: &str) -> usize {
@@ -79,7 +79,7 @@ fn period_of(number: i64, unit: &str) -> (Option<Period>, u32) {
     message.period_type = Some(message.sample_types[0]);
     table.push(b"nanoseconds");
     let mut meta = Meta::default();
-    let texts = Texts::new(&table).expect("a good table");
+    let texts = Texts::new(&table, 0).expect("a good table");
     let period = read_period(&message, &texts, &mut meta).expect("good texts");
     (period, meta.frequency)
 }
@@ -106,7 +106,7 @@ fn a_period_that_is_a_time_tells_the_frequency() {
         assert_eq!(period, Some(Period { value_type, value }));
     }
     let (message, table) = message(&[("cpu", "ns")], "");
-    let texts = Texts::new(&table).expect("a good table");
+    let texts = Texts::new(&table, 0).expect("a good table");
     let period = read_period(&message, &texts, &mut Meta::default());
     assert!(period.is_ok_and(|period| period.is_none()));
 }
