@@ -15,7 +15,7 @@ use crate::{Refusal, viewer};
 use options::{Options, View};
 use pages::Page;
 use rperf_format::viewer::TitledProfile;
-use rperf_format::{Format, TextOptions};
+use rperf_format::{Format, FormatError, TextOptions};
 use rperf_model::Profile;
 use rperf_report::{Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
@@ -54,6 +54,12 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
                 Some(path) => write_file(path, text.as_bytes()),
                 None => print(screen, &text),
             };
+        }
+        View::Format {
+            format: Format::Collapsed,
+            output,
+        } if output.is_some() || !io::stdout().is_terminal() => {
+            return stream(&filtered.profile, output.as_deref());
         }
         View::Format { format, output } => {
             let bytes = formatted(&filtered.profile, *format, options.lines)?;
@@ -159,6 +165,29 @@ fn write(
         };
     }
     print(screen, &String::from_utf8_lossy(bytes))
+}
+
+/// Writes collapsed stacks as they are made: they can be ten times as large as the profile.
+fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
+    let produce = |output: &mut dyn io::Write| {
+        rperf_format::write(profile, Format::Collapsed, TextOptions::default(), output)
+    };
+    let (name, written) = match output {
+        Some(path) => (
+            path.display().to_string(),
+            crate::output::write_streaming(path, produce),
+        ),
+        None => (
+            "stdout".to_string(),
+            crate::output::buffered(io::stdout().lock(), produce),
+        ),
+    };
+    match written {
+        Ok(()) => Ok(0),
+        Err(FormatError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(FormatError::Io(error)) => Err(failure(&format!("can't write to {name}: {error}"))),
+        Err(error) => Err(Refusal::usage(error.to_string())),
+    }
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<i32, Refusal> {

@@ -6,7 +6,7 @@ use crate::FormatError;
 use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State};
 use rperf_report::one_line::function_name;
 use rustc_hash::FxHashMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// Bytes of all lines together. A line has the names of a whole stack, so a small file
 /// with long names and deep stacks could fill a disk.
@@ -26,18 +26,14 @@ fn write_within(
     let names = Names::of(profile);
     let (tree, sums) = by_name(profile, &names);
     let mut left = limit;
-    let mut stack: Vec<&str> = Vec::new();
-    let mut len = 0;
+    let mut stack = Stack::default();
     // Only what has several children waits, however deep the stacks are.
     let calls = Calls::of(&tree);
     let mut next = vec![(0, NodeId::ROOT)];
     while let Some((depth, id)) = next.pop() {
         if let Some(node) = tree.get(id) {
-            let left_behind = stack.drain(depth - 1..);
-            len -= left_behind.map(|name| name.len() as u64 + 1).sum::<u64>();
-            let name = names.sorted[node.frame.0 as usize].as_str();
-            len += name.len() as u64 + 1;
-            stack.push(name);
+            stack.truncate(depth - 1);
+            stack.push(&names.sorted[node.frame.0 as usize]);
         }
         next.extend(calls.below(id).map(|child| (depth + 1, child)));
         // In a difference of two profiles values can cancel out.
@@ -45,19 +41,66 @@ fn write_within(
         if value == 0 {
             continue;
         }
+        let len = stack.ends.last().copied().unwrap_or(0);
         left = left.checked_sub(len).ok_or(FormatError::TooLarge {
             limit,
             unit: "bytes of collapsed stacks",
         })?;
-        for (depth, name) in stack.iter().enumerate() {
+        stack.write(output)?;
+        writeln!(output, " {value}")?;
+    }
+    Ok(())
+}
+
+/// The stack of the node that is being looked at.
+#[derive(Default)]
+struct Stack<'a> {
+    names: Vec<&'a str>,
+    /// For each name where it ends in a line.
+    ends: Vec<u64>,
+    /// The beginning of the line, which the next ones mostly have too.
+    line: Vec<u8>,
+    /// How many names are in `line`.
+    in_line: usize,
+}
+
+/// Bytes of a line that are kept.
+const MAX_KEPT: u64 = 1 << 20;
+
+impl<'a> Stack<'a> {
+    fn truncate(&mut self, depth: usize) {
+        self.names.truncate(depth);
+        self.ends.truncate(depth);
+        if self.in_line > depth {
+            self.in_line = depth;
+            let end = self.ends.last().copied().unwrap_or(0);
+            self.line.truncate(end as usize);
+        }
+    }
+
+    fn push(&mut self, name: &'a str) {
+        let separator = if self.names.is_empty() { "" } else { ";" };
+        let start = self.ends.last().copied().unwrap_or(0);
+        let end = start + (separator.len() + name.len()) as u64;
+        if self.in_line == self.names.len() && end <= MAX_KEPT {
+            self.in_line += 1;
+            self.line.extend_from_slice(separator.as_bytes());
+            self.line.extend_from_slice(name.as_bytes());
+        }
+        self.names.push(name);
+        self.ends.push(end);
+    }
+
+    fn write(&self, output: &mut dyn Write) -> io::Result<()> {
+        output.write_all(&self.line)?;
+        for (depth, name) in self.names.iter().enumerate().skip(self.in_line) {
             if depth > 0 {
                 output.write_all(b";")?;
             }
             output.write_all(name.as_bytes())?;
         }
-        writeln!(output, " {value}")?;
+        Ok(())
     }
-    Ok(())
 }
 
 /// The stacks by the names of their frames, which are rows of `names`, and the value of
@@ -170,16 +213,22 @@ mod tests {
 
     #[test]
     fn lines_without_end_are_refused_and_deep_stacks_are_not() {
-        let test = TestProfile::cpu()
+        let deep = TestProfile::cpu()
             .with(&["f"; 100_000], 1, State::Running, 7)
             .with(&["f"], 1, State::GcMarking, 5);
         let mut written = Vec::new();
-        let expected = 200_000 + 2 + 13;
-        assert!(write_within(expected, &test.profile, &mut written).is_ok());
+        let expected = 199_999 + 14;
+        assert!(write_within(expected, &deep.profile, &mut written).is_ok());
         let lines: Vec<_> = written.split(|byte| *byte == b'\n').collect();
         assert_eq!(lines[0], b"f;[GC marking] 5");
         assert_eq!(lines[1].len(), 200_001);
-        let error = write_within(expected - 1, &test.profile, &mut std::io::sink());
+        let long = "g".repeat(MAX_KEPT as usize / 2);
+        let names = ["f", &long, &long, "h"];
+        let test = TestProfile::cpu().with(&names, 1, State::Running, 3);
+        let mut long_line = Vec::new();
+        assert!(write_within(u64::MAX, &test.profile, &mut long_line).is_ok());
+        assert_eq!(long_line, format!("{} 3\n", names.join(";")).as_bytes());
+        let error = write_within(expected - 1, &deep.profile, &mut std::io::sink());
         assert!(matches!(error, Err(FormatError::TooLarge { .. })));
     }
 }
