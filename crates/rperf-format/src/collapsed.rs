@@ -18,11 +18,7 @@ pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), For
     write_within(MAX_BYTES, profile, output)
 }
 
-fn write_within(
-    limit: u64,
-    profile: &Profile,
-    output: &mut dyn Write,
-) -> Result<(), FormatError> {
+fn write_within(limit: u64, profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
     let names = Names::of(profile);
     let (tree, sums) = by_name(profile, &names);
     let mut left = limit;

@@ -165,7 +165,9 @@ mod tests {
         let mut map: HashMap<Node, NodeId> = HashMap::new();
         let mut state: u64 = 1;
         let mut random = |limit: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state >> 33) % limit
         };
         for _ in 0..20_000 {

@@ -24,6 +24,9 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The thread of samples that tell none.
 const ONLY_THREAD: u32 = 1;
 
+/// Bytes that the name of a thread takes in a map and in the profile.
+const THREAD_MEMORY: usize = 32;
+
 /// How much a profile may have before it is refused.
 struct Limits {
     /// Bytes, uncompressed.
@@ -62,8 +65,14 @@ const NO_LIMITS: Limits = Limits {
 
 impl Limits {
     /// Refuses a profile in the making that holds too much.
-    fn check(&self, profile: &Profile, rows: &WeightTable) -> Result<(), ReadError> {
-        let memory = profile.strings.memory()
+    fn check(
+        &self,
+        profile: &Profile,
+        rows: &WeightTable,
+        threads: usize,
+    ) -> Result<(), ReadError> {
+        let memory = threads * THREAD_MEMORY
+            + profile.strings.memory()
             + profile.frames.memory()
             + profile.tree.memory()
             + profile.label_sets.memory()
@@ -192,7 +201,7 @@ fn read_samples(
             state,
         };
         weights.add(key, &sample.values);
-        limits.check(profile, &weights)?;
+        limits.check(profile, &weights, names.len())?;
     }
     // Thread 0 has a row only if there is a name to keep.
     profile.threads = names

@@ -115,7 +115,12 @@ impl Stacks {
                     line: to_line(line.line),
                     meaning: meaning(profile, frame),
                 };
-                message::push(&mut stacks.frames, read, message.max_rows, "lines of locations")
+                message::push(
+                    &mut stacks.frames,
+                    read,
+                    message.max_rows,
+                    "lines of locations",
+                )
             })?;
             if stacks.frames.len() == first {
                 let path = mappings.get(&location.mapping_id).copied();

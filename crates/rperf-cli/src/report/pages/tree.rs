@@ -102,7 +102,11 @@ impl Prefixes {
     }
 
     fn next(&mut self, branch: &Branch) -> String {
-        while self.forks.last().is_some_and(|fork| fork.depth >= branch.depth) {
+        while self
+            .forks
+            .last()
+            .is_some_and(|fork| fork.depth >= branch.depth)
+        {
             self.forks.pop();
         }
         let is_child = |fork: &Fork| fork.depth + 1 == branch.depth;

@@ -34,8 +34,15 @@ impl Sample {
         while let Some(field) = fields.next()? {
             match field.number {
                 1 => field.numbers(|id| push(location_ids, id, MAX, "locations in a stack"))?,
-                2 => field.numbers(|value| push(values, value as i64, MAX, "values in a sample"))?,
-                3 => push(labels, Label::decode(field.bytes()?)?, MAX, "labels of a sample")?,
+                2 => {
+                    field.numbers(|value| push(values, value as i64, MAX, "values in a sample"))?
+                }
+                3 => push(
+                    labels,
+                    Label::decode(field.bytes()?)?,
+                    MAX,
+                    "labels of a sample",
+                )?,
                 _ => {}
             }
         }
