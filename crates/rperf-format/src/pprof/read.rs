@@ -214,4 +214,6 @@ fn read_samples(
 }
 
 #[cfg(test)]
+mod bombs;
+#[cfg(test)]
 mod tests;
