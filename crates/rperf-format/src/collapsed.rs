@@ -24,7 +24,7 @@ fn write_within(limit: u64, profile: &Profile, output: &mut dyn Write) -> Result
     let mut left = limit;
     let mut stack = Stack::default();
     // Only what has several children waits, however deep the stacks are.
-    let calls = Calls::of(&tree);
+    let calls = Calls::of(&tree, names.sorted.len());
     let mut next = vec![(0, NodeId::ROOT)];
     while let Some((depth, id)) = next.pop() {
         if let Some(node) = tree.get(id) {
@@ -142,16 +142,17 @@ struct Calls {
 const NONE: u32 = 0;
 
 impl Calls {
-    fn of(tree: &CallTree) -> Self {
+    /// `names`: how many rows the frames are of.
+    fn of(tree: &CallTree, names: usize) -> Self {
         let mut calls = Self {
             last_child: vec![NONE; tree.len() + 1],
             previous: vec![NONE; tree.len() + 1],
         };
-        let mut nodes: Vec<_> = tree.iter().collect();
-        nodes.sort_unstable_by_key(|(_, node)| node.frame);
-        for (id, node) in nodes {
-            let last = &mut calls.last_child[node.parent.0 as usize];
-            calls.previous[id.0 as usize] = std::mem::replace(last, id.0);
+        for id in by_frame(tree, names) {
+            if let Some(node) = tree.get(NodeId(id)) {
+                let last = &mut calls.last_child[node.parent.0 as usize];
+                calls.previous[id as usize] = std::mem::replace(last, id);
+            }
         }
         calls
     }
@@ -162,6 +163,26 @@ impl Calls {
         let previous = move |id: &NodeId| known(self.previous[id.0 as usize]);
         std::iter::successors(known(self.last_child[id.0 as usize]), previous)
     }
+}
+
+/// All nodes in the order of their frames' rows.
+fn by_frame(tree: &CallTree, rows: usize) -> Vec<u32> {
+    // How many nodes each row has, then where those of each row begin.
+    let mut next = vec![0; rows];
+    for (_, node) in tree.iter() {
+        next[node.frame.0 as usize] += 1;
+    }
+    let mut start = 0;
+    for place in &mut next {
+        start += std::mem::replace(place, start);
+    }
+    let mut ids = vec![NONE; tree.len()];
+    for (id, node) in tree.iter() {
+        let place = &mut next[node.frame.0 as usize];
+        ids[*place] = id.0;
+        *place += 1;
+    }
+    ids
 }
 
 /// The names of functions. Two that are written in the same way are one.
