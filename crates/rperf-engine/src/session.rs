@@ -229,11 +229,6 @@ impl Session {
         Ok(())
     }
 
-    /// Where stacks of running threads are taken.
-    pub fn capture(&self) -> Capture {
-        self.capture
-    }
-
     /// Ends what [`Session::begin_tick_capture`] began; afterwards no handler is at work.
     pub fn end_tick_capture(&mut self) {
         self.worker.ticks().set_captures(false);

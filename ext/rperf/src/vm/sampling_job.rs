@@ -6,7 +6,8 @@ use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
 use super::tick_guard::AtWork;
 use super::{
-    Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, labels, thread_hook, tick_capture,
+    Inner, Live, PROCESS, Process, epoch, gc_hook, guarded_in_main_ractor, labels, thread_hook,
+    tick_capture,
 };
 use rperf_engine::{Accounting, CaptureCounters, SessionRecorder, clock};
 use std::ffi::c_void;
@@ -36,6 +37,7 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
 
 fn sample(process: &Process, live: &'static Live) {
     let guard = AtWork::begin();
+    gc_hook::listen(live);
     live.ticks.at_safepoint();
     let now = clock::monotonic_ns();
     // SAFETY: this is a Ruby thread with the GVL.

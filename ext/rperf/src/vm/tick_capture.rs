@@ -8,7 +8,7 @@ use super::capture::{self, TakenStack};
 use super::hidden_frames::{HiddenFrames, Leaf};
 use super::thread_state::GvlPart;
 use super::tick_guard::{self, AtWork};
-use super::{LIVE, Live, Process, native_thread, sampling_job, thread_hook};
+use super::{LIVE, Live, Process, gc_hook, native_thread, sampling_job, thread_hook};
 use rb_sys::VALUE;
 use rperf_engine::{CaptureCounters, FrameWord, TickLog, TickTimes, clock};
 use std::cell::UnsafeCell;
@@ -154,15 +154,20 @@ pub fn take_stack(seq: u32, tick_ns: u64) {
         sampling_job::trigger();
         return;
     }
-    if !tick_guard::may_take() {
-        return;
-    }
     // SAFETY: a session is freed with the GVL, which this thread has, and only after
     // the handlers are gone.
     let live = unsafe { LIVE.load(Acquire).as_ref() };
-    if let Some(live) = live.filter(|live| !live.quiet.load(Acquire))
-        && live.tick_capture.take(seq, tick_ns)
-    {
+    let Some(live) = live.filter(|live| !live.quiet.load(Acquire)) else {
+        return;
+    };
+    let needs_callback = if live.ticks.is_collecting() {
+        gc_hook::is_over()
+    } else if tick_guard::may_take() {
+        live.tick_capture.take(seq, tick_ns) || gc_hook::has_missed_a_collection()
+    } else {
+        false
+    };
+    if needs_callback {
         sampling_job::trigger();
     }
 }
