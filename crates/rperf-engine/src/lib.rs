@@ -32,8 +32,9 @@ pub use session::{
     Capture, CaptureCounters, Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot,
     Stack, StackSource, VmCalls,
 };
+pub use tick_capture::guards;
 pub use tick_capture::signal::take_unreadable;
-pub use tick_capture::{LoggedTick, TickLog, TickTimes};
+pub use tick_capture::{CodeMap, LoggedTick, Registers, TakeStack, TickLog, TickTimes};
 pub use ticks::Ticks;
 #[cfg(target_os = "linux")]
 pub use timer::signal::{default_signal, is_usable as is_usable_signal};

@@ -11,6 +11,7 @@ mod alive;
 mod api;
 mod backtrace;
 mod capture;
+mod compiled_line;
 mod epoch;
 mod fiber_hook;
 mod fork;
