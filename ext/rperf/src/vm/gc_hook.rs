@@ -3,8 +3,9 @@
 //! a backtrace is taken at GC_EXIT only, when objects are at rest again.
 //!
 //! In Ruby 3.4 the hooks of the main Ractor fall silent, all of them, when a Ractor's
-//! object is freed (`rb_hook_list_free` sets the VM's flags to those of the freed list).
-//! The next collection is then not seen, and the hook is registered anew.
+//! object is freed (`rb_hook_list_free` sets the VM's flags to those of the freed list;
+//! Ruby 4.0 doesn't). The next collection is then not seen, and the hook is registered
+//! anew.
 
 use super::running_thread::{self, EventRecorder};
 use super::tick_guard::AtWork;
@@ -35,6 +36,13 @@ static MARKING: AtomicBool = AtomicBool::new(false);
 /// How many collections had begun when the last one was seen to begin; [`MISSED`] if
 /// events of one were.
 static COLLECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// When the hook was registered anew, on the monotonic clock. It takes memory, for which
+/// the VM may collect.
+static LISTENED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// How often that is done at most, in ns.
+const LISTEN_INTERVAL_NS: u64 = 20_000_000;
 
 /// No number of collections.
 const MISSED: u64 = u64::MAX;
@@ -70,10 +78,14 @@ fn collections() -> u64 {
     unsafe { rb_sys::rb_gc_count() }
 }
 
-/// Whether events of a collection didn't arrive: another Ractor's, or the hook has fallen
-/// silent. Async-signal-safe.
-pub fn has_missed_a_collection() -> bool {
-    COLLECTIONS.load(Relaxed) != collections()
+/// Whether the hook may have fallen silent: events of a collection didn't arrive, as is so
+/// with those of other Ractors, too. Async-signal-safe.
+pub fn may_be_silent(now: u64) -> bool {
+    // SAFETY: a constant of the VM's.
+    let can_be = unsafe { rb_sys::ruby_api_version[0] < 4 };
+    can_be
+        && COLLECTIONS.load(Relaxed) != collections()
+        && now.saturating_sub(LISTENED_NS.load(Relaxed)) >= LISTEN_INTERVAL_NS
 }
 
 /// Whether the collection that the hook has seen begin is over: the VM has lost the event
@@ -84,11 +96,12 @@ pub fn is_over() -> bool {
 }
 
 /// Makes sure that the hook is heard. With the GVL, where nobody collects garbage.
-pub fn listen(live: &Live) {
+pub fn listen(live: &Live, now: u64) {
     if live.ticks.is_collecting() {
         COLLECTIONS.store(MISSED, Relaxed);
     }
-    if has_missed_a_collection() {
+    if may_be_silent(now) {
+        LISTENED_NS.store(now, Relaxed);
         remove();
         add();
     }

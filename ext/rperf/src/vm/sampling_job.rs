@@ -37,9 +37,9 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
 
 fn sample(process: &Process, live: &'static Live) {
     let guard = AtWork::begin();
-    gc_hook::listen(live);
-    live.ticks.at_safepoint();
     let now = clock::monotonic_ns();
+    gc_hook::listen(live, now);
+    live.ticks.at_safepoint();
     // SAFETY: this is a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
     let state = thread_hook::state_of(process, live, thread);

@@ -183,7 +183,7 @@ pub fn take_stack(seq: u32, tick_ns: u64, registers: Registers) {
     let needs_callback = if live.ticks.is_collecting() {
         gc_hook::is_over()
     } else if tick_guard::may_take() {
-        live.tick_capture.take(seq, tick_ns, &registers) || gc_hook::has_missed_a_collection()
+        live.tick_capture.take(seq, tick_ns, &registers) || gc_hook::may_be_silent(tick_ns)
     } else {
         false
     };
