@@ -162,7 +162,7 @@ fn write(
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<i32, Refusal> {
-    let written = crate::output::write(path, bytes);
+    let written = crate::output::write_whole(path, bytes);
     let refuse = |error| failure(&format!("can't write to {}: {error}", path.display()));
     written.map_err(refuse).map(|()| 0)
 }

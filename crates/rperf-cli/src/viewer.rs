@@ -42,7 +42,7 @@ pub fn page(view: &View<'_>) -> Result<Vec<u8>, Refusal> {
 /// Writes `page` as the file at `path`, and says so.
 pub fn save(page: &[u8], path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    crate::output::write(path, page)
+    crate::output::write_whole(path, page)
         .map_err(|error| failure(format!("can't write to {shown}: {error}")))?;
     say(&format!(
         "wrote {shown} ({} KB)",
