@@ -75,8 +75,7 @@ Examples:
   rperf report --tagfocus 'endpoint=GET /users' -o users.collapsed
 
 Any pprof file can be read, with all its values. The filters have the meanings that
-they have in pprof; shares are of the whole profile, whatever the filters leave, but
-in --text.
+they have in pprof; shares are of the whole profile, whatever the filters leave.
 
 Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
 can't be read.

@@ -4,10 +4,11 @@
 pub mod filter_args;
 mod json;
 pub mod load;
-pub mod options;
+mod options;
 mod pages;
 pub mod screen;
 pub mod table;
+pub mod view_args;
 
 pub use options::ReportArgs;
 
@@ -56,7 +57,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             };
         }
         View::Format { format, output } => {
-            let bytes = formatted(&filtered.profile, *format, options.lines)?;
+            let bytes = formatted(&page, *format, options.lines)?;
             return write(&bytes, *format, output.as_deref(), screen);
         }
     };
@@ -129,9 +130,13 @@ fn nothing_matches(what: &str, name: &str) -> Refusal {
     Refusal::usage(format!("no {what} in the profile matches '{name}'"))
 }
 
-fn formatted(profile: &Profile, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
+fn formatted(page: &Page<'_>, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
-    let written = rperf_format::write(profile, format, TextOptions { lines }, &mut bytes);
+    let options = TextOptions {
+        lines,
+        whole: Some(page.whole),
+    };
+    let written = rperf_format::write(page.profile, format, options, &mut bytes);
     written.map_err(|error| failure(&error.to_string()))?;
     Ok(bytes)
 }
