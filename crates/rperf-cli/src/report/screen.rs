@@ -4,7 +4,7 @@
 use crate::signals::Actions;
 use crate::{NOT_EXECUTABLE, NOT_FOUND};
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use terminal_size::{Height, Width};
@@ -124,7 +124,7 @@ impl Screen {
 
     /// Whether a pager has taken the page.
     fn page(&self, page: &str) -> bool {
-        let Some(mut command) = pager(env::var_os("PAGER")) else {
+        let Some(mut command) = pager(env::var_os("PAGER").as_deref()) else {
             return false;
         };
         // What `less` needs to pass colours on, if it is the user's own choice.
@@ -149,15 +149,22 @@ impl Screen {
 
 /// The command that pages: the user's own, or else `less`. `None` if pages are to be printed as
 /// they are, which an empty name means to other programs, too.
-fn pager(own: Option<OsString>) -> Option<Command> {
-    let (program, arguments) = match &own {
-        None => ("less", ["-FRX".as_ref()].to_vec()),
-        Some(own) if own.as_encoded_bytes().trim_ascii().is_empty() || own == "cat" => return None,
-        Some(own) => ("sh", ["-c".as_ref(), own.as_os_str()].to_vec()),
+fn pager(own: Option<&OsStr>) -> Option<Command> {
+    let Some(own) = own else {
+        let mut less = Command::new("less");
+        less.arg("-FRX");
+        return Some(less);
     };
-    let mut command = Command::new(program);
-    command.args(arguments);
-    Some(command)
+    if own.as_encoded_bytes().trim_ascii().is_empty() || own == "cat" {
+        return None;
+    }
+    // The terminal's keys must not end the shell that waits for the pager. The pager itself gets
+    // the default actions.
+    let mut script = OsString::from("trap : INT QUIT\n");
+    script.push(own);
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(script);
+    Some(shell)
 }
 
 /// How many columns `text` takes.
@@ -186,7 +193,7 @@ mod tests {
     #[test]
     fn an_empty_pager_is_none() {
         let words = |own: Option<&str>| {
-            let command = pager(own.map(OsString::from))?;
+            let command = pager(own.map(OsStr::new))?;
             let words = std::iter::once(command.get_program()).chain(command.get_args());
             Some(words.map(|it| it.to_owned()).collect::<Vec<_>>())
         };
@@ -195,7 +202,7 @@ mod tests {
             assert_eq!(words(Some(own)), None, "{own:?}");
         }
         let own = words(Some("more -s")).expect("a command");
-        assert_eq!(own, ["sh", "-c", "more -s"]);
+        assert_eq!(own, ["sh", "-c", "trap : INT QUIT\nmore -s"]);
     }
 
     #[test]
