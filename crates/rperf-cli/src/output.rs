@@ -32,7 +32,7 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// As [`write`], for `rperf report` and `rperf diff`: signals that end them wait until a file is
+/// As [`write()`], for `rperf report` and `rperf diff`: signals that end them wait until a file is
 /// whole, so that no part of it stays behind. For a pipe's reader nobody waits.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
