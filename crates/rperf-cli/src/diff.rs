@@ -162,10 +162,7 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
     let [base, target] = sides;
     let scale = options.normalize.scale_of_sums(&base.runs, &target.runs);
     let scale = scale.map_err(|error| Refusal::usage(error.to_string()))?;
-    let titles = [&options.base, &options.target].map(|files| {
-        let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
-        names.join(" + ")
-    });
+    let titles = [&options.base, &options.target].map(|files| viewer::title(files));
     let profiles = [&base.together, &target.together].into_iter().flatten();
     let profiles = titles.iter().zip(profiles);
     viewer::page(&viewer_data::View {

@@ -66,12 +66,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
 
 /// The web viewer with `profile` in it.
 fn html(profile: &Profile, options: &Options) -> Result<Vec<u8>, Refusal> {
-    let names: Vec<_> = options
-        .files
-        .iter()
-        .map(|it| it.to_string_lossy())
-        .collect();
-    let title = names.join(" + ");
+    let title = viewer::title(&options.files);
     let sources = options.source.then(|| viewer::sources(profile));
     viewer::page(&rperf_format::viewer::View {
         profiles: vec![TitledProfile {
