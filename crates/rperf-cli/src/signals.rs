@@ -83,3 +83,29 @@ pub fn hold_during<T>(act: impl FnOnce() -> T) -> T {
     }
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+
+    static CAME: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn count(_: libc::c_int) {
+        CAME.fetch_add(1, SeqCst);
+    }
+
+    #[test]
+    fn a_signal_is_held_until_the_work_is_done_and_then_comes() {
+        let _actions = Actions::set(&[Signal::SIGTERM], SigHandler::Handler(count));
+        let held = hold_during(|| {
+            raise(Signal::SIGTERM).expect("sent");
+            CAME.load(SeqCst)
+        });
+        assert_eq!((held, CAME.load(SeqCst)), (0, 1));
+        raise(Signal::SIGTERM).expect("sent");
+        assert_eq!(CAME.load(SeqCst), 2, "the handler is back");
+        hold_during(|| ());
+        assert_eq!(CAME.load(SeqCst), 2, "nothing came");
+    }
+}
