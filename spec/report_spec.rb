@@ -112,6 +112,19 @@ RSpec.describe "looking at profiles" do
       end
     end
 
+    it "prints what a file has as one line, also in messages" do
+      # Of profile.proto: numbers, and fields that have a length.
+      number = ->(tag, value) { [tag << 3, value].pack("CC") }
+      field = ->(tag, content) { [(tag << 3) | 2, content.bytesize].pack("CC") + content.b }
+      texts = ["", "red\e[31m\ntype", "u\nnit", "a\nb\e[2J"].map { |text| field[6, text] }
+      location = field[4, number[1, 1] + field[4, number[1, 1]]] + field[5, number[1, 1] + number[2, 3]]
+      sample = field[1, number[1, 1] + number[2, 2]] + field[2, number[1, 1] + number[2, 7]]
+      File.binwrite(in_folder("odd"), sample + location + texts.join)
+      expect(lines("odd").last).to eq("7 u nit  100.0%  100.0%  7 u nit  100.0%  a b [2J")
+      expect(lines("--text", "odd").first).to eq("Total: 7 u nit (red [31m type)")
+      expect(rperf("diff", "odd", "rperf.data").stderr).to match(%r{\Arperf: .* red \[31m type/u nit, .*\n\z})
+    end
+
     it "says what to do where there is no profile yet" do
       File.delete(in_folder("rperf.data"))
       expect(rperf("report").stderr)

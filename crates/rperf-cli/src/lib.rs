@@ -29,6 +29,7 @@ mod viewer;
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
+use rperf_report::one_line::one_line;
 use signals::Actions;
 use std::ffi::OsString;
 use std::io::Write;
@@ -99,7 +100,8 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
     }
 }
 
-/// One line for the user; a closed stderr is no reason to fail.
+/// One line for the user, whatever names from files are in it; a closed stderr is no reason to
+/// fail.
 fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "rperf: {message}");
+    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(message));
 }
