@@ -101,6 +101,10 @@ test("what rperf diff says of methods is read, and nothing is made of what it do
   for (const total of [{ verdict: 9 }, { runs: [0, 1] }, { runs: 5 }, { base: "x" }, { target: null }]) {
     assert.equal(decode(withChanges(3, total)).changes[0], null);
   }
+  const totals = {
+    header: { diff: { base: 0, target: 1, changes: [{ runs: [1, 1], base: 1, target: 1, verdict: 1 }] } },
+  };
+  assert.equal(decode(encode(SMALL, totals)).changes[0], null, "without the table");
   refused(withChanges(4), /changes\/0\/verdict points to an entry that isn't there/);
 });
 

@@ -122,7 +122,8 @@ export function decode(bytes: Uint8Array): ProfileFile {
     };
   });
   const { valueTypes, defaultType, states, categories, diff } = header;
-  const changes = valueTypes.map((_, type) => (diff?.changes[type] ? methodChanges(columns, type, string) : null));
+  const isTold = (type: number) => diff?.changes[type] && columns.has(`changes/${type}/name`);
+  const changes = valueTypes.map((_, type) => (isTold(type) ? methodChanges(columns, type, string) : null));
   const tables = { frames, nodes, labelSets, threads, sources };
   return { valueTypes, defaultType, states, categories, ...tables, profiles, diff, changes };
 }

@@ -108,7 +108,7 @@ function runsWords({ runs: [before, after] }: TotalChange): string {
 function rule(isGiven: boolean, isTotal: boolean): string {
   if (!isGiven) return "By each one's own time. Grey rows may be chance, as far as the samples tell.";
   const what = isTotal ? "By the time of each with what it calls." : "By each one's own time.";
-  return `${what} Grey rows may be chance, as rperf diff --top has them.`;
+  return `${what} Grey rows may be chance, by the rule of rperf diff --top.`;
 }
 
 function normalisationWords(how: Normalisation, given: string | null): string {
