@@ -76,6 +76,9 @@ RSpec.describe "looking at profiles" do
       stacks = rperf("report", "both.pb.gz", "--focus", "sort", "--format", "collapsed").stdout
       expect(stacks).to eq("<main>;Work#run;Array#sort 800000000\n")
       expect(lines("--text").first).to eq("Total: 1,000.0ms (wall)")
+      expect(lines("--text", "--focus", "Work"))
+        .to include("Total: 1,000.0ms (wall), of which 500.0ms (50.0%) are left",
+                    "     400.0 ms  40.0%  Array#sort (<C method>)")
       report = JSON.parse(rperf("report", "--format", "json", "-n", "1").stdout)
       expect(report["top"].map { |row| row.values_at("name", "self") }).to eq([["[GVL blocked]", 500_000_000]])
     end
@@ -92,7 +95,14 @@ RSpec.describe "looking at profiles" do
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text or --format, not with --top",
       %w[--format svg] => "--format must be pprof, collapsed, text or json, not 'svg'",
-      %w[--least 5] => "--least goes with --tree"
+      %w[--least 5] => "--least goes with --tree",
+      %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
+      %w[--lines -o x.collapsed] => "--lines goes with --text",
+      %w[--format pprof --lines -o x] => "--lines goes with --text, not with --format pprof",
+      %w[--html -n 3] => "-n goes with --top, --tree, --callers, --annotate or --format json, not with --html",
+      %w[--tree --sort cum] => "--sort goes with --top or --format json, not with --tree",
+      %w[--format json --by gem] => "--by goes with --top, not with --format json",
+      %w[--source] => "--source goes with --html or --web"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do
         write_file("broken", "no profile at all")
@@ -100,6 +110,19 @@ RSpec.describe "looking at profiles" do
         expect([outcome.status.exitstatus, outcome.stdout]).to eq([2, ""])
         expect(outcome.stderr).to match(/\Arperf: #{message.is_a?(Regexp) ? message : Regexp.escape(message)}\n\z/)
       end
+    end
+
+    it "prints what a file has as one line, also in messages" do
+      # Of profile.proto: numbers, and fields that have a length.
+      number = ->(tag, value) { [tag << 3, value].pack("CC") }
+      field = ->(tag, content) { [(tag << 3) | 2, content.bytesize].pack("CC") + content.b }
+      texts = ["", "red\e[31m\ntype", "u\nnit", "a\nb\e[2J"].map { |text| field[6, text] }
+      location = field[4, number[1, 1] + field[4, number[1, 1]]] + field[5, number[1, 1] + number[2, 3]]
+      sample = field[1, number[1, 1] + number[2, 2]] + field[2, number[1, 1] + number[2, 7]]
+      File.binwrite(in_folder("odd"), sample + location + texts.join)
+      expect(lines("odd").last).to eq("7 u nit  100.0%  100.0%  7 u nit  100.0%  a b [2J")
+      expect(lines("--text", "odd").first).to eq("Total: 7 u nit (red [31m type)")
+      expect(rperf("diff", "odd", "rperf.data").stderr).to match(%r{\Arperf: .* red \[31m type/u nit, .*\n\z})
     end
 
     it "says what to do where there is no profile yet" do
@@ -191,6 +214,9 @@ RSpec.describe "looking at profiles" do
       %w[--base a] => "--base and --target go together",
       %w[--fail-above x a b] => "--fail-above must be a percentage, as 5, not 'x'",
       %w[--normalize x a b] => "--normalize must be total, duration, label:KEY or none, not 'x'",
+      %w[--html -n 3 a b] => "-n goes with --top or --text, not with --html",
+      %w[--fail-above 5 --web a b] => "--fail-above goes with --top, --text or --html, not with --web",
+      %w[--text -o x a b] => "-o goes with --html, not with --text",
       %w[--normalize label:request rperf.data rperf.data] =>
         "the profiles can't be normalised: one has no samples with the label"
     }.each do |arguments, message|

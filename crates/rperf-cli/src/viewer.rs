@@ -39,10 +39,22 @@ pub fn page(view: &View<'_>) -> Result<Vec<u8>, Refusal> {
     Ok([before, &data, after].concat().into_bytes())
 }
 
+/// What files are called on the page together.
+pub fn title<P: AsRef<Path>>(files: &[P]) -> String {
+    const NAMED: usize = 3;
+    let names = files.iter().map(|file| file.as_ref().to_string_lossy());
+    let named = if files.len() > NAMED { 1 } else { NAMED };
+    let named: Vec<_> = names.take(named).collect();
+    match files.len() - named.len() {
+        0 => named.join(" + "),
+        more => format!("{} and {more} more", named.join(" + ")),
+    }
+}
+
 /// Writes `page` as the file at `path`, and says so.
 pub fn save(page: &[u8], path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    crate::output::write(path, page)
+    crate::output::write_whole(path, page)
         .map_err(|error| failure(format!("can't write to {shown}: {error}")))?;
     say(&format!(
         "wrote {shown} ({} KB)",
@@ -161,6 +173,13 @@ mod tests {
             .and_then(|rest| rest.strip_suffix(after));
         let data = BASE64_STANDARD.decode(data.expect("the page around it"));
         assert_eq!(data.expect("base64")[..2], [0x1f, 0x8b], "gzip");
+    }
+
+    #[test]
+    fn of_many_files_one_is_named() {
+        assert_eq!(title(&["a"]), "a");
+        assert_eq!(title(&["a", "b", "c"]), "a + b + c");
+        assert_eq!(title(&["a", "b", "c", "d"]), "a and 3 more");
     }
 
     #[test]
