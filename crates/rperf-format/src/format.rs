@@ -1,6 +1,6 @@
 //! Which formats there are and how they are chosen. Any thread.
 
-use crate::{FormatError, TextOptions, collapsed, pprof, text};
+use crate::{FormatError, TextOptions, collapsed, json, markdown, pprof, text, viewer};
 use rperf_model::Profile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -17,11 +17,24 @@ pub enum Format {
     Collapsed,
     /// Tables for people.
     Text,
+    /// A report to paste.
+    Markdown,
+    /// Answers for programs.
+    Json,
+    /// The web viewer as one file.
+    Html,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 3] = [Format::Pprof, Format::Collapsed, Format::Text];
+    pub const ALL: [Format; 6] = [
+        Format::Pprof,
+        Format::Collapsed,
+        Format::Text,
+        Format::Markdown,
+        Format::Json,
+        Format::Html,
+    ];
 
     /// The name by which users ask for it.
     pub fn name(self) -> &'static str {
@@ -29,7 +42,16 @@ impl Format {
             Format::Pprof => "pprof",
             Format::Collapsed => "collapsed",
             Format::Text => "text",
+            Format::Markdown => "markdown",
+            Format::Json => "json",
+            Format::Html => "html",
         }
+    }
+
+    /// All names in a sentence: `pprof, collapsed or text`.
+    pub fn names() -> String {
+        let [first @ .., last] = Format::ALL.map(Format::name);
+        format!("{} or {last}", first.join(", "))
     }
 
     /// The format with this name.
@@ -42,6 +64,9 @@ impl Format {
         match path.extension().and_then(OsStr::to_str) {
             Some("collapsed") => Format::Collapsed,
             Some("txt") => Format::Text,
+            Some("md") => Format::Markdown,
+            Some("json") => Format::Json,
+            Some("html") => Format::Html,
             _ => Format::Pprof,
         }
     }
@@ -59,6 +84,9 @@ pub fn write(
         Format::Pprof => pprof::write(profile, output),
         Format::Collapsed => collapsed::write(profile, output),
         Format::Text => text::write(profile, options, output),
+        Format::Markdown => markdown::write(profile, output),
+        Format::Json => json::write(profile, output),
+        Format::Html => viewer::write_page(profile, output),
     }
 }
 
@@ -71,6 +99,9 @@ mod tests {
         for (path, format) in [
             ("profile.collapsed", Format::Collapsed),
             ("a/b.txt", Format::Text),
+            ("b.md", Format::Markdown),
+            ("b.json", Format::Json),
+            ("b.html", Format::Html),
             ("profile.pb.gz", Format::Pprof),
             ("rperf.data", Format::Pprof),
             ("txt", Format::Pprof),
@@ -85,6 +116,6 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(Format::from_name(format.name()), Some(format));
         }
-        assert_eq!(Format::from_name("json"), None);
+        assert_eq!(Format::from_name("svg"), None);
     }
 }

@@ -2,7 +2,10 @@
 //! page (`viewer/src/format/`). Any thread.
 
 mod columns;
+mod page;
 mod tables;
+
+pub use page::page;
 
 use crate::FormatError;
 use columns::Columns;
@@ -59,6 +62,21 @@ pub struct Comparison {
 /// Writes `view`, gzip'd.
 pub fn write(view: &View<'_>, output: &mut dyn Write) -> Result<(), FormatError> {
     let bytes = encode_within(view, MAX_BYTES)?;
+    output.write_all(&bytes)?;
+    Ok(())
+}
+
+/// Writes the page with `profile` in it.
+pub(crate) fn write_page(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
+    let title = match profile.meta.program.as_str() {
+        "" => "profile",
+        program => program,
+    };
+    let profiles = vec![TitledProfile { title, profile }];
+    let bytes = page(&View {
+        profiles,
+        ..View::default()
+    })?;
     output.write_all(&bytes)?;
     Ok(())
 }

@@ -4,9 +4,10 @@ use crate::Refusal;
 use crate::options::writable;
 use crate::report::filter_args::FilterArgs;
 use crate::report::options::{HTML_FILE, parse_limit, parse_sort};
+use rperf_format::Format;
 use rperf_report::{Filter, Normalize, Sort};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rows of each table unless asked for otherwise.
 const ROWS: usize = 30;
@@ -32,7 +33,11 @@ pub struct DiffArgs {
     /// Write the web viewer with the comparison in it as one file
     #[arg(long)]
     pub html: bool,
-    /// The file for --html [default: rperf.html]
+    /// Write the comparison as markdown, json or html [default with -o: by the file's
+    /// extension, else html]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<String>,
+    /// The file to write [default: rperf.html for html, else stdout]
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,
     /// Print one table of all that differs, the largest differences first (the default if
@@ -84,6 +89,16 @@ pub enum View {
     Top,
     /// A page with one table for each direction.
     Text,
+    /// The same in Markdown.
+    Markdown {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
+    /// The differences as JSON.
+    Json {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
 }
 
 /// Checked options.
@@ -148,6 +163,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--html", args.html),
         ("--top", args.top),
         ("--text", args.text),
+        ("--format", args.format.is_some()),
     ];
     let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
     let asked: Vec<&str> = asked.map(|(name, _)| *name).collect();
@@ -155,27 +171,53 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
         let message = format!("{first} and {second} can't be combined: give one of them");
         return Err(Refusal::usage(message));
     }
-    if args.output.is_some() && !args.html {
-        return Err(Refusal::usage("-o goes with --html"));
+    if args.output.is_some() && (args.web || args.top || args.text) {
+        return Err(Refusal::usage("-o goes with --html or --format"));
     }
+    let format = format(args)?;
     if args.web && args.fail_above.is_some() {
-        let message = "--fail-above goes with --top, --text or --html, not with --web";
+        let message = "--fail-above goes with all but --web";
         return Err(Refusal::usage(message));
     }
     let asks_for_rows = args.limit.is_some() || args.sort.is_some();
     let is_web = args.web
-        || (on_terminal && asked.is_empty() && args.fail_above.is_none() && !asks_for_rows);
+        || (on_terminal
+            && asked.is_empty()
+            && format.is_none()
+            && args.fail_above.is_none()
+            && !asks_for_rows);
     if args.no_browser && !is_web {
         return Err(Refusal::usage("--no-browser goes with --web"));
     }
-    Ok(match args.output.as_ref().map(writable).transpose()? {
-        Some(path) => View::Html(path),
-        None if args.html => View::Html(HTML_FILE.into()),
+    let output = args.output.as_ref().map(writable).transpose()?;
+    Ok(match format {
+        Some(Format::Markdown) => View::Markdown { output },
+        Some(Format::Json) => View::Json { output },
+        Some(_) => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
         None if args.text => View::Text,
         None if is_web => View::Web {
             opens_browser: !args.no_browser,
         },
         None => View::Top,
+    })
+}
+
+/// The format that is asked for, if one is.
+fn format(args: &DiffArgs) -> Result<Option<Format>, Refusal> {
+    Ok(match (args.format.as_deref(), &args.output) {
+        (Some("markdown"), _) => Some(Format::Markdown),
+        (Some("json"), _) => Some(Format::Json),
+        (Some("html"), _) => Some(Format::Html),
+        (Some(other), _) => {
+            let message = format!("--format must be markdown, json or html, not '{other}'");
+            return Err(Refusal::usage(message));
+        }
+        (None, _) if args.html => Some(Format::Html),
+        (None, Some(path)) => Some(match Format::from_path(Path::new(path)) {
+            format @ (Format::Markdown | Format::Json) => format,
+            _ => Format::Html,
+        }),
+        (None, None) => None,
     })
 }
 

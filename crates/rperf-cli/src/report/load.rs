@@ -1,7 +1,8 @@
 //! Reads the profiles that a user names. Used by `rperf report` and `rperf diff`.
 
 use crate::Refusal;
-use rperf_model::{Column, Profile, Schema};
+use rperf_model::Profile;
+use rperf_report::choose_values;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
@@ -56,32 +57,8 @@ pub fn merged<P: AsRef<Path>>(paths: &[P]) -> Result<Profile, Refusal> {
 
 /// Makes the values that `wanted` names, or numbers, the ones that the profile is about.
 pub fn choose_column(profile: &mut Profile, wanted: Option<&str>) -> Result<(), Refusal> {
-    let Some(wanted) = wanted else {
-        return Ok(());
-    };
-    let schema = &profile.schema;
-    let by_name = schema.find(wanted).or_else(|| {
-        let mut columns = schema.columns();
-        columns.find(|column| {
-            let value_type = schema.value_type(*column);
-            value_type.is_some_and(|it| format!("{}/{}", it.name, it.unit) == wanted)
-        })
-    });
-    let by_number = || wanted.parse().ok().map(Column);
-    let column = by_name.or_else(by_number);
-    match column.and_then(|column| Schema::new(schema.types().to_vec(), column)) {
-        Some(schema) => {
-            profile.schema = schema;
-            Ok(())
-        }
-        None => {
-            let names: Vec<_> = schema.types().iter().map(|it| it.name.as_str()).collect();
-            Err(Refusal::usage(format!(
-                "there are no values named '{wanted}'; the profile has {}",
-                names.join(", ")
-            )))
-        }
-    }
+    let chosen = wanted.map_or(Ok(()), |wanted| choose_values(profile, wanted));
+    chosen.map_err(|error| Refusal::usage(error.to_string()))
 }
 
 /// A file that says on a terminal how much of it has been read, if that takes long.

@@ -4,22 +4,16 @@ use super::filter_args::FilterArgs;
 use super::load::DEFAULT_FILE;
 use super::pages::TreeOptions;
 use crate::Refusal;
-use crate::options::writable;
+use crate::options::{parse_format, writable};
 use rperf_format::Format;
+use rperf_format::answers::{LEAST_PERCENT, ROWS};
+use rperf_format::markdown::METHODS;
 use rperf_report::{By, Direction, Filter, Sort};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The format that only reports have.
-const JSON: &str = "json";
-
 /// The file of the web viewer unless asked for otherwise.
 pub const HTML_FILE: &str = "rperf.html";
-
-/// Rows of a table unless asked for otherwise.
-const ROWS: usize = 50;
-/// The least share of a branch of the tree, in percent, unless asked for otherwise.
-const LEAST_PERCENT: f64 = 0.5;
 
 /// Options of `rperf report`.
 #[derive(Debug, Default, clap::Args)]
@@ -54,7 +48,8 @@ pub struct ReportArgs {
     /// Print the source of a file or method with what each line costs
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
-    /// Convert to pprof, collapsed, text or json [default with -o: by the file's extension]
+    /// Convert to pprof, collapsed, text, markdown, json or html [default with -o: by the
+    /// file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// File to write instead of stdout
@@ -68,7 +63,7 @@ pub struct ReportArgs {
         allow_hyphen_values = true
     )]
     pub value: Option<String>,
-    /// Rows to show; 0: all [default: 50 in --top and json, else all]
+    /// Rows to show; 0: all [default: 50 in --top and json, 15 in markdown, else all]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
     /// flat: by what is spent in a method itself; cum: with what it calls
@@ -116,6 +111,13 @@ pub enum View {
     Json {
         /// The file to write; `None`: stdout.
         output: Option<PathBuf>,
+        /// With callers and callees of the methods with this name.
+        callers: Option<String>,
+    },
+    /// The report in Markdown.
+    Markdown {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
     },
     /// The profile in a format.
     Format {
@@ -155,8 +157,11 @@ impl Options {
     /// Checks the options. `on_terminal`: stdout is one.
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
-        let is_table = matches!(view, View::Top | View::Json { .. });
-        let default_limit = is_table.then_some(ROWS);
+        let default_limit = match view {
+            View::Top | View::Json { .. } => Some(ROWS),
+            View::Markdown { .. } => Some(METHODS),
+            _ => None,
+        };
         let limit = match args.limit.as_deref() {
             Some(text) => parse_limit(text)?,
             None => default_limit,
@@ -182,19 +187,22 @@ impl Options {
 
 /// The one view that the options ask for.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    let extension = args
-        .output
-        .as_ref()
-        .and_then(|path| Path::new(path).extension());
-    let is_html = args.html || (args.format.is_none() && extension.is_some_and(|it| it == "html"));
-    let converts = args.format.is_some() || (args.output.is_some() && !is_html);
+    let format = match (args.format.as_deref(), &args.output) {
+        (Some(name), _) => Some(parse_format(name)?),
+        (None, Some(path)) if !args.html && !args.text => Some(Format::from_path(Path::new(path))),
+        _ => None,
+    };
+    let is_html = args.html || format == Some(Format::Html);
+    let converts = format.is_some() && !is_html;
+    // JSON can have callers and callees.
+    let is_json_of_callers = args.callers.is_some() && format == Some(Format::Json);
     let asked: Vec<&str> = [
         ("--web", args.web),
         ("--html", args.html),
         ("--top", args.top),
         ("--text", args.text),
         ("--tree", args.tree),
-        ("--callers", args.callers.is_some()),
+        ("--callers", args.callers.is_some() && !is_json_of_callers),
         ("--annotate", args.annotate.is_some()),
         ("--format", args.format.is_some()),
     ]
@@ -206,8 +214,11 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         let message = format!("{first} and {second} can't be combined: give one of them");
         return Err(Refusal::usage(message));
     }
-    let is_page =
-        args.web || args.top || args.tree || args.callers.is_some() || args.annotate.is_some();
+    let is_page = args.web
+        || args.top
+        || args.tree
+        || (args.callers.is_some() && !is_json_of_callers)
+        || args.annotate.is_some();
     if is_page && args.output.is_some() {
         let message = format!(
             "-o goes with --html, --text or --format, not with {}",
@@ -251,6 +262,11 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     let asks_for_rows = args.by.is_some() || args.sort.is_some() || args.limit.is_some();
     let output = args.output.as_ref().map(writable).transpose()?;
     Ok(match args {
+        _ if format == Some(Format::Json) => View::Json {
+            output,
+            callers: args.callers.clone(),
+        },
+        _ if format == Some(Format::Markdown) => View::Markdown { output },
         ReportArgs {
             callers: Some(name),
             ..
@@ -273,23 +289,8 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
             format: Format::Text,
             output,
         },
-        ReportArgs {
-            format: Some(format),
-            ..
-        } if format == JSON => View::Json { output },
-        ReportArgs { format: None, .. } if converts && extension.is_some_and(|it| it == JSON) => {
-            View::Json { output }
-        }
         _ if converts => View::Format {
-            format: match (args.format.as_deref(), &output) {
-                (Some(name), _) => Format::from_name(name).ok_or_else(|| {
-                    Refusal::usage(format!(
-                        "--format must be pprof, collapsed, text or json, not '{name}'"
-                    ))
-                })?,
-                (None, Some(path)) => Format::from_path(path),
-                (None, None) => Format::default(),
-            },
+            format: format.unwrap_or_default(),
             output,
         },
         _ if is_html => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
