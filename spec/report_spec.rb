@@ -91,7 +91,7 @@ RSpec.describe "looking at profiles" do
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text or --format, not with --top",
-      %w[--format svg] => "--format must be pprof, collapsed, text or json, not 'svg'",
+      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json or html, not 'svg'",
       %w[--least 5] => "--least goes with --tree"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do

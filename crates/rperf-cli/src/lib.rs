@@ -28,6 +28,7 @@ mod viewer;
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
+use rperf_model::Profile;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -55,6 +56,11 @@ impl Refusal {
             status: USAGE,
         }
     }
+}
+
+/// The profile in this file; the error says in one line why there is none. Any thread.
+pub fn read_profile(path: &Path) -> Result<Profile, String> {
+    report::load::quietly(path).map_err(|refusal| refusal.message)
 }
 
 /// Runs the `rperf` command and returns its exit status.

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require_relative "filters"
+
+module Rperf
+  # A profile: the Hash that docs/api.md describes, which answers questions. The answers are those of `rperf report`
+  # and `rperf diff`: Hashes with the names of docs/json.md as Symbols. As long as nothing in the Hash is changed, they
+  # come from the profile itself; then, from what the Hash says.
+  #
+  # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `show:`, `show_from:`,
+  # `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the values.
+  class Profile < Hash
+    SORTS = %i[flat cum].freeze
+    GROUPS = %i[function file dir gem thread state].freeze
+    private_constant :SORTS, :GROUPS
+
+    # What the profile adds up to, by state, and what it lacks.
+    #
+    # @return [Hash] `:total` is of all, `:left` of what the filters leave
+    # @example A method's share of the time
+    #   totals = profile.totals(focus: /\AOrder#total\z/)
+    #   totals[:left].fdiv(totals[:total])
+    def totals(**filters) = native.totals(Filters.of(**filters))
+
+    # The methods with the most.
+    #
+    # @param limit [Integer, nil] rows at most; nil: all
+    # @param sort [Symbol] :flat: by what they take themselves, without those that take nothing; :cum: with what
+    #   they call
+    # @param by [Symbol, String] what the rows are: :function, :file, :dir, :gem, :thread, :state or "label:KEY"
+    # @return [Array<Hash>]
+    def top(limit: nil, sort: :flat, by: :function, **filters)
+      native.top(Profile.group(by), Profile.sort(sort), Profile.limit(limit), Filters.of(**filters))
+    end
+
+    # The call tree: each branch is followed by those below it.
+    #
+    # @param least [Numeric] the least share of a branch, in percent of all
+    # @param bottom_up [Boolean] from the methods that take the time to their callers
+    # @return [Array<Hash>]
+    def tree(least: 0.5, bottom_up: false, **filters)
+      Options.one_of(:bottom_up, bottom_up, [true, false])
+      unless Options.a?(least, Numeric) && least.real? && least.between?(0, 100)
+        Filters.reject(:least, least, "a percentage from 0 to 100")
+      end
+      native.tree(least.to_f, bottom_up, Filters.of(**filters))
+    end
+
+    # The methods of a name, each with its callers and callees and the lines of the calls.
+    #
+    # @param name [String, Regexp] the whole name of a method, or else an expression for names
+    # @return [Array<Hash>] empty if there is no such method
+    def callers(name, **filters) = native.callers(Filters.pattern(:name, name), Filters.of(**filters))
+
+    # What has changed between this profile and another one.
+    #
+    # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program
+    # @see Rperf.diff
+    def diff(target, **) = Rperf.diff(self, target, **)
+
+    # What is left of the profile. With `value:` these are the values that the new one is about. Without a filter it
+    # is Hash#filter.
+    #
+    # @return [Profile]
+    def filter(**filters, &)
+      return super(&) if filters.empty?
+      raise ArgumentError, "filter takes filters or a block, not both" if block_given?
+
+      Result.from_profile(native.filter(Filters.of(**filters)))
+    end
+
+    # Writes the profile to a file.
+    #
+    # @see Rperf.save
+    def save(path, format: nil, lines: false) = Rperf.save(path, self, format:, lines:)
+
+    class << self
+      # @api private
+      def sort(value) = Options.one_of(:sort, value, SORTS).name
+
+      # @api private
+      def limit(value)
+        return value if nil.equal?(value) || (Options.a?(value, Integer) && (0..0xffff_ffff).cover?(value))
+
+        Filters.reject(:limit, value, "the number of rows, or nil for all")
+      end
+
+      # @api private
+      def group(value)
+        allowed = "#{GROUPS.map(&:inspect).join(", ")} or \"label:KEY\""
+        name = Filters.text(:by, value, allowed)
+        return name if GROUPS.any? { |group| group.name == name } || name.match?(/\Alabel:./m)
+
+        Filters.reject(:by, value, allowed)
+      end
+    end
+
+    private
+
+    def native = Result.profile(self)
+  end
+end
