@@ -179,9 +179,9 @@ RSpec.describe "the rperf command" do
     end
 
     it "keeps single samples with --no-aggregate, of which there are no snapshots" do
-      program = "begin; p Rperf.snapshot.class; rescue Rperf::Error => e; puts e.message; end"
+      program = "begin; p Rperf.snapshot.is_a?(Hash); rescue Rperf::Error => e; puts e.message; end"
       said = [["--no-aggregate"], []].map { |options| rperf("record", *options, ruby, "-e", program).stdout }
-      expect(said).to eq(["there are no snapshots of a session with aggregate: false\n", "Hash\n"])
+      expect(said).to eq(["there are no snapshots of a session with aggregate: false\n", "true\n"])
     end
 
     it "takes stacks as --capture says, whatever the environment does", if: RUBY_PLATFORM.include?("linux") do

@@ -64,10 +64,9 @@ module Rperf
       end
 
       def pid(value)
-        case value
-        when nil, 0..0xffff_ffff then Integer(value) if value
-        else reject(:pid, value, "the number of a process")
-        end
+        return value if nil.equal?(value) || (Options.a?(value, Integer) && (0..0xffff_ffff).cover?(value))
+
+        reject(:pid, value, "the number of a process")
       end
 
       def value(value)

@@ -12,7 +12,9 @@ module Rperf
   class Profile < Hash
     SORTS = %i[flat cum].freeze
     GROUPS = %i[function file dir gem thread state].freeze
-    private_constant :SORTS, :GROUPS
+    # What `save` knows beside what {Rperf.save} goes by.
+    EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html }.freeze
+    private_constant :SORTS, :GROUPS, :EXTENSIONS
 
     # What the profile adds up to, by state, and what it lacks.
     #
@@ -69,10 +71,15 @@ module Rperf
       Result.from_profile(native.filter(Filters.of(**filters)))
     end
 
-    # Writes the profile to a file.
+    # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json and .html
+    # too.
     #
-    # @see Rperf.save
-    def save(path, format: nil, lines: false) = Rperf.save(path, self, format:, lines:)
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the file's extension
+    # @return [nil]
+    def save(path, format: nil, lines: false)
+      format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
+      Rperf.save(path, self, format:, lines:)
+    end
 
     class << self
       # @api private

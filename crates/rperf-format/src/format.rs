@@ -59,17 +59,29 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format for a file of this name: by its extension, else pprof.
+    /// The format in which a new profile is kept in a file of this name: by its extension,
+    /// else pprof.
     pub fn from_path(path: &Path) -> Format {
-        match path.extension().and_then(OsStr::to_str) {
+        match extension(path) {
             Some("collapsed") => Format::Collapsed,
             Some("txt") => Format::Text,
-            Some("md") => Format::Markdown,
-            Some("json") => Format::Json,
-            Some("html") => Format::Html,
             _ => Format::Pprof,
         }
     }
+
+    /// The format in which a file of this name shows a profile that there is already.
+    pub fn of_report(path: &Path) -> Format {
+        match extension(path) {
+            Some("md") => Format::Markdown,
+            Some("json") => Format::Json,
+            Some("html") => Format::Html,
+            _ => Format::from_path(path),
+        }
+    }
+}
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension().and_then(OsStr::to_str)
 }
 
 /// Writes `profile` to `output` in this format, as text with `options`. The output is
@@ -99,15 +111,25 @@ mod tests {
         for (path, format) in [
             ("profile.collapsed", Format::Collapsed),
             ("a/b.txt", Format::Text),
-            ("b.md", Format::Markdown),
-            ("b.json", Format::Json),
-            ("b.html", Format::Html),
             ("profile.pb.gz", Format::Pprof),
             ("rperf.data", Format::Pprof),
             ("txt", Format::Pprof),
             ("profile.txt.gz", Format::Pprof),
         ] {
             assert_eq!(Format::from_path(Path::new(path)), format, "{path}");
+            assert_eq!(Format::of_report(Path::new(path)), format, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_read_again_is_for_reports() {
+        for (path, format) in [
+            ("a.md", Format::Markdown),
+            ("b/a.json", Format::Json),
+            ("a.html", Format::Html),
+        ] {
+            assert_eq!(Format::of_report(Path::new(path)), format);
+            assert_eq!(Format::from_path(Path::new(path)), Format::Pprof);
         }
     }
 

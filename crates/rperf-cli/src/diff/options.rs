@@ -213,7 +213,7 @@ fn format(args: &DiffArgs) -> Result<Option<Format>, Refusal> {
             return Err(Refusal::usage(message));
         }
         (None, _) if args.html => Some(Format::Html),
-        (None, Some(path)) => Some(match Format::from_path(Path::new(path)) {
+        (None, Some(path)) => Some(match Format::of_report(Path::new(path)) {
             format @ (Format::Markdown | Format::Json) => format,
             _ => Format::Html,
         }),

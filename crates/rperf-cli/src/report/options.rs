@@ -189,7 +189,7 @@ impl Options {
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     let format = match (args.format.as_deref(), &args.output) {
         (Some(name), _) => Some(parse_format(name)?),
-        (None, Some(path)) if !args.html && !args.text => Some(Format::from_path(Path::new(path))),
+        (None, Some(path)) if !args.html && !args.text => Some(Format::of_report(Path::new(path))),
         _ => None,
     };
     let is_html = args.html || format == Some(Format::Html);

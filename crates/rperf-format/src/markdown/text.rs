@@ -7,6 +7,7 @@ use rperf_report::one_line::{function_name, one_line};
 /// `text` as a code span, in which nothing is markup.
 pub fn code(text: &str) -> String {
     let text = one_line(text);
+    let text = text.replace(reorders, "\u{fffd}");
     // Any run of backticks that is longer than those within can be the fence.
     let runs = text.split(|letter| letter != '`').map(str::len);
     let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
@@ -18,10 +19,15 @@ pub fn code(text: &str) -> String {
     } else {
         ""
     };
-    match &*text {
+    match text.as_str() {
         "" => "(none)".to_string(),
         text => format!("{fence}{pad}{text}{pad}{fence}"),
     }
+}
+
+/// Characters that would have readers see what is beside them in another order.
+fn reorders(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The name of a function as a code span.
@@ -88,6 +94,7 @@ mod tests {
             ("a``b`c", "```a``b`c```"),
             ("a\nb|c", "`a b|c`"),
             (" a ", "`  a  `"),
+            ("a\u{202e}b", "`a\u{fffd}b`"),
             (" ", "` `"),
             ("", "(none)"),
         ] {
