@@ -186,6 +186,9 @@ impl<'a> PathSums<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Totals, Wait};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
     use rperf_model::test_profile::TestProfile;
     use rperf_model::test_support::{TestFrame, node};
     use rperf_model::{LabelSetId, WeightKey};
@@ -248,6 +251,36 @@ mod tests {
         let paths = Path::hottest(&test.profile, Column(1), 9);
         let paths: Vec<_> = paths.iter().map(shown).collect();
         assert_eq!(paths, [("main:2 fib*:7".to_string(), 25)]);
+    }
+
+    proptest! {
+        #[test]
+        fn paths_add_up_to_all_and_waits_to_what_does_not_run(
+            stacks in vec((vec((0..4_u32, 0..3_u32), 0..6), 0..5_usize, 0..1000_i64), 0..30),
+        ) {
+            let mut test = TestProfile::wall();
+            for (frames, state, value) in stacks {
+                let names = ["a", "b", "c", "d"];
+                let frame = |(name, line)| (names[name as usize], "a.rb", 1, line);
+                let frames: Vec<_> = frames.into_iter().map(frame).collect();
+                add(&mut test, &frames, State::ALL[state], value);
+            }
+            let paths = Path::hottest(&test.profile, Column(1), usize::MAX);
+            let values: i64 = paths.iter().map(|path| path.value).sum();
+            prop_assert_eq!(values, test.profile.sum(Column(1)));
+            for path in &paths {
+                let functions = path.steps.iter().map(|step| &step.function);
+                prop_assert!(functions.clone().zip(functions.skip(1)).all(|(a, b)| a != b));
+            }
+            let waits = Wait::of(&test.profile, Column(1));
+            let totals = Totals::of(&test.profile, Column(1));
+            for state in State::ALL.into_iter().filter(|state| *state != State::Running) {
+                let wait = waits.iter().find(|wait| wait.state == state);
+                let sites = wait.map_or(0, |it| it.sites.iter().map(|site| site.value).sum());
+                prop_assert_eq!(wait.map_or(0, |it| it.value), totals.state(state));
+                prop_assert_eq!(sites, totals.state(state));
+            }
+        }
     }
 
     #[test]
