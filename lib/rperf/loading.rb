@@ -37,7 +37,8 @@ module Rperf
     #   "noise", or "unknown" if the profiles can't tell
     # @raise [Rperf::Error] if one can't be read, or they can't be compared
     def diff(base, target, sort: :flat, normalize: :none, limit: nil, **filters)
-      options = [Profile.sort(sort), scaling(normalize), Profile.limit(limit), Filters.of(**filters)]
+      options = [Questions.sort(sort), Questions.scaling(normalize), Questions.limit(limit),
+                 Questions.filters(**filters)]
       NativeProfile.diff(runs(:base, base), runs(:target, target), *options)
     end
 
@@ -55,14 +56,6 @@ module Rperf
       raise ArgumentError, "#{name}: there must be one profile at least" if side.empty?
 
       side.map { |profile| native_profile(name, profile) }
-    end
-
-    def scaling(value)
-      allowed = ":none, :total, :duration or \"label:KEY\""
-      name = Filters.text(:normalize, value, allowed)
-      return name if %w[none total duration].include?(name) || name.match?(/\Alabel:./m)
-
-      Filters.reject(:normalize, value, allowed)
     end
   end
 end

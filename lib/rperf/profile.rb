@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "filters"
+require_relative "questions"
 
 module Rperf
   # A profile: the Hash that docs/api.md describes, which answers questions. The answers are those of `rperf report`
@@ -10,11 +10,9 @@ module Rperf
   # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `show:`, `show_from:`,
   # `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the values.
   class Profile < Hash
-    SORTS = %i[flat cum].freeze
-    GROUPS = %i[function file dir gem thread state].freeze
     # What `save` knows beside what {Rperf.save} goes by.
     EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html }.freeze
-    private_constant :SORTS, :GROUPS, :EXTENSIONS
+    private_constant :EXTENSIONS
 
     # What the profile adds up to, by state, and what it lacks.
     #
@@ -22,7 +20,7 @@ module Rperf
     # @example A method's share of the time
     #   totals = profile.totals(focus: /\AOrder#total\z/)
     #   totals[:left].fdiv(totals[:total])
-    def totals(**filters) = native.totals(Filters.of(**filters))
+    def totals(**filters) = native.totals(Questions.filters(**filters))
 
     # The methods with the most.
     #
@@ -32,7 +30,7 @@ module Rperf
     # @param by [Symbol, String] what the rows are: :function, :file, :dir, :gem, :thread, :state or "label:KEY"
     # @return [Array<Hash>]
     def top(limit: nil, sort: :flat, by: :function, **filters)
-      native.top(Profile.group(by), Profile.sort(sort), Profile.limit(limit), Filters.of(**filters))
+      native.top(Questions.group(by), Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
     end
 
     # The call tree: each branch is followed by those below it.
@@ -42,17 +40,14 @@ module Rperf
     # @return [Array<Hash>]
     def tree(least: 0.5, bottom_up: false, **filters)
       Options.one_of(:bottom_up, bottom_up, [true, false])
-      unless Options.a?(least, Numeric) && least.real? && least.between?(0, 100)
-        Filters.reject(:least, least, "a percentage from 0 to 100")
-      end
-      native.tree(least.to_f, bottom_up, Filters.of(**filters))
+      native.tree(Questions.least(least), bottom_up, Questions.filters(**filters))
     end
 
     # The methods of a name, each with its callers and callees and the lines of the calls.
     #
     # @param name [String, Regexp] the whole name of a method, or else an expression for names
     # @return [Array<Hash>] empty if there is no such method
-    def callers(name, **filters) = native.callers(Filters.pattern(:name, name), Filters.of(**filters))
+    def callers(name, **filters) = native.callers(Questions.pattern(:name, name), Questions.filters(**filters))
 
     # What has changed between this profile and another one.
     #
@@ -68,7 +63,7 @@ module Rperf
       return super(&) if filters.empty?
       raise ArgumentError, "filter takes filters or a block, not both" if block_given?
 
-      Result.from_profile(native.filter(Filters.of(**filters)))
+      Result.from_profile(native.filter(Questions.filters(**filters)))
     end
 
     # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json and .html
@@ -79,27 +74,6 @@ module Rperf
     def save(path, format: nil, lines: false)
       format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
       Rperf.save(path, self, format:, lines:)
-    end
-
-    class << self
-      # @api private
-      def sort(value) = Options.one_of(:sort, value, SORTS).name
-
-      # @api private
-      def limit(value)
-        return value if nil.equal?(value) || (Options.a?(value, Integer) && (0..0xffff_ffff).cover?(value))
-
-        Filters.reject(:limit, value, "the number of rows, or nil for all")
-      end
-
-      # @api private
-      def group(value)
-        allowed = "#{GROUPS.map(&:inspect).join(", ")} or \"label:KEY\""
-        name = Filters.text(:by, value, allowed)
-        return name if GROUPS.any? { |group| group.name == name } || name.match?(/\Alabel:./m)
-
-        Filters.reject(:by, value, allowed)
-      end
     end
 
     private

@@ -1,49 +1,47 @@
-//! Long work that needs nothing of Ruby, done while other threads run Ruby code. Called on
-//! Ruby threads that hold the GVL; the work runs on the calling thread.
+//! Work that needs no Ruby, done while other Ruby threads run. Called on Ruby threads that
+//! hold the GVL; the work itself runs on the same thread, without it.
 
-use std::any::Any;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
+use std::thread;
 
-/// What `work` returns. It runs to its end: an interrupt (Thread#raise, a signal) that comes
-/// meanwhile is met when the caller is back in Ruby code. While one is pending the GVL stays.
-///
-/// `work` must not touch Ruby objects.
-pub fn without_gvl<T: Send, W: FnOnce() -> T + Send>(work: W) -> T {
+/// What the VM calls, and what came of it.
+struct Job<F, T> {
+    work: Option<F>,
+    outcome: Option<thread::Result<T>>,
+}
+
+/// What `work` returns. It runs to its end: interrupts wait, and are handled by the caller's
+/// next safepoint, so nothing is raised here. `Send` keeps Ruby's values out of it.
+pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
     let mut job = Job {
         work: Some(work),
         outcome: None,
     };
-    // SAFETY: `job` outlives the call, in which `run` is called once at most, with a pointer
-    // of the type that it takes. This variant of the function neither raises nor looks at
-    // interrupts afterwards. Without a function to unblock it, nobody interrupts the work.
+    // SAFETY: `run` gets the job that it is made for, which lives until the call returns. This
+    // thread holds the GVL. The VM calls `run` once or, if an interrupt is pending, not at all;
+    // in this variant it raises nothing. There is no function for unblocking to go wrong.
     unsafe {
         rb_sys::rb_thread_call_without_gvl2(
-            Some(run::<T, W>),
-            ptr::from_mut(&mut job).cast(),
+            Some(run::<F, T>),
+            (&raw mut job).cast(),
             None,
             ptr::null_mut(),
         );
     }
-    match (job.outcome, job.work) {
-        (Some(Ok(result)), _) => result,
-        (Some(Err(panic)), _) => resume_unwind(panic),
-        // An interrupt is pending, and so the GVL has been kept.
-        (None, Some(work)) => work(),
+    match (job.work, job.outcome) {
+        (_, Some(Ok(value))) => value,
+        (_, Some(Err(panic))) => resume_unwind(panic),
+        (Some(work), None) => work(),
         (None, None) => unreachable!("work that was begun has an outcome"),
     }
 }
 
-struct Job<T, W> {
-    work: Option<W>,
-    outcome: Option<Result<T, Box<dyn Any + Send>>>,
-}
-
-/// A panic stays on our side of Ruby's frames.
-unsafe extern "C" fn run<T: Send, W: FnOnce() -> T + Send>(job: *mut c_void) -> *mut c_void {
-    // SAFETY: `without_gvl` gives a pointer to its job, and waits.
-    let job = unsafe { &mut *job.cast::<Job<T, W>>() };
+/// A panic must not unwind through the VM: it goes on when we are back.
+unsafe extern "C" fn run<F: FnOnce() -> T, T>(job: *mut c_void) -> *mut c_void {
+    // SAFETY: `without_gvl` passes its own job, which nobody else uses meanwhile.
+    let job = unsafe { &mut *job.cast::<Job<F, T>>() };
     if let Some(work) = job.work.take() {
         job.outcome = Some(catch_unwind(AssertUnwindSafe(work)));
     }

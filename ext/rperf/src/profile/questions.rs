@@ -1,6 +1,6 @@
 //! Questions to a profile, asked by lib/rperf/profile.rb: reading, merging, filters, and the
 //! answers of rperf-report as Hashes and Arrays. On a Ruby thread that holds the GVL; what
-//! takes long runs without it. Arguments were checked in Ruby (lib/rperf/filters.rb).
+//! takes long runs without it. Arguments were checked in Ruby (lib/rperf/questions.rb).
 
 use super::{ProfileObject, errors, shared, wrap};
 use crate::without_gvl::without_gvl;
