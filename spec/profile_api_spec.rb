@@ -284,8 +284,9 @@ RSpec.describe Rperf::Profile do
     end
 
     it "refuse others and unknown ones" do
-      expect { loaded.tree(least: 101) }.to raise_error(ArgumentError, /\Aleast: must be a percentage/)
-      expect { loaded.tree(least: Complex(1, 1)) }.to raise_error(ArgumentError, /\Aleast: must be a percentage/)
+      [101, -1, Float::NAN, Complex(1, 1), "5"].each do |least|
+        expect { loaded.tree(least:) }.to raise_error(ArgumentError, /\Aleast: must be a percentage/)
+      end
       expect { loaded.tree(bottom_up: 1) }.to raise_error(ArgumentError, /\Abottom_up: must be true or false/)
       expect { loaded.callers("Hash#[") }.to raise_error(ArgumentError, /\Aname: 'Hash#\[' is no valid regular expr/)
       expect { loaded.callers(nil) }.to raise_error(ArgumentError, /\Aname: must be/)

@@ -31,7 +31,7 @@ module Rperf
       end
 
       def least(value)
-        return value.to_f if Options.a?(value, Numeric) && value.real? && value.between?(0, 100)
+        return value.to_f if Options.a?(value, Numeric) && value.real? && (0..100).cover?(value)
 
         reject(:least, value, "a percentage from 0 to 100")
       end
