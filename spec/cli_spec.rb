@@ -45,7 +45,7 @@ RSpec.describe "the rperf command" do
       expect(rperf("help", "exec").stdout).to eq(rperf("exec", "--help").stdout)
       outcome = rperf("help", "rekord")
       expect([outcome.status.exitstatus, outcome.stderr])
-        .to match([2, /\Arperf: there is no command 'rekord'; there are record, stat, .*\n\z/])
+        .to match([2, /\Arperf: there is no command 'rekord'; there are record, report, diff, .*\n\z/])
     end
 
     it "tells of every environment variable that the README tells of" do

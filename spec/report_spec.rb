@@ -76,6 +76,9 @@ RSpec.describe "looking at profiles" do
       stacks = rperf("report", "both.pb.gz", "--focus", "sort", "--format", "collapsed").stdout
       expect(stacks).to eq("<main>;Work#run;Array#sort 800000000\n")
       expect(lines("--text").first).to eq("Total: 1,000.0ms (wall)")
+      expect(lines("--text", "--focus", "Work"))
+        .to include("Total: 1,000.0ms (wall), of which 500.0ms (50.0%) are left",
+                    "     400.0 ms  40.0%  Array#sort (<C method>)")
       report = JSON.parse(rperf("report", "--format", "json", "-n", "1").stdout)
       expect(report["top"].map { |row| row.values_at("name", "self") }).to eq([["[GVL blocked]", 500_000_000]])
     end
@@ -125,7 +128,15 @@ RSpec.describe "looking at profiles" do
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text or --format, not with --top",
       %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json or html, not 'svg'",
-      %w[--least 5] => "--least goes with --tree"
+      %w[--least 5] => "--least goes with --tree",
+      %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
+      %w[--lines -o x.collapsed] => "--lines goes with --text",
+      %w[--format pprof --lines -o x] => "--lines goes with --text, not with --format pprof",
+      %w[--html -n 3] => "-n goes with --top, --tree, --callers, --annotate, --format json or --format markdown, " \
+                           "not with --html",
+      %w[--tree --sort cum] => "--sort goes with --top or --format json, not with --tree",
+      %w[--format json --by gem] => "--by goes with --top, not with --format json",
+      %w[--source] => "--source goes with --html or --web"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do
         write_file("broken", "no profile at all")
@@ -260,8 +271,12 @@ RSpec.describe "looking at profiles" do
       %w[--base a] => "--base and --target go together",
       %w[--fail-above x a b] => "--fail-above must be a percentage, as 5, not 'x'",
       %w[--format svg a b] => "--format must be markdown, json or html, not 'svg'",
-      %w[--top -o x a b] => "-o goes with --html or --format",
+      %w[--top -o x a b] => "-o goes with --html or --format, not with --top",
       %w[--normalize x a b] => "--normalize must be total, duration, label:KEY or none, not 'x'",
+      %w[--html -n 3 a b] => "-n goes with --top, --text or --format, not with --html",
+      %w[--fail-above 5 --web a b] => "--fail-above goes with --top, --text, --format or --html, not with --web",
+      %w[-o x.txt a b] => "-o goes with --html or --format",
+      %w[--text -o x a b] => "-o goes with --html or --format, not with --text",
       %w[--normalize label:request rperf.data rperf.data] =>
         "the profiles can't be normalised: one has no samples with the label"
     }.each do |arguments, message|

@@ -20,6 +20,7 @@ pub mod process_id;
 mod report;
 mod runs;
 pub mod session_folder;
+mod signals;
 pub mod stat;
 pub mod status;
 pub mod verbose;
@@ -29,6 +30,7 @@ use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
 use rperf_model::Profile;
+use signals::Actions;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -84,8 +86,14 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
         Subcommand::Exec(args) => {
             Options::for_page(args, true).and_then(|options| launch::launch(&options, library, abi))
         }
-        Subcommand::Report(args) => report::run(args),
-        Subcommand::Diff(args) => diff::run(args),
+        Subcommand::Report(args) => {
+            let _signals = Actions::end_us();
+            report::run(args)
+        }
+        Subcommand::Diff(args) => {
+            let _signals = Actions::end_us();
+            diff::run(args)
+        }
         Subcommand::Help(args) => return help::print(args.command.as_deref()),
     };
     match result {

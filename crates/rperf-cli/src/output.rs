@@ -3,6 +3,7 @@
 
 mod descriptor;
 
+use crate::signals;
 pub(crate) use descriptor::Descriptor;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -28,6 +29,17 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
             .open(path)?
             .write_all(content),
         Err(_) => replace(path, content, None),
+    }
+}
+
+/// As [`write()`], for `rperf report` and `rperf diff`: signals that end them wait until a file is
+/// whole, so that no part of it stays behind. For a pipe's reader nobody waits.
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+    if is_file && Descriptor::named_by(path).is_none() {
+        signals::hold_during(|| write(path, content))
+    } else {
+        write(path, content)
     }
 }
 

@@ -3,10 +3,11 @@
 
 pub mod filter_args;
 pub mod load;
-pub mod options;
+mod options;
 mod pages;
 pub mod screen;
 pub mod table;
+pub mod view_args;
 
 pub use options::ReportArgs;
 
@@ -63,7 +64,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             return write_text(&text, output.as_deref(), screen);
         }
         View::Format { format, output } => {
-            let bytes = formatted(&filtered.profile, *format, options.lines)?;
+            let bytes = formatted(&page, *format, options.lines)?;
             return write(&bytes, *format, output.as_deref(), screen);
         }
     };
@@ -72,12 +73,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
 
 /// The web viewer with `profile` in it.
 fn html(profile: &Profile, options: &Options) -> Result<Vec<u8>, Refusal> {
-    let names: Vec<_> = options
-        .files
-        .iter()
-        .map(|it| it.to_string_lossy())
-        .collect();
-    let title = names.join(" + ");
+    let title = viewer::title(&options.files);
     let sources = options.source.then(|| viewer::sources(profile));
     viewer::page(&rperf_format::viewer::View {
         profiles: vec![TitledProfile {
@@ -140,9 +136,13 @@ fn nothing_matches(what: &str, name: &str) -> Refusal {
     Refusal::usage(format!("no {what} in the profile matches '{name}'"))
 }
 
-fn formatted(profile: &Profile, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
+fn formatted(page: &Page<'_>, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
-    let written = rperf_format::write(profile, format, TextOptions { lines }, &mut bytes);
+    let options = TextOptions {
+        lines,
+        whole: Some(page.whole),
+    };
+    let written = rperf_format::write(page.profile, format, options, &mut bytes);
     written.map_err(|error| failure(&error.to_string()))?;
     Ok(bytes)
 }
@@ -181,7 +181,7 @@ pub fn write_text(text: &str, output: Option<&Path>, screen: Screen) -> Result<i
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<i32, Refusal> {
-    let written = crate::output::write(path, bytes);
+    let written = crate::output::write_whole(path, bytes);
     let refuse = |error| failure(&format!("can't write to {}: {error}", path.display()));
     written.map_err(refuse).map(|()| 0)
 }

@@ -29,10 +29,22 @@ pub fn page(view: &View<'_>) -> Result<Vec<u8>, Refusal> {
     viewer::page(view).map_err(|error| failure(error.to_string()))
 }
 
+/// What files are called on the page together.
+pub fn title<P: AsRef<Path>>(files: &[P]) -> String {
+    const NAMED: usize = 3;
+    let names = files.iter().map(|file| file.as_ref().to_string_lossy());
+    let named = if files.len() > NAMED { 1 } else { NAMED };
+    let named: Vec<_> = names.take(named).collect();
+    match files.len() - named.len() {
+        0 => named.join(" + "),
+        more => format!("{} and {more} more", named.join(" + ")),
+    }
+}
+
 /// Writes `page` as the file at `path`, and says so.
 pub fn save(page: &[u8], path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    crate::output::write(path, page)
+    crate::output::write_whole(path, page)
         .map_err(|error| failure(format!("can't write to {shown}: {error}")))?;
     say(&format!(
         "wrote {shown} ({} KB)",
@@ -118,6 +130,13 @@ mod tests {
     use super::*;
     use rperf_format::viewer::TitledProfile;
     use rperf_model::test_support::cpu_schema;
+
+    #[test]
+    fn of_many_files_one_is_named() {
+        assert_eq!(title(&["a"]), "a");
+        assert_eq!(title(&["a", "b", "c"]), "a + b + c");
+        assert_eq!(title(&["a", "b", "c", "d"]), "a and 3 more");
+    }
 
     #[test]
     fn the_policy_is_the_page_s_own() {

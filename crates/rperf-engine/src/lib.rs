@@ -22,12 +22,12 @@ mod timer;
 mod values;
 mod worker;
 
-pub use accounting::{Accounting, GcWork, ORPHANED, Place, Recorder};
-pub use call_tree::{CapturedNode, CapturedTree, Fill, FrameWord, LastStack, TRUNCATED};
+pub use accounting::{Accounting, GcWork, Place, Recorder};
+pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
-pub use profile_builder::{ProfileBuilder, ResolvedFrame};
-pub use sample::{Collected, CollectedLimits, Sample, SampleKey};
+pub use profile_builder::ResolvedFrame;
+pub use sample::{Collected, CollectedLimits, Sample};
 pub use session::{
     Capture, CaptureCounters, Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot,
     Stack, StackSource, VmCalls,

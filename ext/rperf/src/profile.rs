@@ -124,5 +124,5 @@ fn arguments<Required: ScanArgsRequired>(args: &[Value]) -> Result<(Required, Te
     let keywords = get_kwargs::<_, (), (Option<bool>,), ()>(args.keywords, &[], &["lines"])?;
     let (lines,) = keywords.optional;
     let lines = lines.unwrap_or_default();
-    Ok((args.required, TextOptions { lines }))
+    Ok((args.required, TextOptions { lines, whole: None }))
 }

@@ -33,7 +33,14 @@ fn assert_golden(name: &str, content: &[u8]) {
 }
 
 fn written(profile: &Profile, format: Format) -> Vec<u8> {
-    written_with(profile, format, TextOptions { lines: false })
+    written_with(
+        profile,
+        format,
+        TextOptions {
+            lines: false,
+            whole: None,
+        },
+    )
 }
 
 fn written_with(profile: &Profile, format: Format, options: TextOptions) -> Vec<u8> {
@@ -59,7 +66,10 @@ fn text_is_as_it_was() {
 
 #[test]
 fn text_with_lines_is_as_it_was() {
-    let options = TextOptions { lines: true };
+    let options = TextOptions {
+        lines: true,
+        whole: None,
+    };
     for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
         let output = written_with(&profiles::everything(schema), Format::Text, options);
         assert_golden(&format!("{name}.lines.txt"), &output);
@@ -124,7 +134,10 @@ fn tables_end_after_fifty_rows_and_tell_how_many_more_there_are() {
         let node = builder.node(&[(&name, "a.rb", 1, row as u32 + 1)]);
         builder.add(node, 1, none, State::Running, &[1, 1_000_000 + row]);
     }
-    let options = TextOptions { lines: true };
+    let options = TextOptions {
+        lines: true,
+        whole: None,
+    };
     let report = written_with(&builder.finish(), Format::Text, options);
     let report = String::from_utf8(report).expect("text");
     assert_eq!(report.matches("method_").count(), 150);
