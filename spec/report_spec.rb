@@ -133,7 +133,7 @@ RSpec.describe "looking at profiles" do
       %w[--lines -o x.collapsed] => "--lines goes with --text",
       %w[--format pprof --lines -o x] => "--lines goes with --text, not with --format pprof",
       %w[--html -n 3] => "-n goes with --top, --tree, --callers, --annotate, --format json or --format markdown, " \
-                           "not with --html",
+                         "not with --html",
       %w[--tree --sort cum] => "--sort goes with --top or --format json, not with --tree",
       %w[--format json --by gem] => "--by goes with --top, not with --format json",
       %w[--source] => "--source goes with --html or --web"
