@@ -109,7 +109,7 @@ RSpec.describe "the web viewer" do
     %w[report --html --top] => "--html and --top can't be combined",
     %w[report --top --no-browser] => "--no-browser goes with --web",
     %w[report --tree --source] => "--source goes with --html or --web",
-    %w[diff rperf.data other.pb.gz -o x.html] => "-o goes with --html",
+    %w[diff --text rperf.data other.pb.gz -o x.html] => "-o goes with --html or --format",
     %w[report --html -o no/such/folder.html] => "can't write"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")}" do

@@ -8,7 +8,7 @@ module Rperf
     #
     # @param clear [Boolean] begins anew afterwards: the next profile, and that of
     #   {Rperf.stop}, is of the time since then. Nothing is lost or counted twice.
-    # @return [Hash, nil] the profile as {Rperf.stop} gives it; nil if profiling is off
+    # @return [Profile, nil] the profile as {Rperf.stop} gives it; nil if profiling is off
     # @raise [Rperf::Error] in a session with `aggregate: false`, whose samples are kept to its end
     # @example
     #   loop do

@@ -188,7 +188,7 @@ pub struct RecordArgs {
         allow_hyphen_values = true
     )]
     pub mode: String,
-    /// pprof, collapsed or text [default: by the file's extension]
+    /// pprof, collapsed, text, markdown, json or html [default: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Run the command so many times, and write each profile to its own file: app.1.pb.gz

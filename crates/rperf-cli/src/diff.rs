@@ -1,6 +1,7 @@
 //! `rperf diff`: compares two profiles, or two groups of them. Called by `run`, on
 //! Ruby's main thread.
 
+mod markdown;
 mod options;
 mod pages;
 
@@ -8,8 +9,10 @@ pub use options::DiffArgs;
 
 use crate::report::load;
 use crate::report::screen::Screen;
+use crate::report::write_text;
 use crate::{Refusal, viewer};
 use options::{Options, View};
+use rperf_format::answers;
 use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
 use rperf_model::{Profile, Schema, ValueType};
 use rperf_report::{Change, Diff, Normalize, Run};
@@ -42,7 +45,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
             viewer::save(&html(&sides, &options)?, path)?;
             return Ok(verdict(&diff, &options));
         }
-        View::Top | View::Text => {}
+        View::Top | View::Text | View::Markdown { .. } | View::Json { .. } => {}
     }
     let screen = Screen::stdout(options.pager);
     let page = pages::Page {
@@ -52,14 +55,16 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         sides: [base, target],
         options: &options,
     };
-    let text = match &options.view {
-        View::Text => pages::text(&page),
-        _ => pages::top(&page),
+    let (text, output) = match &options.view {
+        View::Markdown { output } => (markdown::markdown(&page), output.as_deref()),
+        View::Json { output } => {
+            let data = answers::diff(&diff, options.limit);
+            (format!("{data}\n"), output.as_deref())
+        }
+        View::Text => (pages::text(&page), None),
+        _ => (pages::top(&page), None),
     };
-    screen.print(&text).map_err(|error| Refusal {
-        message: format!("can't write to stdout: {error}"),
-        status: crate::FAILURE,
-    })?;
+    write_text(&text, output, screen)?;
     Ok(verdict(&diff, &options))
 }
 

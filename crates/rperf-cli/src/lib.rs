@@ -29,6 +29,7 @@ mod viewer;
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
+use rperf_model::Profile;
 use rperf_report::one_line::one_line;
 use signals::Actions;
 use std::ffi::OsString;
@@ -58,6 +59,11 @@ impl Refusal {
             status: USAGE,
         }
     }
+}
+
+/// The profile in this file; the error says in one line why there is none. Any thread.
+pub fn read_profile(path: &Path) -> Result<Profile, String> {
+    report::load::quietly(path).map_err(|refusal| refusal.message)
 }
 
 /// Runs the `rperf` command and returns its exit status.

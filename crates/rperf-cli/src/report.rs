@@ -2,7 +2,6 @@
 //! `run`, on Ruby's main thread.
 
 pub mod filter_args;
-mod json;
 pub mod load;
 mod options;
 mod pages;
@@ -15,8 +14,9 @@ pub use options::ReportArgs;
 use crate::{Refusal, viewer};
 use options::{Options, View};
 use pages::Page;
+use rperf_format::markdown::markdown;
 use rperf_format::viewer::TitledProfile;
-use rperf_format::{Format, TextOptions};
+use rperf_format::{Format, JsonOptions, TextOptions};
 use rperf_model::Profile;
 use rperf_report::{Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
@@ -49,12 +49,19 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Tree(tree) => pages::tree(&page, *tree),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,
-        View::Json { output } => {
-            let text = json::json(&page, options.sort);
-            return match output {
-                Some(path) => write_file(path, text.as_bytes()),
-                None => print(screen, &text),
+        View::Json { output, callers } => {
+            let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
+            let shape = JsonOptions {
+                limit: options.limit,
+                sort: options.sort,
+                callers: callers.transpose()?,
             };
+            let text = rperf_format::json(page.question(), &shape);
+            return write_text(&text, output.as_deref(), screen);
+        }
+        View::Markdown { output } => {
+            let text = markdown(page.question(), options.limit);
+            return write_text(&text, output.as_deref(), screen);
         }
         View::Format { format, output } => {
             let bytes = formatted(&page, *format, options.lines)?;
@@ -92,8 +99,12 @@ fn failure(message: &str) -> Refusal {
     }
 }
 
+fn callers_pattern(page: &Page<'_>, name: &str) -> Result<NamePattern, Refusal> {
+    pattern("--callers", name, page.profile)
+}
+
 fn callers(page: &Page<'_>, name: &str) -> Result<String, Refusal> {
-    let pattern = pattern("--callers", name, page.profile)?;
+    let pattern = callers_pattern(page, name)?;
     let column = page.profile.schema.default_column();
     let found = Neighbours::of(page.profile, column, &pattern);
     if found.is_empty() {
@@ -159,6 +170,14 @@ fn write(
         };
     }
     print(screen, &String::from_utf8_lossy(bytes))
+}
+
+/// Text for a file or, without one, for stdout. Used by `rperf diff` too.
+pub fn write_text(text: &str, output: Option<&Path>, screen: Screen) -> Result<i32, Refusal> {
+    match output {
+        Some(path) => write_file(path, text.as_bytes()),
+        None => print(screen, text),
+    }
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<i32, Refusal> {

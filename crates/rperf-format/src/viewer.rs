@@ -3,7 +3,10 @@
 
 mod changes;
 mod columns;
+mod page;
 mod tables;
+
+pub use page::page;
 
 use crate::FormatError;
 use columns::Columns;
@@ -66,6 +69,21 @@ pub struct Comparison {
 /// Writes `view`, gzip'd.
 pub fn write(view: &View<'_>, output: &mut dyn Write) -> Result<(), FormatError> {
     let bytes = encode_within(view, MAX_BYTES)?;
+    output.write_all(&bytes)?;
+    Ok(())
+}
+
+/// Writes the page with `profile` in it.
+pub(crate) fn write_page(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
+    let title = match profile.meta.program.as_str() {
+        "" => "profile",
+        program => program,
+    };
+    let profiles = vec![TitledProfile { title, profile }];
+    let bytes = page(&View {
+        profiles,
+        ..View::default()
+    })?;
     output.write_all(&bytes)?;
     Ok(())
 }

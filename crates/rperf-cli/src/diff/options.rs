@@ -3,12 +3,17 @@
 use crate::Refusal;
 use crate::report::filter_args::FilterArgs;
 use crate::report::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
+use rperf_format::Format;
 use rperf_report::{Filter, Normalize, Sort};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rows of each table unless asked for otherwise.
 const ROWS: usize = 30;
+
+/// Views of `--format`.
+const MARKDOWN: &str = "--format markdown";
+const JSON: &str = "--format json";
 
 const TOP: &str = "Print one table of all that differs, the largest differences first (the default if \
                    stdout is no terminal)";
@@ -20,7 +25,7 @@ const TOP: &str = "Print one table of all that differs, the largest differences 
     mut_arg("html", |it| {
         it.help("Write the web viewer with the comparison in it as one file [default: rperf.html]")
     }),
-    mut_arg("output", |it| it.help("The file for --html")),
+    mut_arg("output", |it| it.help("File to write [default: rperf.html for html, else stdout]")),
     mut_arg("top", |it| it.help(TOP)),
     mut_arg("text", |it| it.help("Print a text report: what got slower, what got faster")),
     mut_arg("value", |it| {
@@ -44,6 +49,10 @@ pub struct DiffArgs {
     /// Options that `report` has too.
     #[command(flatten)]
     pub view: ViewArgs,
+    /// Write the comparison as markdown, json or html [default with -o: by the file's
+    /// extension]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<String>,
     /// Make the profiles comparable: by total, duration, label:KEY or none
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub normalize: Option<String>,
@@ -69,6 +78,16 @@ pub enum View {
     Top,
     /// A page with one table for each direction.
     Text,
+    /// The same in Markdown.
+    Markdown {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
+    /// The differences as JSON.
+    Json {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
 }
 
 /// Checked options.
@@ -130,28 +149,63 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--html", args.view.html),
         ("--top", args.view.top),
         ("--text", args.view.text),
+        ("--format", args.format.is_some()),
     ])?;
-    let view = asked.unwrap_or_else(|| default(args, on_terminal));
+    let output = args.view.output.as_ref().map(Path::new);
+    let view = match asked {
+        Some("--format") => by_name(args.format.as_deref().unwrap_or_default())?,
+        Some(asked) => asked,
+        None => output
+            .and_then(by_extension)
+            .unwrap_or_else(|| default(args, on_terminal)),
+    };
     // Filters, --value, --sort, --normalize and --no-pager are right everywhere.
     let belongings: [Belongs; 4] = [
-        ("-o", args.view.output.is_some(), &["--html"]),
+        ("-o", args.view.output.is_some(), &["--html", "--format"]),
         ("--no-browser", args.view.no_browser, &["--web"]),
-        ("-n", args.view.limit.is_some(), &["--top", "--text"]),
+        (
+            "-n",
+            args.view.limit.is_some(),
+            &["--top", "--text", "--format"],
+        ),
         (
             "--fail-above",
             args.fail_above.is_some(),
-            &["--top", "--text", "--html"],
+            &["--top", "--text", "--format", "--html"],
         ),
     ];
     refuse_strangers(view, asked.is_none(), &belongings)?;
+    let output = args.view.output()?;
     Ok(match view {
         "--web" => View::Web {
             opens_browser: !args.view.no_browser,
         },
-        "--html" => View::Html(args.view.output()?.unwrap_or_else(|| HTML_FILE.into())),
+        "--html" => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
         "--text" => View::Text,
+        MARKDOWN => View::Markdown { output },
+        JSON => View::Json { output },
         _ => View::Top,
     })
+}
+
+fn by_name(name: &str) -> Result<&'static str, Refusal> {
+    match name {
+        "markdown" => Ok(MARKDOWN),
+        "json" => Ok(JSON),
+        "html" => Ok("--html"),
+        _ => Err(Refusal::usage(format!(
+            "--format must be markdown, json or html, not '{name}'"
+        ))),
+    }
+}
+
+fn by_extension(path: &Path) -> Option<&'static str> {
+    match Format::of_report(path) {
+        Format::Markdown => Some(MARKDOWN),
+        Format::Json => Some(JSON),
+        Format::Html => Some("--html"),
+        _ => None,
+    }
 }
 
 /// The view where none is asked for by name.

@@ -5,18 +5,13 @@ use super::load::DEFAULT_FILE;
 use super::pages::TreeOptions;
 use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
+use crate::options::parse_format;
 use rperf_format::Format;
+use rperf_format::answers::{LEAST_PERCENT, ROWS};
+use rperf_format::markdown::METHODS;
 use rperf_report::{By, Direction, Filter, Sort};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// The format that only reports have.
-const JSON: &str = "json";
-
-/// Rows of a table unless asked for otherwise.
-const ROWS: usize = 50;
-/// The least share of a branch of the tree, in percent, unless asked for otherwise.
-const LEAST_PERCENT: f64 = 0.5;
 
 /// Options of `rperf report`.
 #[derive(Debug, Default, clap::Args)]
@@ -39,7 +34,8 @@ pub struct ReportArgs {
     /// Print the source of a file or method with what each line costs
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
-    /// Convert to pprof, collapsed, text or json [default with -o: by the file's extension]
+    /// Convert to pprof, collapsed, text, markdown, json or html [default with -o: by the
+    /// file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Rows of --top: function, file, dir, gem, label:KEY, thread or state
@@ -81,6 +77,13 @@ pub enum View {
     Json {
         /// The file to write; `None`: stdout.
         output: Option<PathBuf>,
+        /// With callers and callees of the methods with this name.
+        callers: Option<String>,
+    },
+    /// The report in Markdown.
+    Markdown {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
     },
     /// The profile in a format.
     Format {
@@ -120,7 +123,11 @@ impl Options {
     /// Checks the options. `on_terminal`: stdout is one.
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
-        let is_table = matches!(view, View::Top | View::Json { .. });
+        let rows = match view {
+            View::Top | View::Json { .. } => Some(ROWS),
+            View::Markdown { .. } => Some(METHODS),
+            _ => None,
+        };
         let files: Vec<PathBuf> = args.files.iter().map(PathBuf::from).collect();
         Ok(Self {
             files: match files.is_empty() {
@@ -128,7 +135,7 @@ impl Options {
                 false => files,
             },
             view,
-            limit: args.view.limit(is_table.then_some(ROWS))?,
+            limit: args.view.limit(rows)?,
             sort: args.view.sort()?,
             value: args.view.value,
             by: args.by.as_deref().map_or(Ok(By::Function), parse_by)?,
@@ -151,6 +158,7 @@ impl View {
             View::Callers(_) => "--callers",
             View::Annotate(_) => "--annotate",
             View::Json { .. } => "--format json",
+            View::Markdown { .. } => "--format markdown",
             View::Format { format, .. } => match format {
                 Format::Text => "--text",
                 Format::Collapsed => "--format collapsed",
@@ -162,13 +170,15 @@ impl View {
 
 /// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
+    // JSON can have callers and callees.
+    let is_json = args.format.as_deref() == Some(Format::Json.name());
     let asked = only_one(&[
         ("--web", args.view.web),
         ("--html", args.view.html),
         ("--top", args.view.top),
         ("--text", args.view.text),
         ("--tree", args.tree),
-        ("--callers", args.callers.is_some()),
+        ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
         ("--format", args.format.is_some()),
     ])?;
@@ -179,7 +189,10 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some("--tree") => View::Tree(tree_options(args)?),
         Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
         Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
-        Some("--format") => by_name(args, args.format.as_deref().unwrap_or_default())?,
+        Some("--format") => {
+            let name = args.format.as_deref().unwrap_or_default();
+            in_format(args, parse_format(name)?)?
+        }
         Some(_) => View::Top,
         None => by_extension(args)?.unwrap_or_else(|| default(args, on_terminal)),
     };
@@ -213,6 +226,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 9] {
                 "--callers",
                 "--annotate",
                 "--format json",
+                "--format markdown",
             ],
         ),
         ("--bottom-up", args.bottom_up, &["--tree"]),
@@ -244,20 +258,15 @@ fn html(args: &ReportArgs) -> Result<View, Refusal> {
 
 fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
     let output = args.view.output()?;
-    Ok(View::Format { format, output })
-}
-
-fn by_name(args: &ReportArgs, name: &str) -> Result<View, Refusal> {
-    if name == JSON {
-        let output = args.view.output()?;
-        return Ok(View::Json { output });
-    }
-    let format = Format::from_name(name).ok_or_else(|| {
-        Refusal::usage(format!(
-            "--format must be pprof, collapsed, text or json, not '{name}'"
-        ))
-    })?;
-    in_format(args, format)
+    Ok(match format {
+        Format::Html => html(args)?,
+        Format::Json => View::Json {
+            output,
+            callers: args.callers.clone(),
+        },
+        Format::Markdown => View::Markdown { output },
+        format => View::Format { format, output },
+    })
 }
 
 /// The view that is written to a file with this extension, if one is to be written.
@@ -265,11 +274,7 @@ fn by_extension(args: &ReportArgs) -> Result<Option<View>, Refusal> {
     let Some(path) = args.view.output.as_ref().map(Path::new) else {
         return Ok(None);
     };
-    Ok(Some(match path.extension() {
-        Some(extension) if extension == "html" => html(args)?,
-        Some(extension) if extension == JSON => by_name(args, JSON)?,
-        _ => in_format(args, Format::from_path(path))?,
-    }))
+    in_format(args, Format::of_report(path)).map(Some)
 }
 
 fn tree_options(args: &ReportArgs) -> Result<TreeOptions, Refusal> {

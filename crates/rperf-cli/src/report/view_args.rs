@@ -38,7 +38,7 @@ pub struct ViewArgs {
         allow_hyphen_values = true
     )]
     pub value: Option<String>,
-    /// Rows to show; 0: all [default: 50 in --top and json, else all]
+    /// Rows to show; 0: all [default: 50 in --top and json, 15 in markdown, else all]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
     /// flat: by what is spent in a method itself; cum: with what it calls

@@ -77,6 +77,22 @@ fn text_with_lines_is_as_it_was() {
 }
 
 #[test]
+fn markdown_is_as_it_was() {
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = written(&profiles::everything(schema), Format::Markdown);
+        assert_golden(&format!("{name}.md"), &output);
+    }
+}
+
+#[test]
+fn json_is_as_it_was() {
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = written(&profiles::everything(schema), Format::Json);
+        assert_golden(&format!("{name}.json"), &output);
+    }
+}
+
+#[test]
 fn collapsed_is_as_it_was() {
     for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
         let output = written(&profiles::everything(schema), Format::Collapsed);
@@ -144,6 +160,9 @@ fn a_profile_without_weights_can_be_written() {
         b"Total: 0.0ms (cpu)\nSamples: 0, Frequency: 100Hz\n\nFlat:\n\nCumulative:\n"
     );
     assert_eq!(written(&profile, Format::Collapsed), b"");
+    let markdown = "## Profile\n\nThere is nothing in this profile.\n\n\
+                    - Measured: 0.0 ms of `cpu`, 0 samples\n- Frequency: 100 Hz\n";
+    assert_eq!(written(&profile, Format::Markdown), markdown.as_bytes());
     let back = rperf_format::pprof::read(&mut written(&profile, Format::Pprof).as_slice());
     assert!(back.expect("a good profile").weights.is_empty());
 }
