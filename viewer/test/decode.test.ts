@@ -211,6 +211,54 @@ test("damaged files are refused with a sentence, whatever the damage", () => {
   }
 });
 
+interface Entry {
+  name: string;
+  encoding: string;
+  offset: number;
+  length: number;
+  count: number;
+}
+
+/** The file with another directory of columns. */
+function withColumns(bytes: Uint8Array, change: (columns: Entry[]) => Entry[]): Buffer {
+  const whole = Buffer.from(bytes);
+  const end = 8 + whole.readUInt32LE(4);
+  const header = JSON.parse(whole.subarray(8, end).toString("utf8"));
+  const json = Buffer.from(JSON.stringify({ ...header, columns: change(header.columns) }));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(json.length);
+  return Buffer.concat([whole.subarray(0, 4), length, json, whole.subarray(end)]);
+}
+
+test("a small file can't ask for much memory", () => {
+  for (const column of ["sources/file", "profiles/0/node", "nodes/parent", "frames/name", "threads/number"]) {
+    for (const count of [1e9, 2 ** 32, -1, 0.5, 1e300]) {
+      const bytes = withColumns(encode(SMALL), (columns) =>
+        columns
+          // For a column that is missing zeros would be made.
+          .filter(({ name }) => name !== "sources/text")
+          .map((entry) => (entry.name === column ? { ...entry, count } : entry)),
+      );
+      refused(bytes, /is shorter than its numbers/);
+    }
+  }
+  const many = Array.from({ length: 101 }, () => ({ name: "cpu", unit: "ns" }));
+  refused(encode(SMALL, { header: { value_types: many, profiles: many, diff: undefined } }), /too many columns/);
+});
+
+test("columns that share bytes are refused", () => {
+  const zeros = new Uint8Array(1000);
+  const extra = encode(SMALL, { columns: [["zeros", "bytes", zeros, zeros.length]] });
+  const shared = withColumns(extra, (columns) => {
+    const { offset } = columns.find(({ name }) => name === "zeros") as Entry;
+    // Nodes, threads and so on with number 0 are all there.
+    return columns.map((entry) =>
+      entry.name.startsWith("profiles/") ? { ...entry, offset, length: zeros.length, count: zeros.length } : entry,
+    );
+  });
+  refused(shared, /overlaps others/);
+});
+
 test("a broken envelope is refused with a sentence", async () => {
   assert.throws(() => fromBase64("§§§"), DataError);
   const gzip = gzipSync(encode(SMALL));

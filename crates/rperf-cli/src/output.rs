@@ -6,7 +6,7 @@ mod descriptor;
 use crate::signals;
 pub(crate) use descriptor::Descriptor;
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 /// Writes `content` to `path`: a file comes into being, or takes its old self's
@@ -35,16 +35,63 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 /// As [`write()`], for `rperf report` and `rperf diff`: signals that end them wait until a file is
 /// whole, so that no part of it stays behind. For a pipe's reader nobody waits.
 pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    whole(path, || write(path, content))
+}
+
+fn whole<T>(path: &Path, write: impl FnOnce() -> T) -> T {
     let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
     if is_file && Descriptor::named_by(path).is_none() {
-        signals::hold_during(|| write(path, content))
+        signals::hold_during(write)
     } else {
-        write(path, content)
+        write()
     }
 }
 
-/// With no permissions given, a file gets those of every new one.
+/// As [`write_whole`], for content that is too much to be held in memory.
+pub(crate) fn write_whole_streaming<E: From<io::Error>>(
+    path: &Path,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    whole(path, || write_streaming(path, produce))
+}
+
+fn write_streaming<E: From<io::Error>>(
+    path: &Path,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    if let Some(descriptor) = Descriptor::named_by(path) {
+        return buffered(descriptor, produce);
+    }
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {
+            let path = fs::canonicalize(path)?;
+            replace_streaming(&path, Some(metadata.permissions()), produce)
+        }
+        Ok(_) => buffered(OpenOptions::new().write(true).open(path)?, produce),
+        Err(_) => replace_streaming(path, None, produce),
+    }
+}
+
+/// Hands a buffer in front of `output` to `produce`, and empties it.
+pub fn buffered<E: From<io::Error>>(
+    output: impl Write,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut output = BufWriter::new(output);
+    produce(&mut output)?;
+    Ok(output.flush()?)
+}
+
 fn replace(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
+    replace_streaming(path, permissions, |output| output.write_all(content))
+}
+
+/// With no permissions given, a file gets those of every new one.
+fn replace_streaming<E: From<io::Error>>(
+    path: &Path,
+    permissions: Option<Permissions>,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -59,7 +106,7 @@ fn replace(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io:
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
-    file.as_file_mut().write_all(content)?;
+    buffered(file.as_file_mut(), produce)?;
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

@@ -16,7 +16,7 @@ use options::{Options, View};
 use pages::Page;
 use rperf_format::markdown::markdown;
 use rperf_format::viewer::TitledProfile;
-use rperf_format::{Format, JsonOptions, TextOptions};
+use rperf_format::{Format, FormatError, JsonOptions, TextOptions};
 use rperf_model::Profile;
 use rperf_report::{Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
@@ -62,6 +62,12 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Markdown { output } => {
             let text = markdown(page.question(), options.limit);
             return write_text(&text, output.as_deref(), screen);
+        }
+        View::Format {
+            format: Format::Collapsed,
+            output,
+        } if output.is_some() || !io::stdout().is_terminal() => {
+            return stream(&filtered.profile, output.as_deref());
         }
         View::Format { format, output } => {
             let bytes = formatted(&page, *format, options.lines)?;
@@ -177,6 +183,29 @@ pub fn write_text(text: &str, output: Option<&Path>, screen: Screen) -> Result<i
     match output {
         Some(path) => write_file(path, text.as_bytes()),
         None => print(screen, text),
+    }
+}
+
+/// Writes collapsed stacks as they are made: they can be ten times as large as the profile.
+fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
+    let produce = |output: &mut dyn io::Write| {
+        rperf_format::write(profile, Format::Collapsed, TextOptions::default(), output)
+    };
+    let (name, written) = match output {
+        Some(path) => (
+            path.display().to_string(),
+            crate::output::write_whole_streaming(path, produce),
+        ),
+        None => (
+            "stdout".to_string(),
+            crate::output::buffered(io::stdout().lock(), produce),
+        ),
+    };
+    match written {
+        Ok(()) => Ok(0),
+        Err(FormatError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(FormatError::Io(error)) => Err(failure(&format!("can't write to {name}: {error}"))),
+        Err(error) => Err(Refusal::usage(error.to_string())),
     }
 }
 

@@ -25,6 +25,7 @@ fn profile(threads: u32) -> Profile {
         weights: STACKS,
         depth: DEPTH,
         threads,
+        requests: 0,
     }
     .profile()
 }

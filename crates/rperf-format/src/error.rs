@@ -9,6 +9,14 @@ pub enum FormatError {
     /// The output failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// There would be no end of it.
+    #[error("the profile is too large for this format: more than {limit} {unit}")]
+    TooLarge {
+        /// How many are allowed.
+        limit: u64,
+        /// Of what.
+        unit: &'static str,
+    },
 }
 
 /// Why a file can't be read as a profile.
@@ -29,6 +37,9 @@ pub enum ReadError {
     /// It is not the format it should be.
     #[error("not a pprof profile: {0}")]
     Decode(#[from] prost::DecodeError),
+    /// It is no protocol buffer.
+    #[error("not a pprof profile: {0}")]
+    Malformed(String),
     /// Its parts don't fit together.
     #[error("the profile is damaged: {0}")]
     Damaged(String),

@@ -14,12 +14,14 @@
 //! Raw samples are not written: pprof has sums only.
 
 mod labels;
+mod message;
 mod meta;
 mod proto;
 mod read;
 mod stacks;
 mod texts;
 mod value_types;
+mod wire;
 mod write;
 
 pub use read::{read, read_own};

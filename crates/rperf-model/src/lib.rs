@@ -14,6 +14,7 @@ mod call_tree;
 mod check;
 mod display;
 mod labels;
+mod memory;
 mod merge;
 mod origin;
 mod profile;

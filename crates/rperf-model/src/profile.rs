@@ -51,6 +51,11 @@ impl Frames {
         self.table.len()
     }
 
+    /// Bytes held, or nearly so.
+    pub fn memory(&self) -> usize {
+        self.len() * size_of::<Frame>() + crate::memory::of_map(&self.index)
+    }
+
     /// Whether there is no frame.
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()

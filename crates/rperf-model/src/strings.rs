@@ -12,6 +12,8 @@ pub struct StringId(pub u32);
 pub struct Strings {
     table: Vec<Arc<str>>,
     index: FxHashMap<Arc<str>, StringId>,
+    /// Bytes of all together.
+    text_len: usize,
 }
 
 impl Default for Strings {
@@ -19,6 +21,7 @@ impl Default for Strings {
         let mut strings = Self {
             table: Vec::new(),
             index: FxHashMap::default(),
+            text_len: 0,
         };
         strings.intern("");
         strings
@@ -32,6 +35,7 @@ impl Strings {
             return id;
         }
         let id = StringId(self.table.len() as u32);
+        self.text_len += text.len();
         let text: Arc<str> = text.into();
         self.table.push(Arc::clone(&text));
         self.index.insert(text, id);
@@ -52,6 +56,17 @@ impl Strings {
     #[allow(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.table.len()
+    }
+
+    /// Bytes of all strings together.
+    pub fn text_len(&self) -> usize {
+        self.text_len
+    }
+
+    /// Bytes held, or nearly so.
+    pub fn memory(&self) -> usize {
+        let each = size_of::<Arc<str>>() + crate::memory::COUNTS;
+        self.text_len + self.len() * each + crate::memory::of_map(&self.index)
     }
 
     /// All strings in the order of their ids.

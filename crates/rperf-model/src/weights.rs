@@ -116,7 +116,7 @@ impl Weights {
 #[derive(Debug, Clone)]
 pub struct WeightTable {
     rows: Weights,
-    index: FxHashMap<WeightKey, usize>,
+    index: FxHashMap<WeightKey, u32>,
 }
 
 impl WeightTable {
@@ -135,9 +135,9 @@ impl WeightTable {
         }
         let rows = &mut self.rows;
         match self.index.get(&key) {
-            Some(&row) => rows.add_to_row(row, values),
+            Some(&row) => rows.add_to_row(row as usize, values),
             None => {
-                self.index.insert(key, rows.len());
+                self.index.insert(key, rows.len() as u32);
                 rows.push(key, values);
             }
         }
@@ -145,7 +145,7 @@ impl WeightTable {
 
     /// The sums under `key`, unless all are 0.
     pub fn get(&self, key: &WeightKey) -> Option<&[i64]> {
-        let values = self.rows.row(*self.index.get(key)?);
+        let values = self.rows.row(*self.index.get(key)? as usize);
         (!is_zero(values)).then_some(values)
     }
 
@@ -157,6 +157,12 @@ impl WeightTable {
     /// Whether no key had values.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Bytes held, or nearly so.
+    pub fn memory(&self) -> usize {
+        let each = size_of::<WeightKey>() + self.rows.width * size_of::<i64>();
+        self.len() * each + crate::memory::of_map(&self.index)
     }
 
     /// The rows.

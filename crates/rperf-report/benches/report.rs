@@ -18,6 +18,7 @@ fn profile(threads: u32) -> Profile {
         weights: WEIGHTS,
         depth: 60,
         threads,
+        requests: 0,
     }
     .profile()
 }

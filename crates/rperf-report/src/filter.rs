@@ -11,6 +11,8 @@ use crate::pattern::{PatternError, regex};
 use frames::Frames;
 use regex::Regex;
 use rperf_model::{Profile, RawSamples, WeightKey, WeightTable, Weights};
+use rustc_hash::FxHashMap;
+use tags::ThreadNames;
 
 /// What is to be left of a profile.
 ///
@@ -114,17 +116,18 @@ impl Filter {
     }
 
     fn apply_tags(&self, profile: &mut Profile, unmatched: &mut Vec<&'static str>) {
+        let names = ThreadNames::of(profile);
         let focus = self
             .tag_focus
             .as_ref()
-            .map(|tag| ("--tagfocus", tags::matching(profile, tag)));
+            .map(|tag| ("--tagfocus", tags::matching(profile, &names, tag)));
         let ignore = self
             .tag_ignore
             .as_ref()
-            .map(|tag| ("--tagignore", tags::matching(profile, tag)));
+            .map(|tag| ("--tagignore", tags::matching(profile, &names, tag)));
         let thread = self.thread.as_ref().map(|thread| {
             let is_kept = |row: WeightKey| {
-                let name = tags::thread_name(profile, row.thread);
+                let name = names.get(profile, row.thread);
                 thread.matches(row.thread, name)
             };
             ("--thread", rows(&profile.weights, is_kept))
@@ -155,15 +158,12 @@ impl Filter {
         if masks.is_empty() {
             return;
         }
-        // Raw samples have rows of their own, but the same keys.
-        let kept: rustc_hash::FxHashSet<WeightKey> = profile
-            .weights
-            .iter()
-            .enumerate()
-            .filter(|(row, _)| masks.iter().all(|mask| mask[*row]))
-            .map(|(_, weight)| weight.key)
-            .collect();
-        change_keys(profile, |key| kept.contains(&key).then_some(key));
+        let keys = profile.weights.iter().enumerate().map(|(row, weight)| {
+            let is_kept = masks.iter().all(|mask| mask[row]);
+            is_kept.then_some(weight.key)
+        });
+        let keys: Vec<_> = keys.collect();
+        set_keys(profile, &keys);
     }
 }
 
@@ -174,23 +174,32 @@ fn rows(weights: &Weights, is_kept: impl Fn(WeightKey) -> bool) -> Vec<bool> {
 /// Gives every row the key that `change` makes of its own, or drops it. Rows that get
 /// the same key become one.
 fn change_keys(profile: &mut Profile, change: impl Fn(WeightKey) -> Option<WeightKey>) {
+    let keys: Vec<_> = profile.weights.iter().map(|row| change(row.key)).collect();
+    set_keys(profile, &keys);
+}
+
+/// Gives the rows these keys, or drops them. Rows that get the same key become one.
+fn set_keys(profile: &mut Profile, keys: &[Option<WeightKey>]) {
     let width = profile.schema.len();
     let mut table = WeightTable::new(width);
-    for weight in profile.weights.iter() {
-        if let Some(key) = change(weight.key) {
-            table.add(key, weight.values);
+    for (weight, key) in profile.weights.iter().zip(keys) {
+        if let Some(key) = key {
+            table.add(*key, weight.values);
         }
     }
-    profile.weights = table.into_weights();
     if let Some(raw) = profile.raw_samples.take() {
+        // They have rows of their own, but the same keys.
+        let old_keys = profile.weights.iter().map(|weight| weight.key);
+        let keys: FxHashMap<_, _> = old_keys.zip(keys).collect();
         let mut changed = RawSamples::new(width);
         for (time_ns, weight) in raw.iter() {
-            if let Some(key) = change(weight.key) {
-                changed.push(time_ns, key, weight.values);
+            if let Some(Some(key)) = keys.get(&weight.key) {
+                changed.push(time_ns, *key, weight.values);
             }
         }
         profile.raw_samples = Some(changed);
     }
+    profile.weights = table.into_weights();
 }
 
 #[cfg(test)]

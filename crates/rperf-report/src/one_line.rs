@@ -1,5 +1,5 @@
-//! Names made fit for lines of text. Used by the text formats and by the command; any
-//! thread.
+//! Names made fit for lines of text. Used by the formats, by filters and by the command;
+//! any thread.
 
 use std::borrow::Cow;
 
@@ -22,9 +22,37 @@ pub fn function_name(name: &str) -> Cow<'_, str> {
     }
 }
 
+/// Bytes that the name or path of a frame may have: those of C++ templates can be long,
+/// and a page may show each of them thousands of times.
+pub const MAX_NAME: usize = 16 << 10;
+
+/// `name` without what nobody reads: the end of a very long one.
+pub fn without_end(name: &str) -> Cow<'_, str> {
+    const END: &str = "…";
+    if name.len() <= MAX_NAME {
+        return Cow::Borrowed(name);
+    }
+    let mut end = MAX_NAME - END.len();
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    Cow::Owned(format!("{}{END}", &name[..end]))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{function_name, one_line};
+    use super::{MAX_NAME, function_name, one_line, without_end};
+
+    #[test]
+    fn only_very_long_names_lose_their_end() {
+        let long = "計".repeat(MAX_NAME);
+        let fits = &long[..MAX_NAME / 3 * 3];
+        assert_eq!(without_end(fits), fits);
+        let cut = without_end(&long);
+        assert!(cut.len() <= MAX_NAME && cut.len() > MAX_NAME - 6);
+        assert!(cut.ends_with("計…"));
+        assert_eq!(without_end(&cut), cut);
+    }
 
     #[test]
     fn functions_always_have_a_name() {

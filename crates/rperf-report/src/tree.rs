@@ -10,6 +10,7 @@ use crate::walk::Index;
 use rperf_model::{Column, NodeId, Profile};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Where a tree begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,14 +29,26 @@ pub struct TreeLimits {
     pub least: u64,
     /// How many functions a branch may have below each other.
     pub depth: usize,
+    /// How many branches there may be: the largest ones, and of equal ones those that are
+    /// less deep.
+    pub branches: usize,
+}
+
+impl TreeLimits {
+    /// The whole tree.
+    pub const NONE: Self = Self {
+        least: 0,
+        depth: usize::MAX,
+        branches: usize::MAX,
+    };
 }
 
 impl Default for TreeLimits {
-    /// The whole tree.
+    /// As many branches as anybody looks at: many deep stacks can have millions.
     fn default() -> Self {
         Self {
-            least: 0,
-            depth: usize::MAX,
+            branches: 10_000,
+            ..Self::NONE
         }
     }
 }
@@ -50,7 +63,7 @@ pub struct Tree {
     pub functions: Vec<Function>,
     /// The branches, each one followed by those below it, the largest first.
     pub branches: Vec<Branch>,
-    /// How many roots are not there because they are too small.
+    /// How many roots are not there because they are too small, or too many.
     pub left_out: usize,
 }
 
@@ -65,7 +78,8 @@ pub struct Branch {
     pub self_value: i64,
     /// Value of the stacks that pass here.
     pub total_value: i64,
-    /// How many branches below it are not there because they are too small or too deep.
+    /// How many branches right below it are not there because they are too small, too deep
+    /// or too many.
     pub left_out: usize,
 }
 
@@ -143,6 +157,81 @@ impl Sprouts {
     }
 }
 
+/// The branches that there are so far, and the ones that may come next.
+#[derive(Default)]
+struct Grown {
+    /// In the order in which they were added: callers, or bottom-up callees, first, and of
+    /// branches side by side the largest first.
+    branches: Vec<Branch>,
+    /// For each branch the one that it is below.
+    parents: Vec<Option<usize>>,
+    waiting: BinaryHeap<Waiting>,
+    /// How many have been waiting, those included that have been added.
+    number: usize,
+    /// Roots that are not there.
+    left_out: usize,
+}
+
+/// The largest one is the next to be added; of equal ones the one that has waited longest.
+struct Waiting {
+    value: u64,
+    number: Reverse<usize>,
+    parent: Option<usize>,
+    sprout: Sprout,
+}
+
+impl Waiting {
+    fn rank(&self) -> (u64, Reverse<usize>) {
+        (self.value, self.number)
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Waiting {}
+
+impl Grown {
+    /// The branches, each one followed by those below it, and how many roots are left out.
+    fn finish(mut self) -> (Vec<Branch>, usize) {
+        for waiting in self.waiting {
+            match waiting.parent {
+                Some(parent) => self.branches[parent].left_out += 1,
+                None => self.left_out += 1,
+            }
+        }
+        let mut below = vec![Vec::new(); self.branches.len()];
+        let mut next = Vec::new();
+        for (place, parent) in self.parents.iter().enumerate().rev() {
+            match parent {
+                Some(parent) => below[*parent].push(place),
+                None => next.push(place),
+            }
+        }
+        let mut ordered = Vec::with_capacity(self.branches.len());
+        while let Some(place) = next.pop() {
+            ordered.push(self.branches[place]);
+            next.append(&mut below[place]);
+        }
+        (ordered, self.left_out)
+    }
+}
+
 struct Growth<'a> {
     profile: &'a Profile,
     column: Column,
@@ -157,19 +246,25 @@ impl Growth<'_> {
         limits: TreeLimits,
         below: impl Fn(&Sprout) -> Vec<Sprout>,
     ) -> Tree {
-        let mut branches: Vec<Branch> = Vec::new();
-        let (mut waiting, left_out) = self.shown(roots, 0, limits);
-        while let Some((depth, sprout)) = waiting.pop() {
-            let (next, left_out) = self.shown(below(&sprout), depth + 1, limits);
-            waiting.extend(next);
-            branches.push(Branch {
+        let mut grown = Grown::default();
+        grown.left_out = self.add(&mut grown, roots, None, limits);
+        while grown.branches.len() < limits.branches
+            && let Some(Waiting { sprout, parent, .. }) = grown.waiting.pop()
+        {
+            let depth = parent.map_or(0, |parent| grown.branches[parent].depth + 1);
+            let place = grown.branches.len();
+            grown.parents.push(parent);
+            grown.branches.push(Branch {
                 function: sprout.function,
                 depth,
                 self_value: sprout.self_value,
                 total_value: sprout.total_value,
-                left_out,
+                left_out: 0,
             });
+            let left_out = self.add(&mut grown, below(&sprout), Some(place), limits);
+            grown.branches[place].left_out = left_out;
         }
+        let (branches, left_out) = grown.finish();
         Tree {
             total,
             functions: (0..self.groups.len())
@@ -180,26 +275,35 @@ impl Growth<'_> {
         }
     }
 
-    /// Those to be shown, the smallest first, with their depth, and how many are not.
-    fn shown(
+    /// Lets those below `parent` wait that may be shown, and returns how many may not.
+    fn add(
         &self,
+        grown: &mut Grown,
         mut sprouts: Vec<Sprout>,
-        depth: usize,
+        parent: Option<usize>,
         limits: TreeLimits,
-    ) -> (Vec<(usize, Sprout)>, usize) {
+    ) -> usize {
+        let depth = parent.map_or(0, |parent| grown.branches[parent].depth + 1);
         sprouts.retain(|sprout| sprout.total_value != 0 || sprout.self_value != 0);
         let all = sprouts.len();
         sprouts.retain(|sprout| {
             depth < limits.depth && sprout.total_value.unsigned_abs() >= limits.least
         });
-        sprouts.sort_by(|a, b| {
-            let value = |sprout: &Sprout| sprout.total_value.unsigned_abs();
-            let text = |sprout: &Sprout| &self.groups.texts[sprout.function];
-            (value(a), Reverse(text(a))).cmp(&(value(b), Reverse(text(b))))
+        sprouts.sort_by_key(|sprout| {
+            let text = &self.groups.texts[sprout.function];
+            (Reverse(sprout.total_value.unsigned_abs()), text)
         });
         let left_out = all - sprouts.len();
-        let shown = sprouts.into_iter().map(|sprout| (depth, sprout));
-        (shown.collect(), left_out)
+        for sprout in sprouts {
+            grown.number += 1;
+            grown.waiting.push(Waiting {
+                value: sprout.total_value.unsigned_abs(),
+                number: Reverse(grown.number),
+                parent,
+                sprout,
+            });
+        }
+        left_out
     }
 
     /// The functions with a value of their own, and the sum of all.

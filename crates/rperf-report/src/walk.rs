@@ -24,31 +24,40 @@ const NONE: u32 = u32::MAX;
 
 /// The nodes of a call tree by their callers, and the rows of weights by their nodes.
 pub(crate) struct Index {
-    first_child: Vec<u32>,
-    next_sibling: Vec<u32>,
-    first_row: Vec<u32>,
+    nodes: Vec<Links>,
     next_row: Vec<u32>,
+}
+
+/// Where a node leads to. Whoever needs one of these needs the others too.
+#[derive(Clone, Copy)]
+struct Links {
+    first_child: u32,
+    next_sibling: u32,
+    first_row: u32,
 }
 
 impl Index {
     pub(crate) fn new(profile: &Profile) -> Self {
         let nodes = profile.tree.len() + 1;
+        let no_links = Links {
+            first_child: NONE,
+            next_sibling: NONE,
+            first_row: NONE,
+        };
         let mut index = Self {
-            first_child: vec![NONE; nodes],
-            next_sibling: vec![NONE; nodes],
-            first_row: vec![NONE; nodes],
+            nodes: vec![no_links; nodes],
             next_row: vec![NONE; profile.weights.len()],
         };
         // Backwards, as each one is put in front of those that are there.
         for id in (1..nodes as u32).rev() {
             if let Some(node) = profile.tree.get(NodeId(id)) {
-                let first = &mut index.first_child[node.parent.0 as usize];
-                index.next_sibling[id as usize] = std::mem::replace(first, id);
+                let first = &mut index.nodes[node.parent.0 as usize].first_child;
+                index.nodes[id as usize].next_sibling = std::mem::replace(first, id);
             }
         }
         for row in (0..profile.weights.len()).rev() {
             if let Some(weight) = profile.weights.get(row) {
-                let first = &mut index.first_row[weight.key.node.0 as usize];
+                let first = &mut index.nodes[weight.key.node.0 as usize].first_row;
                 index.next_row[row] = std::mem::replace(first, row as u32);
             }
         }
@@ -57,7 +66,8 @@ impl Index {
 
     /// The nodes that `id` calls.
     pub(crate) fn children(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-        links(self.first_child[id.0 as usize], &self.next_sibling).map(NodeId)
+        let next = |id: u32| self.nodes[id as usize].next_sibling;
+        links(self.nodes[id.0 as usize].first_child, next).map(NodeId)
     }
 
     /// The rows with the stack of `id`.
@@ -66,14 +76,15 @@ impl Index {
         id: NodeId,
         profile: &'a Profile,
     ) -> impl Iterator<Item = Weight<'a>> {
-        links(self.first_row[id.0 as usize], &self.next_row)
+        let next = |row: u32| self.next_row[row as usize];
+        links(self.nodes[id.0 as usize].first_row, next)
             .filter_map(|row| profile.weights.get(row as usize))
     }
 }
 
-fn links(first: u32, next: &[u32]) -> impl Iterator<Item = u32> + '_ {
+fn links(first: u32, next: impl Fn(u32) -> u32) -> impl Iterator<Item = u32> {
     let known = |link: u32| (link != NONE).then_some(link);
-    std::iter::successors(known(first), move |link| known(next[*link as usize]))
+    std::iter::successors(known(first), move |link| known(next(*link)))
 }
 
 /// Walks through all stacks of `profile`, summing the values in `columns`.
@@ -96,7 +107,7 @@ pub(crate) fn walk_summing<const N: usize>(
     for row in index.rows(NodeId::ROOT, profile) {
         visitor.row(row, values(row));
     }
-    let mut next = index.first_child[0];
+    let mut next = index.nodes[0].first_child;
     let mut entered: Vec<(NodeId, Values<N>)> = Vec::new();
     loop {
         if let Some(&node) = profile.tree.get(NodeId(next)).filter(|_| next != NONE) {
@@ -109,7 +120,7 @@ pub(crate) fn walk_summing<const N: usize>(
                 add(&mut total, values);
             }
             entered.push((id, total));
-            next = index.first_child[next as usize];
+            next = index.nodes[next as usize].first_child;
             continue;
         }
         let Some((id, total)) = entered.pop() else {
@@ -119,7 +130,7 @@ pub(crate) fn walk_summing<const N: usize>(
         if let Some((_, caller)) = entered.last_mut() {
             add(caller, total);
         }
-        next = index.next_sibling[id.0 as usize];
+        next = index.nodes[id.0 as usize].next_sibling;
     }
 }
 

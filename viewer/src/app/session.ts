@@ -3,7 +3,7 @@ import type { TotalChange } from "../format/header.ts";
 import { BoxTree, outermostNodes } from "../model/box_tree.ts";
 import { baseScale, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
 import { type Found, search, searchPattern } from "../model/search.ts";
-import { otherType, type View, Views } from "../model/view.ts";
+import { otherType, type Sums, type View, Views } from "../model/view.ts";
 import { INITIAL, type State } from "./state.ts";
 
 /** Which tree of boxes: all stacks, all inverted, or what calls or is called by a method. */
@@ -16,6 +16,8 @@ export class Session {
   private cachedFor: View | null = null;
   private lastKey = "";
   private readonly sums = new Map<string, number>();
+  /** The columns of `beside` for the last view: to clear them is much quicker than to get new memory. */
+  private readonly besides: Sums[] = [];
 
   constructor(readonly file: ProfileFile) {
     this.views = new Views(file);
@@ -124,12 +126,22 @@ export class Session {
     });
   }
 
+  /** The number of the value type with this name; -1 where it isn't measured. */
+  measured(state: State, name: string): number {
+    const type = this.file.valueTypes.findIndex((other) => other.name === name);
+    return this.view(state).target.rows.values[type] ? type : -1;
+  }
+
   /** Totals of each node in another value type, such as CPU beside wall; null where it isn't measured. */
   beside(state: State, name: string): Float64Array | null {
-    const view = this.view(state);
-    const type = this.file.valueTypes.findIndex((other) => other.name === name);
-    if (type < 0 || view.target.rows.values[type] === null) return null;
-    return this.kept(`beside ${name}`, () => otherType(view, view.target, type).total);
+    const type = this.measured(state, name);
+    if (type < 0) return null;
+    return this.kept(`beside ${name}`, () => {
+      const view = this.view(state);
+      const sums = otherType(view, view.target, type, this.besides[type]);
+      this.besides[type] = sums;
+      return sums.total;
+    });
   }
 
   /** Keeps what was made for the present view. */

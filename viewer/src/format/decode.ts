@@ -1,4 +1,4 @@
-import { DataError } from "./error.ts";
+import { DataError, damaged, tooLarge } from "./error.ts";
 import {
   type ColumnEntry,
   type DiffInfo,
@@ -81,7 +81,7 @@ export function decode(bytes: Uint8Array): ProfileFile {
   }
   const headerLength = view.getUint32(4, true);
   if (headerLength > bytes.length - 8) {
-    throw new DataError("The profile is damaged: it ends within its header. Make the report again.");
+    throw damaged("it ends within its header");
   }
   const header = parseHeader(new TextDecoder().decode(bytes.subarray(8, 8 + headerLength)));
   const columns = new Columns(bytes.subarray(8 + headerLength), header.columns);
@@ -106,8 +106,9 @@ export function decode(bytes: Uint8Array): ProfileFile {
   const threadNames = columns.has("threads/name") ? string("threads/name", threadCount) : [];
   const threads = Array.from(threadNumbers, (number, i) => ({ number, name: threadNames[i] ?? "" }));
   const sourceCount = columns.count("sources/file");
+  const sourceFiles = string("sources/file", sourceCount);
   const sourceTexts = string("sources/text", sourceCount);
-  const sources = new Map(string("sources/file", sourceCount).map((file, i) => [file, sourceTexts[i]]));
+  const sources = new Map(sourceFiles.map((file, i) => [file, sourceTexts[i]]));
 
   const profiles = header.profiles.map((meta, index): ProfileRows => {
     const rows = `profiles/${index}`;
@@ -163,7 +164,7 @@ function nodeTable(columns: Columns, frameCount: number): NodeTable {
   };
   for (let i = 0; i < count; i++) {
     const delta = deltas[i];
-    if (delta < 1 || delta > i + 1) throw damaged("nodes/parent", "names a parent that isn't there");
+    if (delta < 1 || delta > i + 1) throw badColumn("nodes/parent", "names a parent that isn't there");
     nodes.parent[i + 1] = i + 1 - delta;
   }
   // The root's callees are listed behind those of all frames.
@@ -205,8 +206,7 @@ class SeenLists {
   }
 
   private add(context: number, index: number, length: number): number {
-    if (index > length || this.used >= this.fresh.length)
-      throw damaged(this.column, "points to an entry that isn't there");
+    if (index > length || this.used >= this.fresh.length) throw badColumn(this.column, MISSING);
     if (length === this.room[context]) this.move(context, length);
     const item = this.fresh[this.used++];
     this.items[this.start[context] + length] = item;
@@ -235,7 +235,7 @@ function labelSetTable(columns: Columns, string: (column: string, count: number)
   let at = 0;
   const lengths = columns.unsigned("label_sets/length", columns.count("label_sets/length"));
   const sets = Array.from(lengths, (length) => {
-    if (at + length > keys.length) throw damaged("label_sets/length", "asks for more labels than there are");
+    if (at + length > keys.length) throw badColumn("label_sets/length", "asks for more labels than there are");
     const set = keys.slice(at, at + length).map((key, i): Label => [key, values[at + i]]);
     at += length;
     return set;
@@ -243,20 +243,29 @@ function labelSetTable(columns: Columns, string: (column: string, count: number)
   return sets;
 }
 
-function damaged(column: string, how: string): DataError {
-  return new DataError(`The profile is damaged: column ${column} ${how}. Make the report again.`);
+function badColumn(column: string, how: string): DataError {
+  return damaged(`column ${column} ${how}`);
 }
+
+const MISSING = "points to an entry that isn't there";
+
+/** Numbers that a file may have; each takes up to eight bytes. */
+const MAX_NUMBERS = 200e6;
 
 const ENCODINGS = new Set(["uleb", "sleb", "delta", "bytes"]);
 
 /** The columns by name, each decoded when it is asked for. */
 class Columns {
   private readonly entries = new Map<string, ColumnEntry>();
+  /** Bytes that no column has claimed, and numbers that may still come. */
+  private left: number;
+  private room = MAX_NUMBERS;
 
   constructor(
     private readonly body: Uint8Array,
     directory: ColumnEntry[],
   ) {
+    this.left = body.length;
     for (const entry of directory) if (ENCODINGS.has(entry.encoding)) this.entries.set(entry.name, entry);
   }
 
@@ -295,7 +304,7 @@ class Columns {
     let at = 0;
     return Array.from(lengths, (length) => {
       const end = at + length;
-      if (end > bytes.length) throw damaged("strings/text", "is shorter than the strings in it");
+      if (end > bytes.length) throw badColumn("strings/text", "is shorter than the strings in it");
       const text = ascii ? whole.slice(at, end) : decoder.decode(bytes.subarray(at, end));
       at = end;
       return text;
@@ -304,7 +313,7 @@ class Columns {
 
   private limited(name: string, numbers: Uint32Array, limit: number): Uint32Array {
     for (let i = 0; i < numbers.length; i++) {
-      if (numbers[i] >= limit) throw damaged(name, "points to an entry that isn't there");
+      if (numbers[i] >= limit) throw badColumn(name, MISSING);
     }
     return numbers;
   }
@@ -314,19 +323,23 @@ class Columns {
     if (!entry) return new Uint8Array(0);
     const { offset, length } = entry;
     const valid = [offset, length].every((number) => Number.isInteger(number) && number >= 0);
-    if (!valid || offset + length > this.body.length) throw damaged(name, "lies outside of the file");
+    if (!valid || offset + length > this.body.length) throw badColumn(name, "lies outside of the file");
+    this.left -= length;
+    if (this.left < 0) throw badColumn(name, "overlaps others");
     return this.body.subarray(offset, offset + length);
   }
 
   private open(name: string, encoding: string, count: number): Leb128 | null {
     const entry = this.entries.get(name);
     if (!entry) return null;
-    if (entry.encoding !== encoding) throw damaged(name, `is encoded as ${entry.encoding}, not as ${encoding}`);
-    if (entry.count !== count) throw damaged(name, `has ${entry.count} numbers, but its table ${count} entries`);
+    if (entry.encoding !== encoding) throw badColumn(name, `is encoded as ${entry.encoding}, not as ${encoding}`);
+    if (entry.count !== count) throw badColumn(name, `has ${entry.count} numbers, but its table ${count} entries`);
     const bytes = this.bytes(name);
     // Every number has a byte at least; so a small file can't ask for much memory.
     if (!Number.isInteger(count) || count < 0 || count > bytes.length)
-      throw damaged(name, "is shorter than its numbers");
+      throw badColumn(name, "is shorter than its numbers");
+    this.room -= count;
+    if (this.room < 0) throw tooLarge("has too many numbers");
     return new Leb128(bytes, name);
   }
 }

@@ -1,4 +1,4 @@
-import { DataError } from "./error.ts";
+import { DataError, tooLarge } from "./error.ts";
 
 const MAX_BASE64 = 200e6;
 const MAX_BYTES = 1e9;
@@ -6,9 +6,7 @@ const MAX_BYTES = 1e9;
 /** The bytes of a base64 text; blanks and line breaks are skipped. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   if (text.length > MAX_BASE64) {
-    throw new DataError(
-      "The profile is larger than 200 MB, more than a page can hold. Use `rperf report --top` instead.",
-    );
+    throw tooLarge("is larger than 200 MB");
   }
   const native = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
   try {
@@ -46,9 +44,7 @@ export async function decompress(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8A
   }
   if (length > MAX_BYTES) {
     await reader.cancel();
-    throw new DataError(
-      "The profile unpacks to more than 1 GB, more than a page can hold. Use `rperf report --top` instead.",
-    );
+    throw tooLarge("unpacks to more than 1 GB");
   }
   const whole = new Uint8Array(length);
   let at = 0;

@@ -1,4 +1,4 @@
-import { DataError } from "./error.ts";
+import { DataError, damaged } from "./error.ts";
 
 /** What a value measures. */
 export interface ValueType {
@@ -72,6 +72,9 @@ export interface Header {
   columns: ColumnEntry[];
 }
 
+/** Columns of values that all profiles have together: a small header can name very many. */
+const MAX_COLUMNS = 10_000;
+
 type Json = { [key: string]: unknown };
 
 const isObject = (value: unknown): value is Json =>
@@ -88,9 +91,9 @@ export function parseHeader(json: string): Header {
   try {
     header = JSON.parse(json);
   } catch {
-    throw new DataError("The profile is damaged: its header is not JSON. Make the report again.");
+    throw damaged("its header is not JSON");
   }
-  if (!isObject(header)) throw new DataError("The profile is damaged: its header is no object. Make the report again.");
+  if (!isObject(header)) throw damaged("its header is no object");
   if (header.version !== 1) {
     throw new DataError(
       `The profile has version ${String(header.version)} of the format; this page reads version 1. Use the page of the rperf that made it.`,
@@ -103,6 +106,7 @@ export function parseHeader(json: string): Header {
   const profiles = objects(header.profiles).map(meta);
   if (valueTypes.length === 0) throw new DataError("The profile measures nothing: it has no value types.");
   if (profiles.length === 0) throw new DataError("There is no profile in this file.");
+  if (valueTypes.length * profiles.length > MAX_COLUMNS) throw damaged("it has too many columns");
   const defaultType = number(header.default_type) ?? 0;
   const states = objects(header.states).map(state);
   const categories = texts(header.categories);
@@ -145,7 +149,7 @@ function diff(json: unknown, profiles: number, types: number): DiffInfo | null {
   const target = number(json.target) ?? -1;
   const inRange = (index: number) => Number.isInteger(index) && index >= 0 && index < profiles;
   if (!inRange(base) || !inRange(target)) {
-    throw new DataError("The profile is damaged: its diff names a profile that isn't there. Make the report again.");
+    throw damaged("its diff names a profile that isn't there");
   }
   const scale = number(json.scale);
   const changes = list(json.changes);

@@ -1,8 +1,10 @@
-import { DataError } from "./error.ts";
+import { damaged } from "./error.ts";
 
 // Numbers are put together from three parts, since bit operations work on 32 bits:
 // 28 bits, 28 bits, and the 8 bits that are left of 64.
 const PART = 2 ** 28;
+
+const TOO_MANY_BITS = "has a number of more than 32 bits";
 
 /** Decodes columns of LEB128 numbers, one after the other. */
 export class Leb128 {
@@ -24,11 +26,11 @@ export class Leb128 {
       const byte = bytes[this.at++] ?? this.broken("ends too early");
       value += (byte & 0x7f) * factor;
       if (byte < 0x80) {
-        return value < 2 ** 32 ? value : this.broken("has a number of more than 32 bits");
+        return value < 2 ** 32 ? value : this.broken(TOO_MANY_BITS);
       }
       factor *= 0x80;
     }
-    return this.broken("has a number of more than 32 bits");
+    return this.broken(TOO_MANY_BITS);
   }
 
   /** A zigzag number of 64 bits. */
@@ -82,6 +84,6 @@ export class Leb128 {
   }
 
   private broken(how: string): never {
-    throw new DataError(`The profile is damaged: column ${this.column} ${how}. Make the report again.`);
+    throw damaged(`column ${this.column} ${how}`);
   }
 }

@@ -38,7 +38,8 @@ export interface View {
   base: Side | null;
 }
 
-interface Sums {
+/** Values of each node, and of all kept rows and all rows. */
+export interface Sums {
   self: Float64Array;
   total: Float64Array;
   sum: number;
@@ -172,24 +173,23 @@ export class Views {
     const key = `${side} ${query.type} ${scale}`;
     let sums = this.sums.get(key);
     if (!sums) {
-      const spare = this.spare.pop();
-      const old = spare?.self.length === shape.tree.size ? spare : undefined;
-      sums = sumRows(shape.tree, rows.values[query.type], shape.rowNodes[side], kept, scale, old);
+      sums = sumRows(shape.tree, rows.values[query.type], shape.rowNodes[side], kept, scale, this.spare.pop());
       this.sums.set(key, sums);
     }
     return sums;
   }
 }
 
-/** Values of the kept rows at their nodes (self), and with those of all callees (total); in the columns of `old`. */
+/** Values of the kept rows at their nodes (self), and with those of all callees (total); in the columns of `spare`. */
 export function sumRows(
   tree: CallTree,
   values: Float64Array | null,
   node: Uint32Array,
   kept: Uint8Array,
   scale = 1,
-  old?: Sums,
+  spare?: Sums,
 ): Sums {
+  const old = spare?.self.length === tree.size ? spare : undefined;
   const self = old ? old.self.fill(0) : new Float64Array(tree.size);
   let sum = 0;
   let all = 0;
@@ -204,11 +204,7 @@ export function sumRows(
   return { self, total: tree.totals(self, old?.total), sum, all };
 }
 
-/** Another value type over the same tree and rows: CPU beside wall, samples beside time. */
-export function otherType(
-  view: View,
-  side: Side,
-  type: number,
-): { self: Float64Array; total: Float64Array; sum: number } {
-  return sumRows(view.tree, side.rows.values[type], side.node, side.kept, side.scale);
+/** Another value type over the same tree and rows, in the columns of `old`: CPU beside wall, samples beside time. */
+export function otherType(view: View, side: Side, type: number, old?: Sums): Sums {
+  return sumRows(view.tree, side.rows.values[type], side.node, side.kept, side.scale, old);
 }

@@ -18,7 +18,7 @@ export function FlameView() {
   const { state, store, session, view } = usePage();
   const method = session.method(state);
   const sandwich = state.sandwich && method >= 0;
-  const hasCpu = session.beside(state, "wall") !== null && session.beside(state, "cpu") !== null;
+  const hasCpu = ["wall", "cpu"].every((name) => session.measured(state, name) >= 0);
   const colourings = COLOURINGS.filter((kind) =>
     kind === "cpu" ? hasCpu : kind === "change" ? view.base !== null : true,
   );

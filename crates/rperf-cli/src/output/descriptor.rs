@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::{Path, PathBuf};
 
@@ -78,6 +78,17 @@ impl Descriptor {
     }
 }
 
+impl Write for Descriptor {
+    fn write(&mut self, content: &[u8]) -> io::Result<usize> {
+        self.write_all(content)?;
+        Ok(content.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 fn number(path: &Path) -> Option<RawFd> {
     match path.to_str()? {
         "/dev/stdin" => Some(0),
@@ -96,7 +107,7 @@ fn number(path: &Path) -> Option<RawFd> {
 mod tests {
     use super::*;
     use std::fs::OpenOptions;
-    use std::io::{Read, Write};
+    use std::io::Read;
     use std::os::fd::AsRawFd;
 
     fn pipe() -> (fs::File, fs::File) {

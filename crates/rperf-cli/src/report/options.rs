@@ -9,7 +9,7 @@ use crate::options::parse_format;
 use rperf_format::Format;
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
-use rperf_report::{By, Direction, Filter, Sort};
+use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -126,6 +126,7 @@ impl Options {
         let rows = match view {
             View::Top | View::Json { .. } => Some(ROWS),
             View::Markdown { .. } => Some(METHODS),
+            View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
         };
         let files: Vec<PathBuf> = args.files.iter().map(PathBuf::from).collect();

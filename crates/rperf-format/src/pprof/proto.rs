@@ -1,5 +1,6 @@
 //! The messages of pprof's profile.proto, by hand: no compiler for them is needed
-//! to build rperf. Field numbers are those of google/pprof.
+//! to build rperf. Field numbers are those of google/pprof. The reader takes the larger
+//! ones apart itself (`message.rs`).
 //!
 //! Text is bytes here, since other tools' profiles may hold text that is not UTF-8.
 
@@ -54,6 +55,7 @@ pub(crate) struct ValueType {
 }
 
 /// A stack, leaf first, with one value for each sample type.
+#[cfg(test)]
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Sample {
     #[prost(uint64, repeated, tag = "1")]

@@ -1,7 +1,9 @@
 //! Reading pprof profiles. The input is taken for hostile. Any thread.
 
+mod sample;
 mod sample_labels;
 
+use super::message::Message;
 use super::meta;
 use super::proto;
 use super::stacks::{FrameLimits, Stacks};
@@ -9,10 +11,10 @@ use super::texts::Texts;
 use super::value_types;
 use crate::ReadError;
 use flate2::read::MultiGzDecoder;
-use prost::Message;
-use prost::bytes::Bytes;
+use prost::Message as _;
 use rperf_model::{Profile, State, StringId, Thread, WeightKey, WeightTable};
 use rustc_hash::FxHashSet;
+use sample::Sample;
 use sample_labels::LabelReader;
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -22,31 +24,71 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The thread of samples that tell none.
 const ONLY_THREAD: u32 = 1;
 
+/// Bytes that the name of a thread takes in a map and in the profile.
+const THREAD_MEMORY: usize = 32;
+
 /// How much a profile may have before it is refused.
 struct Limits {
-    /// Bytes, uncompressed. In memory a profile can be several times as large.
+    /// Bytes, uncompressed.
     bytes: u64,
+    /// Rows of each of its tables: strings, functions, locations and so on.
+    rows: usize,
+    /// Bytes that the profile takes in memory: its file can be a small part of that.
+    memory: u64,
+    /// Bytes of names and labels: whoever shows them makes copies.
+    text: u64,
     frames: FrameLimits,
 }
 
 const LIMITS: Limits = Limits {
     bytes: 256 << 20,
+    rows: 2 << 20,
+    memory: 512 << 20,
+    text: 64 << 20,
     frames: FrameLimits {
-        all: 512 << 20,
+        all: 256 << 20,
         unshared: 128 << 20,
-        nodes: 16 << 20,
     },
 };
 
 /// For profiles that need no limits.
 const NO_LIMITS: Limits = Limits {
     bytes: u64::MAX,
+    rows: usize::MAX,
+    memory: u64::MAX,
+    text: u64::MAX,
     frames: FrameLimits {
         all: u64::MAX,
         unshared: u64::MAX,
-        nodes: u64::MAX,
     },
 };
+
+impl Limits {
+    /// Refuses a profile in the making that holds too much.
+    fn check(
+        &self,
+        profile: &Profile,
+        rows: &WeightTable,
+        threads: usize,
+    ) -> Result<(), ReadError> {
+        let memory = threads * THREAD_MEMORY
+            + profile.strings.memory()
+            + profile.frames.memory()
+            + profile.tree.memory()
+            + profile.label_sets.memory()
+            + rows.memory();
+        let text = profile.strings.text_len();
+        for (found, limit, unit) in [
+            (memory, self.memory, "bytes in memory"),
+            (text, self.text, "bytes of names and labels"),
+        ] {
+            if found as u64 > limit {
+                return Err(ReadError::TooLarge { limit, unit });
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Reads a profile, gzip'd or plain, ours or another tool's, whatever it measures: all
 /// its sample types become columns. The result passes [`Profile::check`].
@@ -65,13 +107,12 @@ pub fn read_own(input: &mut dyn Read) -> Result<Profile, ReadError> {
 
 fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadError> {
     let bytes = read_bytes(limits, input)?;
-    // The samples stay where they are, and are taken apart one by one.
-    let message = proto::Profile::decode(Bytes::from(bytes))?;
-    let mut texts = Texts::new(&message.string_table)?;
+    let message = Message::of(&bytes, limits.rows)?;
+    let mut texts = Texts::new(&message.texts, limits.text)?;
     let mut profile = Profile::new(value_types::schema(&message, &texts)?);
     read_meta(&message, &texts, &mut profile)?;
     let mut stacks = Stacks::new(&message, &mut texts, &mut profile, limits.frames)?;
-    read_samples(&message, &mut texts, &mut stacks, &mut profile)?;
+    read_samples(&message, &mut texts, &mut stacks, &mut profile, limits)?;
     Ok(profile)
 }
 
@@ -99,7 +140,7 @@ fn read_bytes(limits: &Limits, input: &mut dyn Read) -> Result<Vec<u8>, ReadErro
 }
 
 fn read_meta(
-    message: &proto::Profile,
+    message: &Message<'_>,
     texts: &Texts<'_>,
     profile: &mut Profile,
 ) -> Result<(), ReadError> {
@@ -107,13 +148,14 @@ fn read_meta(
     meta.start_time_ns = u64::try_from(message.time_nanos).unwrap_or(0);
     meta.duration_ns = u64::try_from(message.duration_nanos).unwrap_or(0);
     let period = value_types::read_period(message, texts, meta)?;
-    if let Some(mapping) = message.mapping.first() {
+    if let Some(&mapping) = message.mappings.first() {
+        let mapping = proto::Mapping::decode(mapping)?;
         meta.program = texts.get(mapping.filename)?.into_owned();
     }
     // Each string once, lest many rows name one that is long.
     let mut seen = FxHashSet::default();
     let mut comments = Vec::new();
-    for &comment in message.comment.iter().filter(|&&row| seen.insert(row)) {
+    for &comment in message.comments.iter().filter(|&&row| seen.insert(row)) {
         comments.push(texts.get(comment)?.into_owned());
     }
     meta::restore(comments, meta);
@@ -125,28 +167,28 @@ fn read_meta(
 }
 
 fn read_samples(
-    message: &proto::Profile,
+    message: &Message<'_>,
     texts: &mut Texts<'_>,
     stacks: &mut Stacks,
     profile: &mut Profile,
+    limits: &Limits,
 ) -> Result<(), ReadError> {
     let width = profile.schema.len();
     let mut labels = LabelReader::new(texts);
     let mut names: BTreeMap<u32, StringId> = BTreeMap::new();
     let mut weights = WeightTable::new(width);
-    let mut sample = proto::Sample::default();
-    for encoded in &message.sample {
-        sample.clear();
-        sample.merge(&**encoded)?;
-        let found = sample.value.len();
+    let mut sample = Sample::default();
+    for bytes in message.samples() {
+        sample.read(bytes?)?;
+        let found = sample.values.len();
         if found != width {
             return Err(ReadError::damaged(format!(
                 "a sample has {found} values, but there are {width} sample types"
             )));
         }
-        let read = labels.read(&sample.label, texts, &mut profile.strings)?;
+        let read = labels.read(&sample.labels, texts, &mut profile.strings)?;
         let thread = read.thread.unwrap_or(ONLY_THREAD);
-        let (node, leaf_state) = stacks.node(&sample.location_id, thread, profile)?;
+        let (node, leaf_state) = stacks.node(&sample.location_ids, thread, profile)?;
         let state = leaf_state.or(read.state).unwrap_or(State::Running);
         let name = names.entry(thread).or_default();
         if *name == StringId::default() {
@@ -158,7 +200,8 @@ fn read_samples(
             labels: profile.label_sets.intern(read.user),
             state,
         };
-        weights.add(key, &sample.value);
+        weights.add(key, &sample.values);
+        limits.check(profile, &weights, names.len())?;
     }
     // Thread 0 has a row only if there is a name to keep.
     profile.threads = names
@@ -170,5 +213,7 @@ fn read_samples(
     Ok(())
 }
 
+#[cfg(test)]
+mod bombs;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,12 @@
 //! Stacks of a pprof file that is being read: from functions and locations to nodes
 //! of the call tree, and from synthetic leaves back to states. Any thread.
 
+use super::message::{self, Location, Message};
 use super::proto;
 use super::texts::Texts;
 use crate::ReadError;
 use crate::last_stack::{LAST_STACKS, MAX_DEPTH};
+use prost::Message as _;
 use rperf_model::{DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, StringId};
 use rustc_hash::FxHashMap;
 use std::mem;
@@ -13,13 +15,14 @@ use std::ops::Range;
 /// The locations by id, each as its frames, leaf first.
 pub(crate) struct Stacks {
     frames: Vec<ReadFrame>,
-    locations: FxHashMap<u64, Range<usize>>,
+    /// By id, the first of its frames and the one behind its last.
+    locations: FxHashMap<u64, (u32, u32)>,
     limits: FrameLimits,
     /// What samples may have from here on.
     left: FrameLimits,
     /// The callers in the last stack of each thread, or of several if there are many:
     /// the next one has most of them too.
-    last_callers: [Vec<Caller>; LAST_STACKS],
+    last_callers: [Callers; LAST_STACKS],
 }
 
 /// How many frames a profile may have, lest a small file make work without end: a
@@ -31,18 +34,42 @@ pub(crate) struct FrameLimits {
     /// Of these, the ones that a stack does not share with the last one of its
     /// thread: they cost much more.
     pub unshared: u64,
-    /// Nodes of the call tree: they take memory.
-    pub nodes: u64,
 }
 
-/// A location that is not the leaf of its stack.
+/// The locations of a stack but for its leaf.
+#[derive(Default)]
+struct Callers {
+    /// As in the file: that of the root is the last one.
+    location_ids: Vec<u64>,
+    /// For each of them, from the root, its node, which is that of its innermost frame.
+    nodes: Vec<Caller>,
+}
+
 #[derive(Clone, Copy)]
 struct Caller {
-    location_id: u64,
-    /// Its node: that of the innermost frame.
     node: NodeId,
     /// Frames from the root up to here.
     depth: u64,
+}
+
+impl Callers {
+    /// Takes `location_ids` in place of what it has, and keeps the nodes that hold.
+    fn move_to(&mut self, location_ids: &[u64]) {
+        let shared = equal_from_the_end(&self.location_ids, location_ids);
+        self.nodes.truncate(shared);
+        self.location_ids.clear();
+        self.location_ids.extend_from_slice(location_ids);
+    }
+}
+
+/// Elements that the ends of `a` and `b` have in common; by blocks, which the compiler
+/// turns into vector instructions.
+fn equal_from_the_end(a: &[u64], b: &[u64]) -> usize {
+    const BLOCK: usize = 8;
+    let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK));
+    let equal = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let rest = a.iter().rev().zip(b.iter().rev()).skip(equal);
+    equal + rest.take_while(|(a, b)| a == b).count()
 }
 
 #[derive(Clone, Copy)]
@@ -62,7 +89,7 @@ enum Meaning {
 impl Stacks {
     /// Takes in functions and locations.
     pub(crate) fn new(
-        message: &proto::Profile,
+        message: &Message<'_>,
         texts: &mut Texts<'_>,
         profile: &mut Profile,
         limits: FrameLimits,
@@ -74,31 +101,39 @@ impl Stacks {
             locations: FxHashMap::default(),
             limits,
             left: limits,
-            last_callers: [(); LAST_STACKS].map(|()| Vec::new()),
+            last_callers: [(); LAST_STACKS].map(|()| Callers::default()),
         };
-        for location in &message.location {
+        for &location in &message.locations {
             let first = stacks.frames.len();
-            for line in &location.line {
+            let location = Location::read(location, |line| {
                 let id = line.function_id;
                 let frame = functions.get(&id).copied().ok_or_else(|| {
                     ReadError::damaged(format!("there is no function with id {id}"))
                 })?;
-                stacks.frames.push(ReadFrame {
+                let read = ReadFrame {
                     frame,
                     line: to_line(line.line),
                     meaning: meaning(profile, frame),
-                });
-            }
-            if location.line.is_empty() {
+                };
+                message::push(
+                    &mut stacks.frames,
+                    read,
+                    message.max_rows,
+                    "lines of locations",
+                )
+            })?;
+            if stacks.frames.len() == first {
                 let path = mappings.get(&location.mapping_id).copied();
-                let frame = frame_by_address(profile, location.address, path.unwrap_or_default());
+                let path = path.unwrap_or_default();
+                texts.charge(profile.strings.get(path).len())?;
+                let frame = frame_by_address(profile, location.address, path);
                 stacks.frames.push(ReadFrame {
                     frame,
                     line: 0,
                     meaning: Meaning::Real,
                 });
             }
-            let range = first..stacks.frames.len();
+            let range = (first as u32, stacks.frames.len() as u32);
             insert_new(&mut stacks.locations, location.id, range, "location")?;
         }
         Ok(stacks)
@@ -141,23 +176,16 @@ impl Stacks {
     ) -> Result<(NodeId, u64), ReadError> {
         let slot = thread as usize % LAST_STACKS;
         let mut callers = mem::take(&mut self.last_callers[slot]);
-        let from_root = location_ids.iter().rev();
-        let shared = from_root.clone().zip(&callers);
-        let shared = shared.take_while(|(id, last)| **id == last.location_id);
-        callers.truncate(shared.count());
-        let last = callers.last();
+        callers.move_to(location_ids);
+        let last = callers.nodes.last();
         let (mut node, mut depth) = last.map_or((NodeId::ROOT, 0), |last| (last.node, last.depth));
-        for &location_id in from_root.skip(callers.len()) {
+        for &location_id in location_ids.iter().rev().skip(callers.nodes.len()) {
             let frames = self.frames_of(location_id)?;
             depth += frames.len() as u64;
             node = self.intern(node, frames, profile)?;
-            callers.push(Caller {
-                location_id,
-                node,
-                depth,
-            });
+            callers.nodes.push(Caller { node, depth });
         }
-        if callers.len() <= MAX_DEPTH {
+        if callers.nodes.len() <= MAX_DEPTH {
             self.last_callers[slot] = callers;
         }
         Ok((node, depth))
@@ -165,9 +193,11 @@ impl Stacks {
 
     /// The frames of a location; there is one at least.
     fn frames_of(&self, location_id: u64) -> Result<Range<usize>, ReadError> {
-        self.locations.get(&location_id).cloned().ok_or_else(|| {
+        let range = self.locations.get(&location_id);
+        let (start, end) = range.ok_or_else(|| {
             ReadError::damaged(format!("there is no location with id {location_id}"))
-        })
+        })?;
+        Ok(*start as usize..*end as usize)
     }
 
     /// The node of these frames, leaf first, called by `parent`.
@@ -190,9 +220,6 @@ impl Stacks {
                 line: read.line,
             })
         });
-        if profile.tree.len() as u64 > self.limits.nodes {
-            return Err(too_large(self.limits.nodes, "different stacks"));
-        }
         Ok(node)
     }
 }
@@ -202,19 +229,20 @@ fn too_large(limit: u64, unit: &'static str) -> ReadError {
 }
 
 fn functions(
-    message: &proto::Profile,
+    message: &Message<'_>,
     texts: &mut Texts<'_>,
     profile: &mut Profile,
 ) -> Result<FxHashMap<u64, FrameId>, ReadError> {
     let mut functions = FxHashMap::default();
-    for function in &message.function {
+    for &function in &message.functions {
+        let function = proto::Function::decode(function)?;
         let name = match function.name {
             0 => function.system_name,
             name => name,
         };
         let frame = Frame {
-            name: texts.intern(name, &mut profile.strings)?,
-            path: texts.intern(function.filename, &mut profile.strings)?,
+            name: texts.name(name, &mut profile.strings)?,
+            path: texts.name(function.filename, &mut profile.strings)?,
             first_line: to_line(function.start_line),
         };
         let frame = profile.frames.intern(frame);
@@ -224,13 +252,14 @@ fn functions(
 }
 
 fn mappings(
-    message: &proto::Profile,
+    message: &Message<'_>,
     texts: &mut Texts<'_>,
     profile: &mut Profile,
 ) -> Result<FxHashMap<u64, StringId>, ReadError> {
     let mut mappings = FxHashMap::default();
-    for mapping in &message.mapping {
-        let filename = texts.intern(mapping.filename, &mut profile.strings)?;
+    for &mapping in &message.mappings {
+        let mapping = proto::Mapping::decode(mapping)?;
+        let filename = texts.name(mapping.filename, &mut profile.strings)?;
         insert_new(&mut mappings, mapping.id, filename, "mapping")?;
     }
     Ok(mappings)

@@ -1,6 +1,7 @@
 //! What pprof says of values: the sample types, the one to show by default, and the
 //! period, which is what one sample stands for. Used by writer and reader; any thread.
 
+use super::message::Message;
 use super::proto;
 use super::texts::Texts;
 use crate::ReadError;
@@ -20,8 +21,8 @@ const FREQUENCIES: std::ops::RangeInclusive<u64> = 1..=10_000;
 
 /// The schema of a profile that is being read: its sample types, all of them. As pprof
 /// has it, the default is the first one with the default's name, or else the last.
-pub(crate) fn schema(message: &proto::Profile, texts: &Texts<'_>) -> Result<Schema, ReadError> {
-    let sample_types = &message.sample_type;
+pub(crate) fn schema(message: &Message<'_>, texts: &Texts<'_>) -> Result<Schema, ReadError> {
+    let sample_types = &message.sample_types;
     if sample_types.len() > MAX_TYPES {
         return Err(too_large(MAX_TYPES, "sample types"));
     }
@@ -60,7 +61,7 @@ pub(crate) fn default_name(schema: &Schema) -> &str {
 /// Sets the frequency to what the period of `message` makes of it, if that is a time.
 /// The period is returned, if there is one.
 pub(crate) fn read_period(
-    message: &proto::Profile,
+    message: &Message<'_>,
     texts: &Texts<'_>,
     meta: &mut Meta,
 ) -> Result<Option<Period>, ReadError> {

@@ -4,7 +4,8 @@
 use super::columns::Columns;
 use super::{PRUNED, ROOT};
 use rperf_model::{
-    DisplayFrame, FrameText, Node, NodeId, Origin, Profile, State, StringId, Weight,
+    CallTree, DisplayFrame, FrameId, FrameText, Node, NodeId, Origin, Profile, State, StringId,
+    Weight,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -13,7 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) struct Tables {
     strings: Interned<String>,
     frames: Interned<FrameRow>,
-    nodes: Interned<NodeRow>,
+    /// Of the rows of `frames`.
+    nodes: CallTree,
     label_sets: Interned<Vec<(u32, u32)>>,
     threads: Interned<(u32, u32)>,
     sources: Vec<(u32, u32)>,
@@ -23,14 +25,6 @@ pub(super) struct Tables {
 struct FrameRow {
     name: u32,
     file: u32,
-    line: u32,
-}
-
-/// The node with number `i` has row `i - 1`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct NodeRow {
-    parent: u32,
-    frame: u32,
     line: u32,
 }
 
@@ -60,7 +54,7 @@ impl Default for Tables {
         let mut tables = Self {
             strings: Interned::default(),
             frames: Interned::default(),
-            nodes: Interned::default(),
+            nodes: CallTree::default(),
             label_sets: Interned::default(),
             threads: Interned::default(),
             sources: Vec::new(),
@@ -148,24 +142,19 @@ impl Tables {
     }
 
     fn write_nodes(&self, columns: &mut Columns) {
-        let nodes = || self.nodes.rows();
-        let parents = (1..)
-            .zip(nodes())
-            .map(|(id, node): (u32, _)| id - node.parent);
+        let nodes = || self.nodes.iter().map(|(_, node)| node);
+        let parents = self.nodes.iter().map(|(id, node)| id.0 - node.parent.0);
         columns.unsigned("nodes/parent", parents);
         let mut callees = SeenLists::default();
-        let parent_frame = |node: &NodeRow| match node.parent {
-            ROOT => None,
-            parent => Some(self.nodes.table[parent as usize - 1].frame),
-        };
+        let parent_frame = |node: &Node| Some(self.nodes.get(node.parent)?.frame.0);
         let places: Vec<u32> = nodes()
-            .map(|node| callees.place(parent_frame(node), node.frame))
+            .map(|node| callees.place(parent_frame(node), node.frame.0))
             .collect();
         columns.unsigned("nodes/callee", places.into_iter());
         columns.unsigned("callees/frame", callees.new.into_iter());
         let mut lines = SeenLists::default();
         let places: Vec<u32> = nodes()
-            .map(|node| lines.place(Some(node.frame), node.line))
+            .map(|node| lines.place(Some(node.frame.0), node.line))
             .collect();
         columns.unsigned("nodes/line", places.into_iter());
         columns.unsigned("lines/line", lines.new.into_iter());
@@ -181,12 +170,12 @@ impl Tables {
     /// The node below `parent` for a frame as shown.
     fn node(&mut self, parent: u32, text: FrameText<'_>) -> u32 {
         let frame = self.frame(text);
-        let row = NodeRow {
-            parent,
-            frame,
+        let node = Node {
+            parent: NodeId(parent),
+            frame: FrameId(frame),
             line: text.line,
         };
-        self.nodes.id(row) + 1
+        self.nodes.intern(node).0
     }
 
     fn frame(&mut self, text: FrameText<'_>) -> u32 {
@@ -301,12 +290,12 @@ fn nodes(tables: &mut Tables, profile: &Profile, rows: &[Weight<'_>]) -> Vec<u32
         let shown = DisplayFrame::Real { frame, line: 0 };
         let frame = *frames[frame.0 as usize]
             .get_or_insert_with(|| tables.frame(profile.frame_text(shown)));
-        let row = NodeRow {
-            parent: nodes[parent.0 as usize],
-            frame,
+        let node = Node {
+            parent: NodeId(nodes[parent.0 as usize]),
+            frame: FrameId(frame),
             line,
         };
-        nodes[id] = tables.nodes.id(row) + 1;
+        nodes[id] = tables.nodes.intern(node).0;
     }
     nodes
 }

@@ -4,8 +4,11 @@
 use crate::profiles;
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
+use rperf_format::viewer::{self, TitledProfile, View};
 use rperf_format::{Format, TextOptions, pprof, write};
 use rperf_model::test_support::wall_schema;
+use rperf_model::{MergeError, Profile};
+use rperf_report::{By, Direction, Filter, Lines, TagFilter, Top, Tree, TreeLimits, regex};
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
@@ -44,7 +47,45 @@ fn is_taken(bytes: &[u8]) -> bool {
         };
         write(&profile, format, options, &mut io::sink()).expect("the sink takes everything");
     }
+    look_at(profile);
     true
+}
+
+/// Asks everything of a profile that can be asked, and makes the page of it.
+fn look_at(profile: Profile) {
+    let column = profile.schema.default_column();
+    let label = By::Label("request".to_string());
+    for by in [By::Function, By::Gem, By::Thread, By::State, label] {
+        Top::of(&profile, column, &by);
+    }
+    for direction in [Direction::TopDown, Direction::BottomUp] {
+        Tree::of(&profile, column, direction, TreeLimits::default());
+    }
+    Lines::of(&profile, column);
+    let titled = TitledProfile {
+        title: "damaged",
+        profile: &profile,
+    };
+    let view = View {
+        profiles: vec![titled, titled],
+        ..View::default()
+    };
+    viewer::write(&view, &mut io::sink()).expect("the sink takes everything");
+    let filter = Filter {
+        hide: Some(regex("a").expect("an expression")),
+        tag_focus: Some(TagFilter::new(".").expect("a filter")),
+        tag_root: vec!["thread".to_string()],
+        tag_leaf: vec!["request".to_string()],
+        ..Filter::default()
+    };
+    let filtered = filter.apply(profile.clone()).profile;
+    assert_eq!(filtered.check(), Ok(()));
+    let mut merged = profile;
+    match merged.merge(&filtered) {
+        Ok(()) => assert_eq!(merged.check(), Ok(())),
+        // A thread may have the last number that there is.
+        Err(error) => assert_eq!(error, MergeError::TooManyThreads),
+    }
 }
 
 #[test]

@@ -85,6 +85,7 @@ fn a_large_profile_comes_back() {
             weights: 2_000,
             depth: 60,
             threads,
+            requests: 0,
         }
         .profile();
         profile.meta.program = "app.rb".into();

@@ -15,6 +15,7 @@ const CALL_SITES: u64 = 6;
 const REQUEST_EVERY: u64 = 50;
 /// The most frames that are left between two samples of one request.
 const MOST_RETURNS: u64 = 16;
+const TENANTS: u32 = 7;
 
 /// The shape of a profile to make; the same one each time.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,8 @@ pub struct RandomWalk {
     pub depth: usize,
     /// Threads, which take samples in random order.
     pub threads: u32,
+    /// Different requests, each with its labels; with none there are no labels.
+    pub requests: u32,
 }
 
 impl RandomWalk {
@@ -38,18 +41,23 @@ impl RandomWalk {
             let name = profile.strings.intern(&format!("worker {seq}"));
             profile.threads.push(Thread { seq, name });
         }
+        let labels = self.labels(&mut profile);
         let mut stacks = vec![Vec::new(); self.threads as usize];
+        let mut requests = vec![LabelSetId(0); self.threads as usize];
         let mut weights = WeightTable::new(profile.schema.len());
         while weights.len() < self.weights {
             let thread = random.below(u64::from(self.threads)) as usize;
             let stack = &mut stacks[thread];
-            self.step(stack, &methods, &mut profile, &mut random);
+            let is_new = self.step(stack, &methods, &mut profile, &mut random);
+            if is_new && !labels.is_empty() {
+                requests[thread] = labels[random.below(u64::from(self.requests)) as usize];
+            }
             let wall_ns = 500_000 + random.below(1_000_000);
             let cpu_ns = wall_ns - random.below(500_000);
             let key = WeightKey {
                 node: stack.last().map_or(NodeId::ROOT, |&(node, _)| node),
                 thread: thread as u32 + 1,
-                labels: LabelSetId(0),
+                labels: requests[thread],
                 state: State::Running,
             };
             weights.add(key, &[1, wall_ns as i64, cpu_ns as i64]);
@@ -58,18 +66,35 @@ impl RandomWalk {
         profile
     }
 
+    /// The labels of each request: its route, and one of a few tenants.
+    fn labels(self, profile: &mut Profile) -> Vec<LabelSetId> {
+        let set = |number: u32| {
+            let pairs = [
+                ("route", format!("GET /resources/{number}")),
+                ("tenant", format!("tenant {}", number % TENANTS)),
+            ];
+            let pairs = pairs.map(|(key, value)| {
+                let key = profile.strings.intern(key);
+                (key, profile.strings.intern(&value))
+            });
+            profile.label_sets.intern(pairs.into())
+        };
+        (0..self.requests).map(set).collect()
+    }
+
     /// Returns from some frames of `stack`, nodes with their methods, and calls
-    /// others until it is as deep as all.
+    /// others until it is as deep as all. Tells whether a new request begins.
     fn step(
         self,
         stack: &mut Vec<(NodeId, u64)>,
         methods: &[FrameId],
         profile: &mut Profile,
         random: &mut SplitMix,
-    ) {
-        let returns = match random.below(REQUEST_EVERY) {
-            0 => random.below(self.depth as u64),
-            _ => random.below(MOST_RETURNS),
+    ) -> bool {
+        let is_new = random.below(REQUEST_EVERY) == 0;
+        let returns = match is_new {
+            true => random.below(self.depth as u64),
+            false => random.below(MOST_RETURNS),
         };
         stack.truncate(self.depth.saturating_sub(1 + returns as usize));
         while stack.len() < self.depth {
@@ -83,6 +108,7 @@ impl RandomWalk {
             });
             stack.push((node, method));
         }
+        is_new
     }
 }
 
@@ -130,6 +156,7 @@ mod tests {
             weights: 500,
             depth: 60,
             threads: 3,
+            requests: 20,
         };
         let profile = walk.profile();
         assert_eq!(profile.check(), Ok(()));
@@ -138,6 +165,7 @@ mod tests {
         for weight in profile.weights.iter() {
             assert_eq!(profile.tree.stack(weight.key.node).count(), 60);
         }
+        assert_eq!(profile.label_sets.len(), 21);
         // Stacks share most of their frames, but not all.
         assert!((1_000..15_000).contains(&profile.tree.len()));
     }

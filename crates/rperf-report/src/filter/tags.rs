@@ -3,7 +3,7 @@
 use crate::pattern::{PatternError, regex};
 use crate::units::nanoseconds_per;
 use regex::Regex;
-use rperf_model::{Profile, WeightKey};
+use rperf_model::{NodeId, Profile, StringId, WeightKey};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -111,24 +111,30 @@ fn number(text: &str, key: Option<&str>) -> Option<f64> {
 }
 
 /// For each row of weights whether it has a tag that matches.
-pub(super) fn matching(profile: &Profile, filter: &TagFilter) -> Vec<bool> {
+pub(super) fn matching(profile: &Profile, threads: &ThreadNames, filter: &TagFilter) -> Vec<bool> {
     let mut known: FxHashMap<WeightKey, bool> = FxHashMap::default();
     let rows = profile.weights.iter();
     rows.map(|row| {
-        // Tags don't depend on the stack.
-        let key = WeightKey {
-            node: rperf_model::NodeId::ROOT,
-            ..row.key
-        };
+        let key = without_stack(row.key);
         *known
             .entry(key)
-            .or_insert_with(|| filter.matches(&tags(profile, key)))
+            .or_insert_with(|| filter.matches(&tags(profile, threads, key)))
     })
     .collect()
 }
 
+/// What the tags of a row depend on.
+pub(super) fn without_stack(key: WeightKey) -> WeightKey {
+    let node = NodeId::ROOT;
+    WeightKey { node, ..key }
+}
+
 /// The tags of a row: its labels, then what else a pprof file has as labels.
-fn tags(profile: &Profile, key: WeightKey) -> Vec<(&str, Cow<'_, str>)> {
+fn tags<'a>(
+    profile: &'a Profile,
+    threads: &ThreadNames,
+    key: WeightKey,
+) -> Vec<(&'a str, Cow<'a, str>)> {
     let text = |id| profile.strings.get(id);
     let pairs = profile.label_sets.get(key.labels).iter();
     let mut tags: Vec<_> = pairs
@@ -138,7 +144,7 @@ fn tags(profile: &Profile, key: WeightKey) -> Vec<(&str, Cow<'_, str>)> {
         tags.push((key, value.into()));
     }
     tags.push((THREAD_SEQ, key.thread.to_string().into()));
-    if let Some(name) = thread_name(profile, key.thread) {
+    if let Some(name) = threads.get(profile, key.thread) {
         tags.push((THREAD, name.into()));
     }
     tags
@@ -148,15 +154,30 @@ const THREAD_SEQ: &str = "thread_seq";
 const THREAD: &str = "thread";
 
 /// The value under `wanted` of a row with these labels, state and thread.
-pub(super) fn tag<'a>(profile: &'a Profile, key: WeightKey, wanted: &str) -> Option<Cow<'a, str>> {
-    let mut tags = tags(profile, key).into_iter();
+pub(super) fn tag<'a>(
+    profile: &'a Profile,
+    threads: &ThreadNames,
+    key: WeightKey,
+    wanted: &str,
+) -> Option<Cow<'a, str>> {
+    let mut tags = tags(profile, threads, key).into_iter();
     tags.find(|(key, _)| *key == wanted).map(|(_, value)| value)
 }
 
-/// The name of the thread with this number, if it has one.
-pub(super) fn thread_name(profile: &Profile, seq: u32) -> Option<&str> {
-    let thread = profile.threads.iter().find(|thread| thread.seq == seq)?;
-    Some(profile.strings.get(thread.name)).filter(|name| !name.is_empty())
+/// The names of a profile's threads by their numbers.
+pub(super) struct ThreadNames(FxHashMap<u32, StringId>);
+
+impl ThreadNames {
+    pub(super) fn of(profile: &Profile) -> Self {
+        let threads = profile.threads.iter();
+        Self(threads.map(|thread| (thread.seq, thread.name)).collect())
+    }
+
+    /// The name of the thread with this number, if it has one.
+    pub(super) fn get<'a>(&self, profile: &'a Profile, seq: u32) -> Option<&'a str> {
+        let name = profile.strings.get(*self.0.get(&seq)?);
+        (!name.is_empty()).then_some(name)
+    }
 }
 
 #[cfg(test)]

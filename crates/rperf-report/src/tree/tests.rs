@@ -75,6 +75,7 @@ fn small_and_deep_branches_are_left_out_and_counted() {
     let limits = TreeLimits {
         least: 10,
         depth: 2,
+        ..TreeLimits::default()
     };
     let tree = Tree::of(&profile, TIME, Direction::TopDown, limits);
     let left_out: Vec<_> = tree.branches.iter().map(|branch| branch.left_out).collect();
@@ -84,11 +85,58 @@ fn small_and_deep_branches_are_left_out_and_counted() {
 }
 
 #[test]
+fn of_too_many_branches_the_largest_stay() {
+    let profile = example().profile;
+    let limits = TreeLimits {
+        branches: 4,
+        ..TreeLimits::default()
+    };
+    let tree = Tree::of(&profile, TIME, Direction::TopDown, limits);
+    assert_eq!(
+        rows(&tree),
+        [
+            (0, "main", 0, 36),
+            (1, "b", 1, 21),
+            (2, "work", 20, 20),
+            (1, "a", 0, 15),
+        ]
+    );
+    let left_out: Vec<_> = tree.branches.iter().map(|branch| branch.left_out).collect();
+    assert_eq!(left_out, [0, 0, 0, 1]);
+    let none = TreeLimits {
+        branches: 0,
+        ..TreeLimits::default()
+    };
+    let tree = Tree::of(&profile, TIME, Direction::BottomUp, none);
+    assert_eq!((tree.branches.len(), tree.left_out), (0, 3));
+}
+
+#[test]
+fn many_deep_stacks_are_shown_as_far_as_there_is_room() {
+    let mut test = TestProfile::cpu();
+    for number in 0..20 {
+        let root = format!("stack {number}");
+        let names: Vec<_> = std::iter::once(&*root).chain(["fib"; 5_000]).collect();
+        test = test.with(&names, 1, State::Running, 1);
+    }
+    let limits = TreeLimits {
+        branches: 1_000,
+        ..TreeLimits::default()
+    };
+    let tree = Tree::of(&test.profile, TIME, Direction::TopDown, limits);
+    assert_eq!(tree.branches.len(), 1_000);
+    let depths = tree.branches.iter().map(|branch| branch.depth);
+    assert_eq!(depths.max(), Some(1_000 / 20 - 1));
+    let left_out: usize = tree.branches.iter().map(|branch| branch.left_out).sum();
+    assert_eq!(left_out, 20);
+}
+
+#[test]
 fn deep_stacks_are_no_trouble() {
     let names = vec!["fib"; 16_000];
     let test = TestProfile::cpu().with(&names, 1, State::Running, 7);
     for direction in [Direction::TopDown, Direction::BottomUp] {
-        let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::default());
+        let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::NONE);
         assert_eq!(tree.branches.len(), 16_000);
         assert!(tree.branches.iter().all(|branch| branch.total_value == 7));
     }
@@ -112,7 +160,7 @@ proptest! {
         }
         let total: i64 = samples.iter().map(|(_, _, ns)| ns).sum();
         for direction in [Direction::TopDown, Direction::BottomUp] {
-            let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::default());
+            let tree = Tree::of(&test.profile, TIME, direction, TreeLimits::NONE);
             prop_assert_eq!(tree.total, total);
             let roots = tree.branches.iter().filter(|branch| branch.depth == 0);
             prop_assert_eq!(roots.map(|branch| branch.total_value).sum::<i64>(), total);

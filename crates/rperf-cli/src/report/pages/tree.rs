@@ -23,6 +23,7 @@ pub fn tree(page: &Page<'_>, options: TreeOptions) -> String {
     let least = page.whole.unsigned_abs() as f64 * options.least_percent / 100.0;
     let limits = TreeLimits {
         least: least.ceil() as u64,
+        branches: page.limit.unwrap_or(usize::MAX),
         ..TreeLimits::default()
     };
     let column = page.profile.schema.default_column();
@@ -34,8 +35,7 @@ pub fn tree(page: &Page<'_>, options: TreeOptions) -> String {
     };
     let scale = page.scale();
     let mut prefixes = Prefixes::of(&tree.branches);
-    let all = tree.branches.len();
-    for branch in tree.branches.iter().take(page.limit.unwrap_or(all)) {
+    for branch in &tree.branches {
         let mut cells = vec![
             scale.text(branch.total_value),
             page.percent(branch.total_value),
@@ -61,7 +61,11 @@ pub fn tree(page: &Page<'_>, options: TreeOptions) -> String {
         let count = grouped(tree.left_out as i64);
         text += &format!("[+{count} smaller]\n");
     }
-    text + &super::more(page, all, "branches")
+    if page.limit == Some(tree.branches.len()) {
+        let count = grouped(tree.branches.len() as i64);
+        text += &format!("\n(The {count} largest branches; -n shows more)\n");
+    }
+    text
 }
 
 /// The lines in front of the names.
@@ -69,16 +73,15 @@ struct Prefixes {
     /// For each branch how many are directly below it, by its place; last the roots.
     siblings: Vec<usize>,
     place: usize,
-    /// The branches above the next one.
-    above: Vec<Above>,
+    /// The forks above the next branch: those with several below them, which have lines
+    /// of their own.
+    forks: Vec<Fork>,
 }
 
-#[derive(Clone, Copy)]
-struct Above {
+struct Fork {
+    depth: usize,
     /// How many branches below it are still to come.
     left: usize,
-    /// Whether it has several, and so lines of its own.
-    is_fork: bool,
 }
 
 impl Prefixes {
@@ -94,35 +97,38 @@ impl Prefixes {
         Self {
             siblings,
             place: 0,
-            above: Vec::new(),
+            forks: Vec::new(),
         }
     }
 
     fn next(&mut self, branch: &Branch) -> String {
-        self.above.truncate(branch.depth);
-        // Roots stand side by side.
-        if let Some(parent) = self.above.last_mut() {
+        while self
+            .forks
+            .last()
+            .is_some_and(|fork| fork.depth >= branch.depth)
+        {
+            self.forks.pop();
+        }
+        let is_child = |fork: &Fork| fork.depth + 1 == branch.depth;
+        if let Some(parent) = self.forks.last_mut().filter(|fork| is_child(fork)) {
             parent.left -= 1;
         }
-        let forks: Vec<_> = self.above.iter().filter(|it| it.is_fork).collect();
-        let hidden = forks.len().saturating_sub(MOST_FORKS);
+        let hidden = self.forks.len().saturating_sub(MOST_FORKS);
         let mut prefix = if hidden > 0 { "⋯ " } else { "" }.to_string();
-        let is_child_of_fork = self.above.last().is_some_and(|parent| parent.is_fork);
-        for (place, fork) in forks.iter().enumerate().skip(hidden) {
-            let is_own = place + 1 == forks.len() && is_child_of_fork;
-            prefix += match (is_own, fork.left > 0) {
+        for fork in &self.forks[hidden..] {
+            prefix += match (is_child(fork), fork.left > 0) {
                 (true, true) => "├─ ",
                 (true, false) => "└─ ",
                 (false, true) => "│  ",
                 (false, false) => "   ",
             };
         }
-        let below = self.siblings[self.place];
+        let left = self.siblings[self.place];
         self.place += 1;
-        self.above.push(Above {
-            left: below,
-            is_fork: below > 1,
-        });
+        if left > 1 {
+            let depth = branch.depth;
+            self.forks.push(Fork { depth, left });
+        }
         prefix
     }
 }

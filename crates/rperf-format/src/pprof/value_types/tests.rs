@@ -4,16 +4,16 @@ use super::*;
 use rperf_model::test_support;
 
 /// A message with these sample types, and the table of its strings.
-fn message(types: &[(&str, &str)], default: &str) -> (proto::Profile, Vec<Vec<u8>>) {
-    let mut table = vec![Vec::new()];
-    let mut text = |text: &str| {
-        table.push(text.into());
+fn message<'a>(types: &[(&'a str, &'a str)], default: &'a str) -> (Message<'a>, Vec<&'a [u8]>) {
+    let mut table = vec![&b""[..]];
+    let mut text = |text: &'a str| {
+        table.push(text.as_bytes());
         table.len() as i64 - 1
     };
-    let mut message = proto::Profile::default();
+    let mut message = Message::default();
     for (name, unit) in types {
         let (r#type, unit) = (text(name), text(unit));
-        message.sample_type.push(proto::ValueType { r#type, unit });
+        message.sample_types.push(proto::ValueType { r#type, unit });
     }
     message.default_sample_type = text(default);
     (message, table)
@@ -21,7 +21,7 @@ fn message(types: &[(&str, &str)], default: &str) -> (proto::Profile, Vec<Vec<u8
 
 fn read(types: &[(&str, &str)], default: &str) -> Result<Schema, ReadError> {
     let (message, table) = message(types, default);
-    schema(&message, &Texts::new(&table)?)
+    schema(&message, &Texts::new(&table, 0)?)
 }
 
 fn default_of(types: &[(&str, &str)], default: &str) -> usize {
@@ -76,10 +76,10 @@ fn types_without_end_are_refused() {
 fn period_of(number: i64, unit: &str) -> (Option<Period>, u32) {
     let (mut message, mut table) = message(&[("cpu", unit)], "");
     message.period = number;
-    message.period_type = Some(message.sample_type[0]);
-    table.push("nanoseconds".into());
+    message.period_type = Some(message.sample_types[0]);
+    table.push(b"nanoseconds");
     let mut meta = Meta::default();
-    let texts = Texts::new(&table).expect("a good table");
+    let texts = Texts::new(&table, 0).expect("a good table");
     let period = read_period(&message, &texts, &mut meta).expect("good texts");
     (period, meta.frequency)
 }
@@ -106,7 +106,7 @@ fn a_period_that_is_a_time_tells_the_frequency() {
         assert_eq!(period, Some(Period { value_type, value }));
     }
     let (message, table) = message(&[("cpu", "ns")], "");
-    let texts = Texts::new(&table).expect("a good table");
+    let texts = Texts::new(&table, 0).expect("a good table");
     let period = read_period(&message, &texts, &mut Meta::default());
     assert!(period.is_ok_and(|period| period.is_none()));
 }

@@ -1,0 +1,133 @@
+//! A pprof file that is being read, as its parts lie in memory: what there is one of, and
+//! where the many are. Any thread.
+
+use super::proto::{Line, ValueType};
+use super::wire::{Field, Fields};
+use crate::ReadError;
+use prost::Message as _;
+
+/// The whole file.
+#[derive(Default)]
+pub(crate) struct Message<'a> {
+    bytes: &'a [u8],
+    /// Rows that a table may have. Each takes more memory than it has bytes.
+    pub(crate) max_rows: usize,
+    pub(crate) sample_types: Vec<ValueType>,
+    /// Each a [`super::proto::Mapping`].
+    pub(crate) mappings: Vec<&'a [u8]>,
+    pub(crate) locations: Vec<&'a [u8]>,
+    /// Each a [`super::proto::Function`].
+    pub(crate) functions: Vec<&'a [u8]>,
+    pub(crate) texts: Vec<&'a [u8]>,
+    pub(crate) comments: Vec<i64>,
+    pub(crate) time_nanos: i64,
+    pub(crate) duration_nanos: i64,
+    pub(crate) period_type: Option<ValueType>,
+    pub(crate) period: i64,
+    pub(crate) default_sample_type: i64,
+}
+
+const SAMPLE: u32 = 2;
+
+impl<'a> Message<'a> {
+    /// The parts of the file with these bytes.
+    pub(crate) fn of(bytes: &'a [u8], max_rows: usize) -> Result<Self, ReadError> {
+        let mut message = Self {
+            bytes,
+            max_rows,
+            ..Self::default()
+        };
+        let mut fields = Fields::of(bytes);
+        while let Some(field) = fields.next()? {
+            message.take(field)?;
+        }
+        Ok(message)
+    }
+
+    fn take(&mut self, field: Field<'a>) -> Result<(), ReadError> {
+        let max = self.max_rows;
+        match field.number {
+            1 => {
+                let sample_type = ValueType::decode(field.bytes()?)?;
+                push(&mut self.sample_types, sample_type, max, "sample types")?;
+            }
+            SAMPLE => {
+                field.bytes()?;
+            }
+            3 => push(&mut self.mappings, field.bytes()?, max, "mappings")?,
+            4 => push(&mut self.locations, field.bytes()?, max, "locations")?,
+            5 => push(&mut self.functions, field.bytes()?, max, "functions")?,
+            6 => push(&mut self.texts, field.bytes()?, max, "strings")?,
+            9 => self.time_nanos = field.signed()?,
+            10 => self.duration_nanos = field.signed()?,
+            11 => {
+                let period_type = self.period_type.get_or_insert_default();
+                period_type.merge(field.bytes()?)?;
+            }
+            12 => self.period = field.signed()?,
+            13 => field.numbers(|text| push(&mut self.comments, text as i64, max, "comments"))?,
+            14 => self.default_sample_type = field.signed()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The samples, in the file's order.
+    pub(crate) fn samples(&self) -> impl Iterator<Item = Result<&'a [u8], ReadError>> {
+        let mut fields = Fields::of(self.bytes);
+        std::iter::from_fn(move || {
+            loop {
+                match fields.next() {
+                    Ok(Some(field)) if field.number == SAMPLE => return Some(field.bytes()),
+                    Ok(Some(_)) => {}
+                    Ok(None) => return None,
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+        })
+    }
+}
+
+/// A place in the program, but for its lines.
+#[derive(Default)]
+pub(crate) struct Location {
+    pub(crate) id: u64,
+    pub(crate) mapping_id: u64,
+    pub(crate) address: u64,
+}
+
+impl Location {
+    /// The location with these bytes; its lines are handed to `take`.
+    pub(crate) fn read(
+        bytes: &[u8],
+        mut take: impl FnMut(Line) -> Result<(), ReadError>,
+    ) -> Result<Self, ReadError> {
+        let mut location = Self::default();
+        let mut fields = Fields::of(bytes);
+        while let Some(field) = fields.next()? {
+            match field.number {
+                1 => location.id = field.unsigned()?,
+                2 => location.mapping_id = field.unsigned()?,
+                3 => location.address = field.unsigned()?,
+                4 => take(Line::decode(field.bytes()?)?)?,
+                _ => {}
+            }
+        }
+        Ok(location)
+    }
+}
+
+/// Adds a row to a table that may not grow without end.
+pub(crate) fn push<T>(
+    table: &mut Vec<T>,
+    row: T,
+    max: usize,
+    unit: &'static str,
+) -> Result<(), ReadError> {
+    if table.len() >= max {
+        let limit = max as u64;
+        return Err(ReadError::TooLarge { limit, unit });
+    }
+    table.push(row);
+    Ok(())
+}
