@@ -11,6 +11,7 @@ mod cli;
 mod profile;
 mod shared_session;
 mod vm;
+mod without_gvl;
 
 use magnus::{Error, Module, Ruby};
 

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "ipaddr"
+
+module Rperf
+  class Viewer
+    # Who may see the viewer.
+    class Access
+      # Those of servers and frameworks that say where an app runs. Where they differ, the app isn't in development.
+      ENVIRONMENTS = %w[RAILS_ENV RACK_ENV APP_ENV].freeze
+      # Names that lead nowhere else than to this machine.
+      LOCAL_NAME = /\A(?:localhost|[\w.-]+\.(?:localhost|test))\z/i
+      HOST = /\A(?<name>\[[\h:.]+\]|[^:\[\]]+)(?::\d+)?\z/
+      CLOSED = "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) Rperf::Viewer needs auth:, which says who may see it"
+      private_constant :ENVIRONMENTS, :LOCAL_NAME, :HOST, :CLOSED
+
+      # @return [Boolean] whether all that say where the app runs say development, and one does
+      def self.development?
+        named = ENVIRONMENTS.filter_map { |name| ENV.fetch(name, nil) }.reject(&:empty?)
+        named.any? && named.all?("development")
+      end
+
+      # A page of another site can't send this header without asking first, and is told no.
+      # @return [Array, nil] the response to a request that changes something and isn't from our page
+      def self.forged(env)
+        return foreign(env) if env["HTTP_X_RPERF"] == "1"
+
+        Answer.text(403, "A request that changes something needs the header X-Rperf: 1.")
+      end
+
+      # @return [Array, nil] the response to a request that a page of another site makes
+      def self.foreign(env)
+        return if [nil, "same-origin", "none"].include?(env["HTTP_SEC_FETCH_SITE"])
+
+        Answer.text(403, "Pages of other sites get nothing here.")
+      end
+
+      def initialize(auth)
+        @auth = auth
+        @closed = auth.nil? && !self.class.development?
+      end
+
+      # Tells those who run the app what those who look for the page are going to see.
+      def report_closed(path)
+        STDERR.write("rperf: the viewer at #{path}/ is closed: #{CLOSED}\n") if @closed
+      rescue StandardError
+        nil # The program has closed its stderr: it is no reason not to start.
+      end
+
+      # @return [Array, nil] the response to those who may not see the viewer
+      def refusal(env)
+        if @closed
+          Answer.text(403, "The viewer is closed: #{CLOSED}.")
+        elsif @auth
+          Answer.text(403, "You may not see this: auth: of Rperf::Viewer says no.") unless @auth.call(env)
+        elsif !hosts(env).all? { |host| local?(host) }
+          Answer.text(403, "Without auth:, Rperf::Viewer answers to localhost, *.localhost, *.test " \
+                           "and private addresses only.")
+        end
+      end
+
+      private
+
+      # As the client names us, and as a proxy says that it did.
+      def hosts(env)
+        forwarded = env["HTTP_X_FORWARDED_HOST"].to_s.b.split(",").map(&:strip)
+        [(env["HTTP_HOST"] || env["SERVER_NAME"]).to_s.b, *forwarded]
+      end
+
+      # Another site's name may have been made to lead here, and its pages could then read ours.
+      def local?(host)
+        name = HOST.match(host)&.[](:name) or return false
+        return true if LOCAL_NAME.match?(name)
+
+        address = IPAddr.new(name)
+        # 0.0.0.0, where servers say that they listen, is this machine.
+        address.loopback? || address.private? || address.link_local? || address.to_i.zero?
+      rescue IPAddr::Error
+        false
+      end
+    end
+    private_constant :Access
+  end
+end
