@@ -5,8 +5,11 @@ import type { ProfileFile } from "../format/decode.ts";
 import { DataError } from "../format/error.ts";
 import type { Server, Snapshot, SnapshotList } from "../format/server.ts";
 import { formatCount, formatSize, formatTime, formatWhen } from "../model/units.ts";
+import { RowButton } from "../ui/RowButton.tsx";
 
 const POLL_MS = 5000;
+const NUMBERS = ["length", "samples", "size"];
+const COLUMNS = ["snapshot", "begun", ...NUMBERS, "show", "keep"];
 
 /** What the server has to say about its snapshots. */
 export function Notes({ notes }: { notes: string[] }) {
@@ -110,78 +113,58 @@ export function ServerSnapshots({ server }: { server: Server }) {
         <table class="plain">
           <thead>
             <tr>
-              <th scope="col">snapshot</th>
-              <th scope="col">begun</th>
-              <th scope="col" class="number">
-                length
-              </th>
-              <th scope="col" class="number">
-                samples
-              </th>
-              <th scope="col" class="number">
-                size
-              </th>
-              <th scope="col">show</th>
-              {(list?.canSave || list?.canDelete) && <th scope="col">keep or not</th>}
+              {COLUMNS.map((name) => (
+                <th key={name} scope="col" class={NUMBERS.includes(name) ? "number" : ""}>
+                  {name}
+                </th>
+              ))}
             </tr>
           </thead>
           <tbody>
             {[...snapshots].reverse().map((snapshot) => {
               const { id, title } = snapshot;
+              const isBusy = busy !== "";
               return (
                 <tr key={id}>
                   <Facts snapshot={snapshot} />
                   <td>
-                    <button
-                      type="button"
-                      class="small"
-                      aria-label={`show: ${title}`}
-                      disabled={busy !== ""}
+                    <RowButton
+                      label={`show: ${title}`}
+                      disabled={isBusy}
                       onClick={() => show(title, () => server.snapshot(id))}
                     >
                       show
-                    </button>
-                    {before === undefined || before.id === id ? (
-                      <button
-                        type="button"
-                        class="small"
-                        aria-label={before ? `${title} is before` : `${title} as before`}
-                        onClick={() => setBase(before ? "" : id)}
-                      >
-                        {before ? "is before" : "as before"}
-                      </button>
+                    </RowButton>
+                    {before === undefined ? (
+                      <RowButton label={`${title} as before`} onClick={() => setBase(id)}>
+                        as before
+                      </RowButton>
+                    ) : before.id === id ? (
+                      <RowButton label={`${title} is before`} onClick={() => setBase("")}>
+                        is before
+                      </RowButton>
                     ) : (
-                      <button
-                        type="button"
-                        class="small"
-                        aria-label={`${title} as after`}
-                        disabled={busy !== ""}
+                      <RowButton
+                        label={`${title} as after`}
+                        disabled={isBusy}
                         onClick={() => show(`${before.title} → ${title}`, () => server.diff(before.id, id))}
                       >
                         as after
-                      </button>
+                      </RowButton>
                     )}
                   </td>
-                  {(list?.canSave || list?.canDelete) && (
-                    <td>
-                      {list.canSave && (
-                        <a class="small" href={server.fileAddress(id)} download="" aria-label={`save: ${title}`}>
-                          save
-                        </a>
-                      )}
-                      {list.canDelete && (
-                        <button
-                          type="button"
-                          class="small"
-                          aria-label={`delete: ${title}`}
-                          disabled={busy !== ""}
-                          onClick={() => remove(snapshot)}
-                        >
-                          delete
-                        </button>
-                      )}
-                    </td>
-                  )}
+                  <td>
+                    {list?.canSave && (
+                      <a class="small" href={server.fileAddress(id)} download="" aria-label={`save: ${title}`}>
+                        save
+                      </a>
+                    )}
+                    {list?.canDelete && (
+                      <RowButton label={`delete: ${title}`} disabled={isBusy} onClick={() => remove(snapshot)}>
+                        delete
+                      </RowButton>
+                    )}
+                  </td>
                 </tr>
               );
             })}

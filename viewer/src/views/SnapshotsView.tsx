@@ -1,5 +1,6 @@
 import { usePage } from "../app/context.ts";
 import { formatTime, formatWhen } from "../model/units.ts";
+import { RowButton } from "../ui/RowButton.tsx";
 import { ServerSnapshots } from "./ServerSnapshots.tsx";
 
 /** The profiles to choose from, one to look at or two to compare: of this file, or of the server. */
@@ -34,26 +35,22 @@ function FileProfiles() {
               <td>{formatWhen(meta.startMs)}</td>
               <td class="number">{meta.durationNs === null ? "" : formatTime(meta.durationNs)}</td>
               <td>
-                <button
-                  type="button"
-                  class="small"
+                <RowButton
+                  label={`${i === target ? "shown" : "show"}: ${meta.title}`}
                   disabled={i === target}
-                  aria-label={`${i === target ? "shown" : "show"}: ${meta.title}`}
                   onClick={() => store.set({ profile: i, base: i === base ? -1 : (base ?? -1), zoom: [] })}
                 >
                   {i === target ? "shown" : "show"}
-                </button>
-                <button
-                  type="button"
-                  class="small"
+                </RowButton>
+                <RowButton
+                  label={i === base ? "don't compare" : `compare with: ${meta.title}`}
                   disabled={i === target}
-                  aria-label={i === base ? "don't compare" : `compare with: ${meta.title}`}
                   onClick={() =>
                     store.set(i === base ? { base: -1 } : { base: i, view: "changes", colouring: "change" })
                   }
                 >
                   {i === base ? "don't compare" : "compare with"}
-                </button>
+                </RowButton>
               </td>
             </tr>
           ))}
