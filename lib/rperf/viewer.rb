@@ -20,7 +20,7 @@ module Rperf
   #   mount Rperf::Viewer.new, at: "/rperf"
   class Viewer
     # What a path may consist of, so that the page needs no escaping.
-    PATH = %r{\A(?:/[\w\-.~%]+)*/?\z}
+    PATH = %r{\A(?:/[\w.~%-]+)*/?\z}
     private_constant :PATH
 
     class << self
@@ -37,9 +37,10 @@ module Rperf
     # @param max_snapshots [Integer] so many are kept; older ones are dropped
     # @param max_bytes [Integer] and so many bytes of them, but for the newest, which is always kept
     # @param auth [#call, nil] gets the Rack environment, and returns whether whoever asks may see, take and delete
-    #   snapshots; nil: in development those may who ask by a name or address of this machine or its network, else nobody
+    #   snapshots; nil: in development those may who ask by a name or address of this machine or its network; elsewhere
+    #   nobody may
     # @raise [ArgumentError] for an argument that isn't allowed
-    def initialize(app = nil, path: nil, max_snapshots: 24, max_bytes: 67_108_864, auth: nil)
+    def initialize(app = nil, path: nil, max_snapshots: 24, max_bytes: 64_000_000, auth: nil)
       unless auth.nil? || auth.respond_to?(:call)
         raise ArgumentError, "auth: must be nil or something to call, such as a Proc, not #{Options.shown(auth)}"
       end

@@ -6,11 +6,11 @@ require "rperf/viewer"
 require "zlib"
 
 RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
-  names = %w[RAILS_ENV RACK_ENV APP_ENV]
+  variable_names = %w[RAILS_ENV RACK_ENV APP_ENV]
 
   around do |example|
     require "rack"
-    saved = names.to_h { |name| [name, ENV.fetch(name, nil)] }
+    saved = variable_names.to_h { |name| [name, ENV.fetch(name, nil)] }
     in_environment("RACK_ENV" => "development")
     example.run
   ensure
@@ -19,7 +19,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
 
   # What servers and frameworks say where the app runs; nothing else is said.
   define_method(:in_environment) do |variables|
-    names.each { |name| ENV[name] = variables[name] }
+    variable_names.each { |name| ENV[name] = variables[name] }
   end
 
   # A request of this machine, and one as the page makes it to change something.
@@ -62,7 +62,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
   it "hands on what isn't below its path, as it is" do
     response = [200, {}, ["hello"]]
     seen = []
-    app = viewer(->(env) { seen << env && response })
+    app = viewer(->(env) { response if seen << env })
     ["/", "", "/rperfx", "/a/rperf", "/RPERF", "//rperf", "/\xFF/x"].each do |path|
       env = { "REQUEST_METHOD" => "GET", "SCRIPT_NAME" => "", "PATH_INFO" => path }
       copy = env.dup
@@ -207,7 +207,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       http = client(viewer(max_snapshots: 2))
       ids = Array.new(3) { take(http) }
       expect(list(http)[:snapshots].map { |snapshot| snapshot[:id] }).to eq(ids.last(2))
-      expect(list(http)[:notes]).to eq(["1 older snapshot was dropped: 2 are kept, of 67.1 MB together."])
+      expect(list(http)[:notes]).to eq(["1 older snapshot was dropped: 2 are kept, of 64.0 MB together."])
       expect(http.get("/rperf/snapshots/#{ids[0]}.rpv", local)).to have_attributes(
         status: 404, body: "There is no snapshot #{ids[0]} in process #{Process.pid}: " \
                            "it was dropped or deleted, or is another process's.\n"
@@ -407,7 +407,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
     it "asks it, of the viewer's requests only" do
       in_environment({})
       seen = []
-      http = client(viewer(auth: ->(env) { seen << env["PATH_INFO"] && env["HTTP_X_KEY"] == "secret" }))
+      http = client(viewer(auth: ->(env) { (seen << env["PATH_INFO"]) && env["HTTP_X_KEY"] == "secret" }))
       expect(http.get("/else").status).to eq(200)
       expect(http.get("/rperf/", "HTTP_X_KEY" => "secret").status).to eq(200)
       %w[/rperf/ /rperf/snapshots.json /rperf/nothing].each do |path|
@@ -437,10 +437,12 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
   end
 
   describe "without auth:" do
-    message = "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) Rperf::Viewer needs auth:, which says who may see it"
+    message = "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) Rperf::Viewer needs auth:, " \
+              "which says who may see it"
 
     [
-      {}, { "RACK_ENV" => "" }, { "RACK_ENV" => "production" }, { "RAILS_ENV" => "test" }, { "RACK_ENV" => "Development" },
+      {}, { "RACK_ENV" => "" }, { "RACK_ENV" => "production" }, { "RAILS_ENV" => "test" },
+      { "RACK_ENV" => "Development" },
       { "RACK_ENV" => "development", "RAILS_ENV" => "production" },
       { "RACK_ENV" => "development", "APP_ENV" => "production" }
     ].each do |variables|
@@ -459,8 +461,10 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       end
     end
 
-    [{ "RACK_ENV" => "development" }, { "RAILS_ENV" => "development" }, { "APP_ENV" => "development", "RACK_ENV" => "" },
-     { "RAILS_ENV" => "development", "RACK_ENV" => "development" }].each do |variables|
+    [
+      { "RACK_ENV" => "development" }, { "RAILS_ENV" => "development" },
+      { "APP_ENV" => "development", "RACK_ENV" => "" }, { "RAILS_ENV" => "development", "RACK_ENV" => "development" }
+    ].each do |variables|
       it "is open where the environment is #{variables}" do
         in_environment(variables)
         app = nil
@@ -473,8 +477,8 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       true => %w[localhost localhost:3000 LOCALHOST shop.localhost my-app.test:80 127.0.0.1 127.9.9.9:1 10.1.2.3
                  192.168.0.7:3000 172.17.0.1 0.0.0.0:9292 [::1]:3000 [::1] [fe80::1] [fd00::2]:80 [::]:80],
       false => ["example.org", "evil.example:3000", "localhost.evil.example", "test", "8.8.8.8", "[2001:db8::1]",
-                "127.0.0.1.evil.example", "", "localhost:3000\nx", "localhost@evil.example", "[::1]evil", "1.2.3", ".test",
-                "\xFF"]
+                "127.0.0.1.evil.example", "", "localhost:3000\nx", "localhost@evil.example", "[::1]evil", "1.2.3",
+                ".test", "\xFF"]
     }.each do |open, hosts|
       hosts.each do |host|
         it "#{open ? "answers" : "doesn't answer"} to #{host.inspect}" do
@@ -485,7 +489,8 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
     end
 
     it "doesn't answer through a proxy that has another name" do
-      { "shop.example" => 403, "localhost, shop.example" => 403, "localhost:80" => 200, "" => 200 }.each do |host, status|
+      hosts = { "shop.example" => 403, "localhost, shop.example" => 403, "localhost:80" => 200, "" => 200 }
+      hosts.each do |host, status|
         expect(http.get("/rperf/", local.merge("HTTP_X_FORWARDED_HOST" => host)).status).to eq(status)
       end
     end
@@ -525,7 +530,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
   end
 
   {
-    { path: "rperf" } => /\Apath: must be a path such as "\/rperf", not "rperf"\z/,
+    { path: "rperf" } => %r{\Apath: must be a path such as "/rperf", not "rperf"\z},
     { path: "/a b" } => /\Apath: must be a path/, { path: "//x" } => /\Apath: must be a path/,
     { path: :rperf } => /\Apath: must be .*not :rperf/, { path: "/a\n" } => /\Apath: must be a path/,
     { max_snapshots: 0 } => /\Amax_snapshots: must be an Integer above 0, not 0\z/,

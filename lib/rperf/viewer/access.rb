@@ -11,7 +11,8 @@ module Rperf
       # Names that lead nowhere else than to this machine.
       LOCAL_NAME = /\A(?:localhost|[\w.-]+\.(?:localhost|test))\z/i
       HOST = /\A(?<name>\[[\h:.]+\]|[^:\[\]]+)(?::\d+)?\z/
-      CLOSED = "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) Rperf::Viewer needs auth:, which says who may see it"
+      CLOSED = "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) Rperf::Viewer needs auth:, " \
+               "which says who may see it"
       private_constant :ENVIRONMENTS, :LOCAL_NAME, :HOST, :CLOSED
 
       # @return [Boolean] whether all that say where the app runs say development, and one does
