@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { openBrowser, openPage } from "../support/browser.ts";
+import { axeViolations, openBrowser, openPage } from "../support/browser.ts";
 
 declare const VIEWER: string;
 
@@ -88,6 +88,13 @@ test("snapshots of a Ruby app are taken, shown, compared, saved, deleted and dro
     }
     await page.getByText("1 older snapshot was dropped: 3 are kept, of 64.0 MB together.").waitFor();
     assert.deepEqual(await names(), ["snapshot 5", "snapshot 4", "snapshot 3"]);
+
+    for (const colorScheme of ["light", "dark"] as const) {
+      const list = await openPage(browser, `${address}/rperf/#view=snapshots`, { colorScheme, bypassCSP: true });
+      await list.page.getByRole("button", { name: "delete: snapshot 5" }).waitFor();
+      assert.deepEqual(await axeViolations(list.page), [], colorScheme);
+      await list.page.context().close();
+    }
 
     assert.deepEqual(errors, []);
     assert.deepEqual(
