@@ -77,8 +77,8 @@ module Rperf
         count = @snapshots.dropped
         return if count.zero?
 
-        "#{count} older #{count == 1 ? "snapshot was" : "snapshots were"} dropped: #{@snapshots.max_count} are kept, " \
-          "of #{(@snapshots.max_bytes / 1e6).round(1)} MB together."
+        "#{count} older #{count == 1 ? "snapshot was" : "snapshots were"} dropped: no more than " \
+          "#{@snapshots.max_count} are kept, and no more than #{format("%g", @snapshots.max_bytes / 1e6)} MB."
       end
 
       def take

@@ -64,7 +64,8 @@ module Rperf
       def keep(profile)
         number = @number += 1
         title = "snapshot #{number}"
-        snapshot = Snapshot.new(id: "#{Process.pid}-#{number}", title:, **profile.for_viewer(title))
+        facts = profile.for_viewer(title).each_value(&:freeze)
+        snapshot = Snapshot.new(id: "#{Process.pid}-#{number}", title:, **facts)
         @lock.synchronize do
           @kept[snapshot.id] = snapshot
           drop_oldest

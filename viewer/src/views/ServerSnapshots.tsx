@@ -27,18 +27,20 @@ export function ServerSnapshots({ server }: { server: Server }) {
   const { open, say } = usePage();
   const [list, setList] = useState<SnapshotList | null>(null);
   const [problem, setProblem] = useState("");
+  const [lost, setLost] = useState("");
   const [paused, setPaused] = useState(false);
   const [busy, setBusy] = useState("");
   const [base, setBase] = useState("");
   const alive = useRef(true);
 
+  const words = (error: unknown) => (error instanceof DataError ? error.message : "The page failed at that.");
   const attempt = async (what: string, act: () => Promise<void>) => {
     setBusy(what);
+    setProblem("");
     try {
       await act();
-      if (alive.current) setProblem("");
     } catch (error) {
-      if (alive.current) setProblem(error instanceof DataError ? error.message : "The page failed at that.");
+      if (alive.current) setProblem(words(error));
     }
     if (alive.current) setBusy("");
   };
@@ -47,12 +49,11 @@ export function ServerSnapshots({ server }: { server: Server }) {
     if (!alive.current) return next;
     setList(next);
     setBase((id) => (next.snapshots.some((snapshot) => snapshot.id === id) ? id : ""));
+    setLost("");
     return next;
   };
-  const poll = () =>
-    attempt("", async () => {
-      await refresh();
-    });
+  // What an action had to say stays.
+  const poll = () => refresh().catch((error) => alive.current && setLost(words(error)));
   useEffect(() => {
     alive.current = true;
     poll();
@@ -103,9 +104,9 @@ export function ServerSnapshots({ server }: { server: Server }) {
         </span>
       </div>
       <Notes notes={list?.notes ?? []} />
-      {problem && (
+      {(problem || lost) && (
         <p class="problem" role="alert">
-          {problem}
+          {problem || lost}
         </p>
       )}
       {list && snapshots.length === 0 && <p class="empty">There is no snapshot yet.</p>}

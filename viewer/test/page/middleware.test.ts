@@ -86,7 +86,7 @@ test("snapshots of a Ruby app are taken, shown, compared, saved, deleted and dro
       await page.getByRole("status").filter({ hasText: "was taken" }).waitFor();
       await hasRows(count);
     }
-    await page.getByText("1 older snapshot was dropped: 3 are kept, of 64.0 MB together.").waitFor();
+    await page.getByText("1 older snapshot was dropped: no more than 3 are kept, and no more than 64 MB.").waitFor();
     assert.deepEqual(await names(), ["snapshot 5", "snapshot 4", "snapshot 3"]);
 
     for (const colorScheme of ["light", "dark"] as const) {

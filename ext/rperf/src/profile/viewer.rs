@@ -11,6 +11,7 @@ use rperf_model::{Column, Profile};
 /// `#for_viewer(title)`: all that a snapshot is kept as. `:data` is what the page shows, and
 /// `:pprof` the same as a file, of which [`compare`] makes comparisons.
 pub fn for_viewer(ruby: &Ruby, rb_self: &ProfileObject, title: String) -> Result<RHash, Error> {
+    // It outlives this: the caller's frame holds the object, which never changes.
     let profile = &rb_self.0;
     let (data, file) = without_gvl(|| {
         let titled = TitledProfile {
