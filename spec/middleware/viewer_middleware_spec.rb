@@ -207,7 +207,8 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       http = client(viewer(max_snapshots: 2))
       ids = Array.new(3) { take(http) }
       expect(list(http)[:snapshots].map { |snapshot| snapshot[:id] }).to eq(ids.last(2))
-      expect(list(http)[:notes]).to eq(["1 older snapshot was dropped: no more than 2 are kept, and no more than 64 MB."])
+      expect(list(http)[:notes])
+        .to eq(["1 older snapshot was dropped: no more than 2 are kept, and no more than 64 MB."])
       expect(http.get("/rperf/snapshots/#{ids[0]}.rpv", local)).to have_attributes(
         status: 404, body: "There is no snapshot #{ids[0]} in process #{Process.pid}: " \
                            "it was dropped or deleted, or is another process's.\n"
