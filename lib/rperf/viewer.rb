@@ -37,8 +37,7 @@ module Rperf
     # @param max_snapshots [Integer] so many are kept; older ones are dropped
     # @param max_bytes [Integer] and so many bytes of them, but for the newest, which is always kept
     # @param auth [#call, nil] gets the Rack environment, and returns whether whoever asks may see, take and delete
-    #   snapshots; nil: in development those may who ask by a name or address of this machine or its network; elsewhere
-    #   nobody may
+    #   snapshots; nil: private addresses may in development, and nobody may elsewhere
     # @raise [ArgumentError] for an argument that isn't allowed
     def initialize(app = nil, path: nil, max_snapshots: 24, max_bytes: 64_000_000, auth: nil)
       unless auth.nil? || auth.respond_to?(:call)

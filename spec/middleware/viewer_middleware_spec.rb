@@ -490,10 +490,18 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       end
     end
 
-    it "doesn't answer through a proxy that has another name" do
-      hosts = { "shop.example" => 403, "localhost, shop.example" => 403, "localhost:80" => 200, "" => 200 }
-      hosts.each do |host, status|
-        expect(http.get("/rperf/", local.merge("HTTP_X_FORWARDED_HOST" => host)).status).to eq(status)
+    {
+      "HTTP_X_FORWARDED_HOST" => { "shop.example" => 403, "localhost, shop.example" => 403, "localhost:80" => 200,
+                                   "" => 200 },
+      "REMOTE_ADDR" => { "8.8.8.8" => 403, "2001:db8::1" => 403, "192.168.1.7" => 200, "::1" => 200, "fe80::1:2" => 200,
+                         "::ffff:127.0.0.1" => 200, "::ffff:8.8.8.8" => 403, "" => 200, "x" => 403 },
+      "HTTP_X_FORWARDED_FOR" => { "8.8.8.8" => 403, "127.0.0.1, 8.8.8.8" => 403, "unknown" => 403, "10.0.0.1:99" => 200,
+                                  "[::1]:80,127.0.0.1" => 200, "" => 200 }
+    }.each do |name, values|
+      values.each do |value, status|
+        it "is answered with #{status} if #{name} is #{value.inspect}" do
+          expect(http.get("/rperf/", local.merge(name => value)).status).to eq(status)
+        end
       end
     end
   end

@@ -376,8 +376,8 @@ the last one; under rperf record, of all time since the start. It starts no sess
   max_snapshots: 24        so many are kept; older ones are dropped
   max_bytes: 64_000_000    and so many bytes of them
   auth: nil                returns whether a Rack environment's request is allowed; nil:
-                           in development (RAILS_ENV, RACK_ENV, APP_ENV) those of this
-                           machine and its network are, elsewhere none
+                           in development (RAILS_ENV, RACK_ENV, APP_ENV) those from
+                           private addresses are, elsewhere none
 
 Rperf::Viewer.instance.take_snapshot!      takes one, from any thread
 Rperf::Viewer.instance.add_snapshot(data)  keeps one that Rperf.snapshot has returned",

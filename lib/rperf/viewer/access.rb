@@ -54,31 +54,39 @@ module Rperf
           Answer.text(403, "The viewer is closed: #{CLOSED}.")
         elsif @auth
           Answer.text(403, "You may not see this: auth: of Rperf::Viewer says no.") unless @auth.call(env)
-        elsif !hosts(env).all? { |host| local?(host) }
-          Answer.text(403, "Without auth:, Rperf::Viewer answers to localhost, *.localhost, *.test " \
-                           "and private addresses only.")
+        elsif !local?(env)
+          Answer.text(403, "Without auth:, Rperf::Viewer answers private addresses only, and those to localhost, " \
+                           "*.localhost, *.test or a private address.")
         end
       end
 
       private
 
-      # As the client names us, and as a proxy says that it did.
-      def hosts(env)
-        forwarded = env["HTTP_X_FORWARDED_HOST"].to_s.b.split(",").map(&:strip)
-        [(env["HTTP_HOST"] || env["SERVER_NAME"]).to_s.b, *forwarded]
+      def local?(env)
+        hosts(env).all? { |host| local_name?(host) || private?(host) } && clients(env).all? { |client| private?(client) }
       end
 
-      # Another site's name may have been made to lead here, and its pages could then read ours.
-      def local?(host)
-        name = HOST.match(host)&.[](:name) or return false
-        return true if LOCAL_NAME.match?(name)
+      # As the client names us, and as a proxy says that it did. Another site's name may have been made to lead here,
+      # and its pages could then read ours.
+      def hosts(env) = [(env["HTTP_HOST"] || env["SERVER_NAME"]).to_s.b, *listed(env["HTTP_X_FORWARDED_HOST"])]
 
-        address = IPAddr.new(name)
+      # Where the request comes from, as far as it is known. Servers take an app for one in development if nobody has
+      # said where it runs.
+      def clients(env) = listed(env["REMOTE_ADDR"]) + listed(env["HTTP_X_FORWARDED_FOR"])
+
+      def listed(header) = header.to_s.b.split(",").map(&:strip)
+
+      def local_name?(host) = LOCAL_NAME.match?(without_port(host))
+
+      def private?(address)
+        address = IPAddr.new(without_port(address))
         # 0.0.0.0, where servers say that they listen, is this machine.
         address.loopback? || address.private? || address.link_local? || address.to_i.zero?
       rescue IPAddr::Error
         false
       end
+
+      def without_port(address) = HOST.match(address)&.[](:name) || address
     end
     private_constant :Access
   end
