@@ -55,15 +55,15 @@ module Rperf
         elsif @auth
           Answer.text(403, "You may not see this: auth: of Rperf::Viewer says no.") unless @auth.call(env)
         elsif !local?(env)
-          Answer.text(403, "Without auth:, Rperf::Viewer answers private addresses only, and those to localhost, " \
-                           "*.localhost, *.test or a private address.")
+          Answer.text(403, "Without auth:, Rperf::Viewer answers only requests from a private address " \
+                           "to localhost, *.localhost, *.test or a private address.")
         end
       end
 
       private
 
       def local?(env)
-        hosts(env).all? { |host| local_name?(host) || private?(host) } && clients(env).all? { |client| private?(client) }
+        hosts(env).all? { |host| local_name?(host) || private?(host) } && clients(env).all? { |from| private?(from) }
       end
 
       # As the client names us, and as a proxy says that it did. Another site's name may have been made to lead here,
