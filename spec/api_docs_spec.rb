@@ -23,6 +23,19 @@ RSpec.describe "docs/api.md" do
     expect(arguments.map(&:first)).to match_array(names)
   end
 
+  it "has the arguments of Rperf::Viewer.new, with their defaults, and its methods" do
+    require "rperf/viewer"
+    source = File.read(File.join(Commands::ROOT, "lib", "rperf", "viewer.rb"))
+    arguments = source[/def initialize\(app = nil, (.*?)\)$/m, 1].scan(/(\w+:) ([^,]+?)(?:,|\z)/)
+    documented = table("Arguments of Rperf::Viewer.new").map { |row| row.map { |cell| cell.delete("`") } }
+    documented, methods = documented.partition { |name, _| name.end_with?(":") }
+    expect(documented).to match_array(arguments)
+    names = Rperf::Viewer.instance_method(:initialize).parameters.filter_map { |kind, name| "#{name}:" if kind == :key }
+    expect(arguments.map(&:first)).to match_array(names)
+    names = Rperf::Viewer.public_instance_methods(false) - [:inspect]
+    expect(methods.filter_map { |name, _| name[/\A#(\w+!?)/, 1]&.to_sym }).to match_array(names)
+  end
+
   it "has the keys of the Hash" do
     documented = table("The Hash").flat_map { |keys, _| keys.scan(/:(\w+)/).flatten.map(&:to_sym) }
     expect(profile.keys | profile(aggregate: false).keys).to match_array(documented)

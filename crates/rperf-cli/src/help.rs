@@ -127,7 +127,7 @@ const VARIABLES: [(&str, &str, &str); 15] = [
     ),
 ];
 
-const SECTIONS: [(&str, &str); 12] = [
+const SECTIONS: [(&str, &str); 13] = [
     (
         "MODES",
         "\
@@ -397,6 +397,27 @@ require \"rperf/sidekiq\"
 Sidekiq.configure_server do |config|
   config.server_middleware { |chain| chain.add Rperf::SidekiqMiddleware }
 end",
+    ),
+    (
+        "THE VIEWER IN AN APP",
+        "\
+require \"rperf/viewer\"
+use Rperf::Viewer, auth: ->(env) { env[\"rack.session\"][\"admin\"] }   # above RackMiddleware
+mount Rperf::Viewer.new(auth: ...), at: \"/rperf\"                     # or in Rails' routes
+
+The page of rperf report at /rperf/: takes snapshots of the process that answers, keeps
+the last ones, shows, compares, saves and deletes them. A snapshot is of the time since
+the last one; under rperf record, of all time since the start. It starts no session.
+
+  path: \"/rperf\"           where it is
+  max_snapshots: 24        so many are kept; older ones are dropped
+  max_bytes: 64_000_000    and so many bytes of them
+  auth: nil                returns whether a Rack environment's request is allowed; nil:
+                           in development (RAILS_ENV, RACK_ENV, APP_ENV) those from
+                           private addresses are, elsewhere none
+
+Rperf::Viewer.instance.take_snapshot!      takes one, from any thread
+Rperf::Viewer.instance.add_snapshot(data)  keeps one that Rperf.snapshot has returned",
     ),
     (
         "WHAT TO LOOK FOR",

@@ -7,6 +7,7 @@ mod from_hash;
 mod questions;
 pub mod stat;
 mod to_hash;
+mod viewer;
 
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
@@ -27,6 +28,8 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     let class = rperf.define_class("NativeProfile", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_singleton_method("from_h", function!(ProfileObject::from_h, 1))?;
+    class.define_singleton_method("compare_for_viewer", function!(viewer::compare, 4))?;
+    class.define_method("for_viewer", method!(viewer::for_viewer, 1))?;
     class.define_method("to_h", method!(ProfileObject::to_h, 0))?;
     class.define_method("write", method!(ProfileObject::write, -1))?;
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
