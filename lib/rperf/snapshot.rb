@@ -24,7 +24,7 @@ module Rperf
 
     private
 
-    # @return [Rperf::Profile, nil]
+    # @return [NativeProfile, nil]
     def native_snapshot(clear)
       return unless Native.running?
 
