@@ -19,7 +19,7 @@ module Rperf
 
   # Loads the rest. If the environment asks for a profile, a Ruby that can't be
   # profiled gets one line and runs on, and one that can is profiled to its end.
-  def self.load
+  def self.load_gem
     require_relative "rperf/launch"
     if Launch.wanted?(ENV)
       launch = Launch.take(ENV)
@@ -38,7 +38,7 @@ module Rperf
       Autostart.begin(launch)
     end
   end
-  private_class_method :load
+  private_class_method :load_gem
 
   # Returns why the parts can't be loaded, for a program that must run anyway.
   def self.load_parts(launch)
@@ -53,5 +53,5 @@ module Rperf
   end
   private_class_method :load_parts
 
-  load
+  load_gem
 end

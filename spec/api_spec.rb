@@ -134,7 +134,7 @@ RSpec.describe Rperf do
       described_class.save(in_folder("p.pb.gz"), data)
       report = File.read(in_folder("p.txt"))
       expect(report).to match(loop_row)
-      expect(Rperf::Profile.read(in_folder("p.pb.gz")).encode(:text, lines: true)).to eq(report)
+      expect(text_report(Rperf.load(in_folder("p.pb.gz")), lines: true)).to eq(report)
     end
 
     it "of save says so if the Hash was changed: only the profile itself has lines" do
@@ -292,14 +292,6 @@ RSpec.describe Rperf do
           expect { described_class.start(output:) }.to raise_error(ArgumentError, /\Aoutput: must be open for writing/)
         end
       end
-    end
-  end
-
-  describe "Profile.read" do
-    it "refuses what is no profile" do
-      path = write_file("p.pb.gz", "nonsense")
-      expect { Rperf::Profile.read(path) }.to raise_error(Rperf::Error, /p\.pb\.gz/)
-      expect { Rperf::Profile.read(in_folder("none")) }.to raise_error(Errno::ENOENT)
     end
   end
 

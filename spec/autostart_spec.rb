@@ -93,7 +93,8 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       'RPERF_CAPTURE: must be safepoint with RPERF_SIGNAL=false, not "tick"',
     { "RPERF_SIGNAL" => "PROF" } => /RPERF_SIGNAL: must be false \(no signal\) or the number of a real-time/,
     { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL: must be from \d+ to \d+/,
-    { "RPERF_FORMAT" => "svg" } => 'RPERF_FORMAT: must be pprof or collapsed or text, not "svg"',
+    { "RPERF_FORMAT" => "svg" } =>
+      'RPERF_FORMAT: must be pprof or collapsed or text or markdown or json or html, not "svg"',
     { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT: must be in a folder that exists"
   }.each do |env, message|
     it "lets the program run with #{env}, and says why there is no profile" do

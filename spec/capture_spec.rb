@@ -103,6 +103,29 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
       expect(jobs).to be > (ticks - after) * 0.3
     end
 
+    # In Ruby 3.4 all hooks on events of the main Ractor fall silent as a Ractor's object is freed.
+    %i[tick safepoint].each do |capture|
+      it "sees all methods and collections after a Ractor was freed, at the #{capture}" do
+        busy, collecting, samples = leaves(<<~RUBY, "-W0")
+          def collect(times) = times.times { GC.start }
+          data = Rperf.start(mode: :wall, capture: :#{capture}) do
+            3.times { Ractor.new { 1 }.then { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take } }
+            2.times { GC.start }
+            work(0.3)
+            collect(30)
+          end
+          sum = ->(rows) { (rows.sum { |row| row[1] } / 1e6).to_i }
+          in_gc, others = data[:samples].partition { |row| row[0].first.last.start_with?("[GC") }
+          puts sum[others.select { |row| row[0].any? { |frame| frame.last == "Object#work" } }]
+          puts sum[in_gc.select { |row| row[0].any? { |frame| frame.last == "Object#collect" } }]
+          puts data[:sampling_count]
+        RUBY
+        expect(busy).to be_between(280, 600)
+        expect(collecting).to be_positive
+        expect(samples).to be > 50
+      end
+    end
+
     it "is at the safepoint in sections that begin after them" do
       stacks, jobs = leaves(<<~RUBY, "-W0")
         Rperf.start(mode: :cpu, defer: true)

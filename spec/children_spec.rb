@@ -148,7 +148,7 @@ RSpec.describe "the children of a profiled program" do
   it "are waited for while they write, for longer than those that don't say so" do
     outcome = record(<<~'RUBY')
       fork do
-        Rperf::Profile.prepend(Module.new { def write(...) = (sleep 0.5; super) })
+        Rperf.const_get(:NativeProfile).prepend(Module.new { def write(...) = (sleep 0.5; super) })
         work(1)
       end
       sleep 0.01 until File.read(File.join(ENV["RPERF_SESSION"], "status")).include?("ending")

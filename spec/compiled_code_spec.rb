@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require_relative "../bench/support/pprof"
 require_relative "support/compilers"
 
 # Nothing of ours throws compiled code away, or makes it leave for the interpreter.
@@ -61,5 +62,55 @@ RSpec.describe "compiled code", if: Compilers::FLAGS.key?("YJIT") do
     expect(seen.size).to eq(8)
     # Code that has just been compiled is left now and then, where it was not expected to come.
     expect(seen.values).to all(include(invalidation_count: 0, side_exit_count: be < 30, jobs: be < 10))
+  end
+
+  # Two loops on lines of their own, of which one turns three times as often as the other.
+  lines = <<~'RUBY'
+    require "rperf"
+    TABLE = { "a name of some length" => 1 }.freeze
+    NAME = "a name of some length".dup
+
+    def compute(turns)
+      turn = 0
+      turn += 1 while turn < turns * 3
+      turn = 0
+      turn += 1 while turn < turns
+    end
+
+    def look_up(turns)
+      turn = 0
+      (TABLE[NAME]; turn += 1) while turn < turns * 3
+      turn = 0
+      (TABLE[NAME]; turn += 1) while turn < turns
+    end
+
+    def work(name, turns, seconds)
+      ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+      send(name, turns) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
+    end
+
+    name, turns = ARGV[0].to_sym, Integer(ARGV[1])
+    work(name, turns, 0.5)
+    Rperf.start(mode: :cpu, output: "lines.pb.gz") { work(name, turns, 1.5) }
+  RUBY
+
+  # The machine code of other processors isn't read.
+  flags = RbConfig::CONFIG["host_cpu"] == "x86_64" ? Compilers::FLAGS.values : []
+  flags.each do |flag|
+    { "compute" => [7, 9], "look_up" => [14, 16] }.each do |method, (often, seldom)|
+      it "has the time of each line of #{method}, with #{flag}" do
+        turns = method == "compute" ? "20000" : "1000"
+        outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("lines.rb", lines), method, turns)
+        expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+        samples = Bench::Pprof.read(in_folder("lines.pb.gz")).samples
+        sums = samples.each_with_object(Hash.new(0)) do |sample, times|
+          frame = sample.frames.first
+          times[frame.line] += sample.values.fetch("cpu") if frame.function.end_with?(method)
+        end
+        shares = sums.transform_values { |sum| sum * 100.0 / sums.values.sum }
+        expect(shares).to include(often => be_within(15).of(75), seldom => be_within(15).of(25))
+        expect(shares.fetch(0, 0)).to be < 20
+      end
+    end
   end
 end

@@ -157,7 +157,7 @@ RSpec.describe "the end of a profiled program" do
 
   it "is what rperf stat's figures reach up to" do
     program = write_file("program.rb", <<~RUBY)
-      Rperf::Profile.prepend(Module.new do
+      Rperf.const_get(:NativeProfile).prepend(Module.new do
         def write(...)
           50.times { GC.start }
           super
@@ -218,11 +218,11 @@ RSpec.describe "the end of a profiled program" do
 
     it "lets at_exit blocks that were there before rperf stop the session" do
       outcome = run_script(<<~RUBY)
-        at_exit { print [Rperf.running?, Rperf.stop.class, File.exist?("own.pb.gz")] }
+        at_exit { print [Rperf.running?, Rperf.stop.is_a?(Hash), File.exist?("own.pb.gz")] }
         require "rperf"
         Rperf.start(output: "own.pb.gz")
       RUBY
-      expect([outcome.stdout, outcome.stderr]).to eq(["[true, Hash, true]", ""])
+      expect([outcome.stdout, outcome.stderr]).to eq(["[true, true, true]", ""])
     end
 
     it "is its own when a session that began in such a block is never stopped" do

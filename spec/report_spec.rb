@@ -76,8 +76,44 @@ RSpec.describe "looking at profiles" do
       stacks = rperf("report", "both.pb.gz", "--focus", "sort", "--format", "collapsed").stdout
       expect(stacks).to eq("<main>;Work#run;Array#sort 800000000\n")
       expect(lines("--text").first).to eq("Total: 1,000.0ms (wall)")
+      expect(lines("--text", "--focus", "Work"))
+        .to include("Total: 1,000.0ms (wall), of which 500.0ms (50.0%) are left",
+                    "     400.0 ms  40.0%  Array#sort (<C method>)")
       report = JSON.parse(rperf("report", "--format", "json", "-n", "1").stdout)
       expect(report["top"].map { |row| row.values_at("name", "self") }).to eq([["[GVL blocked]", 500_000_000]])
+    end
+
+    it "writes what to paste into a pull request, in which no name is markup" do
+      odd = ["a|b.rb", "</td>\n`@you` | <script>x</script>"]
+      save("odd.pb.gz", [[[odd, main], 3], [[wait, odd, main], 1]])
+      expect(rperf("report", "odd.pb.gz", "-o", "odd.md").stdout).to be_empty
+      report = File.read(in_folder("odd.md"))
+      expect(report).to start_with("## Profile of `ruby`\n\nOf 4.0 ms (`wall`) went 75.0% into run")
+      name = "``</td> `@you` | <script>x</script>``"
+      expect(report).to include("\n1. 3.0 ms (75.0%)\n   - `<main>` `/app/main.rb`\n   - #{name} `a|b.rb`\n")
+      row = "| 3.0 ms | 75.0% | 4.0 ms | 100.0% | #{name.sub("|", "\\|")} | `a\\|b.rb` |\n"
+      expect(report).to include("\n#{row}")
+      expect(report.lines.last).to eq("| 1.0 ms | 25.0% | Waiting off the GVL (I/O, sleep) | " \
+                                      "#{name.sub("|", "\\|")} (`a\\|b.rb`) |\n")
+      expect(lines("--format", "markdown", "--focus", "Nobody|Work", "-n", "1"))
+        .to include(/\AFilters have left 500.0 ms \(50.0%\) of 1,000.0 ms \(`wall`\): 50.0% running code\. /,
+                    /\A\| 400.0 ms \| 40.0% .*`Array#sort`/, "2 more are not shown.")
+    end
+
+    it "gives programs the callers of a method, too" do
+      report = JSON.parse(rperf("report", "--callers", "Array#sort", "--format", "json").stdout)
+      expect(report["callers"].map { |row| row["callers"].map { |caller| caller["name"] } }).to eq([["Work#run"]])
+      expect(JSON.parse(rperf("report", "--format", "json").stdout)).not_to include("callers")
+    end
+
+    it "writes every format by the extension or --format" do
+      %w[md json html txt collapsed].each { |extension| rperf("report", "-o", "p.#{extension}") }
+      starts = %w[md json html txt collapsed].map { |extension| File.read(in_folder("p.#{extension}"))[0, 15] }
+      expect(starts).to match([/\A## Profile/, /\A\{"version":1,"t/, /\A<!doctype html/i, /\ATotal: /, /\A<main>;/])
+      expect(rperf("report", "--format", "html", "-o", "q").stderr).to match(/\Arperf: wrote .*q \(/)
+      expect(File.read(in_folder("q"))).to match(/\A<!doctype html/i)
+      expect(rperf("report", "--html", "-o", "r.json").status).to be_success
+      expect(File.read(in_folder("r.json"))).to match(/\A<!doctype html/i)
     end
 
     {
@@ -91,8 +127,16 @@ RSpec.describe "looking at profiles" do
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text or --format, not with --top",
-      %w[--format svg] => "--format must be pprof, collapsed, text or json, not 'svg'",
-      %w[--least 5] => "--least goes with --tree"
+      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json or html, not 'svg'",
+      %w[--least 5] => "--least goes with --tree",
+      %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
+      %w[--lines -o x.collapsed] => "--lines goes with --text",
+      %w[--format pprof --lines -o x] => "--lines goes with --text, not with --format pprof",
+      %w[--html -n 3] => "-n goes with --top, --tree, --callers, --annotate, --format json or --format markdown, " \
+                         "not with --html",
+      %w[--tree --sort cum] => "--sort goes with --top or --format json, not with --tree",
+      %w[--format json --by gem] => "--by goes with --top, not with --format json",
+      %w[--source] => "--source goes with --html or --web"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do
         write_file("broken", "no profile at all")
@@ -100,6 +144,19 @@ RSpec.describe "looking at profiles" do
         expect([outcome.status.exitstatus, outcome.stdout]).to eq([2, ""])
         expect(outcome.stderr).to match(/\Arperf: #{message.is_a?(Regexp) ? message : Regexp.escape(message)}\n\z/)
       end
+    end
+
+    it "prints what a file has as one line, also in messages" do
+      # Of profile.proto: numbers, and fields that have a length.
+      number = ->(tag, value) { [tag << 3, value].pack("CC") }
+      field = ->(tag, content) { [(tag << 3) | 2, content.bytesize].pack("CC") + content.b }
+      texts = ["", "red\e[31m\ntype", "u\nnit", "a\nb\e[2J"].map { |text| field[6, text] }
+      location = field[4, number[1, 1] + field[4, number[1, 1]]] + field[5, number[1, 1] + number[2, 3]]
+      sample = field[1, number[1, 1] + number[2, 2]] + field[2, number[1, 1] + number[2, 7]]
+      File.binwrite(in_folder("odd"), sample + location + texts.join)
+      expect(lines("odd").last).to eq("7 u nit  100.0%  100.0%  7 u nit  100.0%  a b [2J")
+      expect(lines("--text", "odd").first).to eq("Total: 7 u nit (red [31m type)")
+      expect(rperf("diff", "odd", "rperf.data").stderr).to match(%r{\Arperf: .* red \[31m type/u nit, .*\n\z})
     end
 
     it "says what to do where there is no profile yet" do
@@ -177,6 +234,42 @@ RSpec.describe "looking at profiles" do
       end
     end
 
+    it "writes what to paste into a pull request" do
+      rperf("diff", "rperf.data", "slow.pb.gz", "-o", "diff.md")
+      expect(File.read(in_folder("diff.md"))).to eq(<<~MARKDOWN)
+        ## Comparison
+
+        The total (`wall`): +400.0 ms (+40.0%), slower.
+
+        - Base: 1,000.0 ms (`rperf.data`)
+        - Target: 1,400.0 ms (`slow.pb.gz`)
+
+        ### Slower
+
+        | delta | delta% | base | target | method | file |
+        | --: | --: | --: | --: | --- | --- |
+        | +400.0 ms | +100.0% | 400.0 ms | 800.0 ms | `Array#sort` | `<C method>` |
+
+        ### Faster
+
+        Nothing beyond the noise.
+      MARKDOWN
+      outcome = rperf("diff", "--format", "markdown", "--fail-above", "10", "rperf.data", "same.pb.gz")
+      expect([outcome.status.exitstatus, outcome.stdout.lines.last]).to eq([0, "3 methods differ within the noise.\n"])
+    end
+
+    it "writes differences for programs" do
+      outcome = rperf("diff", "--format", "json", "-n", "1", "--fail-above", "10", "rperf.data", "slow.pb.gz")
+      expect(outcome.status.exitstatus).to eq(3)
+      expect(JSON.parse(outcome.stdout)["rows"]).to eq(
+        [{ "name" => "Array#sort", "path" => "<C method>", "base" => 400_000_000, "target" => 800_000_000,
+           "delta" => 400_000_000, "percent" => 100.0, "change" => "more" }]
+      )
+      %w[json html].each { |extension| rperf("diff", "rperf.data", "slow.pb.gz", "-o", "diff.#{extension}") }
+      expect(%w[json html].map { |extension| File.read(in_folder("diff.#{extension}"))[0, 9] })
+        .to match(["{\"version", /\A<!doctype/i])
+    end
+
     it "compares groups of runs, scaled if asked for" do
       outcome = rperf("diff", "--base", "rperf.data", "same.pb.gz", "--target", "slow.pb.gz", "slow.pb.gz",
                       "--normalize", "total")
@@ -190,7 +283,13 @@ RSpec.describe "looking at profiles" do
       %w[a b c] => "for more than two profiles, say which side each is on: rperf diff --base FILES --target FILES",
       %w[--base a] => "--base and --target go together",
       %w[--fail-above x a b] => "--fail-above must be a percentage, as 5, not 'x'",
+      %w[--format svg a b] => "--format must be markdown, json or html, not 'svg'",
+      %w[--top -o x a b] => "-o goes with --html or --format, not with --top",
       %w[--normalize x a b] => "--normalize must be total, duration, label:KEY or none, not 'x'",
+      %w[--html -n 3 a b] => "-n goes with --top, --text or --format, not with --html",
+      %w[--fail-above 5 --web a b] => "--fail-above goes with --top, --text, --format or --html, not with --web",
+      %w[-o x.txt a b] => "-o goes with --html or --format",
+      %w[--text -o x a b] => "-o goes with --html or --format, not with --text",
       %w[--normalize label:request rperf.data rperf.data] =>
         "the profiles can't be normalised: one has no samples with the label"
     }.each do |arguments, message|

@@ -57,7 +57,9 @@ RSpec.describe "the web viewer" do
     expect(outcome.status.exitstatus).to eq(0)
     header, = data_of(File.read(in_folder("diff.html")))
     expect(header[:profiles].map { |profile| profile[:title] }).to eq(["rperf.data", "other.pb.gz"])
-    expect(header[:diff]).to match(base: 0, target: 1, scale: be_within(1e-9).of(1.5), normalised: "total")
+    expect(header[:diff]).to match(base: 0, target: 1, scale: be_within(1e-9).of(1.5), normalised: "total", by: "self",
+                                   changes: have_attributes(size: 3))
+    expect(header[:diff][:changes][1]).to eq({ runs: [1, 1], base: 100_000_000, target: 100_000_000, verdict: 1 })
   end
 
   describe "served" do
@@ -107,7 +109,7 @@ RSpec.describe "the web viewer" do
     %w[report --html --top] => "--html and --top can't be combined",
     %w[report --top --no-browser] => "--no-browser goes with --web",
     %w[report --tree --source] => "--source goes with --html or --web",
-    %w[diff rperf.data other.pb.gz -o x.html] => "-o goes with --html",
+    %w[diff --text rperf.data other.pb.gz -o x.html] => "-o goes with --html or --format",
     %w[report --html -o no/such/folder.html] => "can't write"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")}" do

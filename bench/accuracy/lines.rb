@@ -24,11 +24,20 @@ module Accuracy
     MICROSECONDS = [450, 300, 200, 100, 50].freeze
     FACTORS = [0.5, 0.75, 1.0, 1.25, 1.5].freeze
     WARM_UP = 100
+    NAME = "a string of some length, long enough to be on the heap"
+    OTHER = "a string of some length, long enough to be on the heaP"
+    TABLE = { NAME => 1, OTHER => 2 }.freeze
 
     # The C method of each line: a key of CCalls::KINDS.
     C_METHODS = %w[sort count match pow pack].freeze
+    # What compiled code has C functions do without a frame of their own: to look a String up, compare two, concatenate,
+    # and make an Array and a Float.
+    OPERATIONS = ["table[name]", "name == other", '"\#{name}\#{other}"', "[step, name]", "1.5e300 * step"].freeze
     CODE = {
       loops: Array.new(5) { |line| "limit = inputs[#{line}]; step = 0; step += 1 while step < limit" },
+      operations: OPERATIONS.each_with_index.map do |code, line|
+        "limit = inputs[#{line}]; step = 0; while step < limit; #{code}; step += 1; end"
+      end,
       ruby_calls: Array.new(5) do |line|
         "left = inputs[#{line}]; while left > 0; Loops::RubyLoop.count_up; left -= 1; end"
       end,
@@ -43,9 +52,7 @@ module Accuracy
       @kind = kind
     end
 
-    # Loops are not compared when compiled: what remains of a loop that a tick interrupts
-    # is interpreted, so that the ticks themselves make the lines longer or shorter.
-    def engines = @kind == :loops ? %w[interpreter] : Bench::Engines::NAMES
+    def engines = Bench::Engines::NAMES
     def frequencies = [1000]
 
     # @return [Hash{String => Float}] the figure
@@ -68,7 +75,7 @@ module Accuracy
       lines = CODE.fetch(@kind).each_with_index.map do |code, line|
         "#{code}; times[#{line}] = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)"
       end
-      singleton_class.class_eval(["def five_lines(inputs, times)", *lines, "end"].join("\n"), FILE)
+      singleton_class.class_eval(["def five_lines(inputs, times, table, name, other)", *lines, "end"].join("\n"), FILE)
     end
 
     def start_over(measurement)
@@ -79,7 +86,7 @@ module Accuracy
       inputs = @inputs.map { |some| some.sample(random: measurement.random) }
       times = Array.new(5, 0)
       last = Bench::Clock.wall
-      five_lines(inputs, times)
+      five_lines(inputs, times, TABLE, NAME, OTHER)
       times.each_with_index do |time, line|
         @durations[line].add(time - last)
         last = time
@@ -94,6 +101,7 @@ module Accuracy
           calls = calls_in_ms * length * factor / 1000
           case @kind
           when :loops then (calls * Loops::RubyLoop::STEPS).round
+          when :operations then (calls * Loops::RubyLoop::STEPS / 5).round
           when :ruby_calls then calls.round
           when :c_calls then argument(Loops::CCalls::KINDS.fetch(C_METHODS[line]), length * factor)
           end

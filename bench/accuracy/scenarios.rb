@@ -30,6 +30,7 @@ module Accuracy
     "c-methods-nested" => CMethods.new(CMethods::NESTED),
     "c-methods-mixed" => CMethods.mixed,
     "lines-loops" => Lines.new(:loops),
+    "lines-operations" => Lines.new(:operations),
     "lines-ruby-calls" => Lines.new(:ruby_calls),
     "lines-c-calls" => Lines.new(:c_calls),
     "straight-line" => LastCalls.new(%w[straight_line]),

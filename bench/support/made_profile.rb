@@ -21,7 +21,7 @@ module Bench
       @callees = Array.new(METHODS) { Array.new(CALLEES) { @random.rand(METHODS) } }
     end
 
-    # @return [Hash] as Rperf::Profile.from_h takes it
+    # @return [Hash] as NativeProfile.from_h takes it
     def to_h
       { mode: :wall, frequency: 1000, duration_ns: @stacks * 1_000_000, sampling_count: @stacks, samples: }
     end

@@ -2,6 +2,8 @@
 
 require_relative "options"
 require_relative "result"
+require_relative "profile"
+require_relative "loading"
 require_relative "fork_guard"
 require_relative "labels"
 require_relative "sections"
@@ -9,7 +11,7 @@ require_relative "snapshot"
 
 # A sampling profiler for CRuby. See {Rperf.start}.
 module Rperf
-  private_constant :Native
+  private_constant :Native, :NativeProfile
 
   class << self
     # Profiles the block, or, without one, all that runs until {Rperf.stop}.
@@ -18,7 +20,8 @@ module Rperf
     # @param mode [Symbol] :cpu (CPU time of each thread) or :wall (all time of each thread)
     # @param output [String, Pathname, nil] the file to write when profiling ends
     # @param verbose [Boolean] prints sampling statistics to stderr at the end
-    # @param format [Symbol, nil] :pprof, :collapsed or :text; nil: by the file's extension
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the file's
+    #   extension
     # @param signal [Integer, false, nil] the timer's real-time signal; nil: the default one,
     #   false: no signal but a thread that sleeps
     # @param aggregate [Boolean] false keeps every sample with its time
@@ -31,7 +34,7 @@ module Rperf
     # @param inherit [Boolean, Symbol] :fork: children that this process forks are profiled too, and those that they
     #   fork; true: Rubies that it starts in any other way as well, for which RUBYOPT and RPERF_SESSION are in ENV
     #   while profiling is on. {Rperf.stop} merges what has ended by then. Not with aggregate: false
-    # @return [Hash, true] the block's profile as {Rperf.stop} gives it; true without a block
+    # @return [Profile, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(frequency: 1000, mode: :cpu, output: nil, verbose: false, format: nil, signal: nil, aggregate: true,
@@ -53,7 +56,7 @@ module Rperf
     # Ends profiling, and writes the profile if {Rperf.start} was given an output.
     # After {Rperf.snapshot} with clear: true it is of the time since then.
     #
-    # @return [Hash, nil] the profile; nil if {Rperf.start} wasn't called
+    # @return [Profile, nil] the profile, a Hash; nil if {Rperf.start} wasn't called
     # @raise [Rperf::Error] if the output can't be written; the message names the
     #   file to which the profile was written instead
     def stop
@@ -65,8 +68,9 @@ module Rperf
     # Writes a profile to a file.
     #
     # @param path [String, Pathname] the file
-    # @param data [Hash] what {Rperf.start} or {Rperf.stop} returned
-    # @param format [Symbol, nil] :pprof, :collapsed or :text; nil: by the file's extension
+    # @param data [Hash] a {Profile}, or a Hash like it
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the file's
+    #   extension
     # @param lines [Boolean] whether a text file has a table of the hottest lines
     # @return [nil]
     # @raise [ArgumentError] for an argument that isn't allowed, or a Hash that isn't a profile

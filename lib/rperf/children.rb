@@ -17,7 +17,7 @@ module Rperf
         @session = SharedSession.create(options, initiator)
       end
 
-      # @return [Rperf::Profile] with all that children have left until now, who come too late from now on
+      # @return [NativeProfile] with all that children have left until now, who come too late from now on
       def merge(profile)
         session = @session
         return profile unless session&.mine?

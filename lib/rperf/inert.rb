@@ -20,6 +20,21 @@ module Rperf
       raise Error, "no profile can be written here: #{@obstacle}"
     end
 
+    # @raise [Rperf::Error] always
+    def load(*_arguments)
+      raise Error, "no profile can be read here: #{@obstacle}"
+    end
+
+    # @raise [Rperf::Error] always
+    def merge(*_arguments)
+      raise Error, "no profiles can be merged here: #{@obstacle}"
+    end
+
+    # @raise [Rperf::Error] always
+    def diff(*_arguments, **_options)
+      raise Error, "no profiles can be compared here: #{@obstacle}"
+    end
+
     # @return [nil]
     def stop
       nil

@@ -8,7 +8,7 @@ module Rperf
   class Options
     FREQUENCIES = 1..10_000
     MODES = %i[cpu wall].freeze
-    FORMATS = %i[pprof collapsed text].freeze
+    FORMATS = %i[pprof collapsed text markdown json html].freeze
     CAPTURES = %i[tick safepoint].freeze
     private_constant :FREQUENCIES
 

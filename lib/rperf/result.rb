@@ -22,24 +22,25 @@ module Rperf
     private_constant :SAMPLES, :Origin
 
     class << self
-      # @return [Hash] what {Rperf.stop} returns
+      # @return [Profile] what {Rperf.stop} returns
       def from_profile(profile)
-        data = profile.to_h
-        data.instance_variable_set(:@rperf_origin, Origin.new(profile, data.dup.freeze))
+        content = profile.to_h.freeze
+        data = Profile[content]
+        data.instance_variable_set(:@rperf_origin, Origin.new(profile, content))
         data
       end
 
-      # @return [Rperf::Profile] the one that the Hash was made from, or a new one
+      # @return [NativeProfile] the one that the Hash was made from, or a new one
       def profile(data)
         unless Options.a?(data, Hash)
           raise ArgumentError, "data: must be the Hash that Rperf.stop returned, not #{Options.shown(data)}"
         end
 
         origin = data.instance_variable_get(:@rperf_origin)
-        return Profile.from_h(data) unless origin&.profile
+        return NativeProfile.from_h(data) unless origin&.profile
         return origin.profile if origin.untouched?(data)
 
-        Profile.from_h(changed_samples_first(data, origin.content))
+        NativeProfile.from_h(changed_samples_first(data, origin.content))
       end
 
       private

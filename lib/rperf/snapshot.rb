@@ -8,7 +8,7 @@ module Rperf
     #
     # @param clear [Boolean] begins anew afterwards: the next profile, and that of
     #   {Rperf.stop}, is of the time since then. Nothing is lost or counted twice.
-    # @return [Hash, nil] the profile as {Rperf.stop} gives it; nil if profiling is off
+    # @return [Profile, nil] the profile as {Rperf.stop} gives it; nil if profiling is off
     # @raise [Rperf::Error] in a session with `aggregate: false`, whose samples are kept to its end
     # @example
     #   loop do
@@ -18,24 +18,32 @@ module Rperf
     #   end
     def snapshot(clear: false)
       Options.one_of(:clear, clear, [true, false])
-      return unless Native.running?
-
-      refuse_snapshot(clear)
-      profile = Native.snapshot(clear)
+      profile = native_snapshot(clear)
       profile && Result.from_profile(profile)
     end
 
     private
 
-    def refuse_snapshot(clear)
-      options = @options
-      if options.nil? && defined?(Autostart)
-        options = Autostart.options
-        raise Error, "#{Autostart.initiator} profiles this program as a whole: clear: can't be true" if clear
-      end
-      return if options.nil? || options.aggregate?
+    # @return [NativeProfile, nil]
+    def native_snapshot(clear)
+      return unless Native.running?
 
-      raise Error, "there are no snapshots of a session with aggregate: false"
+      obstacle = snapshot_obstacle(clear)
+      raise Error, obstacle if obstacle
+
+      Native.snapshot(clear)
     end
+
+    # @return [String, nil] why the session that runs gives no snapshot
+    def snapshot_obstacle(clear)
+      initiator = whole_program_initiator
+      return "#{initiator} profiles this program as a whole: clear: can't be true" if clear && initiator
+
+      options = initiator ? Autostart.options : @options
+      "there are no snapshots of a session with aggregate: false" unless options.nil? || options.aggregate?
+    end
+
+    # @return [String, nil] what has this program profiled as a whole, in a session that isn't the program's to cut
+    def whole_program_initiator = (Autostart.initiator if @options.nil? && defined?(Autostart))
   end
 end

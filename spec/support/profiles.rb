@@ -21,9 +21,14 @@ module Profiles
     }
   end
 
-  # The pprof file, read back and checked.
-  def read_profile(path)
-    Validity.check(Rperf::Profile.read(path)).to_h
+  # The pprof file, read back (and checked: see Validity).
+  def read_profile(path) = Rperf.load(path)
+
+  # What a text file of the profile says.
+  def text_report(profile, **)
+    path = in_folder("report.txt")
+    Rperf.save(path, profile, **)
+    File.read(path)
   end
 
   # Nanoseconds of the samples that have a frame of this name.

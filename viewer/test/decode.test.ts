@@ -72,7 +72,40 @@ test("what was written is read", () => {
   assert.deepEqual([...file.profiles[0].labelSet], [1, 0]);
   assert.equal(file.profiles[0].meta.losses[0].text, "2 samples were dropped");
   assert.equal(file.profiles[1].meta.durationNs, null);
-  assert.deepEqual(file.diff, { base: 0, target: 1, scale: 0.5, normalised: "total" });
+  const changes = file.valueTypes.map(() => null);
+  assert.deepEqual(file.diff, { base: 0, target: 1, scale: 0.5, normalised: "total", by: "self", changes });
+  assert.deepEqual(file.changes, changes);
+});
+
+/** SMALL with a table of changes for its first value type: one row, of the strings 1 and 2. */
+function withChanges(verdict: number, total: object = {}): Uint8Array {
+  const bytes = (...numbers: number[]) => new Uint8Array(numbers);
+  const totals = [{ runs: [5, 3], base: 10, target: 20, verdict: 2, ...total }];
+  return encode(SMALL, {
+    header: { diff: { base: 0, target: 1, by: "total", changes: totals } },
+    columns: [
+      ["changes/0/name", "uleb", bytes(1), 1],
+      ["changes/0/target", "sleb", bytes(14), 1],
+      ["changes/0/verdict", "uleb", bytes(verdict), 1],
+    ],
+  });
+}
+
+test("what rperf diff says of methods is read, and nothing is made of what it doesn't say", () => {
+  const file = decode(withChanges(3));
+  assert.deepEqual(file.diff?.changes[0], { runs: [5, 3], before: 10, after: 20, verdict: "more" });
+  assert.equal(file.diff?.by, "total");
+  assert.equal(file.changes[0]?.length, 1);
+  const [{ file: path, before, after, verdict }] = file.changes[0]!;
+  assert.deepEqual([path, before, after, verdict], ["", 0, 7, "less"]);
+  for (const total of [{ verdict: 9 }, { runs: [0, 1] }, { runs: 5 }, { base: "x" }, { target: null }]) {
+    assert.equal(decode(withChanges(3, total)).changes[0], null);
+  }
+  const totals = {
+    header: { diff: { base: 0, target: 1, changes: [{ runs: [1, 1], base: 1, target: 1, verdict: 1 }] } },
+  };
+  assert.equal(decode(encode(SMALL, totals)).changes[0], null, "without the table");
+  refused(withChanges(4), /changes\/0\/verdict points to an entry that isn't there/);
 });
 
 test("values of 64 bits are read, exactly up to 2^53", () => {

@@ -252,12 +252,12 @@ test("a profile compared with itself has no change, and a changed method is foun
   draft.profiles = [{ rows: rows(300) }, { rows: noisy }];
   const found = changes(new Views(decode(encode(draft))).view(query([], { base: 1 })), "method");
   assert.deepEqual(
-    found.slower.map(({ name, delta, noise }) => [name, delta, noise]),
-    [["m1", 200e6, false]],
+    found.slower.map(({ name, delta, verdict }) => [name, delta, verdict]),
+    [["m1", 200e6, "more"]],
   );
   assert.deepEqual(
-    found.faster.map(({ name, noise }) => [name, noise]),
-    [["m2", true]],
+    found.faster.map(({ name, verdict }) => [name, verdict]),
+    [["m2", "noise"]],
   );
 });
 

@@ -9,11 +9,11 @@ use std::ffi::OsString;
 
 const EXAMPLES: &str = "\
 Examples:
+  rperf record ruby app.rb            a profile in rperf.data
+  rperf report                        what is in it, in a browser
+  rperf diff old.pb.gz new.pb.gz      what got slower, and what faster
   rperf stat ruby app.rb              where the time went, on one page
   rperf exec ruby app.rb              the same with tables of methods
-  rperf record ruby app.rb            a profile in rperf.data
-  rperf report                        what is in rperf.data
-  rperf diff old.pb.gz new.pb.gz      what got slower, and what faster
 
 Everything from the first word that is no option is the command. It runs with its
 own input, output, exit status and signals. Give -- in front of a command that
@@ -75,8 +75,7 @@ Examples:
   rperf report --tagfocus 'endpoint=GET /users' -o users.collapsed
 
 Any pprof file can be read, with all its values. The filters have the meanings that
-they have in pprof; shares are of the whole profile, whatever the filters leave, but
-in --text.
+they have in pprof; shares are of the whole profile, whatever the filters leave.
 
 Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
 can't be read.
@@ -120,18 +119,18 @@ pub enum Subcommand {
     /// Run a command and write its profile to a file
     #[command(after_help = RECORD_NOTES)]
     Record(RecordArgs),
-    /// Run a command and print where its time went
-    #[command(after_help = STAT_NOTES)]
-    Stat(StatArgs),
-    /// Run a command and print where its time went, with tables of methods
-    #[command(after_help = EXEC_NOTES)]
-    Exec(PageArgs),
     /// Look at profiles: in a browser, or as tables, the call tree, callers, source lines
     #[command(after_help = REPORT_NOTES)]
     Report(ReportArgs),
     /// Compare two profiles, or two groups of them, and tell change from noise
     #[command(after_help = DIFF_NOTES)]
     Diff(DiffArgs),
+    /// Run a command and print where its time went
+    #[command(after_help = STAT_NOTES)]
+    Stat(StatArgs),
+    /// Run a command and print where its time went, with tables of methods
+    #[command(after_help = EXEC_NOTES)]
+    Exec(PageArgs),
     /// Print the full reference, or the help of a command
     Help(HelpArgs),
 }
@@ -189,7 +188,7 @@ pub struct RecordArgs {
         allow_hyphen_values = true
     )]
     pub mode: String,
-    /// pprof, collapsed or text [default: by the file's extension]
+    /// pprof, collapsed, text, markdown, json or html [default: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Run the command so many times, and write each profile to its own file: app.1.pb.gz

@@ -66,6 +66,7 @@ fn encode_to(options: &Options, path: &Path, profile: &Profile, format: Format) 
     let mut content = Vec::new();
     let text = TextOptions {
         lines: options.lines == Some(true),
+        whole: None,
     };
     rperf_format::write(profile, format, text, &mut content).map_err(io::Error::other)?;
     output::write(path, &content)

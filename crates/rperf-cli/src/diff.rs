@@ -1,6 +1,7 @@
 //! `rperf diff`: compares two profiles, or two groups of them. Called by `run`, on
 //! Ruby's main thread.
 
+mod markdown;
 mod options;
 mod pages;
 
@@ -8,13 +9,15 @@ pub use options::DiffArgs;
 
 use crate::report::load;
 use crate::report::screen::Screen;
+use crate::report::write_text;
 use crate::{Refusal, viewer};
 use options::{Options, View};
-use rperf_format::viewer::{Comparison, TitledProfile};
-use rperf_model::Profile;
+use rperf_format::answers;
+use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
+use rperf_model::{Profile, Schema, ValueType};
 use rperf_report::{Change, Diff, Normalize, Run};
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Exit status if something got slower by more than `--fail-above` allows.
 const SLOWER: i32 = 3;
@@ -22,37 +25,13 @@ const SLOWER: i32 = 3;
 /// Shows what has changed, and returns the exit status.
 pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;
-    let mut unmatched: Option<Vec<&'static str>> = None;
-    let is_page = matches!(options.view, View::Web { .. } | View::Html(_));
-    let mut side = |files: &[PathBuf]| -> Result<Side, Refusal> {
-        let mut runs = Vec::new();
-        let mut together: Option<Profile> = None;
-        for file in files {
-            let mut profile = load::profile(file)?;
-            load::choose_column(&mut profile, options.value.as_deref())?;
-            let filtered = options.filter.apply(profile);
-            // What matches in one of the profiles has done its work.
-            let others = unmatched.take();
-            unmatched = Some(match others {
-                Some(others) => others
-                    .into_iter()
-                    .filter(|option| filtered.unmatched.contains(option))
-                    .collect(),
-                None => filtered.unmatched,
-            });
-            runs.push(Run::of(&filtered.profile, options.label.as_deref()));
-            match &mut together {
-                _ if !is_page => {}
-                None => together = Some(filtered.profile),
-                Some(together) => together
-                    .merge(&filtered.profile)
-                    .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
-            }
-        }
-        Ok(Side { runs, together })
+    let mut reader = Reader {
+        options: &options,
+        types: Vec::new(),
+        unmatched: None,
     };
-    let sides = [side(&options.base)?, side(&options.target)?];
-    for option in unmatched.unwrap_or_default() {
+    let sides = [reader.side(&options.base)?, reader.side(&options.target)?];
+    for option in reader.unmatched.unwrap_or_default() {
         crate::say(&format!("{option} matches nothing in the profiles"));
     }
     let [base, target] = [&sides[0].runs, &sides[1].runs];
@@ -66,7 +45,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
             viewer::save(&html(&sides, &options)?, path)?;
             return Ok(verdict(&diff, &options));
         }
-        View::Top | View::Text => {}
+        View::Top | View::Text | View::Markdown { .. } | View::Json { .. } => {}
     }
     let screen = Screen::stdout(options.pager);
     let page = pages::Page {
@@ -76,34 +55,122 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         sides: [base, target],
         options: &options,
     };
-    let text = match &options.view {
-        View::Text => pages::text(&page),
-        _ => pages::top(&page),
+    let (text, output) = match &options.view {
+        View::Markdown { output } => (markdown::markdown(&page), output.as_deref()),
+        View::Json { output } => {
+            let data = answers::diff(&diff, options.limit);
+            (format!("{data}\n"), output.as_deref())
+        }
+        View::Text => (pages::text(&page), None),
+        _ => (pages::top(&page), None),
     };
-    screen.print(&text).map_err(|error| Refusal {
-        message: format!("can't write to stdout: {error}"),
-        status: crate::FAILURE,
-    })?;
+    write_text(&text, output, screen)?;
     Ok(verdict(&diff, &options))
 }
 
-/// The runs of one side, one by one, and merged for the viewer.
+/// The runs of one side, one by one, and for the viewer merged.
 struct Side {
     runs: Vec<Run>,
+    /// Of each value type of the first profile; `None` where a file has no such values.
+    runs_by_type: Vec<Option<Vec<Run>>>,
     together: Option<Profile>,
 }
 
+/// Reads profiles, and remembers what all of them have in common.
+struct Reader<'a> {
+    options: &'a Options,
+    /// The value types of the first profile.
+    types: Vec<ValueType>,
+    /// Filters that have matched nothing so far.
+    unmatched: Option<Vec<&'static str>>,
+}
+
+impl Reader<'_> {
+    fn side(&mut self, files: &[PathBuf]) -> Result<Side, Refusal> {
+        let is_page = matches!(self.options.view, View::Web { .. } | View::Html(_));
+        let mut side = Side {
+            runs: Vec::new(),
+            runs_by_type: Vec::new(),
+            together: None,
+        };
+        for file in files {
+            let mut profile = self.profile(file)?;
+            side.runs.push(self.run(&profile));
+            if is_page {
+                self.add_by_type(&mut side, &mut profile);
+                match &mut side.together {
+                    None => side.together = Some(profile),
+                    Some(together) => together
+                        .merge(&profile)
+                        .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
+                }
+            }
+        }
+        Ok(side)
+    }
+
+    /// What the filters leave of a file.
+    fn profile(&mut self, file: &Path) -> Result<Profile, Refusal> {
+        let mut profile = load::profile(file)?;
+        load::choose_column(&mut profile, self.options.value.as_deref())?;
+        let filtered = self.options.filter.apply(profile);
+        // What matches in one of the profiles has done its work.
+        let others = self.unmatched.take();
+        self.unmatched = Some(match others {
+            Some(others) => others
+                .into_iter()
+                .filter(|option| filtered.unmatched.contains(option))
+                .collect(),
+            None => filtered.unmatched,
+        });
+        Ok(filtered.profile)
+    }
+
+    fn run(&self, profile: &Profile) -> Run {
+        Run::of(profile, self.options.label.as_deref())
+    }
+
+    fn add_by_type(&mut self, side: &mut Side, profile: &mut Profile) {
+        if self.types.is_empty() {
+            self.types = profile.schema.types().to_vec();
+        }
+        side.runs_by_type
+            .resize_with(self.types.len(), || Some(Vec::new()));
+        let chosen = profile.schema.clone();
+        let columns = viewer_data::columns_for(&self.types, &chosen);
+        for (column, runs) in columns.into_iter().zip(&mut side.runs_by_type) {
+            let schema = column.and_then(|column| Schema::new(chosen.types().to_vec(), column));
+            match (schema, &mut *runs) {
+                (Some(schema), Some(runs)) => {
+                    profile.schema = schema;
+                    runs.push(self.run(profile));
+                }
+                _ => *runs = None,
+            }
+        }
+        profile.schema = chosen;
+    }
+}
+
+/// What has changed in each value type, where that can be told.
+fn changes([base, target]: &[Side; 2], options: &Options) -> Vec<Option<Diff>> {
+    let pairs = base.runs_by_type.iter().zip(&target.runs_by_type);
+    let diff = |(base, target): (&Option<Vec<Run>>, &Option<Vec<Run>>)| {
+        let (base, target) = (base.as_ref()?, target.as_ref()?);
+        Diff::of(base, target, options.sort, options.normalize).ok()
+    };
+    pairs.map(diff).collect()
+}
+
 /// The web viewer with both sides in it.
-fn html([base, target]: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
+fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
+    let [base, target] = sides;
     let scale = options.normalize.scale_of_sums(&base.runs, &target.runs);
     let scale = scale.map_err(|error| Refusal::usage(error.to_string()))?;
-    let titles = [&options.base, &options.target].map(|files| {
-        let names: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();
-        names.join(" + ")
-    });
+    let titles = [&options.base, &options.target].map(|files| viewer::title(files));
     let profiles = [&base.together, &target.together].into_iter().flatten();
     let profiles = titles.iter().zip(profiles);
-    viewer::page(&rperf_format::viewer::View {
+    viewer::page(&viewer_data::View {
         profiles: profiles
             .map(|(title, profile)| TitledProfile { title, profile })
             .collect(),
@@ -116,7 +183,9 @@ fn html([base, target]: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusa
                 (Normalize::Label, key) => format!("label:{}", key.as_deref().unwrap_or("")),
             },
         }),
-        sources: Vec::new(),
+        changes: changes(sides, options),
+        changes_by: options.sort,
+        ..viewer_data::View::default()
     })
 }
 

@@ -92,7 +92,7 @@ const VARIABLES: [(&str, &str, &str); 15] = [
     ),
     (
         "RPERF_FORMAT",
-        "pprof, collapsed, text",
+        "as --format",
         "format of the file [by its extension]",
     ),
     ("RPERF_VERBOSE", "1", "print sampling statistics to stderr"),
@@ -127,7 +127,7 @@ const VARIABLES: [(&str, &str, &str); 15] = [
     ),
 ];
 
-const SECTIONS: [(&str, &str); 12] = [
+const SECTIONS: [(&str, &str); 13] = [
     (
         "MODES",
         "\
@@ -149,6 +149,14 @@ collapsed  .collapsed; one line per stack: frames from the root, joined by ';',
            then the weight. For flamegraph.pl and speedscope. No labels
 text       .txt; tables of methods: flat (self) and cumulative, 50 each; with
            --lines a third one of lines
+markdown   to paste into a pull request, or to hand to an assistant: where the
+           time goes in words, by state, method and path with lines, what is waited
+           for, what was lost
+json       the same answers for programs: docs/json.md
+html       the web viewer with the profile in it
+
+rperf report -o knows .md, .json and .html, too; to rperf record these are pprof files, as
+only pprof can be read again.
 
 --format overrides the extension. /dev/stderr, /dev/fd/3 and the like are written
 to as they are.",
@@ -167,7 +175,9 @@ rperf report --tree        who calls whom, from the root; --bottom-up: from what
 rperf report --callers X   callers and callees of X, with the lines of the calls
 rperf report --annotate X  the source of a method or file: self is at the line itself,
                            total with what it calls
-rperf report --text        the tables of text files, -o PATH the whole profile in a format
+rperf report --text        the tables of text files
+rperf report -o PATH       the profile in the format of the extension, or of --format. JSON
+                           takes --callers, too
 
 NAME and METHOD are the full name of a method, else a regular expression. Shares are of
 the whole profile, also where filters leave less of it. --value chooses among what a
@@ -195,6 +205,8 @@ by the number of samples, and 2 % are allowed for what runs differ by; with seve
 what they differ by. Of all methods called slower or faster, at most 5 % are unchanged.
 docs/diff.md has the rule.
 
+--format markdown|json|html, -o PATH
+                           to paste into a pull request, for programs, the viewer as a file
 --normalize total|duration|label:KEY
                            scales each run as if it had as much of it as the base
 --fail-above PERCENT       exit status 3 if something got slower by more than that,
@@ -267,12 +279,16 @@ Rperf.stop                 returns the profile; nil if nothing was started
 Rperf.save(path, profile, format: nil, lines: false)
                            writes it to a file
 Rperf.running?             whether profiling is on
+Rperf.load(path)           the profile in a pprof file
+Rperf.merge(*profiles)     the sum of profiles, or of those in files
+Rperf.diff(base, target)   what has changed; each is a profile, a file, or several runs
 
 Keywords of Rperf.start, with their defaults:
   frequency: 1000          samples per second, 1 to 10000
   mode: :cpu               or :wall
   output: nil              file to write when profiling ends
-  format: nil              :pprof, :collapsed, :text; nil: by the file's extension
+  format: nil              :pprof, :collapsed, :text, :markdown, :json, :html; nil: by the
+                           file's extension
   verbose: false           true prints sampling statistics to stderr
   signal: nil              the timer's real-time signal; false: none, as --signal
   aggregate: true          false keeps every sample with its time
@@ -311,7 +327,28 @@ A profile is a Hash. Its keys:
                            one was asked for
   unreadable_stacks:, hidden_frames:
                            ticks whose stack couldn't be read, and compiled methods
-                           that had to be learned at a safepoint",
+                           that had to be learned at a safepoint
+
+It answers questions with plain Hashes and Arrays, which have the fields of
+rperf report --format json (docs/json.md) as Symbols:
+  profile.totals           what it adds up to, by state, and what was lost
+  profile.top(limit: nil, sort: :flat, by: :function)
+                           the methods with the most; sort: :cum, by: :file, :dir, :gem,
+                           :thread, :state, \"label:KEY\"
+  profile.tree(least: 0.5, bottom_up: false)
+                           the call tree, without branches of less than so many percent
+  profile.callers(name)    who calls a method, and whom it calls
+  profile.diff(target, sort: :flat, normalize: :none, limit: nil)
+                           what has changed, told from noise
+  profile.filter(...)      a profile of what is left
+  profile.save(path)       writes it; knows .md, .json and .html, too
+
+All take filters as rperf report has them: focus:, ignore:, hide:, show:, show_from:,
+tagfocus:, tagignore:, tagroot:, tagleaf:, thread:, pid:, and value:. A spec can so hold
+a method to its share of the time:
+
+  totals = profile.totals(focus: /\\AOrder#total\\z/)
+  totals[:left] < totals[:total] / 10",
     ),
     (
         "LABELS, SNAPSHOTS, SECTIONS",
@@ -360,6 +397,27 @@ require \"rperf/sidekiq\"
 Sidekiq.configure_server do |config|
   config.server_middleware { |chain| chain.add Rperf::SidekiqMiddleware }
 end",
+    ),
+    (
+        "THE VIEWER IN AN APP",
+        "\
+require \"rperf/viewer\"
+use Rperf::Viewer, auth: ->(env) { env[\"rack.session\"][\"admin\"] }   # above RackMiddleware
+mount Rperf::Viewer.new(auth: ...), at: \"/rperf\"                     # or in Rails' routes
+
+The page of rperf report at /rperf/: takes snapshots of the process that answers, keeps
+the last ones, shows, compares, saves and deletes them. A snapshot is of the time since
+the last one; under rperf record, of all time since the start. It starts no session.
+
+  path: \"/rperf\"           where it is
+  max_snapshots: 24        so many are kept; older ones are dropped
+  max_bytes: 64_000_000    and so many bytes of them
+  auth: nil                returns whether a Rack environment's request is allowed; nil:
+                           in development (RAILS_ENV, RACK_ENV, APP_ENV) those from
+                           private addresses are, elsewhere none
+
+Rperf::Viewer.instance.take_snapshot!      takes one, from any thread
+Rperf::Viewer.instance.add_snapshot(data)  keeps one that Rperf.snapshot has returned",
     ),
     (
         "WHAT TO LOOK FOR",

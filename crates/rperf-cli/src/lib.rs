@@ -20,6 +20,7 @@ pub mod process_id;
 mod report;
 mod runs;
 pub mod session_folder;
+mod signals;
 pub mod stat;
 pub mod status;
 pub mod verbose;
@@ -28,6 +29,9 @@ mod viewer;
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
+use rperf_model::Profile;
+use rperf_report::one_line::one_line;
+use signals::Actions;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -57,6 +61,11 @@ impl Refusal {
     }
 }
 
+/// The profile in this file; the error says in one line why there is none. Any thread.
+pub fn read_profile(path: &Path) -> Result<Profile, String> {
+    report::load::quietly(path).map_err(|refusal| refusal.message)
+}
+
 /// Runs the `rperf` command and returns its exit status.
 ///
 /// `arguments` are without the program's name; `library` is the folder that holds
@@ -78,8 +87,14 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
         Subcommand::Exec(args) => {
             Options::for_page(args, true).and_then(|options| launch::launch(&options, library, abi))
         }
-        Subcommand::Report(args) => report::run(args),
-        Subcommand::Diff(args) => diff::run(args),
+        Subcommand::Report(args) => {
+            let _signals = Actions::end_us();
+            report::run(args)
+        }
+        Subcommand::Diff(args) => {
+            let _signals = Actions::end_us();
+            diff::run(args)
+        }
         Subcommand::Help(args) => return help::print(args.command.as_deref()),
     };
     match result {
@@ -91,7 +106,8 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
     }
 }
 
-/// One line for the user; a closed stderr is no reason to fail.
+/// One line for the user, whatever names from files are in it; a closed stderr is no reason to
+/// fail.
 fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "rperf: {message}");
+    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(message));
 }

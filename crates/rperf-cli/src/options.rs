@@ -205,10 +205,12 @@ fn parse_mode(text: &str) -> Result<&'static str, Refusal> {
         .ok_or_else(|| Refusal::usage(format!("-m must be cpu or wall, not '{text}'")))
 }
 
-fn parse_format(text: &str) -> Result<Format, Refusal> {
+/// The format with this name.
+pub fn parse_format(text: &str) -> Result<Format, Refusal> {
     Format::from_name(text).ok_or_else(|| {
         Refusal::usage(format!(
-            "--format must be pprof, collapsed or text, not '{text}'"
+            "--format must be {}, not '{text}'",
+            Format::names()
         ))
     })
 }

@@ -3,6 +3,7 @@
 
 mod descriptor;
 
+use crate::signals;
 pub(crate) use descriptor::Descriptor;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -31,8 +32,30 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// As [`write`], for content that is too much to be held in memory.
-pub fn write_streaming<E: From<io::Error>>(
+/// As [`write()`], for `rperf report` and `rperf diff`: signals that end them wait until a file is
+/// whole, so that no part of it stays behind. For a pipe's reader nobody waits.
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    whole(path, || write(path, content))
+}
+
+fn whole<T>(path: &Path, write: impl FnOnce() -> T) -> T {
+    let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+    if is_file && Descriptor::named_by(path).is_none() {
+        signals::hold_during(write)
+    } else {
+        write()
+    }
+}
+
+/// As [`write_whole`], for content that is too much to be held in memory.
+pub(crate) fn write_whole_streaming<E: From<io::Error>>(
+    path: &Path,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    whole(path, || write_streaming(path, produce))
+}
+
+fn write_streaming<E: From<io::Error>>(
     path: &Path,
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {

@@ -2,20 +2,21 @@
 //! `run`, on Ruby's main thread.
 
 pub mod filter_args;
-mod json;
 pub mod load;
-pub mod options;
+mod options;
 mod pages;
 pub mod screen;
 pub mod table;
+pub mod view_args;
 
 pub use options::ReportArgs;
 
 use crate::{Refusal, viewer};
 use options::{Options, View};
 use pages::Page;
+use rperf_format::markdown::markdown;
 use rperf_format::viewer::TitledProfile;
-use rperf_format::{Format, FormatError, TextOptions};
+use rperf_format::{Format, FormatError, JsonOptions, TextOptions};
 use rperf_model::Profile;
 use rperf_report::{Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
@@ -48,12 +49,19 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Tree(tree) => pages::tree(&page, *tree),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,
-        View::Json { output } => {
-            let text = json::json(&page, options.sort);
-            return match output {
-                Some(path) => write_file(path, text.as_bytes()),
-                None => print(screen, &text),
+        View::Json { output, callers } => {
+            let callers = callers.as_deref().map(|name| callers_pattern(&page, name));
+            let shape = JsonOptions {
+                limit: options.limit,
+                sort: options.sort,
+                callers: callers.transpose()?,
             };
+            let text = rperf_format::json(page.question(), &shape);
+            return write_text(&text, output.as_deref(), screen);
+        }
+        View::Markdown { output } => {
+            let text = markdown(page.question(), options.limit);
+            return write_text(&text, output.as_deref(), screen);
         }
         View::Format {
             format: Format::Collapsed,
@@ -62,7 +70,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             return stream(&filtered.profile, output.as_deref());
         }
         View::Format { format, output } => {
-            let bytes = formatted(&filtered.profile, *format, options.lines)?;
+            let bytes = formatted(&page, *format, options.lines)?;
             return write(&bytes, *format, output.as_deref(), screen);
         }
     };
@@ -71,12 +79,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
 
 /// The web viewer with `profile` in it.
 fn html(profile: &Profile, options: &Options) -> Result<Vec<u8>, Refusal> {
-    let names: Vec<_> = options
-        .files
-        .iter()
-        .map(|it| it.to_string_lossy())
-        .collect();
-    let title = names.join(" + ");
+    let title = viewer::title(&options.files);
     let sources = options.source.then(|| viewer::sources(profile));
     viewer::page(&rperf_format::viewer::View {
         profiles: vec![TitledProfile {
@@ -102,8 +105,12 @@ fn failure(message: &str) -> Refusal {
     }
 }
 
+fn callers_pattern(page: &Page<'_>, name: &str) -> Result<NamePattern, Refusal> {
+    pattern("--callers", name, page.profile)
+}
+
 fn callers(page: &Page<'_>, name: &str) -> Result<String, Refusal> {
-    let pattern = pattern("--callers", name, page.profile)?;
+    let pattern = callers_pattern(page, name)?;
     let column = page.profile.schema.default_column();
     let found = Neighbours::of(page.profile, column, &pattern);
     if found.is_empty() {
@@ -135,9 +142,13 @@ fn nothing_matches(what: &str, name: &str) -> Refusal {
     Refusal::usage(format!("no {what} in the profile matches '{name}'"))
 }
 
-fn formatted(profile: &Profile, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
+fn formatted(page: &Page<'_>, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
-    let written = rperf_format::write(profile, format, TextOptions { lines }, &mut bytes);
+    let options = TextOptions {
+        lines,
+        whole: Some(page.whole),
+    };
+    let written = rperf_format::write(page.profile, format, options, &mut bytes);
     written.map_err(|error| failure(&error.to_string()))?;
     Ok(bytes)
 }
@@ -167,6 +178,14 @@ fn write(
     print(screen, &String::from_utf8_lossy(bytes))
 }
 
+/// Text for a file or, without one, for stdout. Used by `rperf diff` too.
+pub fn write_text(text: &str, output: Option<&Path>, screen: Screen) -> Result<i32, Refusal> {
+    match output {
+        Some(path) => write_file(path, text.as_bytes()),
+        None => print(screen, text),
+    }
+}
+
 /// Writes collapsed stacks as they are made: they can be ten times as large as the profile.
 fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
     let produce = |output: &mut dyn io::Write| {
@@ -175,7 +194,7 @@ fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
     let (name, written) = match output {
         Some(path) => (
             path.display().to_string(),
-            crate::output::write_streaming(path, produce),
+            crate::output::write_whole_streaming(path, produce),
         ),
         None => (
             "stdout".to_string(),
@@ -191,7 +210,7 @@ fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<i32, Refusal> {
-    let written = crate::output::write(path, bytes);
+    let written = crate::output::write_whole(path, bytes);
     let refuse = |error| failure(&format!("can't write to {}: {error}", path.display()));
     written.map_err(refuse).map(|()| 0)
 }

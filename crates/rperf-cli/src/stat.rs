@@ -66,6 +66,7 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
         let mut tables = Vec::new();
         let options = TextOptions {
             lines: figures.lines,
+            whole: None,
         };
         if rperf_format::write(profile, Format::Text, options, &mut tables).is_ok() {
             page.line(&String::from_utf8_lossy(&tables));

@@ -2,8 +2,8 @@
 //! called through the extension on the thread that ends the profiled program.
 
 use rperf_model::{Counters, Profile};
-use rperf_report::numbers::{Unit, grouped, percent, seconds};
-use rperf_report::{By, Sort, Top, losses};
+use rperf_report::numbers::{grouped, percent, seconds};
+use rperf_report::{By, Scale, Sort, Top, losses};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -32,12 +32,12 @@ pub fn lines(profile: &Profile) -> String {
     lines.extend(losses(counters).into_iter().map(|loss| loss.text));
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
-    let unit = Unit::new(&profile.schema.default_type().unit);
+    let scale = Scale::new(profile.schema.default_type(), top.total);
     lines.extend(top.sorted(Sort::Flat).into_iter().take(TOP).map(|row| {
         format!(
             "{:>12} {} {:>5.1}%  {} ({})",
-            unit.number(row.self_value),
-            unit.name(),
+            scale.number(row.self_value),
+            scale.unit(),
             percent(row.self_value, top.total),
             row.function.name,
             row.function.path

@@ -5,8 +5,6 @@ mod browser;
 mod server;
 
 use crate::{FAILURE, Refusal, say};
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
@@ -15,8 +13,6 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-/// The page without data. It is built from `viewer/`, and needs no network.
-const PAGE: &str = include_str!("../../../lib/rperf/viewer/viewer.html");
 /// Facts about the page, one in each line.
 const FACTS: &str = include_str!("../../../lib/rperf/viewer/viewer.lock");
 /// Bytes of a source file at most: larger ones were made by programs.
@@ -27,22 +23,28 @@ const MAX_SOURCES: u64 = 16 << 20;
 const RUBY: [&str; 8] = [
     "rb", "erb", "rake", "ru", "gemspec", "haml", "slim", "jbuilder",
 ];
-/// Where the page has its data, once.
-const DATA: &str = "@RPERF_DATA@";
 
 /// The page with `view` in it: one file that needs nothing else.
 pub fn page(view: &View<'_>) -> Result<Vec<u8>, Refusal> {
-    let mut data = Vec::new();
-    viewer::write(view, &mut data).map_err(|error| failure(error.to_string()))?;
-    let (before, after) = halves(PAGE).ok_or_else(|| failure("the viewer's page is damaged"))?;
-    let data = BASE64_STANDARD.encode(data);
-    Ok([before, &data, after].concat().into_bytes())
+    viewer::page(view).map_err(|error| failure(error.to_string()))
+}
+
+/// What files are called on the page together.
+pub fn title<P: AsRef<Path>>(files: &[P]) -> String {
+    const NAMED: usize = 3;
+    let names = files.iter().map(|file| file.as_ref().to_string_lossy());
+    let named = if files.len() > NAMED { 1 } else { NAMED };
+    let named: Vec<_> = names.take(named).collect();
+    match files.len() - named.len() {
+        0 => named.join(" + "),
+        more => format!("{} and {more} more", named.join(" + ")),
+    }
 }
 
 /// Writes `page` as the file at `path`, and says so.
 pub fn save(page: &[u8], path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    crate::output::write(path, page)
+    crate::output::write_whole(path, page)
         .map_err(|error| failure(format!("can't write to {shown}: {error}")))?;
     say(&format!(
         "wrote {shown} ({} KB)",
@@ -110,12 +112,6 @@ pub fn serve(page: Vec<u8>, opens_browser: bool) -> Result<i32, Refusal> {
     Ok(0)
 }
 
-/// The page in front of its data, and behind it.
-fn halves(page: &str) -> Option<(&str, &str)> {
-    let (before, after) = page.split_once(DATA)?;
-    (!after.contains(DATA)).then_some((before, after))
-}
-
 /// The page's content security policy, for a header.
 fn policy() -> &'static str {
     let line = FACTS.lines().find_map(|line| line.strip_prefix("csp "));
@@ -136,39 +132,29 @@ mod tests {
     use rperf_model::test_support::cpu_schema;
 
     #[test]
-    fn data_comes_where_the_page_has_its_place_once() {
-        assert!(halves(PAGE).is_some());
-        assert_eq!(halves("a"), None);
-        assert_eq!(halves(&format!("a{DATA}b{DATA}")), None);
-    }
-
-    #[test]
-    fn the_page_has_data_that_html_can_not_misread() {
-        let mut profile = Profile::new(cpu_schema());
-        profile.meta.program = "</script><script>x</script>".into();
-        let titled = TitledProfile {
-            title: "@RPERF_DATA@",
-            profile: &profile,
-        };
-        let view = View {
-            profiles: vec![titled],
-            ..View::default()
-        };
-        let page = String::from_utf8(page(&view).expect("a page")).expect("text");
-        let (before, after) = halves(PAGE).expect("one place");
-        let data = page
-            .strip_prefix(before)
-            .and_then(|rest| rest.strip_suffix(after));
-        let data = BASE64_STANDARD.decode(data.expect("the page around it"));
-        assert_eq!(data.expect("base64")[..2], [0x1f, 0x8b], "gzip");
+    fn of_many_files_one_is_named() {
+        assert_eq!(title(&["a"]), "a");
+        assert_eq!(title(&["a", "b", "c"]), "a + b + c");
+        assert_eq!(title(&["a", "b", "c", "d"]), "a and 3 more");
     }
 
     #[test]
     fn the_policy_is_the_page_s_own() {
+        let profile = Profile::new(cpu_schema());
+        let profiles = vec![TitledProfile {
+            title: "x",
+            profile: &profile,
+        }];
+        let view = View {
+            profiles,
+            ..View::default()
+        };
+        let page = page(&view).expect("a page");
+        let page = String::from_utf8(page).expect("text");
         let scripts = policy()
             .split("; ")
             .find(|it| it.starts_with("script-src '"));
-        assert!(PAGE.contains(scripts.expect("scripts are named by hash")));
+        assert!(page.contains(scripts.expect("scripts are named by hash")));
         assert!(policy().contains("frame-ancestors 'none'"));
     }
 }

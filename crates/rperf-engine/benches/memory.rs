@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     };
     let calls = VmCalls {
         trigger: || (),
-        take_stack: |_, _| (),
+        take_stack: |_, _, _| (),
     };
     let mut session = match Session::start(config, calls) {
         Ok(session) => session,

@@ -22,18 +22,19 @@ mod timer;
 mod values;
 mod worker;
 
-pub use accounting::{Accounting, GcWork, ORPHANED, Place, Recorder};
-pub use call_tree::{CapturedNode, CapturedTree, Fill, FrameWord, LastStack, TRUNCATED};
+pub use accounting::{Accounting, GcWork, Place, Recorder};
+pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
-pub use profile_builder::{ProfileBuilder, ResolvedFrame};
-pub use sample::{Collected, CollectedLimits, Sample, SampleKey};
+pub use profile_builder::ResolvedFrame;
+pub use sample::{Collected, CollectedLimits, Sample};
 pub use session::{
     Capture, CaptureCounters, Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot,
     Stack, StackSource, VmCalls,
 };
+pub use tick_capture::guards;
 pub use tick_capture::signal::take_unreadable;
-pub use tick_capture::{LoggedTick, TickLog, TickTimes};
+pub use tick_capture::{CodeMap, LoggedTick, Registers, TakeStack, TickLog, TickTimes};
 pub use ticks::Ticks;
 #[cfg(target_os = "linux")]
 pub use timer::signal::{default_signal, is_usable as is_usable_signal};

@@ -8,6 +8,7 @@ use crate::clock;
 use crate::labels::{LabelSet, LabelTable, LabelTexts};
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
+use crate::tick_capture::TakeStack;
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::ticks::Ticks;
 use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
@@ -55,7 +56,7 @@ pub struct VmCalls {
     pub trigger: fn(),
     /// Takes the stack of the calling thread, which holds the GVL under this seq, for
     /// the tick at this time. It may fault: then it doesn't return.
-    pub take_stack: fn(u32, u64),
+    pub take_stack: TakeStack,
 }
 
 /// Where the stack of the running thread is taken.
@@ -117,7 +118,7 @@ pub struct Session {
     start_ns: u64,
     start_realtime_ns: u64,
     seed: u64,
-    take_stack: fn(u32, u64),
+    take_stack: TakeStack,
     capture: Capture,
     /// There while stacks are taken at the tick.
     tick_signal: Option<TickSignal>,
@@ -227,11 +228,6 @@ impl Session {
             self.capture = Capture::Tick;
         }
         Ok(())
-    }
-
-    /// Where stacks of running threads are taken.
-    pub fn capture(&self) -> Capture {
-        self.capture
     }
 
     /// Ends what [`Session::begin_tick_capture`] began; afterwards no handler is at work.

@@ -3,6 +3,9 @@
 //! ([`TickLog`]), and becomes a sample at the next event that comes anyway. Nothing
 //! interrupts the program's Ruby code: compiled code stays compiled.
 
+mod code_map;
+#[cfg_attr(not(target_arch = "x86_64"), path = "tick_capture/no_guards.rs")]
+pub mod guards;
 #[cfg(target_os = "linux")]
 mod kernel_sleep;
 mod log;
@@ -17,4 +20,23 @@ mod stack_buffer;
 )]
 pub mod signal;
 
+pub use code_map::CodeMap;
 pub use log::{LoggedTick, TickLog, TickTimes};
+
+/// Registers of the interrupted thread, as far as the one who takes its stack may know
+/// their meaning.
+#[derive(Debug, Clone, Copy)]
+pub struct Registers {
+    /// The next instruction.
+    pub instruction: usize,
+    /// The top of the native stack.
+    pub stack: usize,
+    /// r12 and r13 of x86-64; elsewhere 0.
+    pub r12: usize,
+    /// See `r12`.
+    pub r13: usize,
+}
+
+/// Takes the stack of the calling thread, which holds the GVL with this seq, for a tick
+/// at that time in ns. Async-signal-safe; called by the signal handler.
+pub type TakeStack = fn(u32, u64, Registers);

@@ -17,6 +17,10 @@ const PROBING_TICK: u32 = 3;
 /// one that blocks it. On a busy machine one that doesn't may wait for a CPU as long.
 const UNANSWERED_NS: u64 = 100_000_000;
 
+/// How long, in ns, ticks leave a thread alone that collects garbage. Then its handler
+/// looks whether it still does, or the event of the end was lost.
+const LONG_COLLECTION_NS: u64 = 10_000_000;
+
 /// What the timer has to do after a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterTick {
@@ -38,16 +42,21 @@ pub struct Ticks {
     /// The thread that holds the GVL, as far as events told: its seq in the lower
     /// half, the kernel's id of its native thread in the upper; 0 if none.
     holder: AtomicU64,
+    /// Since when a thread with the GVL has collected garbage; 0 if none does.
+    collecting_ns: AtomicU64,
     armed: AtomicBool,
     /// A thread has given the GVL up since the last tick.
     released: AtomicBool,
-    /// A thread with the GVL collects garbage.
-    collecting: AtomicBool,
     /// No time counts just now: there are no ticks.
     paused: AtomicBool,
     /// There was a pause in the session: it has slices even where one thread keeps the
     /// GVL.
     has_pauses: AtomicBool,
+    /// The holder couldn't be interrupted, or reports a crash: send no interruption until
+    /// the next safepoint, or until a thread gets the GVL.
+    held: AtomicBool,
+    /// A tick has asked for the sampling callback, which hasn't run since.
+    asked: AtomicBool,
     idle: AtomicU32,
     /// How often the GVL was taken. Wraps around.
     resumptions: AtomicU32,
@@ -63,9 +72,6 @@ pub struct Ticks {
     /// and since when.
     unanswered: AtomicU32,
     unanswered_since: AtomicU64,
-    /// The holder couldn't be interrupted, or reports a crash: send no interruption until
-    /// the next safepoint.
-    held: AtomicBool,
 }
 
 impl Ticks {
@@ -75,11 +81,13 @@ impl Ticks {
     pub fn new(trigger: fn(), interrupt: fn(u32) -> bool) -> Self {
         Self {
             holder: AtomicU64::new(0),
+            collecting_ns: AtomicU64::new(0),
             armed: AtomicBool::new(false),
             released: AtomicBool::new(false),
-            collecting: AtomicBool::new(false),
             paused: AtomicBool::new(false),
             has_pauses: AtomicBool::new(false),
+            held: AtomicBool::new(false),
+            asked: AtomicBool::new(false),
             idle: AtomicU32::new(0),
             resumptions: AtomicU32::new(0),
             trigger,
@@ -89,7 +97,6 @@ impl Ticks {
             captures: AtomicBool::new(false),
             unanswered: AtomicU32::new(0),
             unanswered_since: AtomicU64::new(0),
-            held: AtomicBool::new(false),
         }
     }
 
@@ -105,21 +112,36 @@ impl Ticks {
         }
     }
 
-    /// No interruptions until [`Ticks::at_safepoint`]. Async-signal-safe.
+    /// No interruptions until [`Ticks::at_safepoint`], or until a thread gets the GVL.
+    /// Async-signal-safe.
     pub(crate) fn hold_interrupts(&self) {
         self.held.store(true, SeqCst);
     }
 
-    /// The sampling callback runs.
-    pub fn at_safepoint(&self) {
+    /// The holder is out of what it couldn't be interrupted in.
+    #[inline]
+    fn stop_holding(&self) {
         if self.held.load(Relaxed) {
             self.held.store(false, SeqCst);
         }
     }
 
+    /// The sampling callback runs: nobody is in the kernel, nor collects garbage.
+    pub fn at_safepoint(&self) {
+        self.asked.store(false, Relaxed);
+        self.stop_holding();
+        self.collecting_ns.store(0, Relaxed);
+    }
+
     /// Asks the VM for the sampling callback. Async-signal-safe.
     pub fn trigger(&self) {
+        self.asked.store(true, Relaxed);
         (self.trigger)();
+    }
+
+    /// Whether a tick has asked for the sampling callback, which hasn't run since.
+    pub fn is_callback_due(&self) -> bool {
+        self.asked.load(Relaxed)
     }
 
     /// The thread that holds the GVL, if that is known and it runs on native thread `tid`.
@@ -151,6 +173,7 @@ impl Ticks {
     #[inline]
     #[must_use = "a timer that rests must be armed"]
     pub fn set_holder(&self, seq: u32, tid: u32) -> bool {
+        self.stop_holding();
         // SeqCst on both sides: either this sees the timer disarmed, or the timer
         // sees the holder before it comes to rest.
         let holder = u64::from(tid) << 32 | u64::from(seq);
@@ -176,19 +199,33 @@ impl Ticks {
         self.resumptions.load(Relaxed) != resumptions
     }
 
-    /// Thread `seq` gives the GVL up.
+    /// Thread `seq` gives the GVL up. Nobody does that in a collection: if the end of one
+    /// was not seen, this was it.
     #[inline]
     pub fn clear_holder(&self, seq: u32) {
+        self.collecting_ns.store(0, Relaxed);
         if self.holder.load(Relaxed) as u32 == seq {
             self.holder.store(0, Relaxed);
         }
         self.released.store(true, Relaxed);
     }
 
-    /// A thread with the GVL begins to collect garbage, or ends it.
+    /// The thread with the GVL begins to collect garbage at `now`.
     #[inline]
-    pub fn set_collecting(&self, collecting: bool) {
-        self.collecting.store(collecting, Relaxed);
+    pub fn begin_collecting(&self, now: u64) {
+        self.collecting_ns.store(now, Relaxed);
+    }
+
+    /// It ends a piece of this work.
+    #[inline]
+    pub fn end_collecting(&self) {
+        self.collecting_ns.store(0, Relaxed);
+    }
+
+    /// Whether garbage is being collected, as far as events told.
+    #[inline]
+    pub fn is_collecting(&self) -> bool {
+        self.collecting_ns.load(Relaxed) != 0
     }
 
     /// No ticks until [`Ticks::go_on`]: the timer comes to rest at its next expiry,
@@ -240,7 +277,7 @@ impl Ticks {
         let released = self.released.swap(false, Relaxed);
         AfterTick::GoOn {
             in_slices: released
-                || self.collecting.load(Relaxed)
+                || self.is_collecting()
                 || self.holder.load(Relaxed) == 0
                 || self.has_pauses.load(Relaxed),
         }
@@ -258,9 +295,7 @@ impl Ticks {
                 (self.interrupt)(tid);
                 self.trigger();
             }
-        } else if !self.collecting.load(Relaxed) {
-            // A tick that falls into a collection is none, and compaction has a handler of
-            // its own for faults.
+        } else if !self.collects_since_just_now(now) {
             self.unanswered_since.store(now, Relaxed);
             self.unanswered.store(tid, SeqCst);
             if !(self.interrupt)(tid) {
@@ -271,6 +306,13 @@ impl Ticks {
                 self.trigger();
             }
         }
+    }
+
+    /// Whether the tick at `now` falls into a collection, so that it is none. One that is
+    /// long may be over: the VM can lose the event.
+    fn collects_since_just_now(&self, now: u64) -> bool {
+        let since = self.collecting_ns.load(Relaxed);
+        since != 0 && now.saturating_sub(since) < LONG_COLLECTION_NS
     }
 
     /// Whether the timer runs.
@@ -362,10 +404,10 @@ mod tests {
             ticks.answered(77);
         }
         assert_eq!(ASKED.get(), (0, 5));
-        ticks.set_collecting(true);
+        ticks.begin_collecting(clock::monotonic_ns());
         ticks.tick();
         assert_eq!(ASKED.get(), (0, 5), "a tick in a collection is none");
-        ticks.set_collecting(false);
+        ticks.end_collecting();
         ticks.hold_interrupts();
         ticks.tick();
         assert_eq!(ASKED.get(), (1, 5));
@@ -384,13 +426,39 @@ mod tests {
         CAN_INTERRUPT.set(true);
         ticks.tick();
         assert_eq!(ASKED.get(), (2, 1), "until the callback has run");
+        assert!(ticks.is_callback_due());
         ticks.at_safepoint();
+        assert!(!ticks.is_callback_due());
         ticks.tick();
         assert_eq!(ASKED.get(), (2, 2));
+        ticks.answered(77);
+        ticks.hold_interrupts();
+        ticks.clear_holder(1);
+        let _ = ticks.set_holder(1, 77);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (2, 3), "it has been out of the kernel since");
         // Its native thread isn't known.
         let _ = ticks.set_holder(1, 0);
         ticks.tick();
-        assert_eq!(ASKED.get(), (3, 2));
+        assert_eq!(ASKED.get(), (3, 3));
+    }
+
+    #[test]
+    fn a_collection_whose_end_nobody_saw_is_over_at_the_next_event() {
+        let ticks = capturing();
+        let _ = ticks.set_holder(1, 77);
+        ticks.begin_collecting(1);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (0, 1), "too long for a collection");
+        ticks.answered(77);
+        assert!(ticks.is_collecting());
+        ticks.at_safepoint();
+        assert!(!ticks.is_collecting());
+        ticks.begin_collecting(clock::monotonic_ns());
+        ticks.clear_holder(1);
+        let _ = ticks.set_holder(1, 77);
+        ticks.tick();
+        assert_eq!(ASKED.get(), (0, 2));
     }
 
     #[test]

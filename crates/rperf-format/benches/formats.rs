@@ -11,7 +11,10 @@ use std::io;
 const STACKS: usize = 100_000;
 const DEPTH: usize = 60;
 const THREADS: [u32; 2] = [1, 8];
-const NO_LINES: TextOptions = TextOptions { lines: false };
+const NO_LINES: TextOptions = TextOptions {
+    lines: false,
+    whole: None,
+};
 
 fn main() {
     divan::main();

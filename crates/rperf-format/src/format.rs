@@ -1,6 +1,6 @@
 //! Which formats there are and how they are chosen. Any thread.
 
-use crate::{FormatError, TextOptions, collapsed, pprof, text};
+use crate::{FormatError, TextOptions, collapsed, json, markdown, pprof, text, viewer};
 use rperf_model::Profile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -17,11 +17,24 @@ pub enum Format {
     Collapsed,
     /// Tables for people.
     Text,
+    /// A report to paste.
+    Markdown,
+    /// Answers for programs.
+    Json,
+    /// The web viewer as one file.
+    Html,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 3] = [Format::Pprof, Format::Collapsed, Format::Text];
+    pub const ALL: [Format; 6] = [
+        Format::Pprof,
+        Format::Collapsed,
+        Format::Text,
+        Format::Markdown,
+        Format::Json,
+        Format::Html,
+    ];
 
     /// The name by which users ask for it.
     pub fn name(self) -> &'static str {
@@ -29,7 +42,16 @@ impl Format {
             Format::Pprof => "pprof",
             Format::Collapsed => "collapsed",
             Format::Text => "text",
+            Format::Markdown => "markdown",
+            Format::Json => "json",
+            Format::Html => "html",
         }
+    }
+
+    /// All names in a sentence: `pprof, collapsed or text`.
+    pub fn names() -> String {
+        let [first @ .., last] = Format::ALL.map(Format::name);
+        format!("{} or {last}", first.join(", "))
     }
 
     /// The format with this name.
@@ -37,14 +59,29 @@ impl Format {
         Format::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// The format for a file of this name: by its extension, else pprof.
+    /// The format in which a new profile is kept in a file of this name: by its extension,
+    /// else pprof.
     pub fn from_path(path: &Path) -> Format {
-        match path.extension().and_then(OsStr::to_str) {
+        match extension(path) {
             Some("collapsed") => Format::Collapsed,
             Some("txt") => Format::Text,
             _ => Format::Pprof,
         }
     }
+
+    /// The format in which a file of this name shows a profile that there is already.
+    pub fn of_report(path: &Path) -> Format {
+        match extension(path) {
+            Some("md") => Format::Markdown,
+            Some("json") => Format::Json,
+            Some("html") => Format::Html,
+            _ => Format::from_path(path),
+        }
+    }
+}
+
+fn extension(path: &Path) -> Option<&str> {
+    path.extension().and_then(OsStr::to_str)
 }
 
 /// Writes `profile` to `output` in this format, as text with `options`. The output is
@@ -59,6 +96,9 @@ pub fn write(
         Format::Pprof => pprof::write(profile, output),
         Format::Collapsed => collapsed::write(profile, output),
         Format::Text => text::write(profile, options, output),
+        Format::Markdown => markdown::write(profile, output),
+        Format::Json => json::write(profile, output),
+        Format::Html => viewer::write_page(profile, output),
     }
 }
 
@@ -77,6 +117,19 @@ mod tests {
             ("profile.txt.gz", Format::Pprof),
         ] {
             assert_eq!(Format::from_path(Path::new(path)), format, "{path}");
+            assert_eq!(Format::of_report(Path::new(path)), format, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_read_again_is_for_reports() {
+        for (path, format) in [
+            ("a.md", Format::Markdown),
+            ("b/a.json", Format::Json),
+            ("a.html", Format::Html),
+        ] {
+            assert_eq!(Format::of_report(Path::new(path)), format);
+            assert_eq!(Format::from_path(Path::new(path)), Format::Pprof);
         }
     }
 
@@ -85,6 +138,6 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(Format::from_name(format.name()), Some(format));
         }
-        assert_eq!(Format::from_name("json"), None);
+        assert_eq!(Format::from_name("svg"), None);
     }
 }

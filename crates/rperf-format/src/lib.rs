@@ -1,4 +1,5 @@
-//! Profile files: pprof (written and read), collapsed stacks and text.
+//! Profile files: pprof (written and read), collapsed stacks, and what people and programs
+//! read of a profile: text, Markdown, JSON and the web viewer's page.
 //!
 //! Each format is one module that goes from a [`Profile`] to any
 //! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));
@@ -26,16 +27,20 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answers;
 mod collapsed;
 mod error;
 mod format;
+mod json;
 mod last_stack;
+pub mod markdown;
 pub mod pprof;
 mod text;
 pub mod viewer;
 
 pub use error::{FormatError, ReadError};
 pub use format::{Format, write};
+pub use json::{JsonOptions, json};
 pub use text::TextOptions;
 
 #[cfg(doc)]

@@ -1,16 +1,13 @@
 //! The report for people: what was measured, then the functions with the largest
 //! values of their own and the largest in all, and if asked for the hottest lines.
-//! It is about the profile's default column. Times in nanoseconds are shown in
-//! milliseconds, counts as mere numbers, and other values with their unit:
-//! `1,234 bytes`.
+//! It is about the profile's default column.
 //! Written only; any thread.
 
 use crate::FormatError;
 use rperf_model::Profile;
-use rperf_report::numbers::{Unit, grouped, percent};
+use rperf_report::numbers::{grouped, percent};
 use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{By, Lines, Sort, Top, TopRow, losses_line};
-use std::borrow::Cow;
+use rperf_report::{By, Lines, Scale, Sort, Top, TopRow, losses_line, nanoseconds_per};
 use std::io::Write;
 
 /// Rows in each table.
@@ -21,6 +18,8 @@ const ROWS: usize = 50;
 pub struct TextOptions {
     /// The table of the hottest lines.
     pub lines: bool,
+    /// What the profile added up to before filters: shares are of it. `None`: it is whole.
+    pub whole: Option<i64>,
 }
 
 /// Writes the report on `profile`.
@@ -31,9 +30,14 @@ pub(crate) fn write(
 ) -> Result<(), FormatError> {
     let column = profile.schema.default_column();
     let top = Top::of(profile, column, &By::Function);
-    let amounts = Amounts::new(profile, top.total);
+    let amounts = Amounts::new(profile, options.whole.unwrap_or(top.total));
     let name = one_line(&profile.schema.default_type().name);
-    writeln!(output, "Total: {} ({name})", amounts.total())?;
+    write!(output, "Total: {} ({name})", amounts.text(amounts.whole))?;
+    if top.total != amounts.whole {
+        let (left, share) = (amounts.text(top.total), amounts.share(top.total));
+        write!(output, ", of which {left} ({share:.1}%) are left")?;
+    }
+    writeln!(output)?;
     if let Some(sampling) = sampling(profile) {
         writeln!(output, "{sampling}")?;
     }
@@ -65,7 +69,7 @@ fn write_table(
     output: &mut dyn Write,
     title: &str,
     rows: &[&TopRow],
-    amounts: &Amounts<'_>,
+    amounts: &Amounts,
     sort: Sort,
 ) -> Result<(), FormatError> {
     writeln!(output, "\n{title}:")?;
@@ -86,7 +90,7 @@ fn write_table(
 fn write_lines(
     output: &mut dyn Write,
     table: &Lines,
-    amounts: &Amounts<'_>,
+    amounts: &Amounts,
 ) -> Result<(), FormatError> {
     let Lines { lines, unknown } = table;
     if lines.is_empty() {
@@ -119,45 +123,48 @@ fn write_lines(
 }
 
 /// How values of the profile's default column are shown.
-struct Amounts<'a> {
-    unit: Unit<'a>,
-    /// The unit's name, fit for a line.
-    name: Cow<'a, str>,
+struct Amounts {
+    scale: Scale,
+    is_time: bool,
     /// What shares are of.
     whole: i64,
 }
 
-impl<'a> Amounts<'a> {
-    fn new(profile: &'a Profile, whole: i64) -> Self {
-        let unit = Unit::new(&profile.schema.default_type().unit);
-        let name = one_line(unit.name());
-        Self { unit, name, whole }
+impl Amounts {
+    fn new(profile: &Profile, whole: i64) -> Self {
+        let value_type = profile.schema.default_type();
+        Self {
+            scale: Scale::new(value_type, whole),
+            is_time: nanoseconds_per(&value_type.unit).is_some(),
+            whole,
+        }
     }
 
-    /// `12.3ms`, `12 bytes`, `12`.
-    fn total(&self) -> String {
-        let number = self.unit.number(self.whole);
-        match &*self.name {
-            "" => number,
-            "ms" => format!("{number}ms"),
-            name => format!("{number} {name}"),
+    /// `12.3ms`, `12 KB`, `12`.
+    fn text(&self, value: i64) -> String {
+        match self.is_time {
+            true => self.scale.number(value) + self.scale.unit(),
+            false => self.scale.text(value),
         }
+    }
+
+    /// In percent, without a sign: the number has it.
+    fn share(&self, value: i64) -> f64 {
+        percent(value.unsigned_abs(), self.whole.unsigned_abs())
     }
 
     /// The width of a column of numbers.
     fn width(&self, values: impl Iterator<Item = i64>) -> usize {
-        let widths = values.map(|value| self.unit.number(value).len());
+        let widths = values.map(|value| self.scale.number(value).len());
         widths.max().unwrap_or(0).max(8)
     }
 
     /// A number of this width, with its unit and share.
     fn cell(&self, value: i64, width: usize) -> String {
-        let number = self.unit.number(value);
-        // The number has the sign.
-        let share = percent(value.unsigned_abs(), self.whole.unsigned_abs());
-        match &*self.name {
+        let (number, share) = (self.scale.number(value), self.share(value));
+        match self.scale.unit() {
             "" => format!("{number:>width$} {share:>5.1}%"),
-            name => format!("{number:>width$} {name} {share:>5.1}%"),
+            unit => format!("{number:>width$} {unit} {share:>5.1}%"),
         }
     }
 }

@@ -1,14 +1,19 @@
 //! RPV1, the data of the web viewer: see docs/viewer-format.md. Written here, read by the
 //! page (`viewer/src/format/`). Any thread.
 
+mod changes;
 mod columns;
+mod page;
 mod tables;
+
+pub use page::page;
 
 use crate::FormatError;
 use columns::Columns;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rperf_model::{Category, Column, Counters, NodeId, Profile, State, Weight};
+use rperf_model::{Category, Column, Counters, NodeId, Profile, Schema, State, ValueType, Weight};
+use rperf_report::{Diff, Sort};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use tables::Tables;
@@ -34,6 +39,11 @@ pub struct View<'a> {
     pub profiles: Vec<TitledProfile<'a>>,
     /// If set, the first profile is compared with the second.
     pub comparison: Option<Comparison>,
+    /// What has changed between them, as `rperf diff` tells it: one entry for each value type of
+    /// the first profile. Without one, the page judges by samples alone.
+    pub changes: Vec<Option<Diff>>,
+    /// What `changes` are about.
+    pub changes_by: Sort,
     /// Files whose text the page can show: path, as in frames, and text.
     pub sources: Vec<(String, String)>,
 }
@@ -59,6 +69,21 @@ pub struct Comparison {
 /// Writes `view`, gzip'd.
 pub fn write(view: &View<'_>, output: &mut dyn Write) -> Result<(), FormatError> {
     let bytes = encode_within(view, MAX_BYTES)?;
+    output.write_all(&bytes)?;
+    Ok(())
+}
+
+/// Writes the page with `profile` in it.
+pub(crate) fn write_page(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
+    let title = match profile.meta.program.as_str() {
+        "" => "profile",
+        program => program,
+    };
+    let profiles = vec![TitledProfile { title, profile }];
+    let bytes = page(&View {
+        profiles,
+        ..View::default()
+    })?;
     output.write_all(&bytes)?;
     Ok(())
 }
@@ -89,13 +114,14 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
         let least = least_value(titled.profile, least_share);
         let (kept, pruned) = rows(titled.profile, least);
         let rows = tables.add_profile(titled.profile, &kept, pruned.any());
-        let types = value_columns(view, titled.profile);
+        let types = columns_for(value_types(view), &titled.profile.schema);
         write_rows(&mut columns, place, &rows, &types, &pruned);
         profiles.push(meta(titled, &pruned));
     }
     for (path, text) in &view.sources {
         tables.add_source(path, text);
     }
+    changes::write(&view.changes, &mut tables, &mut columns);
     tables.write(&mut columns);
     let header = header(view, profiles, &columns).to_string();
     let mut encoder = GzEncoder::new(Vec::new(), COMPRESSION);
@@ -144,21 +170,16 @@ fn rows(profile: &Profile, least: u64) -> (Vec<Weight<'_>>, Pruned) {
     (profile.weights.iter().filter(is_kept).collect(), pruned)
 }
 
-/// The column that `profile` has for each type of the first profile.
-fn value_columns(view: &View<'_>, profile: &Profile) -> Vec<Option<Column>> {
-    let Some(first) = view.profiles.first() else {
-        return Vec::new();
+/// The column that `schema` has for each of these types.
+pub fn columns_for(types: &[ValueType], schema: &Schema) -> Vec<Option<Column>> {
+    let mut is_taken = vec![false; schema.len()];
+    let find = |wanted: &ValueType| {
+        let mut types = schema.types().iter().zip(&is_taken);
+        let found = types.position(|(found, taken)| !taken && found == wanted)?;
+        is_taken[found] = true;
+        Some(Column(found))
     };
-    let mut is_taken = vec![false; profile.schema.len()];
-    let types = first.profile.schema.types().iter();
-    types
-        .map(|wanted| {
-            let mut types = profile.schema.types().iter().zip(&is_taken);
-            let found = types.position(|(found, taken)| !taken && found == wanted)?;
-            is_taken[found] = true;
-            Some(Column(found))
-        })
-        .collect()
+    types.iter().map(find).collect()
 }
 
 fn write_rows(
@@ -183,10 +204,15 @@ fn write_rows(
     }
 }
 
+/// Those of the first profile.
+fn value_types<'a>(view: &View<'a>) -> &'a [ValueType] {
+    let first = view.profiles.first();
+    first.map_or(&[], |first| first.profile.schema.types())
+}
+
 fn header(view: &View<'_>, profiles: Vec<Value>, columns: &Columns) -> Value {
     let schema = view.profiles.first().map(|first| &first.profile.schema);
-    let types = schema.map_or(&[][..], |schema| schema.types());
-    let types: Vec<_> = types
+    let types: Vec<_> = value_types(view)
         .iter()
         .map(|it| json!({"name": it.name, "unit": it.unit}))
         .collect();
@@ -206,6 +232,14 @@ fn header(view: &View<'_>, profiles: Vec<Value>, columns: &Columns) -> Value {
             "scale": comparison.scale,
             "normalised": comparison.normalised,
         });
+        if !view.changes.is_empty() {
+            header["diff"]["changes"] = changes::totals(&view.changes).into();
+            header["diff"]["by"] = match view.changes_by {
+                Sort::Flat => "self",
+                Sort::Cumulative => "total",
+            }
+            .into();
+        }
     }
     header
 }

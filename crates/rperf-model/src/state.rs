@@ -27,11 +27,6 @@ impl State {
         State::GcSweeping,
     ];
 
-    /// The state with this number.
-    pub fn from_number(number: u8) -> Option<State> {
-        State::ALL.get(number as usize).copied()
-    }
-
     /// Name and path of the synthetic leaf frame, if the state has one.
     pub fn synthetic_frame(self) -> Option<(&'static str, &'static str)> {
         match self {
@@ -48,11 +43,6 @@ impl State {
         State::ALL
             .into_iter()
             .find(|state| state.synthetic_frame() == Some((name, path)))
-    }
-
-    /// Whether this is time of the garbage collector.
-    pub fn is_gc(self) -> bool {
-        matches!(self, State::GcMarking | State::GcSweeping)
     }
 
     /// The state that has this tag.

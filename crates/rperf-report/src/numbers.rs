@@ -1,9 +1,6 @@
 //! Numbers as people read them. Used by the text report and all terminal output; any
 //! thread.
 
-const NANOSECONDS: &str = "nanoseconds";
-const COUNT: &str = "count";
-
 /// With a comma between thousands: `1,234,567`.
 pub fn grouped(number: impl Into<i128>) -> String {
     let number = number.into();
@@ -48,35 +45,6 @@ pub fn percent(part: impl Into<i128>, whole: impl Into<i128>) -> f64 {
     }
 }
 
-/// A unit of values as people read it: times in nanoseconds as milliseconds, counts
-/// without a word, and everything else under its own name: `12.3 ms`, `12`, `12 bytes`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unit<'a>(&'a str);
-
-impl<'a> Unit<'a> {
-    /// The unit with this name in the profile.
-    pub fn new(name: &'a str) -> Self {
-        Self(name)
-    }
-
-    /// The name to put behind a number; empty for counts.
-    pub fn name(self) -> &'a str {
-        match self.0 {
-            NANOSECONDS => "ms",
-            COUNT => "",
-            other => other,
-        }
-    }
-
-    /// The number to put before the name.
-    pub fn number(self, value: i64) -> String {
-        match self.0 {
-            NANOSECONDS => milliseconds(value),
-            _ => grouped(value),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,13 +76,5 @@ mod tests {
         assert_eq!(percent(1, 4), 25.0);
         assert_eq!(percent(1, 0), 0.0);
         assert_eq!(percent(1, -4), -25.0);
-    }
-
-    #[test]
-    fn units_are_shown_as_people_read_them() {
-        let shown = |unit| (Unit::new(unit).number(1_234_567), Unit::new(unit).name());
-        assert_eq!(shown("nanoseconds"), ("1.2".into(), "ms"));
-        assert_eq!(shown("count"), ("1,234,567".into(), ""));
-        assert_eq!(shown("bytes"), ("1,234,567".into(), "bytes"));
     }
 }

@@ -2,6 +2,7 @@
 //! thread.
 
 use crate::numbers::grouped;
+use crate::one_line::one_line;
 use rperf_model::ValueType;
 
 /// How the values of one table are written: all in one unit, so that they compare at a
@@ -92,7 +93,8 @@ impl Scale {
         Self {
             divisor: 1,
             decimals: 0,
-            unit: unit.to_string(),
+            // Anything can be in a file.
+            unit: one_line(unit).into_owned(),
         }
     }
 }
@@ -153,6 +155,7 @@ mod tests {
         assert_eq!(text("bytes", 100, 7), "7 B");
         assert_eq!(text("count", 5_000_000, 1_234), "1,234");
         assert_eq!(text("locks", 5, 1_234), "1,234 locks");
+        assert_eq!(text("a\n\x1b[31m", 5, 1), "1 a  [31m");
         assert_eq!(
             text("nanoseconds", i64::MAX, i64::MIN),
             "-9,223,372,036,854.8 ms"

@@ -11,10 +11,11 @@ mod cli;
 mod profile;
 mod shared_session;
 mod vm;
+mod without_gvl;
 
 use magnus::{Error, Module, Ruby};
 
-/// Defines `Rperf::Native` and `Rperf::Profile`.
+/// Defines `Rperf::Native` and `Rperf::NativeProfile`.
 #[magnus::init(name = "rperf")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
     abi::check(ruby)?;

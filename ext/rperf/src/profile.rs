@@ -1,10 +1,13 @@
-//! `Rperf::Profile`: a finished profile as a Ruby object. Its methods run on the
-//! calling Ruby thread with the GVL; the profile in it never changes.
+//! `Rperf::NativeProfile`: a finished profile as a Ruby object, which `Rperf::Profile`
+//! stands on. Its methods run on the calling Ruby thread with the GVL, but for questions and
+//! reading, which let it go; the profile in it never changes.
 
 pub mod errors;
 mod from_hash;
+mod questions;
 pub mod stat;
 mod to_hash;
+mod viewer;
 
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
@@ -13,51 +16,48 @@ use magnus::{
 };
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What the Ruby object holds.
-#[magnus::wrap(class = "Rperf::Profile", free_immediately)]
-struct ProfileObject(Profile);
+#[magnus::wrap(class = "Rperf::NativeProfile", free_immediately)]
+struct ProfileObject(Arc<Profile>);
 
-/// Defines `Rperf::Profile`.
+/// Defines `Rperf::NativeProfile`.
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
-    let class = rperf.define_class("Profile", ruby.class_object())?;
+    let class = rperf.define_class("NativeProfile", ruby.class_object())?;
     class.undef_default_alloc_func();
     class.define_singleton_method("from_h", function!(ProfileObject::from_h, 1))?;
-    class.define_singleton_method("read", function!(ProfileObject::read, 1))?;
+    class.define_singleton_method("compare_for_viewer", function!(viewer::compare, 4))?;
+    class.define_method("for_viewer", method!(viewer::for_viewer, 1))?;
     class.define_method("to_h", method!(ProfileObject::to_h, 0))?;
     class.define_method("write", method!(ProfileObject::write, -1))?;
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
-    class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))
+    class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))?;
+    questions::init(class)
 }
 
 /// The Ruby object for `profile`.
 pub fn wrap(ruby: &Ruby, profile: Profile) -> Result<Value, Error> {
-    Ok(ruby.obj_wrap(ProfileObject(profile)).as_value())
+    Ok(ruby.obj_wrap(ProfileObject(Arc::new(profile))).as_value())
 }
 
 /// A copy of the profile in a Ruby object that [`wrap`] has made.
 pub fn copy(object: Value) -> Result<Profile, Error> {
-    Ok(<&ProfileObject>::try_convert(object)?.0.clone())
+    Ok(Profile::clone(&*shared(object)?))
+}
+
+/// The profile in a Ruby object that [`wrap`] has made.
+fn shared(object: Value) -> Result<Arc<Profile>, Error> {
+    Ok(Arc::clone(&<&ProfileObject>::try_convert(object)?.0))
 }
 
 impl ProfileObject {
-    /// `Profile.from_h(hash)`: the inverse of `#to_h`, for a Hash that was changed.
+    /// `NativeProfile.from_h(hash)`: the inverse of `#to_h`, for a Hash that was changed.
     fn from_h(ruby: &Ruby, hash: RHash) -> Result<Self, Error> {
-        from_hash::from_hash(ruby, hash).map(ProfileObject)
-    }
-
-    /// `Profile.read(path)`: a pprof file.
-    fn read(ruby: &Ruby, path: PathBuf) -> Result<Self, Error> {
-        let file = File::open(&path).map_err(|error| errors::system(ruby, &path, &error))?;
-        match rperf_format::pprof::read(&mut BufReader::new(file)) {
-            Ok(profile) => Ok(ProfileObject(profile)),
-            Err(error) => Err(errors::rperf(ruby, format!("{}: {error}", path.display()))),
-        }
+        from_hash::from_hash(ruby, hash).map(|profile| ProfileObject(Arc::new(profile)))
     }
 
     /// `#to_h`: the Hash that users get.
@@ -127,5 +127,5 @@ fn arguments<Required: ScanArgsRequired>(args: &[Value]) -> Result<(Required, Te
     let keywords = get_kwargs::<_, (), (Option<bool>,), ()>(args.keywords, &[], &["lines"])?;
     let (lines,) = keywords.optional;
     let lines = lines.unwrap_or_default();
-    Ok((args.required, TextOptions { lines }))
+    Ok((args.required, TextOptions { lines, whole: None }))
 }

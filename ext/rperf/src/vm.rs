@@ -11,6 +11,7 @@ mod alive;
 mod api;
 mod backtrace;
 mod capture;
+mod compiled_line;
 mod epoch;
 mod fiber_hook;
 mod fork;
@@ -36,7 +37,7 @@ mod tick_guard;
 use crate::vm::gvl_cell::GvlCell;
 use crate::vm::thread_state::{NewThreads, ThreadState};
 use magnus::{Error, RModule, Ruby};
-use rperf_engine::{Capture, Mode, Session, Ticks};
+use rperf_engine::{Mode, Session, Ticks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
@@ -77,7 +78,6 @@ struct Live {
     mode: Mode,
     /// The same ticks as the session's, for hooks that need nothing else.
     ticks: Arc<Ticks>,
-    capture: Capture,
     /// The stacks that were taken at ticks.
     tick_capture: tick_capture::TickCapture,
     /// Threads seen for the first time, from any thread.

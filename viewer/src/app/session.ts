@@ -1,4 +1,5 @@
-import type { ProfileFile } from "../format/decode.ts";
+import type { MethodChange, ProfileFile } from "../format/decode.ts";
+import type { TotalChange } from "../format/header.ts";
 import { BoxTree, outermostNodes } from "../model/box_tree.ts";
 import { baseScale, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
 import { type Found, search, searchPattern } from "../model/search.ts";
@@ -53,13 +54,26 @@ export class Session {
   scale(state: State, target: number, base: number, type: number): number | null {
     const { diff, profiles } = this.file;
     const isGiven = diff !== null && diff.target === target && diff.base === base;
-    const how = NORMALISATIONS.includes(state.normalise as Normalisation) ? (state.normalise as Normalisation) : "file";
-    return baseScale(how, {
+    return baseScale(this.normalisation(state), {
       target: this.sum(target, type),
       base: this.sum(base, type),
       durations: [profiles[target].meta.durationNs, profiles[base].meta.durationNs],
       given: isGiven ? diff.scale : 1,
     });
+  }
+
+  /** What the file says has changed; null if it says nothing of what the state shows. */
+  given(state: State): { total: TotalChange; methods: MethodChange[] } | null {
+    const { diff, changes } = this.file;
+    const { target, base, type, filters } = this.view(state).query;
+    const total = diff?.changes[type];
+    const methods = changes[type];
+    const isShown = diff?.target === target && diff.base === base && filters.length === 0;
+    return total && methods && isShown && this.normalisation(state) === "file" ? { total, methods } : null;
+  }
+
+  private normalisation({ normalise }: State): Normalisation {
+    return NORMALISATIONS.find((how) => how === normalise) ?? "file";
   }
 
   /** The sum of all rows of a profile. */

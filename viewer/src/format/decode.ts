@@ -1,5 +1,14 @@
 import { DataError, damaged, tooLarge } from "./error.ts";
-import { type ColumnEntry, type DiffInfo, type Meta, parseHeader, type StateInfo, type ValueType } from "./header.ts";
+import {
+  type ColumnEntry,
+  type DiffInfo,
+  type Meta,
+  parseHeader,
+  type StateInfo,
+  type ValueType,
+  VERDICTS,
+  type Verdict,
+} from "./header.ts";
 import { Leb128 } from "./leb128.ts";
 
 /** Functions, one entry each. */
@@ -36,6 +45,15 @@ export interface ProfileRows {
   values: (Float64Array | null)[];
 }
 
+/** A method that differs, as `rperf diff` tells it. */
+export interface MethodChange {
+  name: string;
+  file: string;
+  before: number;
+  after: number;
+  verdict: Verdict;
+}
+
 /** Everything that a file holds. */
 export interface ProfileFile {
   valueTypes: ValueType[];
@@ -49,6 +67,8 @@ export interface ProfileFile {
   sources: Map<string, string>;
   profiles: ProfileRows[];
   diff: DiffInfo | null;
+  /** What has changed between the diff's profiles, for each value type; null where the file doesn't tell. */
+  changes: (MethodChange[] | null)[];
 }
 
 const MAGIC = 0x31565052; // "RPV1", little endian
@@ -103,7 +123,30 @@ export function decode(bytes: Uint8Array): ProfileFile {
     };
   });
   const { valueTypes, defaultType, states, categories, diff } = header;
-  return { valueTypes, defaultType, states, categories, frames, nodes, labelSets, threads, sources, profiles, diff };
+  const isTold = (type: number) => diff?.changes[type] && columns.has(`changes/${type}/name`);
+  const changes = valueTypes.map((_, type) => (isTold(type) ? methodChanges(columns, type, string) : null));
+  const tables = { frames, nodes, labelSets, threads, sources };
+  return { valueTypes, defaultType, states, categories, ...tables, profiles, diff, changes };
+}
+
+function methodChanges(
+  columns: Columns,
+  type: number,
+  string: (column: string, count: number) => string[],
+): MethodChange[] {
+  const table = `changes/${type}`;
+  const count = columns.count(`${table}/name`);
+  const files = columns.has(`${table}/file`) ? string(`${table}/file`, count) : new Array(count).fill("");
+  const before = columns.values(`${table}/base`, count) ?? new Float64Array(count);
+  const after = columns.values(`${table}/target`, count) ?? new Float64Array(count);
+  const verdicts = columns.unsigned(`${table}/verdict`, count, VERDICTS.length);
+  return string(`${table}/name`, count).map((name, i) => ({
+    name,
+    file: files[i],
+    before: before[i],
+    after: after[i],
+    verdict: VERDICTS[verdicts[i]],
+  }));
 }
 
 function nodeTable(columns: Columns, frameCount: number): NodeTable {

@@ -29,12 +29,29 @@ export interface Meta {
   losses: Loss[];
 }
 
+/** What `rperf diff` says of a difference. */
+export type Verdict = "unknown" | "noise" | "more" | "less";
+/** By their numbers in files. */
+export const VERDICTS: readonly Verdict[] = ["unknown", "noise", "more", "less"];
+
+/** How all of one value type has changed: means of runs, of which there are so many on each side. */
+export interface TotalChange {
+  runs: [number, number];
+  before: number;
+  after: number;
+  verdict: Verdict;
+}
+
 /** Which profiles to compare, and the factor for the base's values. */
 export interface DiffInfo {
   base: number;
   target: number;
   scale: number;
   normalised: string;
+  /** Whether methods are compared by their own values, or with what they call. */
+  by: "self" | "total";
+  /** For each value type; null where the file doesn't tell. */
+  changes: (TotalChange | null)[];
 }
 
 export interface ColumnEntry {
@@ -99,7 +116,7 @@ export function parseHeader(json: string): Header {
     states: states.length > 0 ? states : [{ name: "running", tag: null }],
     categories: categories.length > 0 ? categories : ["other"],
     profiles,
-    diff: diff(header.diff, profiles.length),
+    diff: diff(header.diff, profiles.length, valueTypes.length),
     columns: objects(header.columns).map(column),
   };
 }
@@ -126,7 +143,7 @@ function meta(json: Json, index: number): Meta {
   };
 }
 
-function diff(json: unknown, profiles: number): DiffInfo | null {
+function diff(json: unknown, profiles: number, types: number): DiffInfo | null {
   if (!isObject(json)) return null;
   const base = number(json.base) ?? -1;
   const target = number(json.target) ?? -1;
@@ -135,7 +152,24 @@ function diff(json: unknown, profiles: number): DiffInfo | null {
     throw damaged("its diff names a profile that isn't there");
   }
   const scale = number(json.scale);
-  return { base, target, scale: scale !== null && scale > 0 ? scale : 1, normalised: text(json.normalised) ?? "none" };
+  const changes = list(json.changes);
+  return {
+    base,
+    target,
+    scale: scale !== null && scale > 0 ? scale : 1,
+    normalised: text(json.normalised) ?? "none",
+    by: json.by === "total" ? "total" : "self",
+    changes: Array.from({ length: types }, (_, type) => totalChange(changes[type])),
+  };
+}
+
+function totalChange(json: unknown): TotalChange | null {
+  if (!isObject(json)) return null;
+  const [before, after] = [number(json.base), number(json.target)];
+  const [base, target] = list(json.runs).map(number);
+  const verdict = VERDICTS[number(json.verdict) ?? -1];
+  if (before === null || after === null || !base || !target || !verdict) return null;
+  return { runs: [base, target], before, after, verdict };
 }
 
 function column(json: Json): ColumnEntry {

@@ -14,6 +14,13 @@ export interface Snapshot {
 export interface SnapshotList {
   snapshots: Snapshot[];
   canTake: boolean;
+  canDelete: boolean;
+  /** Whether each is there as a pprof file, too. */
+  canSave: boolean;
+  /** The number of the process whose snapshots these are. */
+  process: number | null;
+  /** What the server has to say about them, in sentences. */
+  notes: string[];
 }
 
 const PATH = /^(\/(?!\/)|\.\/)[\w\-.~/%]*$/;
@@ -51,7 +58,15 @@ export class Server {
         },
       ];
     });
-    return { snapshots, canTake: json?.can_take === true };
+    const notes: unknown[] = Array.isArray(json?.notes) ? json.notes : [];
+    return {
+      snapshots,
+      canTake: json?.can_take === true,
+      canDelete: json?.can_delete === true,
+      canSave: json?.can_save === true,
+      process: number(json?.process),
+      notes: notes.filter((note) => typeof note === "string"),
+    };
   }
 
   snapshot(id: string): Promise<ProfileFile> {
@@ -63,8 +78,21 @@ export class Server {
   }
 
   async take(): Promise<string> {
-    const json = await (await this.ask("snapshots", { method: "POST", headers: { "X-Rperf": "1" } })).json();
+    const json = await (await this.change("POST", "snapshots")).json();
     return known(String(json?.id));
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.change("DELETE", `snapshots/${known(id)}`);
+  }
+
+  /** Where a snapshot is as a pprof file. */
+  fileAddress(id: string): string {
+    return `${this.base}snapshots/${known(id)}.pb.gz`;
+  }
+
+  private change(method: string, path: string): Promise<Response> {
+    return this.ask(path, { method, headers: { "X-Rperf": "1" } });
   }
 
   private async profile(path: string): Promise<ProfileFile> {

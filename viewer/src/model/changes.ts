@@ -1,4 +1,6 @@
-import { type Grouping, groupView } from "./groups.ts";
+import type { MethodChange } from "../format/decode.ts";
+import type { Verdict } from "../format/header.ts";
+import { type Grouping, groupView, place } from "./groups.ts";
 import { otherType, type View } from "./view.ts";
 
 /** How the base's values are made comparable. */
@@ -25,15 +27,19 @@ export function baseScale(
 
 /** A method, file or the like that changed. */
 export interface Change {
-  group: number;
   name: string;
   place: string;
+  /** One of its frames; -1 for none. */
   frame: number;
   before: number;
   after: number;
   delta: number;
-  /** Too small to tell from chance. */
-  noise: boolean;
+  verdict: Verdict;
+}
+
+export interface Changes {
+  slower: Change[];
+  faster: Change[];
 }
 
 /** The least share of all that counts as a change. */
@@ -43,25 +49,43 @@ const LEAST_SHARE = 0.001;
  * What got slower and what got faster, by its own time, the largest change first. Below the larger of 0.1 % of all
  * and twice the random error of the samples that both profiles have of it, a change is taken for noise.
  */
-export function changes(view: View, grouping: Grouping): { slower: Change[]; faster: Change[] } {
+export function changes(view: View, grouping: Grouping): Changes {
   const groups = groupView(view, grouping);
   const floor = noiseFloor(view, grouping);
   const all: Change[] = [];
   for (let group = 0; group < groups.name.length; group++) {
     const delta = groups.self[group] - groups.baseSelf[group];
     if (delta === 0) continue;
+    const verdict = delta > 0 ? "more" : "less";
     all.push({
-      group,
       name: groups.name[group],
       place: groups.place[group],
       frame: groups.frame[group],
       before: groups.baseSelf[group],
       after: groups.self[group],
       delta,
-      noise: Math.abs(delta) <= floor(group),
+      verdict: Math.abs(delta) <= floor(group) ? "noise" : verdict,
     });
   }
-  const order = (a: Change, b: Change) => Number(a.noise) - Number(b.noise) || Math.abs(b.delta) - Math.abs(a.delta);
+  return sorted(all);
+}
+
+/** The same as `rperf diff` tells it, which knows the runs one by one. */
+export function givenChanges({ tree: { frames } }: View, given: MethodChange[]): Changes {
+  const key = (name: string, file: string) => `${name}\t${file}`;
+  const known = new Map(frames.name.map((name, i) => [key(name, frames.file[i]), i]));
+  return sorted(
+    given.map(({ name, file, before, after, verdict }) => {
+      const frame = known.get(key(name, file)) ?? -1;
+      const at = frame < 0 ? file : place(file, frames.line[frame]);
+      return { name, place: at, frame, before, after, delta: after - before, verdict };
+    }),
+  );
+}
+
+function sorted(all: Change[]): Changes {
+  const isNoise = ({ verdict }: Change) => Number(verdict === "noise");
+  const order = (a: Change, b: Change) => isNoise(a) - isNoise(b) || Math.abs(b.delta) - Math.abs(a.delta);
   return {
     slower: all.filter(({ delta }) => delta > 0).sort(order),
     faster: all.filter(({ delta }) => delta < 0).sort(order),

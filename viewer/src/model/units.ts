@@ -32,7 +32,7 @@ export function formatTime(ns: number): string {
   return `${formatCount(Math.round(ns / 360e9) / 10)} h`;
 }
 
-function formatSize(bytes: number): string {
+export function formatSize(bytes: number): string {
   const units = ["B", "KB", "MB", "GB", "TB"];
   let value = bytes;
   let unit = 0;
@@ -45,6 +45,11 @@ function formatSize(bytes: number): string {
 
 export function formatCount(value: number): string {
   return value.toLocaleString("en-US", { maximumFractionDigits: 1 });
+}
+
+/** A moment as the reader's place has it, or nothing. */
+export function formatWhen(ms: number | null): string {
+  return ms === null ? "" : new Date(ms).toLocaleString();
 }
 
 /** A share: `34 %`, `3.4 %`, `0.03 %`. */

@@ -1,5 +1,6 @@
 import { usePage } from "../app/context.ts";
-import { type Change, changes, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
+import type { TotalChange, Verdict } from "../format/header.ts";
+import { type Change, changes, givenChanges, NORMALISATIONS, type Normalisation } from "../model/changes.ts";
 import type { Grouping } from "../model/groups.ts";
 import { formatDelta, formatRelative, formatValue, isTime } from "../model/units.ts";
 import { type Column, Table } from "../ui/Table.tsx";
@@ -11,6 +12,13 @@ const GROUPINGS: [Grouping, string][] = [
   ["library", "gem or library"],
 ];
 
+const NOTES: Record<Verdict, string> = {
+  more: "",
+  less: "",
+  noise: "may be chance  ",
+  unknown: "not known to be chance or not  ",
+};
+
 /** What got slower and what got faster, in two lists. */
 export function ChangesView() {
   const { state, store, session, view } = usePage();
@@ -18,20 +26,26 @@ export function ChangesView() {
   if (!base || query.base === null) return <ChooseBase />;
   const type = file.valueTypes[query.type];
   const grouping = GROUPINGS.find(([key]) => key === state.group)?.[0] ?? "method";
-  const found = session.kept(`changes ${grouping}`, () => changes(view, grouping));
+  const given = grouping === "method" ? session.given(state) : null;
+  const found = session.kept(`changes ${grouping} ${given !== null}`, () =>
+    given ? givenChanges(view, given.methods) : changes(view, grouping),
+  );
   const scale = session.scale(state, query.target, query.base, query.type);
-  const delta = target.sum - base.sum;
+  const { before, after } = given?.total ?? { before: base.sum, after: target.sum };
   const time = isTime(type);
   return (
     <div class="view">
       <p class="verdict">
         <strong>
-          {formatValue(base.sum, type)} before, {formatValue(target.sum, type)} after: {formatDelta(delta, type)} (
-          {formatRelative(base.sum, target.sum)}).
+          {formatValue(before, type)} before, {formatValue(after, type)} after: {formatDelta(after - before, type)} (
+          {formatRelative(before, after)})
+          {given && given.total.verdict !== "unknown" && `, ${totalWords(given.total, time)}`}.
         </strong>{" "}
         <span class="muted">
           {base.rows.meta.title} was before, {target.rows.meta.title} is after.
-          {query.baseScale !== 1 && ` Values of before are multiplied by ${query.baseScale.toPrecision(4)}.`}
+          {given && runsWords(given.total)}
+          {query.baseScale !== 1 &&
+            ` ${given ? "In the flame graph, values" : "Values"} of before are multiplied by ${query.baseScale.toPrecision(4)}.`}
           {scale === null && " What this way of comparing takes is not known; nothing is multiplied."}
         </span>
       </p>
@@ -62,7 +76,7 @@ export function ChangesView() {
         >
           As a flame graph
         </button>
-        <span class="muted">By each one's own time. Grey rows may be chance.</span>
+        <span class="muted">{rule(given !== null, file.diff?.by === "total")}</span>
       </div>
       <div class="columns">
         <Changes title={time ? "Slower" : "More"} rows={found.slower} grouping={grouping} empty="Nothing went up." />
@@ -70,6 +84,31 @@ export function ChangesView() {
       </div>
     </div>
   );
+}
+
+function totalWords({ before, after, verdict }: TotalChange, time: boolean): string {
+  switch (verdict) {
+    case "more":
+      return time ? "slower" : "more";
+    case "less":
+      return time ? "faster" : "less";
+    default:
+      return before === after ? "no change" : "which may be chance";
+  }
+}
+
+/** What the values here are if there were several runs. */
+function runsWords({ runs: [before, after] }: TotalChange): string {
+  if (before === 1 && after === 1) return "";
+  const words = before === after ? `${before} runs each` : `${before} runs before and ${after} after`;
+  return ` Values here are means of ${words}; the flame graph has their sums.`;
+}
+
+/** What is compared, and how chance is told. */
+function rule(isGiven: boolean, isTotal: boolean): string {
+  if (!isGiven) return "By each one's own time. Grey rows may be chance, as far as the samples tell.";
+  const what = isTotal ? "By the time of each with what it calls." : "By each one's own time.";
+  return `${what} Grey rows may be chance, by the rule of rperf diff --top.`;
 }
 
 function normalisationWords(how: Normalisation, given: string | null): string {
@@ -99,19 +138,22 @@ function Changes({
   const page = usePage();
   const { view, store, session, state } = page;
   const type = view.file.valueTypes[view.query.type];
-  const dim = (row: Change, text: string) => <span class={row.noise ? "noise" : ""}>{text}</span>;
+  const dim = (row: Change, text: string) => <span class={row.verdict === "noise" ? "noise" : ""}>{text}</span>;
+  const opens = (row: Change) => grouping === "method" && row.frame >= 0;
   const columns: Column<Change>[] = [
     { key: "delta", title: "change", numeric: true, cell: (row) => dim(row, formatDelta(row.delta, type)) },
     { key: "relative", title: "%", numeric: true, cell: (row) => dim(row, formatRelative(row.before, row.after)) },
     { key: "before", title: "before", numeric: true, cell: (row) => dim(row, formatValue(row.before, type)) },
     { key: "after", title: "after", numeric: true, cell: (row) => dim(row, formatValue(row.after, type)) },
   ];
-  const certain = rows.filter(({ noise }) => !noise).length;
+  const count = (...verdicts: Change["verdict"][]) => rows.filter((row) => verdicts.includes(row.verdict)).length;
+  const [noise, unknown] = [count("noise"), count("unknown")];
   return (
     <section class="pane">
       <h2>
-        {title}: {certain}
-        {rows.length > certain && <span class="muted"> and {rows.length - certain} that may be chance</span>}
+        {title}: {count("more", "less")}
+        {noise > 0 && <span class="muted"> and {noise} that may be chance</span>}
+        {unknown > 0 && <span class="muted"> and {unknown} not known to be chance or not</span>}
       </h2>
       <Table
         caption={title}
@@ -121,13 +163,15 @@ function Changes({
         onSort={() => undefined}
         name={(row) => row.name}
         nameTitle="name"
-        note={(row) => (row.noise ? `may be chance  ${row.place}` : row.place)}
+        note={(row) => `${NOTES[row.verdict]}${row.place}`}
         onOpen={
           grouping === "method"
-            ? (row) => store.set({ view: "callers", method: session.methodName(state, row.frame) })
+            ? (row) => opens(row) && store.set({ view: "callers", method: session.methodName(state, row.frame) })
             : undefined
         }
-        onMenu={grouping === "method" ? (row, x, y) => page.openMenu({ frame: row.frame, x, y }) : undefined}
+        onMenu={
+          grouping === "method" ? (row, x, y) => opens(row) && page.openMenu({ frame: row.frame, x, y }) : undefined
+        }
         empty={empty}
       />
     </section>

@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { usePage } from "../app/context.ts";
+import { formatWhen } from "../model/units.ts";
 
 const KEYS: [string, string][] = [
   ["1 to 8", "the views"],
@@ -39,7 +40,7 @@ export function Help({ onClose }: { onClose(): void }) {
   const { meta } = view.target.rows;
   const facts: [string, string][] = [
     ["program", meta.program ?? ""],
-    ["begun", meta.startMs === null ? "" : new Date(meta.startMs).toLocaleString()],
+    ["begun", formatWhen(meta.startMs)],
     ["samples per second", meta.frequency === null ? "" : String(meta.frequency)],
     ...meta.comments.map((comment): [string, string] => ["note", comment]),
   ];

@@ -2,17 +2,20 @@ import { useEffect, useState } from "preact/hooks";
 import { Session } from "../app/session.ts";
 import { DataError } from "../format/error.ts";
 import type { Server } from "../format/server.ts";
+import { Notes } from "./ServerSnapshots.tsx";
 
 /** A server's page before a snapshot is open: it opens the newest one. */
 export function Start({ server, onOpen }: { server: Server; onOpen(session: Session, name: string): void }) {
   const [message, setMessage] = useState("Loading the newest snapshot…");
   const [canTake, setCanTake] = useState(false);
+  const [notes, setNotes] = useState<string[]>([]);
   const load = async (take: boolean) => {
     try {
       if (take) await server.take();
       const list = await server.list();
       const newest = list.snapshots[list.snapshots.length - 1];
       setCanTake(list.canTake);
+      setNotes(list.notes);
       if (newest) onOpen(new Session(await server.snapshot(newest.id)), newest.title);
       else setMessage("There is no snapshot yet.");
     } catch (error) {
@@ -26,6 +29,7 @@ export function Start({ server, onOpen }: { server: Server; onOpen(session: Sess
     <main class="failed">
       <h1>rperf</h1>
       <p role="status">{message}</p>
+      <Notes notes={notes} />
       {canTake && (
         <button type="button" onClick={() => load(true)}>
           Take a snapshot

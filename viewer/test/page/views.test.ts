@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { VIEWS } from "../../src/app/state.ts";
-import { openBrowser, openPage, type Watched, writePage } from "../support/browser.ts";
+import { axeViolations, openBrowser, openPage, type Watched, writePage } from "../support/browser.ts";
 import { exampleDiff, exampleReport } from "../support/example.ts";
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser: Browser;
 let report: string;
@@ -62,15 +58,7 @@ test("axe finds nothing, in any view, light and dark", async () => {
           `${diff}#view=${view}${more}`,
           async (page) => {
             await page.evaluate(() => document.documentElement.dataset.theme);
-            await page.addScriptTag({ content: AXE }).catch(() => undefined);
-            await page.evaluate(AXE);
-            const found = await page.evaluate(async () => {
-              const { axe } = globalThis as unknown as {
-                axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-              };
-              return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
-            });
-            assert.deepEqual(found, [], `${view} ${colorScheme}`);
+            assert.deepEqual(await axeViolations(page), [], `${view} ${colorScheme}`);
           },
           { colorScheme, bypassCSP: true },
         );

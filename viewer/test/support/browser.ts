@@ -1,10 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { toBase64 } from "./encode.ts";
 
 declare const VIEWER: string;
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const PATHS = [
   process.env.RPERF_CHROMIUM ?? "",
@@ -54,4 +57,15 @@ export async function openPage(browser: Browser, url: string, options: BrowserCo
   await page.goto(url);
   await page.waitForSelector("#panel, .failed h1");
   return watched;
+}
+
+/** What axe finds in a page, which was opened with `bypassCSP`. */
+export async function axeViolations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+  });
 }

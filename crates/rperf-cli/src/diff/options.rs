@@ -1,18 +1,41 @@
 //! The options of `rperf diff`: as clap sees them, and checked.
 
 use crate::Refusal;
-use crate::options::writable;
 use crate::report::filter_args::FilterArgs;
-use crate::report::options::{HTML_FILE, parse_limit, parse_sort};
+use crate::report::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
+use rperf_format::Format;
 use rperf_report::{Filter, Normalize, Sort};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rows of each table unless asked for otherwise.
 const ROWS: usize = 30;
 
+/// Views of `--format`.
+const MARKDOWN: &str = "--format markdown";
+const JSON: &str = "--format json";
+
+const TOP: &str = "Print one table of all that differs, the largest differences first (the default if \
+                   stdout is no terminal)";
+
 /// Options of `rperf diff`.
 #[derive(Debug, Default, clap::Args)]
+#[command(
+    mut_arg("web", |it| it.help("Open the web viewer (the default on a terminal, but for --fail-above)")),
+    mut_arg("html", |it| {
+        it.help("Write the web viewer with the comparison in it as one file [default: rperf.html]")
+    }),
+    mut_arg("output", |it| it.help("File to write [default: rperf.html for html, else stdout]")),
+    mut_arg("top", |it| it.help(TOP)),
+    mut_arg("text", |it| it.help("Print a text report: what got slower, what got faster")),
+    mut_arg("value", |it| {
+        it.help("The values to compare, by name or number, where a profile has several")
+    }),
+    mut_arg("limit", |it| it.help("Rows of each table; 0: all [default: 30]")),
+    mut_arg("sort", |it| {
+        it.help("Compare what is spent in methods themselves (flat), or with what they call (cum)")
+    })
+)]
 pub struct DiffArgs {
     /// The profile to compare with, and the one that is compared
     #[arg(value_name = "BASE TARGET", num_args = 0..)]
@@ -23,48 +46,19 @@ pub struct DiffArgs {
     /// Profiles of several runs that are compared
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub target: Vec<OsString>,
-    /// Open the web viewer (the default on a terminal, but for --fail-above)
-    #[arg(long)]
-    pub web: bool,
-    /// With --web: only print the viewer's address
-    #[arg(long)]
-    pub no_browser: bool,
-    /// Write the web viewer with the comparison in it as one file
-    #[arg(long)]
-    pub html: bool,
-    /// The file for --html [default: rperf.html]
-    #[arg(short, long, value_name = "PATH")]
-    pub output: Option<OsString>,
-    /// Print one table of all that differs, the largest differences first (the default if
-    /// stdout is no terminal)
-    #[arg(long)]
-    pub top: bool,
-    /// Print a text report: what got slower, what got faster
-    #[arg(long)]
-    pub text: bool,
+    /// Options that `report` has too.
+    #[command(flatten)]
+    pub view: ViewArgs,
+    /// Write the comparison as markdown, json or html [default with -o: by the file's
+    /// extension]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<String>,
     /// Make the profiles comparable: by total, duration, label:KEY or none
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub normalize: Option<String>,
     /// Exit with 3 if all, or a method, got slower by more than this, beyond the noise
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub fail_above: Option<String>,
-    /// The values to compare, by name or number, where a profile has several
-    #[arg(
-        long,
-        visible_alias = "sample-index",
-        value_name = "TYPE",
-        allow_hyphen_values = true
-    )]
-    pub value: Option<String>,
-    /// Rows of each table; 0: all [default: 30]
-    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
-    pub limit: Option<String>,
-    /// Compare what is spent in methods themselves (flat), or with what they call (cum)
-    #[arg(long, value_name = "flat|cum", allow_hyphen_values = true)]
-    pub sort: Option<String>,
-    /// Print long pages as they are
-    #[arg(long)]
-    pub no_pager: bool,
     /// What of the profiles is compared.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -84,6 +78,16 @@ pub enum View {
     Top,
     /// A page with one table for each direction.
     Text,
+    /// The same in Markdown.
+    Markdown {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
+    /// The differences as JSON.
+    Json {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
 }
 
 /// Checked options.
@@ -129,54 +133,90 @@ impl Options {
             normalize,
             label,
             fail_above: args.fail_above.as_deref().map(parse_percent).transpose()?,
-            value: args.value,
-            limit: match args.limit.as_deref() {
-                Some(text) => parse_limit(text)?,
-                None => Some(ROWS),
-            },
-            sort: args.sort.as_deref().map_or(Ok(Sort::Flat), parse_sort)?,
-            pager: !args.no_pager,
+            limit: args.view.limit(Some(ROWS))?,
+            sort: args.view.sort()?,
+            value: args.view.value,
+            pager: !args.view.no_pager,
             filter: args.filter.filter()?,
         })
     }
 }
 
-/// The one view that the options ask for.
+/// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
-    let asked = [
-        ("--web", args.web),
-        ("--html", args.html),
-        ("--top", args.top),
-        ("--text", args.text),
+    let asked = only_one(&[
+        ("--web", args.view.web),
+        ("--html", args.view.html),
+        ("--top", args.view.top),
+        ("--text", args.view.text),
+        ("--format", args.format.is_some()),
+    ])?;
+    let output = args.view.output.as_ref().map(Path::new);
+    let view = match asked {
+        Some("--format") => by_name(args.format.as_deref().unwrap_or_default())?,
+        Some(asked) => asked,
+        None => output
+            .and_then(by_extension)
+            .unwrap_or_else(|| default(args, on_terminal)),
+    };
+    // Filters, --value, --sort, --normalize and --no-pager are right everywhere.
+    let belongings: [Belongs; 4] = [
+        ("-o", args.view.output.is_some(), &["--html", "--format"]),
+        ("--no-browser", args.view.no_browser, &["--web"]),
+        (
+            "-n",
+            args.view.limit.is_some(),
+            &["--top", "--text", "--format"],
+        ),
+        (
+            "--fail-above",
+            args.fail_above.is_some(),
+            &["--top", "--text", "--format", "--html"],
+        ),
     ];
-    let asked = asked.iter().filter(|(_, is_asked)| *is_asked);
-    let asked: Vec<&str> = asked.map(|(name, _)| *name).collect();
-    if let [first, second, ..] = asked[..] {
-        let message = format!("{first} and {second} can't be combined: give one of them");
-        return Err(Refusal::usage(message));
-    }
-    if args.output.is_some() && !args.html {
-        return Err(Refusal::usage("-o goes with --html"));
-    }
-    if args.web && args.fail_above.is_some() {
-        let message = "--fail-above goes with --top, --text or --html, not with --web";
-        return Err(Refusal::usage(message));
-    }
-    let asks_for_rows = args.limit.is_some() || args.sort.is_some();
-    let is_web = args.web
-        || (on_terminal && asked.is_empty() && args.fail_above.is_none() && !asks_for_rows);
-    if args.no_browser && !is_web {
-        return Err(Refusal::usage("--no-browser goes with --web"));
-    }
-    Ok(match args.output.as_ref().map(writable).transpose()? {
-        Some(path) => View::Html(path),
-        None if args.html => View::Html(HTML_FILE.into()),
-        None if args.text => View::Text,
-        None if is_web => View::Web {
-            opens_browser: !args.no_browser,
+    refuse_strangers(view, asked.is_none(), &belongings)?;
+    let output = args.view.output()?;
+    Ok(match view {
+        "--web" => View::Web {
+            opens_browser: !args.view.no_browser,
         },
-        None => View::Top,
+        "--html" => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
+        "--text" => View::Text,
+        MARKDOWN => View::Markdown { output },
+        JSON => View::Json { output },
+        _ => View::Top,
     })
+}
+
+fn by_name(name: &str) -> Result<&'static str, Refusal> {
+    match name {
+        "markdown" => Ok(MARKDOWN),
+        "json" => Ok(JSON),
+        "html" => Ok("--html"),
+        _ => Err(Refusal::usage(format!(
+            "--format must be markdown, json or html, not '{name}'"
+        ))),
+    }
+}
+
+fn by_extension(path: &Path) -> Option<&'static str> {
+    match Format::of_report(path) {
+        Format::Markdown => Some(MARKDOWN),
+        Format::Json => Some(JSON),
+        Format::Html => Some("--html"),
+        _ => None,
+    }
+}
+
+/// The view where none is asked for by name.
+fn default(args: &DiffArgs, on_terminal: bool) -> &'static str {
+    // Options of a table ask for one.
+    let for_table = args.view.limit.is_some() || args.view.sort.is_some();
+    let wants_page = on_terminal && !for_table && args.fail_above.is_none();
+    match wants_page || args.view.no_browser {
+        true => "--web",
+        false => "--top",
+    }
 }
 
 type Sides = (Vec<PathBuf>, Vec<PathBuf>);

@@ -68,7 +68,8 @@ pub fn text(page: &Page<'_>) -> String {
     text
 }
 
-fn capitalized(text: &str) -> String {
+/// `text` as a heading.
+pub fn capitalized(text: &str) -> String {
     let mut rest = text.chars();
     let first = rest.next().map(|first| first.to_uppercase().to_string());
     first.unwrap_or_default() + rest.as_str()
@@ -116,7 +117,8 @@ fn head(page: &Page<'_>) -> String {
     text + &format!("Total:  {}\n", page.screen.styled(style, &change))
 }
 
-fn normalized(options: &Options) -> Option<String> {
+/// How the runs are scaled, in words.
+pub fn normalized(options: &Options) -> Option<String> {
     Some(match (options.normalize, &options.label) {
         (Normalize::No, _) => return None,
         (Normalize::Total, _) => "each run as if it had the base's total".to_string(),
@@ -128,7 +130,8 @@ fn normalized(options: &Options) -> Option<String> {
     })
 }
 
-fn scale(page: &Page<'_>) -> Scale {
+/// How values are written.
+pub fn scale(page: &Page<'_>) -> Scale {
     let total = &page.diff.total;
     Scale::new(&page.diff.value_type, total.base.max(total.target))
 }
@@ -161,7 +164,8 @@ fn signed(scale: &Scale, value: i64) -> String {
     format!("{sign}{}", scale.text(value))
 }
 
-fn percent(row: &DiffRow) -> String {
+/// The difference in percent, with its sign.
+pub fn percent(row: &DiffRow) -> String {
     match row.percent() {
         Some(percent) => format!("{percent:+.1}%"),
         None if row.target == 0 => "0.0%".to_string(),
@@ -177,15 +181,16 @@ fn style(row: &DiffRow) -> Option<Style> {
     }
 }
 
-fn verdict(page: &Page<'_>, row: &DiffRow) -> &'static str {
+/// What can be said about a difference.
+pub fn verdict(page: &Page<'_>, row: &DiffRow) -> &'static str {
     match row.change {
         Change::Noise if row.delta() == 0 => "no change",
         change => word(page, change),
     }
 }
 
-/// Time is slower or faster, all else more or less.
-fn word(page: &Page<'_>, change: Change) -> &'static str {
+/// What can be said about a difference: time is slower or faster, all else more or less.
+pub fn word(page: &Page<'_>, change: Change) -> &'static str {
     let is_time = nanoseconds_per(&page.diff.value_type.unit).is_some();
     match (change, is_time) {
         (Change::More, true) => "slower",

@@ -1,8 +1,10 @@
-//! Reads the profiles that a user names. Used by `rperf report` and `rperf diff`.
+//! Reads the profiles that a user names. Used by `rperf report`, `rperf diff` and, through
+//! `read_profile`, the extension.
 
 use crate::Refusal;
-use rperf_model::{Column, Profile, Schema};
-use std::fs::File;
+use rperf_model::Profile;
+use rperf_report::choose_values;
+use std::fs::{self, File};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,6 +19,20 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The profile in this file.
 pub fn profile(path: &Path) -> Result<Profile, Refusal> {
+    let (file, size) = open(path)?;
+    let mut input = Progress::new(BufReader::new(file), size, path);
+    let read = decoded(&mut input, path);
+    input.clear();
+    read
+}
+
+fn decoded(input: &mut dyn Read, path: &Path) -> Result<Profile, Refusal> {
+    let read = rperf_format::pprof::read(input);
+    read.map_err(|error| Refusal::usage(format!("{}: {error}", path.display())))
+}
+
+/// The file and its size.
+fn open(path: &Path) -> Result<(File, u64), Refusal> {
     let refuse = |why: String| Refusal::usage(format!("can't read {}: {why}", path.display()));
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound if path == Path::new(DEFAULT_FILE) => {
@@ -30,10 +46,19 @@ pub fn profile(path: &Path) -> Result<Profile, Refusal> {
     if metadata.is_dir() {
         return Err(refuse("it is a folder".to_string()));
     }
-    let mut input = Progress::new(BufReader::new(file), metadata.len(), path);
-    let read = rperf_format::pprof::read(&mut input);
-    input.clear();
-    read.map_err(|error| Refusal::usage(format!("{}: {error}", path.display())))
+    Ok((file, metadata.len()))
+}
+
+/// The profile in this file, without a word on the terminal. What is no file, and may never
+/// end, is refused.
+pub fn quietly(path: &Path) -> Result<Profile, Refusal> {
+    let is_something_else = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+    if is_something_else {
+        let message = format!("can't read {}: it is no regular file", path.display());
+        return Err(Refusal::usage(message));
+    }
+    let (file, _) = open(path)?;
+    decoded(&mut BufReader::new(file), path)
 }
 
 /// All these files in one profile.
@@ -56,32 +81,8 @@ pub fn merged<P: AsRef<Path>>(paths: &[P]) -> Result<Profile, Refusal> {
 
 /// Makes the values that `wanted` names, or numbers, the ones that the profile is about.
 pub fn choose_column(profile: &mut Profile, wanted: Option<&str>) -> Result<(), Refusal> {
-    let Some(wanted) = wanted else {
-        return Ok(());
-    };
-    let schema = &profile.schema;
-    let by_name = schema.find(wanted).or_else(|| {
-        let mut columns = schema.columns();
-        columns.find(|column| {
-            let value_type = schema.value_type(*column);
-            value_type.is_some_and(|it| format!("{}/{}", it.name, it.unit) == wanted)
-        })
-    });
-    let by_number = || wanted.parse().ok().map(Column);
-    let column = by_name.or_else(by_number);
-    match column.and_then(|column| Schema::new(schema.types().to_vec(), column)) {
-        Some(schema) => {
-            profile.schema = schema;
-            Ok(())
-        }
-        None => {
-            let names: Vec<_> = schema.types().iter().map(|it| it.name.as_str()).collect();
-            Err(Refusal::usage(format!(
-                "there are no values named '{wanted}'; the profile has {}",
-                names.join(", ")
-            )))
-        }
-    }
+    let chosen = wanted.map_or(Ok(()), |wanted| choose_values(profile, wanted));
+    chosen.map_err(|error| Refusal::usage(error.to_string()))
 }
 
 /// A file that says on a terminal how much of it has been read, if that takes long.

@@ -3,23 +3,15 @@
 use super::filter_args::FilterArgs;
 use super::load::DEFAULT_FILE;
 use super::pages::TreeOptions;
+use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
-use crate::options::writable;
+use crate::options::parse_format;
 use rperf_format::Format;
+use rperf_format::answers::{LEAST_PERCENT, ROWS};
+use rperf_format::markdown::METHODS;
 use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// The format that only reports have.
-const JSON: &str = "json";
-
-/// The file of the web viewer unless asked for otherwise.
-pub const HTML_FILE: &str = "rperf.html";
-
-/// Rows of a table unless asked for otherwise.
-const ROWS: usize = 50;
-/// The least share of a branch of the tree, in percent, unless asked for otherwise.
-const LEAST_PERCENT: f64 = 0.5;
 
 /// Options of `rperf report`.
 #[derive(Debug, Default, clap::Args)]
@@ -27,24 +19,12 @@ pub struct ReportArgs {
     /// Profiles to look at; several are merged [default: rperf.data]
     #[arg(value_name = "FILE")]
     pub files: Vec<OsString>,
-    /// Open the web viewer (the default on a terminal)
-    #[arg(long)]
-    pub web: bool,
-    /// With --web: only print the viewer's address
-    #[arg(long)]
-    pub no_browser: bool,
-    /// Write the web viewer with the profile in it as one file [default: rperf.html]
-    #[arg(long)]
-    pub html: bool,
+    /// Options that `diff` has too.
+    #[command(flatten)]
+    pub view: ViewArgs,
     /// Let the viewer's file have the source files, which are on this machine
     #[arg(long)]
     pub source: bool,
-    /// Print the rows with the most (the default if stdout is no terminal)
-    #[arg(long)]
-    pub top: bool,
-    /// Print the text report: totals, then methods by their own and by their total values
-    #[arg(long)]
-    pub text: bool,
     /// Print the call tree
     #[arg(long)]
     pub tree: bool,
@@ -54,26 +34,10 @@ pub struct ReportArgs {
     /// Print the source of a file or method with what each line costs
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
-    /// Convert to pprof, collapsed, text or json [default with -o: by the file's extension]
+    /// Convert to pprof, collapsed, text, markdown, json or html [default with -o: by the
+    /// file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
-    /// File to write instead of stdout
-    #[arg(short, long, value_name = "PATH")]
-    pub output: Option<OsString>,
-    /// The values to show, by name or number, where a profile has several
-    #[arg(
-        long,
-        visible_alias = "sample-index",
-        value_name = "TYPE",
-        allow_hyphen_values = true
-    )]
-    pub value: Option<String>,
-    /// Rows to show; 0: all [default: 50 in --top and json, else all]
-    #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
-    pub limit: Option<String>,
-    /// flat: by what is spent in a method itself; cum: with what it calls
-    #[arg(long, value_name = "flat|cum", allow_hyphen_values = true)]
-    pub sort: Option<String>,
     /// Rows of --top: function, file, dir, gem, label:KEY, thread or state
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub by: Option<String>,
@@ -86,9 +50,6 @@ pub struct ReportArgs {
     /// Add a table of the hottest lines to the text report
     #[arg(long)]
     pub lines: bool,
-    /// Print long pages as they are
-    #[arg(long)]
-    pub no_pager: bool,
     /// What of the profile is looked at.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -114,6 +75,13 @@ pub enum View {
     Annotate(String),
     /// The answers as JSON.
     Json {
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+        /// With callers and callees of the methods with this name.
+        callers: Option<String>,
+    },
+    /// The report in Markdown.
+    Markdown {
         /// The file to write; `None`: stdout.
         output: Option<PathBuf>,
     },
@@ -155,14 +123,11 @@ impl Options {
     /// Checks the options. `on_terminal`: stdout is one.
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
-        let default_limit = match view {
+        let rows = match view {
             View::Top | View::Json { .. } => Some(ROWS),
+            View::Markdown { .. } => Some(METHODS),
             View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
-        };
-        let limit = match args.limit.as_deref() {
-            Some(text) => parse_limit(text)?,
-            None => default_limit,
         };
         let files: Vec<PathBuf> = args.files.iter().map(PathBuf::from).collect();
         Ok(Self {
@@ -171,162 +136,161 @@ impl Options {
                 false => files,
             },
             view,
-            value: args.value,
-            limit,
-            sort: args.sort.as_deref().map_or(Ok(Sort::Flat), parse_sort)?,
+            limit: args.view.limit(rows)?,
+            sort: args.view.sort()?,
+            value: args.view.value,
             by: args.by.as_deref().map_or(Ok(By::Function), parse_by)?,
             lines: args.lines,
-            pager: !args.no_pager,
+            pager: !args.view.no_pager,
             source: args.source,
             filter: args.filter.filter()?,
         })
     }
 }
 
-/// The one view that the options ask for.
+impl View {
+    /// The option that asks for it.
+    fn option(&self) -> &'static str {
+        match self {
+            View::Web { .. } => "--web",
+            View::Html(_) => "--html",
+            View::Top => "--top",
+            View::Tree(_) => "--tree",
+            View::Callers(_) => "--callers",
+            View::Annotate(_) => "--annotate",
+            View::Json { .. } => "--format json",
+            View::Markdown { .. } => "--format markdown",
+            View::Format { format, .. } => match format {
+                Format::Text => "--text",
+                Format::Collapsed => "--format collapsed",
+                _ => "--format pprof",
+            },
+        }
+    }
+}
+
+/// The one view that the options ask for, which gives all of them a meaning.
 fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
-    let extension = args
-        .output
-        .as_ref()
-        .and_then(|path| Path::new(path).extension());
-    let is_html = args.html || (args.format.is_none() && extension.is_some_and(|it| it == "html"));
-    let converts = args.format.is_some() || (args.output.is_some() && !is_html);
-    let asked: Vec<&str> = [
-        ("--web", args.web),
-        ("--html", args.html),
-        ("--top", args.top),
-        ("--text", args.text),
+    // JSON can have callers and callees.
+    let is_json = args.format.as_deref() == Some(Format::Json.name());
+    let asked = only_one(&[
+        ("--web", args.view.web),
+        ("--html", args.view.html),
+        ("--top", args.view.top),
+        ("--text", args.view.text),
         ("--tree", args.tree),
-        ("--callers", args.callers.is_some()),
+        ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
         ("--format", args.format.is_some()),
+    ])?;
+    let view = match asked {
+        Some("--web") => web(args),
+        Some("--html") => html(args)?,
+        Some("--text") => in_format(args, Format::Text)?,
+        Some("--tree") => View::Tree(tree_options(args)?),
+        Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
+        Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
+        Some("--format") => {
+            let name = args.format.as_deref().unwrap_or_default();
+            in_format(args, parse_format(name)?)?
+        }
+        Some(_) => View::Top,
+        None => by_extension(args)?.unwrap_or_else(|| default(args, on_terminal)),
+    };
+    refuse_strangers(view.option(), asked.is_none(), &belongings(args))?;
+    Ok(view)
+}
+
+/// Filters, --value and --no-pager are right everywhere.
+fn belongings(args: &ReportArgs) -> [Belongs; 9] {
+    let rows = args.view.limit.is_some();
+    [
+        (
+            "-o",
+            args.view.output.is_some(),
+            &["--html", "--text", "--format"],
+        ),
+        ("--no-browser", args.view.no_browser, &["--web"]),
+        ("--source", args.source, &["--html", "--web"]),
+        ("--by", args.by.is_some(), &["--top"]),
+        (
+            "--sort",
+            args.view.sort.is_some(),
+            &["--top", "--format json"],
+        ),
+        (
+            "-n",
+            rows,
+            &[
+                "--top",
+                "--tree",
+                "--callers",
+                "--annotate",
+                "--format json",
+                "--format markdown",
+            ],
+        ),
+        ("--bottom-up", args.bottom_up, &["--tree"]),
+        ("--least", args.least.is_some(), &["--tree"]),
+        ("--lines", args.lines, &["--text"]),
     ]
-    .iter()
-    .filter(|(_, is_asked)| *is_asked)
-    .map(|(name, _)| *name)
-    .collect();
-    if let [first, second, ..] = asked[..] {
-        let message = format!("{first} and {second} can't be combined: give one of them");
-        return Err(Refusal::usage(message));
-    }
-    let is_page =
-        args.web || args.top || args.tree || args.callers.is_some() || args.annotate.is_some();
-    if is_page && args.output.is_some() {
-        let message = format!(
-            "-o goes with --html, --text or --format, not with {}",
-            asked[0]
-        );
-        return Err(Refusal::usage(message));
-    }
-    for (option, needs, is_given, is_fine) in [
-        (
-            "--by",
-            "--top",
-            args.by.is_some(),
-            !converts && !args.text && !args.tree && !args.web && !is_html,
-        ),
-        (
-            "--no-browser",
-            "--web",
-            args.no_browser,
-            args.web || asked.is_empty(),
-        ),
-        (
-            "--source",
-            "--html or --web",
-            args.source,
-            is_html || args.web || asked.is_empty(),
-        ),
-        ("--bottom-up", "--tree", args.bottom_up, args.tree),
-        ("--least", "--tree", args.least.is_some(), args.tree),
-        (
-            "--lines",
-            "--text or --format text",
-            args.lines,
-            args.text || converts,
-        ),
-    ] {
-        if is_given && !is_fine {
-            return Err(Refusal::usage(format!("{option} goes with {needs}")));
-        }
-    }
+}
+
+/// The view where none is asked for by name.
+fn default(args: &ReportArgs, on_terminal: bool) -> View {
     // Options of a table ask for one.
-    let asks_for_rows = args.by.is_some() || args.sort.is_some() || args.limit.is_some();
-    let output = args.output.as_ref().map(writable).transpose()?;
-    Ok(match args {
-        ReportArgs {
-            callers: Some(name),
-            ..
-        } => View::Callers(name.clone()),
-        ReportArgs {
-            annotate: Some(subject),
-            ..
-        } => View::Annotate(subject.clone()),
-        ReportArgs { tree: true, .. } => View::Tree(TreeOptions {
-            direction: match args.bottom_up {
-                true => Direction::BottomUp,
-                false => Direction::TopDown,
-            },
-            least_percent: args
-                .least
-                .as_deref()
-                .map_or(Ok(LEAST_PERCENT), parse_percent)?,
-        }),
-        ReportArgs { text: true, .. } => View::Format {
-            format: Format::Text,
+    let for_table = args.by.is_some() || args.view.sort.is_some() || args.view.limit.is_some();
+    match on_terminal && !for_table || args.view.no_browser {
+        true => web(args),
+        false => View::Top,
+    }
+}
+
+fn web(args: &ReportArgs) -> View {
+    View::Web {
+        opens_browser: !args.view.no_browser,
+    }
+}
+
+fn html(args: &ReportArgs) -> Result<View, Refusal> {
+    let output = args.view.output()?;
+    Ok(View::Html(output.unwrap_or_else(|| HTML_FILE.into())))
+}
+
+fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
+    let output = args.view.output()?;
+    Ok(match format {
+        Format::Html => html(args)?,
+        Format::Json => View::Json {
             output,
+            callers: args.callers.clone(),
         },
-        ReportArgs {
-            format: Some(format),
-            ..
-        } if format == JSON => View::Json { output },
-        ReportArgs { format: None, .. } if converts && extension.is_some_and(|it| it == JSON) => {
-            View::Json { output }
-        }
-        _ if converts => View::Format {
-            format: match (args.format.as_deref(), &output) {
-                (Some(name), _) => Format::from_name(name).ok_or_else(|| {
-                    Refusal::usage(format!(
-                        "--format must be pprof, collapsed, text or json, not '{name}'"
-                    ))
-                })?,
-                (None, Some(path)) => Format::from_path(path),
-                (None, None) => Format::default(),
-            },
-            output,
-        },
-        _ if is_html => View::Html(output.unwrap_or_else(|| HTML_FILE.into())),
-        _ if args.web || (on_terminal && asked.is_empty() && !asks_for_rows) => View::Web {
-            opens_browser: !args.no_browser,
-        },
-        _ => View::Top,
+        Format::Markdown => View::Markdown { output },
+        format => View::Format { format, output },
     })
 }
 
-/// `None`: no limit.
-pub fn parse_limit(text: &str) -> Result<Option<usize>, Refusal> {
-    match text.parse() {
-        Ok(0) => Ok(None),
-        Ok(limit) => Ok(Some(limit)),
-        Err(_) => Err(Refusal::usage(format!(
-            "-n must be a number of rows, 0 for all, not '{text}'"
-        ))),
-    }
+/// The view that is written to a file with this extension, if one is to be written.
+fn by_extension(args: &ReportArgs) -> Result<Option<View>, Refusal> {
+    let Some(path) = args.view.output.as_ref().map(Path::new) else {
+        return Ok(None);
+    };
+    in_format(args, Format::of_report(path)).map(Some)
 }
 
-/// What rows are ranked by.
-pub fn parse_sort(text: &str) -> Result<Sort, Refusal> {
-    match text {
-        "flat" | "self" => Ok(Sort::Flat),
-        "cum" | "total" => Ok(Sort::Cumulative),
-        _ => Err(Refusal::usage(format!(
-            "--sort must be flat or cum, not '{text}'"
-        ))),
-    }
+fn tree_options(args: &ReportArgs) -> Result<TreeOptions, Refusal> {
+    let least = args.least.as_deref();
+    Ok(TreeOptions {
+        direction: match args.bottom_up {
+            true => Direction::BottomUp,
+            false => Direction::TopDown,
+        },
+        least_percent: least.map_or(Ok(LEAST_PERCENT), parse_percent)?,
+    })
 }
 
 /// What the rows are.
-pub fn parse_by(text: &str) -> Result<By, Refusal> {
+fn parse_by(text: &str) -> Result<By, Refusal> {
     Ok(match text {
         "function" | "method" => By::Function,
         "file" => By::File,

@@ -9,6 +9,7 @@ pub use tree::{TreeOptions, tree};
 
 use super::screen::{Screen, Style};
 use super::table::{Row, Table};
+use rperf_format::answers::Question;
 use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
@@ -28,6 +29,14 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// What is asked, for other notations than pages.
+    pub fn question(&self) -> Question<'_> {
+        Question {
+            profile: self.profile,
+            whole: self.whole,
+        }
+    }
+
     /// The scale for the page's values.
     fn scale(&self) -> Scale {
         Scale::new(self.profile.schema.default_type(), self.whole)

@@ -1,7 +1,10 @@
 //! Where a page goes: a terminal with its width, colours and pager, or a file or pipe
 //! that takes it as it is. Used by `rperf report` and `rperf diff`.
 
+use crate::signals::Actions;
+use crate::{NOT_EXECUTABLE, NOT_FOUND};
 use std::env;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use terminal_size::{Height, Width};
@@ -121,23 +124,14 @@ impl Screen {
 
     /// Whether a pager has taken the page.
     fn page(&self, page: &str) -> bool {
-        let pager = env::var_os("PAGER").filter(|pager| !pager.is_empty());
-        let mut command = match &pager {
-            Some(pager) => {
-                let mut command = Command::new("sh");
-                command.arg("-c").arg(pager);
-                command
-            }
-            None => {
-                let mut command = Command::new("less");
-                command.arg("-FRX");
-                command
-            }
+        let Some(mut command) = pager(env::var_os("PAGER").as_deref()) else {
+            return false;
         };
         // What `less` needs to pass colours on, if it is the user's own choice.
         if env::var_os("LESS").is_none() {
             command.env("LESS", "FRX");
         }
+        let _signals = Actions::leave_keys_to_others();
         let Ok(mut child) = command.stdin(Stdio::piped()).spawn() else {
             return false;
         };
@@ -145,9 +139,32 @@ impl Screen {
             // Who has read enough quits.
             let _ = stdin.write_all(page.as_bytes());
         }
-        // 127 is the shell's for a command that is not there.
-        child.wait().is_ok_and(|status| status.code() != Some(127))
+        // What the shell says of a command that can't be run, or isn't there.
+        let failures = [Some(NOT_EXECUTABLE), Some(NOT_FOUND)];
+        child
+            .wait()
+            .is_ok_and(|status| !failures.contains(&status.code()))
     }
+}
+
+/// The command that pages: the user's own, or else `less`. `None` if pages are to be printed as
+/// they are, which an empty name means to other programs, too.
+fn pager(own: Option<&OsStr>) -> Option<Command> {
+    let Some(own) = own else {
+        let mut less = Command::new("less");
+        less.arg("-FRX");
+        return Some(less);
+    };
+    if own.as_encoded_bytes().trim_ascii().is_empty() || own == "cat" {
+        return None;
+    }
+    // The terminal's keys must not end the shell that waits for the pager. The pager itself gets
+    // the default actions.
+    let mut script = OsString::from("trap : INT QUIT\n");
+    script.push(own);
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(script);
+    Some(shell)
 }
 
 /// How many columns `text` takes.
@@ -171,6 +188,21 @@ mod tests {
         assert_eq!(narrow.fitted(&"a".repeat(31), 39), "a".repeat(19) + "…");
         let file = Screen::default();
         assert_eq!(file.fitted(&"a".repeat(99), 90), "a".repeat(99));
+    }
+
+    #[test]
+    fn an_empty_pager_is_none() {
+        let words = |own: Option<&str>| {
+            let command = pager(own.map(OsStr::new))?;
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            Some(words.map(|it| it.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(words(None), Some(vec!["less".into(), "-FRX".into()]));
+        for own in ["", " ", "cat"] {
+            assert_eq!(words(Some(own)), None, "{own:?}");
+        }
+        let own = words(Some("more -s")).expect("a command");
+        assert_eq!(own, ["sh", "-c", "trap : INT QUIT\nmore -s"]);
     }
 
     #[test]

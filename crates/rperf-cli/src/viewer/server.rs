@@ -4,7 +4,8 @@
 //! Whoever is on this machine can connect: a request is read up to a small limit and a short
 //! time, a body never, and each has a thread of its own, so that none can hold up another.
 
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use crate::signals::Actions;
+use nix::sys::signal::{SigHandler, Signal};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -228,10 +229,9 @@ extern "C" fn on_end(_: libc::c_int) {
     ENDED.store(true, SeqCst);
 }
 
-/// The signals that end a server, for as long as this lives. Ruby's own handlers would act
-/// only after we have returned.
+/// The signals that end a server, for as long as this lives.
 pub struct Signals {
-    previous: Vec<(Signal, SigAction)>,
+    _actions: Actions,
 }
 
 impl Signals {
@@ -239,40 +239,8 @@ impl Signals {
     pub fn take() -> Self {
         ENDED.store(false, SeqCst);
         Self {
-            previous: take_signals(),
+            _actions: Actions::set(&ENDS, SigHandler::Handler(on_end)),
         }
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        give_signals_back(&self.previous);
-    }
-}
-
-fn take_signals() -> Vec<(Signal, SigAction)> {
-    let action = SigAction::new(
-        SigHandler::Handler(on_end),
-        SaFlags::empty(),
-        SigSet::empty(),
-    );
-    let take = |signal| {
-        // SAFETY: the handler only stores to an atomic.
-        let previous = unsafe { sigaction(signal, &action) }.ok()?;
-        if matches!(previous.handler(), SigHandler::SigIgn) {
-            // As by nohup.
-            give_signals_back(&[(signal, previous)]);
-            return None;
-        }
-        Some((signal, previous))
-    };
-    ENDS.into_iter().filter_map(take).collect()
-}
-
-fn give_signals_back(previous: &[(Signal, SigAction)]) {
-    for (signal, action) in previous {
-        // SAFETY: puts back what was there before.
-        let _ = unsafe { sigaction(*signal, action) };
     }
 }
 

@@ -26,7 +26,7 @@ const VALUES: Values = Values {
 
 const CALLS: VmCalls = VmCalls {
     trigger: || (),
-    take_stack: |_, _| (),
+    take_stack: |_, _, _| (),
 };
 
 fn session() -> Session {

@@ -1,5 +1,6 @@
 //! Systems on which threads can't be interrupted.
 
+use super::TakeStack;
 use crate::ticks::Ticks;
 use std::io;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ pub struct TickSignal(std::convert::Infallible);
 
 impl TickSignal {
     /// Fails.
-    pub fn install(_: Arc<Ticks>, _: fn(u32, u64)) -> io::Result<TickSignal> {
+    pub fn install(_: Arc<Ticks>, _: TakeStack) -> io::Result<TickSignal> {
         let message = "this system can't interrupt threads at a tick";
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
     }

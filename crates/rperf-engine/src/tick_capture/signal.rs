@@ -10,6 +10,7 @@
 //! handlers had returned.
 
 use super::kernel_sleep::KernelSleep;
+use super::{Registers, TakeStack};
 use crate::clock;
 use crate::ticks::Ticks;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -48,7 +49,7 @@ static PREVIOUS_FAULT: OnceLock<libc::sigaction> = OnceLock::new();
 struct Active {
     ticks: Arc<Ticks>,
     /// As in [`crate::session::VmCalls`].
-    take_stack: fn(u32, u64),
+    take_stack: TakeStack,
     process: libc::pid_t,
     kernel_sleep: KernelSleep,
 }
@@ -61,7 +62,7 @@ impl TickSignal {
     /// Installs the handlers. Fails if there are some already, if the program has an
     /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
     /// it may hand on to ours, which must not hand back to it.
-    pub fn install(ticks: Arc<Ticks>, take_stack: fn(u32, u64)) -> io::Result<TickSignal> {
+    pub fn install(ticks: Arc<Ticks>, take_stack: TakeStack) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
@@ -158,11 +159,36 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             READER.store(tid, SeqCst);
             READER_ERRNO.store(errno, SeqCst);
             READING.store(interrupted, SeqCst);
-            (active.take_stack)(seq, active.ticks.last_tick());
+            // SAFETY: as above.
+            let registers = unsafe { registers(interrupted) };
+            (active.take_stack)(seq, active.ticks.last_tick(), registers);
             READING.store(ptr::null_mut(), SeqCst);
         }
     });
     set_errno(errno);
+}
+
+/// The registers of an interrupted thread.
+///
+/// # Safety
+/// `context` is one that the kernel wrote.
+unsafe fn registers(context: *const ucontext_t) -> Registers {
+    // SAFETY: by this function's contract.
+    let machine = unsafe { &(*context).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    return Registers {
+        instruction: machine.gregs[libc::REG_RIP as usize] as usize,
+        stack: machine.gregs[libc::REG_RSP as usize] as usize,
+        r12: machine.gregs[libc::REG_R12 as usize] as usize,
+        r13: machine.gregs[libc::REG_R13 as usize] as usize,
+    };
+    #[cfg(target_arch = "aarch64")]
+    return Registers {
+        instruction: machine.pc as usize,
+        stack: machine.sp as usize,
+        r12: 0,
+        r13: 0,
+    };
 }
 
 /// Whether faults are blocked, as in the handlers of those that Ruby reports as a

@@ -160,7 +160,7 @@ impl Tables {
         columns.unsigned("lines/line", lines.new.into_iter());
     }
 
-    fn string(&mut self, text: &str) -> u32 {
+    pub(super) fn string(&mut self, text: &str) -> u32 {
         match self.strings.index.get(text) {
             Some(&id) => id,
             None => self.strings.id(text.to_string()),

@@ -4,6 +4,7 @@ use super::*;
 use flate2::read::GzDecoder;
 use rperf_model::test_support::{self, wall_schema};
 use rperf_model::{LabelSetId, Thread, WeightKey};
+use rperf_report::{Normalize, Run};
 use std::io::Read;
 
 /// RPV1, taken apart.
@@ -241,6 +242,48 @@ fn profiles_share_the_tables_and_types_are_matched_by_name_and_unit() {
         decoded.header["diff"],
         json!({"base": 0, "target": 1, "scale": 0.5, "normalised": "total"})
     );
+}
+
+#[test]
+fn changes_are_as_the_comparison_of_the_runs_tells_them() {
+    let run = |slow: i64| {
+        let rows: [TestRow; 2] = [
+            (
+                &[("A", 1), ("B", 2)],
+                State::Running,
+                [slow, slow * 1000, 0],
+            ),
+            (&[("A", 1)], State::Running, [900, 900_000, 0]),
+        ];
+        profile(&rows)
+    };
+    let (one, other) = (run(400), run(800));
+    let diff = Diff::of(
+        &[Run::of(&one, None)],
+        &[Run::of(&other, None)],
+        Sort::Flat,
+        Normalize::No,
+    );
+    let mut view = view(&[("one", &one), ("other", &other)]);
+    view.comparison = Some(Comparison {
+        scale: 1.0,
+        normalised: "none".into(),
+    });
+    view.changes = vec![None, diff.ok(), None];
+    let decoded = Decoded::of(&view, MAX_BYTES);
+    let (strings, name) = (decoded.strings(), decoded.column("changes/1/name"));
+    assert_eq!(name.len(), 1, "A has not changed");
+    assert_eq!(strings[name[0] as usize], "B");
+    assert_eq!(decoded.column("changes/1/base"), [400_000]);
+    assert_eq!(decoded.column("changes/1/target"), [800_000]);
+    assert_eq!(decoded.column("changes/1/verdict"), [2]);
+    let file = decoded.column("changes/1/file");
+    assert!(decoded.column("frames/file").contains(&file[0]));
+    assert!(decoded.column("changes/0/name").is_empty());
+    let total = json!({"runs": [1, 1], "base": 1_300_000, "target": 1_700_000, "verdict": 2});
+    let expected = json!([null, total, null]);
+    assert_eq!(decoded.header["diff"]["changes"], expected);
+    assert_eq!(decoded.header["diff"]["by"], "self");
 }
 
 #[test]

@@ -140,7 +140,10 @@ fn written(profile: &Profile) -> proto::Profile {
 
 fn text_of(profile: &Profile, format: Format) -> String {
     let mut output = Vec::new();
-    let options = TextOptions { lines: true };
+    let options = TextOptions {
+        lines: true,
+        whole: None,
+    };
     write(profile, format, options, &mut output).expect("memory takes everything");
     String::from_utf8(output).expect("text")
 }
@@ -221,15 +224,15 @@ fn text_and_collapsed_show_the_default_column_in_its_unit() {
     assert_eq!(
         text_of(&profile, Format::Text),
         "\
-Total: 7,252,048 bytes (inuse_space)
+Total: 6.92 MB (inuse_space)
 
 Flat:
-  7,250,000 bytes 100.0%  main.load
-      2,048 bytes   0.0%  main.main
+      6.91 MB 100.0%  main.load
+      0.00 MB   0.0%  main.main
 
 Cumulative:
-  7,252,048 bytes 100.0%  main.main
-  7,250,000 bytes 100.0%  main.load
+      6.92 MB 100.0%  main.main
+      6.91 MB 100.0%  main.load
 
 Lines: none were recorded
 "
@@ -239,9 +242,20 @@ Lines: none were recorded
         "main.main 2048\nmain.main;main.load 7250000\n"
     );
     let text = text_of(&stackprof().read(), Format::Text);
-    assert!(text.starts_with(
-        "Total: 42,124 microseconds (wall)\nSamples: 42, Frequency: 1000Hz\n\nFlat:\n"
-    ));
+    assert!(text.starts_with("Total: 42.1ms (wall)\nSamples: 42, Frequency: 1000Hz\n\nFlat:\n"));
+}
+
+#[test]
+fn shares_are_of_the_whole_that_a_filter_has_left_this_of() {
+    let mut text = Vec::new();
+    let options = TextOptions {
+        lines: false,
+        whole: Some(4 * 7_252_048),
+    };
+    write(&heap().read(), Format::Text, options, &mut text).expect("memory takes everything");
+    let text = String::from_utf8(text).expect("text");
+    assert!(text.starts_with("Total: 27.66 MB (inuse_space), of which 6.92 MB (25.0%) are left\n"));
+    assert!(text.contains("  6.92 MB  25.0%  main.main\n"), "{text}");
 }
 
 #[test]

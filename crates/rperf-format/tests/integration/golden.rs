@@ -33,7 +33,14 @@ fn assert_golden(name: &str, content: &[u8]) {
 }
 
 fn written(profile: &Profile, format: Format) -> Vec<u8> {
-    written_with(profile, format, TextOptions { lines: false })
+    written_with(
+        profile,
+        format,
+        TextOptions {
+            lines: false,
+            whole: None,
+        },
+    )
 }
 
 fn written_with(profile: &Profile, format: Format, options: TextOptions) -> Vec<u8> {
@@ -59,10 +66,29 @@ fn text_is_as_it_was() {
 
 #[test]
 fn text_with_lines_is_as_it_was() {
-    let options = TextOptions { lines: true };
+    let options = TextOptions {
+        lines: true,
+        whole: None,
+    };
     for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
         let output = written_with(&profiles::everything(schema), Format::Text, options);
         assert_golden(&format!("{name}.lines.txt"), &output);
+    }
+}
+
+#[test]
+fn markdown_is_as_it_was() {
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = written(&profiles::everything(schema), Format::Markdown);
+        assert_golden(&format!("{name}.md"), &output);
+    }
+}
+
+#[test]
+fn json_is_as_it_was() {
+    for (name, schema) in [("wall", wall_schema()), ("cpu", cpu_schema())] {
+        let output = written(&profiles::everything(schema), Format::Json);
+        assert_golden(&format!("{name}.json"), &output);
     }
 }
 
@@ -108,7 +134,10 @@ fn tables_end_after_fifty_rows_and_tell_how_many_more_there_are() {
         let node = builder.node(&[(&name, "a.rb", 1, row as u32 + 1)]);
         builder.add(node, 1, none, State::Running, &[1, 1_000_000 + row]);
     }
-    let options = TextOptions { lines: true };
+    let options = TextOptions {
+        lines: true,
+        whole: None,
+    };
     let report = written_with(&builder.finish(), Format::Text, options);
     let report = String::from_utf8(report).expect("text");
     assert_eq!(report.matches("method_").count(), 150);
@@ -131,6 +160,9 @@ fn a_profile_without_weights_can_be_written() {
         b"Total: 0.0ms (cpu)\nSamples: 0, Frequency: 100Hz\n\nFlat:\n\nCumulative:\n"
     );
     assert_eq!(written(&profile, Format::Collapsed), b"");
+    let markdown = "## Profile\n\nThere is nothing in this profile.\n\n\
+                    - Measured: 0.0 ms of `cpu`, 0 samples\n- Frequency: 100 Hz\n";
+    assert_eq!(written(&profile, Format::Markdown), markdown.as_bytes());
     let back = rperf_format::pprof::read(&mut written(&profile, Format::Pprof).as_slice());
     assert!(back.expect("a good profile").weights.is_empty());
 }

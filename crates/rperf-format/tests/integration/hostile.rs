@@ -41,7 +41,10 @@ fn is_taken(bytes: &[u8]) -> bool {
     };
     assert_eq!(profile.check(), Ok(()));
     for format in Format::ALL {
-        let options = TextOptions { lines: true };
+        let options = TextOptions {
+            lines: true,
+            whole: None,
+        };
         write(&profile, format, options, &mut io::sink()).expect("the sink takes everything");
     }
     look_at(profile);

@@ -7,7 +7,7 @@ use rperf_model::{Node, NodeId, Profile, WeightKey, WeightTable};
 
 fn written(profile: &Profile, format: Format, lines: bool) -> String {
     let mut output = Vec::new();
-    let options = TextOptions { lines };
+    let options = TextOptions { lines, whole: None };
     write(profile, format, options, &mut output).expect("memory takes everything");
     String::from_utf8(output).expect("text")
 }

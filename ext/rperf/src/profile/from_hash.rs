@@ -1,4 +1,4 @@
-//! `Profile.from_h`: a profile from a Hash that a user has changed or made. On a
+//! `NativeProfile.from_h`: a profile from a Hash that a user has changed or made. On a
 //! Ruby thread, with the GVL. Any wrong shape is an ArgumentError that names the
 //! key; none is a panic.
 

@@ -1,4 +1,4 @@
-//! The figures that lib/rperf/autostart gives to `Profile#stat`, and leaves for
+//! The figures that lib/rperf/autostart gives to `NativeProfile#stat`, and leaves for
 //! the one who merges, as Rust values.
 //! On a Ruby thread, with the GVL.
 

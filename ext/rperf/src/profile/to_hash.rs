@@ -1,4 +1,4 @@
-//! `Profile#to_h`. On a Ruby thread, with the GVL.
+//! `NativeProfile#to_h`. On a Ruby thread, with the GVL.
 //!
 //! The Hash is about methods, as users know it: rows whose stacks differ in lines
 //! only are one row. Everything that repeats is one frozen object, so that many

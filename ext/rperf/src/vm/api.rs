@@ -78,7 +78,6 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         number: NUMBER.fetch_add(1, Relaxed) + 1,
         mode: config.mode,
         ticks: session.shared_ticks(),
-        capture: session.capture(),
         tick_capture: tick_capture::TickCapture::new(options.lines, config.aggregate),
         inner: GvlCell::new(Inner {
             session,

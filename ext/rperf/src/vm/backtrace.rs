@@ -76,13 +76,28 @@ impl Scratch {
         self.rows(1 + depth - frames, frames)
     }
 
-    /// The backtrace with `leaf`, whose line isn't known, on top.
-    pub fn stack_with_leaf(&mut self, leaf: VALUE, depth: usize) -> Stack<'_> {
+    /// The backtrace with `leaf` on top; its line is 0 if it isn't known.
+    pub fn stack_with_leaf(&mut self, leaf: VALUE, line: i32, depth: usize) -> Stack<'_> {
         self.frames[0] = leaf;
-        if let Some(line) = self.lines.first_mut() {
-            *line = 0;
+        if let Some(slot) = self.lines.first_mut() {
+            *slot = line;
         }
         self.rows(0, depth + 1)
+    }
+
+    /// Whether the VM gave no line for the topmost frame, though it is one of Ruby: it is
+    /// compiled.
+    pub fn lacks_line_of_leaf(&self) -> bool {
+        let (leaf, line) = self.leaf();
+        // SAFETY: the frame is on the stack, and so alive.
+        line == 0 && !unsafe { is_c_method(leaf) }
+    }
+
+    /// Corrects the line of the topmost frame that was taken.
+    pub fn set_line_of_leaf(&mut self, line: i32) {
+        if let Some(slot) = self.lines.get_mut(1) {
+            *slot = line;
+        }
     }
 
     fn rows(&self, first: usize, depth: usize) -> Stack<'_> {

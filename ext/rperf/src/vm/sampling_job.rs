@@ -6,7 +6,8 @@ use super::running_thread::{self, EventRecorder};
 use super::thread_state::ThreadState;
 use super::tick_guard::AtWork;
 use super::{
-    Inner, Live, PROCESS, Process, epoch, guarded_in_main_ractor, labels, thread_hook, tick_capture,
+    Inner, Live, PROCESS, Process, epoch, gc_hook, guarded_in_main_ractor, labels, thread_hook,
+    tick_capture,
 };
 use rperf_engine::{Accounting, CaptureCounters, SessionRecorder, clock};
 use std::ffi::c_void;
@@ -36,8 +37,9 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
 
 fn sample(process: &Process, live: &'static Live) {
     let guard = AtWork::begin();
-    live.ticks.at_safepoint();
     let now = clock::monotonic_ns();
+    gc_hook::listen(live, now);
+    live.ticks.at_safepoint();
     // SAFETY: this is a Ruby thread with the GVL.
     let thread = unsafe { rb_sys::rb_thread_current() };
     let state = thread_hook::state_of(process, live, thread);

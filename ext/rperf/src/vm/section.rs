@@ -16,7 +16,7 @@ use super::{
 };
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
-use rperf_engine::{Accounting, Capture, LabelSet, Mode, clock};
+use rperf_engine::{Accounting, LabelSet, Mode, clock};
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };
@@ -123,9 +123,7 @@ fn open(process: &Process, live: &'static Live, alive: &Alive, now: u64) {
     tick_guard::reset();
     gc_hook::add();
     thread_hook::add(live.mode);
-    if live.capture == Capture::Safepoint {
-        switch_hook::add();
-    }
+    switch_hook::add();
     live.ticks.go_on();
     // SAFETY: the GVL is held, and nothing in this block releases it.
     if let Some(mut inner) = unsafe { live.inner.try_borrow() } {

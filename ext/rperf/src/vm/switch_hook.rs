@@ -1,4 +1,4 @@
-//! The hook on the VM's time slices, for sessions that take stacks at safepoints. A new
+//! The hook on the VM's time slices, for stacks that are taken at safepoints. A new
 //! thread makes itself the one that triggers of the sampling callback reach before it
 //! has the GVL, and until the VM's next switch of threads, up to 100 ms later, they miss
 //! the thread that runs. While a thread waits for the GVL, the VM interrupts the running
@@ -22,5 +22,9 @@ pub fn remove() {
 
 unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     // A trigger from a Ruby thread reaches that thread.
-    guarded_in_main_ractor(|_, _| sampling_job::trigger());
+    guarded_in_main_ractor(|_, live| {
+        if live.ticks.is_callback_due() {
+            sampling_job::trigger();
+        }
+    });
 }

@@ -5,12 +5,13 @@
 
 use super::backtrace::{self, MAX_DEPTH, Scratch};
 use super::capture::{self, TakenStack};
+use super::compiled_line::CompiledLines;
 use super::hidden_frames::{HiddenFrames, Leaf};
 use super::thread_state::GvlPart;
 use super::tick_guard::{self, AtWork};
-use super::{LIVE, Live, Process, native_thread, sampling_job, thread_hook};
+use super::{LIVE, Live, Process, gc_hook, native_thread, sampling_job, thread_hook};
 use rb_sys::VALUE;
-use rperf_engine::{CaptureCounters, FrameWord, TickLog, TickTimes, clock};
+use rperf_engine::{CaptureCounters, FrameWord, Registers, TickLog, TickTimes, clock};
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::ptr;
@@ -31,6 +32,8 @@ struct Captured {
     scratch: Scratch,
     log: TickLog,
     hidden: HiddenFrames,
+    /// If lines are wanted.
+    compiled: Option<CompiledLines>,
 }
 
 // SAFETY: `captured` is used by threads with the GVL only, and there either by the handler
@@ -46,6 +49,7 @@ impl TickCapture {
                 scratch: Scratch::new(true),
                 log: TickLog::new(MAX_DEPTH + 1, with_lines, merges),
                 hidden: HiddenFrames::new(),
+                compiled: with_lines.then(CompiledLines::new),
             }),
             owner: AtomicU32::new(0),
             unreadable: AtomicU64::new(0),
@@ -64,7 +68,7 @@ impl TickCapture {
 
     /// The handler: takes the stack of the calling thread, which holds the GVL as `seq`,
     /// for the tick at `tick_ns`. Returns whether the sampling callback is needed.
-    fn take(&self, seq: u32, tick_ns: u64) -> bool {
+    fn take(&self, seq: u32, tick_ns: u64, registers: &Registers) -> bool {
         let now_ns = clock::monotonic_ns();
         // SAFETY: the handler runs on the thread with the GVL and, as it has been
         // checked, nobody further up its stack is at work on this.
@@ -72,6 +76,7 @@ impl TickCapture {
             scratch,
             log,
             hidden,
+            compiled,
         } = unsafe { &mut *self.captured.get() };
         if self.owner.load(Relaxed) != seq {
             log.clear();
@@ -85,9 +90,23 @@ impl TickCapture {
             self.unreadable.fetch_add(1, Relaxed);
             return true;
         }
-        let stack = match hidden.look(scratch, depth, seq) {
-            Leaf::Told => scratch.stack(depth),
-            Leaf::Hidden(frame) => scratch.stack_with_leaf(frame, depth),
+        let leaf = hidden.look(scratch, depth, seq);
+        let line = compiled.as_mut().and_then(|it| it.line(registers));
+        let stack = match leaf {
+            Leaf::Told => {
+                if let Some(compiled) = compiled {
+                    let line = line.or_else(|| {
+                        scratch
+                            .lacks_line_of_leaf()
+                            .then(|| compiled.line_of_call(registers))
+                    });
+                    if let Some(line) = line {
+                        scratch.set_line_of_leaf(line);
+                    }
+                }
+                scratch.stack(depth)
+            }
+            Leaf::Hidden(frame) => scratch.stack_with_leaf(frame, line.unwrap_or(0), depth),
             Leaf::Unknown(suspect) => {
                 hidden.ask(suspect);
                 return true;
@@ -142,27 +161,33 @@ impl TickCapture {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         let captured = self.captured(&AtWork::begin());
-        captured.scratch.memory() + captured.log.memory() + captured.hidden.memory()
+        let of_lines = captured.compiled.as_ref().map_or(0, CompiledLines::memory);
+        captured.scratch.memory() + captured.log.memory() + captured.hidden.memory() + of_lines
     }
 }
 
 /// Takes the stack of the calling thread, which holds the GVL as thread `seq`. In the
 /// signal handler, at any point of the program.
-pub fn take_stack(seq: u32, tick_ns: u64) {
+pub fn take_stack(seq: u32, tick_ns: u64, registers: Registers) {
     if native_thread::other_ractors() {
         // What no stack can be taken for at the tick is for the safepoint.
         sampling_job::trigger();
         return;
     }
-    if !tick_guard::may_take() {
-        return;
-    }
     // SAFETY: a session is freed with the GVL, which this thread has, and only after
     // the handlers are gone.
     let live = unsafe { LIVE.load(Acquire).as_ref() };
-    if let Some(live) = live.filter(|live| !live.quiet.load(Acquire))
-        && live.tick_capture.take(seq, tick_ns)
-    {
+    let Some(live) = live.filter(|live| !live.quiet.load(Acquire)) else {
+        return;
+    };
+    let needs_callback = if live.ticks.is_collecting() {
+        gc_hook::is_over()
+    } else if tick_guard::may_take() {
+        live.tick_capture.take(seq, tick_ns, &registers) || gc_hook::may_be_silent(tick_ns)
+    } else {
+        false
+    };
+    if needs_callback {
         sampling_job::trigger();
     }
 }
@@ -179,7 +204,7 @@ pub fn drain(live: &Live, part: &mut GvlPart, guard: &AtWork) {
 
 #[cold]
 fn drain_log(live: &Live, part: &mut GvlPart, guard: &AtWork) {
-    let log = &mut live.tick_capture.captured(guard).log;
+    let Captured { log, compiled, .. } = live.tick_capture.captured(guard);
     let accounting = part.accounting.as_mut();
     let labels = part.fiber_labels.as_ref();
     let owner = live.tick_capture.owner.load(Relaxed);
@@ -205,6 +230,9 @@ fn drain_log(live: &Live, part: &mut GvlPart, guard: &AtWork) {
     let (mut counts, spent) = live.tick_capture.take_counts();
     counts.tick_stacks = ticks;
     session.count_capture(counts);
+    if let Some(compiled) = compiled {
+        compiled.update_map(began);
+    }
     let now = clock::monotonic_ns();
     session.count_sampling(ticks, spent + now.saturating_sub(began));
     // Its end makes objects, which is for the sampling callback.

@@ -4,29 +4,20 @@
 use super::native_thread;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
-/// A piece of collection work is under way in the main Ractor.
-static COLLECTING: AtomicBool = AtomicBool::new(false);
-
 /// The thread with the main Ractor's GVL reads or empties what the handler writes.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
 
-/// Notes that a thread of the main Ractor begins to collect garbage, or ends it.
-pub fn set_collecting(collecting: bool) {
-    COLLECTING.store(collecting, SeqCst);
-}
-
-/// Whether the stack may be taken: not while this Ractor collects garbage, nor while
-/// what was taken before is being read, nor where other Ractors may collect. A thread
+/// Whether the stack may be taken, if this Ractor collects no garbage: not while what was
+/// taken before is being read, nor where other Ractors may collect. A thread
 /// that they have stopped for that still gets signals. Were it to read while compaction
 /// moves objects, it would fault in the collector's handler of faults, and wait there
 /// for the VM's lock, on a signal stack where no collector looks for it.
 pub fn may_take() -> bool {
-    !native_thread::other_ractors() && !COLLECTING.load(SeqCst) && !AT_WORK.load(SeqCst)
+    !native_thread::other_ractors() && !AT_WORK.load(SeqCst)
 }
 
 /// Nobody is at work: in a forked child, and before hooks are added. Async-signal-safe.
 pub fn reset() {
-    COLLECTING.store(false, SeqCst);
     AT_WORK.store(false, SeqCst);
 }
 

@@ -11,7 +11,8 @@ static TRIGGERED: AtomicU64 = AtomicU64::new(0);
 static RETURNED: AtomicU64 = AtomicU64::new(0);
 static FAULTY: AtomicBool = AtomicBool::new(false);
 
-fn take_stack(_: u32, _: u64) {
+fn take_stack(_: u32, _: u64, registers: Registers) {
+    assert_ne!(registers.instruction, 0);
     TAKEN.fetch_add(1, SeqCst);
     if FAULTY.load(SeqCst) {
         let nowhere = std::hint::black_box(ptr::null_mut::<u64>());

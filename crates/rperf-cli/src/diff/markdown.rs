@@ -1,0 +1,97 @@
+//! The comparison in Markdown, to paste into a pull request. Does no I/O.
+
+use super::pages::{Page, capitalized, normalized, percent, scale, verdict, word};
+use rperf_format::markdown::amount;
+use rperf_format::markdown::text::{Table, code, name, place};
+use rperf_report::numbers::grouped;
+use rperf_report::{Change, DiffRow, Run};
+use std::path::PathBuf;
+
+/// What has changed, without what may be noise.
+pub fn markdown(page: &Page<'_>) -> String {
+    let mut text = head(page);
+    let changes = [Change::More, Change::Less, Change::Unknown];
+    for change in changes {
+        let rows: Vec<&DiffRow> = page.diff.with(change).collect();
+        if rows.is_empty() && change == Change::Unknown {
+            continue;
+        }
+        let title = match change {
+            Change::Unknown => "Not known to be noise or not".to_string(),
+            change => capitalized(word(page, change)),
+        };
+        text += &format!("\n### {title}\n\n{}", table(page, &rows));
+    }
+    match page.diff.with(Change::Noise).count() {
+        0 => text,
+        1 => text + "\n1 method differs within the noise.\n",
+        count => {
+            text + &format!(
+                "\n{} methods differ within the noise.\n",
+                grouped(count as u64)
+            )
+        }
+    }
+}
+
+fn head(page: &Page<'_>) -> String {
+    let (diff, options) = (page.diff, page.options);
+    let total = &diff.total;
+    let (delta, percent) = (signed(page, total.delta()), percent(total));
+    let verdict = verdict(page, total);
+    let name = code(&diff.value_type.name);
+    let mut text =
+        format!("## Comparison\n\nThe total ({name}): {delta} ({percent}), {verdict}.\n\n");
+    let [base, target] = page.sides;
+    text += &side(page, "Base", &options.base, base, total.base);
+    text += &side(page, "Target", &options.target, target, total.target);
+    if let Some(normalized) = normalized(options) {
+        text += &format!("- Scaled: {}\n", code(&normalized));
+    }
+    text
+}
+
+fn side(page: &Page<'_>, title: &str, files: &[PathBuf], runs: &[Run], value: i64) -> String {
+    let files: Vec<_> = files
+        .iter()
+        .map(|it| code(&it.display().to_string()))
+        .collect();
+    let mean = match runs.len() {
+        1 => String::new(),
+        count => format!(", mean of {count} runs"),
+    };
+    let value = amount(&scale(page), value);
+    format!("- {title}: {value}{mean} ({})\n", files.join(", "))
+}
+
+fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
+    if rows.is_empty() {
+        return "Nothing beyond the noise.\n".to_string();
+    }
+    let scale = scale(page);
+    let mut table = Table::new(&["delta", "delta%", "base", "target", "method", "file"], 4);
+    let shown = page.limit.unwrap_or(rows.len());
+    for row in rows.iter().take(shown) {
+        table.row([
+            signed(page, row.delta()),
+            percent(row),
+            amount(&scale, row.base),
+            amount(&scale, row.target),
+            name(&row.function),
+            place(&row.function.path, 0),
+        ]);
+    }
+    match rows.len().saturating_sub(shown) {
+        0 => table.text(),
+        more => format!(
+            "{}\n{} more are not shown.\n",
+            table.text(),
+            grouped(more as u64)
+        ),
+    }
+}
+
+fn signed(page: &Page<'_>, value: i64) -> String {
+    let sign = if value > 0 { "+" } else { "" };
+    format!("{sign}{}", amount(&scale(page), value))
+}

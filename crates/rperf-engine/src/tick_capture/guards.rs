@@ -1,0 +1,266 @@
+//! Reads the machine code that YJIT and ZJIT make for x86-64, as far as it tells where in
+//! Ruby's code it is. Each of their guards is a conditional jump to an exit, which stores
+//! the program counter of the guarded instruction in the control frame and returns to the
+//! interpreter (`gen_exit` in YJIT's `codegen.rs`, `compile_exits` in ZJIT's `lir.rs`).
+//! Called in the signal handler; allocates nothing after [`prepare`].
+
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
+use std::ops::Range;
+
+/// Instructions that are looked at on the way to a guard, and in an exit.
+const MOST: usize = 64;
+
+/// The longest instruction in bytes.
+const LONGEST: usize = 15;
+
+/// What compiled code holds its control frame in. The frame begins with the program counter.
+const FRAME: Register = Register::R13;
+
+/// An instruction of Ruby's, in bytes of the program counter.
+const WORD: usize = size_of::<usize>();
+
+/// Has the decoder make its tables.
+pub fn prepare() {
+    let ret = [0xc3; LONGEST];
+    let mut walk = Walk::from(ret.as_ptr() as usize);
+    let range = ret.as_ptr_range();
+    walk.next(&(range.start as usize..range.end as usize));
+}
+
+/// The program counter at a machine instruction in `code`, as the VM wants it to tell a
+/// line: that after the instruction of Ruby's at hand.
+pub fn program_counter_at(instruction: usize, code: &Range<usize>) -> Option<usize> {
+    let mut walk = Walk::from(instruction);
+    loop {
+        let next = walk.next(code)?;
+        if let Some(stored) = walk.stored_by(&next) {
+            // Before a call that may raise or look at the stack.
+            return Some(stored);
+        }
+        let target = next.near_branch_target() as usize;
+        match next.flow_control() {
+            FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {}
+            FlowControl::ConditionalBranch => {
+                if let Some(left_at) = exit(target, code) {
+                    return Some(left_at + WORD);
+                }
+            }
+            FlowControl::UnconditionalBranch => match exit(target, code) {
+                Some(left_at) => return Some(left_at + WORD),
+                None => walk.at = target,
+            },
+            _ => return None,
+        }
+    }
+}
+
+/// How far before a call its program counter is stored, in bytes: arguments are put in
+/// their places in between.
+const BEFORE_CALL: usize = 128;
+
+/// Whether the call that returns to this address in `code` has its program counter stored
+/// before it; `None` if it is no return address.
+pub fn stores_program_counter_for(address: usize, code: &Range<usize>) -> Option<bool> {
+    let start = code.start.max(address.saturating_sub(BEFORE_CALL));
+    // SAFETY: as in `Walk::next`.
+    let before = unsafe { std::slice::from_raw_parts(start as *const u8, address - start) };
+    // `call` with a distance, or of a register.
+    let is_call = match before {
+        [.., 0xe8, _, _, _, _] => true,
+        [.., 0xff, register] => (0xd0..=0xd7).contains(register),
+        _ => false,
+    };
+    // `mov register, constant; mov [r13], register`
+    let stores = |bytes: &[u8]| match *bytes {
+        [0x48 | 0x49, load, .., prefix, 0x89, to_frame, 0x00] => {
+            let from = load.wrapping_sub(0xb8);
+            from < 8 && to_frame == 0x45 | from << 3 && prefix == 0x49 | (bytes[0] & 1) << 2
+        }
+        _ => false,
+    };
+    is_call.then(|| before.windows(STORE).any(stores))
+}
+
+/// Bytes of instructions that store a constant.
+const STORE: usize = 14;
+
+/// The program counter that an exit to the interpreter stores: that of the instruction of
+/// Ruby's that the interpreter goes on with. `None` if there is no exit.
+fn exit(address: usize, code: &Range<usize>) -> Option<usize> {
+    let mut walk = Walk::from(address);
+    let mut found = None;
+    loop {
+        let next = walk.next(code)?;
+        found = found.or(walk.stored_by(&next));
+        match next.flow_control() {
+            FlowControl::Next => {}
+            FlowControl::Return => return found,
+            // Exits have a common end.
+            FlowControl::UnconditionalBranch if found.is_some() => return found,
+            FlowControl::UnconditionalBranch => walk.at = next.near_branch_target() as usize,
+            // An exit decides nothing and calls nobody.
+            _ => return None,
+        }
+    }
+}
+
+/// Machine instructions one after the other.
+struct Walk {
+    at: usize,
+    left: usize,
+    /// A constant, and the register that has it.
+    constant: Option<(Register, usize)>,
+}
+
+impl Walk {
+    fn from(at: usize) -> Self {
+        Self {
+            at,
+            left: MOST,
+            constant: None,
+        }
+    }
+
+    /// The next instruction, unless it is outside of `code`, or there were too many.
+    fn next(&mut self, code: &Range<usize>) -> Option<Instruction> {
+        self.left = self.left.checked_sub(1)?;
+        if !code.contains(&self.at) {
+            return None;
+        }
+        let length = LONGEST.min(code.end - self.at);
+        // SAFETY: it is memory of a compiler's. Where no code is yet it may fault, for
+        // which the handler is ready.
+        let bytes = unsafe { std::slice::from_raw_parts(self.at as *const u8, length) };
+        let next = Decoder::with_ip(64, bytes, self.at as u64, DecoderOptions::NONE).decode();
+        self.at = next.next_ip() as usize;
+        (!next.is_invalid()).then_some(next)
+    }
+
+    /// The program counter that `next` stores in the frame, if it does.
+    fn stored_by(&mut self, next: &Instruction) -> Option<usize> {
+        let to_frame = next.op0_kind() == OpKind::Memory
+            && next.memory_base() == FRAME
+            && next.memory_index() == Register::None
+            && next.memory_displacement64() == 0;
+        let register = next.op0_register().full_register();
+        match next.code() {
+            Code::Mov_rm64_r64 if to_frame => {
+                let from = next.op1_register();
+                return self.constant.filter(|it| it.0 == from).map(|it| it.1);
+            }
+            Code::Mov_rm64_imm32 if to_frame => return Some(next.immediate(1) as usize),
+            Code::Mov_r64_imm64 | Code::Mov_r32_imm32 => {
+                self.constant = Some((register, next.immediate(1) as usize));
+            }
+            _ if next.op0_kind() == OpKind::Register
+                && self.constant.is_some_and(|it| it.0 == register) =>
+            {
+                self.constant = None;
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Program counters: of the instruction at hand, and of one that calls.
+    const HERE: u64 = 0x5555_0000_1000;
+    const AFTER_CALL: u64 = 0x5555_0000_2008;
+
+    /// `mov r11, constant; mov [r13], r11`
+    fn store(constant: u64) -> Vec<u8> {
+        let mut code = vec![0x49, 0xbb];
+        code.extend(constant.to_le_bytes());
+        code.extend([0x4d, 0x89, 0x5d, 0x00]);
+        code
+    }
+
+    /// `jo` to so many bytes after it.
+    fn jump_if_overflow(distance: i32) -> Vec<u8> {
+        let mut code = vec![0x0f, 0x80];
+        code.extend(distance.to_le_bytes());
+        code
+    }
+
+    fn jump(distance: i32) -> Vec<u8> {
+        let mut code = vec![0xe9];
+        code.extend(distance.to_le_bytes());
+        code
+    }
+
+    const ADD: [u8; 3] = [0x4c, 0x01, 0xc0];
+    const RET: [u8; 1] = [0xc3];
+    const CALL_NEXT: [u8; 5] = [0xe8, 0, 0, 0, 0];
+    /// `mov r11, rax`
+    const OVERWRITE: [u8; 3] = [0x49, 0x89, 0xc3];
+
+    fn program_counter(parts: &[&[u8]]) -> Option<u64> {
+        let code = parts.concat();
+        let range = code.as_ptr_range();
+        let range = range.start as usize..range.end as usize;
+        program_counter_at(range.start, &range).map(|it| it as u64)
+    }
+
+    #[test]
+    fn the_exit_of_the_next_guard_has_the_instruction_at_hand() {
+        let code: [&[u8]; 5] = [
+            &ADD,
+            &jump_if_overflow(RET.len() as i32),
+            &RET,
+            &store(HERE),
+            &RET,
+        ];
+        assert_eq!(program_counter(&code), Some(HERE + 8));
+    }
+
+    #[test]
+    fn what_is_stored_before_a_call_is_after_its_instruction_already() {
+        let code: [&[u8]; 3] = [&store(AFTER_CALL), &CALL_NEXT, &RET];
+        assert_eq!(program_counter(&code), Some(AFTER_CALL));
+    }
+
+    #[test]
+    fn a_jump_to_other_code_is_no_guard_and_jumps_are_followed() {
+        let branch = [&store(AFTER_CALL)[..], &CALL_NEXT, &RET].concat();
+        let exit = [&store(HERE)[..], &RET].concat();
+        let code: [&[u8]; 6] = [
+            &jump_if_overflow(5),
+            &jump(branch.len() as i32),
+            &branch,
+            &ADD,
+            &jump_if_overflow(0),
+            &exit,
+        ];
+        assert_eq!(program_counter(&code), Some(HERE + 8));
+    }
+
+    #[test]
+    fn exits_may_share_their_end() {
+        let code: [&[u8]; 6] = [
+            &jump_if_overflow(RET.len() as i32),
+            &RET,
+            &store(HERE),
+            &jump(1),
+            &RET,
+            &RET,
+        ];
+        assert_eq!(program_counter(&code), Some(HERE + 8));
+    }
+
+    #[test]
+    fn without_a_guard_nothing_is_found() {
+        assert_eq!(program_counter(&[&ADD, &RET]), None);
+        assert_eq!(program_counter(&[&ADD]), None, "the end of the code");
+        assert_eq!(program_counter(&[&jump(-5)]), None, "a circle");
+        let not_stored = store(HERE);
+        let (constant, stored) = not_stored.split_at(10);
+        let code: [&[u8]; 4] = [constant, &OVERWRITE, stored, &RET];
+        assert_eq!(program_counter(&code), None, "another value is stored");
+        let elsewhere = [0x4d, 0x89, 0x5d, 0x08];
+        assert_eq!(program_counter(&[constant, &elsewhere, &RET]), None);
+    }
+}

@@ -1,0 +1,16 @@
+//! Processors whose machine code isn't read.
+
+use std::ops::Range;
+
+/// Does nothing.
+pub fn prepare() {}
+
+/// Nothing is found.
+pub fn stores_program_counter_for(_: usize, _: &Range<usize>) -> Option<bool> {
+    None
+}
+
+/// Nothing is found.
+pub fn program_counter_at(_: usize, _: &Range<usize>) -> Option<usize> {
+    None
+}

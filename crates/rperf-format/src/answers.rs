@@ -1,0 +1,179 @@
+//! The answers of rperf-report as plain data: the schema of docs/json.md. Programs get it in
+//! two notations: as JSON, and from the Ruby API as Hashes and Arrays. Any thread.
+
+mod data;
+
+pub use data::Data;
+
+use rperf_model::{Profile, State, ValueType};
+use rperf_report::{
+    By, Change, Diff, DiffRow, Direction, Function, NamePattern, Neighbour, Neighbours, Sort, Top,
+    Totals, Tree, TreeLimits, state_name,
+};
+
+/// Rows of [`top`] unless asked for otherwise.
+pub const ROWS: usize = 50;
+/// The least share of a branch of [`tree`], in percent, unless asked for otherwise.
+pub const LEAST_PERCENT: f64 = 0.5;
+
+/// What is asked of a profile: its default column is what all values are of.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// What is left of the profile after filters.
+    pub profile: &'a Profile,
+    /// What it added up to before them.
+    pub whole: i64,
+}
+
+impl<'a> Question<'a> {
+    /// About all of `profile`.
+    pub fn all(profile: &'a Profile) -> Self {
+        let whole = profile.sum(profile.schema.default_column());
+        Self { profile, whole }
+    }
+}
+
+/// What the profile adds up to, and what it lacks.
+pub fn totals(question: Question<'_>) -> Vec<(&'static str, Data)> {
+    let profile = question.profile;
+    let (schema, meta) = (&profile.schema, &profile.meta);
+    let totals = Totals::of(profile, schema.default_column());
+    let states = State::ALL.map(|state| (state_name(state), totals.state(state).into()));
+    let counters = &meta.counters;
+    let losses = [
+        ("dropped_samples", counters.dropped_samples.into()),
+        ("dropped_ns", counters.dropped_ns.into()),
+        ("truncated_samples", counters.truncated_samples.into()),
+        ("unlabelled_samples", counters.unlabelled_samples.into()),
+    ];
+    vec![
+        ("type", value_type(schema.default_type())),
+        ("types", Data::list(schema.types().iter().map(value_type))),
+        ("total", question.whole.into()),
+        ("left", totals.value.into()),
+        ("samples", profile.sample_count().into()),
+        ("duration_ns", meta.duration_ns.into()),
+        ("frequency", u64::from(meta.frequency).into()),
+        ("states", Data::fields(states)),
+        ("losses", Data::fields(losses)),
+    ]
+}
+
+/// The rows with the most.
+pub fn top(question: Question<'_>, by: &By, sort: Sort, limit: Option<usize>) -> Data {
+    let column = question.profile.schema.default_column();
+    let top = Top::of(question.profile, column, by);
+    let rows = top.sorted(sort).into_iter();
+    Data::list(rows.take(limit.unwrap_or(usize::MAX)).map(|row| {
+        let [name, path] = function(&row.function);
+        Data::fields([
+            name,
+            path,
+            ("self", row.self_value.into()),
+            ("total", row.total_value.into()),
+            ("self_samples", row.self_samples.into()),
+            ("total_samples", row.total_samples.into()),
+        ])
+    }))
+}
+
+/// The call tree, without branches of less than `least_percent` of the whole.
+pub fn tree(question: Question<'_>, direction: Direction, least_percent: f64) -> Data {
+    let limits = TreeLimits {
+        least: (question.whole.unsigned_abs() as f64 * least_percent / 100.0).ceil() as u64,
+        ..TreeLimits::default()
+    };
+    let column = question.profile.schema.default_column();
+    let tree = Tree::of(question.profile, column, direction, limits);
+    Data::list(tree.branches.iter().map(|branch| {
+        let [name, path] = function(&tree.functions[branch.function]);
+        Data::fields([
+            name,
+            path,
+            ("depth", branch.depth.into()),
+            ("self", branch.self_value.into()),
+            ("total", branch.total_value.into()),
+            ("left_out", branch.left_out.into()),
+        ])
+    }))
+}
+
+/// The methods that `pattern` chooses, each with its callers and callees.
+pub fn callers(question: Question<'_>, pattern: &NamePattern) -> Data {
+    let column = question.profile.schema.default_column();
+    let found = Neighbours::of(question.profile, column, pattern);
+    Data::list(found.iter().map(|neighbours| {
+        let [name, path] = function(&neighbours.function);
+        Data::fields([
+            name,
+            path,
+            ("self", neighbours.self_value.into()),
+            ("total", neighbours.total_value.into()),
+            ("callers", Data::list(neighbours.callers.iter().map(side))),
+            ("callees", Data::list(neighbours.callees.iter().map(side))),
+        ])
+    }))
+}
+
+fn side(neighbour: &Neighbour) -> Data {
+    let [name, path] = function(&neighbour.function);
+    let lines = neighbour.lines.iter().map(|&(line, value)| {
+        Data::fields([("line", u64::from(line).into()), ("value", value.into())])
+    });
+    Data::fields([
+        name,
+        path,
+        ("value", neighbour.value.into()),
+        ("lines", Data::list(lines)),
+    ])
+}
+
+/// What has changed: up to `limit` rows.
+pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
+    let [base_runs, target_runs] = diff.runs;
+    let rows = diff.rows.iter().take(limit.unwrap_or(usize::MAX));
+    Data::fields([
+        ("version", 1_u64.into()),
+        ("type", value_type(&diff.value_type)),
+        ("base_runs", base_runs.into()),
+        ("target_runs", target_runs.into()),
+        ("total", Data::fields(change(&diff.total))),
+        (
+            "rows",
+            Data::list(rows.map(|row| {
+                let row_of = function(&row.function).into_iter().chain(change(row));
+                Data::Fields(row_of.collect())
+            })),
+        ),
+    ])
+}
+
+fn change(row: &DiffRow) -> [(&'static str, Data); 5] {
+    let word = match row.change {
+        Change::More => "more",
+        Change::Less => "less",
+        Change::Noise => "noise",
+        Change::Unknown => "unknown",
+    };
+    [
+        ("base", row.base.into()),
+        ("target", row.target.into()),
+        ("delta", row.delta().into()),
+        ("percent", row.percent().map_or(Data::Null, Data::Number)),
+        ("change", word.into()),
+    ]
+}
+
+fn value_type(value_type: &ValueType) -> Data {
+    Data::fields([
+        ("name", value_type.name.as_str().into()),
+        ("unit", value_type.unit.as_str().into()),
+    ])
+}
+
+fn function(function: &Function) -> [(&'static str, Data); 2] {
+    [
+        ("name", function.name.as_str().into()),
+        ("path", function.path.as_str().into()),
+    ]
+}

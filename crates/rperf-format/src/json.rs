@@ -1,0 +1,93 @@
+//! The answers for programs to read: docs/json.md has the schema, which grows but doesn't
+//! change. Written only; any thread.
+
+use crate::FormatError;
+use crate::answers::{self, Data, LEAST_PERCENT, Question, ROWS};
+use rperf_model::Profile;
+use rperf_report::{By, Direction, NamePattern, Sort};
+use std::io::Write;
+
+/// What is in the object beside the totals.
+#[derive(Debug, Clone)]
+pub struct JsonOptions {
+    /// Rows of `top`; `None`: all.
+    pub limit: Option<usize>,
+    /// What they are ranked by.
+    pub sort: Sort,
+    /// The methods that `callers` is about; without any there is no such field.
+    pub callers: Option<NamePattern>,
+}
+
+impl Default for JsonOptions {
+    fn default() -> Self {
+        Self {
+            limit: Some(ROWS),
+            sort: Sort::default(),
+            callers: None,
+        }
+    }
+}
+
+/// The object as text, with a newline at the end.
+pub fn json(question: Question<'_>, options: &JsonOptions) -> String {
+    let top = answers::top(question, &By::Function, options.sort, options.limit);
+    let tree = answers::tree(question, Direction::TopDown, LEAST_PERCENT);
+    let callers = options.callers.as_ref();
+    let callers = callers.map(|pattern| ("callers", answers::callers(question, pattern)));
+    let fields = [("version", 1_u64.into())]
+        .into_iter()
+        .chain(answers::totals(question))
+        .chain([("top", top), ("tree", tree)])
+        .chain(callers);
+    format!("{}\n", Data::fields(fields))
+}
+
+/// Writes the object for all of `profile`.
+pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
+    let text = json(Question::all(profile), &JsonOptions::default());
+    output.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::State;
+    use rperf_model::test_profile::TestProfile;
+
+    #[test]
+    fn all_answers_are_there() {
+        let mut test = TestProfile::cpu()
+            .with(&["main", "work"], 1, State::Running, 30)
+            .with(&["main"], 1, State::GcMarking, 10);
+        test.profile.meta.counters.dropped_samples = 2;
+        let question = Question {
+            profile: &test.profile,
+            whole: 50,
+        };
+        let options = JsonOptions {
+            limit: Some(1),
+            callers: Some(NamePattern::Exact("work".into())),
+            ..JsonOptions::default()
+        };
+        let expected = concat!(
+            r#"{"version":1,"type":{"name":"cpu","unit":"nanoseconds"},"#,
+            r#""types":[{"name":"samples","unit":"count"},{"name":"cpu","unit":"nanoseconds"}],"#,
+            r#""total":50,"left":40,"samples":2,"duration_ns":0,"frequency":1000,"#,
+            r#""states":{"running":30,"GVL blocked":0,"GVL wait":0,"GC marking":10,"#,
+            r#""GC sweeping":0},"losses":{"dropped_samples":2,"dropped_ns":0,"#,
+            r#""truncated_samples":0,"unlabelled_samples":0},"#,
+            r#""top":[{"name":"work","path":"a.rb","self":30,"total":30,"#,
+            r#""self_samples":1,"total_samples":1}],"#,
+            r#""tree":[{"name":"main","path":"a.rb","depth":0,"self":0,"total":40,"left_out":0},"#,
+            r#"{"name":"work","path":"a.rb","depth":1,"self":30,"total":30,"left_out":0},"#,
+            r#"{"name":"[GC marking]","path":"\u003cGC>","depth":1,"self":10,"total":10,"#,
+            r#""left_out":0}],"#,
+            r#""callers":[{"name":"work","path":"a.rb","self":30,"total":30,"#,
+            r#""callers":[{"name":"main","path":"a.rb","value":30,"#,
+            r#""lines":[{"line":2,"value":30}]}],"callees":[]}]}"#,
+            "\n"
+        );
+        assert_eq!(json(question, &options), expected);
+    }
+}

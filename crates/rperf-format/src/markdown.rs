@@ -1,0 +1,354 @@
+//! The report to paste into a pull request, or to hand to an assistant: where the time
+//! goes, in words first, then by state, method and path; where it waits; what was lost. It
+//! is about the profile's default column. Written only; any thread.
+
+pub mod text;
+
+use crate::FormatError;
+use crate::answers::Question;
+use rperf_model::{Profile, State};
+use rperf_report::numbers::{grouped, percent, seconds};
+use rperf_report::{
+    By, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses, nanoseconds_per,
+};
+use std::io::Write;
+use text::{Table, code, name, place};
+
+/// Methods in the table unless asked for otherwise.
+pub const METHODS: usize = 15;
+/// Paths that are shown.
+const PATHS: usize = 5;
+/// Steps of a path that are shown, those next to where it ends.
+const STEPS: usize = 12;
+/// Comments of the profile that are shown; ours have the versions.
+const NOTES: usize = 10;
+/// The least share of a kind of waiting, in percent, that the first sentences name.
+const LEAST_PERCENT: f64 = 5.0;
+/// Places for each kind of waiting.
+const SITES: usize = 5;
+
+/// The report. `limit`: methods in the table; `None`: all.
+pub fn markdown(question: Question<'_>, limit: Option<usize>) -> String {
+    let report = Report::new(question);
+    let parts = [
+        report.head(),
+        report.states(),
+        report.methods(limit),
+        report.paths(),
+        report.waits(),
+    ];
+    let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join("\n")
+}
+
+/// Writes the report on all of `profile`.
+pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
+    let text = markdown(Question::all(profile), Some(METHODS));
+    output.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// A value with its unit, of which a profile of another tool may have any.
+pub fn amount(scale: &Scale, value: i64) -> String {
+    match scale.unit() {
+        "" => scale.number(value),
+        unit if unit.chars().all(char::is_alphanumeric) => scale.text(value),
+        unit => format!("{} {}", scale.number(value), code(unit)),
+    }
+}
+
+struct Report<'a> {
+    profile: &'a Profile,
+    whole: i64,
+    scale: Scale,
+    totals: Totals,
+    top: Top,
+}
+
+impl<'a> Report<'a> {
+    fn new(question: Question<'a>) -> Self {
+        let Question { profile, whole } = question;
+        let column = profile.schema.default_column();
+        Self {
+            profile,
+            whole,
+            scale: Scale::new(profile.schema.default_type(), whole),
+            totals: Totals::of(profile, column),
+            top: Top::of(profile, column, &By::Function),
+        }
+    }
+
+    fn amount(&self, value: i64) -> String {
+        amount(&self.scale, value)
+    }
+
+    /// `12.3%`
+    fn percent(&self, value: i64) -> String {
+        format!("{:.1}%", percent(value, self.whole))
+    }
+
+    fn head(&self) -> String {
+        let program = &self.profile.meta.program;
+        let title = match program.is_empty() {
+            true => "## Profile\n".to_string(),
+            false => format!("## Profile of {}\n", code(program)),
+        };
+        format!("{title}\n{}\n\n{}", self.summary(), self.facts())
+    }
+
+    /// Where the time goes, in words.
+    fn summary(&self) -> String {
+        let left = self.totals.value;
+        if self.top.rows.is_empty() {
+            return "There is nothing in this profile.".to_string();
+        }
+        let value_type = self.profile.schema.default_type();
+        let whole = format!("{} ({})", self.amount(self.whole), code(&value_type.name));
+        let is_time = nanoseconds_per(&value_type.unit).is_some();
+        let states = self.states_with_values();
+        let shares = || {
+            states
+                .iter()
+                .map(|&(state, value)| (self.percent(value), words(state)))
+        };
+        let divided = match states[..] {
+            _ if left != self.whole => {
+                let shares: Vec<_> = shares()
+                    .map(|(share, state)| format!("{share} {state}"))
+                    .collect();
+                let (left, share) = (self.amount(left), self.percent(left));
+                format!(
+                    "Filters have left {left} ({share}) of {whole}: {}.",
+                    shares.join(", ")
+                )
+            }
+            [(State::Running, _)] if is_time => format!("All of {whole} went into running code."),
+            [(State::Running, _)] => format!("This is about {whole}."),
+            _ => {
+                let shares: Vec<_> = shares()
+                    .map(|(share, state)| format!("{share} into {state}"))
+                    .collect();
+                format!("Of {whole} went {}.", shares.join(", "))
+            }
+        };
+        let sentences = [Some(divided), self.hottest_method(), self.hottest_wait()];
+        let sentences: Vec<_> = sentences.into_iter().flatten().collect();
+        sentences.join(" ")
+    }
+
+    /// The states with a value, the largest first.
+    fn states_with_values(&self) -> Vec<(State, i64)> {
+        let states = State::ALL.map(|state| (state, self.totals.state(state)));
+        let mut states: Vec<_> = states
+            .into_iter()
+            .filter(|(_, value)| *value != 0)
+            .collect();
+        states.sort_by_key(|(_, value)| std::cmp::Reverse(value.unsigned_abs()));
+        states
+    }
+
+    fn hottest_method(&self) -> Option<String> {
+        let rows = self.top.sorted(Sort::Flat);
+        let row = rows.into_iter().find(|row| !is_state(row))?;
+        let text = format!(
+            "The method with the most of its own is {}: {} ({}).",
+            name(&row.function),
+            self.amount(row.self_value),
+            self.percent(row.self_value)
+        );
+        Some(text)
+    }
+
+    fn hottest_wait(&self) -> Option<String> {
+        let waits = self.waiting();
+        let wait = waits.iter().max_by_key(|wait| wait.value.unsigned_abs())?;
+        if percent(wait.value, self.whole) < LEAST_PERCENT {
+            return None;
+        }
+        let site = wait.sites.first()?;
+        let text = format!(
+            "Most {} is at {}: {} ({}).",
+            words(wait.state),
+            self.site(site),
+            self.amount(site.value),
+            self.percent(site.value)
+        );
+        Some(text)
+    }
+
+    fn waiting(&self) -> Vec<Wait> {
+        Wait::of(self.profile, self.profile.schema.default_column())
+    }
+
+    /// What was measured, and how.
+    fn facts(&self) -> String {
+        let meta = &self.profile.meta;
+        let mut facts = Vec::new();
+        let mut measured = format!("{} of ", self.amount(self.whole));
+        measured += &code(&self.profile.schema.default_type().name);
+        if let Some(samples) = self.profile.sample_count() {
+            measured += &format!(", {} samples", grouped(samples));
+        }
+        facts.push(("Measured", measured));
+        if meta.duration_ns > 0 {
+            facts.push(("Duration", format!("{} s", seconds(meta.duration_ns))));
+        }
+        if meta.frequency > 0 {
+            facts.push(("Frequency", format!("{} Hz", grouped(meta.frequency))));
+        }
+        let lost: Vec<_> = losses(&meta.counters)
+            .into_iter()
+            .map(|it| it.text)
+            .collect();
+        if !lost.is_empty() {
+            facts.push(("Lost", lost.join(", ")));
+        }
+        let comments = meta.comments.iter().filter(|it| !it.is_empty());
+        let comments: Vec<_> = comments.take(NOTES).map(|it| code(it)).collect();
+        if !comments.is_empty() {
+            facts.push(("Notes", comments.join(", ")));
+        }
+        let facts = facts
+            .iter()
+            .map(|(what, text)| format!("- {what}: {text}\n"));
+        facts.collect()
+    }
+
+    fn states(&self) -> String {
+        let states = self.states_with_values();
+        if states.iter().all(|(state, _)| *state == State::Running) {
+            return String::new();
+        }
+        let mut table = Table::new(&["value", "share", "state"], 2);
+        for (state, value) in states {
+            let state = capitalized(words(state));
+            table.row([self.amount(value), self.percent(value), state]);
+        }
+        format!("### By state\n\n{}", table.text())
+    }
+
+    fn methods(&self, limit: Option<usize>) -> String {
+        let mut rows: Vec<_> = self.top.sorted(Sort::Flat);
+        // What only calls others comes after what has something of its own.
+        let callers = self.top.sorted(Sort::Cumulative).into_iter();
+        rows.extend(callers.filter(|row| row.self_value == 0));
+        let limit = limit.unwrap_or(rows.len());
+        let more = rows.len().saturating_sub(limit);
+        let mut table = Table::new(&["self", "self%", "total", "total%", "method", "file"], 4);
+        for row in rows.into_iter().take(limit) {
+            table.row([
+                self.amount(row.self_value),
+                self.percent(row.self_value),
+                self.amount(row.total_value),
+                self.percent(row.total_value),
+                name(&row.function),
+                place(&row.function.path, 0),
+            ]);
+        }
+        let more = match more {
+            0 => String::new(),
+            more => format!("\n{} more are not shown.\n", grouped(more as u64)),
+        };
+        let legend = "*self*: of the method alone; *total*: with all that it calls.";
+        match self.top.rows.is_empty() {
+            true => String::new(),
+            false => format!("### Hottest methods\n\n{legend}\n\n{}{more}", table.text()),
+        }
+    }
+
+    fn paths(&self) -> String {
+        let column = self.profile.schema.default_column();
+        let paths = Path::hottest(self.profile, column, PATHS);
+        let mut text = String::new();
+        for (number, path) in (1..).zip(&paths) {
+            let value = format!("{} ({})", self.amount(path.value), self.percent(path.value));
+            text += &format!("{number}. {value}\n");
+            let above = path.steps.len().saturating_sub(STEPS);
+            if above > 0 {
+                text += &format!("   - ({} callers above)\n", grouped(above as u64));
+            }
+            for step in &path.steps[above..] {
+                text += &format!("   - {}\n", self::step(step));
+            }
+        }
+        match text.is_empty() {
+            true => text,
+            false => format!("### Hottest paths\n\nEach from the outermost caller.\n\n{text}"),
+        }
+    }
+
+    fn waits(&self) -> String {
+        let waits = self.waiting();
+        let mut table = Table::new(&["value", "share", "waiting or GC", "at"], 2);
+        for (wait, site) in waits
+            .iter()
+            .flat_map(|wait| wait.sites.iter().take(SITES).map(move |site| (wait, site)))
+        {
+            table.row([
+                self.amount(site.value),
+                self.percent(site.value),
+                capitalized(words(wait.state)),
+                self.site(site),
+            ]);
+        }
+        match waits.is_empty() {
+            true => String::new(),
+            false => format!("### What it waits for\n\n{}", table.text()),
+        }
+    }
+
+    fn site(&self, site: &WaitSite) -> String {
+        let caller = site.caller.as_ref().map(|(function, line)| {
+            let place = place(&function.path, *line);
+            match site.function.as_ref() {
+                Some(inner) if inner == function => place,
+                _ => format!("{}, {place}", name(function)),
+            }
+        });
+        match (&site.function, caller) {
+            (None, _) => "no stack".to_string(),
+            (Some(function), None) => name(function),
+            (Some(function), Some(caller)) => format!("{} ({caller})", name(function)),
+        }
+    }
+}
+
+fn step(step: &Step) -> String {
+    let place = match step.function.path.as_str() {
+        path if is_synthetic(path) => String::new(),
+        path => place(path, step.line),
+    };
+    let recursive = if step.is_recursive {
+        " (calls itself)"
+    } else {
+        ""
+    };
+    format!("{} {place}{recursive}", name(&step.function))
+        .trim_end()
+        .to_string()
+}
+
+/// Whether the row stands for a state, or for stacks that are not known.
+fn is_state(row: &TopRow) -> bool {
+    is_synthetic(&row.function.path)
+}
+
+fn is_synthetic(path: &str) -> bool {
+    matches!(path, "<GVL>" | "<GC>" | "<thread>")
+}
+
+fn words(state: State) -> &'static str {
+    match state {
+        State::Running => "running code",
+        State::GvlBlocked => "waiting off the GVL (I/O, sleep)",
+        State::GvlWait => "waiting for the GVL",
+        State::GcMarking => "GC marking",
+        State::GcSweeping => "GC sweeping",
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + rest.as_str()
+}

@@ -1,0 +1,118 @@
+//! Text of a profile within Markdown. A method can have any name: whatever it is, readers
+//! see it as it is, and nothing in it is markup, a mention or a link. Any thread.
+
+use rperf_report::Function;
+use rperf_report::one_line::{function_name, one_line};
+
+/// `text` as a code span, in which nothing is markup.
+pub fn code(text: &str) -> String {
+    let text = one_line(text);
+    let text = text.replace(reorders, "\u{fffd}");
+    // Any run of backticks that is longer than those within can be the fence.
+    let runs = text.split(|letter| letter != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0) + 1);
+    // One blank on each side is taken away again, unless there are only blanks.
+    let is_blank = text.trim().is_empty();
+    let at_edge = |letter| text.starts_with(letter) || text.ends_with(letter);
+    let pad = if !is_blank && (at_edge('`') || at_edge(' ')) {
+        " "
+    } else {
+        ""
+    };
+    match text.as_str() {
+        "" => "(none)".to_string(),
+        text => format!("{fence}{pad}{text}{pad}{fence}"),
+    }
+}
+
+/// Characters that would have readers see what is beside them in another order.
+fn reorders(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The name of a function as a code span.
+pub fn name(function: &Function) -> String {
+    code(&function_name(&function.name))
+}
+
+/// A path, with a line if it is known, as a code span; nothing if there is no path.
+pub fn place(path: &str, line: u32) -> String {
+    match (path, line) {
+        ("", _) => String::new(),
+        (path, 0) => code(path),
+        (path, line) => code(&format!("{path}:{line}")),
+    }
+}
+
+/// A table: columns of which the first `numbers` are aligned to the right.
+#[derive(Debug)]
+pub struct Table {
+    text: String,
+}
+
+impl Table {
+    /// One with these headings.
+    pub fn new(headings: &[&str], numbers: usize) -> Self {
+        let rules = (0..headings.len()).map(|place| if place < numbers { "--:" } else { "---" });
+        let mut table = Self {
+            text: String::new(),
+        };
+        table.line(headings.iter().map(ToString::to_string));
+        table.line(rules.map(String::from));
+        table
+    }
+
+    /// Adds a row. Cells are Markdown; a bar in them doesn't end them.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.line(cells.into_iter().map(|cell| cell.replace('|', "\\|")));
+    }
+
+    /// The table, with a newline at the end.
+    pub fn text(self) -> String {
+        self.text
+    }
+
+    fn line(&mut self, cells: impl Iterator<Item = String>) {
+        self.text.push('|');
+        for cell in cells {
+            self.text.push_str(&format!(" {cell} |"));
+        }
+        self.text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_spans_hold_any_text() {
+        for (text, expected) in [
+            ("Array#sort", "`Array#sort`"),
+            ("<script>", "`<script>`"),
+            ("Kernel#`", "`` Kernel#` ``"),
+            ("a``b`c", "```a``b`c```"),
+            ("a\nb|c", "`a b|c`"),
+            (" a ", "`  a  `"),
+            ("a\u{202e}b", "`a\u{fffd}b`"),
+            (" ", "` `"),
+            ("", "(none)"),
+        ] {
+            assert_eq!(code(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn tables_keep_bars_in_their_cells() {
+        let mut table = Table::new(&["self", "method"], 1);
+        table.row(["1 ms".to_string(), code("Integer#|")]);
+        let expected = "| self | method |\n| --: | --- |\n| 1 ms | `Integer#\\|` |\n";
+        assert_eq!(table.text(), expected);
+    }
+
+    #[test]
+    fn places_have_a_line_where_it_is_known() {
+        let places = [place("a.rb", 7), place("a.rb", 0), place("", 7)];
+        assert_eq!(places, ["`a.rb:7`", "`a.rb`", ""]);
+    }
+}

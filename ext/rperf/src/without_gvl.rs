@@ -1,0 +1,49 @@
+//! Work that needs no Ruby, done while other Ruby threads run. Called on Ruby threads that
+//! hold the GVL; the work itself runs on the same thread, without it.
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::thread;
+
+/// What the VM calls, and what came of it.
+struct Job<F, T> {
+    work: Option<F>,
+    outcome: Option<thread::Result<T>>,
+}
+
+/// What `work` returns. It runs to its end: interrupts wait, and are handled by the caller's
+/// next safepoint, so nothing is raised here. `Send` keeps Ruby's values out of it.
+pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
+    let mut job = Job {
+        work: Some(work),
+        outcome: None,
+    };
+    // SAFETY: `run` gets the job that it is made for, which lives until the call returns. This
+    // thread holds the GVL. The VM calls `run` once or, if an interrupt is pending, not at all;
+    // in this variant it raises nothing. There is no function for unblocking to go wrong.
+    unsafe {
+        rb_sys::rb_thread_call_without_gvl2(
+            Some(run::<F, T>),
+            (&raw mut job).cast(),
+            None,
+            ptr::null_mut(),
+        );
+    }
+    match (job.work, job.outcome) {
+        (_, Some(Ok(value))) => value,
+        (_, Some(Err(panic))) => resume_unwind(panic),
+        (Some(work), None) => work(),
+        (None, None) => unreachable!("work that was begun has an outcome"),
+    }
+}
+
+/// A panic must not unwind through the VM: it goes on when we are back.
+unsafe extern "C" fn run<F: FnOnce() -> T, T>(job: *mut c_void) -> *mut c_void {
+    // SAFETY: `without_gvl` passes its own job, which nobody else uses meanwhile.
+    let job = unsafe { &mut *job.cast::<Job<F, T>>() };
+    if let Some(work) = job.work.take() {
+        job.outcome = Some(catch_unwind(AssertUnwindSafe(work)));
+    }
+    ptr::null_mut()
+}

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require_relative "questions"
+
+module Rperf
+  # A profile: the Hash that docs/api.md describes, which answers questions. The answers are those of `rperf report`
+  # and `rperf diff`: Hashes with the names of docs/json.md as Symbols. As long as nothing in the Hash is changed, they
+  # come from the profile itself; then, from what the Hash says.
+  #
+  # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `show:`, `show_from:`,
+  # `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the values.
+  class Profile < Hash
+    # What `save` knows beside what {Rperf.save} goes by.
+    EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html }.freeze
+    private_constant :EXTENSIONS
+
+    # What the profile adds up to, by state, and what it lacks.
+    #
+    # @return [Hash] `:total` is of all, `:left` of what the filters leave
+    # @example A method's share of the time
+    #   totals = profile.totals(focus: /\AOrder#total\z/)
+    #   totals[:left].fdiv(totals[:total])
+    def totals(**filters) = native.totals(Questions.filters(**filters))
+
+    # The methods with the most.
+    #
+    # @param limit [Integer, nil] rows at most; nil: all
+    # @param sort [Symbol] :flat: by what they take themselves, without those that take nothing; :cum: with what
+    #   they call
+    # @param by [Symbol, String] what the rows are: :function, :file, :dir, :gem, :thread, :state or "label:KEY"
+    # @return [Array<Hash>]
+    def top(limit: nil, sort: :flat, by: :function, **filters)
+      native.top(Questions.group(by), Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
+    end
+
+    # The call tree: each branch is followed by those below it.
+    #
+    # @param least [Numeric] the least share of a branch, in percent of all
+    # @param bottom_up [Boolean] from the methods that take the time to their callers
+    # @return [Array<Hash>]
+    def tree(least: 0.5, bottom_up: false, **filters)
+      Options.one_of(:bottom_up, bottom_up, [true, false])
+      native.tree(Questions.least(least), bottom_up, Questions.filters(**filters))
+    end
+
+    # The methods of a name, each with its callers and callees and the lines of the calls.
+    #
+    # @param name [String, Regexp] the whole name of a method, or else an expression for names
+    # @return [Array<Hash>] empty if there is no such method
+    def callers(name, **filters) = native.callers(Questions.pattern(:name, name), Questions.filters(**filters))
+
+    # What has changed between this profile and another one.
+    #
+    # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program
+    # @see Rperf.diff
+    def diff(target, **) = Rperf.diff(self, target, **)
+
+    # What is left of the profile. With `value:` these are the values that the new one is about. Without a filter it
+    # is Hash#filter.
+    #
+    # @return [Profile]
+    def filter(**filters, &)
+      return super(&) if filters.empty?
+      raise ArgumentError, "filter takes filters or a block, not both" if block_given?
+
+      Result.from_profile(native.filter(Questions.filters(**filters)))
+    end
+
+    # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json and .html
+    # too.
+    #
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the file's extension
+    # @return [nil]
+    def save(path, format: nil, lines: false)
+      format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
+      Rperf.save(path, self, format:, lines:)
+    end
+
+    private
+
+    def native = Result.profile(self)
+  end
+end

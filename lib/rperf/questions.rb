@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+module Rperf
+  # The arguments of questions to profiles, named as the options of the command, in the form that the native half takes.
+  module Questions
+    SORTS = %i[flat cum].freeze
+    GROUPS = %w[function file dir gem thread state].freeze
+    SCALINGS = %w[none total duration].freeze
+    private_constant :SORTS, :GROUPS, :SCALINGS
+
+    class << self
+      # What chooses the part of a profile that is looked at.
+      #
+      # @return [Hash{Symbol => String, Array<String>, Integer}] without those that are nil
+      # @raise [ArgumentError] for one that isn't allowed
+      def filters(focus: nil, ignore: nil, hide: nil, show: nil, show_from: nil, tagfocus: nil, tagignore: nil,
+                  tagroot: nil, tagleaf: nil, thread: nil, pid: nil, value: nil)
+        patterns = { focus:, ignore:, hide:, show:, show_from: }.compact.to_h { |key, it| [key, pattern(key, it)] }
+        tags = { tagfocus:, tagignore: }.compact.to_h { |key, it| [key, text(key, it, "a String as 'KEY=REGEX'")] }
+        keys = { tagroot:, tagleaf: }.compact.to_h { |key, it| [key, label_keys(key, it)] }
+        others = { thread: thread(thread), pid: pid(pid), value: value(value) }.compact
+        { **patterns, **tags, **keys, **others }
+      end
+
+      def sort(value) = Options.one_of(:sort, value, SORTS).name
+
+      def limit(value)
+        return value if nil.equal?(value) || number?(value)
+
+        reject(:limit, value, "the number of rows, or nil for all")
+      end
+
+      def least(value)
+        return value.to_f if Options.a?(value, Numeric) && value.real? && (0..100).cover?(value)
+
+        reject(:least, value, "a percentage from 0 to 100")
+      end
+
+      # What the rows are.
+      def group(value) = name_or_label(:by, value, GROUPS)
+
+      # What runs are scaled by.
+      def scaling(value) = name_or_label(:normalize, value, SCALINGS)
+
+      # A regular expression as the native half reads it. It knows no lookaround, and none of Ruby's own escapes.
+      def pattern(name, value)
+        case value
+        when Regexp then regexp(value)
+        else text(name, value, "a String or a Regexp")
+        end
+      end
+
+      private
+
+      # @return [String] in UTF-8
+      def text(name, value, allowed)
+        text = case value
+               when String then value.encode(Encoding::UTF_8)
+               when Symbol then value.name.encode(Encoding::UTF_8)
+               end
+        return text if text&.valid_encoding?
+
+        reject(name, value, allowed)
+      rescue EncodingError
+        reject(name, value, "text")
+      end
+
+      def reject(name, value, allowed)
+        raise ArgumentError, "#{name}: must be #{allowed}, not #{Options.shown(value)}"
+      end
+
+      def name_or_label(name, value, names)
+        allowed = "#{names.map { |it| ":#{it}" }.join(", ")} or \"label:KEY\""
+        text = text(name, value, allowed)
+        return text if names.include?(text) || text.match?(/\Alabel:./m)
+
+        reject(name, value, allowed)
+      end
+
+      def number?(value) = Options.a?(value, Integer) && (0..0xffff_ffff).cover?(value)
+
+      # What Ruby calls m is s elsewhere.
+      def regexp(value)
+        flags = { Regexp::IGNORECASE => "i", Regexp::MULTILINE => "s", Regexp::EXTENDED => "x" }
+        flags = flags.filter_map { |option, flag| flag if value.options.anybits?(option) }.join
+        # A comment may be the last thing in it.
+        ending = flags.include?("x") ? "\n" : ""
+        "(?#{flags}:#{text(:pattern, value.source, "text")}#{ending})"
+      end
+
+      def label_keys(name, value)
+        keys = Options.a?(value, Array) ? value : [value]
+        keys.map { |key| text(name, key, "the key of a label, or an Array of keys") }
+      end
+
+      def thread(value)
+        case value
+        when nil, Integer then value&.to_s
+        else pattern(:thread, value)
+        end
+      end
+
+      def pid(value)
+        return value if nil.equal?(value) || number?(value)
+
+        reject(:pid, value, "the number of a process")
+      end
+
+      def value(value)
+        case value
+        when nil, Integer then value&.to_s
+        else text(:value, value, "the name or number of the values")
+        end
+      end
+    end
+  end
+  private_constant :Questions
+end

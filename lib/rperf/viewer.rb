@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require_relative "../rperf"
+require_relative "options"
+
+module Rperf
+  # Rack middleware, or an app of its own, that shows profiles of the running process in the web viewer: it takes
+  # snapshots, keeps the last ones in memory, shows each, and compares two. It starts no session.
+  #
+  # A snapshot is of the time since the one before, as {Rperf.snapshot} takes it with `clear: true`. In a program that
+  # is profiled as a whole, as by `rperf record`, it is of all the time since the program's start; the page says so.
+  #
+  # Each process has snapshots of its own.
+  #
+  # @example In a config.ru, above what labels the requests
+  #   require "rperf/viewer"
+  #   use Rperf::Viewer, auth: ->(env) { env["rack.session"]["admin"] }
+  #   use Rperf::RackMiddleware
+  # @example Among the routes of a Rails app
+  #   mount Rperf::Viewer.new, at: "/rperf"
+  class Viewer
+    # What a path may consist of, so that the page needs no escaping.
+    PATH = %r{\A(?:/[\w.~%-]+)*/?\z}
+    private_constant :PATH
+
+    class << self
+      # @return [Rperf::Viewer, nil] the one that was made last
+      attr_reader :instance
+
+      private
+
+      attr_writer :instance
+    end
+
+    # @param app [#call, nil] the Rack app; nil: there is none but the viewer
+    # @param path [String, nil] where the viewer is; nil: "/rperf", or "" without an app
+    # @param max_snapshots [Integer] so many are kept; older ones are dropped
+    # @param max_bytes [Integer] and so many bytes of them, but for the newest, which is always kept
+    # @param auth [#call, nil] gets the Rack environment, and returns whether whoever asks may see, take and delete
+    #   snapshots; nil: private addresses may in development, and nobody may elsewhere
+    # @raise [ArgumentError] for an argument that isn't allowed
+    def initialize(app = nil, path: nil, max_snapshots: 24, max_bytes: 64_000_000, auth: nil)
+      unless auth.nil? || auth.respond_to?(:call)
+        raise ArgumentError, "auth: must be nil or something to call, such as a Proc, not #{Options.shown(auth)}"
+      end
+
+      @app = app
+      @path = checked_path(path)
+      @access = Access.new(auth)
+      @snapshots = Snapshots.new(count: limit(:max_snapshots, max_snapshots), bytes: limit(:max_bytes, max_bytes))
+      @routes = Routes.new(self, @snapshots)
+      @access.report_closed(@path)
+      Viewer.send(:instance=, self)
+    end
+
+    # @param env [Hash] the Rack environment
+    # @return the viewer's response to requests below its path, to all others the app's
+    def call(env)
+      place = place(env["PATH_INFO"].to_s)
+      return unlabelled { answer(env, place) } if place
+
+      @app ? @app.call(env) : Answer.text(404, Routes::NOTHING)
+    end
+
+    # Takes a snapshot and keeps it. Any thread may do so, but no handler of a signal.
+    #
+    # @return [String, nil] its id; nil if profiling is off
+    # @raise [Rperf::Error] in a session with `aggregate: false`
+    def take_snapshot!
+      @snapshots.add do
+        Rperf.send(:native_snapshot, Rperf.send(:whole_program_initiator).nil?) if Rperf.running?
+      end
+    end
+
+    # Keeps a profile that was made elsewhere.
+    #
+    # @param data [Hash, nil] what {Rperf.snapshot} or {Rperf.stop} returned
+    # @return [String, nil] its id; nil for nil
+    # @raise [ArgumentError] for a Hash that isn't a profile
+    def add_snapshot(data)
+      @snapshots.add { Result.profile(data) } unless data.nil?
+    end
+
+    # Pages that show middleware, or the Rack environment, show this.
+    def inspect = "#<Rperf::Viewer #{@path}>"
+
+    private
+
+    # The path below ours; nil for one of the app's.
+    def place(path)
+      path = path.b
+      return unless path.start_with?(@path)
+
+      rest = path[@path.size..]
+      rest if rest.empty? || rest.start_with?("/")
+    end
+
+    # Requests of the page are no endpoint of the app's.
+    def unlabelled(&)
+      labels = Rperf.labels
+      labels.empty? ? yield : Rperf.label(**labels.transform_values { nil }, &)
+    end
+
+    def answer(env, place)
+      status, headers, body = @access.refusal(env) || @routes.answer(env, place, @path)
+      [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : body]
+    end
+
+    def checked_path(path)
+      path = @app ? "/rperf" : "" if path.nil?
+      unless path.is_a?(String) && PATH.match?(path)
+        raise ArgumentError, "path: must be a path such as \"/rperf\", not #{Options.shown(path)}"
+      end
+
+      path = path.delete_suffix("/").b.freeze
+      raise ArgumentError, "path: must not be \"/\": the app would never be asked" if @app && path.empty?
+
+      path
+    end
+
+    def limit(name, value)
+      return value if value.is_a?(Integer) && value.positive?
+
+      raise ArgumentError, "#{name}: must be an Integer above 0, not #{Options.shown(value)}"
+    end
+  end
+end
+
+require_relative "viewer/access"
+require_relative "viewer/answer"
+require_relative "viewer/page"
+require_relative "viewer/routes"
+require_relative "viewer/snapshots"

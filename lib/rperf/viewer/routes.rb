@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+module Rperf
+  class Viewer
+    # What there is below the viewer's path: docs/viewer-format.md has the requests and the answers.
+    class Routes
+      NOTHING = "There is nothing here."
+      ID = /[\w-]+/
+
+      # What is asked for by which method, and what answers.
+      TABLE = {
+        %r{\A/?\z} => ["GET", :page],
+        %r{\A/snapshots\.json\z} => ["GET", :list],
+        %r{\A/snapshots\z} => ["POST", :take],
+        %r{\A/snapshots/(#{ID})\z} => ["DELETE", :delete],
+        %r{\A/snapshots/(#{ID})\.rpv\z} => ["GET", :data],
+        %r{\A/snapshots/(#{ID})\.pb\.gz\z} => ["GET", :file],
+        %r{\A/diff/(#{ID})/(#{ID})\.rpv\z} => ["GET", :difference]
+      }.freeze
+      private_constant :ID, :TABLE
+
+      def initialize(viewer, snapshots)
+        @viewer = viewer
+        @snapshots = snapshots
+        @page = Page.new
+      end
+
+      # @param place [String] the path below the viewer's
+      # @param path [String] the viewer's
+      # @return [Array] the Rack response
+      def answer(env, place, path)
+        TABLE.each do |pattern, (method, action)|
+          match = pattern.match(place) or next
+          return wrong_method(method) unless allowed(method).include?(env["REQUEST_METHOD"])
+          return @page.answer(env, path) if action == :page
+
+          refusal = method == "GET" ? Access.foreign(env) : Access.forged(env)
+          return refusal || send(action, *match.captures)
+        end
+        Answer.text(404, NOTHING)
+      end
+
+      private
+
+      def allowed(method) = method == "GET" ? %w[GET HEAD] : [method]
+
+      def wrong_method(method)
+        methods = allowed(method).join(", ")
+        Answer.text(405, "This takes #{methods} only.", { "allow" => methods })
+      end
+
+      def list
+        Answer.json(200, { snapshots: @snapshots.list.map(&:facts), can_take: obstacle.nil?, can_delete: true,
+                           can_save: true, process: Process.pid, notes: })
+      end
+
+      # Those who look at the page need not know how the app was started.
+      def notes = [obstacle, whole_program, dropped].compact
+
+      # Why no snapshot can be taken.
+      def obstacle
+        return "Profiling is off in this process: Rperf.start turns it on." unless Rperf.running?
+
+        reason = Rperf.send(:snapshot_obstacle, false)
+        "No snapshot can be taken: #{reason}." if reason
+      end
+
+      def whole_program
+        initiator = Rperf.send(:whole_program_initiator) if Rperf.running?
+        return unless initiator
+
+        "#{initiator} profiles this program as a whole: each snapshot is of all the time since its start. " \
+          "Comparing two shows the time between them."
+      end
+
+      def dropped
+        count = @snapshots.dropped
+        return if count.zero?
+
+        "#{count} older #{count == 1 ? "snapshot was" : "snapshots were"} dropped: no more than " \
+          "#{@snapshots.max_count} are kept, and no more than #{format("%g", @snapshots.max_bytes / 1e6)} MB."
+      end
+
+      def take
+        id = @viewer.take_snapshot!
+        id ? Answer.json(201, { id: }) : Answer.text(409, obstacle)
+      rescue Error => e
+        Answer.text(409, "No snapshot can be taken: #{e.message}.")
+      end
+
+      def delete(id) = @snapshots.delete(id) ? Answer.nothing : missing(id)
+
+      def data(id) = found(id) { |snapshot| Answer.data(snapshot.data) }
+
+      def file(id)
+        found(id) do |snapshot|
+          Answer.data(snapshot.pprof, { "content-disposition" => "attachment; filename=\"rperf-#{id}.pb.gz\"" })
+        end
+      end
+
+      def difference(base, target)
+        found(base) do |before|
+          found(target) { |after| Answer.data(@snapshots.compare(before, after)) }
+        end
+      end
+
+      def found(id)
+        snapshot = @snapshots.find(id)
+        snapshot ? yield(snapshot) : missing(id)
+      end
+
+      def missing(id)
+        Answer.text(404, "There is no snapshot #{id} in process #{Process.pid}: " \
+                         "it was dropped or deleted, or is another process's.")
+      end
+    end
+    private_constant :Routes
+  end
+end
