@@ -12,7 +12,7 @@ use prost::bytes::Bytes;
 pub(crate) struct Profile {
     #[prost(message, repeated, tag = "1")]
     pub sample_type: Vec<ValueType>,
-    /// Each a [`Sample`], which on the wire looks like bytes: by far the most of a
+    /// Each a `Sample`, which on the wire looks like bytes: by far the most of a
     /// profile, and several times as large in memory.
     #[prost(bytes = "bytes", repeated, tag = "2")]
     pub sample: Vec<Bytes>,

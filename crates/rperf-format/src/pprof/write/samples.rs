@@ -29,7 +29,7 @@ struct OneSample {
     sample: Option<PackedSample>,
 }
 
-/// A [`proto::Sample`] whose location ids are encoded already: on the wire they look
+/// A `proto::Sample` whose location ids are encoded already: on the wire they look
 /// like bytes.
 #[derive(Clone, PartialEq, Message)]
 struct PackedSample {
