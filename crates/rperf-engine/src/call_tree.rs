@@ -22,7 +22,7 @@ pub struct CapturedNode {
 /// The frame of nodes that stand for stacks beyond the cap.
 pub const TRUNCATED: u32 = u32::MAX;
 
-/// How much a call tree holds. A node takes some 60 bytes, but a frame keeps a
+/// How much a call tree holds. A node takes 20 to 80 bytes, but a frame keeps a
 /// method's code from being collected: kilobytes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fill {
@@ -40,14 +40,37 @@ const FULL: Fill = Fill {
 
 /// The call tree as it is captured. Nodes and frames only ever grow, up to a
 /// cap; stacks that would need more are folded into one `[truncated]` node.
-#[derive(Debug, Default)]
+///
+/// Most nodes have one child, or none: each knows its first child, and only further ones
+/// are in a hash table.
+#[derive(Debug)]
 pub struct CapturedTree {
     nodes: Vec<CapturedNode>,
-    index: FxHashMap<(NodeId, FrameWord, u32), NodeId>,
+    /// For the root and each node the child that came first, or [`NONE`].
+    first_children: Vec<NodeId>,
+    /// The children that came later.
+    others: FxHashMap<(NodeId, FrameWord, u32), NodeId>,
     frames: Vec<FrameWord>,
     frame_index: FxHashMap<FrameWord, u32>,
     truncated: Option<NodeId>,
     node_cap: usize,
+}
+
+/// No node: the root is nobody's child.
+const NONE: NodeId = NodeId::ROOT;
+
+impl Default for CapturedTree {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            first_children: vec![NONE],
+            others: FxHashMap::default(),
+            frames: Vec::new(),
+            frame_index: FxHashMap::default(),
+            truncated: None,
+            node_cap: 0,
+        }
+    }
 }
 
 /// The stack that one thread had at its last capture. The part from the root that
@@ -207,15 +230,22 @@ impl CapturedTree {
         let entry = size_of::<((NodeId, FrameWord, u32), NodeId)>() + 1;
         let frame_entry = size_of::<(FrameWord, u32)>() + 1;
         self.nodes.capacity() * node
-            + self.index.capacity() * entry
+            + self.first_children.capacity() * size_of::<NodeId>()
+            + self.others.capacity() * entry
             + self.frames.capacity() * size_of::<FrameWord>()
             + self.frame_index.capacity() * frame_entry
     }
 
     #[inline]
     fn child(&mut self, parent: NodeId, frame: FrameWord, line: u32) -> Option<NodeId> {
-        if let Some(&node) = self.index.get(&(parent, frame, line)) {
-            return Some(node);
+        let first = self.first_children.get(parent.0 as usize).copied()?;
+        if first != NONE {
+            if self.is_node(first, frame, line) {
+                return Some(first);
+            }
+            if let Some(&node) = self.others.get(&(parent, frame, line)) {
+                return Some(node);
+            }
         }
         if self.nodes.len() >= self.node_cap {
             return None;
@@ -229,26 +259,42 @@ impl CapturedTree {
                 row
             }
         };
-        self.nodes.push(CapturedNode {
+        let node = self.push(CapturedNode {
             parent,
             frame: row,
             line,
         });
-        let node = NodeId(self.nodes.len() as u32);
-        self.index.insert((parent, frame, line), node);
+        if first == NONE {
+            self.first_children[parent.0 as usize] = node;
+        } else {
+            self.others.insert((parent, frame, line), node);
+        }
         Some(node)
     }
 
+    /// Whether a node is of this frame at this line.
+    #[inline]
+    fn is_node(&self, id: NodeId, frame: FrameWord, line: u32) -> bool {
+        let node = self.nodes[id.0 as usize - 1];
+        node.line == line && self.frames[node.frame as usize] == frame
+    }
+
+    fn push(&mut self, node: CapturedNode) -> NodeId {
+        self.nodes.push(node);
+        self.first_children.push(NONE);
+        NodeId(self.nodes.len() as u32)
+    }
+
     fn truncated_node(&mut self) -> NodeId {
-        *self.truncated.get_or_insert_with(|| {
-            let node = CapturedNode {
-                parent: NodeId::ROOT,
-                frame: TRUNCATED,
-                line: 0,
-            };
-            self.nodes.push(node);
-            NodeId(self.nodes.len() as u32)
-        })
+        if let Some(node) = self.truncated {
+            return node;
+        }
+        let node = self.push(CapturedNode {
+            parent: NodeId::ROOT,
+            frame: TRUNCATED,
+            line: 0,
+        });
+        *self.truncated.insert(node)
     }
 }
 

@@ -61,7 +61,8 @@ pub fn tree(page: &Page<'_>, options: TreeOptions) -> String {
         let count = grouped(tree.left_out as i64);
         text += &format!("[+{count} smaller]\n");
     }
-    if page.limit == Some(tree.branches.len()) {
+    let is_cut = tree.left_out > 0 || tree.branches.iter().any(|branch| branch.left_out > 0);
+    if is_cut && page.limit == Some(tree.branches.len()) {
         let count = grouped(tree.branches.len() as i64);
         text += &format!("\n(The {count} largest branches; -n shows more)\n");
     }
