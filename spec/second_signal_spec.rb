@@ -32,7 +32,7 @@ RSpec.describe "the end of a profiled program" do
     {
       "as profiling ends" => ["Native.singleton_class", "stop_into"],
       "as the figures are taken" => ["Native.singleton_class", "figures_line"],
-      "as the file is written" => %w[Profile write],
+      "as the file is written" => %w[NativeProfile write],
       "as that is reported" => ["SharedSession", "report", "args.first.start_with?('delivered')"]
     }.each do |moment, hook|
       { "INT" => ["", "INT", nil], "TERM" => ["", "TERM", nil],
@@ -65,14 +65,14 @@ RSpec.describe "the end of a profiled program" do
     it "is by that without a command, too, and the page is printed once" do
       env = { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
       program = write_file("program.rb", "def work = (i = 0; i += 1 while i < 1_000_000)\nwork\n" \
-                                         "trap(:TERM) { exit 12 }\n#{sends("TERM", "Profile", "write")}")
+                                         "trap(:TERM) { exit 12 }\n#{sends("TERM", "NativeProfile", "write")}")
       outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env:)
       expect([outcome.status.exitstatus, outcome.stderr.scan("Performance stats").size]).to eq([12, 1])
       expect_profile
     end
 
     it "that raises something else is by that" do
-      outcome = record("trap(:TERM) { raise 'oh' if $sent; exit 3 }\n#{sends("TERM", "Profile", "write")}")
+      outcome = record("trap(:TERM) { raise 'oh' if $sent; exit 3 }\n#{sends("TERM", "NativeProfile", "write")}")
       expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /oh \(RuntimeError\)/])
       expect(outcome.messages).to contain_exactly(/wrote p\.pb\.gz/)
       expect_profile
