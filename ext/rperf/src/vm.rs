@@ -26,6 +26,7 @@ mod ractor;
 mod resolve;
 mod running_thread;
 mod sampling_job;
+mod scope;
 mod section;
 mod snapshot;
 mod switch_hook;

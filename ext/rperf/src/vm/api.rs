@@ -7,8 +7,8 @@ use super::backtrace::{self, Scratch};
 use super::others_ready::OthersReady;
 use super::thread_state::NewThreads;
 use super::{
-    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, native_thread, ractor, running,
-    sampling_job, section, snapshot, thread_hook, tick_capture,
+    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, labels, native_thread, ractor,
+    running, sampling_job, scope, section, snapshot, thread_hook, tick_capture,
 };
 use crate::profile::errors;
 use magnus::rb_sys::AsRawValue;
@@ -31,8 +31,9 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
-    native.define_singleton_method("enter_section", function!(section::enter, 1))?;
-    native.define_singleton_method("leave_section", function!(section::leave, 3))?;
+    native.define_singleton_method("enter", function!(scope::enter, 3))?;
+    native.define_singleton_method("leave", function!(scope::leave, 1))?;
+    native.define_singleton_method("labels", function!(labels::labels, 0))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     Ok(())
