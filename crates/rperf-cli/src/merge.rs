@@ -8,15 +8,11 @@ use crate::process_id::ProcessId;
 use crate::session_folder;
 use crate::status::{Member, Outcome, Status};
 use rperf_model::Profile;
+use rperf_model::label_keys::{PID, PROCESS};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
-
-/// Label that holds a process's number.
-const PID: &str = "%pid";
-/// Label that holds its name.
-const NAME: &str = "%process";
 
 /// What the processes of a session have left.
 #[derive(Debug, Default)]
@@ -182,7 +178,7 @@ impl Merging<'_> {
         };
         if self.labelled {
             let name = profile.meta.program.clone();
-            profile.label_all(&[(PID, &pid.to_string()), (NAME, &name)]);
+            profile.label_all(&[(PID, &pid.to_string()), (PROCESS, &name)]);
         }
         Some(Whole {
             profiled_ns: profile.meta.duration_ns,

@@ -1,8 +1,10 @@
 //! Label sets: the key-value pairs that a program puts on its samples.
 //! Any thread, no I/O.
 
-use crate::{Profile, StringId, WeightKey, WeightTable};
+use crate::label_keys::set_apart;
+use crate::{Profile, StringId, WeightKey};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Index of a label set in [`LabelSets`]. Id 0 is always the empty set.
@@ -72,26 +74,33 @@ impl LabelSets {
 }
 
 impl Profile {
-    /// Puts these labels on every sample, in place of those with the same keys.
+    /// Puts these labels on every sample. Labels of the program with the same keys are kept,
+    /// under other keys ([`label_keys::set_apart`]).
     pub fn label_all(&mut self, pairs: &[(&str, &str)]) {
-        let pairs: LabelSet = pairs
-            .iter()
-            .map(|(key, value)| (self.strings.intern(key), self.strings.intern(value)))
-            .collect();
+        let is_ours = |key: &str| pairs.iter().any(|pair| pair.0 == key);
+        let mut strings = std::mem::take(&mut self.strings);
         let mut sets = LabelSets::default();
         let ids: Vec<LabelSetId> = self
             .label_sets
             .iter()
             .map(|set| {
-                let ours = |key: StringId| pairs.iter().any(|pair| pair.0 == key);
-                let kept = set.iter().copied().filter(|(key, _)| !ours(*key));
-                sets.intern(kept.chain(pairs.iter().copied()).collect())
+                let mut all = LabelSet::with_capacity(set.len() + pairs.len());
+                for &(key, value) in set {
+                    let apart = match set_apart(strings.get(key), is_ours) {
+                        Cow::Owned(text) => strings.intern(&text),
+                        Cow::Borrowed(_) => key,
+                    };
+                    all.push((apart, value));
+                }
+                for (key, value) in pairs {
+                    all.push((strings.intern(key), strings.intern(value)));
+                }
+                sets.intern(all)
             })
             .collect();
+        self.strings = strings;
         let label = |key: &mut WeightKey| key.labels = ids[key.labels.0 as usize];
         self.weights.change_keys(label);
-        // Sets that differed only in what was replaced are now one.
-        self.weights = WeightTable::from(&self.weights).into_weights();
         if let Some(samples) = &mut self.raw_samples {
             samples.weights.change_keys(label);
         }
@@ -106,7 +115,7 @@ mod tests {
     use crate::{Column, State};
 
     #[test]
-    fn a_label_for_all_joins_or_replaces_what_is_there() {
+    fn a_label_for_all_joins_the_labels_of_the_program() {
         let mut test = TestProfile::wall().raw();
         let (one, two) = (
             test.labels(&[("job", "a"), ("%pid", "1")]),
@@ -134,7 +143,14 @@ mod tests {
             rows,
             [
                 (vec![pair("%pid", "9")], 10),
-                (vec![pair("job", "a"), pair("%pid", "9")], 20)
+                (
+                    vec![pair("job", "a"), pair("label.%pid", "1"), pair("%pid", "9")],
+                    10
+                ),
+                (
+                    vec![pair("job", "a"), pair("label.%pid", "2"), pair("%pid", "9")],
+                    10
+                ),
             ]
         );
         assert_eq!(profile.raw_samples.map(|raw| raw.len()), Some(3));

@@ -13,6 +13,7 @@
 mod call_tree;
 mod check;
 mod display;
+pub mod label_keys;
 mod labels;
 mod memory;
 mod merge;

@@ -1,5 +1,7 @@
 //! What a thread was doing during a weight. Any thread, no I/O.
 
+use crate::label_keys::{GC, GVL};
+
 /// The state of a thread during a sample's weight. All but `Running` are shown
 /// as a synthetic leaf frame below the sample's stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,10 +58,10 @@ impl State {
     pub fn tag(self) -> Option<(&'static str, &'static str)> {
         match self {
             State::Running => None,
-            State::GvlBlocked => Some(("%GVL", "blocked")),
-            State::GvlWait => Some(("%GVL", "wait")),
-            State::GcMarking => Some(("%GC", "mark")),
-            State::GcSweeping => Some(("%GC", "sweep")),
+            State::GvlBlocked => Some((GVL, "blocked")),
+            State::GvlWait => Some((GVL, "wait")),
+            State::GcMarking => Some((GC, "mark")),
+            State::GcSweeping => Some((GC, "sweep")),
         }
     }
 }

@@ -10,6 +10,7 @@ pub use tags::TagFilter;
 use crate::pattern::{PatternError, regex};
 use frames::Frames;
 use regex::Regex;
+use rperf_model::label_keys::PID;
 use rperf_model::{Profile, RawSamples, WeightKey, WeightTable, Weights};
 use rustc_hash::FxHashMap;
 use tags::ThreadNames;
@@ -61,9 +62,6 @@ pub struct Filtered {
     /// The options that matched nothing at all, by their names.
     pub unmatched: Vec<&'static str>,
 }
-
-/// Label that holds a process's number, in profiles of several.
-const PID: &str = "%pid";
 
 impl ThreadFilter {
     /// The threads that `text` names: a number, or an expression for names.

@@ -1,44 +1,31 @@
 //! How our labels look in pprof, which allows no empty value, and which some keys
 //! mean something to. Used by writer and reader; any thread.
 //!
-//! A user's label with one of the keys that we write ourselves, an empty key, or one
-//! of pprof's own is written with [`PREFIX`] before its key; so are keys that begin
-//! with it, to make the way back certain.
+//! A user's label with one of the keys that the writer writes itself, an empty key, or one
+//! of pprof's own is set apart.
 
+use rperf_model::label_keys::{GC, GVL, THREAD, THREAD_SEQ, original, set_apart};
 use std::borrow::Cow;
 
-/// Number of the thread.
-pub(crate) const THREAD_SEQ: &str = "thread_seq";
-/// Unit of [`THREAD_SEQ`]: without one, number 0 would be dropped by readers.
+/// Unit of the number of a thread: without one, number 0 would be dropped by readers.
 pub(crate) const THREAD_SEQ_UNIT: &str = "id";
-/// Name of the thread.
-pub(crate) const THREAD: &str = "thread";
 
-const STATE_KEYS: [&str; 2] = ["%GVL", "%GC"];
-const PREFIX: &str = "label.";
 const PPROF_PREFIX: &str = "pprof::";
 const EMPTY: &str = "(empty)";
 
 /// Whether a key is one of those that tell a state.
 pub(crate) fn is_state_key(key: &str) -> bool {
-    STATE_KEYS.contains(&key)
+    [GVL, GC].contains(&key)
 }
 
 /// A user's key as written.
 pub(crate) fn escape_key(key: &str) -> Cow<'_, str> {
-    if needs_prefix(key) {
-        Cow::Owned(format!("{PREFIX}{key}"))
-    } else {
-        Cow::Borrowed(key)
-    }
+    set_apart(key, is_ours)
 }
 
 /// A user's key from the key as written.
 pub(crate) fn unescape_key(key: &str) -> &str {
-    match key.strip_prefix(PREFIX) {
-        Some(user_key) if needs_prefix(user_key) => user_key,
-        _ => key,
-    }
+    original(key, is_ours)
 }
 
 /// A user's value as written: seen to be empty, since a value that is would be
@@ -52,13 +39,10 @@ pub(crate) fn unescape_value(value: &str) -> &str {
     if value == EMPTY { "" } else { value }
 }
 
-fn needs_prefix(key: &str) -> bool {
-    key.is_empty()
-        || key == THREAD_SEQ
-        || key == THREAD
-        || is_state_key(key)
-        || key.starts_with(PREFIX)
-        || key.starts_with(PPROF_PREFIX)
+/// `%pid` and `%process` are not among them: they are labels in the profile itself.
+fn is_ours(key: &str) -> bool {
+    let is_written = key == THREAD || key == THREAD_SEQ || is_state_key(key);
+    is_written || key.is_empty() || key.starts_with(PPROF_PREFIX)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::pattern::{PatternError, regex};
 use crate::units::nanoseconds_per;
 use regex::Regex;
+use rperf_model::label_keys::{THREAD, THREAD_SEQ};
 use rperf_model::{NodeId, Profile, StringId, WeightKey};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -149,9 +150,6 @@ fn tags<'a>(
     }
     tags
 }
-
-const THREAD_SEQ: &str = "thread_seq";
-const THREAD: &str = "thread";
 
 /// The value under `wanted` of a row with these labels, state and thread.
 pub(super) fn tag<'a>(

@@ -5,7 +5,7 @@ use crate::ReadError;
 use crate::pprof::labels::{self, unescape_key, unescape_value};
 use crate::pprof::proto;
 use crate::pprof::texts::Texts;
-use rperf_model::{LabelSet, State, StringId, Strings};
+use rperf_model::{LabelSet, State, StringId, Strings, label_keys};
 use rustc_hash::FxHashMap;
 
 /// What a sample's labels tell.
@@ -120,8 +120,8 @@ impl LabelReader {
         let text = texts.get(index)?;
         let id = strings.intern(unescape_key(&text));
         let key = match &*text {
-            labels::THREAD_SEQ => Key::ThreadSeq(id),
-            labels::THREAD => Key::Thread(id),
+            label_keys::THREAD_SEQ => Key::ThreadSeq(id),
+            label_keys::THREAD => Key::Thread(id),
             text if labels::is_state_key(text) => Key::State(id),
             _ => Key::User(id),
         };

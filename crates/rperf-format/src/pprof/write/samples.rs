@@ -6,7 +6,7 @@ use crate::last_stack::LastStacks;
 use crate::pprof::labels::{self, escape_key, escape_value};
 use crate::pprof::proto;
 use prost::Message;
-use rperf_model::{LabelSetId, Profile, State, Thread, Weight, WeightKey};
+use rperf_model::{LabelSetId, Profile, State, Thread, Weight, WeightKey, label_keys};
 use rustc_hash::FxHashMap;
 
 /// Makes samples of weights.
@@ -100,7 +100,7 @@ fn labels_of(
     tables: &mut Tables<'_>,
 ) -> Vec<proto::Label> {
     let mut written = vec![proto::Label {
-        key: tables.text(labels::THREAD_SEQ),
+        key: tables.text(label_keys::THREAD_SEQ),
         str: 0,
         num: i64::from(key.thread),
         num_unit: tables.text(labels::THREAD_SEQ_UNIT),
@@ -114,7 +114,7 @@ fn labels_of(
         });
     };
     if !thread_name.is_empty() {
-        write(labels::THREAD, thread_name);
+        write(label_keys::THREAD, thread_name);
     }
     if let Some((key, value)) = key.state.tag() {
         write(key, value);
