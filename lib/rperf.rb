@@ -20,7 +20,7 @@ module Rperf
   # Loads the rest. If the environment asks for a profile, a Ruby that can't be
   # profiled gets one line and runs on, and one that can is profiled to its end.
   def self.load_gem
-    require_relative "rperf/launch"
+    require_relative "rperf/processes/launch"
     if Launch.wanted?(ENV)
       launch = Launch.take(ENV)
       # A program that requires "rperf" gets this one, not another.

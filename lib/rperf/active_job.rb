@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "work"
+require_relative "middleware/work"
 
 module Rperf
   # Labels the samples of each Active Job with `job`, the name of its class, whatever

@@ -9,7 +9,7 @@ module Rperf
     # @param arguments [Array<String>] as in ARGV
     # @return [Integer] the exit status
     def self.run(arguments)
-      Autostart.withdraw if defined?(Autostart)
+      Session.of_whole_program&.withdraw
       Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi)
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "work"
+require_relative "middleware/work"
 
 module Rperf
   # Rack middleware that labels the samples of each request with its endpoint, and

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "work"
+require_relative "middleware/work"
 
 module Rperf
   # Sidekiq server middleware that labels the samples of each job with `job`, the name

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require_relative "../rperf"
-require_relative "options"
 
 module Rperf
   # Rack middleware, or an app of its own, that shows profiles of the running process in the web viewer: it takes
@@ -68,7 +67,8 @@ module Rperf
     # @raise [Rperf::Error] in a session with `aggregate: false`
     def take_snapshot!
       @snapshots.add do
-        Rperf.send(:native_snapshot, Rperf.send(:whole_program_initiator).nil?) if Rperf.running?
+        session = Session.current
+        session&.snapshot(session.initiator.nil?)
       end
     end
 
@@ -78,7 +78,7 @@ module Rperf
     # @return [String, nil] its id; nil for nil
     # @raise [ArgumentError] for a Hash that isn't a profile
     def add_snapshot(data)
-      @snapshots.add { Result.profile(data) } unless data.nil?
+      @snapshots.add { Natives.of(data) } unless data.nil?
     end
 
     # Pages that show middleware, or the Rack environment, show this.

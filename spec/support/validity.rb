@@ -3,7 +3,7 @@
 # Every profile that a spec makes is checked, without a spec having to ask.
 module Validity
   # In front of what Rperf.start, .stop and .snapshot make their Hash with.
-  def from_profile(profile)
+  def from_native(profile)
     Validity.check(profile)
     super
   end
@@ -16,4 +16,4 @@ module Validity
   end
 end
 
-Rperf.const_get(:Result).singleton_class.prepend(Validity)
+Rperf::Profile.singleton_class.prepend(Validity)

@@ -1,15 +1,31 @@
 # frozen_string_literal: true
 
-# Profiles from files, and several of them.
+require_relative "../session/options"
+require_relative "natives"
+require_relative "profile"
+
+# Profiles to and from files, and several of them.
 module Rperf
   class << self
+    # Writes a profile to a file.
+    #
+    # @param path [String, Pathname] the file
+    # @param data [Hash] a {Profile}, or a Hash like it
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the file's
+    #   extension
+    # @param lines [Boolean] whether a text file has a table of the hottest lines
+    # @return [nil]
+    # @raise [ArgumentError] for an argument that isn't allowed, or a Hash that isn't a profile
+    # @raise [SystemCallError] if the file can't be written
+    def save(path, data, format: nil, lines: false) = Natives.save(path, data, format:, lines:)
+
     # Reads a pprof file: of rperf's, or of any other tool.
     #
     # @param path [String, Pathname] the file
     # @return [Profile] the profile as {Rperf.stop} gives it
     # @raise [Rperf::Error] if it can't be read or is no profile
     def load(path)
-      Result.from_profile(NativeProfile.load(Options.path(:path, path)))
+      Profile.from_native(NativeProfile.load(Options.path(:path, path)))
     end
 
     # Adds profiles up.
@@ -20,8 +36,8 @@ module Rperf
     def merge(*profiles)
       raise ArgumentError, "profiles: there must be one at least" if profiles.empty?
 
-      natives = profiles.map { |profile| native_profile(:profiles, profile) }
-      Result.from_profile(NativeProfile.merge(natives))
+      natives = profiles.map { |profile| Natives.of_any(:profiles, profile) }
+      Profile.from_native(NativeProfile.merge(natives))
     end
 
     # What has changed between two profiles, or groups of them, told from noise as docs/diff.md says. Takes the filters
@@ -37,25 +53,7 @@ module Rperf
     #   "noise", or "unknown" if the profiles can't tell
     # @raise [Rperf::Error] if one can't be read, or they can't be compared
     def diff(base, target, sort: :flat, normalize: :none, limit: nil, **filters)
-      options = [Questions.sort(sort), Questions.scaling(normalize), Questions.limit(limit),
-                 Questions.filters(**filters)]
-      NativeProfile.diff(runs(:base, base), runs(:target, target), *options)
-    end
-
-    private
-
-    def native_profile(name, value)
-      return Result.profile(value) if Options.a?(value, Hash)
-
-      path = Options.path(name, value)
-      NativeProfile.load(path)
-    end
-
-    def runs(name, side)
-      side = [side] unless Options.a?(side, Array)
-      raise ArgumentError, "#{name}: there must be one profile at least" if side.empty?
-
-      side.map { |profile| native_profile(name, profile) }
+      Natives.diff(base, target, sort:, normalize:, limit:, **filters)
     end
   end
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../session/options"
+require_relative "natives"
 require_relative "questions"
 
 module Rperf
@@ -13,6 +15,13 @@ module Rperf
     # What `save` knows beside what {Rperf.save} goes by.
     EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html }.freeze
     private_constant :EXTENSIONS
+
+    # @private
+    # @return [Profile] what {Rperf.stop} returns
+    def self.from_native(profile)
+      content = profile.to_h.freeze
+      Natives.remember(self[content], profile, content)
+    end
 
     # What the profile adds up to, by state, and what it lacks.
     #
@@ -53,7 +62,7 @@ module Rperf
     #
     # @param target [Profile, String, Pathname, Array] what is compared with this one; several are runs of one program
     # @see Rperf.diff
-    def diff(target, **) = Rperf.diff(self, target, **)
+    def diff(target, **) = Natives.diff(self, target, **)
 
     # What is left of the profile. With `value:` these are the values that the new one is about. Without a filter it
     # is Hash#filter.
@@ -63,7 +72,7 @@ module Rperf
       return super(&) if filters.empty?
       raise ArgumentError, "filter takes filters or a block, not both" if block_given?
 
-      Result.from_profile(native.filter(Questions.filters(**filters)))
+      Profile.from_native(native.filter(Questions.filters(**filters)))
     end
 
     # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json and .html
@@ -73,11 +82,11 @@ module Rperf
     # @return [nil]
     def save(path, format: nil, lines: false)
       format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
-      Rperf.save(path, self, format:, lines:)
+      Natives.save(path, self, format:, lines:)
     end
 
     private
 
-    def native = Result.profile(self)
+    def native = Natives.of(self)
   end
 end

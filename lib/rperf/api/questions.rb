@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../session/options"
+
 module Rperf
   # The arguments of questions to profiles, named as the options of the command, in the form that the native half takes.
   module Questions

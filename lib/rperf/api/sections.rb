@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+
 # Sections of a deferred session.
 module Rperf
   class << self

@@ -1,5 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../session/options"
+require_relative "../session/session"
+require_relative "profile"
+
 # The profile so far.
 module Rperf
   class << self
@@ -18,32 +22,8 @@ module Rperf
     #   end
     def snapshot(clear: false)
       Options.one_of(:clear, clear, [true, false])
-      profile = native_snapshot(clear)
-      profile && Result.from_profile(profile)
+      profile = Session.current&.snapshot(clear)
+      profile && Profile.from_native(profile)
     end
-
-    private
-
-    # @return [NativeProfile, nil]
-    def native_snapshot(clear)
-      return unless Native.running?
-
-      obstacle = snapshot_obstacle(clear)
-      raise Error, obstacle if obstacle
-
-      Native.snapshot(clear)
-    end
-
-    # @return [String, nil] why the session that runs gives no snapshot
-    def snapshot_obstacle(clear)
-      initiator = whole_program_initiator
-      return "#{initiator} profiles this program as a whole: clear: can't be true" if clear && initiator
-
-      options = initiator ? Autostart.options : @options
-      "there are no snapshots of a session with aggregate: false" unless options.nil? || options.aggregate?
-    end
-
-    # @return [String, nil] what has this program profiled as a whole, in a session that isn't the program's to cut
-    def whole_program_initiator = (Autostart.initiator if @options.nil? && defined?(Autostart))
   end
 end

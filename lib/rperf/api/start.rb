@@ -1,18 +1,13 @@
 # frozen_string_literal: true
 
-require_relative "options"
-require_relative "result"
+require_relative "../hooks/ends"
+require_relative "../hooks/fork_guard"
+require_relative "../session/caller"
+require_relative "../session/options"
 require_relative "profile"
-require_relative "loading"
-require_relative "fork_guard"
-require_relative "labels"
-require_relative "sections"
-require_relative "snapshot"
 
-# A sampling profiler for CRuby. See {Rperf.start}.
+# Begin and end of profiling by a program itself.
 module Rperf
-  private_constant :Native, :NativeProfile
-
   class << self
     # Profiles the block, or, without one, all that runs until {Rperf.stop}.
     #
@@ -60,29 +55,12 @@ module Rperf
     # @raise [Rperf::Error] if the output can't be written; the message names the
     #   file to which the profile was written instead
     def stop
-      options = @options or return
-      profile = uninterrupted { end_session(options) }
-      profile && Result.from_profile(profile)
-    end
+      session = Session.current
+      # Of a program that is profiled as a whole, the session isn't the program's to end.
+      return if session.nil? || session.initiator
 
-    # Writes a profile to a file.
-    #
-    # @param path [String, Pathname] the file
-    # @param data [Hash] a {Profile}, or a Hash like it
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the file's
-    #   extension
-    # @param lines [Boolean] whether a text file has a table of the hottest lines
-    # @return [nil]
-    # @raise [ArgumentError] for an argument that isn't allowed, or a Hash that isn't a profile
-    # @raise [SystemCallError] if the file can't be written
-    def save(path, data, format: nil, lines: false)
-      path = Options.path(:path, path)
-      format = Options.format(format)
-      lines = Options.one_of(:lines, lines, [true, false])
-      profile = Result.profile(data)
-      Output.flush_before(path)
-      profile.write(path, format, lines:)
-      nil
+      profile = uninterrupted { session.stop }
+      profile && Profile.from_native(profile)
     end
 
     # @return [Boolean] whether profiling is on
@@ -91,48 +69,18 @@ module Rperf
     private
 
     def begin_session(options)
-      refuse_second_profiler
-      share_and_start(options)
-    end
+      initiator = Session.current&.initiator if Native.running?
+      raise Error, "this program is already being profiled by #{initiator}" if initiator
 
-    # No session for children is there but the one that this makes, if any.
-    def share_and_start(options)
       ForkGuard.install
-      Children.share(options, "its parent's Rperf.start") if options.inherit && !Native.running?
-      uninterrupted do
-        Native.start(**options.sampling)
-        @options = options
-      end
-    rescue Error, ArgumentError, SystemCallError
-      Children.close unless @options
-      raise
-    end
-
-    # Returns the profile, when it has been written.
-    def end_session(options)
-      profile = Native.stop
-      @options = nil
-      return unless profile
-
-      profile = Children.merge(profile)
-      $stderr.write(profile.verbose_lines) if options.verbose
-      Output.write(profile, options) if options.output
-      profile
+      # Forked children deliver their profiles at their ends.
+      Ends.install if options.inherit
+      uninterrupted { Caller.begin(options) }
     end
 
     # Half of the block would be a session that nobody can stop, or a lost profile: Timeout and
     # Thread#kill come after it.
     def uninterrupted(&) = Thread.handle_interrupt(Object => :never, &)
-
-    # In a forked child whose session isn't its own to stop.
-    def leave_session = @options = nil
-
-    # Of a program that is profiled as a whole, Rperf.stop can't end the session.
-    def refuse_second_profiler
-      return if @options || !Native.running? || !defined?(Autostart)
-
-      raise Error, "this program is already being profiled by #{Autostart.initiator}"
-    end
 
     # What the block raised matters more than a profile that can't be written.
     def stop_after_exception

@@ -1,44 +1,42 @@
 # frozen_string_literal: true
 
 module Rperf
-  module Autostart
-    # What a program wants to become by exec.
-    module ExecTarget
-      # Ruby leaves command lines with anything else, or with these words, to a shell.
-      PLAIN = %r{\A[\w./+ -]+\z}
-      SHELL_WORDS = %w[. : break case continue do done elif else esac eval exec exit export fi for if in readonly return
-                       set shift then times trap unset until while].freeze
-      private_constant :PLAIN, :SHELL_WORDS
+  # What a program wants to become by exec.
+  module ExecTarget
+    # Ruby leaves command lines with anything else, or with these words, to a shell.
+    PLAIN = %r{\A[\w./+ -]+\z}
+    SHELL_WORDS = %w[. : break case continue do done elif else esac eval exec exit export fi for if in readonly return
+                     set shift then times trap unset until while].freeze
+    private_constant :PLAIN, :SHELL_WORDS
 
-      # Whether there is no such program. Where that can't be told, there is one.
-      # @param arguments [Array] those of exec
-      def self.missing?(arguments)
-        return false if arguments.any?(Hash) # It may get another PATH, or another folder.
+    # Whether there is no such program. Where that can't be told, there is one.
+    # @param arguments [Array] those of exec
+    def self.missing?(arguments)
+      return false if arguments.any?(Hash) # It may get another PATH, or another folder.
 
-        command, *rest = arguments
-        name = command.is_a?(Array) ? command.first : command
-        return false unless name.is_a?(String)
+      command, *rest = arguments
+      name = command.is_a?(Array) ? command.first : command
+      return false unless name.is_a?(String)
 
-        name = from_line(name) if rest.empty? && name.equal?(command)
-        name ? !found?(name) : false
-      rescue StandardError
-        false # exec has its own words for such a name.
-      end
-
-      def self.from_line(line)
-        word = line.split.first if line.b.match?(PLAIN)
-        word unless SHELL_WORDS.include?(word)
-      end
-      private_class_method :from_line
-
-      def self.found?(name)
-        return File.exist?(name) if name.include?("/")
-
-        folders = ENV["PATH"]
-        folders.nil? || folders.split(":").any? { |folder| File.executable?(File.join(folder, name)) }
-      end
-      private_class_method :found?
+      name = from_line(name) if rest.empty? && name.equal?(command)
+      name ? !found?(name) : false
+    rescue StandardError
+      false # exec has its own words for such a name.
     end
-    private_constant :ExecTarget
+
+    def self.from_line(line)
+      word = line.split.first if line.b.match?(PLAIN)
+      word unless SHELL_WORDS.include?(word)
+    end
+    private_class_method :from_line
+
+    def self.found?(name)
+      return File.exist?(name) if name.include?("/")
+
+      folders = ENV["PATH"]
+      folders.nil? || folders.split(":").any? { |folder| File.executable?(File.join(folder, name)) }
+    end
+    private_class_method :found?
   end
+  private_constant :ExecTarget
 end

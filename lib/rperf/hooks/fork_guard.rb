@@ -1,6 +1,9 @@
 # frozen_string_literal: true
 
-require_relative "children"
+require_relative "../message"
+require_relative "../session/member"
+require_relative "../session/process_stats"
+require_relative "../session/session"
 
 module Rperf
   # Ends the session in forked children, which have neither the worker nor the timer; those that are to be
@@ -13,7 +16,8 @@ module Rperf
         # Only the main Ractor is profiled, and only it may call Native.
         return super unless Ractor.main?
 
-        labels = Children.labels
+        shared = Session.current&.shared
+        labels = shared && Native.labels
         begin
           Native.forking(true)
           pid = super
@@ -21,7 +25,12 @@ module Rperf
         ensure
           Native.forking(false)
         end
-        pid.zero? ? Children.begin_in_child(labels) : Children.forked(pid)
+        if pid.zero?
+          ForkGuard.join(shared, labels)
+        else
+          # The child may end before it can say that it has begun.
+          shared&.report("forked #{pid}")
+        end
         pid
       end
 
@@ -29,7 +38,10 @@ module Rperf
       def daemon(*)
         return super unless Ractor.main?
 
-        labels = Children.labels
+        session = Session.current
+        # A session that the parent has made ends with the parent.
+        shared = session&.shared unless session&.own_shared
+        labels = shared && Native.labels
         begin
           Native.forking(true)
           result = super
@@ -37,15 +49,38 @@ module Rperf
         ensure
           Native.forking(false)
         end
-        Children.begin_in_child(labels)
+        ForkGuard.join(shared, labels)
         result
       end
     end
     private_constant :Hook
 
-    # Takes effect once, however often it is called.
-    def self.install
-      Process.singleton_class.prepend(Hook)
+    class << self
+      # Takes effect once, however often it is called.
+      def install
+        Process.singleton_class.prepend(Hook)
+      end
+
+      # In a forked child, once Ruby runs again.
+      # @param shared [SharedSession, nil] what its parent's children join
+      # @param labels [Hash, nil] its parent's
+      def join(shared, labels)
+        return unless shared
+
+        begin_member(shared)
+        Native.enter([], labels, false) if labels
+      rescue StandardError
+        nil # A value without a to_s: the child goes without labels.
+      end
+
+      private
+
+      def begin_member(shared)
+        Member.begin(shared, before: ProcessStats.now)
+      rescue StandardError => e
+        shared.report("declined #{Process.pid}")
+        Message.say("process #{Process.pid} can't be profiled: #{Message.first_line(e)}")
+      end
     end
   end
   private_constant :ForkGuard

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../rperf"
+require_relative "../../rperf"
 
 module Rperf
   # A request or a job on its way through our middleware. Whatever fails here, the

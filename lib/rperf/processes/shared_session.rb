@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+require_relative "../message"
 require_relative "launch"
 
 module Rperf
@@ -33,7 +35,7 @@ module Rperf
 
     # See {SharedSession.create}.
     class Made < SharedSession
-      LIBRARY = File.expand_path("..", __dir__)
+      LIBRARY = File.expand_path("../..", __dir__)
       private_constant :LIBRARY
 
       # A profile with all that other processes have left, how many processes these are with this one, and the
@@ -65,7 +67,7 @@ module Rperf
       # @return [Merged]
       def merge(profile)
         *merged, remarks = Native.merge_session(folder, profile)
-        remarks.each { |line| Autostart.say(line) }
+        remarks.each { |line| Message.say(line) }
         Merged.new(*merged)
       end
 

@@ -1,55 +1,65 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+require_relative "../message"
+require_relative "process_stats"
+require_relative "session"
+
 module Rperf
-  module Autostart
-    # One program's part in a session of several processes: leaves its profile in the
-    # session's folder, and tells what becomes of it. crates/rperf-cli/src/status.rs
-    # reads what it tells.
-    class Membership
-      # @param begun_ns [Integer] CLOCK_MONOTONIC when profiling started
-      # @param before [Hash] what a parent had counted when it forked this process
-      def initialize(session, begun_ns, before = {})
-        @session = session
-        @begun_ns = begun_ns
-        @before = before
-        session.report("started #{Process.pid} #{Native.process_start} #{begun_ns}")
-      end
-
-      # A daemon joins the session itself.
-      def settings = nil
-
-      # Called again with the same profile, it does what an interruption has left to do.
-      def deliver(profile, **)
-        # Before what follows is counted, too.
-        figures = Native.figures_line(Counters.since(@before))
-        write(profile) unless @written.equal?(profile)
-        report("delivered", " #{figures}")
-      rescue Errno::ENOENT
-        @written = nil # The session has ended, and has said that this process still ran.
-      rescue SystemCallError, Error => e
-        @written = nil
-        reason = e.message.scrub.sub(/ - .*/m, "")
-        Autostart.say("the profile of process #{Process.pid} is lost: can't write to #{@session.folder} (#{reason})")
-        report("failed")
-      end
-
-      # A program after exec finds the session by itself.
-      def hand_over = nil
-      def take_back = nil
-
-      def report(word, more = "")
-        @session.report("#{word} #{Process.pid} #{@begun_ns}#{more}")
-      end
-
-      private
-
-      def write(profile)
-        path = File.join(@session.folder, "#{Process.pid}-#{@begun_ns}.pb.gz")
-        # No interrupt can come between these two.
-        @written = profile
-        profile.write(path, :pprof)
-      end
+  # Where the profile of one process goes that is part of a session of several: into the session's directory, to be
+  # merged there. Reports in a line of the session's status file each step of the process
+  # (crates/rperf-cli/src/status.rs reads them).
+  class Member
+    # @param shared [SharedSession] what this process takes part in
+    # @param inherited [Boolean] whether its forked children do, too
+    # @param before [Hash] what a parent had counted when it forked this process
+    def self.begin(shared, inherited: true, before: {})
+      session = Session.new(shared.options, initiator: shared.initiator, shared: inherited ? shared : nil)
+      session.begin { |begun_ns| new(shared, begun_ns, before) }
     end
-    private_constant :Membership
+
+    # @param begun_ns [Integer] CLOCK_MONOTONIC when profiling started
+    def initialize(shared, begun_ns, before)
+      @shared = shared
+      @begun_ns = begun_ns
+      @before = before
+      shared.report("started #{Process.pid} #{Native.process_start} #{begun_ns}")
+    end
+
+    # @return [nil] a daemon joins the session itself, if it is to be profiled
+    def settings = nil
+
+    # Called again with the same profile, it does what an interruption has left to do.
+    def deliver(profile, **)
+      # Before the writing, which would count too.
+      figures = Native.figures_line(ProcessStats.since(@before))
+      write(profile) unless @written.equal?(profile)
+      report("delivered", " #{figures}")
+    rescue Errno::ENOENT
+      @written = nil # The session has ended, and has said that this process still ran.
+    rescue SystemCallError, Error => e
+      @written = nil
+      reason = e.message.scrub.sub(/ - .*/m, "")
+      Message.say("the profile of process #{Process.pid} is lost: can't write to #{@shared.folder} (#{reason})")
+      report("failed")
+    end
+
+    # A program after exec finds the session by itself.
+    def hand_over = nil
+    def take_back = nil
+
+    def report(word, more = "")
+      @shared.report("#{word} #{Process.pid} #{@begun_ns}#{more}")
+    end
+
+    private
+
+    def write(profile)
+      path = File.join(@shared.folder, "#{Process.pid}-#{@begun_ns}.pb.gz")
+      # No interrupt can come between these two.
+      @written = profile
+      profile.write(path, :pprof)
+    end
   end
+  private_constant :Member
 end

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "options"
+
 module Rperf
   module Autostart
     # The RPERF_* variables, or a session's settings, as options; ArgumentError for values that aren't allowed.

@@ -1,88 +1,104 @@
 # frozen_string_literal: true
 
+require_relative "../errors"
+require_relative "../message"
+require_relative "../processes/shared_session"
+require_relative "output"
+require_relative "process_stats"
+require_relative "session"
+
 module Rperf
-  module Autostart
-    # Hands a finished profile over where no rperf command does: to stderr, and to
-    # its file.
-    class Delivery
-      # @param session [SharedSession, nil] what children take part in
-      def initialize(settings, session)
-        @settings = settings
-        @session = session
-      end
-
-      attr_reader :settings
-
-      # Called again with the same profile, it does what an interruption has left to do.
-      # @param tables [Boolean] whether the page and the like are printed
-      def deliver(own, tables:)
-        @merged = @text = @written = nil unless own.equal?(@own)
-        @own = own
-        @merged ||= @session ? @session.merge(own) : [own]
-        profile, processes, children = *@merged
-        # The tables' figures first, so that writing doesn't count; the file first, as it matters more.
-        @text ||= tables ? tables_of(profile, { processes:, children: }.compact) : ""
-        write(profile) unless @written
-        print_tables
-      end
-
-      # A program after exec starts as this one did, and writes the same file.
-      def hand_over
-        @handed_over = @settings.variables
-        @handed_over.each { |name, value| ENV[name] = value }
-      end
-
-      # The program has no use for them.
-      def take_back
-        @handed_over&.each_key { |name| ENV.delete(name) }
-        @handed_over = nil
-      end
-
-      # Nobody waits for it.
-      def report(_word) = nil
-
-      private
-
-      def write(profile)
-        options = @settings.options
-        path = options.output or return
-        lines = options.show_lines?
-        format = options.format
-        Output.flush_before(path)
-        # No interrupt can come between these two.
-        @written = true
-        profile.write(path, format, lines:)
-      rescue SystemCallError, IOError, Error => e
-        @written = false
-        Autostart.say(Output.save_elsewhere(profile, path, e))
-        @written = true
-      end
-
-      def tables_of(profile, children)
-        text = +""
-        text << profile.verbose_lines if @settings.options.verbose
-        text << profile.stat(stat_figures(children)) if @settings.stat?
-        text
-      end
-
-      def print_tables
-        text = @text
-        @text = ""
-        STDERR.write(text)
-      rescue IOError, SystemCallError
-        nil # The program has closed its stderr.
-      end
-
-      def stat_figures(children)
-        {
-          command: @settings.stat_command,
-          report: @settings.stat_report?,
-          lines: @settings.options.show_lines?,
-          **Counters.now,
-          **children
-        }
-      end
+  # Where the profile of a program goes that is profiled as a whole without an rperf command: to its file, with the
+  # page and the like on stderr.
+  class Standalone
+    # @param settings [Settings]
+    # @raise [Rperf::Error] if profiling can't start
+    def self.begin(settings)
+      options = settings.options
+      shared = SharedSession.create(options, settings.initiator) if options.inherit
+      Session.new(options, initiator: settings.initiator, shared:).begin { new(settings, shared) }
+    rescue StandardError
+      shared&.close
+      raise
     end
-    private_constant :Delivery
+
+    # @return [Settings] with which a daemon of the program begins anew
+    attr_reader :settings
+
+    def initialize(settings, shared)
+      @settings = settings
+      @shared = shared
+    end
+
+    # Called again with the same profile, it does what an interruption has left to do.
+    # @param tables [Boolean] whether the page and the like are printed
+    def deliver(own, tables:)
+      @merged = @text = @written = nil unless own.equal?(@own)
+      @own = own
+      @merged ||= @shared ? @shared.merge(own) : [own]
+      profile, processes, children = *@merged
+      # The tables' figures first, so that writing doesn't count; the file first, as it matters more.
+      @text ||= tables ? tables_of(profile, { processes:, children: }.compact) : ""
+      write(profile) unless @written
+      print_tables
+    end
+
+    # A program after exec starts as this one did, and writes the same file.
+    def hand_over
+      @handed_over = @settings.variables
+      @handed_over.each { |name, value| ENV[name] = value }
+    end
+
+    # The program has no use for them.
+    def take_back
+      @handed_over&.each_key { |name| ENV.delete(name) }
+      @handed_over = nil
+    end
+
+    # Nobody waits for it.
+    def report(_word) = nil
+
+    private
+
+    def write(profile)
+      options = @settings.options
+      path = options.output or return
+      lines = options.show_lines?
+      format = options.format
+      Output.flush_before(path)
+      # No interrupt can come between these two.
+      @written = true
+      profile.write(path, format, lines:)
+    rescue SystemCallError, IOError, Error => e
+      @written = false
+      Message.say(Output.save_elsewhere(profile, path, e))
+      @written = true
+    end
+
+    def tables_of(profile, children)
+      text = +""
+      text << profile.verbose_lines if @settings.options.verbose
+      text << profile.stat(stat_figures(children)) if @settings.stat?
+      text
+    end
+
+    def print_tables
+      text = @text
+      @text = ""
+      STDERR.write(text)
+    rescue IOError, SystemCallError
+      nil # The program has closed its stderr.
+    end
+
+    def stat_figures(children)
+      {
+        command: @settings.stat_command,
+        report: @settings.stat_report?,
+        lines: @settings.options.show_lines?,
+        **ProcessStats.now,
+        **children
+      }
+    end
   end
+  private_constant :Standalone
 end

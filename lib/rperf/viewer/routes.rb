@@ -66,7 +66,7 @@ module Rperf
       end
 
       def whole_program
-        initiator = Rperf.send(:whole_program_initiator) if Rperf.running?
+        initiator = Session.current&.initiator if Rperf.running?
         return unless initiator
 
         "#{initiator} profiles this program as a whole: each snapshot is of all the time since its start. " \

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require_relative "../session/options"
+require_relative "../session/output"
+require_relative "questions"
+
+module Rperf
+  # The native profiles behind the Hashes and files that the API takes. A Hash that the API gave remembers its native
+  # profile, which knows more (lines, names of threads), for as long as nothing in it was changed.
+  module Natives
+    # Names under which the samples are found.
+    SAMPLES = %i[samples aggregated_samples raw_samples].freeze
+
+    # The native profile that a Hash was made from, and what it held then.
+    Origin = Struct.new(:profile, :content) do
+      # Whether `data` still holds the same.
+      def untouched?(data)
+        data.size == content.size && content.all? { |key, value| data[key].equal?(value) }
+      end
+
+      # No other process could use the profile.
+      def marshal_dump = nil
+      def marshal_load(_nothing) = nil
+    end
+    private_constant :SAMPLES, :Origin
+
+    class << self
+      # Has `data`, which holds `content`, remember where that is from.
+      def remember(data, profile, content)
+        data.instance_variable_set(:@rperf_origin, Origin.new(profile, content))
+        data
+      end
+
+      # @return [NativeProfile] the one that the Hash was made from, or a new one
+      def of(data)
+        unless Options.a?(data, Hash)
+          raise ArgumentError, "data: must be the Hash that Rperf.stop returned, not #{Options.shown(data)}"
+        end
+
+        origin = data.instance_variable_get(:@rperf_origin)
+        return NativeProfile.from_h(data) unless origin&.profile
+        return origin.profile if origin.untouched?(data)
+
+        NativeProfile.from_h(changed_samples_first(data, origin.content))
+      end
+
+      # @param value [Hash, String, Pathname] a profile, or the file it is in
+      # @return [NativeProfile]
+      def of_any(name, value)
+        return of(value) if Options.a?(value, Hash)
+
+        path = Options.path(name, value)
+        NativeProfile.load(path)
+      end
+
+      # See {Rperf.diff}.
+      def diff(base, target, sort: :flat, normalize: :none, limit: nil, **filters)
+        options = [Questions.sort(sort), Questions.scaling(normalize), Questions.limit(limit),
+                   Questions.filters(**filters)]
+        NativeProfile.diff(runs(:base, base), runs(:target, target), *options)
+      end
+
+      # See {Rperf.save}.
+      def save(path, data, format: nil, lines: false)
+        path = Options.path(:path, path)
+        format = Options.format(format)
+        lines = Options.one_of(:lines, lines, [true, false])
+        profile = of(data)
+        Output.flush_before(path)
+        profile.write(path, format, lines:)
+        nil
+      end
+
+      private
+
+      # The samples have two names; who put a new array under one means that one.
+      def changed_samples_first(data, original)
+        changed = SAMPLES.find { |key| data.key?(key) && !data[key].equal?(original[key]) }
+        changed ? data.reject { |key, _| SAMPLES.include?(key) && key != changed } : data
+      end
+
+      def runs(name, side)
+        side = [side] unless Options.a?(side, Array)
+        raise ArgumentError, "#{name}: there must be one profile at least" if side.empty?
+
+        side.map { |profile| of_any(name, profile) }
+      end
+    end
+  end
+  private_constant :Natives
+end

@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../processes/shared_session"
+require_relative "output"
+require_relative "session"
+
+module Rperf
+  # Where the profile of a program goes that has called Rperf.start: back to the program, and to the output that it
+  # has asked for.
+  class Caller
+    # @raise [Rperf::Error] if profiling is on already or can't start
+    def self.begin(options)
+      shared = SharedSession.create(options, "its parent's Rperf.start") if options.inherit && !Native.running?
+      Session.new(options, shared:).begin { new(options, shared) }
+    rescue Error, ArgumentError, SystemCallError
+      shared&.close
+      raise
+    end
+
+    def initialize(options, shared)
+      @options = options
+      @shared = shared
+    end
+
+    # @return [NativeProfile] with what children have delivered
+    # @raise [Rperf::Error] if it can't be written; says where it is now
+    def deliver(own)
+      profile = @shared ? @shared.merge(own).profile : own
+      $stderr.write(profile.verbose_lines) if @options.verbose
+      Output.write(profile, @options) if @options.output
+      profile
+    end
+
+    # It ends with the program, and nobody waits for it.
+    def settings = nil
+    def report(_word) = nil
+    def hand_over = nil
+    def take_back = nil
+  end
+  private_constant :Caller
+end

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+
+module Rperf
+  # The profiling of this process: from Rperf.start, the loading of rperf, or the fork that made the process, to its
+  # end. The profile goes to the session's destination, a {Caller}, a {Standalone} or a {Member}.
+  class Session
+    class << self
+      # @return [Session, nil] this process's; not the one that a forked child has from its parent. None in other
+      #   Ractors, which may neither call Native nor touch what is in here.
+      def current
+        return unless Ractor.main?
+
+        session = @current
+        session if session&.here?
+      end
+
+      # @return [Session, nil] the current one, if it profiles the program as a whole
+      def of_whole_program
+        session = current
+        session if session&.initiator
+      end
+
+      attr_writer :current
+    end
+
+    attr_reader :options, :initiator, :shared, :destination
+
+    # @param options [Options]
+    # @param initiator [String, nil] what has the program profiled as a whole, for messages; nil: its own Rperf.start
+    # @param shared [SharedSession, nil] what forked children join; nil: they aren't profiled
+    def initialize(options, initiator: nil, shared: nil)
+      @options = options
+      @initiator = initiator
+      @shared = shared
+    end
+
+    # Starts profiling. The block makes the destination.
+    # @yieldparam begun_ns [Integer] CLOCK_MONOTONIC just before
+    # @raise [Rperf::Error] if profiling is on already or can't start
+    def begin
+      begun_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      Native.start(**options.sampling)
+      @process = Process.pid
+      @destination = yield begun_ns
+      Session.current = self
+    end
+
+    # Whether this is the process that is profiled.
+    def here? = Process.pid == @process
+
+    # @return [NativeProfile, nil] up to now; nil after the end
+    # @raise [Rperf::Error] if this session gives none
+    def snapshot(clear)
+      return unless Native.running?
+
+      obstacle = snapshot_obstacle(clear)
+      raise Error, obstacle if obstacle
+
+      Native.snapshot(clear)
+    end
+
+    # Ends profiling.
+    # @return [NativeProfile, nil] the profile, when it has been delivered
+    def stop
+      profile = Native.stop
+      Session.current = nil
+      begin
+        profile && destination.deliver(profile)
+      ensure
+        own_shared&.close
+      end
+    end
+
+    # The last profile has been delivered: children that are forked now aren't profiled.
+    def leave
+      own_shared&.close
+      @shared = nil
+    end
+
+    # This program is an rperf command, which is no part of what the user wants to see.
+    def withdraw
+      Native.stop
+      report("withdrawn")
+      leave
+      Session.current = nil
+    end
+
+    # @param word [String] what becomes of the process
+    def report(word)
+      destination.report(word) if here?
+    end
+
+    # This process is about to become another program by exec, which goes on with the profiling, but sees nothing of
+    # a session that this process has made.
+    def hand_over
+      own_shared&.hide
+      destination.hand_over
+      report("exec")
+    end
+
+    # The exec has failed.
+    def take_back
+      report("exec-failed")
+      destination.take_back
+      own_shared&.show
+    end
+
+    # @return [SharedSession, nil] what children join, if this process merges their profiles
+    def own_shared = (shared if shared&.mine?)
+
+    private
+
+    def snapshot_obstacle(clear)
+      return "#{initiator} profiles this program as a whole: clear: can't be true" if clear && initiator
+
+      "there are no snapshots of a session with aggregate: false" unless options.aggregate?
+    end
+  end
+  private_constant :Session
+end
