@@ -14,7 +14,7 @@ RSpec.describe "docs/api.md" do
   end
 
   it "has the arguments of Rperf.start, with their defaults" do
-    source = File.read(File.join(Commands::ROOT, "lib", "rperf", "api.rb"))
+    source = File.read(File.join(Commands::ROOT, "lib", "rperf", "api", "start.rb"))
     definition = source[/def start\((.*?)(?:, &\w*)?\)$/m, 1]
     arguments = definition.scan(/(\w+:) ([^,]+?)(?:,|\z)/)
     documented = table("Arguments of Rperf.start").map { |row| row.map { |cell| cell.delete("`") } }
@@ -52,7 +52,8 @@ RSpec.describe "docs/api.md" do
   end
 
   it "has the questions, with their arguments" do
-    source = %w[profile.rb loading.rb].map { |file| File.read(File.join(Commands::ROOT, "lib", "rperf", file)) }.join
+    files = %w[profile.rb files.rb].map { |file| File.join(Commands::ROOT, "lib", "rperf", "api", file) }
+    source = files.map { |file| File.read(file) }.join
     documented = table("Questions").first(6).to_h.transform_keys { |name| name.delete("`") }
     expect(documented.keys).to match_array(Rperf::Profile.instance_methods(false).map(&:to_s) - ["save"])
     documented.each do |name, arguments|

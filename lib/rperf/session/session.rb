@@ -55,10 +55,17 @@ module Rperf
     def snapshot(clear)
       return unless Native.running?
 
-      obstacle = snapshot_obstacle(clear)
+      obstacle = snapshot_obstacle(clear:)
       raise Error, obstacle if obstacle
 
       Native.snapshot(clear)
+    end
+
+    # @return [String, nil] why there is no snapshot
+    def snapshot_obstacle(clear:)
+      return "#{initiator} profiles this program as a whole: clear: can't be true" if clear && initiator
+
+      "there are no snapshots of a session with aggregate: false" unless options.aggregate?
     end
 
     # Ends profiling.
@@ -109,14 +116,6 @@ module Rperf
 
     # @return [SharedSession, nil] what children join, if this process merges their profiles
     def own_shared = (shared if shared&.mine?)
-
-    private
-
-    def snapshot_obstacle(clear)
-      return "#{initiator} profiles this program as a whole: clear: can't be true" if clear && initiator
-
-      "there are no snapshots of a session with aggregate: false" unless options.aggregate?
-    end
   end
   private_constant :Session
 end

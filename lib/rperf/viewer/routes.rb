@@ -59,9 +59,10 @@ module Rperf
 
       # Why no snapshot can be taken.
       def obstacle
-        return "Profiling is off in this process: Rperf.start turns it on." unless Rperf.running?
+        session = Session.current if Rperf.running?
+        return "Profiling is off in this process: Rperf.start turns it on." unless session
 
-        reason = Rperf.send(:snapshot_obstacle, false)
+        reason = session.snapshot_obstacle(clear: false)
         "No snapshot can be taken: #{reason}." if reason
       end
 
