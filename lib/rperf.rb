@@ -3,6 +3,17 @@
 # The entry of the gem. `rperf record` and `rperf stat` make every Ruby of the
 # command load this file first, whatever its version: it and the files required
 # before the version check keep to syntax that Ruby 2.5 can read.
+#
+# The floors of lib/rperf, from the lowest up. A file names constants of its own floor and of lower ones only, and no
+# files name each other in a circle (`bin/test lint` checks it):
+#
+#   1 version.rb errors.rb message.rb inert.rb
+#   2 processes/
+#   3 session/
+#   4 hooks/
+#   5 api/ api.rb autostart.rb
+#   6 ../rperf.rb
+#   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb cli.rb
 
 require_relative "rperf/version"
 
