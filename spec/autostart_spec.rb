@@ -242,6 +242,19 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       wait_until("the daemon's profile") { weight("Object#after").positive? }
       expect(File.read(in_folder("ended"))).to eq("0")
     end
+
+    it "goes on in a daemon, and in the children that it forks" do
+      outcome = with_rubyopt(<<~RUBY, { "RPERF_INHERIT" => "fork" })
+        def after = work(1)
+        Process.daemon(true, true)
+        Process.wait(fork { after })
+        at_exit { File.write(#{in_folder("ended").inspect}, "yes") }
+      RUBY
+      wait_until("end of the daemon") { File.size?(in_folder("ended")) }
+      wait_until("the daemon's profile") { weight("Object#after").positive? }
+      wait_until("the end of its session") { session_folders.empty? }
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+    end
   end
 
   it "leaves an rperf command alone, and what that runs" do

@@ -107,6 +107,13 @@ RSpec.describe "the children of a profiled program" do
     expect(labels_of["after"]).to contain_exactly({ job: "a" }, {})
   end
 
+  it "keep labels of their own that are called like ours" do
+    record('Rperf.label("%pid": "mine", "label.%process": 1) { work(1); Process.wait(fork { work(2) }) }')
+    own = merged[:label_sets].reject(&:empty?).map { |set| set.except(:"%pid", :"%process") }.uniq
+    expect(own).to include("label.%pid": "mine", "label.label.%process": "1")
+    expect(merged[:label_sets].filter_map { |set| set[:"%pid"] }.uniq.size).to eq(2)
+  end
+
   it "go on being profiled after exec, as the same process" do
     outcome = record(<<~RUBY)
       ENV["AGAIN"] ? (work(1); exit 3) : (work(1); ENV["AGAIN"] = "1"; exec(RUBY, SELF, out: :out))

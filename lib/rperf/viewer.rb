@@ -67,7 +67,7 @@ module Rperf
     # @raise [Rperf::Error] in a session with `aggregate: false`
     def take_snapshot!
       @snapshots.add do
-        session = Session.current
+        session = Session.running
         session&.snapshot(session.initiator.nil?)
       end
     end

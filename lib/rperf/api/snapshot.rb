@@ -22,7 +22,7 @@ module Rperf
     #   end
     def snapshot(clear: false)
       Options.one_of(:clear, clear, [true, false])
-      profile = Session.current&.snapshot(clear)
+      profile = Session.running&.snapshot(clear)
       profile && Profile.from_native(profile)
     end
   end

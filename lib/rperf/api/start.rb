@@ -55,7 +55,7 @@ module Rperf
     # @raise [Rperf::Error] if the output can't be written; the message names the
     #   file to which the profile was written instead
     def stop
-      session = Session.current
+      session = Session.running
       # Of a program that is profiled as a whole, the session isn't the program's to end.
       return if session.nil? || session.initiator
 
@@ -69,7 +69,7 @@ module Rperf
     private
 
     def begin_session(options)
-      initiator = Session.current&.initiator if Native.running?
+      initiator = Session.running&.initiator
       raise Error, "this program is already being profiled by #{initiator}" if initiator
 
       ForkGuard.install

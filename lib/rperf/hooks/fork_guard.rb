@@ -68,7 +68,7 @@ module Rperf
         return unless shared
 
         begin_member(shared)
-        Native.enter([], labels, false) if labels
+        Native.enter([], labels, false) if labels&.any?
       rescue StandardError
         nil # A value without a to_s: the child goes without labels.
       end

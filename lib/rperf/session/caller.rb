@@ -12,7 +12,7 @@ module Rperf
     # @raise [Rperf::Error] if profiling is on already or can't start
     def self.begin(options)
       shared = SharedSession.create(options, "its parent's Rperf.start") if options.inherit && !Native.running?
-      Session.new(options, shared:).begin { new(options, shared) }
+      Session.new(options, new(options, shared), shared:).begin
     rescue Error, ArgumentError, SystemCallError
       shared&.close
       raise

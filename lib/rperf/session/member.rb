@@ -14,17 +14,18 @@ module Rperf
     # @param inherited [Boolean] whether its forked children do, too
     # @param before [Hash] what a parent had counted when it forked this process
     def self.begin(shared, inherited: true, before: {})
-      session = Session.new(shared.options, initiator: shared.initiator, shared: inherited ? shared : nil)
-      session.begin { |begun_ns| new(shared, begun_ns, before) }
+      member = new(shared, before)
+      Session.new(shared.options, member, initiator: shared.initiator, shared: inherited ? shared : nil).begin
+      member.report_start
     end
 
-    # @param begun_ns [Integer] CLOCK_MONOTONIC when profiling started
-    def initialize(shared, begun_ns, before)
+    def initialize(shared, before)
       @shared = shared
-      @begun_ns = begun_ns
       @before = before
-      shared.report("started #{Process.pid} #{Native.process_start} #{begun_ns}")
+      @begun_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     end
+
+    def report_start = @shared.report("started #{Process.pid} #{Native.process_start} #{@begun_ns}")
 
     # @return [nil] a daemon joins the session itself, if it is to be profiled
     def settings = nil

@@ -16,6 +16,9 @@ module Rperf
         session if session&.here?
       end
 
+      # @return [Session, nil] the current one, until it has ended
+      def running = (current if Native.running?)
+
       # @return [Session, nil] the current one, if it profiles the program as a whole
       def of_whole_program
         session = current
@@ -28,22 +31,21 @@ module Rperf
     attr_reader :options, :initiator, :shared, :destination
 
     # @param options [Options]
+    # @param destination [Caller, Standalone, Member]
     # @param initiator [String, nil] what has the program profiled as a whole, for messages; nil: its own Rperf.start
     # @param shared [SharedSession, nil] what forked children join; nil: they aren't profiled
-    def initialize(options, initiator: nil, shared: nil)
+    def initialize(options, destination, initiator: nil, shared: nil)
       @options = options
+      @destination = destination
       @initiator = initiator
       @shared = shared
     end
 
-    # Starts profiling. The block makes the destination.
-    # @yieldparam begun_ns [Integer] CLOCK_MONOTONIC just before
-    # @raise [Rperf::Error] if profiling is on already or can't start
+    # Starts profiling.
+    # @raise [Rperf::Error] if it is on already or can't start
     def begin
-      begun_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-      Native.start(**options.sampling)
       @process = Process.pid
-      @destination = yield begun_ns
+      Native.start(**options.sampling)
       Session.current = self
     end
 
@@ -53,8 +55,6 @@ module Rperf
     # @return [NativeProfile, nil] up to now; nil after the end
     # @raise [Rperf::Error] if this session gives none
     def snapshot(clear)
-      return unless Native.running?
-
       obstacle = snapshot_obstacle(clear:)
       raise Error, obstacle if obstacle
 
@@ -73,8 +73,10 @@ module Rperf
     def stop
       profile = Native.stop
       Session.current = nil
+      return unless profile
+
       begin
-        profile && destination.deliver(profile)
+        destination.deliver(profile)
       ensure
         own_shared&.close
       end

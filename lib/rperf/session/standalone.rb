@@ -16,7 +16,7 @@ module Rperf
     def self.begin(settings)
       options = settings.options
       shared = SharedSession.create(options, settings.initiator) if options.inherit
-      Session.new(options, initiator: settings.initiator, shared:).begin { new(settings, shared) }
+      Session.new(options, new(settings, shared), initiator: settings.initiator, shared:).begin
     rescue StandardError
       shared&.close
       raise
