@@ -2,8 +2,8 @@
 
 require_relative "errors"
 
-# The API in a program that is to run without profiling: what only profiles does nothing, and what gives a profile
-# says why there is none. Loaded by Rubies of any age: no syntax newer than Ruby 2.5.
+# The API of a program that can't be profiled but must run: methods that only profile do nothing, and methods that
+# give or take profiles raise the reason. Any Ruby may load this file: no syntax newer than Ruby 2.5.
 module Rperf
   class << self
     # Why nothing can be profiled here.

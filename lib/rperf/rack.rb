@@ -7,14 +7,13 @@ module Rperf
   # profiles requests in a session that was started with `defer: true`. It starts no
   # session itself, and while there is none it only hands requests on.
   #
-  # The endpoint is the method and the route, as "GET /users/:id". Rails and Sinatra say
-  # which route they have chosen; samples from before that have the route that the path
-  # led to last time. Where no route is known, the endpoint is the path with :id, :uuid,
-  # :hex and :token for what differs from one resource to the next; so many as 1,000
-  # paths get a name of their own, and all others are "(other)".
+  # The endpoint is the method and the route, as "GET /users/:id". Rails and Sinatra report
+  # the route that they have chosen; samples taken before that get the route that this path
+  # had last time. Without a known route, the endpoint is the path with :id, :uuid, :hex and
+  # :token in place of the parts that differ between resources. 1,000 paths at most get a
+  # name of their own; all others are "(other)".
   #
-  # What is done with the response after the app has returned it, as when a body is
-  # streamed, has no label.
+  # Work after the app has returned its response, such as streaming a body, has no label.
   #
   # @example
   #   require "rperf/rack"
@@ -65,7 +64,7 @@ module Rperf
     end
   end
 
-  # The same by its shorter name.
+  # A shorter name for the same class.
   Middleware = RackMiddleware
 end
 

@@ -18,7 +18,7 @@ module Rperf
   # @example Among the routes of a Rails app
   #   mount Rperf::Viewer.new, at: "/rperf"
   class Viewer
-    # What a path may consist of, so that the page needs no escaping.
+    # Paths that need no escaping in the page.
     PATH = %r{\A(?:/[\w.~%-]+)*/?\z}
     private_constant :PATH
 
@@ -81,12 +81,12 @@ module Rperf
       @snapshots.add { Natives.of(data) } unless data.nil?
     end
 
-    # Pages that show middleware, or the Rack environment, show this.
+    # Error pages show middleware and the Rack environment: keep it short.
     def inspect = "#<Rperf::Viewer #{@path}>"
 
     private
 
-    # The path below ours; nil for one of the app's.
+    # The part of the path below ours; nil for a path of the app.
     def place(path)
       path = path.b
       return unless path.start_with?(@path)
@@ -95,7 +95,7 @@ module Rperf
       rest if rest.empty? || rest.start_with?("/")
     end
 
-    # Requests of the page are no endpoint of the app's.
+    # The page's own requests are not the app's: they get none of its labels.
     def unlabelled(&)
       labels = Rperf.labels
       labels.empty? ? yield : Rperf.label(**labels.transform_values { nil }, &)

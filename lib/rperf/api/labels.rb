@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Labels of samples: what a program says about what it is doing.
+# Labels of samples: a program's own words for its present work.
 module Rperf
   class << self
     # Puts labels on the samples of the block, or, without one, on all that follow

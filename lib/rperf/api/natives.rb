@@ -73,7 +73,7 @@ module Rperf
 
       private
 
-      # The samples have two names; who put a new array under one means that one.
+      # The samples have two keys. If one holds a new array, that one counts.
       def changed_samples_first(data, original)
         changed = SAMPLES.find { |key| data.key?(key) && !data[key].equal?(original[key]) }
         changed ? data.reject { |key, _| SAMPLES.include?(key) && key != changed } : data

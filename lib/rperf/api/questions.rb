@@ -3,7 +3,8 @@
 require_relative "../session/options"
 
 module Rperf
-  # The arguments of questions to profiles, named as the options of the command, in the form that the native half takes.
+  # Checks the arguments of questions to profiles, and converts them to the form that the native half takes. They are
+  # named as the options of the command.
   module Questions
     SORTS = %i[flat cum].freeze
     GROUPS = %w[function file dir gem thread state].freeze
@@ -11,7 +12,7 @@ module Rperf
     private_constant :SORTS, :GROUPS, :SCALINGS
 
     class << self
-      # What chooses the part of a profile that is looked at.
+      # The filters, which choose a part of a profile.
       #
       # @return [Hash{Symbol => String, Array<String>, Integer}] without those that are nil
       # @raise [ArgumentError] for one that isn't allowed

@@ -7,10 +7,10 @@ require_relative "../session/standalone"
 require_relative "exec_target"
 
 module Rperf
-  # What becomes of the session of a process that becomes another program, or a daemon: all until then is delivered.
+  # The session of a process that becomes another program or a daemon: the profile until then is delivered.
   module Become
     class << self
-      # By exec, in the block.
+      # The block calls exec.
       # @param arguments [Array] those of exec
       def program(arguments)
         session = Session.current
@@ -18,11 +18,11 @@ module Rperf
         session&.hand_over
         yield
       ensure
-        # Whoever gets here is still the program that it was.
+        # Only a failed exec comes back.
         session&.take_back
       end
 
-      # By Process.daemon, in the block, from which only the child comes back.
+      # The block calls Process.daemon, which returns in the child only.
       def daemon
         session = Session.current
         own_shared = session&.own_shared
@@ -31,7 +31,7 @@ module Rperf
         session&.report("daemon")
         result = yield
         is_daemon = true
-        # Of a session that the parent has made, this is the last process.
+        # A session that the parent has made ended with the parent.
         own_shared&.close
         go_on(settings) if settings
         result
@@ -41,7 +41,7 @@ module Rperf
 
       private
 
-      # In a daemon that has no session to join.
+      # Begins a session of the daemon's own.
       def go_on(settings)
         Standalone.begin(settings)
       rescue StandardError => e

@@ -4,10 +4,10 @@ require_relative "../session/delivery"
 require_relative "become"
 
 module Rperf
-  # The ways in which a program ends while Ruby still runs. Signals end a Ruby
-  # by an exception, and so by at_exit.
+  # Hooks into the ways in which a program ends. A signal ends a Ruby process by an
+  # exception, and so runs at_exit blocks.
   module Ends
-    # In front of exit!, which runs no at_exit block.
+    # Wraps exit!, which runs no at_exit block.
     module BeforeExit
       def exit!(*)
         Delivery.finish
@@ -15,22 +15,22 @@ module Rperf
       end
     end
 
-    # In front of exec, after which there is no more Ruby to write the profile;
-    # if it fails, profiling goes on.
+    # Wraps exec, after which no Ruby is left to write the profile; if exec fails,
+    # profiling goes on.
     module BeforeExec
       def exec(*arguments)
         Become.program(arguments) { super }
       end
     end
 
-    # In front of daemon, which goes on in a child and ends this process.
+    # Wraps daemon, which goes on in a child and ends this process.
     module BeforeDaemon
       def daemon(*)
         Become.daemon { super }
       end
     end
 
-    # Kernel's are private, as Kernel's own are.
+    # Private, as Kernel's own methods are.
     module KernelEnds
       include BeforeExit
       include BeforeExec
@@ -39,8 +39,8 @@ module Rperf
     end
     private_constant :BeforeExit, :BeforeExec, :BeforeDaemon, :KernelEnds
 
-    # at_exit blocks run last to first; where the program is profiled as a whole, this one is the first of all.
-    # Takes effect once, however often it is called, and in forked children too.
+    # at_exit blocks run in reverse order: in a program that is profiled as a whole, this one is registered first and
+    # runs last. Takes effect once, however often it is called, and in forked children too.
     def self.install
       return if @installed
 

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
 module Rperf
-  # What a program wants to become by exec.
+  # The program that a call of exec is to start.
   module ExecTarget
-    # Ruby leaves command lines with anything else, or with these words, to a shell.
+    # Ruby runs command lines with other characters, or with these words, by a shell.
     PLAIN = %r{\A[\w./+ -]+\z}
     SHELL_WORDS = %w[. : break case continue do done elif else esac eval exec exit export fi for if in readonly return
                      set shift then times trap unset until while].freeze
     private_constant :PLAIN, :SHELL_WORDS
 
-    # Whether there is no such program. Where that can't be told, there is one.
+    # Whether the program certainly doesn't exist.
     # @param arguments [Array] those of exec
     def self.missing?(arguments)
       return false if arguments.any?(Hash) # It may get another PATH, or another folder.

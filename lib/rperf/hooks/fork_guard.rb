@@ -6,12 +6,11 @@ require_relative "../session/process_stats"
 require_relative "../session/session"
 
 module Rperf
-  # Ends the session in forked children, which have neither the worker nor the timer; those that are to be
-  # profiled begin anew.
+  # Ends the session in forked children, which have neither its worker nor its timer. Children that are to be profiled
+  # begin sessions of their own.
   module ForkGuard
-    # Process._fork is what every fork of Ruby code goes through, but for daemon.
+    # Every fork by Ruby code calls Process._fork, except daemon.
     module Hook
-      # Kernel#fork and its like call this.
       def _fork
         # Only the main Ractor is profiled, and only it may call Native.
         return super unless Ractor.main?
@@ -28,7 +27,7 @@ module Rperf
         if pid.zero?
           ForkGuard.join(shared, labels)
         else
-          # The child may end before it can say that it has begun.
+          # The child may end before it can report its start.
           shared&.report("forked #{pid}")
         end
         pid
@@ -39,7 +38,7 @@ module Rperf
         return super unless Ractor.main?
 
         session = Session.current
-        # A session that the parent has made ends with the parent.
+        # A session that the parent has made ends with the parent: the daemon can't join it.
         shared = session&.shared unless session&.own_shared
         labels = shared && Native.labels
         begin
@@ -61,7 +60,7 @@ module Rperf
         Process.singleton_class.prepend(Hook)
       end
 
-      # In a forked child, once Ruby runs again.
+      # Called in a forked child, once Ruby runs again.
       # @param shared [SharedSession, nil] what its parent's children join
       # @param labels [Hash, nil] its parent's
       def join(shared, labels)

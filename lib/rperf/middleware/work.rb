@@ -3,13 +3,13 @@
 require_relative "../../rperf"
 
 module Rperf
-  # A request or a job on its way through our middleware. Whatever fails here, the
-  # program's own work is done, once, and its exceptions pass as they are.
+  # A request or a job that our middleware wraps. Whatever fails here, the program's own
+  # work runs exactly once, and its exceptions pass unchanged.
   module Work
-    # An exception that somebody else raises here (Thread#raise, Timeout with a class of its
-    # own) must not pass for one of ours: it waits until we are done.
+    # An exception from another thread (Thread#raise, Timeout with a class of its own) must
+    # not be taken for one of ours: it waits until we are done.
     LATER = { StandardError => :never }.freeze
-    # At the end nothing may come in between.
+    # Nothing may interrupt the end.
     LAST = { Object => :never }.freeze
     private_constant :LATER, :LAST
 
@@ -40,7 +40,7 @@ module Rperf
 
       private
 
-      # Once: a fault that each request has would fill the log.
+      # Once: the same fault in every request would fill the log.
       def complain(error)
         return if @complained
 

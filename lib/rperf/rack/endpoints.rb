@@ -2,10 +2,10 @@
 
 module Rperf
   class RackMiddleware
-    # Names of endpoints: the method and the route, or, where no route is known, the path
-    # without what differs from one resource to the next.
+    # Names of endpoints: the method and the route, or, without a known route, the path
+    # without the parts that differ between resources.
     class Endpoints
-      # What stands for a resource, or is a secret, not a name. Letters and digits end it.
+      # Parts of a path that identify a resource, or are secrets. No letter or digit is next to them.
       VARIABLE = /
         (?<![[:alnum:]])
         (?: (?<uuid>\h{8}-\h{4}-\h{4}-\h{4}-\h{12}) | (?<number>\d+) | (?<hex>(?=\h*\d)\h{16,}) )
@@ -15,7 +15,7 @@ module Rperf
       /x
       ESCAPE = /%\h\h/
       KINDS = { number: ":id", uuid: ":uuid", hex: ":hex", token: ":token" }.freeze
-      # A client can ask for paths without end: so many get a name of their own.
+      # How many paths get a name of their own: clients can make up any number of them.
       LIMIT = 1000
       OTHER = "(other)"
       private_constant :VARIABLE, :ESCAPE, :KINDS, :LIMIT, :OTHER
@@ -33,7 +33,7 @@ module Rperf
       end
 
       def initialize
-        # By the method and the path.
+        # Method and path => name of the endpoint.
         @names = {}
       end
 
@@ -52,7 +52,7 @@ module Rperf
         @names[path_name] = path_name
       end
 
-      # Requests of this path are for this route.
+      # Notes the route that requests of this path take.
       def learn(path_name, route)
         @names[path_name] = route if @names.key?(path_name)
       end

@@ -4,11 +4,11 @@ module Rperf
   class RackMiddleware
     # A request from its arrival to its end, for {Routing} to find in the Rack environment.
     class Request
-      # Its place there.
+      # Its key in the environment.
       KEY = "rperf.request"
       private_constant :KEY
 
-      # The block says which route was chosen, as the method and the pattern; nil if it can't.
+      # The block returns the chosen route as the method and the pattern; nil if it doesn't know.
       def self.routed(env)
         Work.attempt do
           request = env[KEY]
@@ -29,12 +29,12 @@ module Rperf
         env[KEY] = self
       end
 
-      # Whether the request runs here. A part of an app may go on in a thread of its own,
-      # or, with the same environment, after the end of the request.
+      # Whether the request runs in this fiber. Parts of an app may run in threads of their own,
+      # or use the same environment after the request has ended.
       def here? = @fiber.equal?(Fiber.current)
 
-      # Until the end of the request. A label that the app took away is left away. The path
-      # leads to the first route: an app can pass the request on to others.
+      # Labels the rest of the request with its route. If the app has removed the label, it stays
+      # removed. Of several routes, as an app can pass a request on, the path learns the first.
       def take(route)
         @endpoints.learn(@path_name, route) unless @routed
         @routed = true
@@ -46,7 +46,7 @@ module Rperf
         @fiber = nil
       end
 
-      # Pages that show the environment show this.
+      # Error pages show the environment: keep it short.
       def inspect = "#<Rperf request>"
     end
     private_constant :Request

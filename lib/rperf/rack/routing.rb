@@ -2,14 +2,14 @@
 
 module Rperf
   class RackMiddleware
-    # Hears from Rails and Sinatra which route they chose, just before its code runs.
-    # Afterwards, from the Rack environment, would be too late: the samples are taken.
+    # Learns from Rails and Sinatra the route that they chose, just before its code runs.
+    # Reading it from the Rack environment afterwards would be too late: the samples are taken.
     module Routing
       # Rails writes this at the end of nearly every route.
       RAILS_FORMAT = "(.:format)"
       private_constant :RAILS_FORMAT
 
-      # In front of the method that runs a route's block.
+      # Wraps the method that runs a route's block.
       module SinatraHook
         private
 
@@ -21,7 +21,7 @@ module Rperf
       private_constant :SinatraHook
 
       class << self
-        # Takes effect once for each framework, as soon as that is loaded.
+        # Takes effect once for each framework, when it is loaded.
         def watch
           watch_rails if defined?(::ActiveSupport::Notifications)
           ::Sinatra::Base.prepend(SinatraHook) if defined?(::Sinatra::Base)
@@ -43,7 +43,7 @@ module Rperf
         end
 
         def rails(payload)
-          # Others may send such events too.
+          # Other code may send such events, too.
           env = Work.attempt { payload[:request]&.env } or return
           Request.routed(env) do
             pattern = rails_pattern(env)
@@ -56,12 +56,12 @@ module Rperf
           end
         end
 
-        # Rails 7.1 to 8.0 put the pattern there, later ones the route; before there was neither.
+        # Rails 7.1 to 8.0 put the pattern there, later versions the route, and earlier ones neither.
         def rails_pattern(env)
           env["action_dispatch.route_uri_pattern"] || env["action_dispatch.route"]&.path&.spec&.to_s
         end
 
-        # Where the app that routes is mounted, if it isn't at the root.
+        # The path at which the routing app is mounted; empty at the root.
         def mount(env) = Endpoints.normalize(env["SCRIPT_NAME"].to_s)
       end
     end

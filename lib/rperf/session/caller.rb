@@ -6,8 +6,8 @@ require_relative "output"
 require_relative "session"
 
 module Rperf
-  # Where the profile of a program goes that has called Rperf.start: back to the program, and to the output that it
-  # has asked for.
+  # The destination of a session that Rperf.start has begun: the profile goes back to the program, and to the output
+  # that it has asked for.
   class Caller
     # @raise [Rperf::Error] if profiling is on already or can't start
     def self.begin(options)
@@ -32,7 +32,7 @@ module Rperf
       profile
     end
 
-    # It ends with the program, and nobody waits for it.
+    # The session ends with the program, and nobody waits for reports.
     def settings = nil
     def report(_word) = nil
     def hand_over = nil

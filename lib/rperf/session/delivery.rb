@@ -6,12 +6,12 @@ require_relative "session"
 
 module Rperf
   # Delivers the profile of a program that is profiled as a whole. Nothing here may change how the program runs or
-  # ends: all that goes wrong becomes one line on stderr.
+  # ends: every error becomes one line on stderr.
   #
-  # A signal handler on the main thread can raise at any method return, and nothing can hold it off. So each step
-  # records that it is done before it returns; the rest is done after the interruption, and then that is raised.
+  # A signal handler on the main thread can raise at any method return, and nothing can mask it. So each step records
+  # that it is done before it returns. After an interruption the remaining steps run, and then it is raised again.
   module Delivery
-    # How often a delivery is tried that exceptions interrupt which are not a signal's.
+    # How often delivery is retried after an exception that is not a signal's.
     ATTEMPTS = 3
     private_constant :ATTEMPTS
 
@@ -34,7 +34,8 @@ module Rperf
 
       private
 
-      # The block puts the profile into the Array that it gets. Nothing but the loop may be outside of `begin`.
+      # The block puts the profile into the Array that it gets. Nothing may run outside of `begin`: a signal there would
+      # end the delivery.
       def deliver(tables: true, &)
         profiles = []
         attempts = 0
@@ -54,7 +55,7 @@ module Rperf
         raise interruption if interruption
       end
 
-      # Can be called again after an interruption.
+      # Runs the remaining steps; called again after an interruption.
       def deliver_rest(profiles, tables)
         if (session = Session.of_whole_program)
           yield session, profiles if profiles.empty?

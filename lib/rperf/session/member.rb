@@ -6,9 +6,8 @@ require_relative "process_stats"
 require_relative "session"
 
 module Rperf
-  # Where the profile of one process goes that is part of a session of several: into the session's directory, to be
-  # merged there. Reports in a line of the session's status file each step of the process
-  # (crates/rperf-cli/src/status.rs reads them).
+  # The destination of a process that takes part in a session of several: the profile goes into the session's
+  # directory, to be merged there. Each step of the process is reported in a line of the session's status file.
   class Member
     # @param shared [SharedSession] what this process takes part in
     # @param inherited [Boolean] whether its forked children do, too
@@ -30,9 +29,9 @@ module Rperf
     # @return [nil] a daemon joins the session itself, if it is to be profiled
     def settings = nil
 
-    # Called again with the same profile, it does what an interruption has left to do.
+    # Called again with the same profile, it does the steps that an interruption has left.
     def deliver(profile, **)
-      # Before the writing, which would count too.
+      # First, so that the figures don't include the writing.
       figures = Native.figures_line(ProcessStats.since(@before))
       write(profile) unless @written.equal?(profile)
       report("delivered", " #{figures}")
@@ -45,7 +44,7 @@ module Rperf
       report("failed")
     end
 
-    # A program after exec finds the session by itself.
+    # A program started by exec finds the session by itself.
     def hand_over = nil
     def take_back = nil
 

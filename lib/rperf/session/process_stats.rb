@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Rperf
-  # What Ruby has counted since the process began, for `rperf stat`.
+  # Ruby's own counters since the process began, for `rperf stat`.
   module ProcessStats
     # @return [Hash{Symbol => Integer, Float}]
     def self.now
@@ -22,7 +22,7 @@ module Rperf
       now.to_h { |name, number| [name, name == :yjit_ratio ? number : number - before.fetch(name, 0)] }
     end
 
-    # The ratio is there with --yjit-stats only.
+    # YJIT reports the ratio with --yjit-stats only.
     def self.yjit
       return {} unless defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
 

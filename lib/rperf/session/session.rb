@@ -3,12 +3,12 @@
 require_relative "../errors"
 
 module Rperf
-  # The profiling of this process: from Rperf.start, the loading of rperf, or the fork that made the process, to its
-  # end. The profile goes to the session's destination, a {Caller}, a {Standalone} or a {Member}.
+  # The profiling of this process. It begins with Rperf.start, with the loading of rperf, or with the fork that made
+  # the process. At its end the profile goes to its destination: a {Caller}, a {Standalone} or a {Member}.
   class Session
     class << self
-      # @return [Session, nil] this process's; not the one that a forked child has from its parent. None in other
-      #   Ractors, which may neither call Native nor touch what is in here.
+      # @return [Session, nil] this process's session; nil in a forked child that has begun none. Other Ractors have
+      #   none, as they may neither call Native nor read @current.
       def current
         return unless Ractor.main?
 
@@ -88,7 +88,7 @@ module Rperf
       @shared = nil
     end
 
-    # This program is an rperf command, which is no part of what the user wants to see.
+    # This program is an rperf command, which users don't want to see in the profile.
     def withdraw
       Native.stop
       report("withdrawn")
@@ -101,7 +101,7 @@ module Rperf
       destination.report(word) if here?
     end
 
-    # This process is about to become another program by exec, which goes on with the profiling, but sees nothing of
+    # This process is about to become another program by exec. That one may go on with the profiling, but must not see
     # a session that this process has made.
     def hand_over
       own_shared&.hide

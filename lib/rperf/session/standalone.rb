@@ -8,8 +8,8 @@ require_relative "process_stats"
 require_relative "session"
 
 module Rperf
-  # Where the profile of a program goes that is profiled as a whole without an rperf command: to its file, with the
-  # page and the like on stderr.
+  # The destination of a program that is profiled as a whole without an rperf command: the profile goes to a file, and
+  # the page and the tables to stderr.
   class Standalone
     # @param settings [Settings]
     # @raise [Rperf::Error] if profiling can't start
@@ -30,32 +30,33 @@ module Rperf
       @shared = shared
     end
 
-    # Called again with the same profile, it does what an interruption has left to do.
-    # @param tables [Boolean] whether the page and the like are printed
+    # Called again with the same profile, it does the steps that an interruption has left.
+    # @param tables [Boolean] whether the page and the tables are printed
     def deliver(own, tables:)
       @merged = @text = @written = nil unless own.equal?(@own)
       @own = own
       @merged ||= @shared ? @shared.merge(own) : [own]
       profile, processes, children = *@merged
-      # The tables' figures first, so that writing doesn't count; the file first, as it matters more.
+      # The figures are taken before the writing, so that they don't include it; the file is written before the tables
+      # are printed, as it matters more.
       @text ||= tables ? tables_of(profile, { processes:, children: }.compact) : ""
       write(profile) unless @written
       print_tables
     end
 
-    # A program after exec starts as this one did, and writes the same file.
+    # A program started by exec begins as this one did, and writes the same file.
     def hand_over
       @handed_over = @settings.variables
       @handed_over.each { |name, value| ENV[name] = value }
     end
 
-    # The program has no use for them.
+    # The exec has failed: the program runs on without the variables.
     def take_back
       @handed_over&.each_key { |name| ENV.delete(name) }
       @handed_over = nil
     end
 
-    # Nobody waits for it.
+    # Nobody waits for reports.
     def report(_word) = nil
 
     private

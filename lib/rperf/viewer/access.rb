@@ -6,9 +6,9 @@ module Rperf
   class Viewer
     # Who may see the viewer.
     class Access
-      # Those of servers and frameworks that say where an app runs. Where they differ, the app isn't in development.
+      # Variables in which servers and frameworks tell where an app runs. If they differ, it isn't in development.
       ENVIRONMENTS = %w[RAILS_ENV RACK_ENV APP_ENV].freeze
-      # Names that lead nowhere else than to this machine.
+      # Names that always mean this machine.
       LOCAL_NAME = /\A(?:localhost|[\w.-]+\.(?:localhost|test))\z/i
       HOST = /\A(?<name>\[[\h:.]+\]|[^:\[\]]+)(?::\d+)?\z/
       CLOSED = "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) Rperf::Viewer needs auth:, " \
@@ -41,7 +41,7 @@ module Rperf
         @closed = auth.nil? && !self.class.development?
       end
 
-      # Tells those who run the app what those who look for the page are going to see.
+      # Tells whoever runs the app that nobody can see the page yet.
       def report_closed(path)
         STDERR.write("rperf: the viewer at #{path}/ is closed: #{CLOSED}\n") if @closed
       rescue StandardError

@@ -2,11 +2,11 @@
 
 module Rperf
   class Viewer
-    # The viewer's page, which `rperf report` shows too, and its policy. docs/viewer-format.md has the rules.
+    # The viewer's page, the same as `rperf report` shows, and its policy. docs/viewer-format.md has the rules.
     class Page
       # Where the page has its data, or is told of a server.
       PLACE = "@RPERF_DATA@"
-      # What need not be escaped in the path that the page is told.
+      # Characters of the server's path that need no escaping.
       OTHER = %r{[^A-Za-z0-9\-._~/%]}n
       private_constant :PLACE, :OTHER
 

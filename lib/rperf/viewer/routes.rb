@@ -2,12 +2,12 @@
 
 module Rperf
   class Viewer
-    # What there is below the viewer's path: docs/viewer-format.md has the requests and the answers.
+    # The routes below the viewer's path: docs/viewer-format.md has the requests and the answers.
     class Routes
       NOTHING = "There is nothing here."
       ID = /[\w-]+/
 
-      # What is asked for by which method, and what answers.
+      # Path and method of each request, and the method that answers it.
       TABLE = {
         %r{\A/?\z} => ["GET", :page],
         %r{\A/snapshots\.json\z} => ["GET", :list],
@@ -54,7 +54,7 @@ module Rperf
                            can_save: true, process: Process.pid, notes: })
       end
 
-      # Those who look at the page need not know how the app was started.
+      # Whoever looks at the page may not know how the app was started.
       def notes = [obstacle, whole_program, dropped].compact
 
       # Why no snapshot can be taken.

@@ -4,7 +4,7 @@ module Rperf
   class Viewer
     # The last snapshots of this process, within bounds. Any thread.
     class Snapshots
-      # One, in the two forms in which it is asked for: as the page's data, and as a pprof file.
+      # A snapshot in the two forms that are served: the page's data, and a pprof file.
       Snapshot = Struct.new(:id, :title, :start_ns, :duration_ns, :samples, :data, :pprof, keyword_init: true) do
         def bytes = data.bytesize + pprof.bytesize
 
@@ -32,8 +32,8 @@ module Rperf
         @making = Mutex.new
       end
 
-      # Keeps the profile that the block returns, if it returns one. What a cleared session has given is nowhere else:
-      # interrupts wait.
+      # Keeps the profile that the block returns, if any. Interrupts wait: a profile that has been cleared from the
+      # session exists nowhere else.
       # @return [String, nil] its id
       def add
         @making.synchronize do
