@@ -3,39 +3,47 @@
 //!
 //! Which thread may touch what:
 //! - [`Live`]'s cell: only a thread that holds the main Ractor's GVL.
-//! - A [`thread_state::ThreadState`]: its GVL part likewise; READY and EXITED run
+//! - A [`state::thread_state::ThreadState`]: its GVL part likewise; READY and EXITED run
 //!   without the GVL and touch its atomics only.
 //! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
 
-mod alive;
-mod api;
-mod backtrace;
-mod capture;
-mod compiled_line;
-mod epoch;
-mod fiber_hook;
-mod fork;
-mod gc_hook;
-mod gvl_cell;
-mod hidden_frames;
-mod labels;
-mod measure;
-mod native_thread;
-mod others_ready;
-mod ractor;
-mod resolve;
-mod running_thread;
-mod sampling_job;
-mod section;
-mod snapshot;
-mod switch_hook;
-mod thread_hook;
-mod thread_state;
-mod tick_capture;
-mod tick_guard;
+mod state {
+    pub mod backtrace;
+    pub mod gvl_cell;
+    pub mod live_threads;
+    pub mod native_thread;
+    pub mod others_ready;
+    pub mod ractor;
+    pub mod thread_state;
+    pub mod tick_guard;
+}
+mod recording {
+    pub mod capture;
+    pub mod compiled_line;
+    pub mod epoch;
+    pub mod hidden_frames;
+    pub mod resolve;
+    pub mod running_thread;
+    pub mod tick_capture;
+}
+mod hooks {
+    pub mod fiber;
+    pub mod fork;
+    pub mod gc;
+    pub mod sampling_job;
+    pub mod thread;
+    pub mod time_slice;
+}
+mod api {
+    pub mod labels;
+    pub mod measure;
+    pub mod section;
+    pub mod snapshot;
+    pub mod start;
+}
 
-use crate::vm::gvl_cell::GvlCell;
-use crate::vm::thread_state::{NewThreads, ThreadState};
+use crate::vm::state::gvl_cell::GvlCell;
+use crate::vm::state::thread_state::{NewThreads, ThreadState};
 use magnus::{Error, RModule, Ruby};
 use rperf_engine::{Mode, Session, Ticks};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,7 +62,7 @@ struct Process {
     main_ractor_key: rb_sys::rb_ractor_local_key_t,
     /// The object that marks the captured frames.
     frame_roots: rb_sys::VALUE,
-    labels: labels::Names,
+    labels: api::labels::Names,
 }
 
 // SAFETY: all fields are plain handles; the object is pinned and never freed.
@@ -79,14 +87,14 @@ struct Live {
     /// The same ticks as the session's, for hooks that need nothing else.
     ticks: Arc<Ticks>,
     /// The stacks that were taken at ticks.
-    tick_capture: tick_capture::TickCapture,
+    tick_capture: recording::tick_capture::TickCapture,
     /// Threads seen for the first time, from any thread.
     new_threads: NewThreads,
     /// When threads became ready that were woken by others.
-    others_ready: others_ready::OthersReady,
+    others_ready: state::others_ready::OthersReady,
     /// Threads that have ended and can be folded in.
     exited_threads: AtomicUsize,
-    sections: section::Sections,
+    sections: api::section::Sections,
     /// Some fiber has had labels.
     uses_labels: AtomicBool,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
@@ -100,8 +108,8 @@ struct Inner {
     session: Session,
     #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     threads: Vec<Box<ThreadState>>,
-    scratch: backtrace::Scratch,
-    gc: gc_hook::GcProgress,
+    scratch: state::backtrace::Scratch,
+    gc: hooks::gc::GcProgress,
 }
 
 impl Inner {
@@ -121,20 +129,20 @@ impl Inner {
 
 /// Defines the methods of `Rperf::Native`. On the main thread, once.
 pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
-    let frame_roots = capture::new_frame_roots();
-    alive::init(ruby);
-    let labels = labels::init(ruby, native)?;
-    tick_capture::new_root();
+    let frame_roots = recording::capture::new_frame_roots();
+    state::live_threads::init(ruby);
+    let labels = api::labels::init(ruby, native)?;
+    recording::tick_capture::new_root();
     PROCESS.get_or_init(|| Process {
-        job: sampling_job::preregister(),
-        thread_key: thread_hook::create_key(),
-        main_ractor_key: native_thread::mark_main_ractor(),
+        job: hooks::sampling_job::preregister(),
+        thread_key: hooks::thread::create_key(),
+        main_ractor_key: state::native_thread::mark_main_ractor(),
         frame_roots,
         labels,
     });
-    fork::watch();
-    measure::init(native)?;
-    api::init(native)
+    hooks::fork::watch();
+    api::measure::init(native)?;
+    api::start::init(native)
 }
 
 /// Ends the session that nobody has stopped, as the VM ends: the worker must not
@@ -160,7 +168,7 @@ fn end_with_vm() {
 /// The running session. With the GVL, on the main Ractor; valid until other threads
 /// may run.
 fn running() -> Option<&'static Live> {
-    // SAFETY: cleared before it is freed, both by `snapshot::stop` with the GVL,
+    // SAFETY: cleared before it is freed, both by `api::snapshot::stop` with the GVL,
     // which the callers of this hold as well.
     unsafe { LIVE.load(Acquire).as_ref() }
 }
@@ -178,7 +186,7 @@ fn live() -> Option<&'static Live> {
 /// [`guarded`] for callbacks that run in any Ractor: in others than the main one
 /// nothing is touched, as nothing keeps a session alive there.
 fn guarded_in_main_ractor(callback: impl FnOnce(&'static Process, &'static Live)) {
-    if PROCESS.get().is_some_and(native_thread::in_main_ractor) {
+    if PROCESS.get().is_some_and(state::native_thread::in_main_ractor) {
         guarded(callback);
     }
 }

@@ -2,14 +2,22 @@
 //! thread of the main Ractor, with the GVL. Arguments were checked in Ruby
 //! (lib/rperf/options.rb).
 
-use super::alive::Alive;
-use super::backtrace::{self, Scratch};
-use super::others_ready::OthersReady;
-use super::thread_state::NewThreads;
-use super::{
-    Inner, LIVE, Live, PROCESS, fork, gc_hook, gvl_cell::GvlCell, native_thread, ractor, running,
-    sampling_job, section, snapshot, thread_hook, tick_capture,
-};
+use crate::vm::state::live_threads::Alive;
+use crate::vm::state::backtrace;
+use crate::vm::state::backtrace::{Scratch};
+use crate::vm::state::others_ready::OthersReady;
+use crate::vm::state::thread_state::NewThreads;
+use crate::vm::hooks::fork;
+use crate::vm::hooks::gc as gc_hook;
+use crate::vm::state::gvl_cell::GvlCell;
+use crate::vm::state::native_thread;
+use crate::vm::state::ractor;
+use crate::vm::hooks::sampling_job;
+use crate::vm::api::section;
+use crate::vm::api::snapshot;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::recording::tick_capture;
+use crate::vm::{Inner, LIVE, Live, PROCESS, running};
 use crate::profile::errors;
 use magnus::rb_sys::AsRawValue;
 use magnus::{

@@ -3,13 +3,20 @@
 //! it. The handler and the readers of the log are the same thread; [`AtWork`] keeps the
 //! handler off while one of the others is at work.
 
-use super::backtrace::{self, MAX_DEPTH, Scratch};
-use super::capture::{self, TakenStack};
-use super::compiled_line::CompiledLines;
-use super::hidden_frames::{HiddenFrames, Leaf};
-use super::thread_state::GvlPart;
-use super::tick_guard::{self, AtWork};
-use super::{LIVE, Live, Process, gc_hook, native_thread, sampling_job, thread_hook};
+use crate::vm::state::backtrace;
+use crate::vm::state::backtrace::{MAX_DEPTH, Scratch};
+use crate::vm::recording::capture;
+use crate::vm::recording::capture::{TakenStack};
+use crate::vm::recording::compiled_line::CompiledLines;
+use crate::vm::recording::hidden_frames::{HiddenFrames, Leaf};
+use crate::vm::state::thread_state::GvlPart;
+use crate::vm::state::tick_guard;
+use crate::vm::state::tick_guard::{AtWork};
+use crate::vm::hooks::gc as gc_hook;
+use crate::vm::state::native_thread;
+use crate::vm::hooks::sampling_job;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::{LIVE, Live, Process};
 use rb_sys::VALUE;
 use rperf_engine::{CaptureCounters, FrameWord, Registers, TickLog, TickTimes, clock};
 use std::cell::UnsafeCell;

@@ -1,8 +1,8 @@
 //! Facts about the native thread at hand: whether it runs the main Ractor, its
 //! id, and which Ruby thread ran on it last.
 
-use super::Process;
-use super::thread_state::ThreadState;
+use crate::vm::Process;
+use crate::vm::state::thread_state::ThreadState;
 use rb_sys::VALUE;
 use rperf_engine::clock;
 use std::cell::Cell;

@@ -7,9 +7,12 @@
 //! Ruby 4.0 doesn't). The next collection is then not seen, and the hook is registered
 //! anew.
 
-use super::running_thread::{self, EventRecorder};
-use super::tick_guard::AtWork;
-use super::{Live, Process, guarded_in_main_ractor, thread_hook, tick_capture};
+use crate::vm::recording::running_thread;
+use crate::vm::recording::running_thread::{EventRecorder};
+use crate::vm::state::tick_guard::AtWork;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::recording::tick_capture;
+use crate::vm::{Live, Process, guarded_in_main_ractor};
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,

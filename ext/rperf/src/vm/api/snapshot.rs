@@ -1,12 +1,16 @@
 //! `Native.stop` and `Native.snapshot`: what a session has collected. On a thread of
 //! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
 
-use super::alive::Alive;
-use super::tick_guard::AtWork;
-use super::{
-    Inner, LIVE, Live, PROCESS, Process, epoch, resolve, running, running_thread, sampling_job,
-    section, thread_hook, tick_capture,
-};
+use crate::vm::state::live_threads::Alive;
+use crate::vm::state::tick_guard::AtWork;
+use crate::vm::recording::epoch;
+use crate::vm::recording::resolve;
+use crate::vm::recording::running_thread;
+use crate::vm::hooks::sampling_job;
+use crate::vm::api::section;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::recording::tick_capture;
+use crate::vm::{Inner, LIVE, Live, PROCESS, Process, running};
 use crate::profile::{self, errors};
 use magnus::rb_sys::FromRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
@@ -95,7 +99,7 @@ fn running_with_threads(
     Ok(session.map(|(process, live)| (process, live, alive)))
 }
 
-fn has_accounting(state: &super::thread_state::ThreadState) -> bool {
+fn has_accounting(state: &crate::vm::state::thread_state::ThreadState) -> bool {
     // SAFETY: the GVL is held, as the session is borrowed, and no other reference to
     // the part exists.
     unsafe { state.gvl_part() }.accounting.is_some()

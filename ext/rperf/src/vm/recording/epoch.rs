@@ -1,7 +1,8 @@
 //! The end of an epoch: names take the place of frames, and what the frames kept
 //! alive may be collected. With the GVL, outside of hooks: it makes Ruby objects.
 
-use super::{Inner, LIVE, Live, resolve};
+use crate::vm::recording::resolve;
+use crate::vm::{Inner, LIVE, Live};
 use std::ptr;
 use std::sync::atomic::Ordering::Acquire;
 

@@ -1,7 +1,7 @@
 //! When the handler of the tick's signal may take the stack of the thread that it has
 //! interrupted. All checks are async-signal-safe.
 
-use super::native_thread;
+use crate::vm::state::native_thread;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
 /// The thread with the main Ractor's GVL reads or empties what the handler writes.

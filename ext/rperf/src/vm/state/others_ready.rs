@@ -1,6 +1,6 @@
 //! READY where the thread's state isn't at hand: the event came on another native
 //! thread, or before the thread's first turn. Without the GVL the thread's object
-//! can't be touched, which would lead to the state (see [`super::native_thread`]).
+//! can't be touched, which would lead to the state (see [`crate::vm::state::native_thread`]).
 
 use rb_sys::VALUE;
 use std::array;

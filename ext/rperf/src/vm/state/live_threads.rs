@@ -1,9 +1,10 @@
 //! Which threads are alive. Asking runs the VM's code and may let other threads
 //! run: whoever asks looks again afterwards whether the session is there still.
 
-use super::Process;
-use super::thread_hook;
-use super::thread_state::{self, ThreadState};
+use crate::vm::Process;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::state::thread_state;
+use crate::vm::state::thread_state::{ThreadState};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
 use rb_sys::VALUE;

@@ -4,7 +4,8 @@
 //! the thread that runs. While a thread waits for the GVL, the VM interrupts the running
 //! one every 10 ms: this hook, on that thread, asks for the callback anew.
 
-use super::{guarded_in_main_ractor, sampling_job};
+use crate::vm::hooks::sampling_job;
+use crate::vm::{guarded_in_main_ractor};
 use rb_sys::{ID, RUBY_INTERNAL_EVENT_SWITCH as SWITCH, VALUE};
 
 /// Registers the hook. With the GVL, outside of hooks.

@@ -5,11 +5,12 @@
 //!
 //! lib/rperf/labels.rb has the rest.
 
-use super::tick_guard::AtWork;
-use super::{
-    Live, PROCESS, Process, fiber_hook, guarded_in_main_ractor, resolve, running, thread_hook,
-    tick_capture,
-};
+use crate::vm::state::tick_guard::AtWork;
+use crate::vm::hooks::fiber as fiber_hook;
+use crate::vm::recording::resolve;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::recording::tick_capture;
+use crate::vm::{Live, PROCESS, Process, guarded_in_main_ractor, running};
 use crate::profile::errors;
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;

@@ -4,10 +4,14 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use super::running_thread::{self, EventRecorder};
-use super::thread_state::{ThreadState, UNKNOWN_TURN, mark_exited};
-use super::tick_guard::AtWork;
-use super::{Live, Process, guarded, native_thread, sampling_job, tick_capture};
+use crate::vm::recording::running_thread;
+use crate::vm::recording::running_thread::{EventRecorder};
+use crate::vm::state::thread_state::{ThreadState, UNKNOWN_TURN, mark_exited};
+use crate::vm::state::tick_guard::AtWork;
+use crate::vm::state::native_thread;
+use crate::vm::hooks::sampling_job;
+use crate::vm::recording::tick_capture;
+use crate::vm::{Live, Process, guarded};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,

@@ -1,7 +1,7 @@
 //! Backtraces, and the object that keeps captured frames alive.
 
-use super::backtrace::Scratch;
-use super::{LIVE, PROCESS};
+use crate::vm::state::backtrace::Scratch;
+use crate::vm::{LIVE, PROCESS};
 use rb_sys::VALUE;
 use rperf_engine::{FrameWord, Stack, StackSource};
 use std::ffi::c_void;
@@ -135,7 +135,7 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
 /// The VM frees its last objects: all at_exit blocks and finalizers are done, and
 /// the VM itself is there still. The worker, which calls into it, must end now.
 unsafe extern "C" fn end_with_vm(_: *mut c_void) {
-    super::end_with_vm();
+    crate::vm::end_with_vm();
 }
 
 unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {

@@ -8,7 +8,13 @@
 //! The same goes for locks of the VM's that a thread holds as it runs hooks, so
 //! threads that are about to leave them are given a moment.
 
-use super::{LIVE, fiber_hook, gc_hook, native_thread, switch_hook, thread_hook, tick_guard};
+use crate::vm::hooks::fiber as fiber_hook;
+use crate::vm::hooks::gc as gc_hook;
+use crate::vm::state::native_thread;
+use crate::vm::hooks::time_slice as switch_hook;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::state::tick_guard;
+use crate::vm::{LIVE};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::SeqCst};

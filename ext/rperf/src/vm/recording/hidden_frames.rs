@@ -7,7 +7,8 @@
 //! same. With these the frame is learned, once, at a safepoint; from then on the signal
 //! handler puts it on top of the stack itself.
 
-use super::backtrace::{self, Scratch};
+use crate::vm::state::backtrace;
+use crate::vm::state::backtrace::{Scratch};
 use rb_sys::VALUE;
 use rustc_hash::FxHashMap;
 use std::ptr;

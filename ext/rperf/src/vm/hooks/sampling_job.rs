@@ -1,14 +1,17 @@
 //! The sampling callback: the VM runs it at a safepoint after a tick, on the
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
-use super::capture::{VmStack, Whose};
-use super::running_thread::{self, EventRecorder};
-use super::thread_state::ThreadState;
-use super::tick_guard::AtWork;
-use super::{
-    Inner, Live, PROCESS, Process, epoch, gc_hook, guarded_in_main_ractor, labels, thread_hook,
-    tick_capture,
-};
+use crate::vm::recording::capture::{VmStack, Whose};
+use crate::vm::recording::running_thread;
+use crate::vm::recording::running_thread::{EventRecorder};
+use crate::vm::state::thread_state::ThreadState;
+use crate::vm::state::tick_guard::AtWork;
+use crate::vm::recording::epoch;
+use crate::vm::hooks::gc as gc_hook;
+use crate::vm::api::labels;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::recording::tick_capture;
+use crate::vm::{Inner, Live, PROCESS, Process, guarded_in_main_ractor};
 use rperf_engine::{Accounting, CaptureCounters, SessionRecorder, clock};
 use std::ffi::c_void;
 use std::ptr;
@@ -180,7 +183,7 @@ pub fn fold_ended(inner: &mut Inner, now: u64, has_ended: impl Fn(&ThreadState) 
 fn finish(
     state: &ThreadState,
     session: &mut rperf_engine::Session,
-    scratch: &mut super::backtrace::Scratch,
+    scratch: &mut crate::vm::state::backtrace::Scratch,
     now: u64,
 ) {
     // SAFETY: the GVL is held (the session's cell is borrowed), and the thread

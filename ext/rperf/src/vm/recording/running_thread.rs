@@ -1,9 +1,11 @@
 //! The Ruby thread at hand, which has the GVL: its accounting, and the recorder
 //! for what an event of its own wants recorded.
 
-use super::capture::{VmStack, Whose};
-use super::thread_state::{GvlPart, ThreadState};
-use super::{Inner, Live, labels, native_thread};
+use crate::vm::recording::capture::{VmStack, Whose};
+use crate::vm::state::thread_state::{GvlPart, ThreadState};
+use crate::vm::api::labels;
+use crate::vm::state::native_thread;
+use crate::vm::{Inner, Live};
 use rperf_engine::{Accounting, LastStack, Place, Recorder, Values, clock};
 use rperf_model::State;
 use std::sync::atomic::Ordering::Relaxed;

@@ -7,13 +7,21 @@
 //! so, on small pipes 4 to 5 %; without hooks no difference could be measured. To add
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
-use super::alive::Alive;
-use super::backtrace;
-use super::tick_guard::{self, AtWork};
-use super::{
-    Live, PROCESS, Process, fiber_hook, gc_hook, labels, native_thread, ractor, running,
-    running_thread, sampling_job, switch_hook, thread_hook, tick_capture,
-};
+use crate::vm::state::live_threads::Alive;
+use crate::vm::state::backtrace;
+use crate::vm::state::tick_guard;
+use crate::vm::state::tick_guard::{AtWork};
+use crate::vm::hooks::fiber as fiber_hook;
+use crate::vm::hooks::gc as gc_hook;
+use crate::vm::api::labels;
+use crate::vm::state::native_thread;
+use crate::vm::state::ractor;
+use crate::vm::recording::running_thread;
+use crate::vm::hooks::sampling_job;
+use crate::vm::hooks::time_slice as switch_hook;
+use crate::vm::hooks::thread as thread_hook;
+use crate::vm::recording::tick_capture;
+use crate::vm::{Live, PROCESS, Process, running};
 use magnus::{Error, RArray, Ruby, Value};
 use rb_sys::VALUE;
 use rperf_engine::{Accounting, LabelSet, Mode, clock};

@@ -1,9 +1,10 @@
 //! What benchmarks and specs ask of the extension itself: hooks that do nothing, as
 //! the floor that a profiler's own cost is set against, and what a sample costs.
 
-use super::backtrace::Scratch;
-use super::capture::{VmStack, Whose};
-use super::{gc_hook, thread_hook};
+use crate::vm::state::backtrace::Scratch;
+use crate::vm::recording::capture::{VmStack, Whose};
+use crate::vm::hooks::gc as gc_hook;
+use crate::vm::hooks::thread as thread_hook;
 use magnus::{Error, RHash, RModule, Ruby, Symbol, function, prelude::*};
 use rb_sys::{ID, VALUE};
 use rperf_engine::{CapturedTree, LastStack, Mode, StackSource, clock};

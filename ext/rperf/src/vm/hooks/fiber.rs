@@ -4,7 +4,8 @@
 //! each switch between fibers some tens of ns. Runs on the thread whose fiber has
 //! got control, with the GVL; Ruby code may be run.
 
-use super::{Live, guarded_in_main_ractor, labels, running};
+use crate::vm::api::labels;
+use crate::vm::{Live, guarded_in_main_ractor, running};
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
