@@ -1,14 +1,11 @@
-//! Facts about the native thread at hand: whether it runs the main Ractor, its
-//! id, and which Ruby thread ran on it last.
+//! Facts about the native thread at hand: its id, and which Ruby thread ran on it last. Asked
+//! for by the bridge's hooks, on the thread itself, with the GVL or without.
 
-use crate::vm::Process;
-use crate::vm::state::thread_state::ThreadState;
-use rb_sys::VALUE;
-use rperf_engine::clock;
+use super::{ThreadState, VmThread};
+use crate::clock;
 use std::cell::Cell;
-use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 thread_local! {
     /// The Ruby thread that last ran on this native thread. Constant and without
@@ -23,13 +20,13 @@ static ROUND: AtomicU64 = AtomicU64::new(0);
 #[derive(Clone, Copy)]
 struct LastRun {
     state: *const ThreadState,
-    thread: VALUE,
+    thread: VmThread,
     round: u64,
 }
 
 const NOBODY: LastRun = LastRun {
     state: ptr::null(),
-    thread: 0,
+    thread: VmThread(0),
     round: 0,
 };
 
@@ -61,7 +58,7 @@ pub fn is_noted(state: &ThreadState) -> bool {
 /// added, until their thread's EXITED. That calls [`leave`], but on one native thread:
 /// no two Ruby threads may share this one.
 #[inline]
-pub unsafe fn last_run<'a>(thread: VALUE) -> Option<&'a ThreadState> {
+pub unsafe fn last_run<'a>(thread: VmThread) -> Option<&'a ThreadState> {
     let last = LAST_RUN.get();
     if last.thread != thread || last.round != ROUND.load(Relaxed) {
         return None;
@@ -91,55 +88,47 @@ pub fn id() -> u32 {
     id
 }
 
-/// This thread's pthread: cheap to ask for, and the same for its whole life.
-#[inline]
-pub fn pthread() -> usize {
-    // SAFETY: takes nothing and can't fail.
-    unsafe { libc::pthread_self() as usize }
-}
-
 /// In a forked child: this thread has a new id.
 pub fn forget_id() {
     ID.set(0);
 }
 
-/// Makes the key that tells the main Ractor from others. On the main Ractor.
-pub fn mark_main_ractor() -> rb_sys::rb_ractor_local_key_t {
-    static MARK: u8 = 0;
-    // The VM calls `free` with the value when the main Ractor ends.
-    extern "C" fn free(_: *mut c_void) {}
-    struct Type(rb_sys::rb_ractor_local_storage_type);
-    // SAFETY: two function pointers, never written.
-    unsafe impl Sync for Type {}
-    static TYPE: Type = Type(rb_sys::rb_ractor_local_storage_type {
-        mark: None,
-        free: Some(free),
-    });
-    // SAFETY: TYPE lives for ever; this runs on the main Ractor with its GVL.
-    let key = unsafe { rb_sys::rb_ractor_local_storage_ptr_newkey(&raw const TYPE.0) };
-    let mark = (&raw const MARK).cast_mut().cast();
-    // SAFETY: the key was just made; the VM hands the pointer back, no more.
-    unsafe { rb_sys::rb_ractor_local_storage_ptr_set(key, mark) };
-    key
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Another Ractor than the main one may run.
-static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
+    #[test]
+    fn it_knows_the_ruby_thread_that_ran_here_last() {
+        let (first, second) = (ThreadState::new(VmThread(40)), ThreadState::new(VmThread(80)));
+        let noted = |thread| {
+            // SAFETY: both states live to the end of the test.
+            unsafe { last_run(VmThread(thread)) }.map(|state| state.serial)
+        };
+        forget_all();
+        assert!(switch_to(&first), "nobody before it");
+        assert!(!switch_to(&first));
+        assert_eq!((noted(40), noted(80)), (Some(first.serial), None));
+        assert!(switch_to(&second));
+        assert!(is_noted(&second) && !is_noted(&first));
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(noted(80), None, "another native thread"));
+        });
+        leave();
+        assert_eq!(noted(80), None);
+        assert!(switch_to(&first) && is_noted(&first));
+        forget_all();
+        assert!(!is_noted(&first));
+        assert_eq!(noted(40), None, "noted before all was forgotten");
+        assert!(!switch_to(&first), "but no other thread has run here");
+    }
 
-/// Notes whether other Ractors than the main one may run.
-pub fn set_other_ractors(there: bool) {
-    OTHER_RACTORS.store(there, SeqCst);
-}
-
-/// Whether other Ractors than the main one may run. Async-signal-safe.
-pub fn other_ractors() -> bool {
-    OTHER_RACTORS.load(SeqCst)
-}
-
-/// Whether the calling Ruby thread belongs to the main Ractor. For threads that
-/// run Ruby code: not in STARTED or READY.
-#[inline]
-pub fn in_main_ractor(process: &Process) -> bool {
-    // SAFETY: the key is valid, and the caller is a Ruby thread of some Ractor.
-    !unsafe { rb_sys::rb_ractor_local_storage_ptr(process.main_ractor_key) }.is_null()
+    #[test]
+    fn the_id_is_the_kernels() {
+        assert_eq!((id(), id()), (clock::thread_id(), clock::thread_id()));
+        let other = std::thread::spawn(|| (id(), clock::thread_id()));
+        let (known, asked) = other.join().expect("it doesn't panic");
+        assert_eq!(known, asked);
+        forget_id();
+        assert_eq!(id(), clock::thread_id());
+    }
 }

@@ -1,48 +1,95 @@
 //! When the handler of the tick's signal may take the stack of the thread that it has
-//! interrupted. All checks are async-signal-safe.
+//! interrupted. Asked by the handler: all checks are async-signal-safe. Answered by the
+//! bridge's hooks, on the thread with the main Ractor's GVL.
 
-use crate::vm::state::native_thread;
+use crate::gvl::Gvl;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
 /// The thread with the main Ractor's GVL reads or empties what the handler writes.
 static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// Another Ractor than the main one may run.
+static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
 
 /// Whether the stack may be taken, if this Ractor collects no garbage: not while what was
 /// taken before is being read, nor where other Ractors may collect. A thread
 /// that they have stopped for that still gets signals. Were it to read while compaction
 /// moves objects, it would fault in the collector's handler of faults, and wait there
 /// for the VM's lock, on a signal stack where no collector looks for it.
-pub fn may_take() -> bool {
-    !native_thread::other_ractors() && !AT_WORK.load(SeqCst)
+pub fn may_take_stack() -> bool {
+    !other_ractors() && !AT_WORK.load(SeqCst)
+}
+
+/// Notes whether other Ractors than the main one may run.
+pub fn set_other_ractors(there: bool) {
+    OTHER_RACTORS.store(there, SeqCst);
+}
+
+/// Whether other Ractors than the main one may run.
+pub fn other_ractors() -> bool {
+    OTHER_RACTORS.load(SeqCst)
 }
 
 /// Nobody is at work: in a forked child, and before hooks are added. Async-signal-safe.
-pub fn reset() {
+pub fn reset_at_work() {
     AT_WORK.store(false, SeqCst);
 }
 
 /// Keeps the handler off for as long as it lives. With the main Ractor's GVL.
 ///
 /// The handler runs on the same thread, so no processor needs to be told.
-pub struct AtWork {
+#[derive(Debug)]
+pub struct AtWork<'g> {
     /// Another one is further up the stack.
-    nested: bool,
+    is_nested: bool,
+    gvl: PhantomData<&'g Gvl<'g>>,
 }
 
-impl AtWork {
+impl<'g> AtWork<'g> {
+    /// Keeps the handler off from now on.
     #[inline]
-    pub fn begin() -> AtWork {
-        let nested = AT_WORK.load(Relaxed);
+    pub fn begin(_: &'g Gvl<'_>) -> AtWork<'g> {
+        Self::begin_stopped()
+    }
+
+    /// The same where the GVL's holder is stopped, and may be another thread: in a collection.
+    #[inline]
+    pub(super) fn begin_stopped() -> AtWork<'g> {
+        let is_nested = AT_WORK.load(Relaxed);
         AT_WORK.store(true, Relaxed);
         compiler_fence(SeqCst);
-        AtWork { nested }
+        AtWork {
+            is_nested,
+            gvl: PhantomData,
+        }
     }
 }
 
-impl Drop for AtWork {
+impl Drop for AtWork<'_> {
     #[inline]
     fn drop(&mut self) {
         compiler_fence(SeqCst);
-        AT_WORK.store(self.nested, Relaxed);
+        AT_WORK.store(self.is_nested, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_handler_is_kept_off_until_the_outermost_guard_goes() {
+        // SAFETY: no other test of this crate uses the flags.
+        let gvl = unsafe { Gvl::assume_held() };
+        assert!(may_take_stack());
+        let outer = AtWork::begin(&gvl);
+        drop(AtWork::begin(&gvl));
+        assert!(!may_take_stack());
+        drop(outer);
+        assert!(may_take_stack());
+        set_other_ractors(true);
+        assert!(!may_take_stack());
+        set_other_ractors(false);
     }
 }

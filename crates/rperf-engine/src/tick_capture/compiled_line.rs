@@ -8,8 +8,8 @@
 //! VM's own data is checked before it is believed; what can't be found out is line 0.
 //! For x86-64 only: elsewhere no line of compiled code is known.
 
-use rperf_engine::{CodeMap, Registers, guards};
-use std::mem::offset_of;
+use super::{CodeMap, Registers, guards};
+use crate::vm_frames::{FrameLayout, VmFrames};
 use std::ops::Range;
 
 /// Entries that are remembered.
@@ -24,32 +24,6 @@ const ROWS: usize = 1 << 10;
 /// How often the map of code may be read, in ns.
 const MAP_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// The beginning of a control frame of the VM.
-#[repr(C)]
-struct ControlFrame {
-    program_counter: usize,
-    _stack_pointer: usize,
-    iseq: usize,
-}
-
-/// The beginning of the object of an instruction sequence, and of its body.
-#[repr(C)]
-struct Iseq {
-    _flags: usize,
-    _wrapper: usize,
-    body: usize,
-}
-
-#[repr(C)]
-struct IseqBody {
-    _type: u32,
-    size: u32,
-    encoded: usize,
-}
-
-/// Where an execution context holds its control frame.
-const FRAME_IN_CONTEXT: usize = 2 * size_of::<usize>();
-
 /// A machine instruction of compiled code, with what it looked like, and the program
 /// counter there; 0 if it couldn't be found out.
 #[derive(Debug, Clone, Copy, Default)]
@@ -60,6 +34,7 @@ struct Known {
 }
 
 /// Finds lines of compiled code.
+#[derive(Debug)]
 pub struct CompiledLines {
     map: CodeMap,
     map_read_ns: u64,
@@ -105,28 +80,27 @@ impl CompiledLines {
 
     /// The line of the topmost frame, or 0 if it isn't known; `None` if it is not compiled
     /// code that runs, so that what the VM tells counts. In the handler; may fault.
-    pub fn line(&mut self, registers: &Registers) -> Option<i32> {
+    pub fn line(&mut self, vm: &impl VmFrames, registers: &Registers) -> Option<u32> {
         let at = registers.instruction;
         let Some(code) = self.map.compiled_around(at) else {
             self.lacks_code |= self.map.lacks(at);
             return None;
         };
-        self.guarded(|lines| lines.search(registers, at, &code))
+        self.guarded(|lines| lines.search(vm, registers, at, &code))
     }
 
     /// The same while a C function runs that compiled code of the topmost frame has called:
     /// the line of the call, or 0. In the handler; may fault.
-    pub fn line_of_call(&mut self, registers: &Registers) -> i32 {
+    pub fn line_of_call(&mut self, vm: &impl VmFrames, registers: &Registers) -> u32 {
         let line = self.guarded(|lines| {
             let (return_address, is_stored) = lines.innermost_call(registers)?;
             if is_stored {
-                // SAFETY: on a Ruby thread.
-                return Some(unsafe { rb_sys::rb_sourceline() });
+                return Some(vm.line());
             }
             // C functions may use the registers for something else, which can't be read.
             let keeps_registers = registers.r12 == lines.context;
             let code = lines.map.compiled_around(return_address)?;
-            keeps_registers.then(|| lines.search(registers, return_address, &code))?
+            keeps_registers.then(|| lines.search(vm, registers, return_address, &code))?
         });
         line.unwrap_or(0)
     }
@@ -144,7 +118,7 @@ impl CompiledLines {
     }
 
     /// What `search` finds; nothing any more if it has faulted too often.
-    fn guarded(&mut self, search: impl FnOnce(&mut Self) -> Option<i32>) -> Option<i32> {
+    fn guarded(&mut self, search: impl FnOnce(&mut Self) -> Option<u32>) -> Option<u32> {
         if self.begun >= FAULTS {
             return Some(0);
         }
@@ -154,7 +128,13 @@ impl CompiledLines {
         line
     }
 
-    fn search(&mut self, registers: &Registers, at: usize, code: &Range<usize>) -> Option<i32> {
+    fn search<V: VmFrames>(
+        &mut self,
+        vm: &V,
+        registers: &Registers,
+        at: usize,
+        code: &Range<usize>,
+    ) -> Option<u32> {
         let (context, frame) = (registers.r12, registers.r13);
         let aligned = size_of::<usize>();
         if [context, frame]
@@ -165,27 +145,26 @@ impl CompiledLines {
         }
         // SAFETY: compiled code holds the execution context and the frame in these; where
         // it doesn't, the words are compared before they are believed. May fault.
-        if unsafe { read(context + FRAME_IN_CONTEXT) } != frame {
+        if unsafe { read(context + V::LAYOUT.frame_in_context) } != frame {
             // The frame on top is another one, of a method of C.
             return None;
         }
         self.context = context;
         let program_counter = self.program_counter_at(at, code);
         // SAFETY: it is the frame of the VM that runs. May fault.
-        let found = program_counter != 0 && unsafe { self.is_in_frame(frame, program_counter) };
+        let found = program_counter != 0 && unsafe { self.is_in_frame(&V::LAYOUT, frame, program_counter) };
         if !found {
             return Some(0);
         }
-        let slot = frame as *mut usize;
-        // SAFETY: the frame's first word is its program counter, which compiled code only
-        // writes. This thread alone runs Ruby code, and sees the old one again when it
+        let stored = (frame + V::LAYOUT.program_counter) as *mut usize;
+        // SAFETY: the frame's program counter is there, which compiled code only writes. This thread alone runs Ruby code, and sees the old one again when it
         // goes on. Should asking fault, the new one stays, which is one of this frame, as
         // its exit would have left it.
         unsafe {
-            let before = slot.read_volatile();
-            slot.write_volatile(program_counter);
-            let line = rb_sys::rb_sourceline();
-            slot.write_volatile(before);
+            let before = stored.read_volatile();
+            stored.write_volatile(program_counter);
+            let line = vm.line();
+            stored.write_volatile(before);
             Some(line)
         }
     }
@@ -194,15 +173,20 @@ impl CompiledLines {
     ///
     /// # Safety
     /// The caller is ready for a fault.
-    unsafe fn is_in_frame(&mut self, frame: usize, program_counter: usize) -> bool {
+    unsafe fn is_in_frame(
+        &mut self,
+        layout: &FrameLayout,
+        frame: usize,
+        program_counter: usize,
+    ) -> bool {
         // SAFETY: by this function's contract; a wrong layout shows in what follows.
         let (stored, size, encoded) = unsafe {
-            let iseq = read(frame + offset_of!(ControlFrame, iseq));
-            let body = read(iseq + offset_of!(Iseq, body));
-            let size = ((body + offset_of!(IseqBody, size)) as *const u32).read_volatile();
-            let encoded = read(body + offset_of!(IseqBody, encoded));
+            let iseq = read(frame + layout.iseq);
+            let body = read(iseq + layout.body);
+            let size = ((body + layout.size) as *const u32).read_volatile();
+            let encoded = read(body + layout.encoded);
             (
-                read(frame + offset_of!(ControlFrame, program_counter)),
+                read(frame + layout.program_counter),
                 size as usize,
                 encoded,
             )

@@ -7,11 +7,10 @@
 //! same. With these the frame is learned, once, at a safepoint; from then on the signal
 //! handler puts it on top of the stack itself.
 
-use crate::vm::state::backtrace;
-use crate::vm::state::backtrace::{Scratch};
-use rb_sys::VALUE;
+use crate::backtrace::Backtrace;
+use crate::call_tree::FrameWord;
+use crate::vm_frames::{MethodWord, VmFrames};
 use rustc_hash::FxHashMap;
-use std::ptr;
 
 /// How often a frame is looked for in vain until it is taken for none: it may have
 /// returned before the safepoint.
@@ -27,9 +26,9 @@ const CAP: usize = 1 << 14;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     /// 0 for a block outside of methods.
-    method: rb_sys::ID,
+    method: MethodWord,
     /// The class that has the method.
-    owner: VALUE,
+    owner: FrameWord,
     /// Where the VM holds the name of the file.
     file: usize,
     /// What the frame is known by besides.
@@ -39,9 +38,9 @@ struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum KnownBy {
     /// The line where its method or block begins.
-    FirstLine(i32),
+    FirstLine(u32),
     /// Its caller, which is on the same line: there may be no such frame.
-    Caller(VALUE),
+    Caller(FrameWord),
 }
 
 impl KnownBy {
@@ -57,7 +56,7 @@ impl KnownBy {
 #[derive(Debug, Clone, Copy)]
 enum Known {
     /// The frame, which is a GC root.
-    Frame(VALUE),
+    Frame(FrameWord),
     /// There is none, or it hasn't been found so many times.
     None(u8),
 }
@@ -70,7 +69,7 @@ pub struct Suspect {
     seq: u32,
     /// Frames that the VM has told, and the topmost of them.
     depth: usize,
-    caller: VALUE,
+    caller: FrameWord,
 }
 
 /// What the handler is to do with the stack it has read.
@@ -79,7 +78,7 @@ pub enum Leaf {
     /// The stack is whole.
     Told,
     /// This frame comes on top.
-    Hidden(VALUE),
+    Hidden(FrameWord),
     /// That must be found out.
     Unknown(Suspect),
 }
@@ -96,34 +95,35 @@ pub struct HiddenFrames {
 
 impl HiddenFrames {
     /// None is known. On a Ruby thread with the GVL, outside of hooks.
-    pub fn new() -> Self {
+    pub fn new(vm: &impl VmFrames) -> Self {
         let mut frames = Self {
             known: FxHashMap::default(),
             suspect: None,
             untold: i64::MAX,
         };
-        let depth = Scratch::new(false).take_current().unwrap_or(0);
-        frames.lacks_frames(depth);
+        let depth = Backtrace::new(false).take(vm);
+        frames.lacks_frames(vm, depth);
         frames
     }
 
     /// Looks whether the stack that was just taken, of the calling thread `seq`, lacks its
     /// leaf. In the handler: makes no object, takes no lock, and may fault as reading
     /// the stack may.
-    pub fn look(&mut self, scratch: &Scratch, depth: usize, seq: u32) -> Leaf {
-        let (leaf, line) = scratch.leaf();
+    pub fn look(
+        &mut self,
+        vm: &impl VmFrames,
+        backtrace: &Backtrace,
+        depth: usize,
+        seq: u32,
+    ) -> Leaf {
+        let (leaf, line) = backtrace.leaf();
         // A C method, or a compiled one that the VM has told, has no line.
-        if line == 0 || !self.lacks_frames(depth) {
+        if line == 0 || !self.lacks_frames(vm, depth) {
             return Leaf::Told;
         }
-        // SAFETY: on a Ruby thread; both read the topmost Ruby frame. The line is the one
-        // where its method or block begins if its program counter is null.
-        let (top_line, file) = unsafe { (rb_sys::rb_sourceline(), rb_sys::rb_sourcefile()) };
-        let (mut method, mut owner) = (0, 0);
-        // SAFETY: on a Ruby thread; reads the topmost frame, and writes both if it belongs
-        // to a method.
-        unsafe { rb_sys::rb_frame_method_id_and_class(&raw mut method, &raw mut owner) };
-        let is_same_line = top_line == line && ptr::eq(file, backtrace::file_of(leaf));
+        let (top_line, file) = (vm.line(), vm.file());
+        let (method, owner) = vm.method();
+        let is_same_line = top_line == line && file == vm.file_of(leaf);
         let by = if is_same_line {
             KnownBy::Caller(leaf)
         } else {
@@ -132,7 +132,7 @@ impl HiddenFrames {
         let key = Key {
             method,
             owner,
-            file: file.addr(),
+            file,
             by,
         };
         match self.known.get(&key) {
@@ -149,10 +149,8 @@ impl HiddenFrames {
 
     /// Whether the VM's stack has more frames that backtraces leave out than the least
     /// that was seen. Some block functions of C are among them.
-    fn lacks_frames(&mut self, depth: usize) -> bool {
-        // SAFETY: on a Ruby thread; a subtraction, whose result is a small Integer.
-        let all = unsafe { rb_sys::rb_debug_inspector_current_depth() };
-        let untold = (all as i64 >> 1) - depth as i64;
+    fn lacks_frames(&mut self, vm: &impl VmFrames, depth: usize) -> bool {
+        let untold = vm.depth() - depth as i64;
         self.untold = self.untold.min(untold);
         untold > self.untold
     }
@@ -170,14 +168,20 @@ impl HiddenFrames {
     /// At the safepoint after a suspect, with the stack of the calling thread `seq` there.
     /// Returns how many frames of it were there at the tick, and whether a frame was
     /// learned.
-    pub fn learn(&mut self, scratch: &Scratch, depth: usize, seq: u32) -> Option<(usize, bool)> {
+    pub fn learn(
+        &mut self,
+        vm: &impl VmFrames,
+        backtrace: &Backtrace,
+        depth: usize,
+        seq: u32,
+    ) -> Option<(usize, bool)> {
         let suspect = self.suspect.take().filter(|suspect| suspect.seq == seq)?;
-        let frame_at = |frames: usize| scratch.frame(depth.checked_sub(frames)?);
+        let frame_at = |frames: usize| backtrace.frame(depth.checked_sub(frames)?);
         if frame_at(suspect.depth) != Some(suspect.caller) {
             return None;
         }
         let above = frame_at(suspect.depth + 1);
-        let Some(frame) = above.filter(|&frame| suspect.is(frame)) else {
+        let Some(frame) = above.filter(|&frame| suspect.is(vm, frame)) else {
             self.not_found(suspect.key);
             return Some((suspect.depth, false));
         };
@@ -203,7 +207,7 @@ impl HiddenFrames {
     }
 
     /// The objects that must stay alive, where they are.
-    pub fn roots(&self) -> impl Iterator<Item = VALUE> + '_ {
+    pub fn roots(&self) -> impl Iterator<Item = FrameWord> + '_ {
         let keys = self.known.iter().flat_map(|(key, known)| {
             let caller = match key.by {
                 KnownBy::Caller(caller) => Some(caller),
@@ -227,18 +231,12 @@ impl HiddenFrames {
 impl Suspect {
     /// Whether `frame` is the one that the stack lacked. That of a block in a method is
     /// the method's own.
-    fn is(&self, frame: VALUE) -> bool {
-        // SAFETY: with the GVL; the frame is on the stack. The name of a method is a String
-        // that lives as long as the VM.
-        let has_name = self.key.method != 0
-            && unsafe {
-                rb_sys::rb_profile_frame_method_name(frame) == rb_sys::rb_id2str(self.key.method)
-            };
+    fn is(&self, vm: &impl VmFrames, frame: FrameWord) -> bool {
+        let has_name = self.key.method != 0 && vm.has_name(frame, self.key.method);
         match self.key.by {
             KnownBy::FirstLine(line) => {
                 has_name
-                    || (backtrace::first_line_of(frame) == Some(line)
-                        && backtrace::file_of(frame).addr() == self.key.file)
+                    || (vm.first_line_of(frame) == Some(line) && vm.file_of(frame) == self.key.file)
             }
             // A method that has called itself since would look the same.
             KnownBy::Caller(caller) => has_name && frame != caller,
