@@ -37,6 +37,7 @@ mod hooks {
 mod api {
     pub mod labels;
     pub mod measure;
+    pub mod scope;
     pub mod section;
     pub mod snapshot;
     pub mod start;

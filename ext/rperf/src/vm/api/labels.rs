@@ -3,7 +3,8 @@
 //! its Fiber storage, from which the fibers that it makes inherit it. Fiber storage
 //! goes to new threads too: there it is not heeded, labels don't leave their thread.
 //!
-//! lib/rperf/labels.rb has the rest.
+//! With the GVL: the hooks and the sampling callback read labels, the methods of
+//! `Rperf::Native` (scope.rs) change them.
 
 use crate::vm::state::tick_guard::AtWork;
 use crate::vm::hooks::fiber as fiber_hook;
@@ -16,8 +17,7 @@ use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{
-    Error, RHash, RModule, RString, Ruby, Symbol, TryConvert, Value, function, kwargs, method,
-    prelude::*,
+    Error, RArray, RHash, RModule, RString, Ruby, Symbol, TryConvert, Value, kwargs, prelude::*,
 };
 use rb_sys::{ID, VALUE};
 use rperf_engine::LabelSet;
@@ -50,14 +50,10 @@ struct SetObject {
     thread: u64,
 }
 
-/// Defines the methods, and the class of label sets. On the main thread, once.
+/// Defines the class of label sets. On the main thread, once.
 pub fn init(ruby: &Ruby, native: RModule) -> Result<Names, Error> {
     let set_class = native.define_class("LabelSet", ruby.class_object())?;
     set_class.undef_default_alloc_func();
-    set_class.define_method("labels", method!(labels, 0))?;
-    native.define_singleton_method("label_set", function!(label_set, 0))?;
-    native.define_singleton_method("label_set=", function!(put_label_set, 1))?;
-    native.define_singleton_method("new_label_set", function!(new_label_set, 2))?;
     // SAFETY: the name is a C string; its ID and Symbol are for ever.
     let key = unsafe { rb_sys::rb_intern(KEY.as_ptr()) };
     let fiber_class: Value = ruby.class_object().const_get("Fiber")?;
@@ -153,29 +149,25 @@ fn is_heeded(process: &Process, set: VALUE, thread: VALUE) -> bool {
     set.session == live.number && state.is_some_and(|state| set.thread == state.serial)
 }
 
-/// `Native.label_set`: that of the present fiber in this session, or nil.
-fn label_set(ruby: &Ruby) -> Result<Value, Error> {
-    let nothing = ruby.qnil().as_value();
-    let Some(process) = PROCESS.get().filter(|_| are_used()) else {
-        return Ok(nothing);
-    };
-    // SAFETY: a Ruby thread with the GVL.
-    let thread = unsafe { rb_sys::rb_thread_current() };
-    adopt(process, thread)?;
-    if let Some(live) = running() {
-        note_current(process, live, thread);
-    }
-    let set = process.labels.local(thread);
-    let number = running().map_or(0, |live| live.number);
-    match SetObject::get(set) {
-        // SAFETY: an object from a variable of this fiber.
-        Some(object) if object.session == number => Ok(unsafe { Value::from_raw(set) }),
-        _ => Ok(nothing),
-    }
+/// `Native.labels`: the Hash of the present fiber's labels in this session; nil if it has
+/// none.
+pub fn labels(ruby: &Ruby) -> Result<Value, Error> {
+    Ok(hash_of(ruby, present(ruby)?))
 }
 
-/// `Native.label_set = set`: for the present fiber and those that it will make.
-pub fn put_label_set(_: &Ruby, set: Value) -> Result<(), Error> {
+/// Merges the Hash `changes` into the labels of the present fiber; nil takes a label away.
+/// Notes the set to be put back in `undo`, and returns the Hash of all labels.
+pub fn add(ruby: &Ruby, undo: RArray, changes: RHash) -> Result<Value, Error> {
+    let outer = present(ruby)?;
+    let inner = merged(ruby, outer, changes)?;
+    undo.push(outer)?;
+    put(inner)?;
+    Ok(hash_of(ruby, inner))
+}
+
+/// Makes `set`, or nil for no labels, the label set of the present fiber and those that it
+/// will make.
+pub fn put(set: Value) -> Result<(), Error> {
     let Some(process) = PROCESS.get() else {
         return Ok(());
     };
@@ -188,11 +180,11 @@ pub fn put_label_set(_: &Ruby, set: Value) -> Result<(), Error> {
     guarded_in_main_ractor(|process, live| tick_capture::drain_current(process, live, &guard));
     names.set_local(thread, set.as_raw());
     drop(guard);
-    if let (false, Some(live)) = (set.is_nil(), running()) {
-        live.uses_labels.store(true, SeqCst);
-        fiber_hook::add_if_needed(live);
-    }
     if let Some(live) = running() {
+        if !set.is_nil() {
+            live.uses_labels.store(true, SeqCst);
+            fiber_hook::add_if_needed(live);
+        }
         note_current(process, live, thread);
     }
     // SAFETY: a class and a Symbol.
@@ -205,14 +197,34 @@ pub fn put_label_set(_: &Ruby, set: Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// `Native.new_label_set(set, labels)`: `set`, or nothing if it is nil, with the Hash
-/// `labels` merged in; nil takes a label away.
-fn new_label_set(ruby: &Ruby, outer: Value, changes: RHash) -> Result<Value, Error> {
+/// The label set of the present fiber in this session, or nil.
+fn present(ruby: &Ruby) -> Result<Value, Error> {
+    let nothing = ruby.qnil().as_value();
+    let Some(process) = PROCESS.get().filter(|_| are_used()) else {
+        return Ok(nothing);
+    };
+    // SAFETY: a Ruby thread with the GVL.
+    let thread = unsafe { rb_sys::rb_thread_current() };
+    adopt(process, thread)?;
+    let Some(live) = running() else {
+        return Ok(nothing);
+    };
+    note_current(process, live, thread);
+    let set = process.labels.local(thread);
+    match SetObject::get(set) {
+        // SAFETY: an object from a variable of this fiber.
+        Some(object) if object.session == live.number => Ok(unsafe { Value::from_raw(set) }),
+        _ => Ok(nothing),
+    }
+}
+
+/// A new label set: `outer`, or nothing if it is nil, with `changes` merged in.
+fn merged(ruby: &Ruby, outer: Value, changes: RHash) -> Result<Value, Error> {
     let process = PROCESS
         .get()
         .ok_or_else(|| errors::rperf(ruby, "rperf is not set up"))?;
     let hash: RHash = match SetObject::get(outer.as_raw()) {
-        Some(_) => labels(ruby, outer).funcall("dup", ())?,
+        Some(_) => hash_of(ruby, outer).funcall("dup", ())?,
         None => ruby.hash_new(),
     };
     let mut texts = Vec::with_capacity(changes.len());
@@ -279,8 +291,8 @@ fn text(ruby: &Ruby, value: Value) -> Result<String, Error> {
     Ok(resolve::text(string.as_value()).unwrap_or_default())
 }
 
-/// `LabelSet#labels`: the Hash.
-fn labels(ruby: &Ruby, set: Value) -> Value {
+/// The Hash of a label set; nil for nil.
+fn hash_of(ruby: &Ruby, set: Value) -> Value {
     let hash = SetObject::get(set.as_raw()).map(|set| set.hash);
     // SAFETY: the set is alive, and it marks its Hash.
     hash.map_or(ruby.qnil().as_value(), |hash| unsafe {

@@ -69,12 +69,9 @@ pub fn begin_only(process: &Process, live: &'static Live, alive: &Alive) {
     open(process, live, alive, now);
 }
 
-/// `Native.enter_section(token)`: a section begins; `token`, an empty Array, notes of
-/// which session. Without a session it stays empty.
-///
-/// A method of C can be interrupted as it returns, so that its caller never learns
-/// what it has done: hence the token.
-pub fn enter(ruby: &Ruby, token: RArray) -> Result<(), Error> {
+/// A section begins; its session's number is noted in `undo`. Without a session there is
+/// nothing to begin.
+pub fn enter(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
     let is_first = |live: &Live| live.sections.count.load(Relaxed) == 0;
     if let (Some(process), true) = (PROCESS.get(), labels::are_used()) {
         // Between sections nothing tells of a fiber's beginning.
@@ -96,29 +93,22 @@ pub fn enter(ruby: &Ruby, token: RArray) -> Result<(), Error> {
         match &alive {
             Some(alive) => open(process, live, alive, clock::monotonic_ns()),
             // Another session has just begun, or the last section just ended.
-            None => return enter(ruby, token),
+            None => return enter(ruby, undo),
         }
     }
     live.sections.count.fetch_add(1, Relaxed);
-    token.push(live.number)
+    undo.push(live.number)
 }
 
-/// `Native.leave_section(token, labelled, set)`: the section ends, if it has begun; if
-/// `labelled`, `set` becomes the label set again. The session may be over.
-///
-/// Nothing in here lets other threads run, or interrupts come, before both is done.
-pub fn leave(ruby: &Ruby, token: RArray, labelled: bool, set: Value) -> Result<(), Error> {
-    let number: Option<u64> = token.pop()?;
-    let session = running().filter(|live| Some(live.number) == number);
+/// A section of the session with this number ends. The session may be over. Lets no other
+/// thread run, and no interrupt come.
+pub fn leave(number: u64) {
+    let session = running().filter(|live| live.number == number);
     if let Some(live) = session
         && live.sections.count.fetch_sub(1, Relaxed) == 1
     {
         close(live);
     }
-    if labelled {
-        labels::put_label_set(ruby, set)?;
-    }
-    Ok(())
 }
 
 /// Time counts from `now` on.

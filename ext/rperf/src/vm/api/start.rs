@@ -39,8 +39,9 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
     native.define_singleton_method("running?", function!(is_running, 0))?;
-    native.define_singleton_method("enter_section", function!(section::enter, 1))?;
-    native.define_singleton_method("leave_section", function!(section::leave, 3))?;
+    native.define_singleton_method("enter", function!(scope::enter, 3))?;
+    native.define_singleton_method("leave", function!(scope::leave, 1))?;
+    native.define_singleton_method("labels", function!(labels::labels, 0))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     Ok(())
