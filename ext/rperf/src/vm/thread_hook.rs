@@ -4,7 +4,7 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use super::running_thread::{self, EventRecorder};
+use super::running_thread;
 use super::thread_state::{ThreadState, UNKNOWN_TURN, mark_exited};
 use super::tick_guard::AtWork;
 use super::{Live, Process, guarded, native_thread, sampling_job, tick_capture};
@@ -196,9 +196,11 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     let Some((accounting, last_stack)) = entered else {
         return;
     };
-    // SAFETY: as above; the last stack is this thread's own.
-    let mut recorder = unsafe { EventRecorder::new(live, now, last_stack) };
-    accounting.resumed(now, ready, clock::thread_cpu_ns, &mut recorder);
+    let dues = accounting.resumed(now, ready, clock::thread_cpu_ns);
+    if !dues.is_empty() {
+        // SAFETY: as above; the last stack is this thread's own.
+        unsafe { running_thread::record(live, now, dues, accounting, last_stack) };
+    }
 }
 
 #[inline]
