@@ -9,10 +9,12 @@ mod accounting;
 mod buffer;
 mod call_tree;
 pub mod clock;
+mod counters;
 mod dither;
 mod labels;
 mod mode;
 mod profile_builder;
+mod recording;
 mod renewal;
 mod sample;
 mod session;
@@ -22,16 +24,15 @@ mod timer;
 mod values;
 mod worker;
 
-pub use accounting::{Accounting, GcWork, Place, Recorder};
-pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
+pub use accounting::{Accounting, Due, Dues, GcWork};
+pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
+pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
 pub use profile_builder::ResolvedFrame;
+pub use recording::Position;
 pub use sample::{Collected, CollectedLimits, Sample};
-pub use session::{
-    Capture, CaptureCounters, Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot,
-    Stack, StackSource, VmCalls,
-};
+pub use session::{Replayed, Session, SessionConfig, Snapshot, VmCalls};
 pub use tick_capture::guards;
 pub use tick_capture::signal::take_unreadable;
 pub use tick_capture::{CodeMap, LoggedTick, Registers, TakeStack, TickLog, TickTimes};

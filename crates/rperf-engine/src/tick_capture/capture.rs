@@ -226,14 +226,9 @@ fn drain_log(live: &Live, part: &mut GvlPart, guard: &AtWork) {
     };
     let began = clock::monotonic_ns();
     let session = &mut inner.session;
-    let mut ticks = 0;
-    log.drain(|tick| {
-        ticks += tick.ticks;
-        let source = TakenStack(tick.stack);
-        let now = tick.times.tick_ns;
-        let recorder = &mut session.recorder(now, &mut part.last_stack, labels, source);
-        accounting.replay(tick.ticks, tick.times, recorder);
-    });
+    let replayed = session.replay(log, accounting, &mut part.last_stack, labels);
+    let ticks = replayed.ticks;
+    capture::keep_alive(replayed.new_frames);
     let (mut counts, spent) = live.tick_capture.take_counts();
     counts.tick_stacks = ticks;
     session.count_capture(counts);

@@ -7,7 +7,7 @@ use crate::vm::hooks::gc as gc_hook;
 use crate::vm::hooks::thread as thread_hook;
 use magnus::{Error, RHash, RModule, Ruby, Symbol, function, prelude::*};
 use rb_sys::{ID, VALUE};
-use rperf_engine::{CapturedTree, LastStack, Mode, StackSource, clock};
+use rperf_engine::{CapturedTree, LastStack, Mode, clock};
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
@@ -62,13 +62,12 @@ fn sample_cost(ruby: &Ruby, rounds: u32, kept_permille: u32, lines: bool) -> Res
     let mut depth = 0;
     for _ in 0..rounds {
         bare.push(per_call(|| {
-            let mut source = VmStack::new(&mut scratch, Whose::Current);
-            depth = black_box(source.capture()).map_or(0, |stack| stack.frames.len());
+            let stack = capture::take(&mut scratch, Whose::Current);
+            depth = black_box(stack).map_or(0, |stack| stack.frames.len());
         }));
         sampled.push(per_call(|| {
             last.keep(last.depth() * kept_permille as usize / 1000);
-            let mut source = VmStack::new(&mut scratch, Whose::Current);
-            if let Some(stack) = source.capture() {
+            if let Some(stack) = capture::take(&mut scratch, Whose::Current) {
                 black_box(tree.intern(stack.frames, stack.lines, &mut last));
             }
         }));

@@ -205,7 +205,7 @@ fn close(live: &Live) {
     sampling_job::for_each_thread(live, &mut inner, now, counts, |thread| {
         let cpu = || running_thread::cpu_clock(live, thread.state, thread.is_current);
         let ready = running_thread::ready_since(live, thread.state);
-        thread.accounting.pause(now, ready, cpu, thread.recorder);
+        thread.accounting.pause(now, ready, cpu)
     });
 }
 

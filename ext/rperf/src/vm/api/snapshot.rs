@@ -126,7 +126,7 @@ fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
             let cpu = || running_thread::cpu_clock(live, thread.state, thread.is_current);
             let cpu = is_open.then(cpu).flatten();
             let ready = running_thread::ready_since(live, thread.state);
-            thread.accounting.flush(now, ready, cpu, thread.recorder);
+            thread.accounting.flush(now, ready, cpu)
         },
     );
     let session = &mut inner.session;

@@ -154,9 +154,11 @@ fn advance(process: &Process, live: &'static Live, event: u32, now: u64) {
     let Some(accounting) = &mut part.accounting else {
         return;
     };
-    // SAFETY: the collecting thread has the GVL; the last stack is its own.
-    let mut recorder = unsafe { EventRecorder::new(live, now, &mut part.last_stack) };
-    accounting.collected(work, live.ticks.last_tick(), &mut recorder);
+    let dues = accounting.collected(work, live.ticks.last_tick());
+    if !dues.is_empty() {
+        // SAFETY: the collecting thread has the GVL; the last stack is its own.
+        unsafe { running_thread::record(live, now, dues, accounting, &mut part.last_stack) };
+    }
     if !live.ticks.has_holder() {
         // It runs though no event said so.
         // SAFETY: as above.

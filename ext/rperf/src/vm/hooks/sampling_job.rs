@@ -68,10 +68,14 @@ fn sample(process: &Process, live: &'static Live) {
         None => Whose::Current,
     };
     let ready = state.ready_ns.load(Relaxed);
-    // SAFETY: as above; the last stack is this thread's own.
-    let mut recorder = unsafe { EventRecorder::for_callback(live, now, last_stack, whose) };
-    let sampled = accounting.sample(now, tick, ready, clock::thread_cpu_ns, &mut recorder);
-    let stacks = u64::from(sampled);
+    // Else what is due is of the time before the tick.
+    let was_running = accounting.is_running();
+    let dues = accounting.sample(now, tick, ready, clock::thread_cpu_ns);
+    let stacks = u64::from(was_running && !dues.is_empty());
+    if !dues.is_empty() {
+        // SAFETY: as above; the last stack is this thread's own.
+        unsafe { running_thread::record_at(live, now, dues, (accounting, last_stack), whose) };
+    }
     fold_exited_batch(live, now);
     // SAFETY: as above.
     let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
@@ -94,22 +98,21 @@ fn sample(process: &Process, live: &'static Live) {
     }
 }
 
-/// A thread that is accounted, with what is needed to record at its stack.
-pub struct AccountedThread<'a, 'r> {
+/// A thread that is accounted.
+pub struct AccountedThread<'a> {
     pub accounting: &'a mut Accounting,
     pub state: &'a ThreadState,
     pub is_current: bool,
-    pub recorder: &'a mut SessionRecorder<'r, VmStack<'r>>,
 }
 
 /// Calls `act` for the threads that have an accounting and are alive, of which `which`
-/// makes sure. With the session's cell borrowed.
+/// makes sure, and records what that makes due. With the session's cell borrowed.
 pub fn for_each_thread(
     live: &Live,
     inner: &mut Inner,
     now: u64,
     which: impl Fn(&Accounting) -> bool,
-    mut act: impl FnMut(AccountedThread<'_, '_>),
+    mut act: impl FnMut(AccountedThread<'_>) -> Dues,
 ) {
     // SAFETY: a Ruby thread with the GVL.
     let current = unsafe { rb_sys::rb_thread_current() };
@@ -126,15 +129,22 @@ pub fn for_each_thread(
             continue;
         };
         let is_current = state.thread == current;
-        let labels = labels::of_thread(live, state.thread);
-        let source = VmStack::new(scratch, running_thread::whose(state, is_current));
-        let recorder = &mut session.recorder(now, &mut part.last_stack, labels, source);
-        act(AccountedThread {
+        let dues = act(AccountedThread {
             accounting,
             state,
             is_current,
-            recorder,
         });
+        if dues.is_empty() {
+            continue;
+        }
+        let whose = running_thread::whose(state, is_current);
+        let stack = dues.needs_stack().then(|| capture::take(scratch, whose));
+        let position = Position {
+            stack: stack.flatten(),
+            last: &mut part.last_stack,
+            labels: labels::of_thread(live, state.thread),
+        };
+        capture::keep_alive(session.record(now, accounting, dues, position));
     }
 }
 
@@ -163,16 +173,13 @@ pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
 /// else may have. Returns how many there were. With the session's cell borrowed.
 pub fn fold_ended(inner: &mut Inner, now: u64, has_ended: impl Fn(&ThreadState) -> bool) -> usize {
     let Inner {
-        session,
-        threads,
-        scratch,
-        ..
+        session, threads, ..
     } = inner;
     let before = threads.len();
     threads.retain(|state| {
         let ended = has_ended(state);
         if ended {
-            finish(state, session, scratch, now);
+            finish(state, session, now);
         }
         !ended
     });
@@ -180,22 +187,16 @@ pub fn fold_ended(inner: &mut Inner, now: u64, has_ended: impl Fn(&ThreadState) 
 }
 
 /// Accounts a thread that has ended.
-fn finish(
-    state: &ThreadState,
-    session: &mut rperf_engine::Session,
-    scratch: &mut crate::vm::state::backtrace::Scratch,
-    now: u64,
-) {
+fn finish(state: &ThreadState, session: &mut rperf_engine::Session, now: u64) {
     // SAFETY: the GVL is held (the session's cell is borrowed), and the thread
     // has ended, so nobody else looks at its state.
     let part = unsafe { state.gvl_part() };
     if let Some(accounting) = &mut part.accounting {
-        let source = VmStack::new(scratch, Whose::Current);
         // Not known if its EXITED was missed.
         let cpu = state
             .exited
             .load(Acquire)
             .then(|| state.exit_cpu_ns.load(Relaxed));
-        session.finish_thread(now, accounting, cpu, &mut part.last_stack, source);
+        session.finish_thread(now, accounting, cpu);
     }
 }

@@ -200,9 +200,11 @@ fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
     let Some((accounting, last_stack)) = entered else {
         return;
     };
-    // SAFETY: as above; the last stack is this thread's own.
-    let mut recorder = unsafe { EventRecorder::new(live, now, last_stack) };
-    accounting.resumed(now, ready, clock::thread_cpu_ns, &mut recorder);
+    let dues = accounting.resumed(now, ready, clock::thread_cpu_ns);
+    if !dues.is_empty() {
+        // SAFETY: as above; the last stack is this thread's own.
+        unsafe { running_thread::record(live, now, dues, accounting, last_stack) };
+    }
 }
 
 #[inline]

@@ -3,7 +3,7 @@
 use crate::vm::state::backtrace::Scratch;
 use crate::vm::{LIVE, PROCESS};
 use rb_sys::VALUE;
-use rperf_engine::{FrameWord, Stack, StackSource};
+use rperf_engine::{FrameWord, Stack};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::Ordering::Acquire;
@@ -19,57 +19,29 @@ pub enum Whose {
     Other(VALUE),
 }
 
-/// A thread's backtrace, for the engine.
-pub struct VmStack<'a> {
-    scratch: &'a mut Scratch,
-    whose: Whose,
+/// Takes the backtrace of `whose` thread into `scratch`; `None` if that isn't possible
+/// now. With the GVL.
+pub fn take(scratch: &mut Scratch, whose: Whose) -> Option<Stack<'_>> {
+    if let Whose::Other(thread) = whose {
+        let depth = scratch.take_other(thread)?;
+        return Some(scratch.stack(depth));
+    }
+    let depth = scratch.take_current()?;
+    if depth > 0 {
+        scratch.complete_line_of_leaf();
+    }
+    Some(match whose {
+        Whose::CurrentUpTo(frames) => scratch.stack_up_to(frames, depth),
+        _ => scratch.stack(depth),
+    })
 }
 
-impl<'a> VmStack<'a> {
-    /// The backtrace of `whose` thread, taken into `scratch`.
-    pub fn new(scratch: &'a mut Scratch, whose: Whose) -> Self {
-        Self { scratch, whose }
-    }
-}
-
-impl StackSource for VmStack<'_> {
-    fn capture(&mut self) -> Option<Stack<'_>> {
-        let scratch = &mut *self.scratch;
-        if let Whose::Other(thread) = self.whose {
-            let depth = scratch.take_other(thread)?;
-            return Some(scratch.stack(depth));
-        }
-        let depth = scratch.take_current()?;
-        if depth > 0 {
-            scratch.complete_line_of_leaf();
-        }
-        Some(match self.whose {
-            Whose::CurrentUpTo(frames) => scratch.stack_up_to(frames, depth),
-            _ => scratch.stack(depth),
-        })
-    }
-
-    fn new_frame(&mut self, frame: FrameWord) {
-        keep_alive(frame);
-    }
-}
-
-/// A stack that was taken before, whose frames are alive.
-pub struct TakenStack<'a>(pub Stack<'a>);
-
-impl StackSource for TakenStack<'_> {
-    fn capture(&mut self) -> Option<Stack<'_>> {
-        Some(self.0)
-    }
-
-    fn new_frame(&mut self, frame: FrameWord) {
-        keep_alive(frame);
-    }
-}
-
-/// Tells the collector of a frame that has just entered the frame table.
-fn keep_alive(frame: FrameWord) {
-    if let Some(process) = PROCESS.get() {
+/// Tells the collector of frames that have just entered the frame table. With the GVL.
+pub fn keep_alive(frames: &[FrameWord]) {
+    let Some(process) = PROCESS.get() else {
+        return;
+    };
+    for &frame in frames {
         // SAFETY: both are live objects, and `frame` is in the frame table, where the
         // roots' mark function finds it. The barrier allocates nothing and may be used
         // in hooks.
@@ -83,7 +55,7 @@ struct FrameRootsType(rb_sys::rb_data_type_t);
 // SAFETY: function pointers and constants, never written.
 unsafe impl Sync for FrameRootsType {}
 
-/// The VM's view of the frame table. With the write barrier kept (`new_frame`) a
+/// The VM's view of the frame table. With the write barrier kept (`keep_alive`) a
 /// minor collection skips it once it is old.
 static FRAME_ROOTS: FrameRootsType = FrameRootsType(rb_sys::rb_data_type_t {
     wrap_struct_name: c"rperf frame roots".as_ptr(),

@@ -1,5 +1,5 @@
-//! The Ruby thread at hand, which has the GVL: its accounting, and the recorder
-//! for what an event of its own wants recorded.
+//! The Ruby thread at hand, which has the GVL: its accounting, and the recording of
+//! what an event of its own makes due.
 
 use crate::vm::recording::capture::{VmStack, Whose};
 use crate::vm::state::thread_state::{GvlPart, ThreadState};
@@ -104,90 +104,55 @@ pub fn cpu_clock(live: &Live, state: &ThreadState, is_current: bool) -> Option<u
     }
 }
 
-/// Records what one event of the running thread wants recorded. It borrows the
-/// session only then: most events record nothing.
-pub struct EventRecorder<'a> {
-    live: &'a Live,
+/// Records at the stack of the running thread what an event at `now` has made due: most
+/// make nothing due, and don't come here.
+///
+/// # Safety
+/// The caller is that thread, with the GVL, has not borrowed the session, and the
+/// accounting and the last stack are its own.
+#[cold]
+pub unsafe fn record(
+    live: &Live,
     now: u64,
-    last: &'a mut LastStack,
+    dues: Dues,
+    accounting: &mut Accounting,
+    last: &mut LastStack,
+) {
+    let started = clock::monotonic_ns();
+    // SAFETY: by this function's contract.
+    unsafe { record_at(live, now, dues, (accounting, last), Whose::Current) };
+    // SAFETY: as above.
+    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
+        let spent = clock::monotonic_ns().saturating_sub(started);
+        inner.session.count_sampling(0, spent);
+    }
+}
+
+/// [`record`] at the part of the stack that is `whose`, for a caller who counts the time
+/// that it takes.
+///
+/// # Safety
+/// As for [`record`].
+#[cold]
+pub unsafe fn record_at(
+    live: &Live,
+    now: u64,
+    dues: Dues,
+    (accounting, last): (&mut Accounting, &mut LastStack),
     whose: Whose,
-    timed: bool,
-}
-
-impl<'a> EventRecorder<'a> {
-    /// For an event at `now`.
-    ///
-    /// # Safety
-    /// The caller is a Ruby thread with the GVL, which it keeps as long as it
-    /// keeps the recorder, and `last` is its own.
-    #[inline]
-    pub unsafe fn new(live: &'a Live, now: u64, last: &'a mut LastStack) -> Self {
-        Self {
-            live,
-            now,
-            last,
-            whose: Whose::Current,
-            timed: true,
-        }
-    }
-
-    /// For the sampling callback, which counts its whole time, and the part of the stack
-    /// that is `whose`.
-    ///
-    /// # Safety
-    /// As for [`EventRecorder::new`].
-    pub unsafe fn for_callback(
-        live: &'a Live,
-        now: u64,
-        last: &'a mut LastStack,
-        whose: Whose,
-    ) -> Self {
-        // SAFETY: by this function's contract.
-        let recorder = unsafe { Self::new(live, now, last) };
-        Self {
-            whose,
-            timed: false,
-            ..recorder
-        }
-    }
-
-    fn with<R>(&mut self, act: impl FnOnce(&mut dyn Recorder) -> R) -> Option<R> {
-        // SAFETY: by the contract of `new`.
-        let mut inner = unsafe { self.live.inner.try_borrow() }?;
-        let Inner {
-            session, scratch, ..
-        } = &mut *inner;
-        let started = if self.timed { clock::monotonic_ns() } else { 0 };
-        let stack = VmStack::new(scratch, self.whose);
-        // SAFETY: by the contract of `new`, a Ruby thread with the GVL.
-        let labels = labels::of_thread(self.live, unsafe { rb_sys::rb_thread_current() });
-        let result = act(&mut session.recorder(self.now, self.last, labels, stack));
-        if self.timed {
-            session.count_sampling(0, clock::monotonic_ns().saturating_sub(started));
-        }
-        Some(result)
-    }
-}
-
-impl Recorder for EventRecorder<'_> {
-    #[cold]
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
-        self.with(|recorder| recorder.record(thread, state, values))?
-    }
-
-    #[cold]
-    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values) {
-        self.with(|recorder| recorder.record_at(place, thread, state, values));
-    }
-
-    #[cold]
-    fn take_orphaned(&mut self, state: State) -> Values {
-        self.with(|recorder| recorder.take_orphaned(state))
-            .unwrap_or_default()
-    }
-
-    #[cold]
-    fn leave_orphaned(&mut self, state: State, values: Values) {
-        self.with(|recorder| recorder.leave_orphaned(state, values));
-    }
+) {
+    // SAFETY: by this function's contract.
+    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
+        return;
+    };
+    let Inner {
+        session, scratch, ..
+    } = &mut *inner;
+    let position = Position {
+        stack: capture::take(scratch, whose),
+        last,
+        // SAFETY: by this function's contract, a Ruby thread with the GVL.
+        labels: labels::of_thread(live, unsafe { rb_sys::rb_thread_current() }),
+    };
+    capture::keep_alive(session.record(now, accounting, dues, position));
 }
