@@ -1,8 +1,7 @@
 //! Where a backtrace is taken to: frames and lines as the VM gives them, allocated before, for
 //! use in hooks and in the signal handler.
 
-use crate::call_tree::FrameWord;
-use crate::session::Stack;
+use crate::call_tree::{FrameWord, Stack};
 use crate::vm_frames::VmFrames;
 
 /// Frames of a backtrace at most. The default VM stack of a thread (1 MB) holds
@@ -40,10 +39,7 @@ impl Backtrace {
     }
 
     /// The same by `read`, which is given frames and lines to write to.
-    pub fn take_by(
-        &mut self,
-        read: impl FnOnce(&mut [FrameWord], &mut [u32]) -> usize,
-    ) -> usize {
+    pub fn take_by(&mut self, read: impl FnOnce(&mut [FrameWord], &mut [u32]) -> usize) -> usize {
         let lines = self.lines.get_mut(1..).unwrap_or_default();
         read(&mut self.frames[1..], lines).min(MAX_DEPTH)
     }

@@ -92,7 +92,11 @@ mod tests {
             tick_before_ns: 90,
         };
         assert_eq!(work, Some(expected));
-        assert_eq!(progress.advance(Exit, 180, 160, false), None, "it has ended");
+        assert_eq!(
+            progress.advance(Exit, 180, 160, false),
+            None,
+            "it has ended"
+        );
     }
 
     #[test]
@@ -105,7 +109,10 @@ mod tests {
         progress.advance(Enter, 200, 0, true);
         progress.advance(MarkEnd, 205, 0, false);
         let second = progress.advance(Exit, 220, 0, false);
-        assert_eq!(second.map(|work| (work.marking_ns, work.enter_ns)), Some((5, 200)));
+        assert_eq!(
+            second.map(|work| (work.marking_ns, work.enter_ns)),
+            Some((5, 200))
+        );
     }
 
     #[test]

@@ -75,7 +75,7 @@ use std::ops::{Deref, DerefMut};
 #[derive(Debug)]
 pub struct Gvl<'g> {
     /// Neither `Send` nor `Sync`.
-    held: PhantomData<*mut &'g ()>,
+    held: PhantomData<*const &'g ()>,
 }
 
 impl<'g> Gvl<'g> {
@@ -128,6 +128,12 @@ impl<T> GvlCell<T> {
     pub unsafe fn peek(&self) -> &T {
         // SAFETY: by this function's contract.
         unsafe { &*self.value.get() }
+    }
+
+    /// Where the value is, for the signal handler, which may never return: a flag that it sets
+    /// could stay for ever.
+    pub fn as_ptr(&self) -> *mut T {
+        self.value.get()
     }
 
     /// The value.

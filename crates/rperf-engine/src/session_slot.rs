@@ -77,7 +77,10 @@ mod tests {
         let (slot, session) = (SessionSlot::empty(), Rc::new(7));
         assert!(slot.get(&gvl).is_none());
         assert_eq!(**slot.put(&gvl, Box::new(Rc::clone(&session))), 7);
-        assert!(slot.get(&gvl).is_some_and(|found| Rc::ptr_eq(found, &session)));
+        assert!(
+            slot.get(&gvl)
+                .is_some_and(|found| Rc::ptr_eq(found, &session))
+        );
         // SAFETY: there are no hooks.
         let taken = unsafe { slot.take(&mut gvl) };
         assert!(taken.is_some_and(|taken| Rc::ptr_eq(&taken, &session)));

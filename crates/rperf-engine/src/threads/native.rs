@@ -99,7 +99,10 @@ mod tests {
 
     #[test]
     fn it_knows_the_ruby_thread_that_ran_here_last() {
-        let (first, second) = (ThreadState::new(VmThread(40)), ThreadState::new(VmThread(80)));
+        let (first, second) = (
+            ThreadState::new(VmThread(40)),
+            ThreadState::new(VmThread(80)),
+        );
         let noted = |thread| {
             // SAFETY: both states live to the end of the test.
             unsafe { last_run(VmThread(thread)) }.map(|state| state.serial)

@@ -2,7 +2,9 @@
 //! before the thread's first turn. Without the GVL the thread's object can't be touched, which
 //! would lead to the state (see [`native`](super::native)).
 
-use crate::sync::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use crate::sync::{
+    AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 use crate::threads::VmThread;
 use std::array;
 

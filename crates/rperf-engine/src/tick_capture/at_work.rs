@@ -3,7 +3,6 @@
 //! bridge's hooks, on the thread with the main Ractor's GVL.
 
 use crate::gvl::Gvl;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
 /// The thread with the main Ractor's GVL reads or empties what the handler writes.
@@ -37,36 +36,50 @@ pub fn reset_at_work() {
 }
 
 /// Keeps the handler off for as long as it lives. With the main Ractor's GVL.
-///
-/// The handler runs on the same thread, so no processor needs to be told.
 #[derive(Debug)]
 pub struct AtWork<'g> {
-    /// Another one is further up the stack.
-    is_nested: bool,
-    gvl: PhantomData<&'g Gvl<'g>>,
+    gvl: &'g Gvl<'g>,
+    _off: HandlerOff,
 }
 
 impl<'g> AtWork<'g> {
     /// Keeps the handler off from now on.
     #[inline]
-    pub fn begin(_: &'g Gvl<'_>) -> AtWork<'g> {
-        Self::begin_stopped()
+    pub fn begin(gvl: &'g Gvl<'g>) -> AtWork<'g> {
+        AtWork {
+            gvl,
+            _off: HandlerOff::begin(),
+        }
     }
 
-    /// The same where the GVL's holder is stopped, and may be another thread: in a collection.
+    /// The token that it was made with.
     #[inline]
-    pub(super) fn begin_stopped() -> AtWork<'g> {
-        let is_nested = AT_WORK.load(Relaxed);
-        AT_WORK.store(true, Relaxed);
-        compiler_fence(SeqCst);
-        AtWork {
-            is_nested,
-            gvl: PhantomData,
-        }
+    pub(super) fn gvl(&self) -> &Gvl<'g> {
+        self.gvl
     }
 }
 
-impl Drop for AtWork<'_> {
+/// [`AtWork`] without a token, for collections: the GVL's holder may be another thread, which
+/// is stopped.
+///
+/// Else the handler runs on the same thread, so no processor needs to be told.
+#[derive(Debug)]
+pub(super) struct HandlerOff {
+    /// Another one is further up the stack.
+    is_nested: bool,
+}
+
+impl HandlerOff {
+    #[inline]
+    pub(super) fn begin() -> HandlerOff {
+        let is_nested = AT_WORK.load(Relaxed);
+        AT_WORK.store(true, Relaxed);
+        compiler_fence(SeqCst);
+        HandlerOff { is_nested }
+    }
+}
+
+impl Drop for HandlerOff {
     #[inline]
     fn drop(&mut self) {
         compiler_fence(SeqCst);

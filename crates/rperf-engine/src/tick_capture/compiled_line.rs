@@ -152,7 +152,8 @@ impl CompiledLines {
         self.context = context;
         let program_counter = self.program_counter_at(at, code);
         // SAFETY: it is the frame of the VM that runs. May fault.
-        let found = program_counter != 0 && unsafe { self.is_in_frame(&V::LAYOUT, frame, program_counter) };
+        let found =
+            program_counter != 0 && unsafe { self.is_in_frame(&V::LAYOUT, frame, program_counter) };
         if !found {
             return Some(0);
         }
@@ -185,11 +186,7 @@ impl CompiledLines {
             let body = read(iseq + layout.body);
             let size = ((body + layout.size) as *const u32).read_volatile();
             let encoded = read(body + layout.encoded);
-            (
-                read(frame + layout.program_counter),
-                size as usize,
-                encoded,
-            )
+            (read(frame + layout.program_counter), size as usize, encoded)
         };
         let words = |pc: usize| {
             pc.checked_sub(encoded)

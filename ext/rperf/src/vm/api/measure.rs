@@ -1,47 +1,26 @@
 //! What benchmarks and specs ask of the extension itself: hooks that do nothing, as
 //! the floor that a profiler's own cost is set against, and what a sample costs.
 
-use crate::vm::state::backtrace::Scratch;
-use crate::vm::recording::capture::{VmStack, Whose};
-use crate::vm::hooks::gc as gc_hook;
-use crate::vm::hooks::thread as thread_hook;
-use magnus::{Error, RHash, RModule, Ruby, Symbol, function, prelude::*};
+use crate::vm::hooks::event_hook::EventHook;
+use crate::vm::hooks::{gc, thread};
+use crate::vm::recording::capture::{self, Whose};
+use crate::vm::state::threads::RubyThread;
+use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE};
-use rperf_engine::{CapturedTree, LastStack, Mode, clock};
-use std::ffi::c_void;
+use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
 use std::hint::black_box;
-use std::ptr;
 
 /// Samples between two readings of the clock: its own cost is then negligible.
 const BATCH: u32 = 100;
 
-/// Defines the methods.
-pub fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("add_empty_hooks", function!(add_empty_hooks, 1))?;
-    native.define_singleton_method("sample_cost", function!(sample_cost, 3))?;
-    native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))
-}
-
 /// Registers the same events as a session in `mode`, with callbacks that do
 /// nothing, until the process ends.
-fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
+pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
     let mode = Mode::from_name(&mode.name()?)
         .ok_or_else(|| Error::new(ruby.exception_arg_error(), "mode must be :cpu or :wall"))?;
-    let events = thread_hook::events(mode);
-    // SAFETY: the callbacks are valid for ever and take no data; a Ruby thread
-    // with the GVL, outside of hooks.
-    unsafe {
-        rb_sys::rb_internal_thread_add_event_hook(Some(no_thread_event), events, ptr::null_mut());
-        rb_sys::rb_add_event_hook(Some(no_gc_event), gc_hook::EVENTS, 0);
-    }
+    thread::register(thread::do_nothing, thread::events(mode));
+    EventHook::new(no_gc_event, gc::HOOK.events).add();
     Ok(())
-}
-
-unsafe extern "C" fn no_thread_event(
-    _: rb_sys::rb_event_flag_t,
-    _: *const rb_sys::rb_internal_thread_event_data_t,
-    _: *mut c_void,
-) {
 }
 
 unsafe extern "C" fn no_gc_event(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
@@ -50,8 +29,16 @@ unsafe extern "C" fn no_gc_event(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
 /// backtrace alone, `sampled_ns` for capturing and interning it, `clocks_ns` for
 /// the clocks that a sample reads besides. Of the last stack `kept_permille` are
 /// known from the root; the rest is looked up.
-fn sample_cost(ruby: &Ruby, rounds: u32, kept_permille: u32, lines: bool) -> Result<RHash, Error> {
-    let mut scratch = Scratch::new(lines);
+pub fn sample_cost(
+    ruby: &Ruby,
+    rounds: u32,
+    kept_permille: u32,
+    lines: bool,
+) -> Result<RHash, Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let gvl = unsafe { Gvl::assume_held() };
+    let thread = RubyThread::current(&gvl);
+    let mut backtrace = Backtrace::new(lines);
     // The frames are on this thread's stack, and so alive; nothing here runs a
     // collection.
     let mut tree = CapturedTree::new(1 << 20);
@@ -62,14 +49,13 @@ fn sample_cost(ruby: &Ruby, rounds: u32, kept_permille: u32, lines: bool) -> Res
     let mut depth = 0;
     for _ in 0..rounds {
         bare.push(per_call(|| {
-            let stack = capture::take(&mut scratch, Whose::Current);
-            depth = black_box(stack).map_or(0, |stack| stack.frames.len());
+            let stack = capture::take(&gvl, &mut backtrace, Whose::Current(thread));
+            depth = black_box(stack).frames.len();
         }));
         sampled.push(per_call(|| {
             last.keep(last.depth() * kept_permille as usize / 1000);
-            if let Some(stack) = capture::take(&mut scratch, Whose::Current) {
-                black_box(tree.intern(stack.frames, stack.lines, &mut last));
-            }
+            let stack = capture::take(&gvl, &mut backtrace, Whose::Current(thread));
+            black_box(tree.intern(stack.frames, stack.lines, &mut last));
         }));
         clocks.push(per_call(|| {
             black_box((clock::monotonic_ns(), clock::thread_cpu_ns()));

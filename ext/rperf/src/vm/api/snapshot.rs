@@ -1,51 +1,49 @@
 //! `Native.stop` and `Native.snapshot`: what a session has collected. On a thread of
 //! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
 
-use crate::vm::state::live_threads::Alive;
-use crate::vm::state::tick_guard::AtWork;
-use crate::vm::recording::epoch;
-use crate::vm::recording::resolve;
-use crate::vm::recording::running_thread;
-use crate::vm::hooks::sampling_job;
-use crate::vm::api::section;
-use crate::vm::hooks::thread as thread_hook;
-use crate::vm::recording::tick_capture;
-use crate::vm::{Inner, LIVE, Live, PROCESS, Process, running};
 use crate::profile::{self, errors};
+use crate::vm::hooks;
+use crate::vm::recording::{epoch, every_thread, resolve, tick_samples};
+use crate::vm::state::live_threads::LiveThreads;
+use crate::vm::state::session::{GvlState, RunningSession, SESSION, SessionId, session};
 use magnus::rb_sys::FromRawValue;
-use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::{Capture, CapturedNode, ResolvedFrame, Session, Snapshot, clock};
-use std::ptr;
-use std::sync::atomic::{Ordering::Acquire, Ordering::SeqCst};
+use magnus::{Error, RArray, Ruby, Value, prelude::*};
+use rperf_engine::threads::ThreadState;
+use rperf_engine::{
+    AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, Session, Snapshot, WorkerEnded, clock,
+};
+use std::sync::atomic::Ordering::SeqCst;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
 /// `Native.stop`: ends the session; its profile, or nil if there is none.
 pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let Some((process, live, alive)) = running_with_threads(ruby)? else {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let mut gvl = unsafe { Gvl::assume_held() };
+    let inside_callback = || errors::rperf(ruby, INSIDE_CALLBACK);
+    let threads = threads_of_session(ruby, &mut gvl)?;
+    let (Some(threads), Some(session)) = (threads, session(&gvl)) else {
         return Ok(None);
     };
-    // First: the handler learns from the hooks who has the GVL.
-    // SAFETY: the GVL is held, and nothing in this block releases it.
-    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-        inner.session.end_tick_capture();
+    // Stop the interrupts before the hooks go: their handler learns the GVL's holder from
+    // the hooks.
+    if let Some(mut state) = session.state(&gvl) {
+        state.engine.end_tick_capture();
     }
-    section::remove_hooks();
-    live.quiet.store(true, SeqCst);
-    let Some(now) = flush(process, live, &alive) else {
-        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
-    };
-    // The frames stay marked as long as the session is live.
-    let (nodes, frames) = present_tree(live);
-    let snapshot = take_down(process, live, &alive)
-        .stop(now)
-        .map_err(|error| errors::rperf(ruby, error.to_string()))?;
+    hooks::remove_all();
+    session.is_over.store(true, SeqCst);
+    let now = flush(&gvl, session, &threads).ok_or_else(inside_callback)?;
+    // The frames stay marked as long as the session is in its slot.
+    let (nodes, frames) = present_tree(&mut gvl);
+    let engine = take_down(&mut gvl, &threads).ok_or_else(inside_callback)?;
+    let snapshot = engine.stop(now);
+    let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     wrap(ruby, snapshot, &nodes, &frames).map(Some)
 }
 
 /// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
 /// interrupted as it returns, and then nobody gets what it returns.
-pub fn stop_into(ruby: &Ruby, array: magnus::RArray) -> Result<(), Error> {
+pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
     match stop(ruby)? {
         Some(profile) => array.push(profile),
         None => Ok(()),
@@ -55,140 +53,134 @@ pub fn stop_into(ruby: &Ruby, array: magnus::RArray) -> Result<(), Error> {
 /// `Native.snapshot(clear)`: the profile up to now, which is let go of if `clear`; or
 /// nil without a session.
 pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
-    let Some((process, live, alive)) = running_with_threads(ruby)? else {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let mut gvl = unsafe { Gvl::assume_held() };
+    let threads = threads_of_session(ruby, &mut gvl)?;
+    let (Some(threads), Some(session)) = (threads, session(&gvl)) else {
         return Ok(None);
     };
-    let now = flush(process, live, &alive);
-    // SAFETY: the GVL is held, and the worker answers without it.
-    let inner = unsafe { live.inner.try_borrow() };
-    let (Some(now), Some(mut inner)) = (now, inner) else {
+    let now = flush(&gvl, session, &threads);
+    let state = session
+        .state(&gvl)
+        .filter(|state| !state.engine.is_ending());
+    let (Some(now), Some(mut state)) = (now, state) else {
         return Err(errors::rperf(ruby, INSIDE_CALLBACK));
     };
-    if inner.session.is_ending() {
-        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
-    }
     let snapshot = if clear {
-        let counted = |state: &&Box<_>| has_accounting(state);
-        let threads = inner.threads.iter().filter(counted).count();
-        let snapshot = inner.session.begin_clear(now, threads as u32);
-        epoch::forget_places(&inner);
-        live.tick_capture.forget_learned(&AtWork::begin());
-        snapshot
+        begin_clear(&gvl, session, &mut state, now)
     } else {
-        inner.session.snapshot(now)
+        state.engine.snapshot(now)
     };
-    drop(inner);
+    drop(state);
     let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     let (nodes, frames) = if clear {
-        cleared_tree(live)
+        cleared_tree(&mut gvl)
     } else {
-        present_tree(live)
+        present_tree(&mut gvl)
     };
     wrap(ruby, snapshot, &nodes, &frames).map(Some)
 }
 
-/// The running session, and the threads that are alive.
-fn running_with_threads(
-    ruby: &Ruby,
-) -> Result<Option<(&'static Process, &'static Live, Alive)>, Error> {
-    if running().is_none() {
-        return Ok(None);
+/// The threads that are alive, if a session runs. Runs Ruby code.
+fn threads_of_session(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<LiveThreads>, Error> {
+    match session(gvl) {
+        Some(_) => LiveThreads::list(ruby, gvl).map(Some),
+        None => Ok(None),
     }
-    let alive = Alive::list(ruby)?;
-    let session = PROCESS.get().zip(running());
-    Ok(session.map(|(process, live)| (process, live, alive)))
 }
 
-fn has_accounting(state: &crate::vm::state::thread_state::ThreadState) -> bool {
-    // SAFETY: the GVL is held, as the session is borrowed, and no other reference to
-    // the part exists.
-    unsafe { state.gvl_part() }.accounting.is_some()
+/// The snapshot up to `now`; the session starts afresh.
+fn begin_clear(
+    gvl: &Gvl<'_>,
+    session: &RunningSession,
+    state: &mut GvlState,
+    now: u64,
+) -> Result<Snapshot, WorkerEnded> {
+    let is_accounted = |thread: &&Box<ThreadState>| {
+        let part = thread.gvl_part(gvl);
+        part.is_some_and(|part| part.accounting.is_some())
+    };
+    let threads = state.threads.iter().filter(is_accounted).count();
+    let snapshot = state.engine.begin_clear(now, threads as u32);
+    epoch::forget_places(gvl, state);
+    session.tick_capture.forget_learned(&AtWork::begin(gvl));
+    snapshot
 }
 
 /// Brings every thread up to now, which is returned, and records all remainders.
 /// `None` if this runs inside a callback.
-fn flush(process: &Process, live: &Live, alive: &Alive) -> Option<u64> {
-    let guard = AtWork::begin();
-    tick_capture::drain_current(process, live, &guard);
-    // SAFETY: the GVL is held, and nothing below releases it.
-    let mut inner = unsafe { live.inner.try_borrow() }?;
+fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Option<u64> {
+    tick_samples::drain_current(gvl, session, &AtWork::begin(gvl));
+    let mut state = session.state(gvl)?;
     let now = clock::monotonic_ns();
-    sampling_job::fold_exited(live, &mut inner, now);
-    sampling_job::fold_ended(&mut inner, now, |state| alive.lacks(process, state));
-    sampling_job::for_each_thread(
-        live,
-        &mut inner,
-        now,
-        |_| true,
-        |thread| {
-            // Between sections no time counts, CPU time neither.
-            let is_open = live.sections.are_open();
-            let cpu = || running_thread::cpu_clock(live, thread.state, thread.is_current);
-            let cpu = is_open.then(cpu).flatten();
-            let ready = running_thread::ready_since(live, thread.state);
-            thread.accounting.flush(now, ready, cpu)
-        },
-    );
-    let session = &mut inner.session;
-    session.flush_orphaned(now);
+    every_thread::merge_ended(gvl, session, &mut state, now);
+    every_thread::merge(gvl, &mut state, now, |thread| threads.lacks(thread));
+    // Between sections no time counts, CPU time neither.
+    let is_open = session.sections.are_open();
+    // SAFETY: those that have ended were just merged.
+    unsafe {
+        every_thread::for_each_thread(
+            gvl,
+            session,
+            &mut state,
+            now,
+            |_| true,
+            |thread| {
+                let cpu = || every_thread::cpu_clock(session, thread.state, thread.is_current);
+                let cpu = is_open.then(cpu).flatten();
+                thread
+                    .accounting
+                    .flush(now, thread.ready_since(session), cpu)
+            },
+        );
+    }
+    state.engine.flush_orphaned(now);
     Some(now)
 }
 
 /// The present epoch's nodes and the names of its frames.
-fn present_tree(live: &Live) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
-    // SAFETY: the GVL is held; the borrow ends with this statement.
-    let nodes = unsafe { live.inner.try_borrow() }
-        .map_or_else(Vec::new, |inner| inner.session.tree().nodes().to_vec());
-    let frames = resolve::resolve_all(|row| {
-        // SAFETY: the GVL is held; the borrow ends with this closure.
-        let inner = unsafe { live.inner.try_borrow() }?;
-        inner.session.tree().frames().get(row).copied()
-    });
-    (nodes, frames)
+fn present_tree(gvl: &mut Gvl<'_>) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
+    with_engine(gvl, |id, engine| (id, engine.tree().nodes().to_vec()))
+        .map(|(id, nodes)| {
+            let frame_at = |engine: &Session, row| engine.tree().frames().get(row).copied();
+            (nodes, epoch::resolve_frames(gvl, id, frame_at))
+        })
+        .unwrap_or_default()
 }
 
 /// The nodes of what was cleared, and the names of its frames, which are let go.
-fn cleared_tree(live: &Live) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
-    let frames = resolve::resolve_all(|row| {
-        // SAFETY: the GVL is held; the borrow ends with this closure.
-        let inner = unsafe { live.inner.try_borrow() }?;
-        inner.session.ending_frame(row)
-    });
-    // SAFETY: the GVL is held; the borrow ends with this statement.
-    let nodes = unsafe { live.inner.try_borrow() }
-        .map_or_else(Vec::new, |mut inner| inner.session.end_clear());
-    (nodes, frames)
+fn cleared_tree(gvl: &mut Gvl<'_>) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
+    let Some(id) = with_engine(gvl, |id, _| id) else {
+        return Default::default();
+    };
+    let frames = epoch::resolve_frames(gvl, id, Session::ending_frame);
+    let nodes = with_engine(gvl, |_, engine| engine.end_clear());
+    (nodes.unwrap_or_default(), frames)
 }
 
-/// Frees the session's bridge side. The hooks have been removed.
-fn take_down(process: &Process, live: &'static Live, alive: &Alive) -> Session {
-    let live = ptr::from_ref(live).cast_mut();
-    LIVE.store(ptr::null_mut(), SeqCst);
-    // SAFETY: it came from `Box::leak` in `start`; with the hooks removed, the
-    // GVL held and LIVE cleared, nobody else has a reference or can get one.
-    let live = unsafe { Box::from_raw(live) };
-    let Live {
-        inner, new_threads, ..
-    } = *live;
-    let Inner {
-        session,
+/// What `act` does with the running session.
+fn with_engine<T>(gvl: &Gvl<'_>, act: impl FnOnce(SessionId, &mut Session) -> T) -> Option<T> {
+    let session = session(gvl)?;
+    Some(act(session.id, &mut session.state(gvl)?.engine))
+}
+
+/// Frees the session's bridge side.
+fn take_down(gvl: &mut Gvl<'_>, alive: &LiveThreads) -> Option<Session> {
+    // SAFETY: the hooks and the handler have been removed.
+    let session = *unsafe { SESSION.take(gvl) }?;
+    let GvlState {
+        engine,
         mut threads,
         ..
-    } = inner.into_inner();
-    new_threads.take_into(&mut threads);
+    } = session.gvl_state.into_inner();
+    session.new_threads.take_into(&mut threads);
     for state in threads {
-        if state.exited.load(Acquire) {
-            continue;
-        }
-        if alive.has(process, &state) {
-            thread_hook::clear_slot(process, &state);
-        } else {
-            // Its thread is ending or gone, and with it the slot that points here:
-            // neither can be touched.
+        // The slot of a thread that is ending or gone still points here: it can't be touched.
+        if !state.end.has_come() && !alive.forget_state(&state) {
             Box::leak(state);
         }
     }
-    session
+    Some(engine)
 }
 
 fn wrap(

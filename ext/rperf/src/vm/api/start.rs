@@ -1,74 +1,42 @@
-//! `Rperf::Native`: the start of a session, and the other methods' names. On a
-//! thread of the main Ractor, with the GVL. Arguments were checked in Ruby
-//! (lib/rperf/options.rb).
+//! `Native.start`: the start of a session. On a thread of the main Ractor, with the GVL.
+//! Arguments were checked in Ruby (lib/rperf/options.rb).
 
-use crate::vm::state::live_threads::Alive;
-use crate::vm::state::backtrace;
-use crate::vm::state::backtrace::{Scratch};
-use crate::vm::state::others_ready::OthersReady;
-use crate::vm::state::thread_state::NewThreads;
-use crate::vm::hooks::fork;
-use crate::vm::hooks::gc as gc_hook;
-use crate::vm::state::gvl_cell::GvlCell;
-use crate::vm::state::native_thread;
-use crate::vm::state::ractor;
-use crate::vm::hooks::sampling_job;
-use crate::vm::api::section;
-use crate::vm::api::snapshot;
-use crate::vm::hooks::thread as thread_hook;
-use crate::vm::recording::tick_capture;
-use crate::vm::{Inner, LIVE, Live, PROCESS, running};
+use super::section;
 use crate::profile::errors;
+use crate::vm::hooks::{fork, tick};
+use crate::vm::state::frames::{self, RubyFrames};
+use crate::vm::state::live_threads::LiveThreads;
+use crate::vm::state::sections::Sections;
+use crate::vm::state::session::{GvlState, RunningSession, SESSION, SessionId, session};
+use crate::vm::state::{ractor, safepoint};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
-    Error, Object, RHash, RModule, Ruby, Symbol, TryConvert, Value, function,
+    Error, RHash, Ruby, Symbol, TryConvert, Value,
     prelude::*,
     scan_args::{get_kwargs, scan_args},
 };
-use rperf_engine::{Capture, Mode, Session, SessionConfig, TimerKind, VmCalls};
+use rperf_engine::threads::{NewList, OthersReady};
+use rperf_engine::{
+    Backtrace, Capture, GcProgress, Gvl, GvlCell, Mode, Session, SessionConfig, TickCapture,
+    TimerKind, VmCalls, set_other_ractors,
+};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The number of the last session.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// The id of the last session.
+static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
-/// Defines the methods.
-pub fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("start", function!(start, -1))?;
-    native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
-    native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
-    native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
-    native.define_singleton_method("running?", function!(is_running, 0))?;
-    native.define_singleton_method("enter", function!(scope::enter, 3))?;
-    native.define_singleton_method("leave", function!(scope::leave, 1))?;
-    native.define_singleton_method("labels", function!(labels::labels, 0))?;
-    native.define_singleton_method("forking", function!(fork::announce, 1))?;
-    native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
-    Ok(())
-}
-
-fn is_running() -> bool {
-    running().is_some()
-}
-
-fn forget_in_child() {
-    if running().is_none() {
-        fork::remove_inherited_hooks();
-    }
-}
-
-fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
-    let other_ractors = ractor::others(ruby)?;
-    let alive = Alive::list(ruby)?;
-    if running().is_some() {
+/// `Native.start(...)`: begins a session. Fails if one is running.
+pub fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let mut gvl = unsafe { Gvl::assume_held() };
+    let others = ractor::are_there_others(ruby, &mut gvl)?;
+    let threads = LiveThreads::list(ruby, &mut gvl)?;
+    if session(&gvl).is_some() {
         let message = "profiling is running already; call Rperf.stop first";
         return Err(errors::rperf(ruby, message));
     }
     let options = StartOptions::read(ruby, arguments)?;
-    let config = options.config;
-    let process = PROCESS
-        .get()
-        .ok_or_else(|| errors::rperf(ruby, "rperf is not set up"))?;
     if !fork::remove_inherited_hooks() {
         let message = "can't profile in this process: it was forked outside of the main Ractor, \
                        or without the GVL";
@@ -76,45 +44,48 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     }
     let cant_start =
         |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
-    let mut session = start_session(config, options.any_timer).map_err(cant_start)?;
+    let mut engine = start_session(options.config, options.any_timer).map_err(cant_start)?;
     // From the look at what runs to here nothing ran Ruby code, and so no other thread.
-    if let Err(error) = begin_capture(&mut session, options.capture) {
-        session.abandon();
+    if let Err(error) = begin_capture(&gvl, &mut engine, options.capture) {
+        engine.abandon();
         let message = format!("can't start profiling with capture: :tick: {error}");
         return Err(errors::rperf(ruby, message));
     }
-    let live: &'static Live = Box::leak(Box::new(Live {
-        number: NUMBER.fetch_add(1, Relaxed) + 1,
-        mode: config.mode,
-        ticks: session.shared_ticks(),
-        tick_capture: tick_capture::TickCapture::new(options.lines, config.aggregate),
-        inner: GvlCell::new(Inner {
-            session,
-            threads: Vec::new(),
-            scratch: Scratch::new(options.lines),
-            gc: gc_hook::GcProgress::default(),
-        }),
-        shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
-        new_threads: NewThreads::default(),
-        others_ready: OthersReady::default(),
-        exited_threads: AtomicUsize::new(0),
-        sections: section::Sections::default(),
-        uses_labels: AtomicBool::new(false),
-        quiet: AtomicBool::new(false),
-    }));
-    for thread in alive
-        .threads()
-        .filter(|&thread| backtrace::has_frames(thread))
-    {
+    let session = running_session(&gvl, engine, &options);
+    for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
-        thread_hook::announce(process, live, thread);
+        thread.announce(&session.new_threads);
     }
-    native_thread::set_other_ractors(other_ractors);
-    LIVE.store(std::ptr::from_ref(live).cast_mut(), SeqCst);
+    set_other_ractors(others);
+    let session = SESSION.put(&gvl, session);
     if !options.defer {
-        section::begin_only(process, live, &alive);
+        section::begin_only(&gvl, session, &threads);
     }
     Ok(true)
+}
+
+/// The running session around that of the engine.
+fn running_session(gvl: &Gvl<'_>, engine: Session, options: &StartOptions) -> Box<RunningSession> {
+    let (config, lines) = (options.config, options.lines);
+    Box::new(RunningSession {
+        id: SessionId(LAST_ID.fetch_add(1, Relaxed) + 1),
+        mode: config.mode,
+        ticks: engine.shared_ticks(),
+        tick_capture: TickCapture::new(&RubyFrames::new(gvl), lines, config.aggregate),
+        gvl_state: GvlCell::new(GvlState {
+            engine,
+            threads: Vec::new(),
+            backtrace: Backtrace::new(lines),
+            gc: GcProgress::default(),
+        }),
+        shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
+        new_threads: NewList::default(),
+        others_ready: OthersReady::default(),
+        ended_threads: AtomicUsize::new(0),
+        sections: Sections::default(),
+        uses_labels: AtomicBool::new(false),
+        is_over: AtomicBool::new(false),
+    })
 }
 
 /// The arguments of `start`, by name.
@@ -141,7 +112,7 @@ impl StartOptions {
             "capture",
             "defer",
         ];
-        let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
+        let given = get_kwargs::<_, StartArguments, (), ()>(arguments.keywords, &names, &[])?;
         let (frequency, mode, signal, aggregate, lines, capture, defer) = given.required;
         let mode = Mode::from_name(&mode.name()?)
             .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
@@ -161,7 +132,7 @@ impl StartOptions {
 }
 
 /// In the order of the names above.
-type Given = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool);
+type StartArguments = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool);
 
 /// Where stacks are to be taken; `None`: at the tick if that can be.
 fn capture_named(ruby: &Ruby, given: Option<Symbol>) -> Result<Option<Capture>, Error> {
@@ -176,12 +147,12 @@ fn capture_named(ruby: &Ruby, given: Option<Symbol>) -> Result<Option<Capture>, 
 }
 
 /// Fails if stacks can't be taken at the tick, though they must.
-fn begin_capture(session: &mut Session, capture: Option<Capture>) -> io::Result<()> {
+fn begin_capture(gvl: &Gvl<'_>, engine: &mut Session, capture: Option<Capture>) -> io::Result<()> {
     if capture == Some(Capture::Safepoint) {
         return Ok(());
     }
-    let begun = if tick_capture::knows_frames() {
-        session.begin_tick_capture()
+    let begun = if frames::are_known(RubyFrames::new(gvl)) {
+        engine.begin_tick_capture()
     } else {
         let message = "the stacks of this Ruby are of an unknown form";
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
@@ -196,8 +167,8 @@ fn begin_capture(session: &mut Session, capture: Option<Capture>) -> io::Result<
 /// timers are used up, with one that sleeps.
 fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> {
     let calls = VmCalls {
-        trigger: sampling_job::trigger,
-        take_stack: tick_capture::take_stack,
+        trigger: safepoint::trigger,
+        take_stack: tick::take_stack,
     };
     Session::start(config, calls).or_else(|error| {
         if !any_timer || config.timer == TimerKind::Sleep {

@@ -4,46 +4,60 @@
 //! each switch between fibers some tens of ns. Runs on the thread whose fiber has
 //! got control, with the GVL; Ruby code may be run.
 
-use crate::vm::api::labels;
-use crate::vm::{Live, guarded_in_main_ractor, running};
+use super::event_hook::EventHook;
+use crate::vm::recording::tick_samples;
+use crate::vm::state::label_set;
+use crate::vm::state::session::{self, RunningSession, counting_session};
+use crate::vm::state::threads::RubyThread;
+use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
+use rperf_engine::{AtWork, Gvl};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Whether the hook is registered.
-static ADDED: AtomicBool = AtomicBool::new(false);
+static IS_ADDED: AtomicBool = AtomicBool::new(false);
 
-/// Registers the hook if there is need of it. With the GVL, outside of hooks.
-pub fn add_if_needed(live: &Live) {
-    let needed = live.uses_labels.load(Relaxed) && live.sections.are_open();
-    if needed && !ADDED.swap(true, SeqCst) {
-        // SAFETY: the callback is valid for ever. This event comes from C code of the
-        // VM's: no Ruby code is compiled anew for it.
-        unsafe { rb_sys::rb_add_event_hook(Some(on_switch), FIBER_SWITCH, rb_sys::Qnil as VALUE) };
+/// This event comes from C code of the VM's: no Ruby code is compiled anew for it.
+static HOOK: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
+
+/// Registers the hook if there is need of it. Outside of hooks.
+pub fn add_if_needed(session: &RunningSession) {
+    let is_needed = session.uses_labels.load(Relaxed) && session.sections.are_open();
+    if is_needed && !IS_ADDED.swap(true, SeqCst) {
+        HOOK.add();
     }
 }
 
 /// Removes the hook, if it is there. With the GVL.
 pub fn remove() {
-    if ADDED.swap(false, SeqCst) {
-        // SAFETY: removes by function.
-        unsafe { rb_sys::rb_remove_event_hook(Some(on_switch)) };
+    if IS_ADDED.swap(false, SeqCst) {
+        HOOK.remove();
     }
 }
 
-unsafe extern "C" fn on_switch(_: u32, _: VALUE, thread: VALUE, _: ID, _: VALUE) {
+unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     let mut interrupt = None;
-    guarded_in_main_ractor(|process, live| {
-        labels::drain_at_switch(process, live, thread);
-        if !labels::are_known(process, thread) {
-            interrupt = labels::adopt(process, thread).err();
-        }
-        // Other threads may have run, and ended the session.
-        if let Some(live) = running() {
-            labels::note_current(process, live, thread);
-        }
-    });
+    // SAFETY: on a thread that runs Ruby code.
+    unsafe { session::in_main_ractor(|gvl| interrupt = switched(gvl).err()) };
     if let Some(interrupt) = interrupt {
         // SAFETY: nothing on this function's stack is left to be dropped.
         unsafe { magnus::rb_sys::resume_error(interrupt) };
     }
+}
+
+/// The calling thread has switched to another fiber. Fails if an interrupt comes meanwhile.
+fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
+    if let Some(session) = counting_session(gvl)
+        && let Some(state) = RubyThread::current(gvl).known_state()
+        && let Some(mut part) = state.gvl_part(gvl)
+    {
+        // With the labels of the fiber before, which the part has.
+        tick_samples::drain(gvl, session, &mut part, &AtWork::begin(gvl));
+    }
+    let adopted = label_set::adopt(gvl);
+    // Other threads may have run, and ended the session.
+    if let Some(session) = session::session(gvl) {
+        label_set::note_current(gvl, session, RubyThread::current(gvl));
+    }
+    adopted
 }

@@ -8,16 +8,12 @@
 //! The same goes for locks of the VM's that a thread holds as it runs hooks, so
 //! threads that are about to leave them are given a moment.
 
-use crate::vm::hooks::fiber as fiber_hook;
-use crate::vm::hooks::gc as gc_hook;
-use crate::vm::state::native_thread;
-use crate::vm::hooks::time_slice as switch_hook;
-use crate::vm::hooks::thread as thread_hook;
-use crate::vm::state::tick_guard;
-use crate::vm::{LIVE};
+use super::{fiber, gc, thread, time_slice};
+use crate::vm::state::session::{SESSION, session};
+use rperf_engine::threads::native;
+use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
-use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 thread_local! {
     static FORKING: Cell<bool> = const { Cell::new(false) };
@@ -43,16 +39,17 @@ unsafe extern "C" fn before() {
     if !FORKING.get() {
         return;
     }
-    // SAFETY: sessions are freed under the GVL, which this thread holds.
-    let Some(live) = (unsafe { LIVE.load(Acquire).as_ref() }) else {
+    // SAFETY: an announced fork is a Ruby thread's, with the GVL.
+    let gvl = unsafe { Gvl::assume_held() };
+    let Some(session) = session(&gvl) else {
         return;
     };
-    if live.sections.are_open() {
+    if session.sections.are_open() {
         PAUSED.store(true, SeqCst);
-        thread_hook::remove();
-        thread_hook::wait_for_stragglers();
-    } else if live.sections.ended_just_now() {
-        thread_hook::wait_for_stragglers();
+        thread::remove();
+        thread::wait_for_stragglers();
+    } else if session.sections.ended_just_now() {
+        thread::wait_for_stragglers();
     }
 }
 
@@ -60,19 +57,19 @@ unsafe extern "C" fn in_parent() {
     if !PAUSED.swap(false, SeqCst) {
         return;
     }
-    // SAFETY: the forking thread has had the GVL all along, so the session that
-    // `before` saw is there still.
-    if let Some(live) = unsafe { LIVE.load(Acquire).as_ref() } {
-        thread_hook::add(live.mode);
+    // SAFETY: the forking thread has had the GVL all along.
+    let gvl = unsafe { Gvl::assume_held() };
+    if let Some(session) = session(&gvl) {
+        thread::add(session.mode);
     }
 }
 
 /// Before fork returns in the child: only atomics and system calls.
 unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
-    LIVE.store(ptr::null_mut(), SeqCst);
-    native_thread::forget_id();
-    tick_guard::reset();
+    SESSION.abandon();
+    native::forget_id();
+    reset_at_work();
     rperf_engine::forget_in_child();
 }
 
@@ -80,8 +77,8 @@ unsafe extern "C" fn in_child() {
 /// it could: a thread hook that was not paused for the fork (it was made without
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
-    gc_hook::remove();
-    switch_hook::remove();
-    fiber_hook::remove();
-    !thread_hook::is_registered()
+    gc::HOOK.remove();
+    time_slice::HOOK.remove();
+    fiber::remove();
+    !thread::is_registered()
 }

@@ -7,31 +7,16 @@
 //! Ruby 4.0 doesn't). The next collection is then not seen, and the hook is registered
 //! anew.
 
-use crate::vm::recording::running_thread;
-use crate::vm::recording::running_thread::{EventRecorder};
-use crate::vm::state::tick_guard::AtWork;
-use crate::vm::hooks::thread as thread_hook;
-use crate::vm::recording::tick_capture;
-use crate::vm::{Live, Process, guarded_in_main_ractor};
+use super::event_hook::EventHook;
+use crate::vm::recording::{running_thread, tick_samples};
+use crate::vm::state::session::{self, RunningSession};
+use crate::vm::state::threads::RubyThread;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
-use rperf_engine::clock;
+use rperf_engine::{AtWork, GcEvent, Gvl, clock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-
-/// Where the collection at hand stands.
-#[derive(Debug, Default)]
-pub struct GcProgress {
-    /// When the present piece of work began; 0 outside of one.
-    enter_ns: u64,
-    /// When marking began or went on within it; 0 if it isn't marking.
-    marking_since_ns: u64,
-    /// Marking time within it that is over.
-    marked_ns: u64,
-    /// The last tick before it.
-    tick_before_ns: u64,
-}
 
 /// A collection is in its marking phase, which may take several pieces.
 static MARKING: AtomicBool = AtomicBool::new(false);
@@ -50,8 +35,8 @@ const LISTEN_INTERVAL_NS: u64 = 20_000_000;
 /// No number of collections.
 const MISSED: u64 = u64::MAX;
 
-/// The events that a session registers.
-pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
+/// The hook, for [`add`]. Internal events don't switch on tracing of Ruby code.
+pub static HOOK: EventHook = EventHook::new(on_event, ENTER | EXIT | START | END_MARK);
 
 /// Registers the hook. With the GVL, outside of hooks.
 pub fn add() {
@@ -62,17 +47,9 @@ pub fn add() {
         rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
     };
     MARKING.store(is_marking, Relaxed);
-    // SAFETY: the callback is valid for ever. Internal events don't switch on
-    // tracing of Ruby code.
-    unsafe { rb_sys::rb_add_event_hook(Some(on_event), EVENTS, 0) };
+    HOOK.add();
     // To add it takes memory, for which the VM may collect.
     COLLECTIONS.store(collections(), Relaxed);
-}
-
-/// Removes the hook, if it is there. With the GVL.
-pub fn remove() {
-    // SAFETY: removes by function; does nothing if it is not registered.
-    unsafe { rb_sys::rb_remove_event_hook(Some(on_event)) };
 }
 
 /// How many collections have begun in this process. Async-signal-safe.
@@ -99,13 +76,13 @@ pub fn is_over() -> bool {
 }
 
 /// Makes sure that the hook is heard. With the GVL, where nobody collects garbage.
-pub fn listen(live: &Live, now: u64) {
-    if live.ticks.is_collecting() {
+pub fn listen(session: &RunningSession, now: u64) {
+    if session.ticks.is_collecting() {
         COLLECTIONS.store(MISSED, Relaxed);
     }
     if may_be_silent(now) {
         LISTENED_NS.store(now, Relaxed);
-        remove();
+        HOOK.remove();
         add();
     }
 }
@@ -113,90 +90,62 @@ pub fn listen(live: &Live, now: u64) {
 unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     // Hooks are a Ractor's own, though collections are the VM's: those that threads of
     // other Ractors do go unseen.
-    match event {
+    let event = match event {
+        ENTER => GcEvent::Enter,
         START => {
             MARKING.store(true, Relaxed);
             COLLECTIONS.store(collections(), Relaxed);
+            GcEvent::MarkBegin
         }
-        END_MARK => MARKING.store(false, Relaxed),
-        _ => {}
+        END_MARK => {
+            MARKING.store(false, Relaxed);
+            GcEvent::MarkEnd
+        }
+        _ => GcEvent::Exit,
+    };
+    // SAFETY: on the thread that collects, which runs Ruby code.
+    unsafe {
+        session::with_counting_session(|gvl, session| {
+            let now = clock::monotonic_ns();
+            if event == GcEvent::Enter {
+                session.ticks.begin_collecting(now);
+            }
+            advance(gvl, session, event, now);
+            if event == GcEvent::Exit {
+                session.ticks.end_collecting();
+            }
+        });
     }
-    guarded_in_main_ractor(|process, live| {
-        let now = clock::monotonic_ns();
-        if event == ENTER {
-            live.ticks.begin_collecting(now);
-        }
-        advance(process, live, event, now);
-        if event == EXIT {
-            live.ticks.end_collecting();
-        }
-    });
 }
 
 /// Takes an event of the collecting thread's, and accounts the piece of work that it ends.
-fn advance(process: &Process, live: &'static Live, event: u32, now: u64) {
-    // SAFETY: the collecting thread is the main Ractor's and has its GVL.
-    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
-        return;
-    };
-    let ended = inner.gc.advance(event, now, live.ticks.last_tick());
-    drop(inner);
+fn advance(gvl: &Gvl<'_>, session: &RunningSession, event: GcEvent, now: u64) {
+    let tick = session.ticks.last_tick();
+    let is_marking = MARKING.load(Relaxed);
+    let ended = session
+        .state(gvl)
+        .and_then(|mut state| state.gc.advance(event, now, tick, is_marking));
     let Some(work) = ended else {
         return;
     };
-    // SAFETY: a Ruby thread is running.
-    let thread = unsafe { rb_sys::rb_thread_current() };
-    let state = thread_hook::state_of(process, live, thread);
-    // SAFETY: the GVL is held and `state` is this thread's own.
-    let part = unsafe { state.gvl_part() };
+    let thread = RubyThread::current(gvl);
+    let state = thread.state(&session.new_threads);
+    let Some(mut part) = state.gvl_part(gvl) else {
+        return;
+    };
     // What the ticks before the collection found comes before it.
-    tick_capture::drain(live, part, &AtWork::begin());
+    tick_samples::drain(gvl, session, &mut part, &AtWork::begin(gvl));
+    let part = &mut *part;
     let Some(accounting) = &mut part.accounting else {
         return;
     };
-    let dues = accounting.collected(work, live.ticks.last_tick());
+    let dues = accounting.collected(work, session.ticks.last_tick());
     if !dues.is_empty() {
-        // SAFETY: the collecting thread has the GVL; the last stack is its own.
-        unsafe { running_thread::record(live, now, dues, accounting, &mut part.last_stack) };
+        let recorded = (accounting, &mut part.last_stack);
+        running_thread::record(gvl, session, thread, (now, dues), recorded);
     }
-    if !live.ticks.has_holder() {
+    if !session.ticks.has_holder() {
         // It runs though no event said so.
-        // SAFETY: as above.
-        unsafe { running_thread::enter(live, state, part, |_| ()) };
-    }
-}
-
-impl GcProgress {
-    /// Takes an event; returns the piece of work that it ends, if it does.
-    fn advance(&mut self, event: u32, now: u64, last_tick: u64) -> Option<rperf_engine::GcWork> {
-        match event {
-            ENTER => {
-                self.enter_ns = now;
-                self.tick_before_ns = last_tick;
-                self.marked_ns = 0;
-                self.marking_since_ns = if MARKING.load(Relaxed) { now } else { 0 };
-            }
-            START => self.marking_since_ns = now,
-            END_MARK => self.stop_marking(now),
-            EXIT => {
-                self.stop_marking(now);
-                let enter_ns = std::mem::take(&mut self.enter_ns);
-                return (enter_ns != 0).then_some(rperf_engine::GcWork {
-                    enter_ns,
-                    exit_ns: now,
-                    marking_ns: self.marked_ns,
-                    tick_before_ns: self.tick_before_ns,
-                });
-            }
-            _ => {}
-        }
-        None
-    }
-
-    fn stop_marking(&mut self, now: u64) {
-        if self.marking_since_ns != 0 {
-            self.marked_ns += now.saturating_sub(self.marking_since_ns);
-            self.marking_since_ns = 0;
-        }
+        running_thread::enter(gvl, session, state, part, |_| ());
     }
 }

@@ -1,202 +1,110 @@
 //! The sampling callback: the VM runs it at a safepoint after a tick, on the
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
-use crate::vm::recording::capture::{VmStack, Whose};
-use crate::vm::recording::running_thread;
-use crate::vm::recording::running_thread::{EventRecorder};
-use crate::vm::state::thread_state::ThreadState;
-use crate::vm::state::tick_guard::AtWork;
-use crate::vm::recording::epoch;
-use crate::vm::hooks::gc as gc_hook;
-use crate::vm::api::labels;
-use crate::vm::hooks::thread as thread_hook;
-use crate::vm::recording::tick_capture;
-use crate::vm::{Inner, Live, PROCESS, Process, guarded_in_main_ractor};
-use rperf_engine::{Accounting, CaptureCounters, SessionRecorder, clock};
+use super::gc;
+use crate::vm::recording::capture::{self, Whose};
+use crate::vm::recording::{epoch, every_thread, running_thread, tick_samples};
+use crate::vm::state::frames::RubyFrames;
+use crate::vm::state::session::{self, GvlState, RunningSession, counting_session};
+use crate::vm::state::threads::RubyThread;
+use rperf_engine::threads::GvlPart;
+use rperf_engine::{AtWork, CaptureCounters, Gvl, clock};
 use std::ffi::c_void;
-use std::ptr;
-use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
-/// Ended threads that are left until they are folded in together.
-const EXITED_BATCH: usize = 32;
-
-/// Registers the callback, once per process. With the GVL.
-pub fn preregister() -> rb_sys::rb_postponed_job_handle_t {
-    // SAFETY: the callback is valid for ever and takes no data.
-    unsafe { rb_sys::rb_postponed_job_preregister(0, Some(on_safepoint), ptr::null_mut()) }
-}
-
-/// Asks for the callback. Async-signal-safe; from any native thread.
-pub fn trigger() {
-    if let Some(process) = PROCESS.get() {
-        // SAFETY: the handle is valid; the call only sets atomics of the VM.
-        unsafe { rb_sys::rb_postponed_job_trigger(process.job) };
+/// The callback.
+pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
+    // SAFETY: on a thread that runs Ruby code.
+    unsafe {
+        session::in_main_ractor(|gvl| {
+            if let Some(session) = counting_session(gvl)
+                && sample(gvl, session)
+            {
+                epoch::end(gvl);
+            }
+        });
     }
 }
 
-unsafe extern "C" fn on_safepoint(_: *mut c_void) {
-    guarded_in_main_ractor(sample);
+/// Samples the calling thread. Returns whether the epoch is over.
+fn sample(gvl: &Gvl<'_>, session: &RunningSession) -> bool {
+    let guard = AtWork::begin(gvl);
+    let now = clock::monotonic_ns();
+    gc::listen(session, now);
+    session.ticks.at_safepoint();
+    let thread = RubyThread::current(gvl);
+    let state = thread.state(&session.new_threads);
+    let Some(mut part) = state.gvl_part(gvl) else {
+        return false;
+    };
+    tick_samples::drain(gvl, session, &mut part, &guard);
+    let begin = |accounting: &mut rperf_engine::Accounting| accounting.begin_running(now);
+    if running_thread::enter(gvl, session, state, &mut part, begin).is_none() {
+        return false;
+    }
+    let ready = state.ready_ns.load(Relaxed);
+    let counters = sample_running(gvl, session, thread, &mut part, (now, ready), &guard);
+    drop(part);
+    every_thread::merge_ended_batch(gvl, session, now);
+    let Some(mut state) = session.state(gvl) else {
+        return false;
+    };
+    let engine = &mut state.engine;
+    let is_epoch_over = engine.is_epoch_over(now);
+    engine.count_capture(counters);
+    let spent = clock::monotonic_ns().saturating_sub(now);
+    engine.count_sampling(counters.safepoint_stacks, spent);
+    if is_epoch_over {
+        session.tick_capture.forget_learned(&guard);
+    }
+    is_epoch_over
 }
 
-fn sample(process: &Process, live: &'static Live) {
-    let guard = AtWork::begin();
-    let now = clock::monotonic_ns();
-    gc_hook::listen(live, now);
-    live.ticks.at_safepoint();
-    // SAFETY: this is a Ruby thread with the GVL.
-    let thread = unsafe { rb_sys::rb_thread_current() };
-    let state = thread_hook::state_of(process, live, thread);
-    // SAFETY: the callback holds the main Ractor's GVL, and `state` is this
-    // thread's own.
-    let part = unsafe { state.gvl_part() };
-    tick_capture::drain(live, part, &guard);
-    // SAFETY: the callback runs on a Ruby thread that holds the GVL, nothing below
-    // releases it, and callbacks don't run inside a borrow of the session.
-    let entered = unsafe {
-        running_thread::enter(live, state, part, |accounting| {
-            accounting.begin_running(now);
-        })
+/// Samples the calling thread, which has been `ready` to run before it ran; its part has an
+/// accounting.
+fn sample_running(
+    gvl: &Gvl<'_>,
+    session: &RunningSession,
+    thread: RubyThread<'_>,
+    part: &mut GvlPart,
+    (now, ready): (u64, u64),
+    guard: &AtWork<'_>,
+) -> CaptureCounters {
+    let mut counters = CaptureCounters {
+        safepoint_calls: 1,
+        ..CaptureCounters::default()
     };
-    let Some((accounting, last_stack)) = entered else {
-        return;
+    let Some(accounting) = &mut part.accounting else {
+        return counters;
     };
-    let tick = live.ticks.last_tick();
-    let learned = live.tick_capture.learn(accounting.seq(), &guard);
+    let tick = session.ticks.last_tick();
+    let frames = RubyFrames::new(gvl);
+    let learned = session.tick_capture.learn(&frames, accounting.seq(), guard);
+    counters.hidden_frames = u64::from(learned.is_some_and(|(_, is_new)| is_new));
     let whose = match learned {
         // The tick's stack, as far as it is there still.
-        Some((frames, _)) => Whose::CurrentUpTo(frames),
-        None => Whose::Current,
+        Some((frames, _)) => Whose::CurrentUpTo(thread, frames),
+        None => Whose::Current(thread),
     };
-    let ready = state.ready_ns.load(Relaxed);
     // Else what is due is of the time before the tick.
     let was_running = accounting.is_running();
     let dues = accounting.sample(now, tick, ready, clock::thread_cpu_ns);
-    let stacks = u64::from(was_running && !dues.is_empty());
-    if !dues.is_empty() {
-        // SAFETY: as above; the last stack is this thread's own.
-        unsafe { running_thread::record_at(live, now, dues, (accounting, last_stack), whose) };
+    counters.safepoint_stacks = u64::from(was_running && !dues.is_empty());
+    if !dues.is_empty()
+        && let Some(mut state) = session.state(gvl)
+    {
+        let GvlState {
+            engine, backtrace, ..
+        } = &mut *state;
+        let recorded = (accounting, &mut part.last_stack);
+        capture::record(
+            gvl,
+            session,
+            (engine, backtrace),
+            (now, dues),
+            recorded,
+            whose,
+        );
     }
-    fold_exited_batch(live, now);
-    // SAFETY: as above.
-    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
-        return;
-    };
-    let is_epoch_over = inner.session.is_epoch_over(now);
-    inner.session.count_capture(CaptureCounters {
-        safepoint_calls: 1,
-        safepoint_stacks: stacks,
-        hidden_frames: u64::from(learned.is_some_and(|(_, is_new)| is_new)),
-        ..CaptureCounters::default()
-    });
-    inner
-        .session
-        .count_sampling(stacks, clock::monotonic_ns().saturating_sub(now));
-    drop(inner);
-    if is_epoch_over {
-        live.tick_capture.forget_learned(&guard);
-        epoch::end(live);
-    }
-}
-
-/// A thread that is accounted.
-pub struct AccountedThread<'a> {
-    pub accounting: &'a mut Accounting,
-    pub state: &'a ThreadState,
-    pub is_current: bool,
-}
-
-/// Calls `act` for the threads that have an accounting and are alive, of which `which`
-/// makes sure, and records what that makes due. With the session's cell borrowed.
-pub fn for_each_thread(
-    live: &Live,
-    inner: &mut Inner,
-    now: u64,
-    which: impl Fn(&Accounting) -> bool,
-    mut act: impl FnMut(AccountedThread<'_>) -> Dues,
-) {
-    // SAFETY: a Ruby thread with the GVL.
-    let current = unsafe { rb_sys::rb_thread_current() };
-    let Inner {
-        session,
-        threads,
-        scratch,
-        ..
-    } = inner;
-    for state in threads.iter() {
-        // SAFETY: the GVL is held and no other reference to the part exists.
-        let part = unsafe { state.gvl_part() };
-        let Some(accounting) = part.accounting.as_mut().filter(|it| which(it)) else {
-            continue;
-        };
-        let is_current = state.thread == current;
-        let dues = act(AccountedThread {
-            accounting,
-            state,
-            is_current,
-        });
-        if dues.is_empty() {
-            continue;
-        }
-        let whose = running_thread::whose(state, is_current);
-        let stack = dues.needs_stack().then(|| capture::take(scratch, whose));
-        let position = Position {
-            stack: stack.flatten(),
-            last: &mut part.last_stack,
-            labels: labels::of_thread(live, state.thread),
-        };
-        capture::keep_alive(session.record(now, accounting, dues, position));
-    }
-}
-
-/// [`fold_exited`], once there are enough of them. With the GVL; the caller holds no
-/// thread's part.
-#[inline]
-pub fn fold_exited_batch(live: &Live, now: u64) {
-    if live.exited_threads.load(Relaxed) >= EXITED_BATCH {
-        // SAFETY: the GVL is held, and nothing in this block releases it.
-        if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-            fold_exited(live, &mut inner, now);
-        }
-    }
-}
-
-/// Takes in threads that have been announced, and accounts those that ended.
-/// With the session's cell borrowed.
-pub fn fold_exited(live: &Live, inner: &mut Inner, now: u64) {
-    live.new_threads.take_into(&mut inner.threads);
-    let exited = |state: &ThreadState| state.exited.load(Acquire);
-    let folded = fold_ended(inner, now, exited);
-    live.exited_threads.fetch_sub(folded, Relaxed);
-}
-
-/// Accounts the threads that have ended, and lets go of their states, which nobody
-/// else may have. Returns how many there were. With the session's cell borrowed.
-pub fn fold_ended(inner: &mut Inner, now: u64, has_ended: impl Fn(&ThreadState) -> bool) -> usize {
-    let Inner {
-        session, threads, ..
-    } = inner;
-    let before = threads.len();
-    threads.retain(|state| {
-        let ended = has_ended(state);
-        if ended {
-            finish(state, session, now);
-        }
-        !ended
-    });
-    before - threads.len()
-}
-
-/// Accounts a thread that has ended.
-fn finish(state: &ThreadState, session: &mut rperf_engine::Session, now: u64) {
-    // SAFETY: the GVL is held (the session's cell is borrowed), and the thread
-    // has ended, so nobody else looks at its state.
-    let part = unsafe { state.gvl_part() };
-    if let Some(accounting) = &mut part.accounting {
-        // Not known if its EXITED was missed.
-        let cpu = state
-            .exited
-            .load(Acquire)
-            .then(|| state.exit_cpu_ns.load(Relaxed));
-        session.finish_thread(now, accounting, cpu);
-    }
+    counters
 }

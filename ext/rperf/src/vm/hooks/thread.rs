@@ -4,20 +4,18 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use crate::vm::recording::running_thread;
-use crate::vm::recording::running_thread::{EventRecorder};
-use crate::vm::state::thread_state::{ThreadState, UNKNOWN_TURN, mark_exited};
-use crate::vm::state::tick_guard::AtWork;
-use crate::vm::state::native_thread;
-use crate::vm::hooks::sampling_job;
-use crate::vm::recording::tick_capture;
-use crate::vm::{Live, Process, guarded};
+use crate::vm::recording::{every_thread, running_thread, tick_samples};
+use crate::vm::state::ractor;
+use crate::vm::state::session::{self, RunningSession};
+use crate::vm::state::threads::{RubyThread, vm_thread};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
-    RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED,
+    RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, VALUE, rb_event_flag_t,
+    rb_internal_thread_event_data_t, rb_internal_thread_event_hook_t,
 };
-use rperf_engine::{Accounting, Mode, clock};
+use rperf_engine::threads::{ThreadState, UNKNOWN_TURN, VmThread, native};
+use rperf_engine::{Accounting, AtWork, Gvl, Mode, clock, set_other_ractors};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
@@ -26,17 +24,15 @@ use std::time::Duration;
 /// About as long as a fork takes.
 const STRAGGLERS_PAUSE: Duration = Duration::from_millis(1);
 
-/// The registered hook; null if there is none. A forked child inherits it.
-static HOOK: AtomicPtr<rb_sys::rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
+/// What the VM calls.
+pub type Callback =
+    unsafe extern "C" fn(rb_event_flag_t, *const rb_internal_thread_event_data_t, *mut c_void);
 
-/// Makes the key for a thread's state; once per process, as there are only 8.
-pub fn create_key() -> rb_sys::rb_internal_thread_specific_key_t {
-    // SAFETY: takes nothing; called once, with the GVL.
-    unsafe { rb_sys::rb_internal_thread_specific_key_create() }
-}
+/// The registered hook; null if there is none. A forked child inherits it.
+static HOOK: AtomicPtr<rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
 
 /// The events that a session in `mode` registers.
-pub fn events(mode: Mode) -> rb_sys::rb_event_flag_t {
+pub fn events(mode: Mode) -> rb_event_flag_t {
     match mode {
         Mode::Wall => READY | RESUMED | SUSPENDED | EXITED,
         // Waiting is no CPU time: nobody asks when it became ready.
@@ -44,14 +40,18 @@ pub fn events(mode: Mode) -> rb_sys::rb_event_flag_t {
     }
 }
 
+/// Has the VM call `callback`, which takes no data. With the GVL, outside of hooks.
+pub fn register(
+    callback: Callback,
+    events: rb_event_flag_t,
+) -> *mut rb_internal_thread_event_hook_t {
+    // SAFETY: the callback is valid for ever.
+    unsafe { rb_sys::rb_internal_thread_add_event_hook(Some(callback), events, ptr::null_mut()) }
+}
+
 /// Registers the hook. With the GVL, outside of hooks.
 pub fn add(mode: Mode) {
-    let events = events(mode);
-    // SAFETY: the callback is valid for ever and takes no data.
-    let hook = unsafe {
-        rb_sys::rb_internal_thread_add_event_hook(Some(on_event), events, ptr::null_mut())
-    };
-    HOOK.store(hook, SeqCst);
+    HOOK.store(register(on_event, events(mode)), SeqCst);
 }
 
 /// Whether the hook is registered.
@@ -77,167 +77,126 @@ pub fn remove() {
 /// hook does that. While the idle hook is there, others can come; its moment is
 /// short, and the pause lets them finish.
 pub fn wait_for_stragglers() {
-    unsafe extern "C" fn idle(
-        _: rb_sys::rb_event_flag_t,
-        _: *const rb_sys::rb_internal_thread_event_data_t,
-        _: *mut c_void,
-    ) {
-    }
-    // SAFETY: the callback is valid for ever; the hook is removed at once.
-    unsafe {
-        let hook = rb_sys::rb_internal_thread_add_event_hook(Some(idle), EXITED, ptr::null_mut());
-        rb_sys::rb_internal_thread_remove_event_hook(hook);
-    }
+    let hook = register(do_nothing, EXITED);
+    // SAFETY: the hook was just registered.
+    unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
     std::thread::sleep(STRAGGLERS_PAUSE);
 }
 
-/// The state of the running thread, `thread`, announced if it is new; `None` if it
-/// is one of another Ractor.
-#[inline]
-fn state_if_of_main_ractor<'a>(
-    process: &Process,
-    live: &'a Live,
-    thread: rb_sys::VALUE,
-) -> Option<&'a ThreadState> {
-    let known = known_state(process, thread);
-    known.or_else(|| {
-        let is_main = native_thread::in_main_ractor(process);
-        if !is_main {
-            // Its first turn comes before anything that it does.
-            native_thread::set_other_ractors(true);
-        }
-        is_main.then(|| announce(process, live, thread))
-    })
-}
-
-/// The state of `thread`, a thread of the main Ractor, announced if it is new. With
-/// the GVL.
-#[inline]
-pub fn state_of<'a>(process: &Process, live: &'a Live, thread: rb_sys::VALUE) -> &'a ThreadState {
-    // SAFETY: `thread` is a live thread; the key is valid.
-    let state: *mut ThreadState =
-        unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) }.cast();
-    // SAFETY: the slot is null or points to a state that the session keeps until
-    // the thread has ended or the slot was cleared.
-    match unsafe { state.as_ref() } {
-        Some(state) => state,
-        None => announce(process, live, thread),
-    }
-}
-
-#[cold]
-pub fn announce<'a>(process: &Process, live: &'a Live, thread: rb_sys::VALUE) -> &'a ThreadState {
-    let state = live.new_threads.push(ThreadState::new(thread));
-    // SAFETY: `thread` is a live thread; the key is valid.
-    unsafe {
-        rb_sys::rb_internal_thread_specific_set(thread, process.thread_key, state.cast());
-    }
-    // SAFETY: the list has made the session its owner; it lives as `state_of` says.
-    unsafe { &*state }
-}
-
-/// The state of `thread`, a live object, if it has been announced. With the GVL.
-pub fn known_state<'a>(process: &Process, thread: rb_sys::VALUE) -> Option<&'a ThreadState> {
-    // SAFETY: `thread` is a thread whose object is alive; the key is valid.
-    let slot = unsafe { rb_sys::rb_internal_thread_specific_get(thread, process.thread_key) };
-    let state: *const ThreadState = slot.cast();
-    // SAFETY: as in `state_of`.
-    unsafe { state.as_ref() }
-}
-
-/// Clears the slot of a thread that has not ended. With the GVL.
-pub fn clear_slot(process: &Process, state: &ThreadState) {
-    // SAFETY: the thread has not ended, so its object is alive.
-    unsafe {
-        rb_sys::rb_internal_thread_specific_set(state.thread, process.thread_key, ptr::null_mut());
-    }
+/// A callback without effect.
+pub unsafe extern "C" fn do_nothing(
+    _: rb_event_flag_t,
+    _: *const rb_internal_thread_event_data_t,
+    _: *mut c_void,
+) {
 }
 
 unsafe extern "C" fn on_event(
-    event: rb_sys::rb_event_flag_t,
-    data: *const rb_sys::rb_internal_thread_event_data_t,
+    event: rb_event_flag_t,
+    data: *const rb_internal_thread_event_data_t,
     _: *mut c_void,
 ) {
-    // SAFETY: the VM passes valid event data.
-    let thread = unsafe { (*data).thread };
-    guarded(|process, live| match event {
-        RESUMED => resumed(process, live, thread),
-        SUSPENDED => suspended(process, live, thread),
-        READY => ready(live, thread),
-        EXITED => exited(process, live, thread),
-        _ => {}
+    // SAFETY: the VM passes valid event data. The hook is removed before a session is freed.
+    // RESUMED and SUSPENDED run with the GVL of the thread's Ractor; EXITED runs on the thread,
+    // whose object is alive.
+    unsafe {
+        let object = (*data).thread;
+        session::in_hook(|session| match event {
+            RESUMED => in_main_ractor(session, object, resumed),
+            SUSPENDED => in_main_ractor(session, object, suspended),
+            READY => ready(session, vm_thread(object)),
+            EXITED => exited(session, RubyThread::from_raw(object)),
+            _ => {}
+        });
+    }
+}
+
+/// Calls `event` for a thread of the main Ractor with its state, announced if it is new.
+///
+/// # Safety
+/// `object` is the calling thread, which holds its Ractor's GVL.
+#[inline]
+unsafe fn in_main_ractor(
+    session: &RunningSession,
+    object: VALUE,
+    event: impl FnOnce(&Gvl<'_>, &RunningSession, RubyThread<'_>, &ThreadState),
+) {
+    // SAFETY: by this function's contract; only used for threads of the main Ractor.
+    let (gvl, thread) = unsafe { (Gvl::assume_held(), RubyThread::from_raw(object)) };
+    let state = thread.known_state().or_else(|| {
+        // SAFETY: by this function's contract.
+        let is_main = unsafe { ractor::is_main() };
+        if !is_main {
+            // Its first turn comes before anything that it does.
+            set_other_ractors(true);
+        }
+        is_main.then(|| thread.announce(&session.new_threads))
     });
+    if let Some(state) = state {
+        event(&gvl, session, thread, state);
+    }
 }
 
 #[inline]
-fn resumed(process: &Process, live: &Live, thread: rb_sys::VALUE) {
-    let Some(state) = state_if_of_main_ractor(process, live, thread) else {
-        return;
-    };
+fn resumed(gvl: &Gvl<'_>, session: &RunningSession, thread: RubyThread<'_>, state: &ThreadState) {
     let mut ready = state.ready_ns.load(Relaxed);
     if ready == 0 {
-        ready = live.others_ready.since(thread);
+        ready = session.others_ready.since(thread.id());
         state.ready_ns.store(ready, Relaxed);
     }
     // READY came on this thread just now, and nobody had the GVL nor took it since:
     // there was no wait. It saves one of three clock readings.
     let free_since = state.free_since.load(Relaxed);
-    let at_once = free_since != UNKNOWN_TURN && !live.ticks.taken_since(free_since as u32);
+    let at_once = free_since != UNKNOWN_TURN && !session.ticks.taken_since(free_since as u32);
     let now = if at_once {
         ready
     } else {
         clock::monotonic_ns()
     };
-    sampling_job::fold_exited_batch(live, now);
-    // SAFETY: RESUMED runs with the GVL, and `state` is this thread's own.
-    let part = unsafe { state.gvl_part() };
+    every_thread::merge_ended_batch(gvl, session, now);
+    let Some(mut part) = state.gvl_part(gvl) else {
+        return;
+    };
     let begin = |accounting: &mut Accounting| {
         accounting.begin_off_gvl(if ready == 0 { now } else { ready });
     };
-    // SAFETY: RESUMED runs on the thread itself with the GVL, which nothing below
-    // releases, and no callback runs inside a borrow of the session.
-    let entered = unsafe { running_thread::enter(live, state, part, begin) };
+    let entered = running_thread::enter(gvl, session, state, &mut part, begin);
     let Some((accounting, last_stack)) = entered else {
         return;
     };
     let dues = accounting.resumed(now, ready, clock::thread_cpu_ns);
     if !dues.is_empty() {
-        // SAFETY: as above; the last stack is this thread's own.
-        unsafe { running_thread::record(live, now, dues, accounting, last_stack) };
+        running_thread::record(gvl, session, thread, (now, dues), (accounting, last_stack));
     }
 }
 
 #[inline]
-fn suspended(process: &Process, live: &Live, thread: rb_sys::VALUE) {
-    let Some(state) = state_if_of_main_ractor(process, live, thread) else {
-        return;
-    };
+fn suspended(gvl: &Gvl<'_>, session: &RunningSession, thread: RubyThread<'_>, state: &ThreadState) {
     // Until nobody is known to hold the GVL: what the handler took later would be
     // accounted to a slice that has ended.
-    let guard = AtWork::begin();
-    // SAFETY: SUSPENDED runs while the thread still holds the GVL; `state` is its
-    // own and no other reference to its GVL part is held.
-    let part = unsafe { state.gvl_part() };
-    tick_capture::drain(live, part, &guard);
+    let guard = AtWork::begin(gvl);
+    let Some(mut part) = state.gvl_part(gvl) else {
+        return;
+    };
+    tick_samples::drain(gvl, session, &mut part, &guard);
     // READY can't come before the GVL is given up.
-    state.ready_ns.store(0, Relaxed);
-    state.free_since.store(UNKNOWN_TURN, Relaxed);
-    live.others_ready.forget(thread);
+    state.forget_events();
+    session.others_ready.forget(thread.id());
     if let Some(accounting) = &mut part.accounting {
         accounting.suspended(clock::monotonic_ns());
-        live.ticks.clear_holder(accounting.seq());
+        session.ticks.clear_holder(accounting.seq());
     }
 }
 
 #[inline]
-fn ready(live: &Live, thread: rb_sys::VALUE) {
+fn ready(session: &RunningSession, thread: VmThread) {
     let now = clock::monotonic_ns();
-    let Some(state) = own_state(live, thread) else {
-        live.others_ready.note(thread, now);
+    let Some(state) = own_state(session, thread) else {
+        session.others_ready.note(thread, now);
         return;
     };
     if state.ready_ns.load(Relaxed) == 0 {
-        if let Some(free_since) = live.ticks.free_since() {
+        if let Some(free_since) = session.ticks.free_since() {
             state.free_since.store(u64::from(free_since), Relaxed);
         }
         state.ready_ns.store(now, Relaxed);
@@ -246,22 +205,22 @@ fn ready(live: &Live, thread: rb_sys::VALUE) {
 
 /// The state of `thread`, if this is its native thread. Without the GVL, too.
 #[inline]
-fn own_state<'a>(live: &Live, thread: rb_sys::VALUE) -> Option<&'a ThreadState> {
+fn own_state<'a>(session: &RunningSession, thread: VmThread) -> Option<&'a ThreadState> {
     // SAFETY: in a hook, and no two Ruby threads share this native thread.
-    (!live.shares_native_threads).then(|| unsafe { native_thread::last_run(thread) })?
+    (!session.shares_native_threads).then(|| unsafe { native::last_run(thread) })?
 }
 
-fn exited(process: &Process, live: &Live, thread: rb_sys::VALUE) {
-    live.others_ready.forget(thread);
-    let state = if live.shares_native_threads {
-        known_state(process, thread)
+fn exited(session: &RunningSession, thread: RubyThread<'_>) {
+    session.others_ready.forget(thread.id());
+    let state = if session.shares_native_threads {
+        thread.known_state()
     } else {
         // One that never ran while there were hooks has nothing to account.
-        own_state(live, thread)
+        own_state(session, thread.id())
     };
     if let Some(state) = state {
-        native_thread::leave();
-        live.exited_threads.fetch_add(1, Relaxed);
-        mark_exited(state, clock::thread_cpu_ns());
+        native::leave();
+        session.ended_threads.fetch_add(1, Relaxed);
+        state.end.note(clock::thread_cpu_ns());
     }
 }

@@ -1,48 +1,54 @@
 //! The end of an epoch: names take the place of frames, and what the frames kept
-//! alive may be collected. With the GVL, outside of hooks: it makes Ruby objects.
+//! alive may be collected. In the sampling callback, with the GVL: it makes Ruby objects.
 
-use crate::vm::recording::resolve;
-use crate::vm::{Inner, LIVE, Live};
-use std::ptr;
-use std::sync::atomic::Ordering::Acquire;
+use super::resolve;
+use crate::vm::state::session::{GvlState, SessionId, session};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session};
 
 /// Ends the epoch of the running session.
-pub fn end(live: &'static Live) {
-    // SAFETY: the GVL is held, and nothing in this block releases it.
-    let Some(mut inner) = (unsafe { live.inner.try_borrow() }) else {
+pub fn end(gvl: &mut Gvl<'_>) {
+    let Some(id) = begin(gvl) else {
         return;
     };
-    live.new_threads.take_into(&mut inner.threads);
-    inner.session.begin_epoch_end();
-    forget_places(&inner);
-    drop(inner);
-    // Naming a frame runs the VM's code. Should it ever let another thread run, and
-    // that one end the session, `live` is gone.
-    let lives = || ptr::eq(LIVE.load(Acquire), live);
-    let names = resolve::resolve_all(|row| {
-        if !lives() {
-            return None;
-        }
-        // SAFETY: the GVL is held; the borrow ends with this closure.
-        let inner = unsafe { live.inner.try_borrow() }?;
-        inner.session.ending_frame(row)
-    });
-    if !lives() {
-        return;
+    let names = resolve_frames(gvl, id, Session::ending_frame);
+    if let Some(session) = session(gvl).filter(|session| session.id == id)
+        && let Some(mut state) = session.state(gvl)
+    {
+        state.engine.end_epoch(names);
     }
-    // SAFETY: the GVL is held, and nothing below releases it.
-    if let Some(mut inner) = unsafe { live.inner.try_borrow() } {
-        inner.session.end_epoch(names);
-    }
+}
+
+/// Begins to end the epoch of the running session, which is returned.
+fn begin(gvl: &Gvl<'_>) -> Option<SessionId> {
+    let session = session(gvl)?;
+    let mut state = session.state(gvl)?;
+    session.new_threads.take_into(&mut state.threads);
+    state.engine.begin_epoch_end();
+    forget_places(gvl, &state);
+    Some(session.id)
+}
+
+/// The names of the session's frames, up to the first that `frame_at` doesn't have. Naming runs
+/// the VM's code: should it ever let another thread run, and that one end the session, the rest
+/// has none.
+pub fn resolve_frames(
+    gvl: &mut Gvl<'_>,
+    id: SessionId,
+    frame_at: impl Fn(&Session, usize) -> Option<FrameWord>,
+) -> Vec<ResolvedFrame> {
+    resolve::resolve_all(gvl, |gvl, row| {
+        let session = session(gvl).filter(|session| session.id == id)?;
+        frame_at(&session.state(gvl)?.engine, row)
+    })
 }
 
 /// Lets all threads forget their stacks, and where their last samples went: the call
 /// tree is another one.
-pub fn forget_places(inner: &Inner) {
-    for state in &inner.threads {
-        // SAFETY: the GVL is held, as the session is borrowed, and no other reference
-        // to the part exists.
-        let part = unsafe { state.gvl_part() };
+pub fn forget_places(gvl: &Gvl<'_>, state: &GvlState) {
+    for thread in &state.threads {
+        let Some(mut part) = thread.gvl_part(gvl) else {
+            continue;
+        };
         part.last_stack.keep(0);
         if let Some(accounting) = &mut part.accounting {
             accounting.forget_places();

@@ -7,45 +7,53 @@
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Fixnum, RString, Value};
 use rb_sys::VALUE;
-use rperf_engine::{FrameWord, ResolvedFrame};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
 
 /// Resolves frames one by one, up to the first that `frame_at` doesn't have: the
 /// session goes on in between, so nothing of it can stay borrowed.
-pub fn resolve_all(frame_at: impl Fn(usize) -> Option<FrameWord>) -> Vec<ResolvedFrame> {
-    (0..)
-        .map_while(frame_at)
-        .map(|frame| resolve(frame as VALUE))
-        .collect()
+pub fn resolve_all(
+    gvl: &mut Gvl<'_>,
+    frame_at: impl Fn(&Gvl<'_>, usize) -> Option<FrameWord>,
+) -> Vec<ResolvedFrame> {
+    let frame = |row| {
+        let frame = frame_at(gvl, row)?;
+        Some(resolve(gvl, frame as VALUE))
+    };
+    (0..).map_while(frame).collect()
 }
 
-fn resolve(frame: VALUE) -> ResolvedFrame {
+/// Asks the VM a question about `frame`; `None` if that raises.
+fn ask(
+    _: &mut Gvl<'_>,
+    question: unsafe extern "C" fn(VALUE) -> VALUE,
+    frame: VALUE,
+) -> Option<Value> {
     // SAFETY: `frame` came from rb_profile_frames and is kept alive by the frame
-    // roots; `ask` catches what the VM may raise.
-    let name = ask(|| unsafe { rb_sys::rb_profile_frame_full_label(frame) });
-    // SAFETY: as for the name.
-    let path = ask(|| unsafe { rb_sys::rb_profile_frame_path(frame) }).and_then(text);
-    // SAFETY: as for the name.
-    let absolute = || ask(|| unsafe { rb_sys::rb_profile_frame_absolute_path(frame) });
-    // SAFETY: as for the name.
-    let first_line = ask(|| unsafe { rb_sys::rb_profile_frame_first_lineno(frame) });
+    // roots; `protect` catches what the VM may raise, and returns a valid VALUE.
+    unsafe {
+        protect(|| question(frame))
+            .ok()
+            .map(|answer| Value::from_raw(answer))
+    }
+}
+
+fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
+    let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);
+    let path = ask(gvl, rb_sys::rb_profile_frame_path, frame).and_then(text);
+    let absolute = path
+        .as_ref()
+        .and_then(|_| ask(gvl, rb_sys::rb_profile_frame_absolute_path, frame))
+        .and_then(text);
+    let first_line = ask(gvl, rb_sys::rb_profile_frame_first_lineno, frame);
     ResolvedFrame {
         name: name.and_then(text).unwrap_or_else(|| "(unknown)".into()),
         // C methods have no path, and evaluated code has none that is absolute.
-        path: path
-            .map(|path| absolute().and_then(text).unwrap_or(path))
-            .unwrap_or_else(|| "<C method>".into()),
+        path: absolute.or(path).unwrap_or_else(|| "<C method>".into()),
         first_line: first_line
             .and_then(Fixnum::from_value)
             .and_then(|line| line.to_u32().ok())
             .unwrap_or(0),
     }
-}
-
-fn ask(question: impl FnOnce() -> VALUE) -> Option<Value> {
-    // SAFETY: protect returns what `question` did: a valid VALUE.
-    protect(question)
-        .ok()
-        .map(|value| unsafe { Value::from_raw(value) })
 }
 
 /// The text of a String, with invalid UTF-8 replaced; `None` for other objects.

@@ -1,39 +1,35 @@
-//! Which threads are alive. Asking runs the VM's code and may let other threads
-//! run: whoever asks looks again afterwards whether the session is there still.
+//! Which threads are alive. Asked for by methods of the native API; asking runs the VM's code.
 
-use crate::vm::Process;
-use crate::vm::hooks::thread as thread_hook;
-use crate::vm::state::thread_state;
-use crate::vm::state::thread_state::{ThreadState};
+use super::threads::{RubyThread, vm_thread};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
-use rb_sys::VALUE;
+use rperf_engine::Gvl;
+use rperf_engine::threads::{ThreadState, VmThread, last_serial};
 use std::hint::black_box;
 use std::ptr;
 
 /// The main Ractor's threads at one moment.
-pub struct Alive {
+pub struct LiveThreads {
     list: RArray,
     /// In the order of the list: the main thread comes first.
-    threads: Vec<VALUE>,
-    sorted: Vec<VALUE>,
+    threads: Vec<Value>,
+    sorted: Vec<VmThread>,
     /// Threads with a greater serial were seen after that moment.
     last_serial: u64,
 }
 
-impl Alive {
-    /// As of now.
-    pub fn list(ruby: &Ruby) -> Result<Alive, Error> {
-        let last_serial = thread_state::last_serial();
+impl LiveThreads {
+    /// As of now. Runs Ruby code.
+    pub fn list(ruby: &Ruby, _: &mut Gvl<'_>) -> Result<LiveThreads, Error> {
+        let last_serial = last_serial();
         let list: RArray = ruby.get_inner(&LIST).funcall("call", ())?;
         // A program may have its own Thread.list: only what is a Thread counts.
         let class = ruby.class_thread();
         let threads = list.into_iter();
-        let threads = threads.filter(|thread: &Value| thread.is_kind_of(class));
-        let threads: Vec<VALUE> = threads.map(|thread| thread.as_raw()).collect();
-        let mut sorted = threads.clone();
+        let threads: Vec<Value> = threads.filter(|thread| thread.is_kind_of(class)).collect();
+        let mut sorted: Vec<VmThread> = threads.iter().map(|it| vm_thread(it.as_raw())).collect();
         sorted.sort_unstable();
-        Ok(Alive {
+        Ok(LiveThreads {
             list,
             threads,
             sorted,
@@ -41,30 +37,47 @@ impl Alive {
         })
     }
 
-    /// The threads in the order of Thread.list; their objects are alive as long as this is.
-    pub fn threads(&self) -> impl Iterator<Item = VALUE> + '_ {
-        self.threads.iter().copied()
+    /// The threads in the order of Thread.list.
+    pub fn threads(&self) -> impl Iterator<Item = RubyThread<'_>> + '_ {
+        // SAFETY: the list has Threads only, and keeps them alive as long as this is.
+        let thread = |thread: &Value| unsafe { RubyThread::from_raw(thread.as_raw()) };
+        self.threads.iter().map(thread)
     }
 
-    /// Whether the thread of `state` is one of them, or was seen later.
-    pub fn has(&self, process: &Process, state: &ThreadState) -> bool {
-        state.serial > self.last_serial
-            || (self.sorted.binary_search(&state.thread).is_ok()
-                // Another thread's object may have taken the place of this one's.
-                && thread_hook::known_state(process, state.thread)
-                    .is_some_and(|known| ptr::eq(known, state)))
+    /// The thread of `state`, if it is one of them; `None`, too, if it was seen later.
+    fn listed(&self, state: &ThreadState) -> Option<RubyThread<'_>> {
+        self.sorted.binary_search(&state.thread).ok()?;
+        // SAFETY: as in `threads`.
+        let thread = unsafe { super::threads::thread_of(state) };
+        // Another thread's object may have taken the place of this one's.
+        let known = thread.known_state();
+        known
+            .is_some_and(|known| ptr::eq(known, state))
+            .then_some(thread)
     }
 
     /// Whether the thread of `state` has ended, though no EXITED may have told of
     /// it: such a thread is past its EXITED. The VM lists threads until they are at
     /// the end of their code, and EXITED runs under a lock that whoever is given the
     /// GVL next has to take.
-    pub fn lacks(&self, process: &Process, state: &ThreadState) -> bool {
-        !self.has(process, state)
+    pub fn lacks(&self, state: &ThreadState) -> bool {
+        state.serial <= self.last_serial && self.listed(state).is_none()
+    }
+
+    /// Lets the thread of `state` forget it. Returns whether that was possible: a thread that
+    /// is ending or gone can't be touched, and neither can its slot.
+    pub fn forget_state(&self, state: &ThreadState) -> bool {
+        if state.serial <= self.last_serial {
+            self.listed(state).map(RubyThread::forget_state).is_some()
+        } else {
+            // SAFETY: a thread that was seen later, and no Ruby code has run since: it is alive.
+            unsafe { super::threads::thread_of(state) }.forget_state();
+            true
+        }
     }
 }
 
-impl Drop for Alive {
+impl Drop for LiveThreads {
     fn drop(&mut self) {
         // Keeps the list on the stack, where the garbage collector finds it.
         black_box(self.list.as_raw());

@@ -1,0 +1,9 @@
+//! The methods of `Rperf::Native` that belong to sampling.
+
+mod labels;
+mod measure;
+pub mod methods;
+mod scope;
+mod section;
+mod snapshot;
+mod start;
