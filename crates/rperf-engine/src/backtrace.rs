@@ -2,7 +2,7 @@
 //! use in hooks and in the signal handler.
 
 use crate::call_tree::{FrameWord, Stack};
-use crate::vm_frames::VmFrames;
+use crate::vm::VmFrames;
 
 /// Frames of a backtrace at most. The default VM stack of a thread (1 MB) holds
 /// some 11,000; of deeper ones the frames nearest to the leaf are kept.

@@ -19,6 +19,7 @@ mod mode;
 mod profile_builder;
 mod recording;
 mod renewal;
+mod running;
 mod sample;
 mod session;
 mod session_slot;
@@ -28,7 +29,7 @@ mod tick_capture;
 mod ticks;
 mod timer;
 mod values;
-mod vm_frames;
+mod vm;
 mod worker;
 
 pub use accounting::{Accounting, Due, Dues, GcWork};
@@ -41,6 +42,7 @@ pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
 pub use profile_builder::ResolvedFrame;
 pub use recording::Position;
+pub use running::{GvlState, RunningSession, Sections};
 pub use sample::{Collected, CollectedLimits, Sample};
 pub use session::{Replayed, Session, SessionConfig, Snapshot, VmCalls};
 pub use session_slot::SessionSlot;
@@ -52,7 +54,7 @@ pub use ticks::Ticks;
 #[cfg(target_os = "linux")]
 pub use timer::signal::{default_signal, is_usable as is_usable_signal};
 pub use values::Values;
-pub use vm_frames::{FrameLayout, MethodWord, VmFrames};
+pub use vm::{FrameLayout, MethodWord, Vm, VmFrames};
 pub use worker::{TimerKind, WorkerEnded};
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session

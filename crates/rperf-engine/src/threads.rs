@@ -12,4 +12,4 @@ pub use new_list::NewList;
 pub use others_ready::OthersReady;
 pub use state::{GvlPart, ThreadState, UNKNOWN_TURN, last_serial};
 pub use thread_end::ThreadEnd;
-pub use vm_thread::VmThread;
+pub use vm_thread::{SessionId, VmThread};

@@ -19,8 +19,7 @@ mod state;
 use api::methods;
 use hooks::{fork, sampling_job};
 use magnus::{Error, RModule, Ruby};
-use recording::roots;
-use state::{label_set, live_threads, ractor, safepoint, threads};
+use state::{label_set, live_threads, ractor, roots, safepoint, threads};
 
 /// Makes what is made once per process, and defines the methods of `Rperf::Native`. On the main
 /// thread.

@@ -13,7 +13,7 @@ use crate::call_tree::{FrameWord, Stack};
 use crate::clock;
 use crate::counters::CaptureCounters;
 use crate::gvl::{GvlCell, GvlRef};
-use crate::vm_frames::VmFrames;
+use crate::vm::VmFrames;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the handler writes.

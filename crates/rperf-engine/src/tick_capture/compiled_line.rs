@@ -9,7 +9,7 @@
 //! For x86-64 only: elsewhere no line of compiled code is known.
 
 use super::{CodeMap, Registers, guards};
-use crate::vm_frames::{FrameLayout, VmFrames};
+use crate::vm::{FrameLayout, VmFrames};
 use std::ops::Range;
 
 /// Entries that are remembered.

@@ -9,7 +9,7 @@
 
 use crate::backtrace::Backtrace;
 use crate::call_tree::FrameWord;
-use crate::vm_frames::{MethodWord, VmFrames};
+use crate::vm::{MethodWord, VmFrames};
 use rustc_hash::FxHashMap;
 
 /// How often a frame is looked for in vain until it is taken for none: it may have

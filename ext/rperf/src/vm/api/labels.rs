@@ -3,7 +3,8 @@
 
 use crate::profile::errors;
 use crate::vm::hooks::fiber;
-use crate::vm::recording::{resolve, tick_samples};
+use crate::vm::recording::resolve;
+use crate::vm::state::frames::RubyVm;
 use crate::vm::state::label_set::{self, SetObject};
 use crate::vm::state::session::{counting_session, session};
 use crate::vm::state::threads::RubyThread;
@@ -13,7 +14,6 @@ use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, kwargs, prelude::*};
 use rperf_engine::{AtWork, Gvl, LabelSet};
 use std::hint::black_box;
-use std::sync::atomic::Ordering::SeqCst;
 
 /// `Native.labels`: the Hash of the present fiber's labels in this session; nil if it has
 /// none.
@@ -40,17 +40,17 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
     // What ran at the last ticks ran with the labels that there were. The handler is kept
     // off until the new ones are there.
     let guard = AtWork::begin(gvl);
-    if let Some(session) = counting_session(gvl) {
-        tick_samples::drain_current(gvl, session, &guard);
+    if let (Some(session), Some(state)) = (counting_session(gvl), thread.known_state()) {
+        session.drain_ticks(&RubyVm(gvl), state, &guard);
     }
     label_set::set_local(thread, set);
     drop(guard);
     if let Some(session) = session(gvl) {
         if !set.is_nil() {
-            session.uses_labels.store(true, SeqCst);
+            session.use_labels();
             fiber::add_if_needed(session);
         }
-        label_set::note_current(gvl, session, thread);
+        fiber::note_labels(gvl, session);
     }
     // Last, as this is where an interrupt can come.
     label_set::set_inherited(gvl, set)
@@ -67,7 +67,7 @@ fn present(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
         return Ok(nothing);
     };
     let thread = RubyThread::current(gvl);
-    label_set::note_current(gvl, session, thread);
+    fiber::note_labels(gvl, session);
     Ok(label_set::object_of(session, thread).unwrap_or(nothing))
 }
 

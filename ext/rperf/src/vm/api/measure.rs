@@ -3,8 +3,7 @@
 
 use crate::vm::hooks::event_hook::EventHook;
 use crate::vm::hooks::{gc, thread};
-use crate::vm::recording::capture::{self, Whose};
-use crate::vm::state::threads::RubyThread;
+use crate::vm::state::frames::RubyVm;
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE};
 use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
@@ -37,7 +36,7 @@ pub fn sample_cost(
 ) -> Result<RHash, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let gvl = unsafe { Gvl::assume_held() };
-    let thread = RubyThread::current(&gvl);
+    let vm = RubyVm(&gvl);
     let mut backtrace = Backtrace::new(lines);
     // The frames are on this thread's stack, and so alive; nothing here runs a
     // collection.
@@ -49,12 +48,12 @@ pub fn sample_cost(
     let mut depth = 0;
     for _ in 0..rounds {
         bare.push(per_call(|| {
-            let stack = capture::take(&gvl, &mut backtrace, Whose::Current(thread));
+            let stack = backtrace.take_complete(&vm);
             depth = black_box(stack).frames.len();
         }));
         sampled.push(per_call(|| {
             last.keep(last.depth() * kept_permille as usize / 1000);
-            let stack = capture::take(&gvl, &mut backtrace, Whose::Current(thread));
+            let stack = backtrace.take_complete(&vm);
             black_box(tree.intern(stack.frames, stack.lines, &mut last));
         }));
         clocks.push(per_call(|| {

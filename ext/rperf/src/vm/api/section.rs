@@ -8,18 +8,14 @@
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
 use crate::vm::hooks::{self, fiber, gc, thread, time_slice};
-use crate::vm::recording::every_thread::{self, cpu_clock};
-use crate::vm::recording::{running_thread, tick_samples};
+use crate::vm::state::frames::RubyVm;
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::session::{RunningSession, session};
+use crate::vm::state::session::session;
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::{label_set, ractor};
 use magnus::{Error, RArray, Ruby};
 use rperf_engine::threads::native;
-use rperf_engine::{
-    Accounting, AtWork, GcProgress, Gvl, LabelSet, Mode, clock, reset_at_work, set_other_ractors,
-};
-use std::sync::atomic::{Ordering::Acquire, Ordering::Relaxed};
+use rperf_engine::{AtWork, Gvl, RunningSession, clock, reset_at_work, set_other_ractors};
 
 /// Begins the section of a session that isn't deferred.
 pub fn begin_only(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) {
@@ -73,7 +69,7 @@ pub fn leave(gvl: &Gvl<'_>, id: u64) {
 
 /// Time counts from `now` on.
 fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64) {
-    if session.is_over.load(Acquire) {
+    if session.is_over() {
         return;
     }
     // First: what takes stacks at ticks relies on them.
@@ -82,88 +78,26 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     gc::add();
     thread::add(session.mode);
     time_slice::HOOK.add();
-    session.ticks.go_on();
-    if let Some(mut state) = session.state(gvl) {
-        every_thread::merge_ended(gvl, session, &mut state, now);
-        every_thread::merge(gvl, &mut state, now, |thread| threads.lacks(thread));
-        state.gc = GcProgress::default();
-    }
+    session.begin_section(gvl, now, |thread| threads.lacks(thread));
     let current = RubyThread::current(gvl).id();
     for thread in threads.threads() {
         // One that has no frames is not there yet, or not any more.
-        let is_current = thread.id() == current;
-        if is_current || thread.has_frames() {
-            begin_thread(gvl, session, thread, is_current, now);
+        if thread.id() == current || thread.has_frames() {
+            session.begin_thread(&RubyVm(gvl), thread.state(&session.new_threads), now);
         }
     }
     session.sections.open();
     fiber::add_if_needed(session);
 }
 
-/// Accounts a thread from `now` on: the current one runs, the others don't.
-fn begin_thread(
-    gvl: &Gvl<'_>,
-    session: &RunningSession,
-    thread: RubyThread<'_>,
-    is_current: bool,
-    now: u64,
-) {
-    let thread_state = thread.state(&session.new_threads);
-    thread_state.forget_events();
-    let (Some(mut state), Some(mut part)) = (session.state(gvl), thread_state.gvl_part(gvl)) else {
-        return;
-    };
-    // Another thread's clock is dear to read. Where it isn't read, it is when
-    // the thread next gets the GVL.
-    let reads_clock = is_current || session.mode == Mode::Cpu;
-    let cpu = reads_clock.then(|| cpu_clock(session, thread_state, is_current));
-    let cpu = cpu.flatten();
-    if cpu.is_none() {
-        thread_state.native_id.store(0, Relaxed);
-    }
-    part.is_bound = cpu.is_some();
-    // Between sections nothing tells of switches of fibers.
-    part.fiber_labels = label_set::of_thread(session, thread).map(LabelSet::share);
-    let base = cpu.unwrap_or(0);
-    let accounting = match &mut part.accounting {
-        Some(accounting) => {
-            accounting.moved_to_native_thread(base);
-            accounting
-        }
-        none => none.insert(state.engine.new_thread(base)),
-    };
-    if is_current {
-        running_thread::is_here(thread_state);
-        accounting.begin_running(now);
-        if session.ticks.set_holder(accounting.seq(), native::id()) {
-            state.engine.arm();
-        }
-    } else {
-        accounting.begin_off_gvl(now);
-    }
-}
-
 /// Time no longer counts.
 fn close(gvl: &Gvl<'_>, session: &RunningSession) {
-    let guard = AtWork::begin(gvl);
-    tick_samples::drain_current(gvl, session, &guard);
+    let (vm, guard) = (RubyVm(gvl), AtWork::begin(gvl));
+    if let Some(state) = RubyThread::current(gvl).known_state() {
+        session.drain_ticks(&vm, state, &guard);
+    }
     session.sections.close();
     session.ticks.pause();
     hooks::remove_all();
-    let now = clock::monotonic_ns();
-    session.sections.note_end(now);
-    let Some(mut state) = session.state(gvl) else {
-        return;
-    };
-    every_thread::merge_ended(gvl, session, &mut state, now);
-    let counts = |accounting: &Accounting| accounting.counts();
-    // SAFETY: the threads that were in this section are alive: their end would have been an
-    // EXITED. One for whom this section didn't count may have ended unnoticed before it.
-    unsafe {
-        every_thread::for_each_thread(gvl, session, &mut state, now, counts, |thread| {
-            let ready = thread.ready_since(session);
-            let cpu = || cpu_clock(session, thread.state, thread.is_current);
-            thread.accounting.pause(now, ready, cpu)
-        });
-    }
+    session.end_section(&vm);
 }

@@ -3,16 +3,17 @@
 
 use crate::profile::{self, errors};
 use crate::vm::hooks;
-use crate::vm::recording::{epoch, every_thread, resolve, tick_samples};
+use crate::vm::recording::{epoch, resolve};
+use crate::vm::state::frames::RubyVm;
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::session::{GvlState, RunningSession, SESSION, SessionId, session};
+use crate::vm::state::session::{SESSION, session};
+use crate::vm::state::threads::RubyThread;
 use magnus::rb_sys::FromRawValue;
 use magnus::{Error, RArray, Ruby, Value, prelude::*};
-use rperf_engine::threads::ThreadState;
+use rperf_engine::threads::SessionId;
 use rperf_engine::{
-    AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, Session, Snapshot, WorkerEnded, clock,
+    AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, RunningSession, Session, Snapshot,
 };
-use std::sync::atomic::Ordering::SeqCst;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
@@ -31,7 +32,7 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
         state.engine.end_tick_capture();
     }
     hooks::remove_all();
-    session.is_over.store(true, SeqCst);
+    session.end();
     let now = flush(&gvl, session, &threads).ok_or_else(inside_callback)?;
     // The frames stay marked as long as the session is in its slot.
     let (nodes, frames) = present_tree(&mut gvl);
@@ -67,7 +68,11 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
         return Err(errors::rperf(ruby, INSIDE_CALLBACK));
     };
     let snapshot = if clear {
-        begin_clear(&gvl, session, &mut state, now)
+        let threads = state.accounted_threads(&gvl);
+        let snapshot = state.engine.begin_clear(now, threads as u32);
+        state.forget_places(&gvl);
+        session.forget_learned(&AtWork::begin(&gvl));
+        snapshot
     } else {
         state.engine.snapshot(now)
     };
@@ -89,53 +94,14 @@ fn threads_of_session(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<LiveThrea
     }
 }
 
-/// The snapshot up to `now`; the session starts afresh.
-fn begin_clear(
-    gvl: &Gvl<'_>,
-    session: &RunningSession,
-    state: &mut GvlState,
-    now: u64,
-) -> Result<Snapshot, WorkerEnded> {
-    let is_accounted = |thread: &&Box<ThreadState>| {
-        let part = thread.gvl_part(gvl);
-        part.is_some_and(|part| part.accounting.is_some())
-    };
-    let threads = state.threads.iter().filter(is_accounted).count();
-    let snapshot = state.engine.begin_clear(now, threads as u32);
-    epoch::forget_places(gvl, state);
-    session.tick_capture.forget_learned(&AtWork::begin(gvl));
-    snapshot
-}
-
 /// Brings every thread up to now, which is returned, and records all remainders.
 /// `None` if this runs inside a callback.
 fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Option<u64> {
-    tick_samples::drain_current(gvl, session, &AtWork::begin(gvl));
-    let mut state = session.state(gvl)?;
-    let now = clock::monotonic_ns();
-    every_thread::merge_ended(gvl, session, &mut state, now);
-    every_thread::merge(gvl, &mut state, now, |thread| threads.lacks(thread));
-    // Between sections no time counts, CPU time neither.
-    let is_open = session.sections.are_open();
-    // SAFETY: those that have ended were just merged.
-    unsafe {
-        every_thread::for_each_thread(
-            gvl,
-            session,
-            &mut state,
-            now,
-            |_| true,
-            |thread| {
-                let cpu = || every_thread::cpu_clock(session, thread.state, thread.is_current);
-                let cpu = is_open.then(cpu).flatten();
-                thread
-                    .accounting
-                    .flush(now, thread.ready_since(session), cpu)
-            },
-        );
+    let vm = RubyVm(gvl);
+    if let Some(state) = RubyThread::current(gvl).known_state() {
+        session.drain_ticks(&vm, state, &AtWork::begin(gvl));
     }
-    state.engine.flush_orphaned(now);
-    Some(now)
+    session.flush(&vm, |thread| threads.lacks(thread))
 }
 
 /// The present epoch's nodes and the names of its frames.
@@ -167,13 +133,8 @@ fn with_engine<T>(gvl: &Gvl<'_>, act: impl FnOnce(SessionId, &mut Session) -> T)
 /// Frees the session's bridge side.
 fn take_down(gvl: &mut Gvl<'_>, alive: &LiveThreads) -> Option<Session> {
     // SAFETY: the hooks and the handler have been removed.
-    let session = *unsafe { SESSION.take(gvl) }?;
-    let GvlState {
-        engine,
-        mut threads,
-        ..
-    } = session.gvl_state.into_inner();
-    session.new_threads.take_into(&mut threads);
+    let session = unsafe { SESSION.take(gvl) }?;
+    let (engine, threads) = session.into_parts();
     for state in threads {
         // The slot of a thread that is ending or gone still points here: it can't be touched.
         if !state.end.has_come() && !alive.forget_state(&state) {

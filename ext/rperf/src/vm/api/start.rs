@@ -4,10 +4,9 @@
 use super::section;
 use crate::profile::errors;
 use crate::vm::hooks::{fork, tick};
-use crate::vm::state::frames::{self, RubyFrames};
+use crate::vm::state::frames::{self, RubyVm};
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::sections::Sections;
-use crate::vm::state::session::{GvlState, RunningSession, SESSION, SessionId, session};
+use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::{ractor, safepoint};
 use magnus::rb_sys::AsRawValue;
 use magnus::{
@@ -15,13 +14,13 @@ use magnus::{
     prelude::*,
     scan_args::{get_kwargs, scan_args},
 };
-use rperf_engine::threads::{NewList, OthersReady};
+use rperf_engine::threads::SessionId;
 use rperf_engine::{
-    Backtrace, Capture, GcProgress, Gvl, GvlCell, Mode, Session, SessionConfig, TickCapture,
-    TimerKind, VmCalls, set_other_ractors,
+    Capture, Gvl, Mode, RunningSession, Session, SessionConfig, TimerKind, VmCalls,
+    set_other_ractors,
 };
-use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{env, io};
 
 /// The id of the last session.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
@@ -51,7 +50,17 @@ pub fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         let message = format!("can't start profiling with capture: :tick: {error}");
         return Err(errors::rperf(ruby, message));
     }
-    let session = running_session(&gvl, engine, &options);
+    let id = SessionId(LAST_ID.fetch_add(1, Relaxed) + 1);
+    let shares_native_threads = env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1");
+    let (vm, config) = (RubyVm(&gvl), options.config);
+    let session = RunningSession::new(
+        &vm,
+        engine,
+        id,
+        config,
+        options.lines,
+        shares_native_threads,
+    );
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
         thread.announce(&session.new_threads);
@@ -62,30 +71,6 @@ pub fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         section::begin_only(&gvl, session, &threads);
     }
     Ok(true)
-}
-
-/// The running session around that of the engine.
-fn running_session(gvl: &Gvl<'_>, engine: Session, options: &StartOptions) -> Box<RunningSession> {
-    let (config, lines) = (options.config, options.lines);
-    Box::new(RunningSession {
-        id: SessionId(LAST_ID.fetch_add(1, Relaxed) + 1),
-        mode: config.mode,
-        ticks: engine.shared_ticks(),
-        tick_capture: TickCapture::new(&RubyFrames::new(gvl), lines, config.aggregate),
-        gvl_state: GvlCell::new(GvlState {
-            engine,
-            threads: Vec::new(),
-            backtrace: Backtrace::new(lines),
-            gc: GcProgress::default(),
-        }),
-        shares_native_threads: std::env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
-        new_threads: NewList::default(),
-        others_ready: OthersReady::default(),
-        ended_threads: AtomicUsize::new(0),
-        sections: Sections::default(),
-        uses_labels: AtomicBool::new(false),
-        is_over: AtomicBool::new(false),
-    })
 }
 
 /// The arguments of `start`, by name.
@@ -151,7 +136,7 @@ fn begin_capture(gvl: &Gvl<'_>, engine: &mut Session, capture: Option<Capture>) 
     if capture == Some(Capture::Safepoint) {
         return Ok(());
     }
-    let begun = if frames::are_known(RubyFrames::new(gvl)) {
+    let begun = if frames::are_known(RubyVm(gvl)) {
         engine.begin_tick_capture()
     } else {
         let message = "the stacks of this Ruby are of an unknown form";

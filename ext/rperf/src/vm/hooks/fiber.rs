@@ -5,14 +5,14 @@
 //! got control, with the GVL; Ruby code may be run.
 
 use super::event_hook::EventHook;
-use crate::vm::recording::tick_samples;
+use crate::vm::state::frames::RubyVm;
 use crate::vm::state::label_set;
-use crate::vm::state::session::{self, RunningSession, counting_session};
+use crate::vm::state::session::{self, counting_session};
 use crate::vm::state::threads::RubyThread;
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
-use rperf_engine::{AtWork, Gvl};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use rperf_engine::{AtWork, Gvl, RunningSession};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// Whether the hook is registered.
 static IS_ADDED: AtomicBool = AtomicBool::new(false);
@@ -22,7 +22,7 @@ static HOOK: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
 
 /// Registers the hook if there is need of it. Outside of hooks.
 pub fn add_if_needed(session: &RunningSession) {
-    let is_needed = session.uses_labels.load(Relaxed) && session.sections.are_open();
+    let is_needed = session.uses_labels() && session.sections.are_open();
     if is_needed && !IS_ADDED.swap(true, SeqCst) {
         HOOK.add();
     }
@@ -49,15 +49,21 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
 fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
     if let Some(session) = counting_session(gvl)
         && let Some(state) = RubyThread::current(gvl).known_state()
-        && let Some(mut part) = state.gvl_part(gvl)
     {
-        // With the labels of the fiber before, which the part has.
-        tick_samples::drain(gvl, session, &mut part, &AtWork::begin(gvl));
+        // With the labels of the fiber before, which the state has.
+        session.drain_ticks(&RubyVm(gvl), state, &AtWork::begin(gvl));
     }
     let adopted = label_set::adopt(gvl);
     // Other threads may have run, and ended the session.
     if let Some(session) = session::session(gvl) {
-        label_set::note_current(gvl, session, RubyThread::current(gvl));
+        note_labels(gvl, session);
     }
     adopted
+}
+
+/// Notes the labels of the calling thread's present fiber, for when it switches to another one.
+pub fn note_labels(gvl: &Gvl<'_>, session: &RunningSession) {
+    if let Some(state) = RubyThread::current(gvl).known_state() {
+        session.note_labels(&RubyVm(gvl), state);
+    }
 }

@@ -8,14 +8,14 @@
 //! anew.
 
 use super::event_hook::EventHook;
-use crate::vm::recording::{running_thread, tick_samples};
-use crate::vm::state::session::{self, RunningSession};
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::session;
 use crate::vm::state::threads::RubyThread;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
-use rperf_engine::{AtWork, GcEvent, Gvl, clock};
+use rperf_engine::{GcEvent, RunningSession, clock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// A collection is in its marking phase, which may take several pieces.
@@ -58,14 +58,17 @@ fn collections() -> u64 {
     unsafe { rb_sys::rb_gc_count() }
 }
 
-/// Whether the hook may have fallen silent: events of a collection didn't arrive, as is so
-/// with those of other Ractors, too. Async-signal-safe.
-pub fn may_be_silent(now: u64) -> bool {
+/// Whether events of a collection didn't arrive, as is so with those of other Ractors, too.
+fn has_missed_events() -> bool {
     // SAFETY: a constant of the VM's.
-    let can_be = unsafe { rb_sys::ruby_api_version[0] < 4 };
-    can_be
-        && COLLECTIONS.load(Relaxed) != collections()
-        && now.saturating_sub(LISTENED_NS.load(Relaxed)) >= LISTEN_INTERVAL_NS
+    let can_miss = unsafe { rb_sys::ruby_api_version[0] < 4 };
+    can_miss && COLLECTIONS.load(Relaxed) != collections()
+}
+
+/// Whether the hook may have fallen silent, and it is time to register it anew.
+/// Async-signal-safe.
+pub fn may_be_silent(now: u64) -> bool {
+    has_missed_events() && now.saturating_sub(LISTENED_NS.load(Relaxed)) >= LISTEN_INTERVAL_NS
 }
 
 /// Whether the collection that the hook has seen begin is over: the VM has lost the event
@@ -76,14 +79,17 @@ pub fn is_over() -> bool {
 }
 
 /// Makes sure that the hook is heard. With the GVL, where nobody collects garbage.
-pub fn listen(session: &RunningSession, now: u64) {
+pub fn listen(session: &RunningSession) {
     if session.ticks.is_collecting() {
         COLLECTIONS.store(MISSED, Relaxed);
     }
-    if may_be_silent(now) {
-        LISTENED_NS.store(now, Relaxed);
-        HOOK.remove();
-        add();
+    if has_missed_events() {
+        let now = clock::monotonic_ns();
+        if may_be_silent(now) {
+            LISTENED_NS.store(now, Relaxed);
+            HOOK.remove();
+            add();
+        }
     }
 }
 
@@ -103,49 +109,12 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         }
         _ => GcEvent::Exit,
     };
+    let is_marking = MARKING.load(Relaxed);
     // SAFETY: on the thread that collects, which runs Ruby code.
     unsafe {
         session::with_counting_session(|gvl, session| {
-            let now = clock::monotonic_ns();
-            if event == GcEvent::Enter {
-                session.ticks.begin_collecting(now);
-            }
-            advance(gvl, session, event, now);
-            if event == GcEvent::Exit {
-                session.ticks.end_collecting();
-            }
+            let state = || RubyThread::current(gvl).state(&session.new_threads);
+            session.collecting(&RubyVm(gvl), event, is_marking, state);
         });
-    }
-}
-
-/// Takes an event of the collecting thread's, and accounts the piece of work that it ends.
-fn advance(gvl: &Gvl<'_>, session: &RunningSession, event: GcEvent, now: u64) {
-    let tick = session.ticks.last_tick();
-    let is_marking = MARKING.load(Relaxed);
-    let ended = session
-        .state(gvl)
-        .and_then(|mut state| state.gc.advance(event, now, tick, is_marking));
-    let Some(work) = ended else {
-        return;
-    };
-    let thread = RubyThread::current(gvl);
-    let state = thread.state(&session.new_threads);
-    let Some(mut part) = state.gvl_part(gvl) else {
-        return;
-    };
-    // What the ticks before the collection found comes before it.
-    tick_samples::drain(gvl, session, &mut part, &AtWork::begin(gvl));
-    let part = &mut *part;
-    let Some(accounting) = &mut part.accounting else {
-        return;
-    };
-    let dues = accounting.collected(work, session.ticks.last_tick());
-    if !dues.is_empty() {
-        let recorded = (accounting, &mut part.last_stack);
-        running_thread::record(gvl, session, thread, (now, dues), recorded);
-    }
-    if !session.ticks.has_holder() {
-        // It runs though no event said so.
-        running_thread::enter(gvl, session, state, part, |_| ());
     }
 }

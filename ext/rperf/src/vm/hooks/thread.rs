@@ -4,21 +4,20 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use crate::vm::recording::{every_thread, running_thread, tick_samples};
-use crate::vm::state::ractor;
-use crate::vm::state::session::{self, RunningSession};
-use crate::vm::state::threads::{RubyThread, vm_thread};
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::threads::RubyThread;
+use crate::vm::state::{ractor, session};
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
     RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
-    RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, VALUE, rb_event_flag_t,
+    RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, rb_event_flag_t,
     rb_internal_thread_event_data_t, rb_internal_thread_event_hook_t,
 };
-use rperf_engine::threads::{ThreadState, UNKNOWN_TURN, VmThread, native};
-use rperf_engine::{Accounting, AtWork, Gvl, Mode, clock, set_other_ractors};
+use rperf_engine::threads::ThreadState;
+use rperf_engine::{Gvl, Mode, RunningSession, set_other_ractors};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 use std::time::Duration;
 
 /// About as long as a fork takes.
@@ -100,29 +99,27 @@ unsafe extern "C" fn on_event(
     // RESUMED and SUSPENDED run with the GVL of the thread's Ractor; EXITED runs on the thread,
     // whose object is alive.
     unsafe {
-        let object = (*data).thread;
+        let thread = RubyThread::from_raw((*data).thread);
         session::in_hook(|session| match event {
-            RESUMED => in_main_ractor(session, object, resumed),
-            SUSPENDED => in_main_ractor(session, object, suspended),
-            READY => ready(session, vm_thread(object)),
-            EXITED => exited(session, RubyThread::from_raw(object)),
+            RESUMED => in_main_ractor(session, thread, |vm, state| session.resumed(vm, state)),
+            SUSPENDED => in_main_ractor(session, thread, |vm, state| session.suspended(vm, state)),
+            READY => session.ready(thread.id()),
+            EXITED => session.exited(thread.id(), || thread.known_state()),
             _ => {}
         });
     }
 }
 
-/// Calls `event` for a thread of the main Ractor with its state, announced if it is new.
+/// Calls `event` if `thread` is of the main Ractor, with its state, announced if it is new.
 ///
 /// # Safety
-/// `object` is the calling thread, which holds its Ractor's GVL.
+/// It is the calling thread, which holds its Ractor's GVL.
 #[inline]
 unsafe fn in_main_ractor(
     session: &RunningSession,
-    object: VALUE,
-    event: impl FnOnce(&Gvl<'_>, &RunningSession, RubyThread<'_>, &ThreadState),
+    thread: RubyThread<'_>,
+    event: impl FnOnce(&RubyVm<'_>, &ThreadState),
 ) {
-    // SAFETY: by this function's contract; only used for threads of the main Ractor.
-    let (gvl, thread) = unsafe { (Gvl::assume_held(), RubyThread::from_raw(object)) };
     let state = thread.known_state().or_else(|| {
         // SAFETY: by this function's contract.
         let is_main = unsafe { ractor::is_main() };
@@ -133,94 +130,7 @@ unsafe fn in_main_ractor(
         is_main.then(|| thread.announce(&session.new_threads))
     });
     if let Some(state) = state {
-        event(&gvl, session, thread, state);
-    }
-}
-
-#[inline]
-fn resumed(gvl: &Gvl<'_>, session: &RunningSession, thread: RubyThread<'_>, state: &ThreadState) {
-    let mut ready = state.ready_ns.load(Relaxed);
-    if ready == 0 {
-        ready = session.others_ready.since(thread.id());
-        state.ready_ns.store(ready, Relaxed);
-    }
-    // READY came on this thread just now, and nobody had the GVL nor took it since:
-    // there was no wait. It saves one of three clock readings.
-    let free_since = state.free_since.load(Relaxed);
-    let at_once = free_since != UNKNOWN_TURN && !session.ticks.taken_since(free_since as u32);
-    let now = if at_once {
-        ready
-    } else {
-        clock::monotonic_ns()
-    };
-    every_thread::merge_ended_batch(gvl, session, now);
-    let Some(mut part) = state.gvl_part(gvl) else {
-        return;
-    };
-    let begin = |accounting: &mut Accounting| {
-        accounting.begin_off_gvl(if ready == 0 { now } else { ready });
-    };
-    let entered = running_thread::enter(gvl, session, state, &mut part, begin);
-    let Some((accounting, last_stack)) = entered else {
-        return;
-    };
-    let dues = accounting.resumed(now, ready, clock::thread_cpu_ns);
-    if !dues.is_empty() {
-        running_thread::record(gvl, session, thread, (now, dues), (accounting, last_stack));
-    }
-}
-
-#[inline]
-fn suspended(gvl: &Gvl<'_>, session: &RunningSession, thread: RubyThread<'_>, state: &ThreadState) {
-    // Until nobody is known to hold the GVL: what the handler took later would be
-    // accounted to a slice that has ended.
-    let guard = AtWork::begin(gvl);
-    let Some(mut part) = state.gvl_part(gvl) else {
-        return;
-    };
-    tick_samples::drain(gvl, session, &mut part, &guard);
-    // READY can't come before the GVL is given up.
-    state.forget_events();
-    session.others_ready.forget(thread.id());
-    if let Some(accounting) = &mut part.accounting {
-        accounting.suspended(clock::monotonic_ns());
-        session.ticks.clear_holder(accounting.seq());
-    }
-}
-
-#[inline]
-fn ready(session: &RunningSession, thread: VmThread) {
-    let now = clock::monotonic_ns();
-    let Some(state) = own_state(session, thread) else {
-        session.others_ready.note(thread, now);
-        return;
-    };
-    if state.ready_ns.load(Relaxed) == 0 {
-        if let Some(free_since) = session.ticks.free_since() {
-            state.free_since.store(u64::from(free_since), Relaxed);
-        }
-        state.ready_ns.store(now, Relaxed);
-    }
-}
-
-/// The state of `thread`, if this is its native thread. Without the GVL, too.
-#[inline]
-fn own_state<'a>(session: &RunningSession, thread: VmThread) -> Option<&'a ThreadState> {
-    // SAFETY: in a hook, and no two Ruby threads share this native thread.
-    (!session.shares_native_threads).then(|| unsafe { native::last_run(thread) })?
-}
-
-fn exited(session: &RunningSession, thread: RubyThread<'_>) {
-    session.others_ready.forget(thread.id());
-    let state = if session.shares_native_threads {
-        thread.known_state()
-    } else {
-        // One that never ran while there were hooks has nothing to account.
-        own_state(session, thread.id())
-    };
-    if let Some(state) = state {
-        native::leave();
-        session.ended_threads.fetch_add(1, Relaxed);
-        state.end.note(clock::thread_cpu_ns());
+        // SAFETY: a thread of the main Ractor; the rest by this function's contract.
+        event(&RubyVm(&unsafe { Gvl::assume_held() }), state);
     }
 }

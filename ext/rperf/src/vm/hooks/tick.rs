@@ -2,11 +2,10 @@
 //! of the program.
 
 use super::gc;
-use crate::vm::state::frames::RubyFrames;
+use crate::vm::state::frames::RubyVm;
 use crate::vm::state::safepoint;
 use crate::vm::state::session::session;
 use rperf_engine::{Gvl, Registers, may_take_stack, other_ractors};
-use std::sync::atomic::Ordering::Acquire;
 
 /// Takes the stack of the calling thread, which holds the GVL as thread `seq`.
 pub fn take_stack(seq: u32, tick_ns: u64, registers: Registers) {
@@ -17,15 +16,14 @@ pub fn take_stack(seq: u32, tick_ns: u64, registers: Registers) {
     }
     // SAFETY: the thread holds the GVL; the handler is gone before a session is freed.
     let gvl = unsafe { Gvl::assume_held() };
-    let Some(session) = session(&gvl).filter(|session| !session.is_over.load(Acquire)) else {
+    let Some(session) = session(&gvl).filter(|session| !session.is_over()) else {
         return;
     };
     let needs_callback = if session.ticks.is_collecting() {
         gc::is_over()
     } else if may_take_stack() {
-        let frames = RubyFrames::new(&gvl);
         // SAFETY: on the thread with the GVL, and nobody is at work.
-        let needs = unsafe { session.tick_capture.take(&frames, seq, tick_ns, &registers) };
+        let needs = unsafe { session.take_stack(&RubyVm(&gvl), seq, tick_ns, &registers) };
         needs || gc::may_be_silent(tick_ns)
     } else {
         false

@@ -2,7 +2,8 @@
 //! alive may be collected. In the sampling callback, with the GVL: it makes Ruby objects.
 
 use super::resolve;
-use crate::vm::state::session::{GvlState, SessionId, session};
+use crate::vm::state::session::session;
+use rperf_engine::threads::SessionId;
 use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session};
 
 /// Ends the epoch of the running session.
@@ -24,7 +25,7 @@ fn begin(gvl: &Gvl<'_>) -> Option<SessionId> {
     let mut state = session.state(gvl)?;
     session.new_threads.take_into(&mut state.threads);
     state.engine.begin_epoch_end();
-    forget_places(gvl, &state);
+    state.forget_places(gvl);
     Some(session.id)
 }
 
@@ -40,18 +41,4 @@ pub fn resolve_frames(
         let session = session(gvl).filter(|session| session.id == id)?;
         frame_at(&session.state(gvl)?.engine, row)
     })
-}
-
-/// Lets all threads forget their stacks, and where their last samples went: the call
-/// tree is another one.
-pub fn forget_places(gvl: &Gvl<'_>, state: &GvlState) {
-    for thread in &state.threads {
-        let Some(mut part) = thread.gvl_part(gvl) else {
-            continue;
-        };
-        part.last_stack.keep(0);
-        if let Some(accounting) = &mut part.accounting {
-            accounting.forget_places();
-        }
-    }
 }

@@ -48,17 +48,9 @@ const NIL: VALUE = rb_sys::Qnil as VALUE;
 
 const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
-/// The frames of the calling thread, which has the GVL.
+/// The VM as the calling thread sees it, which has the GVL.
 #[derive(Clone, Copy)]
-pub struct RubyFrames(());
-
-impl RubyFrames {
-    /// For the holder of the GVL.
-    #[inline]
-    pub fn new(_: &Gvl<'_>) -> RubyFrames {
-        RubyFrames(())
-    }
-}
+pub struct RubyVm<'g>(pub &'g Gvl<'g>);
 
 /// The first line of `frame` as the VM gives it: nil for a method of C, else a small Integer.
 fn first_line(frame: FrameWord) -> VALUE {
@@ -66,7 +58,7 @@ fn first_line(frame: FrameWord) -> VALUE {
     unsafe { rb_sys::rb_profile_frame_first_lineno(frame as VALUE) }
 }
 
-impl VmFrames for RubyFrames {
+impl VmFrames for RubyVm<'_> {
     const LAYOUT: FrameLayout = FrameLayout {
         frame_in_context: offset_of!(ExecutionContext, frame),
         program_counter: offset_of!(ControlFrame, program_counter),
@@ -184,8 +176,8 @@ fn buffers(frames: &mut [FrameWord], lines: &mut [u32]) -> (i32, *mut VALUE, *mu
 
 /// Whether all frames of the calling thread's stack are of the form that the signal handler
 /// expects: else this Ruby is one that it doesn't know. Outside of hooks.
-pub fn are_known(frames: RubyFrames) -> bool {
+pub fn are_known(vm: RubyVm<'_>) -> bool {
     let mut backtrace = Backtrace::new(false);
-    let depth = backtrace.take(&frames);
-    depth > 0 && frames.are_frames(backtrace.stack(depth).frames)
+    let depth = backtrace.take(&vm);
+    depth > 0 && vm.are_frames(backtrace.stack(depth).frames)
 }

@@ -4,15 +4,15 @@
 //! don't leave their thread. With the GVL, in hooks too where it isn't said otherwise.
 
 use super::data_type::DataType;
-use super::session::{RunningSession, SessionId, session};
+use super::session::session;
 use super::threads::RubyThread;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
 use rb_sys::{ID, VALUE};
-use rperf_engine::{Gvl, LabelSet};
+use rperf_engine::threads::SessionId;
+use rperf_engine::{Gvl, LabelSet, RunningSession};
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Name of the fiber-local variable, and key in the Fiber storage.
 const KEY: &std::ffi::CStr = c"__rperf_label_set__";
@@ -142,18 +142,15 @@ pub fn new_object(
     Some(unsafe { Value::from_raw(object) })
 }
 
-/// The labels that `thread`'s present fiber has, for a sample. Makes no object and
-/// runs no Ruby code.
+/// The labels that `thread`'s present fiber has in the session `id`. Makes no object and runs no
+/// Ruby code.
 #[inline]
-pub fn of_thread<'a>(session: &RunningSession, thread: RubyThread<'a>) -> Option<&'a LabelSet> {
-    if !session.uses_labels.load(Relaxed) {
-        return None;
-    }
+pub fn of_thread(id: SessionId, thread: RubyThread<'_>) -> Option<&LabelSet> {
     let data = TYPE.data_of(HANDLES.get()?.local(thread))?;
     // SAFETY: from `wrap`. The set is in a variable of the fiber, which runs no code of the
     // VM's as long as the token that `thread` borrows isn't lent.
     let set = unsafe { &*data.cast::<SetObject>() };
-    (set.session == session.id).then_some(&set.set)
+    (set.session == id).then_some(&set.set)
 }
 
 /// The object with the label set of `thread`'s present fiber, if it is of `session`.
@@ -168,7 +165,7 @@ pub fn object_of(session: &RunningSession, thread: RubyThread<'_>) -> Option<Val
 
 /// Whether any fiber has had labels in the running session.
 pub fn are_used(gvl: &Gvl<'_>) -> bool {
-    session(gvl).is_some_and(|session| session.uses_labels.load(Relaxed))
+    session(gvl).is_some_and(RunningSession::uses_labels)
 }
 
 /// Gives the present fiber of the calling thread the labels that it has inherited, if it is a
@@ -203,16 +200,6 @@ fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
     };
     let state = thread.known_state();
     set.session == session.id && state.is_some_and(|state| set.thread == state.serial)
-}
-
-/// Notes the labels of the present fiber of `thread`, the calling one, for when it
-/// switches to another one.
-pub fn note_current(gvl: &Gvl<'_>, session: &RunningSession, thread: RubyThread<'_>) {
-    if let Some(state) = thread.known_state()
-        && let Some(mut part) = state.gvl_part(gvl)
-    {
-        part.fiber_labels = of_thread(session, thread).map(LabelSet::share);
-    }
 }
 
 /// Makes `set` the label set of `thread`'s present fiber. `thread` is the calling one.

@@ -1,7 +1,10 @@
-//! What the engine asks the VM about the stack of the calling thread; the bridge answers. In
-//! the sampling callback, in hooks, and in the signal handler of a tick.
+//! What the engine asks the VM; the bridge answers. In the sampling callback, in hooks, and about
+//! frames in the signal handler of a tick, too.
 
 use crate::call_tree::FrameWord;
+use crate::gvl::Gvl;
+use crate::labels::LabelSet;
+use crate::threads::{SessionId, VmThread};
 
 /// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
@@ -44,6 +47,25 @@ pub trait VmFrames {
 
     /// Whether a frame's method has this name, or is a block in one that has it.
     fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool;
+}
+
+/// A VM, as a Ruby thread sees it that has the GVL. No answer makes an object or runs Ruby code.
+/// Threads that are passed in are alive.
+pub trait Vm: VmFrames {
+    /// The token.
+    fn gvl(&self) -> &Gvl<'_>;
+
+    /// The calling thread.
+    fn current_thread(&self) -> VmThread;
+
+    /// [`VmFrames::backtrace`] of another thread.
+    fn backtrace_of(&self, thread: VmThread, frames: &mut [FrameWord], lines: &mut [u32]) -> usize;
+
+    /// The labels that a thread's present fiber has in this session.
+    fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet>;
+
+    /// Tells the garbage collector of frames that have just entered the frame table.
+    fn keep_alive(&self, frames: &[FrameWord]);
 }
 
 /// A method's name as the VM holds it; 0 is none.

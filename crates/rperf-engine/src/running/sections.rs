@@ -1,6 +1,6 @@
 //! How far a session's sections are. Changed with the GVL; asked for by hooks without it, too.
 
-use rperf_engine::clock;
+use crate::clock;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };
@@ -10,7 +10,7 @@ const JUST_NOW: u64 = 100_000_000;
 
 /// The sections of a session: time counts while one is open. A session that isn't deferred is
 /// one section that nobody ends.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Sections {
     count: AtomicU32,
     /// Time counts, and hooks are there.
@@ -60,5 +60,33 @@ impl Sections {
     /// One ends. Returns whether it was the last.
     pub fn remove(&self) -> bool {
         self.count.fetch_sub(1, Relaxed) == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_begins_and_the_last_ends() {
+        let sections = Sections::default();
+        assert!(sections.is_none() && !sections.are_open());
+        sections.add();
+        sections.add();
+        assert!(!sections.is_none());
+        assert!(!sections.remove());
+        assert!(sections.remove() && sections.is_none());
+    }
+
+    #[test]
+    fn hooks_may_be_at_work_for_a_moment() {
+        let sections = Sections::default();
+        sections.open();
+        assert!(sections.are_open() && !sections.ended_just_now());
+        sections.close();
+        sections.note_end(clock::monotonic_ns());
+        assert!(sections.ended_just_now());
+        sections.note_end(1);
+        assert!(!sections.ended_just_now(), "long ago");
     }
 }

@@ -1,8 +1,8 @@
 //! The objects that keep frames alive, for as long as a session has them: one for the frame
 //! table, and one for the stacks taken at ticks. In collections, on any Ractor's thread.
 
-use crate::vm::state::data_type::DataType;
-use crate::vm::state::session::{self, SESSION};
+use super::data_type::DataType;
+use super::session::{self, SESSION};
 use rb_sys::VALUE;
 use rperf_engine::FrameWord;
 use std::ffi::c_void;
@@ -44,8 +44,7 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
     // the frame table meanwhile, which holds live objects only, as they were marked each time.
     unsafe {
         if let Some(session) = SESSION.get_unguarded() {
-            let frames = session.gvl_state.peek().engine.frames();
-            frames.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
+            session.each_frame(|frame| rb_sys::rb_gc_mark(frame as VALUE));
         }
     }
 }
@@ -57,8 +56,7 @@ unsafe extern "C" fn mark_tick_stacks(_: *mut c_void) {
     // SAFETY: as in `mark_frames`: no reader of the log is at work.
     unsafe {
         if let Some(session) = SESSION.get_unguarded() {
-            let mark = |word| rb_sys::rb_gc_mark_maybe(word as VALUE);
-            session.tick_capture.each_root(mark);
+            session.each_tick_root(|word| rb_sys::rb_gc_mark_maybe(word as VALUE));
         }
     }
 }
