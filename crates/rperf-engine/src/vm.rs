@@ -87,3 +87,6 @@ pub struct FrameLayout {
     /// The instructions, in a body.
     pub encoded: usize,
 }
+
+#[cfg(test)]
+pub(crate) mod fake;

@@ -58,10 +58,21 @@ impl OthersReady {
         }
     }
 
+    /// Whether these threads share a cell.
+    pub fn share_cell(one: VmThread, other: VmThread) -> bool {
+        index(one) == index(other)
+    }
+
     #[inline]
     fn cell(&self, thread: VmThread) -> &Cell {
-        // Objects' addresses are multiples of 40 or more.
-        let hash = (thread.0 / 8).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize);
-        &self.0[(hash >> (usize::BITS - 8)) % CELLS]
+        &self.0[index(thread)]
     }
+}
+
+/// The cell of a thread.
+#[inline]
+fn index(thread: VmThread) -> usize {
+    // Objects' addresses are multiples of 40 or more.
+    let hash = (thread.0 / 8).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as usize);
+    (hash >> (usize::BITS - 8)) % CELLS
 }

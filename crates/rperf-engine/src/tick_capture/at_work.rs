@@ -86,23 +86,3 @@ impl Drop for HandlerOff {
         AT_WORK.store(self.is_nested, Relaxed);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_handler_is_kept_off_until_the_outermost_guard_goes() {
-        // SAFETY: no other test of this crate uses the flags.
-        let gvl = unsafe { Gvl::assume_held() };
-        assert!(may_take_stack());
-        let outer = AtWork::begin(&gvl);
-        drop(AtWork::begin(&gvl));
-        assert!(!may_take_stack());
-        drop(outer);
-        assert!(may_take_stack());
-        set_other_ractors(true);
-        assert!(!may_take_stack());
-        set_other_ractors(false);
-    }
-}

@@ -223,3 +223,107 @@ unsafe fn read(address: usize) -> usize {
     // SAFETY: by this function's contract.
     unsafe { (address as *const usize).read_volatile() }
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::threads::VmThread;
+    use crate::vm::fake::FakeVm;
+
+    /// A frame of a VM whose compiled code is at an instruction with a guard.
+    struct Machine {
+        code: Vec<u8>,
+        instructions: Vec<usize>,
+        /// Type and size, and the instructions.
+        body: Box<[usize; 2]>,
+        iseq: Box<[usize; 3]>,
+        frame: Box<[usize; 3]>,
+        context: Box<[usize; 3]>,
+    }
+
+    impl Machine {
+        /// The guard leads to an exit that stores the address of instruction `left_at`.
+        fn new(left_at: usize) -> Self {
+            let instructions = vec![0; 8];
+            let address = instructions[left_at..].as_ptr() as usize;
+            // `add r8, rax; jo +1; ret; mov r11, address; mov [r13], r11; ret`
+            let mut code = vec![0x4c, 0x01, 0xc0, 0x0f, 0x80, 1, 0, 0, 0, 0xc3, 0x49, 0xbb];
+            code.extend(address.to_le_bytes());
+            code.extend([0x4d, 0x89, 0x5d, 0x00, 0xc3]);
+            // The decoder and the comparison of code read some bytes at once.
+            code.extend([0x90; 16]);
+            let body = Box::new([instructions.len() << 32, instructions.as_ptr() as usize]);
+            let iseq = Box::new([0, 0, body.as_ptr() as usize]);
+            let frame = Box::new([instructions.as_ptr() as usize, 0, iseq.as_ptr() as usize]);
+            let context = Box::new([0, 0, frame.as_ptr() as usize]);
+            Self {
+                code,
+                instructions,
+                body,
+                iseq,
+                frame,
+                context,
+            }
+        }
+
+        fn lines(&self) -> CompiledLines {
+            let code = self.code.as_ptr_range();
+            CompiledLines {
+                map: CodeMap::of_compiled(code.start as usize..code.end as usize),
+                ..CompiledLines::new()
+            }
+        }
+
+        fn registers(&self) -> Registers {
+            Registers {
+                instruction: self.code.as_ptr() as usize,
+                stack: 0,
+                r12: self.context.as_ptr() as usize,
+                r13: self.frame.as_ptr() as usize,
+            }
+        }
+
+        /// A VM that answers with the low half of the frame's program counter.
+        fn vm(&self) -> FakeVm {
+            let vm = FakeVm::new(VmThread(8), &[(1, 0)]);
+            vm.line.set(Some(self.frame.as_ptr().cast()));
+            vm
+        }
+    }
+
+    #[test]
+    fn the_vm_is_asked_for_the_line_after_the_guarded_instruction() {
+        let machine = Machine::new(3);
+        let line = machine.lines().line(&machine.vm(), &machine.registers());
+        let after = machine.instructions[4..].as_ptr() as usize;
+        assert_eq!(line, Some(after as u32));
+        let stored = machine.instructions.as_ptr() as usize;
+        assert_eq!(machine.frame[0], stored, "it is put back");
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_not_believed() {
+        let (mut machine, vm) = (Machine::new(3), FakeVm::new(VmThread(8), &[(1, 0)]));
+        let elsewhere = Registers {
+            instruction: 8,
+            ..machine.registers()
+        };
+        assert_eq!(
+            machine.lines().line(&vm, &elsewhere),
+            None,
+            "no compiled code"
+        );
+        let other_frame = Registers {
+            r13: machine.iseq.as_ptr() as usize,
+            ..machine.registers()
+        };
+        assert_eq!(machine.lines().line(&vm, &other_frame), None);
+        machine.body[0] = 2 << 32;
+        let line = machine.lines().line(&vm, &machine.registers());
+        assert_eq!(
+            line,
+            Some(0),
+            "the program counter is beyond the frame's code"
+        );
+    }
+}

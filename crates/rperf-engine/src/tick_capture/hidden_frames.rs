@@ -243,3 +243,87 @@ impl Suspect {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads::VmThread;
+    use crate::vm::fake::{C_METHODS, FakeVm};
+
+    const THREAD: u32 = 1;
+
+    /// A VM at line 25 of frame 2, and what is known of its hidden frames.
+    fn vm() -> (FakeVm, HiddenFrames) {
+        let vm = FakeVm::new(VmThread(8), &[(2, 25), (1, 14)]);
+        let frames = HiddenFrames::new(&vm);
+        (vm, frames)
+    }
+
+    fn look(frames: &mut HiddenFrames, vm: &FakeVm) -> Leaf {
+        let mut backtrace = Backtrace::new(true);
+        let depth = backtrace.take(vm);
+        frames.look(vm, &backtrace, depth, THREAD)
+    }
+
+    /// The stack at the safepoint is `stack`.
+    fn learn(frames: &mut HiddenFrames, vm: &FakeVm, thread: u32) -> Option<(usize, bool)> {
+        let mut backtrace = Backtrace::new(true);
+        let depth = backtrace.take(vm);
+        frames.learn(vm, &backtrace, depth, thread)
+    }
+
+    fn ask(frames: &mut HiddenFrames, vm: &FakeVm) {
+        match look(frames, vm) {
+            Leaf::Unknown(suspect) => frames.ask(suspect),
+            leaf => panic!("{leaf:?}"),
+        }
+    }
+
+    #[test]
+    fn a_hidden_frame_is_learned_at_a_safepoint_and_known_from_then_on() {
+        let (vm, mut frames) = vm();
+        assert!(
+            matches!(look(&mut frames, &vm), Leaf::Told),
+            "a whole stack"
+        );
+        vm.hidden.replace(vec![3]);
+        ask(&mut frames, &vm);
+        vm.hidden.replace(vec![]);
+        vm.set_stack(&[(C_METHODS, 0), (3, 31), (2, 25), (1, 14)]);
+        assert_eq!(learn(&mut frames, &vm, THREAD), Some((3, true)));
+        assert!(!frames.has_suspect());
+        vm.set_stack(&[(2, 25), (1, 14)]);
+        vm.hidden.replace(vec![3]);
+        assert!(matches!(look(&mut frames, &vm), Leaf::Hidden(3)));
+        let roots: Vec<_> = frames.roots().collect();
+        assert!(roots.contains(&3), "{roots:?}");
+        frames.forget();
+        assert!(matches!(look(&mut frames, &vm), Leaf::Unknown(_)));
+    }
+
+    #[test]
+    fn it_learns_from_the_suspects_own_stack_only() {
+        let (vm, mut frames) = vm();
+        vm.hidden.replace(vec![3]);
+        ask(&mut frames, &vm);
+        assert_eq!(learn(&mut frames, &vm, THREAD + 1), None, "another thread");
+        ask(&mut frames, &vm);
+        vm.set_stack(&[(3, 31), (4, 41), (1, 14)]);
+        assert_eq!(
+            learn(&mut frames, &vm, THREAD),
+            None,
+            "the caller has returned"
+        );
+    }
+
+    #[test]
+    fn a_frame_that_is_never_found_is_taken_for_none() {
+        let (vm, mut frames) = vm();
+        vm.hidden.replace(vec![3]);
+        for _ in 0..TRIES {
+            ask(&mut frames, &vm);
+            assert_eq!(learn(&mut frames, &vm, THREAD), Some((2, false)));
+        }
+        assert!(matches!(look(&mut frames, &vm), Leaf::Told));
+    }
+}
