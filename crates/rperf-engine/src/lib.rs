@@ -18,9 +18,9 @@ mod recording;
 mod renewal;
 mod sample;
 mod session;
+mod sources;
 mod tick_capture;
 mod ticks;
-mod timer;
 mod values;
 mod worker;
 
@@ -33,19 +33,19 @@ pub use profile_builder::ResolvedFrame;
 pub use recording::Position;
 pub use sample::{Collected, CollectedLimits, Sample};
 pub use session::{Replayed, Session, SessionConfig, Snapshot, VmCalls};
+pub use sources::TimerKind;
+#[cfg(target_os = "linux")]
+pub use sources::{default_signal, is_usable_signal};
 pub use tick_capture::guards;
 pub use tick_capture::signal::take_unreadable;
 pub use tick_capture::{CodeMap, LoggedTick, Registers, TakeStack, TickLog, TickTimes};
 pub use ticks::Ticks;
-#[cfg(target_os = "linux")]
-pub use timer::signal::{default_signal, is_usable as is_usable_signal};
 pub use values::Values;
-pub use worker::{TimerKind, WorkerEnded};
+pub use worker::WorkerEnded;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.
 pub fn forget_in_child() {
     tick_capture::signal::forget_in_child();
-    #[cfg(target_os = "linux")]
-    timer::signal::forget_in_child();
+    sources::forget_in_child();
 }

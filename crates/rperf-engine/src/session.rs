@@ -10,10 +10,11 @@ use crate::labels::{LabelSet, LabelTexts};
 use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::recording::{Position, Recording};
 use crate::sample::{Collected, CollectedLimits};
+use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TakeStack, TickLog};
 use crate::ticks::Ticks;
-use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
+use crate::worker::{Answer, EndedEpoch, Worker, WorkerConfig, WorkerEnded};
 use crate::{Mode, Values};
 use rperf_model::Profile;
 use std::io;
@@ -139,10 +140,12 @@ impl Session {
             rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
         };
         let worker_config = WorkerConfig {
-            timer: config.timer,
-            interval: config.interval(),
+            timer: TimerConfig {
+                kind: config.timer,
+                interval: config.interval(),
+                seed,
+            },
             limits,
-            seed,
         };
         let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
         Ok(Session {

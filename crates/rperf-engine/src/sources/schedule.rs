@@ -1,13 +1,8 @@
-//! The timer behind one small interface: [`signal`] is a POSIX timer that
-//! interrupts the worker, [`sleep`] the worker's own timed wait. Both follow the
-//! same schedule.
+//! When ticks are due: the schedule that all timers follow, on the worker and in its
+//! signal handler.
 
 use crate::clock;
 use crate::dither::Dither;
-
-#[cfg(target_os = "linux")]
-pub mod signal;
-pub mod sleep;
 
 /// Random deadlines. The next one counts from the last one's nominal time, not
 /// from when it was handled, so that lateness doesn't lower the frequency.
@@ -20,14 +15,14 @@ pub mod sleep;
 /// one early in it, and late code would get the time of early code (up to 11 % of
 /// it with slices of 0.3 ms between sleeps; see the accounting's tests).
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub struct Schedule {
     interval: u64,
     dither: Dither,
     deadline: u64,
 }
 
 impl Schedule {
-    pub(crate) fn new(interval: u64, seed: u64) -> Self {
+    pub fn new(interval: u64, seed: u64) -> Self {
         Self {
             interval,
             dither: Dither::new(seed),
@@ -36,14 +31,14 @@ impl Schedule {
     }
 
     /// The first deadline after a rest, which ends as a thread gets the GVL.
-    pub(crate) fn restart(&mut self) -> u64 {
+    pub fn restart(&mut self) -> u64 {
         self.deadline = clock::monotonic_ns() + self.dither.memoryless_gap(self.interval);
         self.deadline
     }
 
     /// The deadline after the one that has passed; missed ones are skipped.
     /// `in_slices`: no thread has held the GVL all the time since then.
-    pub(crate) fn advance(&mut self, in_slices: bool) -> u64 {
+    pub fn advance(&mut self, in_slices: bool) -> u64 {
         let now = clock::monotonic_ns();
         self.deadline += self.gap(in_slices);
         if self.deadline <= now {
@@ -52,7 +47,7 @@ impl Schedule {
         self.deadline
     }
 
-    pub(crate) fn gap(&mut self, in_slices: bool) -> u64 {
+    pub fn gap(&mut self, in_slices: bool) -> u64 {
         if in_slices {
             self.dither.memoryless_gap(self.interval)
         } else {

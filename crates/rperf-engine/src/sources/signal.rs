@@ -3,7 +3,8 @@
 //! `timer_settime`, all async-signal-safe. nix has no real-time signals, so this
 //! is libc.
 
-use super::Schedule;
+use super::schedule::Schedule;
+use super::source::Source;
 use crate::clock;
 use crate::ticks::{AfterTick, Ticks};
 use std::cell::UnsafeCell;
@@ -12,6 +13,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
 
 /// The timer whose ticks the handler serves; null between sessions.
 static ACTIVE: AtomicPtr<SignalTimer> = AtomicPtr::new(ptr::null_mut());
@@ -35,7 +37,7 @@ pub fn is_usable(signal: i32) -> bool {
 pub struct SignalTimer {
     ticks: Arc<Ticks>,
     /// Belongs to whoever made `ticks` armed: the handler while it goes on, else
-    /// the one caller of [`SignalTimer::arm`].
+    /// the one caller of [`Source::arm`].
     schedule: UnsafeCell<Schedule>,
     timer: libc::timer_t,
     signal: i32,
@@ -51,10 +53,9 @@ unsafe impl Sync for SignalTimer {}
 impl SignalTimer {
     /// Makes the timer, at rest, for the calling thread (the worker), and installs
     /// the handler. Fails if the signal has a handler already.
-    pub fn new(
+    pub fn open(
         signal: i32,
-        interval: u64,
-        seed: u64,
+        schedule: Schedule,
         ticks: Arc<Ticks>,
     ) -> io::Result<Arc<SignalTimer>> {
         let previous_action = install_handler(signal)?;
@@ -68,7 +69,7 @@ impl SignalTimer {
         };
         let timer = Arc::new(SignalTimer {
             ticks,
-            schedule: UnsafeCell::new(Schedule::new(interval, seed)),
+            schedule: UnsafeCell::new(schedule),
             timer,
             signal,
             previous_action,
@@ -79,15 +80,6 @@ impl SignalTimer {
         Ok(timer)
     }
 
-    /// Starts the ticks. Only for the caller to whom `Ticks::set_holder` said so;
-    /// any thread.
-    pub fn arm(&self) {
-        // SAFETY: armed went from false to true by this caller, so the handler
-        // does not touch the schedule until the timer set here expires.
-        let deadline = unsafe { &mut *self.schedule.get() }.restart();
-        self.set(deadline);
-    }
-
     /// The timer has expired: ticks, and starts it again. In the handler.
     fn expired(&self) {
         if let AfterTick::GoOn { in_slices } = self.ticks.tick() {
@@ -96,17 +88,6 @@ impl SignalTimer {
             let deadline = unsafe { &mut *self.schedule.get() }.advance(in_slices);
             self.set(deadline);
         }
-    }
-
-    /// Ends the timer. On the worker, as the handler runs nowhere else.
-    pub fn close(&self) {
-        set_blocked(self.signal, true);
-        // SAFETY: the timer was made in `new` and is deleted once: the worker
-        // calls this as it ends.
-        unsafe { libc::timer_delete(self.timer) };
-        WORKER.store(0, SeqCst);
-        ACTIVE.store(ptr::null_mut(), SeqCst);
-        restore_handler(self.signal, &self.previous_action);
     }
 
     fn set(&self, deadline: u64) {
@@ -120,7 +101,7 @@ impl SignalTimer {
                 tv_nsec: (deadline % 1_000_000_000) as libc::c_long,
             },
         };
-        // SAFETY: `value` is a valid itimerspec and the timer exists until `close`.
+        // SAFETY: `value` is a valid itimerspec and the timer exists until `stop`.
         unsafe {
             libc::timer_settime(
                 self.timer,
@@ -132,12 +113,36 @@ impl SignalTimer {
     }
 }
 
+impl Source for SignalTimer {
+    fn arm(&self) {
+        // SAFETY: armed went from false to true by this caller, so the handler
+        // does not touch the schedule until the timer set here expires.
+        let deadline = unsafe { &mut *self.schedule.get() }.restart();
+        self.set(deadline);
+    }
+
+    /// The handler does it all. It interrupts the worker's wait without ending it.
+    fn poll(&self) -> Option<Duration> {
+        None
+    }
+
+    fn stop(&self) {
+        set_blocked(self.signal, true);
+        // SAFETY: the timer was made in `open` and is deleted once: the worker
+        // calls this as it ends.
+        unsafe { libc::timer_delete(self.timer) };
+        WORKER.store(0, SeqCst);
+        ACTIVE.store(ptr::null_mut(), SeqCst);
+        restore_handler(self.signal, &self.previous_action);
+    }
+}
+
 /// The handler. `errno` is saved, as for any handler that makes system calls.
 extern "C" fn on_signal(_signal: libc::c_int) {
     // SAFETY: errno's address is valid on every thread.
     let errno = unsafe { *libc::__errno_location() };
     if clock::thread_id() == WORKER.load(SeqCst) {
-        // SAFETY: this is the worker, so `close`, which runs there too, isn't
+        // SAFETY: this is the worker, so `stop`, which runs there too, isn't
         // running: ACTIVE is null or points to the timer that it has not ended.
         if let Some(timer) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
             timer.expired();
