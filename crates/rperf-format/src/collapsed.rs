@@ -173,14 +173,14 @@ fn by_frame(tree: &CallTree, rows: usize) -> Vec<u32> {
         next[node.frame.0 as usize] += 1;
     }
     let mut start = 0;
-    for place in &mut next {
-        start += std::mem::replace(place, start);
+    for index in &mut next {
+        start += std::mem::replace(index, start);
     }
     let mut ids = vec![NONE; tree.len()];
     for (id, node) in tree.iter() {
-        let place = &mut next[node.frame.0 as usize];
-        ids[*place] = id.0;
-        *place += 1;
+        let index = &mut next[node.frame.0 as usize];
+        ids[*index] = id.0;
+        *index += 1;
     }
     ids
 }

@@ -1,4 +1,4 @@
-//! RPV1, the data of the web viewer: see docs/viewer-format.md. Written here, read by the
+//! RPV1, the data of the web viewer: see docs/internals/viewer-format.md. Written here, read by the
 //! page (`viewer/src/format/`). Any thread.
 
 mod changes;
@@ -110,12 +110,12 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
     let mut columns = Columns::default();
     let mut tables = Tables::default();
     let mut profiles = Vec::new();
-    for (place, titled) in view.profiles.iter().enumerate() {
+    for (index, titled) in view.profiles.iter().enumerate() {
         let least = least_value(titled.profile, least_share);
         let (kept, pruned) = rows(titled.profile, least);
         let rows = tables.add_profile(titled.profile, &kept, pruned.any());
         let types = columns_for(value_types(view), &titled.profile.schema);
-        write_rows(&mut columns, place, &rows, &types, &pruned);
+        write_rows(&mut columns, index, &rows, &types, &pruned);
         profiles.push(meta(titled, &pruned));
     }
     for (path, text) in &view.sources {
@@ -184,12 +184,12 @@ pub fn columns_for(types: &[ValueType], schema: &Schema) -> Vec<Option<Column>> 
 
 fn write_rows(
     columns: &mut Columns,
-    place: usize,
+    index: usize,
     rows: &tables::Rows<'_>,
     types: &[Option<Column>],
     pruned: &Pruned,
 ) {
-    let name = |column: &str| format!("profiles/{place}/{column}");
+    let name = |column: &str| format!("profiles/{index}/{column}");
     columns.deltas(&name("node"), rows.all().map(|row| row.node));
     columns.unsigned(&name("thread"), rows.all().map(|row| row.thread));
     columns.unsigned(&name("label_set"), rows.all().map(|row| row.label_set));

@@ -113,7 +113,7 @@ pub enum Violation {
     },
 }
 
-/// A row of a profile's weights or raw samples, by its place.
+/// A row of a profile's weights or raw samples, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
     /// A row of the weights.

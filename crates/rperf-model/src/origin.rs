@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn categories_have_the_numbers_of_their_places() {
-        for (place, category) in Category::ALL.into_iter().enumerate() {
-            assert_eq!(category as usize, place);
+        for (index, category) in Category::ALL.into_iter().enumerate() {
+            assert_eq!(category as usize, index);
         }
     }
 }

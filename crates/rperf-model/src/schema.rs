@@ -120,8 +120,8 @@ impl Schema {
 
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, value_type) in self.types.iter().take(MAX_SHOWN).enumerate() {
-            let separator = if place > 0 { ", " } else { "" };
+        for (index, value_type) in self.types.iter().take(MAX_SHOWN).enumerate() {
+            let separator = if index > 0 { ", " } else { "" };
             write!(f, "{separator}{value_type}")?;
         }
         match self.types.len().saturating_sub(MAX_SHOWN) {

@@ -86,7 +86,7 @@ impl Weights {
         })
     }
 
-    /// The row at this place.
+    /// The row at this index.
     pub fn get(&self, row: usize) -> Option<Weight<'_>> {
         let key = *self.keys.get(row)?;
         let values = self.row(row);

@@ -1,7 +1,7 @@
 //! What has changed between runs, and what may be noise. Used by `rperf diff`; any
 //! thread.
 //!
-//! Which rule tells change from noise, and how often it errs, is in docs/diff.md.
+//! Which rule tells change from noise, and how often it errs, is in docs/guide/comparing.md.
 
 mod run;
 mod statistics;
@@ -180,12 +180,12 @@ impl Diff {
         let mut rows: Vec<DiffRow> = names
             .into_iter()
             .map(|function| {
-                let mut place = 0;
+                let mut index = 0;
                 let mut row = row(function.clone(), &sides, |side| {
-                    place += 1;
+                    index += 1;
                     Estimate::of(
                         &side.observed(|run| amount(run, function)),
-                        between[place - 1],
+                        between[index - 1],
                     )
                 });
                 let largest = row.base.unsigned_abs().max(row.target.unsigned_abs());

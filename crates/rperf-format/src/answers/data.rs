@@ -72,16 +72,16 @@ impl fmt::Display for Data {
             Data::Text(text) => string(f, text),
             Data::List(items) => {
                 f.write_char('[')?;
-                for (place, item) in items.iter().enumerate() {
-                    separator(f, place)?;
+                for (index, item) in items.iter().enumerate() {
+                    separator(f, index)?;
                     item.fmt(f)?;
                 }
                 f.write_char(']')
             }
             Data::Fields(fields) => {
                 f.write_char('{')?;
-                for (place, (name, value)) in fields.iter().enumerate() {
-                    separator(f, place)?;
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    separator(f, index)?;
                     string(f, name)?;
                     f.write_char(':')?;
                     value.fmt(f)?;
@@ -92,8 +92,8 @@ impl fmt::Display for Data {
     }
 }
 
-fn separator(f: &mut fmt::Formatter<'_>, place: usize) -> fmt::Result {
-    if place > 0 { f.write_char(',') } else { Ok(()) }
+fn separator(f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
+    if index > 0 { f.write_char(',') } else { Ok(()) }
 }
 
 fn string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {

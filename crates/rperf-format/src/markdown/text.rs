@@ -36,7 +36,7 @@ pub fn name(function: &Function) -> String {
 }
 
 /// A path, with a line if it is known, as a code span; nothing if there is no path.
-pub fn place(path: &str, line: u32) -> String {
+pub fn location(path: &str, line: u32) -> String {
     match (path, line) {
         ("", _) => String::new(),
         (path, 0) => code(path),
@@ -53,7 +53,7 @@ pub struct Table {
 impl Table {
     /// One with these headings.
     pub fn new(headings: &[&str], numbers: usize) -> Self {
-        let rules = (0..headings.len()).map(|place| if place < numbers { "--:" } else { "---" });
+        let rules = (0..headings.len()).map(|index| if index < numbers { "--:" } else { "---" });
         let mut table = Self {
             text: String::new(),
         };
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn places_have_a_line_where_it_is_known() {
-        let places = [place("a.rb", 7), place("a.rb", 0), place("", 7)];
-        assert_eq!(places, ["`a.rb:7`", "`a.rb`", ""]);
+        let locations = [location("a.rb", 7), location("a.rb", 0), location("", 7)];
+        assert_eq!(locations, ["`a.rb:7`", "`a.rb`", ""]);
     }
 }

@@ -135,14 +135,14 @@ fn varint(rest: &mut &[u8]) -> Result<u64, ReadError> {
 fn long_varint(rest: &mut &[u8]) -> Result<u64, ReadError> {
     const MOST_BYTES: usize = 10;
     let mut number = 0;
-    for (place, byte) in rest.iter().take(MOST_BYTES).enumerate() {
+    for (index, byte) in rest.iter().take(MOST_BYTES).enumerate() {
         let bits = u64::from(byte & 0x7f);
-        if place + 1 == MOST_BYTES && bits > 1 {
+        if index + 1 == MOST_BYTES && bits > 1 {
             break;
         }
-        number |= bits << (7 * place);
+        number |= bits << (7 * index);
         if *byte < 0x80 {
-            *rest = &rest[place + 1..];
+            *rest = &rest[index + 1..];
             return Ok(number);
         }
     }
