@@ -1,5 +1,6 @@
-//! The answers of rperf-report as plain data: the schema of docs/guide/json.md. Programs get it in
-//! two notations: as JSON, and from the Ruby API as Hashes and Arrays. Any thread.
+//! The answers of rperf-report as plain data, in the schema of docs/guide/json.md. Called by the
+//! JSON and Markdown formats, by the command's pages, and by the Ruby API, which makes Hashes and
+//! Arrays of the data. Any thread.
 
 mod data;
 
@@ -33,7 +34,7 @@ impl<'a> FilteredProfile<'a> {
     }
 }
 
-/// What the profile adds up to, and what it lacks.
+/// The sums of the profile, and its losses.
 pub fn totals(filtered: FilteredProfile<'_>) -> Vec<(&'static str, Data)> {
     let profile = filtered.profile;
     let (schema, meta) = (&profile.schema, &profile.meta);
@@ -128,7 +129,7 @@ fn side(neighbour: &Neighbour) -> Data {
     ])
 }
 
-/// What has changed: up to `limit` rows.
+/// The changes: up to `limit` rows.
 pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
     let [base_runs, target_runs] = diff.runs;
     let rows = diff.rows.iter().take(limit.unwrap_or(usize::MAX));

@@ -1,6 +1,6 @@
-//! Collapsed stacks: `root;caller;leaf value`, one line for each stack, for
-//! flamegraph.pl, speedscope and the like. The value is that of the profile's default
-//! column, in its unit. Written only; any thread.
+//! Collapsed stacks: `root;caller;leaf value`, one line for each stack, for flamegraph.pl,
+//! speedscope and the like. The value is that of the profile's default column, in its unit. Called
+//! by `format::write`; any thread.
 
 use crate::FormatError;
 use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State};
@@ -23,7 +23,7 @@ fn write_within(limit: u64, profile: &Profile, output: &mut dyn Write) -> Result
     let (tree, sums) = by_name(profile, &names);
     let mut left = limit;
     let mut stack = Stack::default();
-    // Only what has several children waits, however deep the stacks are.
+    // Only nodes with several children wait, however deep the stacks are.
     let calls = Calls::of(&tree, names.sorted.len());
     let mut next = vec![(0, NodeId::ROOT)];
     while let Some((depth, id)) = next.pop() {

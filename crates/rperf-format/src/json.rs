@@ -1,5 +1,5 @@
-//! The answers for programs to read: docs/guide/json.md has the schema, which grows but doesn't
-//! change. Written only; any thread.
+//! Answers for programs, as JSON. docs/guide/json.md has the schema: fields are added to it, but
+//! never changed. Called by `format::write` and by `rperf report`; any thread.
 
 use crate::FormatError;
 use crate::answers::{self, Data, FilteredProfile, LEAST_PERCENT, ROWS};
@@ -7,12 +7,12 @@ use rperf_model::Profile;
 use rperf_report::{By, Direction, NamePattern, Sort};
 use std::io::Write;
 
-/// What is in the object beside the totals.
+/// The parts of the object beside the totals.
 #[derive(Debug, Clone)]
 pub struct JsonOptions {
     /// Rows of `top`; `None`: all.
     pub limit: Option<usize>,
-    /// What they are ranked by.
+    /// The order of the rows.
     pub sort: Sort,
     /// The methods that `callers` is about; without any there is no such field.
     pub callers: Option<NamePattern>,

@@ -1,6 +1,6 @@
-//! The report to paste into a pull request, or to hand to an assistant: where the time
-//! goes, in words first, then by state, method and path; where it waits; what was lost. It
-//! is about the profile's default column. Written only; any thread.
+//! The report to paste into a pull request or to hand to an assistant: where the time goes, in
+//! words first, then by state, method and path; where threads wait; what was lost. It is about the
+//! profile's default column. Called by `format::write` and by `rperf report`; any thread.
 
 pub mod text;
 
@@ -180,7 +180,7 @@ impl<'a> Report<'a> {
         Wait::of(self.profile, self.profile.schema.default_column())
     }
 
-    /// What was measured, and how.
+    /// The type of the values, and the way they were measured.
     fn facts(&self) -> String {
         let meta = &self.profile.meta;
         let mut facts = Vec::new();
@@ -229,7 +229,7 @@ impl<'a> Report<'a> {
 
     fn methods(&self, limit: Option<usize>) -> String {
         let mut rows: Vec<_> = self.top.sorted(Sort::Flat);
-        // What only calls others comes after what has something of its own.
+        // Methods that only call others come after methods with a value of their own.
         let callers = self.top.sorted(Sort::Cumulative).into_iter();
         rows.extend(callers.filter(|row| row.self_value == 0));
         let limit = limit.unwrap_or(rows.len());

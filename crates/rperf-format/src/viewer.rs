@@ -1,5 +1,6 @@
-//! RPV1, the data of the web viewer: see docs/internals/viewer-format.md. Written here, read by the
-//! page (`viewer/src/format/`). Any thread.
+//! RPV1, the data of the web viewer: docs/internals/viewer-format.md. Written here, read by the
+//! page (`viewer/src/format/`). Called by `format::write`, by the command's viewer and by
+//! `Rperf::Viewer`; any thread.
 
 mod changes;
 mod columns;
@@ -32,7 +33,7 @@ const MAX_BYTES: usize = 50_000_000 / 4 * 3;
 const LIGHTEST: f64 = 0.000_01;
 const NEXT_LIGHTEST: f64 = 10.0;
 
-/// What is shown together: profiles, and how two of them are compared.
+/// The profiles that the page shows together, and the comparison of two of them.
 #[derive(Debug, Clone, Default)]
 pub struct View<'a> {
     /// The profiles; one at least.
@@ -48,7 +49,7 @@ pub struct View<'a> {
     pub sources: Vec<(String, String)>,
 }
 
-/// A profile with what it is called on the page.
+/// A profile with its title on the page.
 #[derive(Debug, Clone, Copy)]
 pub struct TitledProfile<'a> {
     /// Usually the name of the file.
@@ -60,7 +61,7 @@ pub struct TitledProfile<'a> {
 /// How the first profile's values are made comparable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// What they are multiplied by.
+    /// The factor of its values.
     pub scale: f64,
     /// Why: `none`, `total`, `duration` or `label:KEY`.
     pub normalised: String,
@@ -258,7 +259,7 @@ fn state(state: State) -> Value {
     }
 }
 
-/// What is known about a profile. Facts that aren't known have no key.
+/// The facts about a profile. Unknown facts have no key.
 fn meta(titled: &TitledProfile<'_>, pruned: &Pruned) -> Value {
     let meta = &titled.profile.meta;
     let mut known = Map::new();
@@ -301,7 +302,7 @@ fn losses(counters: &Counters, pruned: &Pruned) -> Vec<Value> {
     losses
 }
 
-/// The frame that stands for what was left out.
+/// The frame that stands for the stacks that were left out.
 pub(crate) const PRUNED: &str = "(pruned)";
 
 /// The root's number.

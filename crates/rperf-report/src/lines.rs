@@ -6,7 +6,7 @@ use rperf_model::{Column, Frame, FrameId, Node, NodeId, Profile, Strings, Weight
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// What the weights of a profile add up to by line.
+/// The sums of a profile's weights by line.
 ///
 /// Only frames in files have lines. C methods and Ruby's own built-in methods
 /// (`<internal:array>`) have none: their time, and that of waiting and GC in them,
@@ -21,7 +21,7 @@ pub struct Lines {
     pub unknown: i64,
 }
 
-/// What the weights of one line add up to.
+/// The sums of one line's weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineTotals {
     /// Path of the file.

@@ -1,4 +1,4 @@
-//! The stacks in which most is spent, whatever their lines. Used by Markdown reports; any
+//! The stacks with the largest values, whatever their lines. Called by Markdown reports; any
 //! thread.
 
 use crate::groups::{FrameKey, Function, GroupId, Groups};
@@ -138,7 +138,7 @@ impl<'a> PathSums<'a> {
         steps
     }
 
-    /// What stands for the state at the end of these stacks, if anything does.
+    /// The frame for the state at the end of these stacks, if the state has one.
     fn leaf(&self, end: End) -> Option<GroupId> {
         let mut rows = self.profile.weights.iter();
         let row = rows.find(|row| self.end(row.key.node, row.key.state) == end)?;

@@ -15,10 +15,10 @@ use std::collections::BinaryHeap;
 /// Where a tree begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
-    /// With the functions that nobody calls; below each one is what it calls.
+    /// From the functions without callers; below each one are its callees.
     #[default]
     TopDown,
-    /// With the functions that have a value of their own; below each one is who calls it.
+    /// From the functions with a value of their own; below each one are its callers.
     BottomUp,
 }
 
@@ -365,7 +365,7 @@ impl Growth<'_> {
     }
 }
 
-/// What a top-down tree needs to know of all nodes.
+/// The facts about all nodes that a top-down tree needs.
 struct Calls<'a> {
     growth: &'a Growth<'a>,
     index: Index,

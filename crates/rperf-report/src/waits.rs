@@ -1,4 +1,4 @@
-//! What threads did instead of running, and where: waiting, and collecting garbage. Used by
+//! The time in which threads didn't run, and where: waiting, and collecting garbage. Called by
 //! Markdown reports; any thread.
 
 use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
@@ -6,7 +6,7 @@ use rperf_model::{Column, NodeId, Profile, State};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// What one state but running adds up to.
+/// The sum of one state other than running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// The state.

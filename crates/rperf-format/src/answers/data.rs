@@ -1,8 +1,9 @@
-//! Plain data, and its notation as JSON. Any thread.
+//! Plain data, and its notation as JSON. Used by `answers`, the JSON format and the Ruby API. Any
+//! thread.
 
 use std::fmt::{self, Write};
 
-/// What JSON can say, with fields in the order in which they were put.
+/// The values of JSON, with fields in the order in which they were added.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
     /// Nothing is known.
@@ -101,7 +102,7 @@ fn string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => write!(f, "\\{letter}")?,
-            // Also what ends a line, or a script, where somebody puts it into one.
+            // Also characters that would end a line, or a script that holds the JSON.
             letter if letter.is_control() || matches!(letter, '<' | '\u{2028}' | '\u{2029}') => {
                 write!(f, "\\u{:04x}", letter as u32)?;
             }

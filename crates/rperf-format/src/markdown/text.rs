@@ -1,5 +1,6 @@
-//! Text of a profile within Markdown. A method can have any name: whatever it is, readers
-//! see it as it is, and nothing in it is markup, a mention or a link. Any thread.
+//! Text of a profile within Markdown. A method can have any name: readers see it as it is, and
+//! nothing in it is markup, a mention or a link. Called by `markdown` and by the command's Markdown
+//! of `rperf diff`; any thread.
 
 use rperf_report::Function;
 use rperf_report::one_line::{function_name, one_line};
@@ -25,7 +26,7 @@ pub fn code(text: &str) -> String {
     }
 }
 
-/// Characters that would have readers see what is beside them in another order.
+/// Characters that would make readers see their neighbours in another order.
 fn reorders(letter: char) -> bool {
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -44,7 +45,7 @@ pub fn location(path: &str, line: u32) -> String {
     }
 }
 
-/// A table: columns of which the first `numbers` are aligned to the right.
+/// A table. Its first `numbers` columns are aligned to the right.
 #[derive(Debug)]
 pub struct Table {
     text: String,

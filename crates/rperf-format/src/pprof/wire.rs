@@ -1,6 +1,6 @@
-//! The wire format of protocol buffers: the fields of a message, one after the other,
-//! as they lie in memory. A file has many small messages, and what makes an object of
-//! each needs several times the memory. Used by the reader; any thread.
+//! The wire format of protocol buffers: the fields of a message, one after the other, as they lie
+//! in memory. A file has many small messages, and an object for each would need several times the
+//! memory. Called by the reader; any thread.
 
 use crate::ReadError;
 
@@ -10,7 +10,7 @@ pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
 
-/// A field's number and what is in it.
+/// A field's number and content.
 #[derive(Clone, Copy)]
 pub(crate) struct Field<'a> {
     pub(crate) number: u32,

@@ -1,5 +1,5 @@
-//! The tables of RPV1, which all profiles of a view share: strings, frames, nodes,
-//! labels, threads, sources. Any thread.
+//! The tables of RPV1, which all profiles of a view share: strings, frames, nodes, labels, threads,
+//! sources. Called by `viewer`; any thread.
 
 use super::columns::Columns;
 use super::{PRUNED, ROOT};
@@ -39,7 +39,7 @@ pub(super) struct Row<'a> {
     pub(super) thread: u32,
     pub(super) label_set: u32,
     pub(super) state: u32,
-    /// `None` for what was left out.
+    /// `None` for the stacks that were left out.
     pub(super) weight: Option<Weight<'a>>,
 }
 
@@ -330,12 +330,12 @@ impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
     }
 }
 
-/// For each context what was seen in it, in order: `None` is the root.
+/// For each context the items that were seen in it, in order: `None` is the root.
 #[derive(Debug, Default)]
 struct SeenLists {
     indexes: FxHashMap<(Option<u32>, u32), u32>,
     lengths: FxHashMap<Option<u32>, u32>,
-    /// What was new, in order.
+    /// The new items, in order.
     new: Vec<u32>,
 }
 
