@@ -95,7 +95,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             diff::run(args)
         }
-        Subcommand::Help(args) => return help::print(args.command.as_deref()),
+        Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {
         Ok(status) => status,
