@@ -4,7 +4,7 @@ module Rperf
   # Writes a profile at the end of a session, where it must not get lost.
   module Output
     # Names of open descriptors. They are written to as they are, also where they
-    # lead to a file; crates/rperf-cli/src/output/descriptor.rs knows the same.
+    # lead to a file; crates/rperf-session/src/output/descriptor.rs knows the same.
     STANDARD = { "/dev/stdin" => 0, "/dev/stdout" => 1, "/dev/stderr" => 2 }.freeze
     NUMBERED = %r{\A/(?:dev|proc/self)/fd/(\d+)\z}
     private_constant :STANDARD, :NUMBERED

@@ -1,12 +1,13 @@
 //! Hands the session's profile over: tables to stderr, the file, and a word about
 //! it. Called by `launch` when the program has ended.
 
-use crate::merge::Merged;
 use crate::options::Options;
 use crate::stat::{self, CommandTimes, Figures};
-use crate::{output, say, session_folder, verbose};
+use crate::{say, verbose};
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
+use rperf_session::merge::Merged;
+use rperf_session::{output, session_folder};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -4,12 +4,13 @@
 //!
 //! The settings are the contract with `lib/rperf/launch.rb`.
 
-use crate::merge::{self, Merged};
 use crate::options::{Options, Signal};
 use crate::process::{self, End};
 use crate::stat::CommandTimes;
-use crate::status::{Outcome, Status};
-use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say, session_folder};
+use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say};
+use rperf_session::merge::{self, Merged};
+use rperf_session::session_folder;
+use rperf_session::status::{Outcome, Status};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -275,9 +276,9 @@ fn remarks_on(status: &Status, end: End, name: &OsStr) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::ProcessFigures;
-    use crate::process_id::ProcessId;
-    use crate::status::Member;
+    use rperf_session::figures::ProcessFigures;
+    use rperf_session::process_id::ProcessId;
+    use rperf_session::status::Member;
 
     fn remarks(status: Status, end: End) -> Vec<String> {
         remarks_on(&status, end, OsStr::new("tool"))

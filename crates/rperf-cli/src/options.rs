@@ -3,8 +3,8 @@
 
 use crate::Refusal;
 use crate::args::{PageArgs, RecordArgs, SamplingArgs};
-use crate::output::Descriptor;
 use rperf_format::Format;
+use rperf_session::output::Descriptor;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -2,9 +2,9 @@
 //! `launch`, on Ruby's main thread, which waits here for the program's whole life.
 
 use crate::forward;
-use crate::os::{self, OsFigures};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
+use rperf_session::os::{self, OsFigures};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;

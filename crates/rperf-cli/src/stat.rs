@@ -1,12 +1,12 @@
 //! The page of `rperf stat`: a pure function from figures to text. Called through
 //! the extension on the thread that ends the profiled program.
 
-use crate::figures::{ProcessFigures, RubyFigures};
-use crate::os::OsFigures;
 use rperf_format::{Format, TextOptions};
 use rperf_model::{Profile, State};
 use rperf_report::numbers::{grouped, milliseconds, percent};
 use rperf_report::{Totals, losses};
+use rperf_session::figures::{ProcessFigures, RubyFigures};
+use rperf_session::os::OsFigures;
 use std::fmt::Write;
 
 const MEGABYTE: u64 = 1 << 20;

@@ -70,7 +70,7 @@ impl ProfileObject {
     fn write(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
         let ((path, format), options) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
         let content = rb_self.encoded(ruby, &path, format, options)?;
-        rperf_cli::output::write(&path, &content)
+        rperf_session::output::write(&path, &content)
             .map_err(|error| errors::system(ruby, &path, &error))
     }
 

@@ -1,12 +1,12 @@
 //! `Rperf::Native`'s functions for sessions of several processes, which the crate
-//! rperf-cli does. On a thread of the main Ractor, with the GVL.
+//! rperf-session does. On a thread of the main Ractor, with the GVL.
 
 use crate::profile::{self, errors, stat};
 use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, prelude::*};
-use rperf_cli::process_id::ProcessId;
-use rperf_cli::status::Status;
-use rperf_cli::{merge, session_folder};
 use rperf_model::Profile;
+use rperf_session::process_id::ProcessId;
+use rperf_session::status::Status;
+use rperf_session::{merge, session_folder};
 use std::path::PathBuf;
 
 /// Defines the functions on `native`.

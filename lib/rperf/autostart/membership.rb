@@ -3,7 +3,7 @@
 module Rperf
   module Autostart
     # One program's part in a session of several processes: leaves its profile in the
-    # session's folder, and tells what becomes of it. crates/rperf-cli/src/status.rs
+    # session's folder, and tells what becomes of it. crates/rperf-session/src/status.rs
     # reads what it tells.
     class Membership
       # @param begun_ns [Integer] CLOCK_MONOTONIC when profiling started

@@ -1,9 +1,9 @@
 //! Tests of the page, against whole pages.
 
 use super::*;
-use crate::os::DiskFigures;
 use rperf_model::test_support::{cpu_schema, wall_schema};
 use rperf_model::{Counters, Frame, LabelSetId, Node, NodeId, Schema, StringId, Thread, WeightKey};
+use rperf_session::os::DiskFigures;
 
 /// One second of one thread: a quarter of it at work, the rest blocked.
 pub(crate) fn profile() -> Profile {

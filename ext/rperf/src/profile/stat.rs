@@ -3,9 +3,9 @@
 //! On a Ruby thread, with the GVL.
 
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
-use rperf_cli::figures::{ProcessFigures, RubyFigures};
-use rperf_cli::os::OsFigures;
 use rperf_cli::stat::Figures;
+use rperf_session::figures::{ProcessFigures, RubyFigures};
+use rperf_session::os::OsFigures;
 
 /// Ruby's figures from `hash`, with those of children, if there are any; the
 /// system's are read here.

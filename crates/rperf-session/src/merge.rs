@@ -248,8 +248,27 @@ pub fn silence(status: &Status) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::process_id::ProcessId;
-    use crate::stat::tests::{cpu_profile, profile};
+    use rperf_model::State;
+    use rperf_model::test_profile::TestProfile;
     use std::fs;
+
+    /// A second of one thread.
+    fn lasting_a_second(profile: TestProfile) -> Profile {
+        let stack = ["Object#work"];
+        let mut profile = profile
+            .with(&stack, 1, State::Running, 1_000_000_000)
+            .profile;
+        profile.meta.duration_ns = 1_000_000_000;
+        profile
+    }
+
+    fn profile() -> Profile {
+        lasting_a_second(TestProfile::wall())
+    }
+
+    fn cpu_profile() -> Profile {
+        lasting_a_second(TestProfile::cpu())
+    }
 
     fn member(pid: i32, begun_ns: u64, gc_count: u64, user_ns: u64) -> Member {
         let mut figures = ProcessFigures::default();
