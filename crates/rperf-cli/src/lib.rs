@@ -7,6 +7,7 @@ mod args;
 mod command;
 mod delivery;
 mod diff;
+mod flags;
 mod forward;
 mod help;
 mod launch;
