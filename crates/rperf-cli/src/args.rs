@@ -101,7 +101,8 @@ Examples:
 
 A difference is called slower or faster only if it is hardly noise. One run on each
 side tells so by its samples; several runs, of which each file is one, by what they
-differ by: give five or more to find small changes. docs/diff.md has the rule.
+differ by: give five or more to find small changes. 'rperf help comparing' has the
+rule.
 
 Exit status: 0; 2 for wrong options and files that can't be read; 3 if something got
 slower by more than --fail-above.
@@ -141,7 +142,7 @@ pub enum Subcommand {
     /// Run a command and print where its time went, with tables of methods
     #[command(after_help = EXEC_NOTES)]
     Exec(PageArgs),
-    /// Print the full reference, or the help of a command
+    /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }
 
@@ -187,7 +188,7 @@ pub struct PageArgs {
 /// What `rperf help` takes.
 #[derive(Debug, clap::Args)]
 pub struct HelpArgs {
-    /// A command; without one, the full reference is printed
-    #[arg(value_name = "COMMAND")]
-    pub command: Option<String>,
+    /// A topic or a command; without one, a list of them is printed
+    #[arg(value_name = "TOPIC|COMMAND")]
+    pub name: Option<String>,
 }

@@ -2,7 +2,7 @@
 //! by `args`; on Ruby's main thread.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
-use rperf_session::settings::{ALL, Defaults, Setting, Source, Takes, values};
+use rperf_session::settings::{ALL, Defaults, Setting, Source, Takes};
 use std::ffi::OsString;
 
 /// The flags of `rperf record`.
@@ -97,7 +97,7 @@ fn off_id(setting: &Setting) -> String {
 
 /// With the values, and what holds without the flag.
 fn help_text(setting: &Setting, help: &str, page: bool) -> String {
-    let help = help.replace("{values}", &values(setting, Source::Flag));
+    let help = help.replace("{values}", &setting.values(Source::Flag));
     let Defaults {
         record,
         page: on_page,

@@ -24,7 +24,6 @@ mod viewer;
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
-use rperf_model::Profile;
 use rperf_report::one_line::one_line;
 use signals::Actions;
 use std::ffi::OsString;
@@ -41,7 +40,8 @@ const NOT_FOUND: i32 = 127;
 const FAILURE: i32 = 1;
 
 /// Why a command can't be run: one line, and the exit status that goes with it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 struct Refusal {
     message: String,
     status: i32,
@@ -54,11 +54,6 @@ impl Refusal {
             status: USAGE,
         }
     }
-}
-
-/// The profile in this file; the error says in one line why there is none. Any thread.
-pub fn read_profile(path: &Path) -> Result<Profile, String> {
-    report::load::quietly(path).map_err(|refusal| refusal.message)
 }
 
 /// Runs the `rperf` command and returns its exit status.
@@ -90,7 +85,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             diff::run(args)
         }
-        Subcommand::Help(args) => return help::print(args.command.as_deref()),
+        Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {
         Ok(status) => status,

@@ -1,5 +1,5 @@
-//! The validity check: what must hold in every profile. Run by tests on each
-//! profile that they make, and before profiles are merged. Any thread, no I/O.
+//! The validity check: what must hold in every profile. Called by tests for each profile that they
+//! make, and before profiles are merged. Any thread, no I/O.
 
 use crate::{NodeId, Profile, StringId, WeightKey, WeightTable};
 use rustc_hash::FxHashSet;
@@ -39,7 +39,7 @@ pub enum Violation {
     /// Something names a string that is not there.
     #[error("{owner} names string {id}, which is not in the table")]
     UnknownString {
-        /// What names it.
+        /// The item that names it.
         owner: String,
         /// The string's id.
         id: u32,
@@ -114,7 +114,7 @@ pub enum Violation {
     },
 }
 
-/// A row of a profile's weights or raw samples, by its place.
+/// A row of a profile's weights or raw samples, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
     /// A row of the weights.

@@ -5,8 +5,7 @@
 //! crate does no I/O, starts no thread and holds no unsafe code; any thread may
 //! call it.
 //!
-//! What the values of the weights measure, and in which units, is told by the profile's
-//! [`Schema`].
+//! The profile's [`Schema`] has the types and units of the values.
 
 #![forbid(unsafe_code)]
 

@@ -4,10 +4,8 @@
 
 mod checked;
 mod form;
-mod listing;
 mod table;
 
 pub use checked::{Capture, Inherit, InvalidSetting, Settings, Signal, check, quoted};
 pub use form::{Given, Source, Value};
-pub use listing::{keyword_default, keywords_text, values, variables_text};
 pub use table::*;

@@ -201,17 +201,11 @@ fn table_rows(ruby: &Ruby) -> Result<RArray, Error> {
             ("meaning", Some(setting.meaning.to_string())),
             ("flag", name(Source::Flag, setting.flags.is_some())),
             ("keyword", name(Source::Keyword, setting.keyword)),
-            ("keyword_default", Some(table::keyword_default(setting))),
-            (
-                "keyword_values",
-                Some(table::values(setting, Source::Keyword)),
-            ),
+            ("keyword_default", Some(setting.keyword_default())),
+            ("keyword_values", Some(setting.values(Source::Keyword))),
             ("variable", name(Source::Variable, setting.variable)),
             ("variable_default", setting.default.record.map(Into::into)),
-            (
-                "variable_values",
-                Some(table::values(setting, Source::Variable)),
-            ),
+            ("variable_values", Some(setting.values(Source::Variable))),
         ] {
             row.aset(ruby.to_symbol(key), text)?;
         }

@@ -1,5 +1,5 @@
-//! What pprof says of values: the sample types, the one to show by default, and the
-//! period, which is what one sample stands for. Used by writer and reader; any thread.
+//! Value types in pprof: the sample types, the default one, and the period, which says how much one
+//! sample stands for. Called by writer and reader; any thread.
 
 use super::message::Message;
 use super::proto;

@@ -1,5 +1,5 @@
 //! The forms in which a setting's value may be given: how each is read, and how it is spelled on
-//! the command line, in Ruby and in a variable. Used by `checked`, `table` and `listing`; any
+//! the command line, in Ruby and in a variable. Used by `checked` and `table`; any
 //! thread.
 
 use crate::output::{self, Unwritable};

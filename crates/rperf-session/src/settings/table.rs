@@ -1,5 +1,5 @@
 //! The table of settings: everything that is said of one anywhere is here, or made of what is
-//! here. Used by `checked` and `listing`, and by the command for its flags; any thread.
+//! here. Used by `checked`, and by the command for its flags; any thread.
 
 use super::form::{Form, Source};
 use Form::{
@@ -11,6 +11,8 @@ use rperf_model::FREQUENCIES;
 /// What the name of a variable begins with.
 pub const PREFIX: &str = "RPERF_";
 
+/// The file that is written unless another one is named.
+pub const DEFAULT_FILE: &str = "rperf.data";
 /// The variable that names the folder of a session.
 pub const SESSION_VARIABLE: &str = "RPERF_SESSION";
 /// The variable that has a program profile itself, if it is 1.
@@ -140,6 +142,22 @@ impl Setting {
         }
     }
 
+    /// The values that it may have, in a list.
+    pub fn values(&self, source: Source) -> String {
+        let forms: Vec<_> = self.forms.iter().map(|form| form.listed(source)).collect();
+        forms.join(", ")
+    }
+
+    /// Its keyword's default, in Ruby's notation.
+    pub fn keyword_default(&self) -> String {
+        let Some(default) = self.default.keyword else {
+            return "nil".into();
+        };
+        let mut forms = self.forms.iter();
+        let same = forms.find(|form| form.listed(Source::Variable) == default);
+        same.map_or_else(|| default.into(), |form| form.listed(Source::Keyword))
+    }
+
     /// The name of its long flag, without dashes in front.
     pub fn long(&self) -> String {
         self.name.replace('_', "-")
@@ -166,7 +184,7 @@ const FORMATS: [Form; Format::ALL.len()] = {
 pub static OUTPUT: Setting = Setting {
     unset: Some("no file"),
     default: Defaults {
-        record: Some("rperf.data"),
+        record: Some(DEFAULT_FILE),
         ..Defaults::NONE
     },
     flags: Some(Flags {

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# docs/api.md says what there is, all of it and nothing else.
-RSpec.describe "docs/api.md" do
+# docs/guide/ruby-api.md says what there is, all of it and nothing else.
+RSpec.describe "docs/guide/ruby-api.md" do
   # The cells of the first columns of the tables below the heading.
   def table(heading)
-    text = File.read(File.join(Commands::ROOT, "docs", "api.md"))
+    text = File.read(File.join(Commands::ROOT, "docs", "guide", "ruby-api.md"))
     section = text[/^#+ #{Regexp.escape(heading)}\n(.*?)(?=^#|\z)/m, 1]
     section.lines.grep(/\A\| [`\d]/).map { |line| line.split("|").map(&:strip)[1, 2] }
   end

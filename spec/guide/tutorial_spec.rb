@@ -2,12 +2,12 @@
 
 require "fileutils"
 
-# What docs/guide/report.md has the reader type, in its order.
-RSpec.describe "docs/guide/report.md" do
+# What docs/guide/tutorial.md has the reader type, in its order.
+RSpec.describe "docs/guide/tutorial.md" do
   include Guide
 
   root = Commands::ROOT
-  commands = File.read(File.join(root, "docs/guide/report.md")).scan(/^\$ (rperf .*)$/).flatten
+  commands = PrintedCommands.blocks("docs/guide/tutorial.md").flat_map(&:commands) - ["echo $?"]
 
   it "has commands that say what it says" do
     FileUtils.cp(File.join(root, "examples", "orders.rb"), folder)
