@@ -38,7 +38,7 @@ impl Format {
     ];
 
     /// The name by which users ask for it.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Format::Pprof => "pprof",
             Format::Collapsed => "collapsed",

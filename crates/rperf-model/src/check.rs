@@ -3,9 +3,10 @@
 
 use crate::{NodeId, Profile, StringId, WeightKey, WeightTable};
 use rustc_hash::FxHashSet;
+use std::ops::RangeInclusive;
 
-/// The highest sampling frequency that makes sense, in Hz.
-const MAX_FREQUENCY: u32 = 10_000;
+/// The sampling frequencies that make sense, in Hz.
+pub const FREQUENCIES: RangeInclusive<u32> = 1..=10_000;
 
 /// More violations than this tell nothing new.
 const MAX_VIOLATIONS: usize = 100;
@@ -15,7 +16,7 @@ const MAX_VIOLATIONS: usize = 100;
 #[non_exhaustive]
 pub enum Violation {
     /// The frequency is out of range.
-    #[error("the frequency is {0} Hz, more than 10000")]
+    #[error("the frequency is {0} Hz, more than {max}", max = FREQUENCIES.end())]
     Frequency(u32),
     /// Rows have more or fewer values than there are value types.
     #[error("{rows} have {found} values each, but there are {wanted} value types")]
@@ -174,7 +175,7 @@ impl Check<'_> {
 
     fn meta(&mut self) {
         let frequency = self.profile.meta.frequency;
-        if frequency > MAX_FREQUENCY {
+        if frequency > *FREQUENCIES.end() {
             self.report(Violation::Frequency(frequency));
         }
     }

@@ -23,7 +23,7 @@ mod strings;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId};
-pub use check::{Row, Violation};
+pub use check::{FREQUENCIES, Row, Violation};
 pub use display::{DisplayFrame, FrameText};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::MergeError;

@@ -38,6 +38,7 @@ use crate::vm::gvl_cell::GvlCell;
 use crate::vm::thread_state::{NewThreads, ThreadState};
 use magnus::{Error, RModule, Ruby};
 use rperf_engine::{Mode, Session, Ticks};
+use rperf_session::settings::Settings;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ struct Live {
     /// Threads that have ended and can be folded in.
     exited_threads: AtomicUsize,
     sections: section::Sections,
+    /// With which it was started.
+    settings: Arc<Settings>,
     /// Some fiber has had labels.
     uses_labels: AtomicBool,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the

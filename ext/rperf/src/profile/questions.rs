@@ -29,8 +29,11 @@ pub fn init(class: RClass) -> Result<(), Error> {
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
 fn load(ruby: &Ruby, path: PathBuf) -> Result<Value, Error> {
-    let read = without_gvl(|| rperf_cli::read_profile(&path));
-    wrap(ruby, read.map_err(|message| errors::rperf(ruby, message))?)
+    let read = without_gvl(|| rperf_session::input::read_profile(&path));
+    wrap(
+        ruby,
+        read.map_err(|error| errors::rperf(ruby, error.to_string()))?,
+    )
 }
 
 /// `NativeProfile.merge(profiles)`: all in one; there is one at least.

@@ -1,6 +1,5 @@
 //! `Rperf::Native`: the start of a session, and the other methods' names. On a
-//! thread of the main Ractor, with the GVL. Arguments were checked in Ruby
-//! (lib/rperf/options.rb).
+//! thread of the main Ractor, with the GVL.
 
 use super::alive::Alive;
 use super::backtrace::{self, Scratch};
@@ -11,14 +10,12 @@ use super::{
     sampling_job, section, snapshot, thread_hook, tick_capture,
 };
 use crate::profile::errors;
-use magnus::rb_sys::AsRawValue;
-use magnus::{
-    Error, Object, RHash, RModule, Ruby, Symbol, TryConvert, Value, function,
-    prelude::*,
-    scan_args::{get_kwargs, scan_args},
-};
+use crate::settings::SettingsObject;
+use magnus::{Error, Object, RModule, Ruby, function};
 use rperf_engine::{Capture, Mode, Session, SessionConfig, TimerKind, VmCalls};
+use rperf_session::settings::{self, Settings, Signal};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
 /// The number of the last session.
@@ -26,7 +23,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("start", function!(start, -1))?;
+    native.define_singleton_method("start", function!(start, 1))?;
     native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
     native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
@@ -48,14 +45,15 @@ fn forget_in_child() {
     }
 }
 
-fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
+/// `start(settings)`: of a `NativeSettings`.
+fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
     let other_ractors = ractor::others(ruby)?;
     let alive = Alive::list(ruby)?;
     if running().is_some() {
         let message = "profiling is running already; call Rperf.stop first";
         return Err(errors::rperf(ruby, message));
     }
-    let options = StartOptions::read(ruby, arguments)?;
+    let options = StartOptions::new(&settings.0);
     let config = options.config;
     let process = PROCESS
         .get()
@@ -90,6 +88,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         others_ready: OthersReady::default(),
         exited_threads: AtomicUsize::new(0),
         sections: section::Sections::default(),
+        settings: Arc::clone(&settings.0),
         uses_labels: AtomicBool::new(false),
         quiet: AtomicBool::new(false),
     }));
@@ -108,7 +107,7 @@ fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The arguments of `start`, by name.
+/// The settings as the engine has them.
 struct StartOptions {
     config: SessionConfig,
     /// The timer was not asked for in particular.
@@ -121,48 +120,22 @@ struct StartOptions {
 }
 
 impl StartOptions {
-    fn read(ruby: &Ruby, arguments: &[Value]) -> Result<Self, Error> {
-        let arguments = scan_args::<(), (), (), (), RHash, ()>(arguments)?;
-        let names = [
-            "frequency",
-            "mode",
-            "signal",
-            "aggregate",
-            "lines",
-            "capture",
-            "defer",
-        ];
-        let given = get_kwargs::<_, Given, (), ()>(arguments.keywords, &names, &[])?;
-        let (frequency, mode, signal, aggregate, lines, capture, defer) = given.required;
-        let mode = Mode::from_name(&mode.name()?)
-            .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
-        Ok(StartOptions {
+    fn new(settings: &Settings) -> Self {
+        StartOptions {
             config: SessionConfig {
-                mode,
-                frequency,
-                timer: timer_kind(signal)?,
-                aggregate,
+                mode: Mode::from_name(settings.mode()).unwrap_or_default(),
+                frequency: settings.frequency(),
+                timer: timer_kind(settings.signal()),
+                aggregate: settings.aggregate(),
             },
-            any_timer: signal.is_nil(),
-            lines,
-            capture: capture_named(ruby, capture)?,
-            defer,
-        })
-    }
-}
-
-/// In the order of the names above.
-type Given = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool);
-
-/// Where stacks are to be taken; `None`: at the tick if that can be.
-fn capture_named(ruby: &Ruby, given: Option<Symbol>) -> Result<Option<Capture>, Error> {
-    let Some(given) = given else {
-        return Ok(None);
-    };
-    match &*given.name()? {
-        "tick" => Ok(Some(Capture::Tick)),
-        "safepoint" => Ok(Some(Capture::Safepoint)),
-        _ => Err(errors::rperf(ruby, "capture must be :tick or :safepoint")),
+            any_timer: settings.signal().is_none(),
+            lines: settings.lines() != Some(false),
+            capture: settings.capture().map(|capture| match capture {
+                settings::Capture::Tick => Capture::Tick,
+                settings::Capture::Safepoint => Capture::Safepoint,
+            }),
+            defer: settings.defer(),
+        }
     }
 }
 
@@ -199,16 +172,16 @@ fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> 
     })
 }
 
-fn timer_kind(signal: Value) -> Result<TimerKind, Error> {
-    if !cfg!(target_os = "linux") || signal.as_raw() == rb_sys::Qfalse as rb_sys::VALUE {
-        return Ok(TimerKind::Sleep);
-    }
+fn timer_kind(signal: Option<Signal>) -> TimerKind {
     #[cfg(target_os = "linux")]
-    if signal.is_nil() {
-        return Ok(TimerKind::Signal(rperf_engine::default_signal()));
-    }
-    #[cfg(target_os = "linux")]
-    return Ok(TimerKind::Signal(i32::try_convert(signal)?));
+    return match signal {
+        None => TimerKind::Signal(rperf_engine::default_signal()),
+        Some(Signal::Number(number)) => TimerKind::Signal(number),
+        Some(Signal::None) => TimerKind::Sleep,
+    };
     #[cfg(not(target_os = "linux"))]
-    unreachable!("other systems have only the sleep timer")
+    {
+        let _ = signal;
+        TimerKind::Sleep
+    }
 }

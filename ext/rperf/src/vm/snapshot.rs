@@ -11,7 +11,9 @@ use crate::profile::{self, errors};
 use magnus::rb_sys::FromRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::{Capture, CapturedNode, ResolvedFrame, Session, Snapshot, clock};
+use rperf_session::settings::Settings;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::SeqCst};
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
@@ -33,10 +35,11 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     };
     // The frames stay marked as long as the session is live.
     let (nodes, frames) = present_tree(live);
+    let settings = Arc::clone(&live.settings);
     let snapshot = take_down(process, live, &alive)
         .stop(now)
         .map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+    wrap(ruby, &settings, snapshot, &nodes, &frames).map(Some)
 }
 
 /// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
@@ -80,7 +83,7 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     } else {
         present_tree(live)
     };
-    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+    wrap(ruby, &live.settings, snapshot, &nodes, &frames).map(Some)
 }
 
 /// The running session, and the threads that are alive.
@@ -187,13 +190,14 @@ fn take_down(process: &Process, live: &'static Live, alive: &Alive) -> Session {
     session
 }
 
+/// The profile as a Ruby object, with what is to be said of the whole run.
 fn wrap(
     ruby: &Ruby,
+    settings: &Settings,
     snapshot: Snapshot,
     nodes: &[CapturedNode],
     frames: &[ResolvedFrame],
 ) -> Result<Value, Error> {
-    let config = snapshot.config;
     let description: Option<String> = ruby
         .class_object()
         .const_get::<_, Value>("RUBY_DESCRIPTION")
@@ -203,8 +207,8 @@ fn wrap(
         format!("rperf {}", env!("CARGO_PKG_VERSION")),
         format!(
             "mode: {}, frequency: {} Hz",
-            config.mode.name(),
-            config.frequency
+            settings.mode(),
+            settings.frequency()
         ),
         description.unwrap_or_default(),
         match snapshot.capture {
@@ -218,8 +222,6 @@ fn wrap(
     // where it would be lost.
     let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
     let program = resolve::text(program).unwrap_or_default();
-    profile::wrap(
-        ruby,
-        snapshot.into_profile(nodes, frames, program, comments),
-    )
+    let profile = snapshot.into_profile(nodes, frames, program, comments);
+    profile::wrap(ruby, profile)
 }

@@ -9,7 +9,7 @@ const BLOCK: u64 = 512;
 
 /// The figures, since the process began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OsFigures {
+pub struct OsStats {
     /// CPU time in user mode.
     pub user_ns: u64,
     /// CPU time in the kernel.
@@ -21,19 +21,19 @@ pub struct OsFigures {
     /// Switches because another one was to run.
     pub involuntary_switches: u64,
     /// Bytes read from and written to storage, where the system tells.
-    pub disk: Option<DiskFigures>,
+    pub disk: Option<DiskStats>,
 }
 
 /// Bytes that went to and from storage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct DiskFigures {
+pub struct DiskStats {
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
 }
 
-impl OsFigures {
+impl OsStats {
     /// The figures of this process as of now; zeros where they can't be had.
     pub fn now() -> Self {
         Self::of(UsageWho::RUSAGE_SELF)
@@ -49,7 +49,7 @@ impl OsFigures {
     }
 }
 
-impl From<&Usage> for OsFigures {
+impl From<&Usage> for OsStats {
     fn from(usage: &Usage) -> Self {
         // macOS counts in bytes, all others in kilobytes.
         let rss_unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
@@ -59,7 +59,7 @@ impl From<&Usage> for OsFigures {
             max_rss_bytes: count(usage.max_rss()) * rss_unit,
             voluntary_switches: count(usage.voluntary_context_switches()),
             involuntary_switches: count(usage.involuntary_context_switches()),
-            disk: cfg!(target_os = "linux").then(|| DiskFigures {
+            disk: cfg!(target_os = "linux").then(|| DiskStats {
                 read_bytes: count(usage.block_reads()) * BLOCK,
                 write_bytes: count(usage.block_writes()) * BLOCK,
             }),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn this_process_has_figures() {
-        let now = OsFigures::now();
+        let now = OsStats::now();
         assert!(now.max_rss_bytes > 100_000);
         assert!(now.user_ns + now.sys_ns > 0);
     }

@@ -1,6 +1,6 @@
-//! The folder in which the processes of a session leave their profiles: private,
-//! and gone when the session ends. Called by `launch`, and through the extension
-//! for sessions that a program starts. Any thread.
+//! The folder in which the processes of a session leave their profiles: private, and gone when the
+//! session ends. The names of all files in it are here. Used by the command, and through the
+//! extension for sessions that a program starts. Any thread.
 //!
 //! It is in a folder of the user's, which is in XDG_RUNTIME_DIR or else in the
 //! temporary folder, where others could make things under our names. So what is
@@ -26,12 +26,40 @@ const PRIVATE: u32 = 0o700;
 const ATTEMPTS: usize = 10;
 /// Name of the locked file in a session's folder.
 const LOCK: &str = "lock";
+/// Name of the file with the session's settings, which each process reads.
+pub const SETTINGS: &str = "settings";
+/// Name of the file to which each process adds lines about its profile.
+pub const STATUS: &str = "status";
+
+/// Why there is no folder for a session.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The folder of the user can't be made, or used.
+    #[error("can't make the folder {} ({error}); set TMPDIR to one that works", users.display())]
+    Io {
+        /// The user's folder.
+        users: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Others could have a hand in it.
+    #[error(
+        "{} must be a folder of yours with mode 700; remove it, or set TMPDIR to another folder",
+        .0.display()
+    )]
+    NotPrivate(PathBuf),
+}
+
+/// The path of the profile that a process has left, which began to be profiled then.
+pub fn profile_path(folder: &Path, pid: i32, begun_ns: u64) -> PathBuf {
+    folder.join(format!("{pid}-{begun_ns}.pb.gz"))
+}
 
 /// The locks of this process's sessions.
 static LOCKS: Mutex<Vec<(PathBuf, Flock<File>)>> = Mutex::new(Vec::new());
 
 /// Makes a new one, and removes those of sessions whose process is gone.
-pub fn create() -> Result<PathBuf, String> {
+pub fn create() -> Result<PathBuf, DirectoryError> {
     create_in(&base())
 }
 
@@ -61,8 +89,8 @@ fn base() -> PathBuf {
         .unwrap_or_else(temporary)
 }
 
-/// TMPDIR, or /tmp where that says nothing, or a place that is another one after a
-/// change of the folder.
+/// TMPDIR if it is an absolute path, else /tmp. A relative one would change with the current
+/// folder.
 pub fn temporary() -> PathBuf {
     temporary_from(std::env::var_os("TMPDIR"))
 }
@@ -74,19 +102,16 @@ fn temporary_from(value: Option<OsString>) -> PathBuf {
         .unwrap_or_else(|| "/tmp".into())
 }
 
-fn create_in(base: &Path) -> Result<PathBuf, String> {
+fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
     let users = base.join(format!("rperf-{}", Uid::effective()));
-    let cannot = |error: io::Error| {
-        let users = users.display();
-        format!("can't make the folder {users} ({error}); set TMPDIR to one that works")
+    let cannot = |error| DirectoryError::Io {
+        users: users.clone(),
+        error,
     };
     for _ in 0..ATTEMPTS {
         make_private(&users).map_err(cannot)?;
         if !is_private(&users) {
-            return Err(format!(
-                "{} must be a folder of yours with mode 700; remove it, or set TMPDIR to another folder",
-                users.display()
-            ));
+            return Err(DirectoryError::NotPrivate(users));
         }
         // Nobody may look at a folder that isn't locked yet.
         let guard = File::open(&users).map(|users| Flock::lock(users, FlockArg::LockExclusive));
@@ -206,7 +231,11 @@ mod tests {
     fn what_others_could_have_a_hand_in_is_refused() {
         let base = tempfile::tempdir().expect("a folder");
         let users = users(base.path());
-        let refusal = || create_in(base.path()).expect_err("it is refused");
+        let refusal = || {
+            create_in(base.path())
+                .expect_err("it is refused")
+                .to_string()
+        };
         fs::create_dir(&users).expect("a folder");
         for mode in [0o755, 0o770, 0o701] {
             fs::set_permissions(&users, Permissions::from_mode(mode)).expect("permissions");
@@ -219,7 +248,9 @@ mod tests {
         fs::remove_file(&users).expect("removed");
         fs::write(&users, "").expect("a file");
         assert!(refusal().contains("must be a folder of yours"));
-        let error = create_in(Path::new("/no/such/folder")).expect_err("no base");
+        let error = create_in(Path::new("/no/such/folder"))
+            .expect_err("no base")
+            .to_string();
         assert!(error.contains("can't make the folder"));
     }
 

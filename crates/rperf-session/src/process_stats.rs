@@ -1,12 +1,12 @@
 //! What Ruby and the system have counted in a process, as a line of text that a
 //! process leaves for the one which sums them up. Any thread.
 
-use crate::os::{DiskFigures, OsFigures};
+use crate::os::{DiskStats, OsStats};
 use std::fmt::Write;
 
 /// What Ruby has counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct RubyFigures {
+pub struct RubyStats {
     /// Garbage collections.
     pub gc_count: u64,
     /// Minor ones among them.
@@ -27,17 +27,17 @@ pub struct RubyFigures {
 
 /// All figures of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct ProcessFigures {
+pub struct ProcessStats {
     /// Ruby's.
-    pub ruby: RubyFigures,
+    pub ruby: RubyStats,
     /// The system's.
-    pub os: OsFigures,
+    pub os: OsStats,
     /// For how long it was profiled, where several processes are summed up: the
     /// profile tells how long that took on the clock.
     pub profiled_ns: u64,
 }
 
-impl RubyFigures {
+impl RubyStats {
     /// Adds those of another process, or of another program in the same one. A ratio
     /// of two processes is none of both.
     pub fn add(&mut self, mut other: Self) {
@@ -60,7 +60,7 @@ impl RubyFigures {
     }
 }
 
-impl OsFigures {
+impl OsStats {
     /// Adds those of another process; of memory the most is kept.
     pub fn add(&mut self, mut other: Self) {
         let most = self.max_rss_bytes.max(other.max_rss_bytes);
@@ -68,7 +68,7 @@ impl OsFigures {
             *ours = ours.saturating_add(*theirs);
         }
         self.max_rss_bytes = most;
-        self.disk = sum(self.disk, other.disk, |ours, theirs| DiskFigures {
+        self.disk = sum(self.disk, other.disk, |ours, theirs| DiskStats {
             read_bytes: ours.read_bytes.saturating_add(theirs.read_bytes),
             write_bytes: ours.write_bytes.saturating_add(theirs.write_bytes),
         });
@@ -92,7 +92,7 @@ fn sum<T>(ours: Option<T>, theirs: Option<T>, add: impl FnOnce(T, T) -> T) -> Op
     }
 }
 
-impl ProcessFigures {
+impl ProcessStats {
     /// Adds those of another process.
     pub fn add(&mut self, other: Self) {
         self.ruby.add(other.ruby);
@@ -152,7 +152,8 @@ impl ProcessFigures {
         figures
     }
 
-    fn named(&mut self) -> impl Iterator<Item = (&'static str, &mut u64)> {
+    /// All that every process has, by name.
+    pub(crate) fn named(&mut self) -> impl Iterator<Item = (&'static str, &mut u64)> {
         let own = [("profiled_ns", &mut self.profiled_ns)];
         let counted = self.ruby.named().into_iter().chain(self.os.named());
         counted.chain(own)
@@ -163,14 +164,14 @@ impl ProcessFigures {
 mod tests {
     use super::*;
 
-    fn figures() -> ProcessFigures {
-        let mut figures = ProcessFigures::default();
+    fn figures() -> ProcessStats {
+        let mut figures = ProcessStats::default();
         for (number, (_, value)) in figures.named().enumerate() {
             *value = number as u64 + 1;
         }
         figures.ruby.yjit_methods = Some(50);
         figures.ruby.yjit_ratio = Some(97.5);
-        figures.os.disk = Some(DiskFigures {
+        figures.os.disk = Some(DiskStats {
             read_bytes: 60,
             write_bytes: 70,
         });
@@ -179,10 +180,10 @@ mod tests {
 
     #[test]
     fn a_line_says_all_of_them() {
-        assert_eq!(ProcessFigures::parse(&figures().to_line()), figures());
-        let none = ProcessFigures::default();
-        assert_eq!(ProcessFigures::parse(&none.to_line()), none);
-        assert_eq!(ProcessFigures::parse("x= =y gc_count=-1 z=3"), none);
+        assert_eq!(ProcessStats::parse(&figures().to_line()), figures());
+        let none = ProcessStats::default();
+        assert_eq!(ProcessStats::parse(&none.to_line()), none);
+        assert_eq!(ProcessStats::parse("x= =y gc_count=-1 z=3"), none);
     }
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
         );
         assert_eq!((sum.os.user_ns, sum.os.max_rss_bytes), (14, 9));
         assert_eq!(sum.os.disk.map(|disk| disk.write_bytes), Some(140));
-        let mut none = ProcessFigures::default();
+        let mut none = ProcessStats::default();
         none.os.add(figures().os);
         assert_eq!(none.os, figures().os);
     }

@@ -1,13 +1,13 @@
-//! Makes one profile of those that the processes of a session have left in its
-//! folder. Called by `launch`, and through the extension for a session that a
-//! program started. Any thread.
+//! Makes one profile of those that the processes of a session have left in its folder. Used by the
+//! command, and through the extension for a session that a program started. Any thread.
 
-use crate::figures::ProcessFigures;
-use crate::os::OsFigures;
+use crate::directory;
+use crate::os::OsStats;
 use crate::process_id::ProcessId;
-use crate::session_folder;
+use crate::process_stats::ProcessStats;
 use crate::status::{Member, Outcome, Status};
-use rperf_model::Profile;
+use rperf_format::ReadError;
+use rperf_model::{MergeError, Profile};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -26,11 +26,40 @@ pub struct Merged {
     /// How many processes are in it.
     pub processes: usize,
     /// Their figures.
-    pub figures: ProcessFigures,
-    /// Whether there was a profile that is not in it.
-    pub incomplete: bool,
-    /// What the user should know: lines.
-    pub remarks: Vec<String>,
+    pub figures: ProcessStats,
+    /// The profiles that are not in it.
+    pub unmerged: Vec<Unmerged>,
+}
+
+/// A profile that couldn't be merged, and what has become of it. Its text is a line for the user.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the profile of process {pid} can't be merged ({reason}); {}",
+    rescued(kept)
+)]
+pub struct Unmerged {
+    pid: i32,
+    reason: Obstacle,
+    /// Where it is now.
+    kept: io::Result<PathBuf>,
+}
+
+fn rescued(kept: &io::Result<PathBuf>) -> String {
+    match kept {
+        Ok(path) => format!("it is in {}", path.display()),
+        Err(error) => format!("it is lost: {error}"),
+    }
+}
+
+/// Why a profile can't be merged.
+#[derive(Debug, thiserror::Error)]
+enum Obstacle {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Content(#[from] ReadError),
+    #[error(transparent)]
+    Schema(#[from] MergeError),
 }
 
 /// A profile that is to become a part of the whole.
@@ -50,13 +79,13 @@ struct Whole<'a> {
 /// A part that can't be one, and why.
 struct Damaged<'a> {
     member: &'a Member,
-    reason: String,
+    reason: Obstacle,
 }
 
 /// Merges what the members have delivered into `own`, the profile of the calling
 /// process with its number, if that belongs to the session.
 pub fn merge(folder: &Path, status: &Status, own: Option<(i32, Profile)>) -> Merged {
-    merge_and_keep(folder, status, own, &session_folder::temporary())
+    merge_and_keep(folder, status, own, &directory::temporary())
 }
 
 /// What can't be merged is kept in `keep_in`.
@@ -85,8 +114,7 @@ fn merge_and_keep(
     let mut damaged = Vec::new();
     let whole = merging.all(parts, &mut damaged);
     let mut merged = Merged {
-        incomplete: !damaged.is_empty(),
-        remarks: damaged.iter().map(|it| merging.keep(it)).collect(),
+        unmerged: damaged.into_iter().map(|it| merging.keep(it)).collect(),
         ..Merged::default()
     };
     if let Some(whole) = whole {
@@ -99,10 +127,10 @@ fn merge_and_keep(
 
 /// The system's figures of each process as its last member has them: it counts on
 /// through an exec.
-fn processes(members: &[&Member]) -> HashMap<ProcessId, OsFigures> {
+fn processes(members: &[&Member]) -> HashMap<ProcessId, OsStats> {
     let figures = |member: &Member| match member.outcome {
         Outcome::Delivered(figures) => figures.os,
-        _ => OsFigures::default(),
+        _ => OsStats::default(),
     };
     let members = members.iter();
     members
@@ -111,10 +139,10 @@ fn processes(members: &[&Member]) -> HashMap<ProcessId, OsFigures> {
 }
 
 /// Ruby begins to count anew after an exec.
-fn sum(whole: &Whole<'_>) -> ProcessFigures {
-    let mut sum = ProcessFigures {
+fn sum(whole: &Whole<'_>) -> ProcessStats {
+    let mut sum = ProcessStats {
         profiled_ns: whole.profiled_ns,
-        ..ProcessFigures::default()
+        ..ProcessStats::default()
     };
     let mut is_first = true;
     for member in &whole.members {
@@ -159,7 +187,7 @@ impl Merging<'_> {
                         first.members.extend(second.members);
                     }
                     Err(error) => damaged.extend(second.members.into_iter().map(|member| {
-                        let reason = error.to_string();
+                        let reason = error.clone().into();
                         Damaged { member, reason }
                     })),
                 }
@@ -172,7 +200,7 @@ impl Merging<'_> {
     fn read<'a>(&self, part: Part<'a>, damaged: &mut Vec<Damaged<'a>>) -> Option<Whole<'a>> {
         let (pid, mut profile, members) = match part {
             Part::Own(pid, profile) => (pid, *profile, Vec::new()),
-            Part::Member(member) => match read(&self.path(member)) {
+            Part::Member(member) => match read(&member.profile_path(self.folder)) {
                 Ok(profile) => (member.process.pid, profile, vec![member]),
                 Err(reason) => {
                     damaged.push(Damaged { member, reason });
@@ -191,25 +219,20 @@ impl Merging<'_> {
         })
     }
 
-    fn path(&self, member: &Member) -> PathBuf {
-        self.folder.join(member.file_name())
-    }
-
     /// What we can't make sense of, somebody else may: it outlives the session.
-    fn keep(&self, damaged: &Damaged<'_>) -> String {
+    fn keep(&self, damaged: Damaged<'_>) -> Unmerged {
         let pid = damaged.member.process.pid;
-        let outcome = match keep(&self.path(damaged.member), self.keep_in, pid) {
-            Ok(path) => format!("it is in {}", path.display()),
-            Err(error) => format!("it is lost: {error}"),
-        };
-        let reason = &damaged.reason;
-        format!("the profile of process {pid} can't be merged ({reason}); {outcome}")
+        Unmerged {
+            pid,
+            reason: damaged.reason,
+            kept: keep(&damaged.member.profile_path(self.folder), self.keep_in, pid),
+        }
     }
 }
 
-fn read(path: &Path) -> Result<Profile, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    rperf_format::pprof::read_own(&mut BufReader::new(file)).map_err(|error| error.to_string())
+fn read(path: &Path) -> Result<Profile, Obstacle> {
+    let mut file = BufReader::new(File::open(path)?);
+    Ok(rperf_format::pprof::read_own(&mut file)?)
 }
 
 /// Copies a process's file to a new one in `folder`, which may be another file system.
@@ -248,11 +271,30 @@ pub fn silence(status: &Status) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::process_id::ProcessId;
-    use crate::stat::tests::{cpu_profile, profile};
+    use rperf_model::State;
+    use rperf_model::test_profile::TestProfile;
     use std::fs;
 
+    /// A second of one thread.
+    fn lasting_a_second(profile: TestProfile) -> Profile {
+        let stack = ["Object#work"];
+        let mut profile = profile
+            .with(&stack, 1, State::Running, 1_000_000_000)
+            .profile;
+        profile.meta.duration_ns = 1_000_000_000;
+        profile
+    }
+
+    fn profile() -> Profile {
+        lasting_a_second(TestProfile::wall())
+    }
+
+    fn cpu_profile() -> Profile {
+        lasting_a_second(TestProfile::cpu())
+    }
+
     fn member(pid: i32, begun_ns: u64, gc_count: u64, user_ns: u64) -> Member {
-        let mut figures = ProcessFigures::default();
+        let mut figures = ProcessStats::default();
         figures.ruby.gc_count = gc_count;
         figures.os.user_ns = user_ns;
         Member {
@@ -270,7 +312,7 @@ mod tests {
             profile.meta.program = format!("app {}", member.process.pid);
             let mut content = Vec::new();
             rperf_format::pprof::write(&profile, &mut content).expect("written");
-            fs::write(folder.path().join(member.file_name()), content).expect("a file");
+            fs::write(member.profile_path(folder.path()), content).expect("a file");
         }
         let status = Status {
             members,
@@ -329,14 +371,15 @@ mod tests {
         fs::remove_file(folder.path().join("3-3.pb.gz")).expect("removed");
         let keep_in = tempfile::tempdir().expect("a folder");
         let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
-        assert!(merged.profile.is_some() && merged.incomplete);
+        assert!(merged.profile.is_some());
         let figures = merged.figures;
         assert_eq!(
             (merged.processes, figures.ruby.gc_count, figures.os.user_ns),
             (1, 1, 10)
         );
-        let [kept, lost] = &merged.remarks[..] else {
-            panic!("two lines: {:?}", merged.remarks);
+        let lines: Vec<_> = merged.unmerged.iter().map(ToString::to_string).collect();
+        let [kept, lost] = &lines[..] else {
+            panic!("two lines: {lines:?}");
         };
         assert!(kept.starts_with("the profile of process 2 can't be merged (not a pprof"));
         let (_, path) = kept.split_once("; it is in ").expect("a path");
@@ -350,7 +393,7 @@ mod tests {
         let (folder, status) = session(vec![member(1, 1, 0, 0)]);
         fs::remove_file(folder.path().join("1-1.pb.gz")).expect("removed");
         let merged = merge(folder.path(), &status, None);
-        assert!(merged.profile.is_none() && merged.incomplete);
+        assert!(merged.profile.is_none() && merged.unmerged.len() == 1);
         assert_eq!(merged.processes, 0);
     }
 
@@ -366,7 +409,7 @@ mod tests {
         let keep_in = tempfile::tempdir().expect("a folder");
         let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
         assert_eq!((merged.processes, merged.figures.os.user_ns), (2, 20));
-        assert_eq!(merged.remarks.len(), 2);
+        assert_eq!(merged.unmerged.len(), 2);
         assert_eq!(fs::read_dir(keep_in.path()).expect("a folder").count(), 2);
     }
 
@@ -383,7 +426,7 @@ mod tests {
     #[test]
     fn nothing_is_nothing() {
         let merged = merge(Path::new("/no/such/folder"), &Status::default(), None);
-        assert!(merged.profile.is_none() && merged.remarks.is_empty());
+        assert!(merged.profile.is_none() && merged.unmerged.is_empty());
         assert!(silence(&Status::default()).is_empty());
     }
 }

@@ -1,10 +1,9 @@
 //! Paths such as `/dev/stderr` that name an open descriptor of this process.
-//! Called by `output` and `options`; any thread.
+//! Used by the other files of `output`, and by the extension; any thread.
 //!
 //! Opening such a path anew would start again at the beginning of the file that
 //! it may lead to, and replacing that file would take what others have written
-//! there away. So the descriptor itself is written to. lib/rperf/output.rb knows
-//! the same names.
+//! there away. So the descriptor itself is written to.
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
@@ -39,10 +38,18 @@ impl Descriptor {
     pub fn is_inherited_for_writing(self) -> bool {
         let closes = fcntl(self.borrow(), FcntlArg::F_GETFD)
             .is_ok_and(|flags| FdFlag::from_bits_retain(flags).contains(FdFlag::FD_CLOEXEC));
-        !closes
-            && fcntl(self.borrow(), FcntlArg::F_GETFL).is_ok_and(|flags| {
-                OFlag::from_bits_retain(flags) & OFlag::O_ACCMODE != OFlag::O_RDONLY
-            })
+        !closes && self.is_open_for_writing()
+    }
+
+    /// Whether this process can write to it.
+    pub fn is_open_for_writing(self) -> bool {
+        fcntl(self.borrow(), FcntlArg::F_GETFL)
+            .is_ok_and(|flags| OFlag::from_bits_retain(flags) & OFlag::O_ACCMODE != OFlag::O_RDONLY)
+    }
+
+    /// Its number.
+    pub fn number(self) -> RawFd {
+        self.0
     }
 
     /// Writes all of `content` where the descriptor stands. A pipe whose reader has
@@ -148,7 +155,7 @@ mod tests {
         let mut log = fs::File::create(&path).expect("a file");
         log.write_all(b"before ").expect("written");
         let named = PathBuf::from(format!("/dev/fd/{}", log.as_raw_fd()));
-        crate::output::write(&named, b"profile ").expect("written");
+        super::super::file::write(&named, b"profile ").expect("written");
         log.write_all(b"after").expect("written");
         assert_eq!(fs::read(&path).expect("a file"), b"before profile after");
     }
@@ -163,6 +170,7 @@ mod tests {
             .expect("a file");
         let descriptor = Descriptor(file.as_raw_fd());
         assert!(!descriptor.is_inherited_for_writing(), "it closes on exec");
+        assert!(descriptor.is_open_for_writing());
         fcntl(&file, FcntlArg::F_SETFD(FdFlag::empty())).expect("flags");
         assert!(descriptor.is_inherited_for_writing());
         assert!(!Descriptor(RawFd::MAX).is_inherited_for_writing());

@@ -1,13 +1,12 @@
-//! What the Rubies of a session tell, through a file in its folder, about their
-//! profiles. lib/rperf/launch.rb and lib/rperf/shared_session.rb write the lines.
+//! What has become of the processes of a session: the sum of the events that they have told.
+//! Read by the command while it waits, and by whoever merges the profiles. Any thread.
 
-use crate::figures::ProcessFigures;
+use crate::directory;
+use crate::event::{Change, Event, MemberId};
 use crate::process_id::ProcessId;
+use crate::process_stats::ProcessStats;
 use std::collections::HashSet;
-use std::path::Path;
-
-/// Name of the file.
-const FILE: &str = "status";
+use std::path::{Path, PathBuf};
 
 /// A Ruby that has begun to profile itself. A process that becomes another program
 /// by exec can be one several times.
@@ -30,19 +29,27 @@ pub enum Outcome {
     /// It has said nothing more.
     Silent,
     /// Its profile is there.
-    Delivered(ProcessFigures),
+    Delivered(ProcessStats),
     /// It has said to the user why there is no profile.
     Failed,
 }
 
 impl Member {
-    /// Name of its profile in the folder.
-    pub fn file_name(&self) -> String {
-        format!("{}-{}.pb.gz", self.process.pid, self.begun_ns)
+    /// How events name it.
+    pub fn id(&self) -> MemberId {
+        MemberId {
+            pid: self.process.pid,
+            begun_ns: self.begun_ns,
+        }
+    }
+
+    /// Where its profile is, in the session's folder.
+    pub fn profile_path(&self, folder: &Path) -> PathBuf {
+        directory::profile_path(folder, self.process.pid, self.begun_ns)
     }
 }
 
-/// The lines of the status file, summed up.
+/// All events of a session, summed up.
 #[derive(Debug, Default, PartialEq)]
 pub struct Status {
     /// In the order in which they began.
@@ -63,79 +70,71 @@ impl Status {
     /// What is in the folder's file. No file means that there was no Ruby.
     pub fn read(folder: &Path) -> Self {
         // A name in it can be no UTF-8.
-        let bytes = std::fs::read(folder.join(FILE)).unwrap_or_default();
+        let bytes = std::fs::read(folder.join(directory::STATUS)).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&bytes))
     }
 
     fn parse(text: &str) -> Self {
         let mut status = Status::default();
-        let (mut forked, mut known) = (HashSet::new(), HashSet::new());
-        let (mut daemons, mut begun_since) = (HashSet::new(), Vec::new());
-        let mut replaced = HashSet::new();
-        for line in text.lines() {
-            let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-            let pid = rest.split(' ').next().and_then(|pid| pid.parse().ok());
-            match (word, pid) {
-                ("started", Some(pid)) => {
-                    status.members.extend(started(rest));
-                    replaced.clear();
-                    if known.insert(pid) && !daemons.is_empty() {
-                        begun_since.push(pid);
-                    }
-                    continue;
-                }
-                ("forked", Some(pid)) => _ = forked.insert(pid),
-                ("declined", Some(pid)) => _ = known.insert(pid),
-                ("daemon", Some(pid)) => _ = daemons.insert(pid),
-                ("daemon-failed", Some(pid)) => _ = daemons.remove(&pid),
-                ("exec", Some(pid)) => _ = replaced.insert(pid),
-                ("exec-failed", Some(pid)) => _ = replaced.remove(&pid),
-                ("refused", _) => status.refused = true,
-                ("another", _) => status.others += 1,
-                _ => {}
-            }
-            status.note(word, rest);
+        let mut processes = Processes::default();
+        for event in text.lines().filter_map(Event::parse) {
+            processes.note(&event);
+            status.note(event);
         }
         status.members.sort_by_key(|member| member.begun_ns);
-        // A daemon comes by a fork that nobody tells of.
-        begun_since.retain(|pid| !forked.contains(pid));
-        status.awaited_daemons = daemons.len().saturating_sub(begun_since.len());
+        status.awaited_daemons = processes.awaited_daemons();
         let first = status.members.first().map(|first| first.process.pid);
-        status.replaced = first.is_some_and(|pid| replaced.contains(&pid));
-        status.unborn = forked
-            .difference(&known)
-            .map(|&pid| ProcessId { pid, start: 0 })
-            .collect();
+        status.replaced = first.is_some_and(|pid| processes.replaced.contains(&pid));
+        status.unborn = processes.unborn().collect();
         status
     }
 
-    /// `WORD PID BEGUN ...` of a member that has started.
-    fn note(&mut self, word: &str, rest: &str) {
-        let mut fields = rest.splitn(3, ' ');
-        let mut number = || fields.next()?.parse::<u64>().ok();
-        let (Some(pid), Some(begun_ns)) = (number(), number()) else {
+    fn note(&mut self, event: Event) {
+        match event {
+            Event::Started { process, begun_ns } => self.members.push(Member {
+                process,
+                begun_ns,
+                outcome: Outcome::Silent,
+                ending: false,
+            }),
+            Event::Of(id, change) => self.note_change(id, change),
+            Event::Refused(_) => self.refused = true,
+            Event::Another => self.others += 1,
+            Event::Forked(_) | Event::Declined(_) => {}
+        }
+    }
+
+    fn note_change(&mut self, id: MemberId, change: Change) {
+        let Some(row) = self.members.iter().position(|member| member.id() == id) else {
             return;
         };
-        let place = self.members.iter().position(|member| {
-            member.begun_ns == begun_ns && i64::from(member.process.pid) == pid as i64
-        });
-        let Some(place) = place else {
-            return;
-        };
-        self.note_what_follows(place, word);
+        self.note_what_follows(row, change);
         // A `rperf` command within the command: it has a session of its own.
-        if word == "withdrawn" {
-            self.members.remove(place);
+        if change == Change::Withdrawn {
+            self.members.remove(row);
             return;
         }
-        let member = &mut self.members[place];
-        member.ending = word == "ending";
-        match word {
-            "delivered" => {
-                let figures = ProcessFigures::parse(fields.next().unwrap_or_default());
-                member.outcome = Outcome::Delivered(figures);
+        let member = &mut self.members[row];
+        member.ending = change == Change::Ending;
+        match change {
+            Change::Delivered(stats) => member.outcome = Outcome::Delivered(stats),
+            Change::Failed => member.outcome = Outcome::Failed,
+            _ => {}
+        }
+    }
+
+    /// After a failed exec the process runs on and owes a second profile: a second, silent
+    /// member stands for it.
+    fn note_what_follows(&mut self, row: usize, change: Change) {
+        let member = self.members[row].clone();
+        let is_same = |it: &Member| it.process == member.process && it.begun_ns == member.begun_ns;
+        let last = self.members.iter().rposition(is_same).unwrap_or(row);
+        match change {
+            Change::Delivered(_) | Change::Failed if last != row => _ = self.members.remove(last),
+            Change::ExecFailed if last == row && member.outcome != Outcome::Silent => {
+                let outcome = Outcome::Silent;
+                self.members.push(Member { outcome, ..member });
             }
-            "failed" => member.outcome = Outcome::Failed,
             _ => {}
         }
     }
@@ -158,35 +157,53 @@ impl Status {
     }
 }
 
-/// `PID START BEGUN`.
-fn started(rest: &str) -> Option<Member> {
-    let mut fields = rest.split(' ');
-    Some(Member {
-        process: ProcessId {
-            pid: fields.next()?.parse().ok()?,
-            start: fields.next()?.parse().ok()?,
-        },
-        begun_ns: fields.next()?.parse().ok()?,
-        outcome: Outcome::Silent,
-        ending: false,
-    })
+/// The processes of a session by their numbers, as its events tell of them.
+#[derive(Default)]
+struct Processes {
+    forked: HashSet<i32>,
+    /// Have begun, or said that they won't.
+    known: HashSet<i32>,
+    /// Are about to go on as daemons.
+    daemons: HashSet<i32>,
+    /// Have begun since the first of these.
+    begun_since: Vec<i32>,
+    /// Have become other programs by exec.
+    replaced: HashSet<i32>,
 }
 
-impl Status {
-    /// After an exec that failed, a second member stands for what the one at `place` is
-    /// still to deliver: what is there counts, and so does what is missing.
-    fn note_what_follows(&mut self, place: usize, word: &str) {
-        let member = self.members[place].clone();
-        let is_same = |it: &Member| it.process == member.process && it.begun_ns == member.begun_ns;
-        let last = self.members.iter().rposition(is_same).unwrap_or(place);
-        match word {
-            "delivered" | "failed" if last != place => _ = self.members.remove(last),
-            "exec-failed" if last == place && member.outcome != Outcome::Silent => {
-                let outcome = Outcome::Silent;
-                self.members.push(Member { outcome, ..member });
+impl Processes {
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Started { process, .. } => {
+                self.replaced.clear();
+                if self.known.insert(process.pid) && !self.daemons.is_empty() {
+                    self.begun_since.push(process.pid);
+                }
             }
-            _ => {}
+            Event::Forked(pid) => _ = self.forked.insert(*pid),
+            Event::Declined(pid) => _ = self.known.insert(*pid),
+            Event::Of(MemberId { pid, .. }, change) => match change {
+                Change::Daemon => _ = self.daemons.insert(*pid),
+                Change::DaemonFailed => _ = self.daemons.remove(pid),
+                Change::Exec => _ = self.replaced.insert(*pid),
+                Change::ExecFailed => _ = self.replaced.remove(pid),
+                _ => {}
+            },
+            Event::Refused(_) | Event::Another => {}
         }
+    }
+
+    fn awaited_daemons(&self) -> usize {
+        let begun = self.begun_since.iter();
+        // A daemon comes by a fork that nobody tells of.
+        let begun = begun.filter(|pid| !self.forked.contains(pid)).count();
+        self.daemons.len().saturating_sub(begun)
+    }
+
+    /// Forked processes that have said nothing yet.
+    fn unborn(&self) -> impl Iterator<Item = ProcessId> {
+        let unborn = self.forked.difference(&self.known);
+        unborn.map(|&pid| ProcessId { pid, start: 0 })
     }
 }
 
@@ -219,7 +236,8 @@ mod tests {
             panic!("two members");
         };
         assert_eq!((first.process.pid, first.outcome), (8, Outcome::Failed));
-        assert_eq!(second.file_name(), "7-5000.pb.gz");
+        let path = second.profile_path(Path::new("/a"));
+        assert_eq!(path, Path::new("/a/7-5000.pb.gz"));
         let Outcome::Delivered(figures) = second.outcome else {
             panic!("delivered");
         };
