@@ -39,7 +39,7 @@ module Rperf
       # profiled, no other one has been first.
       def begin(launch)
         return if launch.over?
-        return launch.report("another") unless launch.first?
+        return launch.report_another unless launch.first?
 
         settings = Settings.new(launch)
         launch.folder ? start_as_member(launch, settings) : start_alone(settings)
@@ -53,14 +53,14 @@ module Rperf
         start(session.options, session.initiator) { |begun_ns| Membership.new(session, begun_ns, Counters.now) }
       rescue StandardError => e
         Children.session = nil
-        session.report("declined #{Process.pid}")
+        session.report(:declined, Process.pid)
         say("process #{Process.pid} can't be profiled: #{e.message.lines.first.to_s.chomp}")
       end
 
       # The program ends: the profile is delivered, once.
       def finish
         deliver do |profiles|
-          report("ending") if Native.running?
+          report(:ending) if Native.running?
           Native.stop_into(profiles)
         end
       ensure
@@ -73,11 +73,11 @@ module Rperf
         deliver_until_now(tables: !ExecTarget.missing?(arguments))
         Children.hide if Ractor.main?
         @delivery.hand_over if here?
-        report("exec")
+        report(:exec)
         yield
       ensure
         # Whoever gets here is still the program that it was.
-        report("exec-failed")
+        report(:exec_failed)
         @delivery.take_back if here?
         Children.show if Ractor.main?
       end
@@ -86,13 +86,13 @@ module Rperf
       def around_daemon(&)
         settings = @delivery.settings if here?
         deliver_until_now
-        report("daemon")
+        report(:daemon)
         result = Ractor.main? ? Children.around_daemon(&) : yield
         is_daemon = true
         go_on_alone(settings) if settings
         result
       ensure
-        report("daemon-failed") unless is_daemon
+        report(:daemon_failed) unless is_daemon
       end
 
       # This program is an rperf command, which is no part of what the user wants to see.
@@ -100,7 +100,7 @@ module Rperf
         return unless here?
 
         Native.stop
-        report("withdrawn")
+        report(:withdrawn)
         @process = nil
         leave_session
       end
@@ -123,7 +123,7 @@ module Rperf
       def start(options, initiator)
         begun_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
         ForkGuard.install
-        Native.start(**options.sampling)
+        Native.start(options.sampling)
         @initiator = initiator
         @options = options
         @process = Process.pid
@@ -135,8 +135,8 @@ module Rperf
       # may neither call Native nor touch what is in this module.
       def here? = Ractor.main? && @process == Process.pid
 
-      def report(word)
-        @delivery.report(word) if here?
+      def report(event)
+        @delivery.report(event) if here?
       end
 
       def leave_session

@@ -59,7 +59,7 @@ module Rperf
       end
 
       # This process has forked one, which may end before it can say that it has begun.
-      def forked(pid) = @session&.report("forked #{pid}")
+      def forked(pid) = @session&.report(:forked, pid)
 
       # @return [Hash] with which a child begins that is forked now
       def labels = @session ? Rperf.labels : {}

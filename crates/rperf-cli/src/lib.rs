@@ -7,29 +7,23 @@ mod args;
 mod command;
 mod delivery;
 mod diff;
-pub mod figures;
+mod flags;
 mod forward;
 mod help;
 mod launch;
-pub mod merge;
 mod options;
-pub mod os;
-pub mod output;
+mod output;
 mod process;
-pub mod process_id;
 mod report;
 mod runs;
-pub mod session_folder;
 mod signals;
 pub mod stat;
-pub mod status;
 pub mod verbose;
 mod viewer;
 
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
-use rperf_model::Profile;
 use rperf_report::one_line::one_line;
 use signals::Actions;
 use std::ffi::OsString;
@@ -46,7 +40,8 @@ const NOT_FOUND: i32 = 127;
 const FAILURE: i32 = 1;
 
 /// Why a command can't be run: one line, and the exit status that goes with it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
 struct Refusal {
     message: String,
     status: i32,
@@ -59,11 +54,6 @@ impl Refusal {
             status: USAGE,
         }
     }
-}
-
-/// The profile in this file; the error says in one line why there is none. Any thread.
-pub fn read_profile(path: &Path) -> Result<Profile, String> {
-    report::load::quietly(path).map_err(|refusal| refusal.message)
 }
 
 /// Runs the `rperf` command and returns its exit status.
@@ -95,7 +85,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             diff::run(args)
         }
-        Subcommand::Help(args) => return help::print(args.command.as_deref()),
+        Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {
         Ok(status) => status,

@@ -1,7 +1,7 @@
 //! The accounting of one Ruby thread: every nanosecond of its life once, at a
 //! bounded number of samples. Pure arithmetic on times handed in, which returns what is
-//! due to be recorded; the bridge calls it under the GVL (docs/accounting.md has the
-//! rules and their reasons).
+//! due to be recorded; the bridge calls it under the GVL (docs/internals/accounting.md
+//! has the rules and their reasons).
 
 use crate::dither::Dither;
 use crate::renewal::Renewal;

@@ -10,6 +10,7 @@ mod backtrace;
 mod buffer;
 mod call_tree;
 pub mod clock;
+mod config;
 mod counters;
 mod dither;
 mod gc_progress;
@@ -23,11 +24,12 @@ mod running;
 mod sample;
 mod session;
 mod session_slot;
+mod snapshot;
+mod sources;
 mod sync;
 pub mod threads;
 mod tick_capture;
 mod ticks;
-mod timer;
 mod values;
 mod vm;
 mod worker;
@@ -35,6 +37,7 @@ mod worker;
 pub use accounting::{Accounting, Due, Dues, GcWork};
 pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
+pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use gc_progress::{GcEvent, GcProgress};
 pub use gvl::{Gvl, GvlCell, GvlRef};
@@ -44,23 +47,24 @@ pub use profile_builder::ResolvedFrame;
 pub use recording::Position;
 pub use running::{GvlState, RunningSession, Sections};
 pub use sample::{Collected, CollectedLimits, Sample};
-pub use session::{Replayed, Session, SessionConfig, Snapshot, VmCalls};
+pub use session::{Replayed, Session};
 pub use session_slot::SessionSlot;
+pub use snapshot::Snapshot;
+pub use sources::TimerKind;
+#[cfg(target_os = "linux")]
+pub use sources::{default_signal, is_usable_signal};
 pub use tick_capture::at_work::{
     AtWork, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
 };
 pub use tick_capture::{Registers, TakeStack, TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
-#[cfg(target_os = "linux")]
-pub use timer::signal::{default_signal, is_usable as is_usable_signal};
 pub use values::Values;
 pub use vm::{FrameLayout, MethodWord, Vm, VmFrames};
-pub use worker::{TimerKind, WorkerEnded};
+pub use worker::WorkerEnded;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.
 pub fn forget_in_child() {
     tick_capture::signal::forget_in_child();
-    #[cfg(target_os = "linux")]
-    timer::signal::forget_in_child();
+    sources::forget_in_child();
 }

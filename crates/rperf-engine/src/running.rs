@@ -9,10 +9,11 @@ mod stacks;
 mod ticks;
 
 use crate::backtrace::Backtrace;
+use crate::config::SessionConfig;
 use crate::gc_progress::GcProgress;
 use crate::gvl::{Gvl, GvlCell, GvlRef};
 use crate::mode::Mode;
-use crate::session::{Session, SessionConfig};
+use crate::session::Session;
 use crate::threads::{NewList, OthersReady, SessionId, ThreadState};
 use crate::tick_capture::TickCapture;
 use crate::ticks::Ticks;
@@ -74,8 +75,8 @@ impl RunningSession {
         config: SessionConfig,
         with_lines: bool,
         shares_native_threads: bool,
-    ) -> Box<Self> {
-        Box::new(Self {
+    ) -> Self {
+        Self {
             id,
             mode: config.mode,
             ticks: engine.shared_ticks(),
@@ -93,7 +94,7 @@ impl RunningSession {
             uses_labels: AtomicBool::new(false),
             shares_native_threads,
             is_over: AtomicBool::new(false),
-        })
+        }
     }
 
     /// The part that needs the GVL; `None` if it is borrowed further up the same stack.

@@ -3,19 +3,20 @@
 
 use crate::accounting::{Accounting, Dues};
 use crate::buffer::ActiveBuffer;
-use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
+use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
-use crate::counters::{Capture, CaptureCounters, SessionCounters};
-use crate::labels::{LabelSet, LabelTexts};
-use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
+use crate::config::{SessionConfig, VmCalls};
+use crate::counters::{Capture, CaptureCounters};
+use crate::labels::LabelSet;
+use crate::profile_builder::{RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::recording::{Position, Recording};
 use crate::sample::{Collected, CollectedLimits};
+use crate::snapshot::Snapshot;
+use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TakeStack, TickLog};
 use crate::ticks::Ticks;
-use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
-use crate::{Mode, Values};
-use rperf_model::Profile;
+use crate::worker::{Answer, EndedEpoch, Worker, WorkerConfig, WorkerEnded};
 use std::io;
 use std::sync::Arc;
 
@@ -27,36 +28,6 @@ const EPOCH_NODE_CAP: usize = 1 << 20;
 /// Ends of epochs hold the program up for at most one part in this many of the
 /// time, if the tree has room enough.
 const EPOCH_END_SHARE: u64 = 500;
-
-/// What a session is started with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionConfig {
-    /// What the weights measure.
-    pub mode: Mode,
-    /// Samples per second, 1 to 10,000.
-    pub frequency: u32,
-    /// The timer.
-    pub timer: TimerKind,
-    /// Sum samples, or keep each.
-    pub aggregate: bool,
-}
-
-impl SessionConfig {
-    /// Mean gap between samples in ns.
-    pub fn interval(&self) -> u64 {
-        1_000_000_000 / u64::from(self.frequency.max(1))
-    }
-}
-
-/// What the engine calls in the VM; both async-signal-safe.
-#[derive(Debug, Clone, Copy)]
-pub struct VmCalls {
-    /// Asks for the sampling callback.
-    pub trigger: fn(),
-    /// Takes the stack of the calling thread, which holds the GVL under this seq, for
-    /// the tick at this time. It may fault: then it doesn't return.
-    pub take_stack: TakeStack,
-}
 
 /// A running session.
 #[derive(Debug)]
@@ -100,35 +71,6 @@ struct EndingEpoch {
     collected: Collected,
 }
 
-/// Everything collected up to now, still with frames as the VM gives them.
-#[derive(Debug)]
-pub struct Snapshot {
-    /// How the session was configured.
-    pub config: SessionConfig,
-    /// Where stacks of running threads were taken.
-    pub capture: Capture,
-    /// Start, in ns since the Unix epoch.
-    pub start_time_ns: u64,
-    /// Start on the monotonic clock.
-    pub start_ns: u64,
-    /// Up to when, on the monotonic clock.
-    pub end_ns: u64,
-    /// The sums or samples of the present epoch.
-    pub collected: Collected,
-    /// The epochs before it.
-    pub earlier: ProfileBuilder,
-    /// The sampling side's counters.
-    pub counters: SessionCounters,
-    /// Samples dropped in the buffer.
-    pub dropped: Values,
-    /// Timer expiries that asked for a sample.
-    pub triggers: u64,
-    /// The label sets, from number 1.
-    pub label_sets: Vec<LabelTexts>,
-    /// Samples that went without their labels, as there was no room for these.
-    pub unlabelled: u64,
-}
-
 impl Session {
     /// Starts the worker and, at rest, the timer.
     pub fn start(config: SessionConfig, calls: VmCalls) -> io::Result<Session> {
@@ -139,10 +81,12 @@ impl Session {
             rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
         };
         let worker_config = WorkerConfig {
-            timer: config.timer,
-            interval: config.interval(),
+            timer: TimerConfig {
+                kind: config.timer,
+                interval: config.interval(),
+                seed,
+            },
             limits,
-            seed,
         };
         let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
         Ok(Session {
@@ -401,22 +345,6 @@ impl Session {
         if is_handed_over {
             self.worker.wake();
         }
-    }
-}
-
-impl Snapshot {
-    /// The profile. `nodes` and `frames` are the present epoch's, the frames in
-    /// the order of its frame table; `program` and `comments` describe the run.
-    pub fn into_profile(
-        mut self,
-        nodes: &[CapturedNode],
-        frames: &[ResolvedFrame],
-        program: String,
-        comments: Vec<String>,
-    ) -> Profile {
-        let mut builder = std::mem::take(&mut self.earlier);
-        builder.add(nodes, frames, std::mem::take(&mut self.collected));
-        builder.finish(&self, program, comments)
     }
 }
 

@@ -1,5 +1,6 @@
-//! RPV1, the data of the web viewer: see docs/viewer-format.md. Written here, read by the
-//! page (`viewer/src/format/`). Any thread.
+//! RPV1, the data of the web viewer: docs/internals/viewer-format.md. Written here, read by the
+//! page (`viewer/src/format/`). Called by `format::write`, by the command's viewer and by
+//! `Rperf::Viewer`; any thread.
 
 mod changes;
 mod columns;
@@ -32,7 +33,7 @@ const MAX_BYTES: usize = 50_000_000 / 4 * 3;
 const LIGHTEST: f64 = 0.000_01;
 const NEXT_LIGHTEST: f64 = 10.0;
 
-/// What is shown together: profiles, and how two of them are compared.
+/// The profiles that the page shows together, and the comparison of two of them.
 #[derive(Debug, Clone, Default)]
 pub struct View<'a> {
     /// The profiles; one at least.
@@ -48,7 +49,7 @@ pub struct View<'a> {
     pub sources: Vec<(String, String)>,
 }
 
-/// A profile with what it is called on the page.
+/// A profile with its title on the page.
 #[derive(Debug, Clone, Copy)]
 pub struct TitledProfile<'a> {
     /// Usually the name of the file.
@@ -60,7 +61,7 @@ pub struct TitledProfile<'a> {
 /// How the first profile's values are made comparable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// What they are multiplied by.
+    /// The factor of its values.
     pub scale: f64,
     /// Why: `none`, `total`, `duration` or `label:KEY`.
     pub normalised: String,
@@ -110,12 +111,12 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
     let mut columns = Columns::default();
     let mut tables = Tables::default();
     let mut profiles = Vec::new();
-    for (place, titled) in view.profiles.iter().enumerate() {
+    for (index, titled) in view.profiles.iter().enumerate() {
         let least = least_value(titled.profile, least_share);
         let (kept, pruned) = rows(titled.profile, least);
         let rows = tables.add_profile(titled.profile, &kept, pruned.any());
         let types = columns_for(value_types(view), &titled.profile.schema);
-        write_rows(&mut columns, place, &rows, &types, &pruned);
+        write_rows(&mut columns, index, &rows, &types, &pruned);
         profiles.push(meta(titled, &pruned));
     }
     for (path, text) in &view.sources {
@@ -184,12 +185,12 @@ pub fn columns_for(types: &[ValueType], schema: &Schema) -> Vec<Option<Column>> 
 
 fn write_rows(
     columns: &mut Columns,
-    place: usize,
+    index: usize,
     rows: &tables::Rows<'_>,
     types: &[Option<Column>],
     pruned: &Pruned,
 ) {
-    let name = |column: &str| format!("profiles/{place}/{column}");
+    let name = |column: &str| format!("profiles/{index}/{column}");
     columns.deltas(&name("node"), rows.all().map(|row| row.node));
     columns.unsigned(&name("thread"), rows.all().map(|row| row.thread));
     columns.unsigned(&name("label_set"), rows.all().map(|row| row.label_set));
@@ -258,7 +259,7 @@ fn state(state: State) -> Value {
     }
 }
 
-/// What is known about a profile. Facts that aren't known have no key.
+/// The facts about a profile. Unknown facts have no key.
 fn meta(titled: &TitledProfile<'_>, pruned: &Pruned) -> Value {
     let meta = &titled.profile.meta;
     let mut known = Map::new();
@@ -301,7 +302,7 @@ fn losses(counters: &Counters, pruned: &Pruned) -> Vec<Value> {
     losses
 }
 
-/// The frame that stands for what was left out.
+/// The frame that stands for the stacks that were left out.
 pub(crate) const PRUNED: &str = "(pruned)";
 
 /// The root's number.

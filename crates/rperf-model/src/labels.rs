@@ -1,5 +1,5 @@
-//! Label sets: the key-value pairs that a program puts on its samples.
-//! Any thread, no I/O.
+//! Label sets: the key-value pairs that a program puts on its samples. Filled by the engine and the
+//! readers, read by filters and formats. Any thread, no I/O.
 
 use crate::{Profile, StringId, WeightKey, WeightTable};
 use rustc_hash::FxHashMap;
@@ -90,7 +90,7 @@ impl Profile {
             .collect();
         let label = |key: &mut WeightKey| key.labels = ids[key.labels.0 as usize];
         self.weights.change_keys(label);
-        // Sets that differed only in what was replaced are now one.
+        // Sets that differed only in the replaced labels are now one.
         self.weights = WeightTable::from(&self.weights).into_weights();
         if let Some(samples) = &mut self.raw_samples {
             samples.weights.change_keys(label);

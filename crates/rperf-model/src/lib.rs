@@ -5,8 +5,7 @@
 //! crate does no I/O, starts no thread and holds no unsafe code; any thread may
 //! call it.
 //!
-//! What the values of the weights measure, and in which units, is told by the profile's
-//! [`Schema`].
+//! The profile's [`Schema`] has the types and units of the values.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +23,7 @@ mod strings;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId};
-pub use check::{Row, Violation};
+pub use check::{FREQUENCIES, Row, Violation};
 pub use display::{DisplayFrame, FrameText};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::MergeError;

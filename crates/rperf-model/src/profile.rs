@@ -1,4 +1,5 @@
-//! The profile itself and the small types in it. Any thread, no I/O.
+//! The profile itself and the small types in it. Built by the engine's worker and the readers, read
+//! by everything else. Any thread, no I/O.
 
 use crate::{
     CallTree, Column, LabelSets, Schema, StringId, Strings, ValueType, Weight, WeightKey, Weights,
@@ -75,7 +76,7 @@ impl Frames {
 pub struct RawSamples {
     /// When each was taken: ns since the profile's start.
     pub times_ns: Vec<u64>,
-    /// Where its values belong, and what they are: one row for each time.
+    /// Keys and values: one row for each time.
     pub weights: Weights,
 }
 
@@ -136,7 +137,7 @@ pub struct Thread {
     pub name: StringId,
 }
 
-/// What was counted while profiling.
+/// The counts of sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Timer expiries that asked for a sample.
@@ -151,7 +152,7 @@ pub struct Counters {
     pub dropped_samples: u64,
     /// The time that they stood for, in ns.
     pub dropped_ns: u64,
-    /// Samples whose stack was folded into `[truncated]`.
+    /// Samples whose stack was replaced by `[truncated]`.
     pub truncated_samples: u64,
     /// Samples that went without their labels, as there were too many different ones.
     pub unlabelled_samples: u64,
@@ -168,16 +169,16 @@ pub struct Counters {
     pub hidden_frames: u64,
 }
 
-/// What one sample stands for.
+/// The amount that one sample stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Period {
-    /// What is counted between two samples.
+    /// The type of that amount.
     pub value_type: ValueType,
     /// How many of its units there are between two samples.
     pub value: i64,
 }
 
-/// What is known about the run as a whole.
+/// The facts about the run as a whole.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
     /// Samples asked for per second; 0 if it is not known.
@@ -193,7 +194,7 @@ pub struct Meta {
     pub program: String,
     /// For people: versions, mode, frequency.
     pub comments: Vec<String>,
-    /// What was counted.
+    /// The counts of sampling.
     pub counters: Counters,
 }
 
@@ -202,7 +203,7 @@ pub struct Meta {
 pub struct Profile {
     /// The run as a whole.
     pub meta: Meta,
-    /// What the values measure, column by column.
+    /// The types of the values, column by column.
     pub schema: Schema,
     /// All text.
     pub strings: Strings,
@@ -222,7 +223,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// A profile without samples, whose values measure what `schema` says.
+    /// A profile without samples, with values of the types in `schema`.
     pub fn new(schema: Schema) -> Self {
         let weights = Weights::new(schema.len());
         Self {

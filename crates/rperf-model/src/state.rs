@@ -1,4 +1,5 @@
-//! What a thread was doing during a weight. Any thread, no I/O.
+//! The states of a thread: running, blocked, waiting, collecting garbage. Used from the engine to
+//! the formats. Any thread, no I/O.
 
 /// The state of a thread during a sample's weight. All but `Running` are shown
 /// as a synthetic leaf frame below the sample's stack.

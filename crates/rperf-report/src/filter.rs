@@ -1,5 +1,6 @@
-//! Filters with pprof's meanings: they make a smaller profile of a profile, so that
-//! every question and every format takes what is left. Any thread.
+//! Filters with pprof's meanings: they make a smaller profile of a profile, so that every question
+//! and every format works on it. Called by `rperf report`, `rperf diff` and the Ruby API; any
+//! thread.
 
 mod frames;
 mod label_frames;
@@ -14,7 +15,7 @@ use rperf_model::{Profile, RawSamples, WeightKey, WeightTable, Weights};
 use rustc_hash::FxHashMap;
 use tags::ThreadNames;
 
-/// What is to be left of a profile.
+/// The options that choose a part of a profile.
 ///
 /// Frames match by name or path, each as it is shown: the leaves that stand for a state
 /// (`[GVL wait]`, `<GVL>`) are frames as all others. A state whose leaf is hidden is
@@ -25,9 +26,9 @@ pub struct Filter {
     pub focus: Option<Regex>,
     /// No stack with a frame that matches.
     pub ignore: Option<Regex>,
-    /// Without the frames that match; stacks of which nothing is left are dropped.
+    /// Removes the frames that match; stacks without any other frame are dropped.
     pub hide: Option<Regex>,
-    /// Only the frames that match; stacks of which nothing is left are dropped.
+    /// Removes the frames that don't match; stacks without any other frame are dropped.
     pub show: Option<Regex>,
     /// Without the callers of the outermost frame that matches; stacks without one are
     /// dropped.
@@ -56,7 +57,7 @@ pub struct ThreadFilter {
 /// A profile that has been filtered.
 #[derive(Debug, Clone)]
 pub struct Filtered {
-    /// What is left.
+    /// The profile after the filters.
     pub profile: Profile,
     /// The options that matched nothing at all, by their names.
     pub unmatched: Vec<&'static str>,

@@ -16,6 +16,7 @@ use magnus::{
 };
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
+use rperf_session::output;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("for_viewer", method!(viewer::for_viewer, 1))?;
     class.define_method("to_h", method!(ProfileObject::to_h, 0))?;
     class.define_method("write", method!(ProfileObject::write, -1))?;
+    class.define_method("deliver", method!(ProfileObject::deliver, -1))?;
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
@@ -70,8 +72,20 @@ impl ProfileObject {
     fn write(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
         let ((path, format), options) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
         let content = rb_self.encoded(ruby, &path, format, options)?;
-        rperf_cli::output::write(&path, &content)
-            .map_err(|error| errors::system(ruby, &path, &error))
+        output::write(&path, &content).map_err(|error| errors::system(ruby, &path, &error))
+    }
+
+    /// `#deliver(path, format, messages, lines: false)`: as `#write`, but if it can't be written
+    /// there, it is elsewhere, and `messages` gets a line that says where. It isn't returned: a
+    /// method of C can be interrupted as it returns, and then nobody gets what it returns.
+    fn deliver(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
+        let ((path, format, messages), options) =
+            arguments::<(PathBuf, Option<Symbol>, RArray)>(args)?;
+        let format = format.map(|name| named_format(ruby, name)).transpose()?;
+        match output::deliver(&rb_self.0, &path, format, options) {
+            Ok(()) => Ok(()),
+            Err(misplaced) => messages.push(misplaced.to_string()),
+        }
     }
 
     /// `#encode(format, lines: false)`: what `#write` would write.
@@ -107,18 +121,19 @@ impl ProfileObject {
     ) -> Result<Vec<u8>, Error> {
         let format = match format {
             None => Format::from_path(path),
-            Some(symbol) => {
-                let name = symbol.name()?;
-                Format::from_name(&name).ok_or_else(|| {
-                    errors::argument(ruby, format!("format: there is no format :{name}"))
-                })?
-            }
+            Some(name) => named_format(ruby, name)?,
         };
         let mut content = Vec::new();
         rperf_format::write(&self.0, format, options, &mut content)
             .map_err(|error| errors::rperf(ruby, error.to_string()))?;
         Ok(content)
     }
+}
+
+fn named_format(ruby: &Ruby, name: Symbol) -> Result<Format, Error> {
+    let name = name.name()?;
+    Format::from_name(&name)
+        .ok_or_else(|| errors::argument(ruby, format!("format: there is no format :{name}")))
 }
 
 /// The arguments of a method that takes `Required` and `lines:`.

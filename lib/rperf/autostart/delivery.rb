@@ -9,6 +9,7 @@ module Rperf
       def initialize(settings, session)
         @settings = settings
         @session = session
+        @messages = []
       end
 
       attr_reader :settings
@@ -23,6 +24,7 @@ module Rperf
         # The tables' figures first, so that writing doesn't count; the file first, as it matters more.
         @text ||= tables ? tables_of(profile, { processes:, children: }.compact) : ""
         write(profile) unless @written
+        say_messages
         print_tables
       end
 
@@ -39,23 +41,22 @@ module Rperf
       end
 
       # Nobody waits for it.
-      def report(_word) = nil
+      def report(_event) = nil
 
       private
 
       def write(profile)
         options = @settings.options
-        path = options.output or return
-        lines = options.show_lines?
-        format = options.format
-        Output.flush_before(path)
+        return unless options.output
+
+        Output.flush_before(options.output)
         # No interrupt can come between these two.
         @written = true
-        profile.write(path, format, lines:)
-      rescue SystemCallError, IOError, Error => e
-        @written = false
-        Autostart.say(Output.save_elsewhere(profile, path, e))
-        @written = true
+        Output.deliver(profile, options, @messages)
+      end
+
+      def say_messages
+        Autostart.say(@messages.shift) until @messages.empty?
       end
 
       def tables_of(profile, children)

@@ -380,7 +380,7 @@ proptest! {
 /// the running time.
 fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
     let mut recorded = Recorded::default();
-    let mut schedule = crate::timer::Schedule::new(INTERVAL, 99);
+    let mut schedule = crate::sources::schedule::Schedule::new(INTERVAL, 99);
     let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
     let mut next_tick = thread.now + schedule.gap(true);
     let mut released = false;

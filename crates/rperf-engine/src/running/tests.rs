@@ -19,7 +19,7 @@ const REGISTERS: Registers = Registers {
 };
 
 /// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.
-fn session() -> (FakeVm, Box<RunningSession>) {
+fn session() -> (FakeVm, RunningSession) {
     let vm = FakeVm::new(MAIN, &[(3, 31), (2, 21), (1, 11)]);
     let config = SessionConfig {
         mode: Mode::Wall,

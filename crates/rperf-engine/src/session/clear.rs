@@ -1,11 +1,12 @@
 //! Letting go of what a session has collected, while it goes on: snapshots that
 //! follow one another add up to what a session without them would have said.
 
-use super::{EndingEpoch, Session, Snapshot};
+use super::{EndingEpoch, Session};
 use crate::call_tree::{CapturedNode, CapturedTree};
 use crate::counters::SessionCounters;
 use crate::labels::LabelTable;
 use crate::sample::Collected;
+use crate::snapshot::Snapshot;
 use crate::worker::WorkerEnded;
 
 impl Session {

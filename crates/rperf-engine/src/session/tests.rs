@@ -1,7 +1,9 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
+use crate::Mode;
 use crate::call_tree::Stack;
+use rperf_model::Profile;
 
 /// Records a sample of 10 ns at `stack`.
 fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>) {

@@ -1,9 +1,9 @@
-//! How our labels look in pprof, which allows no empty value, and which some keys
-//! mean something to. Used by writer and reader; any thread.
+//! The form of our labels in pprof, which allows no empty value, and which gives some keys a
+//! meaning of its own. Called by writer and reader; any thread.
 //!
-//! A user's label with one of the keys that we write ourselves, an empty key, or one
-//! of pprof's own is written with [`PREFIX`] before its key; so are keys that begin
-//! with it, to make the way back certain.
+//! A label of the user's is written with [`PREFIX`] before its key if the key is one that we write
+//! ourselves, is empty, is one of pprof's own, or begins with the prefix. So reading is
+//! unambiguous.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! The web viewer as one file: its page with data in it. Any thread.
+//! The web viewer as one file: its page with data in it. Called by `viewer`, for `--html` and for
+//! the format `html`; any thread.
 
 use super::{View, write as write_data};
 use crate::FormatError;

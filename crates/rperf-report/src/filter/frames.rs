@@ -1,10 +1,10 @@
-//! Filters by frames: which stacks stay, and which of their frames. Any thread.
+//! Filters by frames: which stacks stay, and which of their frames. Called by `filter`; any thread.
 
 use super::{Filter, change_keys};
 use regex::Regex;
 use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State, WeightKey};
 
-/// What the filters say about frames.
+/// The verdicts of the filters about frames.
 pub(super) struct Frames {
     /// Whether they say anything.
     pub(super) is_needed: bool,
@@ -16,7 +16,7 @@ pub(super) struct Frames {
     unmatched: Vec<&'static str>,
 }
 
-/// What the filters say about one frame.
+/// The verdicts of the filters about one frame.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     is_focus: bool,
@@ -25,7 +25,7 @@ struct Marks {
     is_from: bool,
 }
 
-/// What the filters say about a stack, from the root to a node.
+/// The verdicts of the filters about a stack, from the root to a node.
 #[derive(Clone, Copy)]
 struct Stack {
     /// The node of what is shown of it.
@@ -36,7 +36,7 @@ struct Stack {
     is_from: bool,
 }
 
-/// What has been done.
+/// The outcome: the options that matched nothing.
 pub(super) struct Rewritten {
     pub(super) unmatched: Vec<&'static str>,
 }
@@ -74,7 +74,7 @@ impl Frames {
         }
     }
 
-    /// Leaves in `profile` what is to be shown.
+    /// Removes from `profile` the stacks and frames that are not to be shown.
     pub(super) fn rewrite(self, profile: &mut Profile) -> Rewritten {
         let mut tree = CallTree::default();
         let mut stacks = vec![Stack {

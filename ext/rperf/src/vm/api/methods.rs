@@ -10,7 +10,7 @@ use rperf_engine::Gvl;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
-    native.define_singleton_method("start", function!(start::start, -1))?;
+    native.define_singleton_method("start", function!(start::start, 1))?;
     native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
     native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;

@@ -10,7 +10,7 @@
 use crate::vm::hooks::{self, fiber, gc, thread, time_slice};
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::session::session;
+use crate::vm::state::session::{StartedSession, session};
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::{label_set, ractor};
 use magnus::{Error, RArray, Ruby};
@@ -30,7 +30,7 @@ pub fn begin_only(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads
 /// A section begins; its session's id is noted in `undo`. Without a session there is
 /// nothing to begin. Runs Ruby code.
 pub fn enter(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
-    let is_first = |session: &RunningSession| session.sections.is_none();
+    let is_first = |session: &StartedSession| session.sections.is_none();
     if label_set::are_used(gvl) {
         // Between sections nothing tells of a fiber's beginning.
         label_set::adopt(gvl)?;

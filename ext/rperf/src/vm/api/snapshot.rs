@@ -14,6 +14,8 @@ use rperf_engine::threads::SessionId;
 use rperf_engine::{
     AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, RunningSession, Session, Snapshot,
 };
+use rperf_session::settings::Settings;
+use std::sync::Arc;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
@@ -36,10 +38,10 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     let now = flush(&gvl, session, &threads).ok_or_else(inside_callback)?;
     // The frames stay marked as long as the session is in its slot.
     let (nodes, frames) = present_tree(&mut gvl);
-    let engine = take_down(&mut gvl, &threads).ok_or_else(inside_callback)?;
+    let (settings, engine) = take_down(&mut gvl, &threads).ok_or_else(inside_callback)?;
     let snapshot = engine.stop(now);
     let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+    wrap(ruby, &settings, snapshot, &nodes, &frames).map(Some)
 }
 
 /// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
@@ -60,6 +62,7 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     let (Some(threads), Some(session)) = (threads, session(&gvl)) else {
         return Ok(None);
     };
+    let settings = Arc::clone(&session.settings);
     let now = flush(&gvl, session, &threads);
     let state = session
         .state(&gvl)
@@ -83,7 +86,7 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     } else {
         present_tree(&mut gvl)
     };
-    wrap(ruby, snapshot, &nodes, &frames).map(Some)
+    wrap(ruby, &settings, snapshot, &nodes, &frames).map(Some)
 }
 
 /// The threads that are alive, if a session runs. Runs Ruby code.
@@ -131,26 +134,27 @@ fn with_engine<T>(gvl: &Gvl<'_>, act: impl FnOnce(SessionId, &mut Session) -> T)
 }
 
 /// Frees the session's bridge side.
-fn take_down(gvl: &mut Gvl<'_>, alive: &LiveThreads) -> Option<Session> {
+fn take_down(gvl: &mut Gvl<'_>, alive: &LiveThreads) -> Option<(Arc<Settings>, Session)> {
     // SAFETY: the hooks and the handler have been removed.
     let session = unsafe { SESSION.take(gvl) }?;
-    let (engine, threads) = session.into_parts();
+    let (settings, engine, threads) = session.into_parts();
     for state in threads {
         // The slot of a thread that is ending or gone still points here: it can't be touched.
         if !state.end.has_come() && !alive.forget_state(&state) {
             Box::leak(state);
         }
     }
-    Some(engine)
+    Some((settings, engine))
 }
 
+/// The profile as a Ruby object, with what is to be said of the whole run.
 fn wrap(
     ruby: &Ruby,
+    settings: &Settings,
     snapshot: Snapshot,
     nodes: &[CapturedNode],
     frames: &[ResolvedFrame],
 ) -> Result<Value, Error> {
-    let config = snapshot.config;
     let description: Option<String> = ruby
         .class_object()
         .const_get::<_, Value>("RUBY_DESCRIPTION")
@@ -160,8 +164,8 @@ fn wrap(
         format!("rperf {}", env!("CARGO_PKG_VERSION")),
         format!(
             "mode: {}, frequency: {} Hz",
-            config.mode.name(),
-            config.frequency
+            settings.mode(),
+            settings.frequency()
         ),
         description.unwrap_or_default(),
         match snapshot.capture {
@@ -175,8 +179,6 @@ fn wrap(
     // where it would be lost.
     let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
     let program = resolve::text(program).unwrap_or_default();
-    profile::wrap(
-        ruby,
-        snapshot.into_profile(nodes, frames, program, comments),
-    )
+    let profile = snapshot.into_profile(nodes, frames, program, comments);
+    profile::wrap(ruby, profile)
 }

@@ -1,32 +1,30 @@
 //! `Native.start`: the start of a session. On a thread of the main Ractor, with the GVL.
-//! Arguments were checked in Ruby (lib/rperf/options.rb).
 
 use super::section;
 use crate::profile::errors;
+use crate::settings::SettingsObject;
 use crate::vm::hooks::{fork, tick};
 use crate::vm::state::frames::{self, RubyVm};
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::session::{SESSION, session};
+use crate::vm::state::session::{SESSION, StartedSession, session};
 use crate::vm::state::{ractor, safepoint};
-use magnus::rb_sys::AsRawValue;
-use magnus::{
-    Error, RHash, Ruby, Symbol, TryConvert, Value,
-    prelude::*,
-    scan_args::{get_kwargs, scan_args},
-};
+use magnus::{Error, Ruby};
 use rperf_engine::threads::SessionId;
 use rperf_engine::{
     Capture, Gvl, Mode, RunningSession, Session, SessionConfig, TimerKind, VmCalls,
     set_other_ractors,
 };
+use rperf_session::settings::{self, Settings, Signal};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::{env, io};
 
 /// The id of the last session.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
-/// `Native.start(...)`: begins a session. Fails if one is running.
-pub fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
+/// `Native.start(settings)`: begins a session with these `NativeSettings`. Fails if one is
+/// running.
+pub fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
     let others = ractor::are_there_others(ruby, &mut gvl)?;
@@ -35,7 +33,7 @@ pub fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
         let message = "profiling is running already; call Rperf.stop first";
         return Err(errors::rperf(ruby, message));
     }
-    let options = StartOptions::read(ruby, arguments)?;
+    let options = StartOptions::new(&settings.0);
     if !fork::remove_inherited_hooks() {
         let message = "can't profile in this process: it was forked outside of the main Ractor, \
                        or without the GVL";
@@ -53,27 +51,22 @@ pub fn start(ruby: &Ruby, arguments: &[Value]) -> Result<bool, Error> {
     let id = SessionId(LAST_ID.fetch_add(1, Relaxed) + 1);
     let shares_native_threads = env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1");
     let (vm, config) = (RubyVm(&gvl), options.config);
-    let session = RunningSession::new(
-        &vm,
-        engine,
-        id,
-        config,
-        options.lines,
-        shares_native_threads,
-    );
+    let lines = options.lines;
+    let running = RunningSession::new(&vm, engine, id, config, lines, shares_native_threads);
+    let session = StartedSession::new(Arc::clone(&settings.0), running);
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
         thread.announce(&session.new_threads);
     }
     set_other_ractors(others);
-    let session = SESSION.put(&gvl, session);
+    let session = SESSION.put(&gvl, Box::new(session));
     if !options.defer {
         section::begin_only(&gvl, session, &threads);
     }
     Ok(true)
 }
 
-/// The arguments of `start`, by name.
+/// The settings as the engine has them.
 struct StartOptions {
     config: SessionConfig,
     /// The timer was not asked for in particular.
@@ -86,48 +79,22 @@ struct StartOptions {
 }
 
 impl StartOptions {
-    fn read(ruby: &Ruby, arguments: &[Value]) -> Result<Self, Error> {
-        let arguments = scan_args::<(), (), (), (), RHash, ()>(arguments)?;
-        let names = [
-            "frequency",
-            "mode",
-            "signal",
-            "aggregate",
-            "lines",
-            "capture",
-            "defer",
-        ];
-        let given = get_kwargs::<_, StartArguments, (), ()>(arguments.keywords, &names, &[])?;
-        let (frequency, mode, signal, aggregate, lines, capture, defer) = given.required;
-        let mode = Mode::from_name(&mode.name()?)
-            .ok_or_else(|| errors::rperf(ruby, "mode must be :cpu or :wall"))?;
-        Ok(StartOptions {
+    fn new(settings: &Settings) -> Self {
+        StartOptions {
             config: SessionConfig {
-                mode,
-                frequency,
-                timer: timer_kind(signal)?,
-                aggregate,
+                mode: Mode::from_name(settings.mode()).unwrap_or_default(),
+                frequency: settings.frequency(),
+                timer: timer_kind(settings.signal()),
+                aggregate: settings.aggregate(),
             },
-            any_timer: signal.is_nil(),
-            lines,
-            capture: capture_named(ruby, capture)?,
-            defer,
-        })
-    }
-}
-
-/// In the order of the names above.
-type StartArguments = (u32, Symbol, Value, bool, bool, Option<Symbol>, bool);
-
-/// Where stacks are to be taken; `None`: at the tick if that can be.
-fn capture_named(ruby: &Ruby, given: Option<Symbol>) -> Result<Option<Capture>, Error> {
-    let Some(given) = given else {
-        return Ok(None);
-    };
-    match &*given.name()? {
-        "tick" => Ok(Some(Capture::Tick)),
-        "safepoint" => Ok(Some(Capture::Safepoint)),
-        _ => Err(errors::rperf(ruby, "capture must be :tick or :safepoint")),
+            any_timer: settings.signal().is_none(),
+            lines: settings.lines() != Some(false),
+            capture: settings.capture().map(|capture| match capture {
+                settings::Capture::Tick => Capture::Tick,
+                settings::Capture::Safepoint => Capture::Safepoint,
+            }),
+            defer: settings.defer(),
+        }
     }
 }
 
@@ -164,16 +131,16 @@ fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> 
     })
 }
 
-fn timer_kind(signal: Value) -> Result<TimerKind, Error> {
-    if !cfg!(target_os = "linux") || signal.as_raw() == rb_sys::Qfalse as rb_sys::VALUE {
-        return Ok(TimerKind::Sleep);
-    }
+fn timer_kind(signal: Option<Signal>) -> TimerKind {
     #[cfg(target_os = "linux")]
-    if signal.is_nil() {
-        return Ok(TimerKind::Signal(rperf_engine::default_signal()));
-    }
-    #[cfg(target_os = "linux")]
-    return Ok(TimerKind::Signal(i32::try_convert(signal)?));
+    return match signal {
+        None => TimerKind::Signal(rperf_engine::default_signal()),
+        Some(Signal::Number(number)) => TimerKind::Signal(number),
+        Some(Signal::None) => TimerKind::Sleep,
+    };
     #[cfg(not(target_os = "linux"))]
-    unreachable!("other systems have only the sleep timer")
+    {
+        let _ = signal;
+        TimerKind::Sleep
+    }
 }

@@ -4,7 +4,7 @@
 //! don't leave their thread. With the GVL, in hooks too where it isn't said otherwise.
 
 use super::data_type::DataType;
-use super::session::session;
+use super::session::{StartedSession, session};
 use super::threads::RubyThread;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
@@ -130,7 +130,7 @@ pub fn new_object(
 ) -> Option<Value> {
     let session = session(gvl);
     // Between sections the thread may not be known yet.
-    let serial = |session: &RunningSession| thread.state(&session.new_threads).serial;
+    let serial = |session: &StartedSession| thread.state(&session.new_threads).serial;
     let object = SetObject {
         set,
         hash: hash.as_raw(),
@@ -165,7 +165,7 @@ pub fn object_of(session: &RunningSession, thread: RubyThread<'_>) -> Option<Val
 
 /// Whether any fiber has had labels in the running session.
 pub fn are_used(gvl: &Gvl<'_>) -> bool {
-    session(gvl).is_some_and(RunningSession::uses_labels)
+    session(gvl).is_some_and(|session| session.uses_labels())
 }
 
 /// Gives the present fiber of the calling thread the labels that it has inherited, if it is a

@@ -2,12 +2,44 @@
 //! without it by a promise. A panic in a hook ends here.
 
 use super::ractor;
-use rperf_engine::{Gvl, RunningSession, SessionSlot};
+use rperf_engine::threads::ThreadState;
+use rperf_engine::{Gvl, RunningSession, Session, SessionSlot};
+use rperf_session::settings::Settings;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// The session that is running. Put in and taken out with the main Ractor's GVL, and let go of
 /// in a forked child.
-pub static SESSION: SessionSlot<RunningSession> = SessionSlot::empty();
+pub static SESSION: SessionSlot<StartedSession> = SessionSlot::empty();
+
+/// The running session, and the settings that it was started with.
+pub struct StartedSession {
+    pub settings: Arc<Settings>,
+    running: RunningSession,
+}
+
+impl StartedSession {
+    pub fn new(settings: Arc<Settings>, running: RunningSession) -> Self {
+        Self { settings, running }
+    }
+
+    /// The settings, the engine's session and the threads' states: the session is taken down.
+    #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
+    pub fn into_parts(self) -> (Arc<Settings>, Session, Vec<Box<ThreadState>>) {
+        let (engine, threads) = self.running.into_parts();
+        (self.settings, engine, threads)
+    }
+}
+
+impl Deref for StartedSession {
+    type Target = RunningSession;
+
+    #[inline]
+    fn deref(&self) -> &RunningSession {
+        &self.running
+    }
+}
 
 /// After a panic in the session's callbacks: one line says so, and the program runs on.
 #[cold]
@@ -19,13 +51,13 @@ fn fail(session: &RunningSession) {
 
 /// The running session, until the token is lent to code that may run Ruby code.
 #[inline]
-pub fn session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a RunningSession> {
+pub fn session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {
     SESSION.get(gvl)
 }
 
 /// The running session if time counts in it, and it hasn't failed.
 #[inline]
-pub fn counting_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a RunningSession> {
+pub fn counting_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {
     session(gvl).filter(|session| session.is_counting())
 }
 
