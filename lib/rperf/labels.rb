@@ -18,37 +18,29 @@ module Rperf
     # @example
     #   Rperf.label(request: id, endpoint: "/users") { handle_request }
     def label(**labels)
-      return block_given? ? yield : {} unless Labels.heeded?
+      return block_given? ? yield : {} unless profiled_here?
 
-      outer = Native.label_set
-      inner = Native.new_label_set(outer, labels)
-      unless block_given?
-        Native.label_set = inner
-        return inner.labels
-      end
+      undo = []
+      return Native.enter(undo, labels, false) || {} unless block_given?
 
       begin
-        Native.label_set = inner
+        Native.enter(undo, labels, false)
         yield
       ensure
         # One call of C: no interrupt can come before it has done its work.
-        Native.label_set = outer
+        Native.leave(undo)
       end
     end
 
     # @return [Hash{Symbol => Object}] the labels that samples get here; frozen
-    def labels
-      set = Native.label_set if Labels.heeded?
-      set ? set.labels : Labels::NONE
-    end
+    def labels = (Native.labels if profiled_here?) || NO_LABELS
+
+    private
+
+    # Whether labels and sections mean anything here and now.
+    def profiled_here? = Ractor.main? && Native.running?
   end
 
-  # When labels are heeded, and those of a fiber that has none.
-  module Labels
-    NONE = {}.freeze
-
-    # Whether labels mean anything here and now.
-    def self.heeded? = Ractor.main? && Native.running?
-  end
-  private_constant :Labels
+  NO_LABELS = {}.freeze
+  private_constant :NO_LABELS
 end

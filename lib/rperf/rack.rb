@@ -49,7 +49,7 @@ module Rperf
 
       begin
         request = Work.attempt { Request.new(env, @endpoints, @label_key) }
-        Work.run(request ? request.labels : {}) { @app.call(env) }
+        Work.run(request&.labels) { @app.call(env) }
       ensure
         request&.end
       end
@@ -60,8 +60,8 @@ module Rperf
     def custom_label(env)
       Work.attempt do
         value = @label.call(env)
-        value.nil? ? {} : { @label_key => value.to_s }
-      end || {}
+        { @label_key => value.to_s } unless value.nil?
+      end
     end
   end
 

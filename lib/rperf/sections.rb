@@ -22,38 +22,14 @@ module Rperf
       return yield unless Ractor.main?
       raise Error, "profiling is off; call Rperf.start (with defer: true) first" unless Native.running?
 
-      section = Section.new
+      undo = []
       begin
-        section.begin(labels)
+        Native.enter(undo, labels.empty? ? nil : labels, true)
         yield
       ensure
         # One call of C: no interrupt can come before it has done its work.
-        section.end
+        Native.leave(undo)
       end
     end
   end
-
-  # A part of a thread's work that is profiled: what {Rperf.profile} and our middleware do
-  # around it. Ends also if it has begun in part only.
-  class Section
-    def initialize
-      # Notes in which session it was begun.
-      @token = []
-      @labelled = false
-      @outer = nil
-    end
-
-    # Does nothing if profiling is off.
-    def begin(labels)
-      unless labels.empty? || !Native.running?
-        @outer = Native.label_set
-        @labelled = true
-        Native.label_set = Native.new_label_set(@outer, labels)
-      end
-      Native.enter_section(@token)
-    end
-
-    def end = Native.leave_section(@token, @labelled, @outer)
-  end
-  private_constant :Section
 end

@@ -16,14 +16,14 @@ module Rperf
     class << self
       # Runs the block with labels, and as a section of a deferred session.
       #
-      # @param labels [Hash{Symbol => String}]
+      # @param labels [Hash{Symbol => String}, nil]
       # @return the block's value
       def run(labels)
-        section = Section.new
-        attempt { section.begin(labels) }
+        undo = []
+        attempt { Native.enter(undo, labels, true) }
         yield
       ensure
-        attempt(LAST) { section.end }
+        attempt(LAST) { Native.leave(undo) }
       end
 
       # @return what the block makes; nil if it fails

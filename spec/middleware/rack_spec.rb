@@ -271,10 +271,9 @@ RSpec.describe Rperf::RackMiddleware do
   describe "when rperf fails" do
     # Before the app is called, or after it.
     def break_sections(after: false)
-      section = Rperf.const_get(:Section)
-      broken = after ? :end : :begin
-      allow_any_instance_of(section).to receive(broken).and_wrap_original do |step, *labels|
-        step.call(*labels)
+      broken = after ? :leave : :enter
+      allow(Rperf.const_get(:Native)).to receive(broken).and_wrap_original do |step, *arguments|
+        step.call(*arguments)
         raise "out of order"
       end
     end
