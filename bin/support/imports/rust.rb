@@ -9,6 +9,7 @@ module Imports
   class RustCrate
     NOT_CODE = %r{//[^\n]*|/\*.*?\*/|\br(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^'\\])'}m
     FOR_TESTS = /#\[cfg\((?:test|any\(test\b[^\]]*)\)\]/
+    MOD = /^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*;/
     USE = /^[ \t]*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);/
     PATH = /(?<![\w:])(?:(?:crate|self|super)(?:::\w+)+|[a-z]\w*(?=::\w))/
 
@@ -42,7 +43,7 @@ module Imports
         imports.concat(expand(tree).map { |names, as| Import.new(names, as, !public.nil?, line) })
         blank(item)
       end
-      Source.new(file, module_path, imports, code)
+      Source.new(file, module_path, imports, code.gsub(MOD) { |item| blank(item) })
     end
 
     def blank(text) = text.gsub(/[^\n]/, " ")

@@ -1,6 +1,7 @@
 //! `rperf help`: the list of commands and topics, the options of a command as `--help` shows them,
 //! and the pages of docs/guide. Called by `run` on the command's only thread.
 
+mod inline;
 mod markdown;
 mod table;
 mod topics;

@@ -4,6 +4,7 @@
 //! public modules on the thread that ends a session. Nothing here knows Ruby, and nothing starts a thread.
 
 mod args;
+mod checked;
 mod command;
 mod delivery;
 mod diff;
@@ -14,6 +15,7 @@ mod launch;
 mod options;
 mod output;
 mod process;
+mod refusal;
 mod report;
 mod runs;
 mod signals;
@@ -24,37 +26,10 @@ mod viewer;
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
-use rperf_report::one_line::one_line;
+use refusal::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, USAGE, say};
 use signals::Actions;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::Path;
-
-/// Exit status for arguments that make no sense, as clap's own.
-const USAGE: i32 = 2;
-/// Exit status where a command was found and can't be run; shells use the same.
-const NOT_EXECUTABLE: i32 = 126;
-/// Exit status where no command was found; shells use the same.
-const NOT_FOUND: i32 = 127;
-/// Exit status for whatever else goes wrong on our side.
-const FAILURE: i32 = 1;
-
-/// Why a command can't be run: one line, and the exit status that goes with it.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-struct Refusal {
-    message: String,
-    status: i32,
-}
-
-impl Refusal {
-    fn usage(message: impl Into<String>) -> Self {
-        Refusal {
-            message: message.into(),
-            status: USAGE,
-        }
-    }
-}
 
 /// Runs the `rperf` command and returns its exit status.
 ///
@@ -94,10 +69,4 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             refusal.status
         }
     }
-}
-
-/// One line for the user, whatever names from files are in it; a closed stderr is no reason to
-/// fail.
-fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(message));
 }

@@ -3,12 +3,9 @@
 
 use crate::Refusal;
 use crate::args::{PageArgs, RecordArgs};
-use rperf_format::Format;
-use rperf_session::settings::{
-    FORMAT, Given, InvalidSetting, OUTPUT, Settings, Source, Value, check, quoted,
-};
+use rperf_session::settings::{FORMAT, OUTPUT, Settings};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What to show when the program has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +23,6 @@ pub struct Options {
     pub settings: Settings,
     /// Whether, and how, the page of `rperf stat` is printed.
     pub stat: Option<Stat>,
-}
-
-impl From<InvalidSetting> for Refusal {
-    fn from(invalid: InvalidSetting) -> Self {
-        Refusal::usage(invalid.to_string())
-    }
 }
 
 impl Options {
@@ -74,31 +65,12 @@ impl Options {
     }
 }
 
-/// The format with this name.
-pub fn parse_format(text: &str) -> Result<Format, Refusal> {
-    let given = Given::Text(text.as_ref());
-    let value = check(&FORMAT, &given, Source::Flag, || quoted(text.as_ref()))?;
-    match value {
-        Some(Value::Word(name)) => Ok(Format::from_name(name).unwrap_or_default()),
-        _ => Ok(Format::default()),
-    }
-}
-
-/// The absolute path of `output`, if a file can be written there.
-pub fn writable(output: impl AsRef<Path>) -> Result<PathBuf, Refusal> {
-    let text = output.as_ref().as_os_str();
-    let value = check(&OUTPUT, &Given::Text(text), Source::Flag, || quoted(text))?;
-    match value {
-        Some(Value::Path(path)) => Ok(path),
-        _ => Ok(text.into()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::{Args, Subcommand};
     use clap::Parser;
+    use rperf_format::Format;
     use rperf_session::settings::{Capture, Inherit, Signal};
 
     fn options(line: &[&str]) -> Result<Options, Refusal> {

@@ -1,7 +1,8 @@
 //! `rperf record`, once or several times. Called by `run`, on Ruby's main thread.
 
 use crate::args::RecordArgs;
-use crate::options::{Options, writable};
+use crate::checked::writable;
+use crate::options::Options;
 use crate::{Refusal, launch, say};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

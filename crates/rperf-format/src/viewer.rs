@@ -8,16 +8,17 @@ mod page;
 mod tables;
 
 pub use page::page;
+pub(crate) use page::write_page;
 
 use crate::FormatError;
 use columns::Columns;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rperf_model::{Category, Column, Counters, NodeId, Profile, Schema, State, ValueType, Weight};
+use rperf_model::{Category, Column, Counters, Profile, Schema, State, ValueType, Weight};
 use rperf_report::{Diff, Sort};
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use tables::Tables;
+use tables::{PRUNED, Tables};
 
 const MAGIC: &[u8; 4] = b"RPV1";
 const VERSION: u32 = 1;
@@ -70,21 +71,6 @@ pub struct Comparison {
 /// Writes `view`, gzip'd.
 pub fn write(view: &View<'_>, output: &mut dyn Write) -> Result<(), FormatError> {
     let bytes = encode_within(view, MAX_BYTES)?;
-    output.write_all(&bytes)?;
-    Ok(())
-}
-
-/// Writes the page with `profile` in it.
-pub(crate) fn write_page(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
-    let title = match profile.meta.program.as_str() {
-        "" => "profile",
-        program => program,
-    };
-    let profiles = vec![TitledProfile { title, profile }];
-    let bytes = page(&View {
-        profiles,
-        ..View::default()
-    })?;
     output.write_all(&bytes)?;
     Ok(())
 }
@@ -301,12 +287,6 @@ fn losses(counters: &Counters, pruned: &Pruned) -> Vec<Value> {
     }
     losses
 }
-
-/// The frame that stands for the stacks that were left out.
-pub(crate) const PRUNED: &str = "(pruned)";
-
-/// The root's number.
-const ROOT: u32 = NodeId::ROOT.0;
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use rperf_model::ValueType;
 use run::Amount;
 use statistics::{Between, Estimate, Observed, false_discovery_limit};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// How often the rule may err: the share of unchanged rows among those called changed.
 pub const ERROR_RATE: f64 = 0.05;
@@ -334,9 +334,6 @@ impl Normalize {
         }
     }
 }
-
-/// Rows by their functions.
-type Rows<T> = BTreeMap<Function, T>;
 
 #[cfg(test)]
 mod tests;

@@ -3,16 +3,17 @@
 //! thread.
 
 mod frames;
+mod keys;
 mod label_frames;
 mod tags;
 
 pub use tags::TagFilter;
 
 use crate::pattern::{PatternError, regex};
-use frames::Frames;
+use frames::{FrameFilters, Frames};
+use keys::set_keys;
 use regex::Regex;
-use rperf_model::{Profile, RawSamples, WeightKey, WeightTable, Weights};
-use rustc_hash::FxHashMap;
+use rperf_model::{Profile, WeightKey, Weights};
 use tags::ThreadNames;
 
 /// The options that choose a part of a profile.
@@ -108,7 +109,14 @@ impl Filter {
             unmatched.extend(added.unmatched);
         }
         self.apply_tags(&mut profile, &mut unmatched);
-        let frames = Frames::new(self, &profile);
+        let filters = FrameFilters {
+            focus: self.focus.as_ref(),
+            ignore: self.ignore.as_ref(),
+            hide: self.hide.as_ref(),
+            show: self.show.as_ref(),
+            show_from: self.show_from.as_ref(),
+        };
+        let frames = Frames::new(filters, &profile);
         if frames.is_needed {
             let kept = frames.rewrite(&mut profile);
             unmatched.extend(kept.unmatched);
@@ -170,37 +178,6 @@ impl Filter {
 
 fn rows(weights: &Weights, is_kept: impl Fn(WeightKey) -> bool) -> Vec<bool> {
     weights.iter().map(|weight| is_kept(weight.key)).collect()
-}
-
-/// Gives every row the key that `change` makes of its own, or drops it. Rows that get
-/// the same key become one.
-fn change_keys(profile: &mut Profile, change: impl Fn(WeightKey) -> Option<WeightKey>) {
-    let keys: Vec<_> = profile.weights.iter().map(|row| change(row.key)).collect();
-    set_keys(profile, &keys);
-}
-
-/// Gives the rows these keys, or drops them. Rows that get the same key become one.
-fn set_keys(profile: &mut Profile, keys: &[Option<WeightKey>]) {
-    let width = profile.schema.len();
-    let mut table = WeightTable::new(width);
-    for (weight, key) in profile.weights.iter().zip(keys) {
-        if let Some(key) = key {
-            table.add(*key, weight.values);
-        }
-    }
-    if let Some(raw) = profile.raw_samples.take() {
-        // They have rows of their own, but the same keys.
-        let old_keys = profile.weights.iter().map(|weight| weight.key);
-        let keys: FxHashMap<_, _> = old_keys.zip(keys).collect();
-        let mut changed = RawSamples::new(width);
-        for (time_ns, weight) in raw.iter() {
-            if let Some(Some(key)) = keys.get(&weight.key) {
-                changed.push(time_ns, *key, weight.values);
-            }
-        }
-        profile.raw_samples = Some(changed);
-    }
-    profile.weights = table.into_weights();
 }
 
 #[cfg(test)]

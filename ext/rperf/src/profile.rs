@@ -4,25 +4,24 @@
 
 pub mod errors;
 mod from_hash;
+mod object;
 mod questions;
 pub mod stat;
 mod to_hash;
 mod viewer;
 
+pub use object::{copy, wrap};
+
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
-    Error, RArray, RHash, RModule, RString, Ruby, Symbol, TryConvert, Value, function, method,
-    prelude::*,
+    Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
 };
+use object::ProfileObject;
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
 use rperf_session::output;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What the Ruby object holds.
-#[magnus::wrap(class = "Rperf::NativeProfile", free_immediately)]
-struct ProfileObject(Arc<Profile>);
 
 /// Defines `Rperf::NativeProfile`.
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
@@ -39,21 +38,6 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
     class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))?;
     questions::init(class)
-}
-
-/// The Ruby object for `profile`.
-pub fn wrap(ruby: &Ruby, profile: Profile) -> Result<Value, Error> {
-    Ok(ruby.obj_wrap(ProfileObject(Arc::new(profile))).as_value())
-}
-
-/// A copy of the profile in a Ruby object that [`wrap`] has made.
-pub fn copy(object: Value) -> Result<Profile, Error> {
-    Ok(Profile::clone(&*shared(object)?))
-}
-
-/// The profile in a Ruby object that [`wrap`] has made.
-fn shared(object: Value) -> Result<Arc<Profile>, Error> {
-    Ok(Arc::clone(&<&ProfileObject>::try_convert(object)?.0))
 }
 
 impl ProfileObject {

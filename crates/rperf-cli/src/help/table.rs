@@ -1,8 +1,8 @@
 //! Tables of the guide as text: columns under one another, long cells in several lines. Called by
 //! `help` for pages of the guide.
 
-use super::markdown::{FIRM, inline};
-use super::wrap::lines;
+use super::inline::inline;
+use super::wrap::{FIRM, lines};
 use unicode_width::UnicodeWidthStr;
 
 /// Between two columns.

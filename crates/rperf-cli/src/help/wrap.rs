@@ -1,7 +1,9 @@
 //! Text in lines of a width. Called by `help` for paragraphs, items and cells of tables.
 
-use super::markdown::FIRM;
 use unicode_width::UnicodeWidthStr;
+
+/// A blank within code, where no line may end.
+pub const FIRM: char = '\u{a0}';
 
 /// The text in lines, each ended; `mark` stands before the first, and the others are as far in.
 pub fn wrap(text: &str, mark: &str, width: usize) -> String {

@@ -4,7 +4,7 @@ use super::filter_args::FilterArgs;
 use super::pages::TreeOptions;
 use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
-use crate::options::parse_format;
+use crate::checked::parse_format;
 use rperf_format::Format;
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;

@@ -2,12 +2,17 @@
 //! sources. Called by `viewer`; any thread.
 
 use super::columns::Columns;
-use super::{PRUNED, ROOT};
 use rperf_model::{
     CallTree, DisplayFrame, FrameId, FrameText, Node, NodeId, Origin, Profile, State, StringId,
     Weight,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The frame that stands for the stacks that were left out.
+pub(super) const PRUNED: &str = "(pruned)";
+
+/// The root's number.
+const ROOT: u32 = NodeId::ROOT.0;
 
 /// The tables in the making.
 #[derive(Debug)]

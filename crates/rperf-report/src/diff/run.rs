@@ -1,12 +1,12 @@
 //! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
 //! by `diff`; any thread.
 
-use super::Rows;
-use crate::groups::{FrameKey, Groups};
+use crate::groups::{FrameKey, Function, Groups};
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
 use rperf_model::{Column, Profile, Schema, ValueType, Weight};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 /// The sums of one run, or of several merged profiles that are one run together.
 #[derive(Debug, Clone)]
@@ -18,7 +18,7 @@ pub struct Run {
     /// All samples, if the profile counts them.
     pub samples: Option<i64>,
     pub(super) total: Amount,
-    pub(super) rows: Rows<RunRow>,
+    pub(super) rows: BTreeMap<Function, RunRow>,
     pub(super) label_values: usize,
 }
 

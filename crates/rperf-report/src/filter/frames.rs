@@ -1,8 +1,18 @@
 //! Filters by frames: which stacks stay, and which of their frames. Called by `filter`; any thread.
 
-use super::{Filter, change_keys};
+use super::keys::change_keys;
 use regex::Regex;
 use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State, WeightKey};
+
+/// The filters by frames, as [`Filter`](super::Filter) has them.
+#[derive(Clone, Copy)]
+pub(super) struct FrameFilters<'a> {
+    pub(super) focus: Option<&'a Regex>,
+    pub(super) ignore: Option<&'a Regex>,
+    pub(super) hide: Option<&'a Regex>,
+    pub(super) show: Option<&'a Regex>,
+    pub(super) show_from: Option<&'a Regex>,
+}
 
 /// The verdicts of the filters about frames.
 pub(super) struct Frames {
@@ -42,7 +52,7 @@ pub(super) struct Rewritten {
 }
 
 impl Frames {
-    pub(super) fn new(filter: &Filter, profile: &Profile) -> Self {
+    pub(super) fn new(filter: FrameFilters<'_>, profile: &Profile) -> Self {
         let mut matched = Matched::default();
         let mut marks = |frame| matched.marks(filter, profile, frame);
         let frames = profile.frames.iter();
@@ -53,11 +63,11 @@ impl Frames {
         let thread_exited = marks(DisplayFrame::ThreadExited);
         let no_frames = marks(DisplayFrame::NoFrames);
         let options = [
-            ("--focus", &filter.focus, matched.focus),
-            ("--ignore", &filter.ignore, matched.ignore),
-            ("--hide", &filter.hide, matched.hide),
-            ("--show", &filter.show, matched.show),
-            ("--show-from", &filter.show_from, matched.show_from),
+            ("--focus", filter.focus, matched.focus),
+            ("--ignore", filter.ignore, matched.ignore),
+            ("--hide", filter.hide, matched.hide),
+            ("--show", filter.show, matched.show),
+            ("--show-from", filter.show_from, matched.show_from),
         ];
         Self {
             is_needed: options.iter().any(|(_, regex, _)| regex.is_some()),
@@ -182,17 +192,16 @@ struct Matched {
 }
 
 impl Matched {
-    fn marks(&mut self, filter: &Filter, profile: &Profile, frame: DisplayFrame) -> Marks {
+    fn marks(&mut self, filter: FrameFilters<'_>, profile: &Profile, frame: DisplayFrame) -> Marks {
         let text = profile.frame_text(frame);
-        let matches = |regex: &Option<Regex>| {
-            let regex = regex.as_ref();
+        let matches = |regex: Option<&Regex>| {
             regex.map(|regex| regex.is_match(text.name) || regex.is_match(text.path))
         };
-        let focus = matches(&filter.focus);
-        let is_ignored = matches(&filter.ignore) == Some(true);
-        let is_hidden = matches(&filter.hide) == Some(true);
-        let show = matches(&filter.show);
-        let is_from = matches(&filter.show_from) == Some(true);
+        let focus = matches(filter.focus);
+        let is_ignored = matches(filter.ignore) == Some(true);
+        let is_hidden = matches(filter.hide) == Some(true);
+        let show = matches(filter.show);
+        let is_from = matches(filter.show_from) == Some(true);
         self.focus |= focus == Some(true);
         self.ignore |= is_ignored;
         self.hide |= is_hidden;

@@ -1,6 +1,6 @@
 //! Frames made of tags, above or below all others. Called by `filter`; any thread.
 
-use super::set_keys;
+use super::keys::set_keys;
 use super::tags::{self, ThreadNames};
 use crate::one_line::without_end;
 use rperf_model::{

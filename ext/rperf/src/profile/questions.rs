@@ -2,7 +2,8 @@
 //! answers of rperf-report as Hashes and Arrays. On a Ruby thread that holds the GVL; what
 //! takes long runs without it. Arguments were checked in Ruby (lib/rperf/questions.rb).
 
-use super::{ProfileObject, errors, shared, wrap};
+use super::errors;
+use super::object::{ProfileObject, shared, wrap};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RArray, RClass, RHash, Ruby, TryConvert, Value, function, method, prelude::*};
 use rperf_format::answers::{self, Data, FilteredProfile};
