@@ -6,7 +6,7 @@
 #   bin/rperf record -m wall ruby examples/orders.rb
 #   bin/rperf report
 #
-# What to look for: docs/guide/report.md goes through it. Blocklist#blocked? takes
+# What to look for: docs/guide/tutorial.md goes through it. Blocklist#blocked? takes
 # most of the time, as it looks through an Array for each order. With --set it looks
 # into a Set:
 #

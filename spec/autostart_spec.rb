@@ -181,7 +181,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     end
   end
 
-  # As README and issue have it: -rrperf is in RUBYOPT, so a program after exec loads it too.
+  # As docs/guide/environment-variables.md has it: -rrperf is in RUBYOPT, so a program after exec loads it too.
   describe "by RUBYOPT" do
     def with_rubyopt(program, env = {})
       env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "p.pb.gz", "RUBYOPT" => "-rrperf",

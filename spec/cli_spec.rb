@@ -16,42 +16,65 @@ RSpec.describe "the rperf command" do
       end
     end
 
-    it "prints the full reference with rperf help" do
+    it "lists commands and topics with rperf help, a line for each" do
       outcome = rperf("help")
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+      listed = outcome.stdout.scan(/^  (\S+) {2,}\S.*$/).flatten
+      pages = Dir[File.join(Commands::ROOT, "docs/guide/*.md")].map { |path| File.basename(path, ".md") } - ["README"]
+      expect(listed).to match_array(%w[record report diff stat exec help all] + pages)
+    end
+
+    it "prints everything with rperf help all" do
+      outcome = rperf("help", "all")
       expect(outcome.status).to be_success
       expect(outcome.stderr).to be_empty
-      titles = ["RPERF RECORD", "RPERF STAT", "RPERF EXEC", "MODES", "FORMATS", "STATES", "THE STACK AT THE TICK",
-                "REPORTS", "DIFFS", "RPERF REPORT", "RPERF DIFF", "CHILD PROCESSES", "FROM RUBY", "WHAT TO LOOK FOR",
-                "ENVIRONMENT VARIABLES"]
+      titles = ["RPERF RECORD", "RPERF STAT", "RPERF EXEC", "RPERF REPORT", "RPERF DIFF", "MODES", "FORMATS", "STATES",
+                "CAPTURE", "VIEWS", "COMPARING", "CHILD-PROCESSES", "RUBY-API", "ENVIRONMENT-VARIABLES", "LABELS"]
       expect(outcome.stdout.scan(/^== (.*) ==$/).flatten).to include(*titles)
       expect(outcome.stdout).to include(rperf("stat", "--help").stdout.strip)
     end
 
     it "tells in rperf help of all that there is to call from Ruby" do
-      help = rperf("help").stdout
+      help = rperf("help", "all").stdout
       methods = Rperf.singleton_methods(false)
       expect(methods).to include(:start, :stop, :save, :label, :labels, :profile, :snapshot, :running?)
       expect(help).to include(*methods.map { |name| "Rperf.#{name}" })
       keywords = Rperf.method(:start).parameters.filter_map { |kind, name| name if kind == :key }
       expect(keywords).to include(:frequency, :inherit)
-      expect(help).to include(*keywords.map { |name| "\n  #{name}: " })
+      expect(rperf("help", "ruby-api").stdout).to include(*keywords.map { |name| "\n#{name}: " })
       expect(help).to include("Rperf.snapshot(clear: true)", "Rperf::RackMiddleware, label_key:", "label: ->(env)",
                               "Rperf::ActiveJobMiddleware", "Rperf::SidekiqMiddleware")
       data = Rperf.start { Rperf.label(a: 1) { spin(0.02) } }
-      expect(help).to include(*data.keys.map { |key| "#{key}:" })
+      expect(help).to include(*data.keys.map { |key| ":#{key}" })
+    end
+
+    it "prints a page of the guide with rperf help TOPIC, by its name and by other words for it" do
+      outcome = rperf("help", "child-processes")
+      expect(outcome.status).to be_success
+      expect(outcome.stdout).to start_with("Which child processes are profiled, and why are some missing?\n\n")
+      expect(outcome.stdout).to include("    rperf report --by label:%pid app.pb.gz\n", "- children that C code forks", ":fork")
+      expect(outcome.stdout).not_to match(/\*\*|```|\]\(|\e\[/)
+      %w[fork children Child_Processes].each { |name| expect(rperf("help", name).stdout).to eq(outcome.stdout) }
     end
 
     it "prints the help of one command with rperf help COMMAND" do
       expect(rperf("help", "exec").stdout).to eq(rperf("exec", "--help").stdout)
-      outcome = rperf("help", "rekord")
-      expect([outcome.status.exitstatus, outcome.stderr])
-        .to match([2, /\Arperf: there is no command 'rekord'; there are record, report, diff, .*\n\z/])
     end
 
-    it "tells of every environment variable that the README tells of" do
-      told = File.read(File.join(Commands::ROOT, "README.md")).scan(/^\| `(RPERF_\w+)`/).flatten
+    it "says of a topic that isn't there which are nearest" do
+      { "rekord" => "; did you mean record or report?", "labelz" => "; did you mean labels?", "" => "" }
+        .each do |name, hint|
+          outcome = rperf("help", name)
+          expect([outcome.status.exitstatus, outcome.stdout, outcome.stderr])
+            .to eq([2, "", "rperf: there is no command or topic '#{name}'#{hint} ('rperf help' lists them)\n"])
+        end
+    end
+
+    it "has the environment variables of the guide" do
+      page = File.read(File.join(Commands::ROOT, "docs/guide/environment-variables.md"))
+      told = page.scan(/^\| `(RPERF_\w+)`/).flatten
       expect(told.size).to be >= 15
-      expect(rperf("help").stdout.scan(/^  (RPERF_\w+) /).flatten).to match_array(told)
+      expect(rperf("help", "environment-variables").stdout.scan(/^(RPERF_\w+) /).flatten).to match_array(told)
     end
 
     it "prints its version" do

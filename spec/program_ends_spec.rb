@@ -162,6 +162,11 @@ RSpec.describe "the end of a profiled program" do
           50.times { GC.start }
           super
         end
+
+        def deliver(...)
+          50.times { GC.start }
+          super
+        end
       end)
     RUBY
     [run(*rperf_command("stat", ruby, program)),

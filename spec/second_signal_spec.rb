@@ -15,7 +15,9 @@ RSpec.describe "the end of a profiled program" do
     # Sends itself one when the method has done its work, before its caller knows of that.
     def sends(signal, owner, method, condition = "true")
       <<~RUBY
-        Rperf.const_get(:#{owner[/\w+/]})#{owner[/\..*/]}.prepend(Module.new do
+        owner = Rperf.const_get(:#{owner[/\w+/]})#{owner[/\..*/]}
+        owner.instance_method(:#{method})
+        owner.prepend(Module.new do
           def #{method}(*args, **)
             super.tap do
               next unless !$sent && #{condition}
@@ -31,7 +33,7 @@ RSpec.describe "the end of a profiled program" do
 
     {
       "as profiling ends" => ["Native.singleton_class", "stop_into"],
-      "as the figures are taken" => ["Native.singleton_class", "figures_line"],
+      "as the figures are taken" => ["Native.singleton_class", "stats_line"],
       "as the file is written" => %w[NativeProfile write],
       "as that is reported" => ["SharedSession", "report", "args.first.start_with?('delivered')"]
     }.each do |moment, hook|
@@ -65,7 +67,7 @@ RSpec.describe "the end of a profiled program" do
     it "is by that without a command, too, and the page is printed once" do
       env = { "RPERF_ENABLED" => "1", "RPERF_STAT" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
       program = write_file("program.rb", "def work = (i = 0; i += 1 while i < 1_000_000)\nwork\n" \
-                                         "trap(:TERM) { exit 12 }\n#{sends("TERM", "NativeProfile", "write")}")
+                                         "trap(:TERM) { exit 12 }\n#{sends("TERM", "NativeProfile", "deliver")}")
       outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env:)
       expect([outcome.status.exitstatus, outcome.stderr.scan("Performance stats").size]).to eq([12, 1])
       expect_profile

@@ -7,7 +7,7 @@ require_relative "system_calls/sqlite_calls"
 
 # A profiled program's system calls are those of the program alone: what they return, their errors, their times. With
 # capture: :tick there is one exception: an extension's call may end early if it begins in the very moment of a tick.
-# See docs/signals.md.
+# See docs/internals/signals.md.
 RSpec.describe "the system calls of a profiled program" do
   extension = Bench::CExtension.new("spec_native", File.expand_path("native", __dir__))
   alone = nil
@@ -33,7 +33,7 @@ RSpec.describe "the system calls of a profiled program" do
   end
 
   # A call that begins in the very moment of a tick can be ended by it, at 10,000 ticks per second once in some runs
-  # (docs/signals.md). What isn't chance fails again.
+  # (docs/internals/signals.md). What isn't chance fails again.
   def at_most_by_chance
     yield
   rescue RSpec::Expectations::ExpectationNotMetError

@@ -51,8 +51,9 @@ layering() {
       rperf-model) depends_only "$crate" '' ;;
       rperf-engine | rperf-report) depends_only "$crate" rperf-model ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
-      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
-      *) echo "$crate: say in bin/support/checks.sh and docs/architecture.md what it may depend on" && false ;;
+      rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
+      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;
+      *) echo "$crate: say in bin/support/checks.sh and docs/internals/architecture.md what it may depend on" && false ;;
     esac || bad=1
   done
   [ "$bad" -eq 0 ]

@@ -13,8 +13,8 @@ EXTENSION_RUBY="$ROOT/tmp/extension-ruby"
 extension_stale() {
   [ -f "$EXTENSION" ] && [ -f "$EXTENSION_RUBY" ] || return 0
   [ "$(ruby_identity)" = "$(cat "$EXTENSION_RUBY")" ] || return 0
-  [ -n "$(find "$ROOT/Cargo.toml" "$ROOT/Cargo.lock" "$ROOT/crates" "$ROOT/ext" -type f \
-    \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' \) -newer "$EXTENSION" 2>/dev/null | head -n 1)" ]
+  [ -n "$(find "$ROOT/Cargo.toml" "$ROOT/Cargo.lock" "$ROOT/crates" "$ROOT/ext" "$ROOT/docs/guide" \
+    -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$EXTENSION" 2>/dev/null | head -n 1)" ]
 }
 
 # The file's date, size and inode: an upgrade in place counts as another Ruby.

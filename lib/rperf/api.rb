@@ -9,5 +9,5 @@ require_relative "api/files"
 
 # A sampling profiler for CRuby. See {Rperf.start}.
 module Rperf
-  private_constant :Native, :NativeProfile
+  private_constant :Native, :NativeProfile, :NativeSettings
 end

@@ -16,7 +16,7 @@ module Rperf
       # profiled, no other one has been first.
       def begin(launch)
         return if launch.over?
-        return launch.report("another") unless launch.first?
+        return launch.report_another unless launch.first?
 
         settings = Settings.new(launch)
         ForkGuard.install

@@ -124,7 +124,7 @@ RSpec.describe "The Ruby API, used as documented" do
       expect(data[:label_sets]).to eq([{}, { request: "abc" }])
       data[:samples].each do |frames, weight, thread, labels|
         expect(frames).to all(match([String, String]))
-        # Thread 0 has what little is left of threads that have ended: see docs/accounting.md.
+        # Thread 0 has what little is left of threads that have ended: see docs/internals/accounting.md.
         expect([weight, thread, labels]).to match([be >= 0, be_between(0, 10), be_between(0, 1)])
       end
       working = data[:samples].select { |frames,| frames.any? { |_, name| name == "Object#work" } }

@@ -202,10 +202,10 @@ RSpec.describe "The command line, used as documented" do
   end
 
   it "prints with rperf help what modes, formats and frames mean, and what to look for" do
-    outcome = type("rperf help")
-    expect(outcome.stderr).to be_empty
-    expect(outcome.stdout).to include(
-      "cpu   CPU time of each thread", "wall  All time of each thread", "pprof ", ".collapsed;", ".txt;",
+    outcomes = %w[modes formats states].map { |topic| type("rperf help #{topic}") }
+    expect(outcomes.map(&:stderr)).to all(be_empty)
+    expect(outcomes.map(&:stdout).join).to include(
+      "the CPU time of each thread", "all time of each thread", "pprof ", ".collapsed ", ".txt ",
       "[GVL blocked]", "[GVL wait]", "[GC marking]", "[GC sweeping]", "[GVL wait] is high", "[GC sweeping] is high"
     )
   end

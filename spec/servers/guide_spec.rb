@@ -96,7 +96,7 @@ RSpec.describe "Middleware, set up as documented" do
       expect(times("profile.pb.gz", :endpoint)).to include("GET /hello" => be_between(0.2, 3))
     end
 
-    it "has ended when the app, started by itself, begins to serve: what the README warns of" do
+    it "has ended when the app, started by itself, begins to serve: what docs/guide/web-and-jobs.md warns of" do
       write_sinatra_app
       serve(start_sinatra)
       expect(times("profile.pb.gz", :endpoint).keys).to eq([nil])

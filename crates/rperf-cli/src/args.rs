@@ -3,9 +3,25 @@
 //! for which clap has no message of one line.
 
 use crate::diff::DiffArgs;
+use crate::flags::{PageFlags, RecordFlags};
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use std::ffi::OsString;
+
+/// What is said of the commands that run another one ends with their exit status.
+macro_rules! with_status {
+    ($notes:literal) => {
+        concat!(
+            $notes,
+            "\
+Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
+its profile could not be read or written; 2 for wrong options; 126 or 127 if the
+command can't be run or found.
+
+Run 'rperf help' for full documentation."
+        )
+    };
+}
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +37,8 @@ begins with a dash. Ruby processes that the command starts are profiled with it.
 
 Run 'rperf help' for full documentation.";
 
-const RECORD_NOTES: &str = "\
+const RECORD_NOTES: &str = with_status!(
+    "\
 Examples:
   rperf record ruby app.rb
   rperf record -m wall -o app.pb.gz bundle exec rake
@@ -31,37 +48,30 @@ The format follows the file's extension: .collapsed and .txt are collapsed stack
 and text, everything else is pprof. The file is written when the program ends: by
 itself, by exit! or an exception, by INT, TERM or another signal that Ruby handles.
 
-Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
-its profile could not be read or written; 2 for wrong options; 126 or 127 if the
-command can't be run or found.
+"
+);
 
-Run 'rperf help' for full documentation.";
-
-const STAT_NOTES: &str = "\
+const STAT_NOTES: &str = with_status!(
+    "\
 Examples:
   rperf stat ruby app.rb
   rperf stat --report -o app.pb.gz ruby app.rb
 
 The figures go to stderr when the program ends.
 
-Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
-its profile could not be read or written; 2 for wrong options; 126 or 127 if the
-command can't be run or found.
+"
+);
 
-Run 'rperf help' for full documentation.";
-
-const EXEC_NOTES: &str = "\
+const EXEC_NOTES: &str = with_status!(
+    "\
 Examples:
   rperf exec ruby app.rb
   rperf exec -m cpu -o app.pb.gz bundle exec rake
 
 It is 'rperf stat --report': figures and tables go to stderr when the program ends.
 
-Exit status: the program's own; 1 if it succeeded but nothing could be profiled, or
-its profile could not be read or written; 2 for wrong options; 126 or 127 if the
-command can't be run or found.
-
-Run 'rperf help' for full documentation.";
+"
+);
 
 const REPORT_NOTES: &str = "\
 Examples:
@@ -91,7 +101,8 @@ Examples:
 
 A difference is called slower or faster only if it is hardly noise. One run on each
 side tells so by its samples; several runs, of which each file is one, by what they
-differ by: give five or more to find small changes. docs/diff.md has the rule.
+differ by: give five or more to find small changes. 'rperf help comparing' has the
+rule.
 
 Exit status: 0; 2 for wrong options and files that can't be read; 3 if something got
 slower by more than --fail-above.
@@ -131,75 +142,25 @@ pub enum Subcommand {
     /// Run a command and print where its time went, with tables of methods
     #[command(after_help = EXEC_NOTES)]
     Exec(PageArgs),
-    /// Print the full reference, or the help of a command
+    /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
-}
-
-/// Options of all commands that run another one.
-#[derive(Debug, clap::Args)]
-pub struct SamplingArgs {
-    /// Samples per second, 1 to 10000
-    #[arg(
-        short,
-        long,
-        value_name = "HZ",
-        default_value = "1000",
-        allow_hyphen_values = true
-    )]
-    pub frequency: String,
-    /// Add a table of the hottest lines to text output
-    #[arg(long, overrides_with_all = ["lines", "no_lines"])]
-    pub lines: bool,
-    /// Record no line numbers
-    #[arg(long, overrides_with_all = ["lines", "no_lines"])]
-    pub no_lines: bool,
-    /// Take stacks at the tick, or without a signal to Ruby's threads [default: tick, where possible]
-    #[arg(long, value_name = "tick|safepoint", allow_hyphen_values = true)]
-    pub capture: Option<String>,
-    /// Real-time signal of the timer; false: no signal, but a thread that sleeps [default: SIGRTMIN+8]
-    #[arg(long, value_name = "N|false", allow_hyphen_values = true)]
-    pub signal: Option<String>,
-    /// Keep samples one by one until the end instead of summing them as they come
-    #[arg(long)]
-    pub no_aggregate: bool,
-    /// Profile the first Ruby process only, and none that it forks or starts
-    #[arg(long)]
-    pub no_inherit: bool,
-    /// Print sampling statistics to stderr
-    #[arg(short, long)]
-    pub verbose: bool,
-    /// The command to run, with its arguments
-    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
-    pub command: Vec<OsString>,
 }
 
 /// Options of `rperf record`.
 #[derive(Debug, clap::Args)]
 pub struct RecordArgs {
-    /// File to write [default: rperf.data]
-    #[arg(short, long, value_name = "PATH")]
-    pub output: Option<OsString>,
-    /// cpu: CPU time of each thread; wall: all time, with waiting and sleeping
-    #[arg(
-        short,
-        long,
-        value_name = "MODE",
-        default_value = "cpu",
-        allow_hyphen_values = true
-    )]
-    pub mode: String,
-    /// pprof, collapsed, text, markdown, json or html [default: by the file's extension]
-    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
-    pub format: Option<String>,
-    /// Run the command so many times, and write each profile to its own file: app.1.pb.gz
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub runs: Option<String>,
+    /// Options of all commands that run another one.
+    #[command(flatten)]
+    pub settings: RecordFlags,
     /// Print a text profile to stdout instead of writing a file
     #[arg(short, long)]
     pub print: bool,
-    /// Options of all commands that run another one.
-    #[command(flatten)]
-    pub sampling: SamplingArgs,
+    /// Run the command so many times, and write each profile to its own file: app.1.pb.gz
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub runs: Option<String>,
+    /// The command to run, with its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// Options of `rperf stat`.
@@ -216,27 +177,18 @@ pub struct StatArgs {
 /// Options of `rperf exec`, and of `rperf stat`.
 #[derive(Debug, clap::Args)]
 pub struct PageArgs {
-    /// Also write the profile to this file
-    #[arg(short, long, value_name = "PATH")]
-    pub output: Option<OsString>,
-    /// wall: all time of each thread; cpu: its CPU time
-    #[arg(
-        short,
-        long,
-        value_name = "MODE",
-        default_value = "wall",
-        allow_hyphen_values = true
-    )]
-    pub mode: String,
     /// Options of all commands that run another one.
     #[command(flatten)]
-    pub sampling: SamplingArgs,
+    pub settings: PageFlags,
+    /// The command to run, with its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// What `rperf help` takes.
 #[derive(Debug, clap::Args)]
 pub struct HelpArgs {
-    /// A command; without one, the full reference is printed
-    #[arg(value_name = "COMMAND")]
-    pub command: Option<String>,
+    /// A topic or a command; without one, a list of them is printed
+    #[arg(value_name = "TOPIC|COMMAND")]
+    pub name: Option<String>,
 }

@@ -1,19 +1,18 @@
 //! Runs the command with the environment that makes its Rubies profile themselves,
-//! merges what they leave, and says what became of it. Called by `run`, on Ruby's
+//! merges what they leave, and says what became of it. Called by `run` and `runs`, on Ruby's
 //! main thread.
-//!
-//! The settings are the contract with `lib/rperf/launch.rb`.
 
-use crate::merge::{self, Merged};
-use crate::options::{Options, Signal};
+use crate::options::Options;
 use crate::process::{self, End};
 use crate::stat::CommandTimes;
-use crate::status::{Outcome, Status};
-use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say, session_folder};
-use std::ffi::{OsStr, OsString};
-use std::fs;
+use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, delivery, forward, say};
+use rperf_session::directory;
+use rperf_session::environment::{self, Environment};
+use rperf_session::merge::{self, Merged};
+use rperf_session::status::{Outcome, Status};
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -29,21 +28,22 @@ const PATIENCE_WITH_WRITERS: Duration = Duration::from_secs(30);
 /// Runs the command to its end and returns the exit status. Doesn't return where
 /// the command was ended by a signal: it ends this process in the same way.
 pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refusal> {
-    let additions = additions(library)?;
+    let environment = Environment::new(&options.settings, initiator(options), abi, library)
+        .map_err(|error| failure(&error))?;
     let name = &options.command[0];
     let program = command::find(name, std::env::var_os("PATH").as_deref())?;
-    let folder = Folder(session_folder::create().map_err(failure)?);
-    fs::write(
-        folder.0.join("settings"),
-        settings(options, &additions, abi),
-    )
-    .map_err(|error| {
+    let folder = Folder(directory::create().map_err(|error| failure(&error))?);
+    environment.write_settings(&folder.0).map_err(|error| {
         let folder = folder.0.display();
-        failure(format!("can't write to {folder}: {error}"))
+        failure(&format!("can't write to {folder}: {error}"))
     })?;
     let mut command = Command::new(program);
     set_arguments(&mut command, options);
-    set_environment(&mut command, &additions, &folder.0);
+    // Nothing of an outer rperf may mix with ours.
+    for name in environment::foreign_variables() {
+        command.env_remove(name);
+    }
+    command.envs(environment.variables(&folder.0));
     let (end, times) = process::run(&mut command).map_err(|error| cannot_run(name, &error))?;
     let status = final_status(&folder.0, end);
     let merged = merge::merge(&folder.0, &status, None);
@@ -55,8 +55,8 @@ pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refus
         before_ns: first.map_or(0, |first| first.begun_ns.saturating_sub(times.began_ns)),
     };
     let is_delivered = delivery::deliver(options, &merged, times);
-    let remarks = merged.remarks.iter().cloned();
-    for line in remarks.chain(remarks_on(&status, end, name)) {
+    let unmerged = merged.unmerged.iter().map(ToString::to_string);
+    for line in unmerged.chain(remarks_on(&status, end, name)) {
         say(&line);
     }
     drop(folder);
@@ -70,7 +70,7 @@ pub fn launch(options: &Options, library: &Path, abi: &str) -> Result<i32, Refus
 /// Whether there is less than there could be by some fault of ours.
 fn is_incomplete(status: &Status, merged: &Merged) -> bool {
     let mut members = status.members.iter();
-    merged.incomplete || members.any(|member| member.outcome == Outcome::Failed)
+    !merged.unmerged.is_empty() || members.any(|member| member.outcome == Outcome::Failed)
 }
 
 /// What is there when the program has ended, and those that end with it.
@@ -99,13 +99,13 @@ struct Folder(PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        session_folder::remove(&self.0);
+        directory::remove(&self.0);
     }
 }
 
-fn failure(message: String) -> Refusal {
+fn failure(error: &dyn Display) -> Refusal {
     Refusal {
-        message,
+        message: error.to_string(),
         status: FAILURE,
     }
 }
@@ -123,101 +123,6 @@ fn set_arguments(command: &mut Command, options: &Options) {
     command
         .arg0(&options.command[0])
         .args(&options.command[1..]);
-}
-
-/// What is put in front of a variable's value, for Rubies to load us.
-struct Addition {
-    name: &'static str,
-    value: OsString,
-    separator: &'static str,
-}
-
-/// RUBYOPT is split at blanks, so a path with one must come by RUBYLIB.
-fn additions(library: &Path) -> Result<Vec<Addition>, Refusal> {
-    let path = library.as_os_str();
-    let rubyopt = |value| Addition {
-        name: "RUBYOPT",
-        value,
-        separator: " ",
-    };
-    if !path.as_bytes().iter().any(u8::is_ascii_whitespace) {
-        let mut loader = OsString::from("-r");
-        loader.push(path);
-        loader.push("/rperf");
-        return Ok(vec![rubyopt(loader)]);
-    }
-    if path.as_bytes().contains(&b':') {
-        return Err(failure(format!(
-            "is installed in {}, and Ruby can't load from a folder with both a blank and a ':' in its path",
-            library.display()
-        )));
-    }
-    let rubylib = Addition {
-        name: "RUBYLIB",
-        value: path.into(),
-        separator: ":",
-    };
-    Ok(vec![rubyopt("-rrperf".into()), rubylib])
-}
-
-/// One variable finds the session; all else is in its folder.
-fn set_environment(command: &mut Command, additions: &[Addition], folder: &Path) {
-    for (name, _) in std::env::vars_os() {
-        // Nothing of an outer rperf may mix with ours.
-        if name.as_bytes().starts_with(b"RPERF_") {
-            command.env_remove(name);
-        }
-    }
-    for Addition {
-        name,
-        value,
-        separator,
-    } in additions
-    {
-        let mut joined = value.clone();
-        if let Some(original) = std::env::var_os(name) {
-            joined.push(separator);
-            joined.push(original);
-        }
-        command.env(name, joined);
-    }
-    command.env("RPERF_SESSION", folder);
-}
-
-/// `NAME=value` with a zero byte after each.
-fn settings(options: &Options, additions: &[Addition], abi: &str) -> Vec<u8> {
-    let mut settings = Vec::new();
-    let mut set = |name: &str, value: &OsStr| {
-        settings.extend_from_slice(name.as_bytes());
-        settings.push(b'=');
-        settings.extend_from_slice(value.as_bytes());
-        settings.push(0);
-    };
-    let flag = |on: bool| OsStr::new(if on { "1" } else { "0" });
-    set("INITIATOR", OsStr::new(initiator(options)));
-    set("ABI", OsStr::new(abi));
-    set("FREQUENCY", OsStr::new(&options.frequency.to_string()));
-    set("MODE", OsStr::new(options.mode));
-    set("AGGREGATE", flag(options.aggregate));
-    set("INHERIT", flag(options.inherit));
-    if let Some(on) = options.lines {
-        set("LINES", flag(on));
-    }
-    if let Some(capture) = options.capture {
-        set("CAPTURE", OsStr::new(capture.name()));
-    }
-    match options.signal {
-        Some(Signal::None) => set("SIGNAL", OsStr::new("false")),
-        Some(Signal::Number(number)) => set("SIGNAL", OsStr::new(&number.to_string())),
-        None => {}
-    }
-    for Addition { name, value, .. } in additions {
-        set(&format!("ADDED_{name}"), value);
-        if let Some(original) = std::env::var_os(name) {
-            set(&format!("ORIGINAL_{name}"), &original);
-        }
-    }
-    settings
 }
 
 fn initiator(options: &Options) -> &'static str {
@@ -275,9 +180,10 @@ fn remarks_on(status: &Status, end: End, name: &OsStr) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::ProcessFigures;
-    use crate::process_id::ProcessId;
-    use crate::status::Member;
+    use rperf_session::process_id::ProcessId;
+    use rperf_session::process_stats::ProcessStats;
+    use rperf_session::status::Member;
+    use std::fs;
 
     fn remarks(status: Status, end: End) -> Vec<String> {
         remarks_on(&status, end, OsStr::new("tool"))
@@ -297,7 +203,7 @@ mod tests {
     }
 
     fn delivered() -> Member {
-        member(Outcome::Delivered(ProcessFigures::default()))
+        member(Outcome::Delivered(ProcessStats::default()))
     }
 
     #[test]
@@ -390,20 +296,25 @@ mod tests {
     #[test]
     fn what_is_lost_by_our_fault_is_a_failure() {
         let (lost, killed) = (member(Outcome::Failed), member(Outcome::Silent));
-        for (members, incomplete, expected) in [
-            (vec![delivered(), killed], false, false),
-            (vec![delivered(), lost], false, true),
-            (vec![delivered()], true, true),
+        let unmerged = merge::merge(
+            Path::new("/no/such/folder"),
+            &Status {
+                members: vec![delivered()],
+                ..Status::default()
+            },
+            None,
+        );
+        let whole = Merged::default();
+        for (members, merged, expected) in [
+            (vec![delivered(), killed], &whole, false),
+            (vec![delivered(), lost], &whole, true),
+            (vec![delivered()], &unmerged, true),
         ] {
             let status = Status {
                 members,
                 ..Status::default()
             };
-            let merged = Merged {
-                incomplete,
-                ..Merged::default()
-            };
-            assert_eq!(is_incomplete(&status, &merged), expected);
+            assert_eq!(is_incomplete(&status, merged), expected);
         }
     }
 
@@ -415,27 +326,5 @@ mod tests {
             ..Status::default()
         };
         assert!(remarks(status, End::Status(0))[0].starts_with("2 more Rubies"));
-    }
-
-    fn added(library: &str) -> Result<Vec<String>, Refusal> {
-        let additions = additions(Path::new(library))?;
-        let shown = additions
-            .iter()
-            .map(|it| format!("{}={}", it.name, it.value.display()));
-        Ok(shown.collect())
-    }
-
-    #[test]
-    fn rubies_find_us_by_our_path_unless_it_has_a_blank() {
-        assert_eq!(
-            added("/a:b/lib").expect("taken"),
-            ["RUBYOPT=-r/a:b/lib/rperf"]
-        );
-        assert_eq!(
-            added("/a b/lib").expect("taken"),
-            ["RUBYOPT=-rrperf", "RUBYLIB=/a b/lib"]
-        );
-        let refusal = added("/a b:c/lib").expect_err("refused");
-        assert!(refusal.message.contains("both a blank and a ':'"));
     }
 }

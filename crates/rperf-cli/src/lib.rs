@@ -4,67 +4,32 @@
 //! public modules on the thread that ends a session. Nothing here knows Ruby, and nothing starts a thread.
 
 mod args;
+mod checked;
 mod command;
 mod delivery;
 mod diff;
-pub mod figures;
+mod flags;
 mod forward;
 mod help;
 mod launch;
-pub mod merge;
 mod options;
-pub mod os;
-pub mod output;
+mod output;
 mod process;
-pub mod process_id;
+mod refusal;
 mod report;
 mod runs;
-pub mod session_folder;
 mod signals;
 pub mod stat;
-pub mod status;
 pub mod verbose;
 mod viewer;
 
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
-use rperf_model::Profile;
-use rperf_report::one_line::one_line;
+use refusal::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, USAGE, say};
 use signals::Actions;
 use std::ffi::OsString;
-use std::io::Write;
 use std::path::Path;
-
-/// Exit status for arguments that make no sense, as clap's own.
-const USAGE: i32 = 2;
-/// Exit status where a command was found and can't be run; shells use the same.
-const NOT_EXECUTABLE: i32 = 126;
-/// Exit status where no command was found; shells use the same.
-const NOT_FOUND: i32 = 127;
-/// Exit status for whatever else goes wrong on our side.
-const FAILURE: i32 = 1;
-
-/// Why a command can't be run: one line, and the exit status that goes with it.
-#[derive(Debug)]
-struct Refusal {
-    message: String,
-    status: i32,
-}
-
-impl Refusal {
-    fn usage(message: impl Into<String>) -> Self {
-        Refusal {
-            message: message.into(),
-            status: USAGE,
-        }
-    }
-}
-
-/// The profile in this file; the error says in one line why there is none. Any thread.
-pub fn read_profile(path: &Path) -> Result<Profile, String> {
-    report::load::quietly(path).map_err(|refusal| refusal.message)
-}
 
 /// Runs the `rperf` command and returns its exit status.
 ///
@@ -95,7 +60,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             diff::run(args)
         }
-        Subcommand::Help(args) => return help::print(args.command.as_deref()),
+        Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {
         Ok(status) => status,
@@ -104,10 +69,4 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             refusal.status
         }
     }
-}
-
-/// One line for the user, whatever names from files are in it; a closed stderr is no reason to
-/// fail.
-fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(message));
 }

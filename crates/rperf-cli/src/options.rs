@@ -1,17 +1,11 @@
-//! Checked options, made from the clap types. Called by `run` before anything is
-//! started, so that no program runs for a profile that can't be written.
+//! Checked options of the commands that run another one, made from the clap types. Called by `run`
+//! before anything is started, so that no program runs for a profile that can't be written.
 
 use crate::Refusal;
-use crate::args::{PageArgs, RecordArgs, SamplingArgs};
-use crate::output::Descriptor;
-use rperf_format::Format;
+use crate::args::{PageArgs, RecordArgs};
+use rperf_session::settings::{FORMAT, OUTPUT, Settings};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-
-const DEFAULT_OUTPUT: &str = "rperf.data";
-
-/// The engine's modes: what can be measured.
-const MODES: [&str; 2] = ["cpu", "wall"];
+use std::path::Path;
 
 /// What to show when the program has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,89 +19,38 @@ pub struct Stat {
 pub struct Options {
     /// The command and its arguments; never empty.
     pub command: Vec<OsString>,
-    /// Samples per second.
-    pub frequency: u32,
-    /// What to measure: one of the engine's modes.
-    pub mode: &'static str,
-    /// The absolute path of the file, if one is to be written.
-    pub output: Option<PathBuf>,
-    /// A format other than the one of the file's extension.
-    pub format: Option<Format>,
-    /// Whether line numbers are recorded and shown; `None`: recorded only.
-    pub lines: Option<bool>,
-    /// When stacks are taken; `None`: at the tick, where a signal may be used.
-    pub capture: Option<Capture>,
-    /// The timer's signal, if it isn't to be the default one.
-    pub signal: Option<Signal>,
-    /// Whether samples are summed as they come.
-    pub aggregate: bool,
-    /// Whether the processes that the program starts are profiled too.
-    pub inherit: bool,
-    /// Whether sampling statistics are printed.
-    pub verbose: bool,
+    /// The session's settings.
+    pub settings: Settings,
     /// Whether, and how, the page of `rperf stat` is printed.
     pub stat: Option<Stat>,
-}
-
-/// What the timer uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// A thread that sleeps.
-    None,
-    /// This real-time signal.
-    Number(i32),
-}
-
-/// When stacks are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capture {
-    /// At the timer's tick, by a signal to the thread that runs.
-    Tick,
-    /// Where the VM next looks for interrupts.
-    Safepoint,
-}
-
-impl Capture {
-    const ALL: [Self; 2] = [Self::Tick, Self::Safepoint];
-
-    /// As it is given, and passed on.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tick => "tick",
-            Self::Safepoint => "safepoint",
-        }
-    }
 }
 
 impl Options {
     /// The options of `rperf record`.
     pub fn for_record(args: RecordArgs) -> Result<Self, Refusal> {
-        if args.print && (args.output.is_some() || args.format.is_some()) {
+        let given = args.settings.given;
+        let is_about_the_file = |name| name == OUTPUT.name || name == FORMAT.name;
+        if args.print && given.iter().any(|(it, _)| is_about_the_file(it.name)) {
             let message = "-p prints text to stdout: it can't be combined with -o or --format";
             return Err(Refusal::usage(message));
         }
-        let (output, format) = if args.print {
-            (PathBuf::from("/dev/stdout"), Some(Format::Text))
-        } else {
-            let output = args.output.unwrap_or_else(|| DEFAULT_OUTPUT.into());
-            (
-                writable(&output)?,
-                args.format.as_deref().map(parse_format).transpose()?,
-            )
+        let settings = match args.print {
+            true => Settings::for_printing(given, Path::new("/dev/stdout")),
+            false => Settings::from_flags(given, false),
         };
         Ok(Options {
-            output: Some(output),
-            format,
-            ..Self::new(args.sampling, &args.mode, None)?
+            command: args.command,
+            settings: settings?,
+            stat: None,
         })
     }
 
     /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
     pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
-        let output = args.output.map(writable).transpose()?;
         Ok(Options {
-            output,
-            ..Self::new(args.sampling, &args.mode, Some(Stat { report }))?
+            command: args.command,
+            settings: Settings::from_flags(args.settings.given, true)?,
+            stat: Some(Stat { report }),
         })
     }
 
@@ -120,136 +63,6 @@ impl Options {
             .collect();
         words.join(" ")
     }
-
-    fn new(args: SamplingArgs, mode: &str, stat: Option<Stat>) -> Result<Self, Refusal> {
-        let signal = args.signal.as_deref().map(parse_signal).transpose()?;
-        let capture = args.capture.as_deref().map(parse_capture).transpose()?;
-        if (capture, signal) == (Some(Capture::Tick), Some(Signal::None)) {
-            let message = "--capture tick needs a timer with a signal: it can't be combined with --signal false";
-            return Err(Refusal::usage(message));
-        }
-        Ok(Options {
-            command: args.command,
-            frequency: parse_frequency(&args.frequency)?,
-            mode: parse_mode(mode)?,
-            output: None,
-            format: None,
-            lines: switch(args.lines, args.no_lines),
-            capture,
-            signal,
-            aggregate: !args.no_aggregate,
-            inherit: !args.no_inherit,
-            verbose: args.verbose,
-            stat,
-        })
-    }
-}
-
-/// What two flags say of which the last one given counts.
-fn switch(on: bool, off: bool) -> Option<bool> {
-    (on || off).then_some(on)
-}
-
-fn parse_frequency(text: &str) -> Result<u32, Refusal> {
-    match text.parse() {
-        Ok(frequency @ 1..=10_000) => Ok(frequency),
-        _ => Err(Refusal::usage(format!(
-            "-f must be a whole number from 1 to 10000 (samples per second), not '{text}'"
-        ))),
-    }
-}
-
-/// The other signals have a meaning to programs.
-fn parse_signal(text: &str) -> Result<Signal, Refusal> {
-    if text == "false" {
-        return Ok(Signal::None);
-    }
-    #[cfg(target_os = "linux")]
-    let (range, allowed) = {
-        let range = libc::SIGRTMIN()..=libc::SIGRTMAX();
-        let allowed = format!(
-            "false, or a number from {} to {}",
-            range.start(),
-            range.end()
-        );
-        (range, allowed)
-    };
-    #[cfg(not(target_os = "linux"))]
-    #[allow(clippy::reversed_empty_ranges, reason = "no number is allowed")]
-    let (range, allowed) = (1..=0, "false: this system has no timer signals");
-    match text.parse() {
-        Ok(number) if range.contains(&number) => Ok(Signal::Number(number)),
-        _ => Err(Refusal::usage(format!(
-            "--signal must be {allowed}, not '{text}'"
-        ))),
-    }
-}
-
-fn parse_capture(text: &str) -> Result<Capture, Refusal> {
-    let known = Capture::ALL.into_iter().find(|it| it.name() == text);
-    match known {
-        Some(Capture::Tick) if !cfg!(target_os = "linux") => Err(Refusal::usage(
-            "--capture must be safepoint: this system has no timer signals, not 'tick'",
-        )),
-        Some(capture) => Ok(capture),
-        None => Err(Refusal::usage(format!(
-            "--capture must be tick or safepoint, not '{text}'"
-        ))),
-    }
-}
-
-fn parse_mode(text: &str) -> Result<&'static str, Refusal> {
-    MODES
-        .into_iter()
-        .find(|mode| *mode == text)
-        .ok_or_else(|| Refusal::usage(format!("-m must be cpu or wall, not '{text}'")))
-}
-
-/// The format with this name.
-pub fn parse_format(text: &str) -> Result<Format, Refusal> {
-    Format::from_name(text).ok_or_else(|| {
-        Refusal::usage(format!(
-            "--format must be {}, not '{text}'",
-            Format::names()
-        ))
-    })
-}
-
-/// The absolute path of `output`, if a file can be written there.
-pub fn writable(output: impl AsRef<Path>) -> Result<PathBuf, Refusal> {
-    let output = output.as_ref();
-    if output.as_os_str().is_empty() {
-        return Err(Refusal::usage("-o needs the path of a file, not ''"));
-    }
-    let refuse =
-        |what: &str| Refusal::usage(format!("can't write to {}: {what}", output.display()));
-    let path = std::path::absolute(output)
-        .map_err(|_| refuse("the current folder is gone; give -o an absolute path"))?;
-    if let Some(descriptor) = Descriptor::named_by(&path) {
-        return if descriptor.is_inherited_for_writing() {
-            Ok(path)
-        } else {
-            Err(refuse("it is not open for writing"))
-        };
-    }
-    if path.is_dir() {
-        return Err(refuse("it is a folder"));
-    }
-    // A device or a pipe is opened as it is; a file is made anew next to its old self.
-    let is_stream = path.exists() && !path.is_file();
-    let folder = path.parent().unwrap_or(&path);
-    let must_be_writable = if is_stream { &*path } else { folder };
-    if !folder.is_dir() {
-        return Err(refuse(&format!("there is no folder {}", folder.display())));
-    }
-    if !may_write(must_be_writable) || (path.is_file() && !may_write(&path)) {
-        return Err(refuse("permission denied"));
-    }
-    Ok(path)
-}
-
-fn may_write(path: &Path) -> bool {
-    nix::unistd::access(path, nix::unistd::AccessFlags::W_OK).is_ok()
 }
 
 #[cfg(test)]
@@ -257,6 +70,8 @@ mod tests {
     use super::*;
     use crate::args::{Args, Subcommand};
     use clap::Parser;
+    use rperf_format::Format;
+    use rperf_session::settings::{Capture, Inherit, Signal};
 
     fn options(line: &[&str]) -> Result<Options, Refusal> {
         let args = Args::try_parse_from(["rperf"].iter().chain(line)).expect("clap takes it");
@@ -280,19 +95,24 @@ mod tests {
     fn record_measures_cpu_time_into_rperf_data() {
         let options = options(&["record", "ruby", "x.rb"]).expect("valid");
         assert_eq!(options.command, ["ruby", "x.rb"]);
-        assert_eq!((options.frequency, options.mode), (1000, "cpu"));
+        let settings = &options.settings;
+        assert_eq!((settings.frequency(), settings.mode()), (1000, "cpu"));
         assert!(
             options
-                .output
+                .settings
+                .output()
                 .is_some_and(|path| path.is_absolute() && path.ends_with("rperf.data"))
         );
-        assert_eq!((options.format, options.stat), (None, None));
+        assert_eq!((options.settings.format(), options.stat), (None, None));
     }
 
     #[test]
     fn stat_measures_wall_time_and_writes_no_file() {
         let options = options(&["stat", "ruby", "x.rb"]).expect("valid");
-        assert_eq!((options.mode, options.output), ("wall", None));
+        assert_eq!(
+            (options.settings.mode(), options.settings.output()),
+            ("wall", None)
+        );
         assert_eq!(options.stat, Some(Stat { report: false }));
     }
 
@@ -308,8 +128,12 @@ mod tests {
     fn the_timer_children_and_single_samples_have_options() {
         let usual = options(&["record", "ruby"]).expect("valid");
         assert_eq!(
-            (usual.signal, usual.aggregate, usual.inherit),
-            (None, true, true)
+            (
+                usual.settings.signal(),
+                usual.settings.aggregate(),
+                usual.settings.inherit()
+            ),
+            (None, true, Inherit::All)
         );
         let line = [
             "exec",
@@ -320,8 +144,11 @@ mod tests {
             "ruby",
         ];
         let changed = options(&line).expect("valid");
-        assert_eq!((changed.aggregate, changed.inherit), (false, false));
-        assert_eq!(changed.signal, Some(Signal::None));
+        assert_eq!(
+            (changed.settings.aggregate(), changed.settings.inherit()),
+            (false, Inherit::None)
+        );
+        assert_eq!(changed.settings.signal(), Some(Signal::None));
     }
 
     #[test]
@@ -330,7 +157,8 @@ mod tests {
         let number = (libc::SIGRTMIN() + 3).to_string();
         let signal = options(&["stat", "--signal", &number, "ruby"])
             .expect("valid")
-            .signal;
+            .settings
+            .signal();
         assert_eq!(signal, Some(Signal::Number(libc::SIGRTMIN() + 3)));
         for signal in ["0", "9", "true", "-1", "65", ""] {
             let message = message(&["stat", "--signal", signal, "ruby"]);
@@ -352,19 +180,26 @@ mod tests {
         ] {
             for command in ["record", "stat"] {
                 let line = [&[command], &*words, &["ruby"]].concat();
-                assert_eq!(options(&line).expect("valid").capture, expected, "{line:?}");
+                assert_eq!(
+                    options(&line).expect("valid").settings.capture(),
+                    expected,
+                    "{line:?}"
+                );
             }
         }
         let message = message(&["stat", "--capture", "tick", "--signal", "false", "ruby"]);
-        assert!(message.contains("--capture tick needs a timer with a signal"));
+        assert_eq!(
+            message,
+            "--capture must be safepoint with --signal false, not 'tick'"
+        );
     }
 
     #[test]
     fn options_after_the_command_are_the_commands() {
         let options = options(&["stat", "-f", "50", "ruby", "-v", "--", "-o"]).expect("valid");
         assert_eq!(options.command, ["ruby", "-v", "--", "-o"]);
-        assert!(!options.verbose);
-        assert_eq!(options.frequency, 50);
+        assert!(!options.settings.verbose());
+        assert_eq!(options.settings.frequency(), 50);
     }
 
     #[test]
@@ -376,8 +211,8 @@ mod tests {
     #[test]
     fn print_is_text_on_stdout_and_nothing_else() {
         let options = options(&["record", "-p", "ruby"]).expect("valid");
-        assert_eq!(options.output, Some("/dev/stdout".into()));
-        assert_eq!(options.format, Some(Format::Text));
+        assert_eq!(options.settings.output(), Some(Path::new("/dev/stdout")));
+        assert_eq!(options.settings.format(), Some(Format::Text));
         assert!(message(&["record", "-p", "-o", "x", "ruby"]).contains("-p prints text"));
     }
 
@@ -392,7 +227,7 @@ mod tests {
             for command in ["record", "stat"] {
                 let line = [&[command], &*line, &["ruby"]].concat();
                 let options = options(&line).expect("valid");
-                assert_eq!(options.lines, expected, "{line:?}");
+                assert_eq!(options.settings.lines(), expected, "{line:?}");
             }
         }
     }
@@ -409,10 +244,21 @@ mod tests {
             assert!(message.ends_with(&format!("must be tick or safepoint, not '{capture}'")));
         }
         assert!(message(&["record", "--format", "svg", "ruby"]).contains("not 'svg'"));
-        assert!(message(&["record", "-o", "/no/such/x", "ruby"]).contains("no folder /no/such"));
-        assert!(message(&["record", "-o", "/", "ruby"]).contains("a folder"));
-        assert!(message(&["stat", "-o", "", "ruby"]).contains("-o needs the path"));
+        assert!(
+            message(&["record", "-o", "/no/such/x", "ruby"])
+                .contains("-o must be in a folder that exists, not '/no/such/x'")
+        );
+        assert!(
+            message(&["record", "-o", "/", "ruby"])
+                .contains("-o must be a file, and that is a folder")
+        );
+        assert!(
+            message(&["stat", "-o", "", "ruby"]).contains("-o must be the path of a file, not ''")
+        );
         assert!(message(&["stat", "-m", "-1", "ruby"]).contains("not '-1'"));
-        assert!(message(&["record", "-o", "/dev/fd/987", "ruby"]).contains("not open for writing"));
+        assert!(
+            message(&["record", "-o", "/dev/fd/987", "ruby"])
+                .contains("-o must be open for writing")
+        );
     }
 }

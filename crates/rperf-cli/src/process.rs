@@ -2,9 +2,9 @@
 //! `launch`, on Ruby's main thread, which waits here for the program's whole life.
 
 use crate::forward;
-use crate::os::{self, OsFigures};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
+use rperf_session::os::{self, OsStats};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -37,7 +37,7 @@ pub struct Times {
 pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
     forward::install()?;
     // Whoever became this process by exec may have had children before.
-    let before = OsFigures::of_children();
+    let before = OsStats::of_children();
     let began_ns = os::monotonic_ns();
     let mut child = command.spawn()?;
     let pid = child.id() as i32;
@@ -45,7 +45,7 @@ pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
     wait_for_end(pid);
     forward::to_nobody();
     let status = child.wait()?;
-    let after = OsFigures::of_children();
+    let after = OsStats::of_children();
     let times = Times {
         began_ns,
         real_ns: os::monotonic_ns().saturating_sub(began_ns),

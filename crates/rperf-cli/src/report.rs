@@ -198,7 +198,7 @@ fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
         ),
         None => (
             "stdout".to_string(),
-            crate::output::buffered(io::stdout().lock(), produce),
+            rperf_session::output::buffered(io::stdout().lock(), produce),
         ),
     };
     match written {

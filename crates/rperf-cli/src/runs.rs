@@ -1,7 +1,8 @@
 //! `rperf record`, once or several times. Called by `run`, on Ruby's main thread.
 
 use crate::args::RecordArgs;
-use crate::options::{Options, writable};
+use crate::checked::writable;
+use crate::options::Options;
 use crate::{Refusal, launch, say};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -18,8 +19,8 @@ pub fn record(mut args: RecordArgs, library: &Path, abi: &str) -> Result<i32, Re
     let Some(runs) = runs else {
         return launch::launch(&options, library, abi);
     };
-    let output = match &options.output {
-        Some(output) if !is_printed && !is_stream(output) => output.clone(),
+    let output = match options.settings.output() {
+        Some(output) if !is_printed && !is_stream(output) => output.to_path_buf(),
         _ => {
             let message = "--runs writes several files: it needs the path of a file, not a stream";
             return Err(Refusal::usage(message));
@@ -28,7 +29,7 @@ pub fn record(mut args: RecordArgs, library: &Path, abi: &str) -> Result<i32, Re
     let outputs = (1..=runs).map(|run| numbered(&output, run));
     // Nothing is started before all are known to be writable.
     for output in outputs.map(writable).collect::<Result<Vec<_>, _>>()? {
-        options.output = Some(output);
+        options.settings = options.settings.with_output(output);
         let status = launch::launch(&options, library, abi)?;
         if status != 0 {
             return Ok(status);

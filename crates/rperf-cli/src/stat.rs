@@ -1,12 +1,12 @@
 //! The page of `rperf stat`: a pure function from figures to text. Called through
 //! the extension on the thread that ends the profiled program.
 
-use crate::figures::{ProcessFigures, RubyFigures};
-use crate::os::OsFigures;
 use rperf_format::{Format, TextOptions};
 use rperf_model::{Profile, State};
 use rperf_report::numbers::{grouped, milliseconds, percent};
 use rperf_report::{Totals, losses};
+use rperf_session::os::OsStats;
+use rperf_session::process_stats::{ProcessStats, RubyStats};
 use std::fmt::Write;
 
 const MEGABYTE: u64 = 1 << 20;
@@ -25,7 +25,7 @@ pub struct Figures {
     /// What the command took, if there was one.
     pub times: Option<CommandTimes>,
     /// What Ruby and the system have counted.
-    pub process: ProcessFigures,
+    pub process: ProcessStats,
 }
 
 /// What a command took as a whole, with its processes that are no Rubies.
@@ -126,7 +126,7 @@ fn description(state: State) -> &'static str {
     }
 }
 
-fn ruby(page: &mut Page, profile: &Profile, ruby: &RubyFigures) {
+fn ruby(page: &mut Page, profile: &Profile, ruby: &RubyStats) {
     let gc = format!(
         "[Ruby] GC time ({} count: {} minor, {} major)",
         grouped(ruby.gc_count),
@@ -148,7 +148,7 @@ fn ruby(page: &mut Page, profile: &Profile, ruby: &RubyFigures) {
     }
 }
 
-fn os(page: &mut Page, os: &OsFigures, processes: usize) {
+fn os(page: &mut Page, os: &OsStats, processes: usize) {
     let memory = match processes {
         0 | 1 => "[OS] peak memory (maxrss)",
         _ => "[OS] peak memory of the largest process (maxrss)",

@@ -5,10 +5,9 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    FrameWord, LastStack, Mode, Session, SessionConfig, Stack, StackSource, TimerKind, Values,
-    VmCalls, clock,
+    Accounting, FrameWord, LastStack, Mode, Position, Session, SessionConfig, Stack, TimerKind,
+    Values, VmCalls, clock,
 };
-use rperf_model::State;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -24,6 +23,8 @@ const BURST: usize = 4_096;
 struct Stacks {
     all: Vec<Vec<FrameWord>>,
     next: usize,
+    /// The time, in ns.
+    now: u64,
 }
 
 impl Stacks {
@@ -36,21 +37,24 @@ impl Stacks {
         Self {
             all: all.collect(),
             next: 0,
+            now: 0,
+        }
+    }
+
+    fn next(&mut self) -> Stack<'_> {
+        self.next = (self.next + 7) % STACKS;
+        Stack {
+            frames: &self.all[self.next],
+            lines: &[],
+            cut: false,
         }
     }
 }
 
-impl StackSource for &mut Stacks {
-    fn capture(&mut self) -> Option<Stack<'_>> {
-        self.next = (self.next + 7) % STACKS;
-        Some(Stack {
-            frames: &self.all[self.next],
-            lines: &[],
-            cut: false,
-        })
-    }
-
-    fn new_frame(&mut self, _: FrameWord) {}
+/// A thread that runs all the time.
+struct Running {
+    accounting: Accounting,
+    last: LastStack,
 }
 
 fn main() -> ExitCode {
@@ -74,7 +78,7 @@ fn main() -> ExitCode {
         }
     };
     let mut stacks = Stacks::new();
-    let mut last: Vec<LastStack> = (0..THREADS).map(|_| LastStack::default()).collect();
+    let mut threads: Vec<Running> = (0..THREADS).map(|_| start_thread(&mut session)).collect();
     println!(
         "{:>11}  {:>11}  {:>11}",
         "samples", "session kB", "process kB"
@@ -82,7 +86,7 @@ fn main() -> ExitCode {
     let mut after_first = (0, 0);
     let mut at_end = (0, 0);
     for step in 1..=STEPS {
-        record(&mut session, &mut stacks, &mut last, per_step);
+        record(&mut session, &mut stacks, &mut threads, per_step);
         at_end = (session.memory() / 1024, resident_kb());
         if step == 1 {
             after_first = at_end;
@@ -112,17 +116,28 @@ fn main() -> ExitCode {
     }
 }
 
-fn record(session: &mut Session, stacks: &mut Stacks, last: &mut [LastStack], samples: usize) {
-    use rperf_engine::Recorder;
-    let values = Values {
-        count: 1,
-        wall_ns: 1_000_000,
-        cpu_ns: 900_000,
-    };
+fn start_thread(session: &mut Session) -> Running {
+    let mut accounting = session.new_thread(0);
+    accounting.begin_running(0);
+    Running {
+        accounting,
+        last: LastStack::default(),
+    }
+}
+
+/// Each tick finds each thread at the next stack.
+fn record(session: &mut Session, stacks: &mut Stacks, threads: &mut [Running], samples: usize) {
     for number in 0..samples {
-        let thread = number % THREADS;
-        let mut recorder = session.recorder(number as u64, &mut last[thread], None, &mut *stacks);
-        recorder.record(thread as u32 + 1, State::Running, values);
+        let Running { accounting, last } = &mut threads[number % THREADS];
+        stacks.now += 1_000_000;
+        let now = stacks.now;
+        let dues = accounting.sample(now, now, 0, || now);
+        let position = Position {
+            stack: Some(stacks.next()),
+            last,
+            labels: None,
+        };
+        let _ = session.record(now, accounting, dues, position);
         if number % BURST == BURST - 1 {
             thread::sleep(Duration::from_micros(200));
         }

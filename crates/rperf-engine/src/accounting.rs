@@ -1,6 +1,7 @@
 //! The accounting of one Ruby thread: every nanosecond of its life once, at a
-//! bounded number of samples. Pure arithmetic on times handed in; the bridge
-//! calls it under the GVL (docs/accounting.md has the rules and their reasons).
+//! bounded number of samples. Pure arithmetic on times handed in, which returns what is
+//! due to be recorded; the bridge calls it under the GVL (docs/internals/accounting.md
+//! has the rules and their reasons).
 
 use crate::dither::Dither;
 use crate::renewal::Renewal;
@@ -9,12 +10,14 @@ use crate::{Mode, Values};
 use rperf_model::{NodeId, State};
 
 mod cpu_split;
+mod due;
 mod pause;
 mod remainders;
 #[cfg(test)]
 mod tests;
 
 use cpu_split::CpuSplit;
+pub use due::{Due, Dues};
 
 /// Where a sample was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,24 +26,6 @@ pub struct Place {
     pub node: NodeId,
     /// The number of its label set.
     pub labels: u32,
-}
-
-/// Where the accounting puts what it wants recorded. The bridge's recorder takes
-/// a backtrace; the tests' one asks the simulated VM.
-pub trait Recorder {
-    /// Records `values` at the thread's current stack and labels and returns these,
-    /// or `None` if the stack couldn't be taken (then it counts as dropped).
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place>;
-
-    /// Records `values` at a place that is known already.
-    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values);
-
-    /// Time of ended threads that never had a stack in `state`, to be taken over
-    /// by the first sample of the next such thread. Zero if there is none.
-    fn take_orphaned(&mut self, state: State) -> Values;
-
-    /// Leaves time of an ended thread that never had a stack in `state`.
-    fn leave_orphaned(&mut self, state: State, values: Values);
 }
 
 /// The seq under which the time of threads without any stack is recorded.
@@ -181,20 +166,16 @@ impl Accounting {
     /// RESUMED: the thread got the GVL at `now`; `ready` is when READY was seen
     /// since the last SUSPENDED, or 0.
     #[inline]
-    pub fn resumed(
-        &mut self,
-        now: u64,
-        ready: u64,
-        cpu: impl FnOnce() -> u64,
-        recorder: &mut impl Recorder,
-    ) {
+    pub fn resumed(&mut self, now: u64, ready: u64, cpu: impl FnOnce() -> u64) -> Dues {
+        let mut dues = Dues::default();
         if let Activity::Off { since } = self.activity {
-            self.off_gvl(since, ready, now, cpu, recorder);
+            self.off_gvl(since, ready, now, cpu, &mut dues);
         }
         self.activity = Activity::Running {
             since: now,
             resumed: now,
         };
+        dues
     }
 
     /// SUSPENDED: the thread is about to give the GVL up. No sample: the slice
@@ -210,30 +191,28 @@ impl Accounting {
         }
     }
 
-    /// The sampling callback for the tick at `tick` runs at `now` on this thread.
-    /// `ready` as in [`Accounting::resumed`]. Returns whether that made a sample of running
-    /// time.
-    pub fn sample(
-        &mut self,
-        now: u64,
-        tick: u64,
-        ready: u64,
-        cpu: impl FnOnce() -> u64,
-        recorder: &mut impl Recorder,
-    ) -> bool {
-        self.sample_ticks(1, now, tick, ready, cpu, recorder)
+    /// Whether the thread runs, as far as the events have told.
+    pub fn is_running(&self) -> bool {
+        matches!(self.activity, Activity::Running { .. })
+    }
+
+    /// The sampling callback for the tick at `tick` runs at `now` on this thread, which
+    /// makes one sample at most. If no event has told that it runs, it does from now on,
+    /// and what is due is of the time before; `ready` as in [`Accounting::resumed`].
+    pub fn sample(&mut self, now: u64, tick: u64, ready: u64, cpu: impl FnOnce() -> u64) -> Dues {
+        self.sample_ticks(1, now, tick, ready, cpu)
     }
 
     /// The stacks that `ticks` ticks in a row have found, all the same one: `times` are
     /// those of the last. The events after it must not have been told yet: so this is
     /// what [`Accounting::sample`] would have done then and there.
-    pub fn replay(&mut self, ticks: u64, times: TickTimes, recorder: &mut impl Recorder) {
+    pub fn replay(&mut self, ticks: u64, times: TickTimes) -> Dues {
         let TickTimes {
             tick_ns,
             now_ns,
             cpu_ns,
         } = times;
-        self.sample_ticks(ticks, now_ns, tick_ns, 0, || cpu_ns, recorder);
+        self.sample_ticks(ticks, now_ns, tick_ns, 0, || cpu_ns)
     }
 
     fn sample_ticks(
@@ -243,13 +222,11 @@ impl Accounting {
         tick: u64,
         ready: u64,
         cpu: impl FnOnce() -> u64,
-        recorder: &mut impl Recorder,
-    ) -> bool {
+    ) -> Dues {
         let Activity::Running { since, resumed } = self.activity else {
-            // It runs though no event said so: it does from now on.
-            self.resumed(now, ready, cpu, recorder);
-            return false;
+            return self.resumed(now, ready, cpu);
         };
+        let mut dues = Dues::default();
         // The tick before the collection, at which the thread ran, may have no sample yet.
         let tick = if tick == self.tick_in_gc {
             self.gc_tick
@@ -259,7 +236,7 @@ impl Accounting {
         // Older than the slice: the thread did not run at the tick. Not newer
         // than the last one: that tick has its sample.
         if tick < resumed || tick <= self.last_tick {
-            return false;
+            return dues;
         }
         let gc_after_tick = if self.gc_tick == tick {
             self.gc_after_tick
@@ -281,7 +258,7 @@ impl Accounting {
             cpu_ns: self.pending.cpu_ns - late_cpu,
         };
         if values.weight_ns(self.mode) == 0 {
-            return false;
+            return dues;
         }
         self.last_tick = tick;
         self.pending = Values {
@@ -289,13 +266,14 @@ impl Accounting {
             wall_ns: late_wall,
             cpu_ns: late_cpu,
         };
-        self.record(State::Running, values, recorder);
-        true
+        dues.add_sample(State::Running, values);
+        dues
     }
 
     /// A piece of GC work has ended on this thread; `tick` is the last tick there
     /// was. Its time is taken out of the running time.
-    pub fn collected(&mut self, work: GcWork, tick: u64, recorder: &mut impl Recorder) {
+    pub fn collected(&mut self, work: GcWork, tick: u64) -> Dues {
+        let mut dues = Dues::default();
         let GcWork {
             enter_ns,
             exit_ns,
@@ -306,7 +284,7 @@ impl Accounting {
         if let Activity::Off { since } = self.activity {
             // It runs though no event said so.
             let estimate = self.cpu.estimate();
-            self.off_gvl(since, 0, enter_ns, || estimate, recorder);
+            self.off_gvl(since, 0, enter_ns, || estimate, &mut dues);
             self.activity = Activity::Running {
                 since: enter_ns.max(since),
                 resumed: enter_ns.max(since),
@@ -339,10 +317,10 @@ impl Accounting {
             .advance(sweeping, self.interval, &mut self.dither);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
-                let values = self.gc_values(1, weight);
-                self.record(state, values, recorder);
+                dues.add_sample(state, self.gc_values(1, weight));
             }
         }
+        dues
     }
 
     /// GC time is wall time in both modes. A collection doesn't wait for anything,
@@ -358,16 +336,18 @@ impl Accounting {
         }
     }
 
-    /// Brings everything up to `now` and records all remainders, at the thread's
-    /// current stack where it has had no sample. Afterwards the thread goes on as
-    /// before. For stop and snapshot; `cpu` is the thread's CPU clock if known.
-    pub fn flush(&mut self, now: u64, ready: u64, cpu: Option<u64>, recorder: &mut impl Recorder) {
-        self.advance_to(now, ready, cpu, recorder);
-        self.record_remainders(recorder);
+    /// Brings everything up to `now`; all remainders are due, at the thread's current
+    /// stack where it has had no sample. Afterwards the thread goes on as before. For
+    /// stop and snapshot; `cpu` is the thread's CPU clock if known.
+    pub fn flush(&mut self, now: u64, ready: u64, cpu: Option<u64>) -> Dues {
+        let mut dues = self.advance_to(now, ready, cpu);
+        self.add_remainders(&mut dues);
+        dues
     }
 
     /// Brings everything up to `now`.
-    fn advance_to(&mut self, now: u64, ready: u64, cpu: Option<u64>, recorder: &mut impl Recorder) {
+    fn advance_to(&mut self, now: u64, ready: u64, cpu: Option<u64>) -> Dues {
+        let mut dues = Dues::default();
         match self.activity {
             Activity::Running { since, resumed } => {
                 self.close_slice(since, now);
@@ -378,12 +358,13 @@ impl Accounting {
             }
             Activity::Off { since } => {
                 let estimate = self.cpu.estimate();
-                self.off_gvl(since, ready, now, || cpu.unwrap_or(estimate), recorder);
+                self.off_gvl(since, ready, now, || cpu.unwrap_or(estimate), &mut dues);
                 self.activity = Activity::Off { since: now };
             }
             Activity::Unknown => {}
         }
         self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));
+        dues
     }
 
     /// Adds the slice `since..now` to the pending running time.
@@ -405,7 +386,7 @@ impl Accounting {
         ready: u64,
         now: u64,
         cpu: impl FnOnce() -> u64,
-        recorder: &mut impl Recorder,
+        dues: &mut Dues,
     ) {
         let length = now.saturating_sub(since);
         self.cpu.without_gvl += length;
@@ -424,7 +405,7 @@ impl Accounting {
                         wall_ns: 0,
                         cpu_ns: weight,
                     };
-                    self.record(State::Running, values, recorder);
+                    dues.add_sample(State::Running, values);
                 }
             }
             return;
@@ -451,7 +432,7 @@ impl Accounting {
                 wall_ns: blocked,
                 cpu_ns,
             };
-            self.record(State::GvlBlocked, values, recorder);
+            dues.add_sample(State::GvlBlocked, values);
         }
         if wait > 0 {
             let values = Values {
@@ -459,7 +440,7 @@ impl Accounting {
                 wall_ns: wait,
                 cpu_ns: 0,
             };
-            self.record(State::GvlWait, values, recorder);
+            dues.add_sample(State::GvlWait, values);
         }
     }
 
@@ -469,22 +450,15 @@ impl Accounting {
         self.cpu.pending_off_gvl += off_gvl;
     }
 
-    /// Records at the current stack, with the orphaned time of the state if this
-    /// is the thread's first sample in it: short threads of one kind tend to come
-    /// in numbers, and the few that are caught alive stand for the others.
-    fn record(&mut self, state: State, values: Values, recorder: &mut impl Recorder) {
-        let Some(place) = recorder.record(self.seq, state, values) else {
-            return;
-        };
+    /// Where the thread's last sample in `state` was recorded.
+    pub(crate) fn last_place(&self, state: State) -> Option<Place> {
+        self.last_places[state as usize]
+    }
+
+    /// A sample in `state` was recorded at `place`. Returns whether it is the thread's
+    /// first one there.
+    pub(crate) fn recorded_at(&mut self, place: Place, state: State) -> bool {
         self.was_sampled = true;
-        let first = self.last_places[state as usize].replace(place).is_none();
-        if first {
-            let orphaned = recorder.take_orphaned(state);
-            if !orphaned.is_zero() {
-                // Whose labels they had isn't known.
-                let place = Place { labels: 0, ..place };
-                recorder.record_at(place, ORPHANED, state, orphaned);
-            }
-        }
+        self.last_places[state as usize].replace(place).is_none()
     }
 }

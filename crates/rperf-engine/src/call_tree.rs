@@ -8,6 +8,17 @@ use rustc_hash::FxHashMap;
 /// A frame as the VM gives it: an opaque word, here only compared and kept.
 pub type FrameWord = usize;
 
+/// A stack as the bridge captured it, leaf first; `lines` may be empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack<'a> {
+    /// The frames.
+    pub frames: &'a [FrameWord],
+    /// Their lines.
+    pub lines: &'a [u32],
+    /// Frames at the root may be missing: there was no room for them.
+    pub cut: bool,
+}
+
 /// One node: its parent, the index of its frame in the frame table, and a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedNode {

@@ -6,45 +6,67 @@
 //! time in ns. This crate knows nothing of Ruby: a frame is an opaque word.
 
 mod accounting;
+mod backtrace;
 mod buffer;
 mod call_tree;
 pub mod clock;
+mod config;
+mod counters;
 mod dither;
+mod gc_progress;
+mod gvl;
+mod ids;
 mod labels;
 mod mode;
 mod profile_builder;
+mod recording;
 mod renewal;
+mod running;
 mod sample;
 mod session;
+mod session_slot;
+mod snapshot;
+mod sources;
+mod sync;
+pub mod threads;
 mod tick_capture;
 mod ticks;
-mod timer;
 mod values;
+mod vm;
 mod worker;
 
-pub use accounting::{Accounting, GcWork, Place, Recorder};
-pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, TRUNCATED};
+pub use accounting::{Accounting, Due, Dues, GcWork};
+pub use backtrace::{Backtrace, MAX_DEPTH};
+pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
+pub use config::{SessionConfig, VmCalls};
+pub use counters::{Capture, CaptureCounters, SessionCounters};
+pub use gc_progress::{GcEvent, GcProgress};
+pub use gvl::{Gvl, GvlCell, GvlRef};
+pub use ids::{SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
 pub use profile_builder::ResolvedFrame;
+pub use recording::Position;
+pub use running::{GvlState, RunningSession, Sections};
 pub use sample::{Collected, CollectedLimits, Sample};
-pub use session::{
-    Capture, CaptureCounters, Session, SessionConfig, SessionCounters, SessionRecorder, Snapshot,
-    Stack, StackSource, VmCalls,
-};
-pub use tick_capture::guards;
-pub use tick_capture::signal::take_unreadable;
-pub use tick_capture::{CodeMap, LoggedTick, Registers, TakeStack, TickLog, TickTimes};
-pub use ticks::Ticks;
+pub use session::{Replayed, Session};
+pub use session_slot::SessionSlot;
+pub use snapshot::Snapshot;
+pub use sources::TimerKind;
 #[cfg(target_os = "linux")]
-pub use timer::signal::{default_signal, is_usable as is_usable_signal};
+pub use sources::{default_signal, is_usable_signal};
+pub use tick_capture::at_work::{
+    AtWork, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
+};
+pub use tick_capture::{Registers, TakeStack, TickCapture, TickLog, TickTimes};
+pub use ticks::Ticks;
 pub use values::Values;
-pub use worker::{TimerKind, WorkerEnded};
+pub use vm::{FrameLayout, MethodWord, Vm, VmFrames};
+pub use worker::WorkerEnded;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.
 pub fn forget_in_child() {
     tick_capture::signal::forget_in_child();
-    #[cfg(target_os = "linux")]
-    timer::signal::forget_in_child();
+    sources::forget_in_child();
 }

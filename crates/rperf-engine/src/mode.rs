@@ -77,6 +77,16 @@ impl Mode {
     }
 }
 
+impl Values {
+    /// The time that `mode` is about: its weight, in ns.
+    pub fn weight_ns(&self, mode: Mode) -> u64 {
+        match mode {
+            Mode::Cpu => self.cpu_ns,
+            Mode::Wall => self.wall_ns,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,15 +1,15 @@
 //! From what was captured to a profile: epoch by epoch, node by node, with the
-//! names that the bridge has resolved. Called under the GVL, outside of hooks.
+//! names that the bridge has resolved. Epochs are added by the worker, and the last one
+//! by a snapshot, under the GVL and outside of hooks.
 
-use crate::Values;
 use crate::accounting::ORPHANED;
 use crate::call_tree::{CapturedNode, Fill, TRUNCATED};
 use crate::labels::LabelTexts;
 use crate::sample::{Collected, Sample, SampleKey, fold_threads};
-use crate::session::Snapshot;
+use crate::{Mode, Values};
 use rperf_model::{
-    CallTree, Counters, Frame, FrameId, Frames, LabelSetId, Meta, Node, NodeId, Profile,
-    RawSamples, StringId, Strings, Thread, WeightKey, Weights,
+    CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
+    Strings, Thread, WeightKey, Weights,
 };
 use rustc_hash::FxHashMap;
 
@@ -143,20 +143,9 @@ impl ProfileBuilder {
             + self.ended.capacity() * size_of::<u32>()
     }
 
-    /// The profile. `program` and `comments` go into its description.
-    pub fn finish(
-        self,
-        snapshot: &Snapshot,
-        program: String,
-        mut comments: Vec<String>,
-    ) -> Profile {
-        if self.counts.folded_threads > 0 {
-            comments.push(format!(
-                "{} threads that had ended are shown together as thread 0",
-                self.counts.folded_threads
-            ));
-        }
-        let mode = snapshot.config.mode;
+    /// The profile, without its description. `label_sets` have the numbers from 1; of
+    /// raw samples the times count from `raw_since`, if they are wanted.
+    pub fn finish(self, mode: Mode, label_sets: &[LabelTexts], raw_since: Option<u64>) -> Profile {
         let mut profile = Profile::new(mode.schema());
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
@@ -167,21 +156,20 @@ impl ProfileBuilder {
                 profile.weights.push(weight_key(key), &row);
             }
         }
-        if !snapshot.config.aggregate {
+        if let Some(since) = raw_since {
             let mut samples = RawSamples::new(profile.schema.len());
             for sample in &self.raw {
-                let time_ns = sample.time_ns.saturating_sub(snapshot.start_ns);
+                let time_ns = sample.time_ns.saturating_sub(since);
                 mode.fill_row(sample.values(), &mut row);
                 samples.push(time_ns, weight_key(sample.key()), &row);
             }
             profile.raw_samples = Some(samples);
         }
         profile.threads = threads_of(&profile.weights);
-        profile.meta = meta(snapshot, self.counts, program, comments);
         profile.strings = self.tables.strings;
         profile.frames = self.tables.frames;
         profile.tree = self.tables.tree;
-        add_label_sets(&mut profile, &snapshot.label_sets);
+        add_label_sets(&mut profile, label_sets);
         profile
     }
 
@@ -314,46 +302,6 @@ fn threads_of(weights: &Weights) -> Vec<Thread> {
             name: StringId(0),
         })
         .collect()
-}
-
-fn meta(
-    snapshot: &Snapshot,
-    counts: BuilderCounts,
-    program: String,
-    comments: Vec<String>,
-) -> Meta {
-    let Snapshot {
-        config,
-        counters,
-        dropped,
-        ..
-    } = snapshot;
-    let mut lost = *dropped;
-    lost.add(counts.lost);
-    lost.add(counters.uncaptured);
-    Meta {
-        frequency: config.frequency,
-        period: None,
-        start_time_ns: snapshot.start_time_ns,
-        duration_ns: snapshot.end_ns.saturating_sub(snapshot.start_ns),
-        program,
-        comments,
-        counters: Counters {
-            trigger_count: snapshot.triggers,
-            sampling_count: counters.sampling_count,
-            sampling_time_ns: counters.sampling_time_ns,
-            detected_thread_count: u64::from(counters.threads),
-            dropped_samples: lost.count,
-            dropped_ns: lost.weight_ns(config.mode),
-            truncated_samples: counters.truncated + counts.truncated,
-            unlabelled_samples: snapshot.unlabelled,
-            tick_stacks: counters.capture.tick_stacks,
-            safepoint_stacks: counters.capture.safepoint_stacks,
-            safepoint_calls: counters.capture.safepoint_calls,
-            unreadable_stacks: counters.capture.unreadable_stacks,
-            hidden_frames: counters.capture.hidden_frames,
-        },
-    }
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
 //! One profiling session as the bridge uses it: the call tree, the active buffer
 //! and the worker behind one [`Session`]. All calls under the GVL.
 
-use crate::accounting::{Accounting, ORPHANED, Place};
+use crate::accounting::{Accounting, Dues};
 use crate::buffer::ActiveBuffer;
-use crate::call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack};
+use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
-use crate::labels::{LabelSet, LabelTable, LabelTexts};
-use crate::profile_builder::{ProfileBuilder, RAW_CAP, ROW_CAP, ResolvedFrame};
-use crate::sample::{Collected, CollectedLimits, Sample};
-use crate::tick_capture::TakeStack;
+use crate::config::{SessionConfig, VmCalls};
+use crate::counters::{Capture, CaptureCounters};
+use crate::labels::LabelSet;
+use crate::profile_builder::{RAW_CAP, ROW_CAP, ResolvedFrame};
+use crate::recording::{Position, Recording};
+use crate::sample::{Collected, CollectedLimits};
+use crate::snapshot::Snapshot;
+use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
+use crate::tick_capture::{TakeStack, TickLog};
 use crate::ticks::Ticks;
-use crate::worker::{Answer, EndedEpoch, TimerKind, Worker, WorkerConfig, WorkerEnded};
-use crate::{Mode, Values};
-use rperf_model::{NodeId, Profile, State};
+use crate::worker::{Answer, EndedEpoch, Worker, WorkerConfig, WorkerEnded};
 use std::io;
 use std::sync::Arc;
 
 mod clear;
-mod recorder;
-
-pub use recorder::{SessionRecorder, Stack, StackSource};
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;
@@ -28,88 +28,6 @@ const EPOCH_NODE_CAP: usize = 1 << 20;
 /// Ends of epochs hold the program up for at most one part in this many of the
 /// time, if the tree has room enough.
 const EPOCH_END_SHARE: u64 = 500;
-
-/// What a session is started with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SessionConfig {
-    /// What the weights measure.
-    pub mode: Mode,
-    /// Samples per second, 1 to 10,000.
-    pub frequency: u32,
-    /// The timer.
-    pub timer: TimerKind,
-    /// Sum samples, or keep each.
-    pub aggregate: bool,
-}
-
-impl SessionConfig {
-    /// Mean gap between samples in ns.
-    pub fn interval(&self) -> u64 {
-        1_000_000_000 / u64::from(self.frequency.max(1))
-    }
-}
-
-/// What the engine calls in the VM; both async-signal-safe.
-#[derive(Debug, Clone, Copy)]
-pub struct VmCalls {
-    /// Asks for the sampling callback.
-    pub trigger: fn(),
-    /// Takes the stack of the calling thread, which holds the GVL under this seq, for
-    /// the tick at this time. It may fault: then it doesn't return.
-    pub take_stack: TakeStack,
-}
-
-/// Where the stack of the running thread is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capture {
-    /// At the tick, by a signal handler.
-    Tick,
-    /// At the next safepoint, by the sampling callback.
-    Safepoint,
-}
-
-/// How stacks were taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CaptureCounters {
-    /// At the tick, by the signal handler.
-    pub tick_stacks: u64,
-    /// At a safepoint, by the sampling callback.
-    pub safepoint_stacks: u64,
-    /// Calls of the sampling callback, whether it took a stack or not.
-    pub safepoint_calls: u64,
-    /// Ticks at which the stack couldn't be read.
-    pub unreadable_stacks: u64,
-    /// Frames that backtraces leave out, learned at a safepoint.
-    pub hidden_frames: u64,
-}
-
-impl CaptureCounters {
-    /// Adds those of `other`.
-    pub fn add(&mut self, other: CaptureCounters) {
-        self.tick_stacks += other.tick_stacks;
-        self.safepoint_stacks += other.safepoint_stacks;
-        self.safepoint_calls += other.safepoint_calls;
-        self.unreadable_stacks += other.unreadable_stacks;
-        self.hidden_frames += other.hidden_frames;
-    }
-}
-
-/// What was counted on the sampling side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SessionCounters {
-    /// Stacks that were taken at ticks, or at the safepoint after them.
-    pub sampling_count: u64,
-    /// Time spent on them, and in hooks that took a backtrace, in ns.
-    pub sampling_time_ns: u64,
-    /// Threads seen alive.
-    pub threads: u32,
-    /// Samples folded into `[truncated]`, or without the root of their stack.
-    pub truncated: u64,
-    /// How stacks were taken.
-    pub capture: CaptureCounters,
-    /// Samples lost because no backtrace could be taken, and their time.
-    pub uncaptured: Values,
-}
 
 /// A running session.
 #[derive(Debug)]
@@ -122,21 +40,27 @@ pub struct Session {
     capture: Capture,
     /// There while stacks are taken at the tick.
     tick_signal: Option<TickSignal>,
-    tree: CapturedTree,
+    recording: Recording,
     /// The epoch that is being ended: its frames must stay alive until they have
     /// been resolved.
     ending: Option<EndingEpoch>,
     /// Up to when an epoch ends only if its tree is full.
     no_end_before: u64,
-    buffer: ActiveBuffer,
     worker: Worker,
-    orphaned: [Values; State::ALL.len()],
-    labels: LabelTable,
     /// The number of the thread that was seen last.
     last_seq: u32,
-    counters: SessionCounters,
     /// The timer's expiries before what is kept began.
     triggers_before: u64,
+}
+
+/// What [`Session::replay`] did.
+#[derive(Debug)]
+#[must_use = "the garbage collector has to learn of new frames"]
+pub struct Replayed<'a> {
+    /// Ticks whose stacks were in the log.
+    pub ticks: u64,
+    /// The frames that are new: the collector has to be told of them before it can run.
+    pub new_frames: &'a [FrameWord],
 }
 
 /// An epoch whose frames are being given names.
@@ -145,35 +69,6 @@ struct EndingEpoch {
     since: u64,
     tree: CapturedTree,
     collected: Collected,
-}
-
-/// Everything collected up to now, still with frames as the VM gives them.
-#[derive(Debug)]
-pub struct Snapshot {
-    /// How the session was configured.
-    pub config: SessionConfig,
-    /// Where stacks of running threads were taken.
-    pub capture: Capture,
-    /// Start, in ns since the Unix epoch.
-    pub start_time_ns: u64,
-    /// Start on the monotonic clock.
-    pub start_ns: u64,
-    /// Up to when, on the monotonic clock.
-    pub end_ns: u64,
-    /// The sums or samples of the present epoch.
-    pub collected: Collected,
-    /// The epochs before it.
-    pub earlier: ProfileBuilder,
-    /// The sampling side's counters.
-    pub counters: SessionCounters,
-    /// Samples dropped in the buffer.
-    pub dropped: Values,
-    /// Timer expiries that asked for a sample.
-    pub triggers: u64,
-    /// The label sets, from number 1.
-    pub label_sets: Vec<LabelTexts>,
-    /// Samples that went without their labels, as there was no room for these.
-    pub unlabelled: u64,
 }
 
 impl Session {
@@ -186,10 +81,12 @@ impl Session {
             rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
         };
         let worker_config = WorkerConfig {
-            timer: config.timer,
-            interval: config.interval(),
+            timer: TimerConfig {
+                kind: config.timer,
+                interval: config.interval(),
+                seed,
+            },
             limits,
-            seed,
         };
         let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
         Ok(Session {
@@ -200,15 +97,11 @@ impl Session {
             take_stack: calls.take_stack,
             capture: Capture::Safepoint,
             tick_signal: None,
-            tree: CapturedTree::new(EPOCH_NODE_CAP),
+            recording: Recording::new(EPOCH_NODE_CAP, ActiveBuffer::new(full, empty)),
             ending: None,
             no_end_before: 0,
-            buffer: ActiveBuffer::new(full, empty),
             worker,
-            orphaned: Default::default(),
-            labels: LabelTable::default(),
             last_seq: 0,
-            counters: SessionCounters::default(),
             triggers_before: 0,
         })
     }
@@ -239,7 +132,7 @@ impl Session {
     /// The accounting for a thread that was not seen before; `cpu_base` is its
     /// CPU clock.
     pub fn new_thread(&mut self, cpu_base: u64) -> Accounting {
-        self.counters.threads += 1;
+        self.recording.counters.threads += 1;
         self.last_seq += 1;
         let seq = self.last_seq;
         let seed = self.seed ^ (u64::from(seq) << 32);
@@ -264,27 +157,28 @@ impl Session {
 
     /// The call tree and its frames.
     pub fn tree(&self) -> &CapturedTree {
-        &self.tree
+        &self.recording.tree
     }
 
     /// Counts stacks that were taken, and the time spent in the sampling callback or
     /// in hooks, in ns.
     pub fn count_sampling(&mut self, stacks: u64, time_ns: u64) {
-        self.counters.sampling_count += stacks;
-        self.counters.sampling_time_ns += time_ns;
+        self.recording.counters.sampling_count += stacks;
+        self.recording.counters.sampling_time_ns += time_ns;
     }
 
     /// Counts how stacks were taken.
     pub fn count_capture(&mut self, counts: CaptureCounters) {
-        self.counters.capture.add(counts);
+        self.recording.counters.capture.add(counts);
     }
 
     /// Whether the epoch should end at `now`: the call tree is full, or it has grown
     /// and the last end lies so far back that this one takes little of the time.
     #[inline]
     pub fn is_epoch_over(&self, now: u64) -> bool {
-        let over = self.tree.is_full()
-            || (now >= self.no_end_before && self.tree.has_outgrown(self.worker.earlier_fill()));
+        let over = self.recording.tree.is_full()
+            || (now >= self.no_end_before
+                && self.recording.tree.has_outgrown(self.worker.earlier_fill()));
         over && !self.is_ending()
     }
 
@@ -298,7 +192,7 @@ impl Session {
             // Without the worker it is lost; `stop` says so.
             collected: self
                 .worker
-                .take_epoch(self.buffer.take())
+                .take_epoch(self.recording.buffer.take())
                 .unwrap_or_default(),
         });
     }
@@ -331,78 +225,79 @@ impl Session {
         });
         let now = clock::monotonic_ns();
         let took = now.saturating_sub(since);
-        self.counters.sampling_time_ns += took;
+        self.recording.counters.sampling_time_ns += took;
         self.no_end_before = now + took * EPOCH_END_SHARE;
     }
 
     /// All frames that must stay alive: the garbage collector's roots.
     pub fn frames(&self) -> impl Iterator<Item = FrameWord> + '_ {
         let ending = self.ending.iter().flat_map(|epoch| epoch.tree.frames());
-        self.tree.frames().iter().chain(ending).copied()
+        self.recording.tree.frames().iter().chain(ending).copied()
     }
 
     /// Bytes held on both sides.
     pub fn memory(&self) -> usize {
         size_of::<Self>()
-            + self.tree.memory()
+            + self.recording.tree.memory()
             + self.ending.as_ref().map_or(0, |epoch| epoch.tree.memory())
-            + self.buffer.memory()
-            + self.labels.memory()
+            + self.recording.buffer.memory()
+            + self.recording.labels.memory()
             + self.worker.memory()
     }
 
-    /// Takes in that the thread of `accounting` has ended: its remainders go where
-    /// they belong.
-    pub fn finish_thread<S: StackSource>(
+    /// Records the `dues` of the thread of `accounting`, which is at `position`, at
+    /// `now`. Returns the frames that are new: the collector has to be told of them
+    /// before it can run.
+    #[must_use = "the garbage collector has to learn of new frames"]
+    pub fn record(
         &mut self,
         now: u64,
         accounting: &mut Accounting,
-        cpu: Option<u64>,
+        dues: Dues,
+        position: Position<'_>,
+    ) -> &[FrameWord] {
+        let known = self.tree().frames().len();
+        let is_handed_over = self.recording.record(now, accounting, dues, position);
+        self.wake_worker(is_handed_over);
+        &self.tree().frames()[known..]
+    }
+
+    /// Makes samples of the stacks in the `log`, all of them from the thread of
+    /// `accounting`, and empties it. `last` and `labels` as in [`Position`].
+    pub fn replay(
+        &mut self,
+        log: &mut TickLog,
+        accounting: &mut Accounting,
         last: &mut LastStack,
-        source: S,
-    ) {
-        accounting.finish(cpu, &mut self.recorder(now, last, None, source));
-        if accounting.was_sampled() {
-            self.push_sample(Sample::thread_ended(accounting.seq()));
+        labels: Option<&LabelSet>,
+    ) -> Replayed<'_> {
+        let known = self.tree().frames().len();
+        let (ticks, is_handed_over) = self.recording.replay(log, accounting, last, labels);
+        self.wake_worker(is_handed_over);
+        Replayed {
+            ticks,
+            new_frames: &self.tree().frames()[known..],
         }
     }
 
-    /// A recorder for one thread and one event at `now`. `labels` is the thread's
-    /// label set, which gets its number if a sample is recorded.
-    pub fn recorder<'a, S: StackSource>(
-        &'a mut self,
-        now: u64,
-        last: &'a mut LastStack,
-        labels: Option<&'a LabelSet>,
-        source: S,
-    ) -> SessionRecorder<'a, S> {
-        SessionRecorder {
-            session: self,
-            now,
-            last,
-            labels,
-            source,
-        }
+    /// Takes in that the thread of `accounting` has ended, at which its CPU clock stood
+    /// at `cpu`, if that is known: its remainders go where they belong.
+    pub fn finish_thread(&mut self, now: u64, accounting: &mut Accounting, cpu: Option<u64>) {
+        let dues = accounting.finish(cpu);
+        let is_handed_over = self.recording.finish(now, accounting, dues);
+        self.wake_worker(is_handed_over);
     }
 
     /// Records what no thread is left to record: the orphaned time.
     pub fn flush_orphaned(&mut self, now: u64) {
-        for state in State::ALL {
-            let values = std::mem::take(&mut self.orphaned[state as usize]);
-            if !values.is_zero() {
-                let place = Place {
-                    node: NodeId::ROOT,
-                    labels: 0,
-                };
-                self.push(now, place, ORPHANED, state, values);
-            }
-        }
+        let is_handed_over = self.recording.flush_orphaned(now);
+        self.wake_worker(is_handed_over);
     }
 
     /// Everything up to `now`; the session goes on. Flush the threads first.
     /// Fails if the worker has ended early.
     pub fn snapshot(&mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
-        let answer = self.worker.report(self.buffer.take())?;
+        let answer = self.worker.report(self.recording.buffer.take())?;
         Ok(self.describe(now, answer))
     }
 
@@ -410,7 +305,7 @@ impl Session {
     /// Fails if the worker had ended early.
     pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
         self.end_tick_capture();
-        let answer = self.worker.stop(self.buffer.take())?;
+        let answer = self.worker.stop(self.recording.buffer.take())?;
         Ok(self.describe(now, answer))
     }
 
@@ -437,50 +332,19 @@ impl Session {
             end_ns: now,
             collected: answer.collected,
             earlier: answer.earlier,
-            counters: self.counters,
-            dropped: self.buffer.dropped(),
+            counters: self.recording.counters,
+            dropped: self.recording.buffer.dropped(),
             triggers: self.worker.ticks().triggers() - self.triggers_before,
-            label_sets: self.labels.sets().to_vec(),
-            unlabelled: self.labels.refused(),
+            label_sets: self.recording.labels.sets().to_vec(),
+            unlabelled: self.recording.labels.refused(),
         }
     }
 
     #[inline]
-    fn push(&mut self, now: u64, place: Place, thread: u32, state: State, values: Values) {
-        let sample = Sample {
-            time_ns: now,
-            wall_ns: values.wall_ns,
-            cpu_ns: values.cpu_ns,
-            node: place.node,
-            thread,
-            labels: place.labels,
-            state,
-            count: values.count.min(u64::from(u16::MAX)) as u16,
-        };
-        self.push_sample(sample);
-    }
-
-    #[inline]
-    fn push_sample(&mut self, sample: Sample) {
-        if self.buffer.push(sample) {
+    fn wake_worker(&self, is_handed_over: bool) {
+        if is_handed_over {
             self.worker.wake();
         }
-    }
-}
-
-impl Snapshot {
-    /// The profile. `nodes` and `frames` are the present epoch's, the frames in
-    /// the order of its frame table; `program` and `comments` describe the run.
-    pub fn into_profile(
-        mut self,
-        nodes: &[CapturedNode],
-        frames: &[ResolvedFrame],
-        program: String,
-        comments: Vec<String>,
-    ) -> Profile {
-        let mut builder = std::mem::take(&mut self.earlier);
-        builder.add(nodes, frames, std::mem::take(&mut self.collected));
-        builder.finish(&self, program, comments)
     }
 }
 

@@ -3,9 +3,13 @@
 //! ([`TickLog`]), and becomes a sample at the next event that comes anyway. Nothing
 //! interrupts the program's Ruby code: compiled code stays compiled.
 
+pub mod at_work;
+mod capture;
 mod code_map;
+mod compiled_line;
 #[cfg_attr(not(target_arch = "x86_64"), path = "tick_capture/no_guards.rs")]
-pub mod guards;
+mod guards;
+mod hidden_frames;
 #[cfg(target_os = "linux")]
 mod kernel_sleep;
 mod log;
@@ -20,8 +24,9 @@ mod stack_buffer;
 )]
 pub mod signal;
 
-pub use code_map::CodeMap;
-pub use log::{LoggedTick, TickLog, TickTimes};
+pub use capture::TickCapture;
+use code_map::CodeMap;
+pub use log::{TickLog, TickTimes};
 
 /// Registers of the interrupted thread, as far as the one who takes its stack may know
 /// their meaning.

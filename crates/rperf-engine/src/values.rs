@@ -1,8 +1,6 @@
 //! What one sample carries, and what sums of samples add up. Used on the sampling side
 //! under the GVL and by the worker.
 
-use crate::Mode;
-
 /// A count and two times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Values {
@@ -21,14 +19,6 @@ impl Values {
         self.count = self.count.saturating_add(other.count);
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
         self.cpu_ns = self.cpu_ns.saturating_add(other.cpu_ns);
-    }
-
-    /// The time that `mode` is about: its weight, in ns.
-    pub fn weight_ns(&self, mode: Mode) -> u64 {
-        match mode {
-            Mode::Cpu => self.cpu_ns,
-            Mode::Wall => self.wall_ns,
-        }
     }
 
     /// Whether all values are 0.

@@ -1,13 +1,11 @@
-//! The worker thread: sums full buffers and hosts the timer. It knows nothing of
+//! The worker thread: sums full buffers and hosts the source of ticks. It knows nothing of
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
 use crate::call_tree::{CapturedTree, Fill};
 use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
 use crate::sample::{Collected, CollectedLimits, Sample};
+use crate::sources::{Source, TimerConfig};
 use crate::ticks::Ticks;
-#[cfg(target_os = "linux")]
-use crate::timer::signal::SignalTimer;
-use crate::timer::sleep::SleepTimer;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,27 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-/// Which timer makes the ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimerKind {
-    /// A POSIX timer with this signal number.
-    #[cfg(target_os = "linux")]
-    Signal(i32),
-    /// The worker's timed wait.
-    Sleep,
-}
-
 /// What the worker is started with.
 #[derive(Debug)]
 pub struct WorkerConfig {
-    /// The timer.
-    pub timer: TimerKind,
-    /// Mean gap between ticks in ns.
-    pub interval: u64,
+    /// What makes the ticks.
+    pub timer: TimerConfig,
     /// How samples are collected.
     pub limits: CollectedLimits,
-    /// Seed of the timer's dither.
-    pub seed: u64,
 }
 
 /// What is sent to the worker.
@@ -109,27 +93,23 @@ pub struct Worker {
     held: Arc<Held>,
     messages: Sender<Message>,
     ticks: Arc<Ticks>,
-    #[cfg(target_os = "linux")]
-    signal_timer: Option<Arc<SignalTimer>>,
+    source: Arc<dyn Source>,
 }
 
 /// The sampling side's ends of the buffer channels.
 pub type BufferEnds = (Sender<Vec<Sample>>, Receiver<Vec<Sample>>);
 
-#[cfg(target_os = "linux")]
-type Ready = io::Result<Option<Arc<SignalTimer>>>;
-#[cfg(not(target_os = "linux"))]
-type Ready = io::Result<()>;
+type Opened = io::Result<Arc<dyn Source>>;
 
 impl Worker {
-    /// Starts the thread and waits until its timer is there.
+    /// Starts the thread and waits until its source is open.
     pub fn start(config: WorkerConfig, ticks: Arc<Ticks>) -> io::Result<(Worker, BufferEnds)> {
         let (full, from_sampling) = bounded(2);
         let (to_sampling, empty) = bounded(2);
         // Unbounded: if the worker panics, what is queued is dropped, and with it
         // the reply that somebody may be waiting for. There are a few at most.
         let (messages, from_messages) = unbounded();
-        let (ready, is_ready) = bounded::<Ready>(1);
+        let (opened, is_opened) = bounded::<Opened>(1);
         let worker_ticks = Arc::clone(&ticks);
         let held = Arc::new(Held::default());
         let worker_held = Arc::clone(&held);
@@ -143,7 +123,7 @@ impl Worker {
                 emptied: to_sampling,
                 messages: from_messages,
             };
-            main.run(&config, worker_ticks, &ready);
+            main.run(config.timer, worker_ticks, &opened);
         };
         // Signals for the process are the program's: the worker takes none.
         let mask = block_all_signals();
@@ -153,29 +133,23 @@ impl Worker {
             .spawn(body);
         restore_signals(&mask);
         let thread = spawned?;
-        let timer = is_ready
+        let source = is_opened
             .recv()
             .map_err(|_| io::Error::other("the worker ended early"))??;
-        #[cfg(not(target_os = "linux"))]
-        let () = timer;
         let worker = Worker {
             thread: Some(thread),
             held,
             messages,
             ticks,
-            #[cfg(target_os = "linux")]
-            signal_timer: timer,
+            source,
         };
         Ok((worker, (full, empty)))
     }
 
-    /// Starts the timer; only for the caller to whom `Ticks::set_holder` said so.
+    /// Ends the rest of the source; only for the caller to whom `Ticks::set_holder` said
+    /// so.
     pub fn arm(&self) {
-        #[cfg(target_os = "linux")]
-        if let Some(timer) = &self.signal_timer {
-            return timer.arm();
-        }
-        self.wake();
+        self.source.arm();
     }
 
     /// Lets the worker look for full buffers. Takes no lock.
@@ -255,14 +229,12 @@ impl Worker {
     }
 }
 
-/// Ends the timer as the worker ends, by a panic too.
-#[cfg(target_os = "linux")]
-struct CloseAtEnd(Arc<SignalTimer>);
+/// Ends the source as the worker ends, by a panic too.
+struct StopAtEnd(Arc<dyn Source>);
 
-#[cfg(target_os = "linux")]
-impl Drop for CloseAtEnd {
+impl Drop for StopAtEnd {
     fn drop(&mut self) {
-        self.0.close();
+        self.0.stop();
     }
 }
 
@@ -278,34 +250,24 @@ struct WorkerMain {
 }
 
 impl WorkerMain {
-    fn run(&mut self, config: &WorkerConfig, ticks: Arc<Ticks>, ready: &Sender<Ready>) {
+    fn run(&mut self, timer: TimerConfig, ticks: Arc<Ticks>, opened: &Sender<Opened>) {
         ask_for_short_slices();
         let _ = self
             .emptied
             .try_send(Vec::with_capacity(crate::buffer::BUFFER_SAMPLES));
-        match config.timer {
-            #[cfg(target_os = "linux")]
-            TimerKind::Signal(signal) => {
-                let timer = SignalTimer::new(signal, config.interval, config.seed, ticks);
-                let opened = timer.as_ref().ok().cloned();
-                let _ = ready.send(timer.map(Some));
-                if let Some(timer) = opened {
-                    let _closed_at_the_end = CloseAtEnd(timer);
-                    // The signal interrupts this wait without ending it.
-                    while self.serve() {
-                        thread::park();
-                    }
-                }
-            }
-            TimerKind::Sleep => {
-                let _ = ready.send(Ok(Default::default()));
-                let mut timer = SleepTimer::new(config.interval, config.seed);
-                while self.serve() {
-                    match timer.poll(&ticks) {
-                        Some(pause) => thread::park_timeout(pause),
-                        None => thread::park(),
-                    }
-                }
+        let source = timer.open(ticks);
+        let hosted = source
+            .as_ref()
+            .map(|source| StopAtEnd(Arc::clone(source)))
+            .ok();
+        let _ = opened.send(source);
+        let Some(StopAtEnd(source)) = &hosted else {
+            return;
+        };
+        while self.serve() {
+            match source.poll() {
+                Some(pause) => thread::park_timeout(pause),
+                None => thread::park(),
             }
         }
     }

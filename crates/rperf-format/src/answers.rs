@@ -1,5 +1,6 @@
-//! The answers of rperf-report as plain data: the schema of docs/json.md. Programs get it in
-//! two notations: as JSON, and from the Ruby API as Hashes and Arrays. Any thread.
+//! The answers of rperf-report as plain data, in the schema of docs/guide/json.md. Called by the
+//! JSON and Markdown formats, by the command's pages, and by the Ruby API, which makes Hashes and
+//! Arrays of the data. Any thread.
 
 mod data;
 
@@ -16,26 +17,26 @@ pub const ROWS: usize = 50;
 /// The least share of a branch of [`tree`], in percent, unless asked for otherwise.
 pub const LEAST_PERCENT: f64 = 0.5;
 
-/// What is asked of a profile: its default column is what all values are of.
+/// The profile that is asked. All values are of its default column.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// What is left of the profile after filters.
+pub struct FilteredProfile<'a> {
+    /// The profile after filters.
     pub profile: &'a Profile,
-    /// What it added up to before them.
+    /// Its sum before them.
     pub whole: i64,
 }
 
-impl<'a> Question<'a> {
-    /// About all of `profile`.
+impl<'a> FilteredProfile<'a> {
+    /// All of `profile`.
     pub fn all(profile: &'a Profile) -> Self {
         let whole = profile.sum(profile.schema.default_column());
         Self { profile, whole }
     }
 }
 
-/// What the profile adds up to, and what it lacks.
-pub fn totals(question: Question<'_>) -> Vec<(&'static str, Data)> {
-    let profile = question.profile;
+/// The sums of the profile, and its losses.
+pub fn totals(filtered: FilteredProfile<'_>) -> Vec<(&'static str, Data)> {
+    let profile = filtered.profile;
     let (schema, meta) = (&profile.schema, &profile.meta);
     let totals = Totals::of(profile, schema.default_column());
     let states = State::ALL.map(|state| (state_name(state), totals.state(state).into()));
@@ -49,7 +50,7 @@ pub fn totals(question: Question<'_>) -> Vec<(&'static str, Data)> {
     vec![
         ("type", value_type(schema.default_type())),
         ("types", Data::list(schema.types().iter().map(value_type))),
-        ("total", question.whole.into()),
+        ("total", filtered.whole.into()),
         ("left", totals.value.into()),
         ("samples", profile.sample_count().into()),
         ("duration_ns", meta.duration_ns.into()),
@@ -60,9 +61,9 @@ pub fn totals(question: Question<'_>) -> Vec<(&'static str, Data)> {
 }
 
 /// The rows with the most.
-pub fn top(question: Question<'_>, by: &By, sort: Sort, limit: Option<usize>) -> Data {
-    let column = question.profile.schema.default_column();
-    let top = Top::of(question.profile, column, by);
+pub fn top(filtered: FilteredProfile<'_>, by: &By, sort: Sort, limit: Option<usize>) -> Data {
+    let column = filtered.profile.schema.default_column();
+    let top = Top::of(filtered.profile, column, by);
     let rows = top.sorted(sort).into_iter();
     Data::list(rows.take(limit.unwrap_or(usize::MAX)).map(|row| {
         let [name, path] = function(&row.function);
@@ -78,13 +79,13 @@ pub fn top(question: Question<'_>, by: &By, sort: Sort, limit: Option<usize>) ->
 }
 
 /// The call tree, without branches of less than `least_percent` of the whole.
-pub fn tree(question: Question<'_>, direction: Direction, least_percent: f64) -> Data {
+pub fn tree(filtered: FilteredProfile<'_>, direction: Direction, least_percent: f64) -> Data {
     let limits = TreeLimits {
-        least: (question.whole.unsigned_abs() as f64 * least_percent / 100.0).ceil() as u64,
+        least: (filtered.whole.unsigned_abs() as f64 * least_percent / 100.0).ceil() as u64,
         ..TreeLimits::default()
     };
-    let column = question.profile.schema.default_column();
-    let tree = Tree::of(question.profile, column, direction, limits);
+    let column = filtered.profile.schema.default_column();
+    let tree = Tree::of(filtered.profile, column, direction, limits);
     Data::list(tree.branches.iter().map(|branch| {
         let [name, path] = function(&tree.functions[branch.function]);
         Data::fields([
@@ -99,9 +100,9 @@ pub fn tree(question: Question<'_>, direction: Direction, least_percent: f64) ->
 }
 
 /// The methods that `pattern` chooses, each with its callers and callees.
-pub fn callers(question: Question<'_>, pattern: &NamePattern) -> Data {
-    let column = question.profile.schema.default_column();
-    let found = Neighbours::of(question.profile, column, pattern);
+pub fn callers(filtered: FilteredProfile<'_>, pattern: &NamePattern) -> Data {
+    let column = filtered.profile.schema.default_column();
+    let found = Neighbours::of(filtered.profile, column, pattern);
     Data::list(found.iter().map(|neighbours| {
         let [name, path] = function(&neighbours.function);
         Data::fields([
@@ -128,7 +129,7 @@ fn side(neighbour: &Neighbour) -> Data {
     ])
 }
 
-/// What has changed: up to `limit` rows.
+/// The changes: up to `limit` rows.
 pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
     let [base_runs, target_runs] = diff.runs;
     let rows = diff.rows.iter().take(limit.unwrap_or(usize::MAX));

@@ -1,6 +1,6 @@
-//! Collapsed stacks: `root;caller;leaf value`, one line for each stack, for
-//! flamegraph.pl, speedscope and the like. The value is that of the profile's default
-//! column, in its unit. Written only; any thread.
+//! Collapsed stacks: `root;caller;leaf value`, one line for each stack, for flamegraph.pl,
+//! speedscope and the like. The value is that of the profile's default column, in its unit. Called
+//! by `format::write`; any thread.
 
 use crate::FormatError;
 use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State};
@@ -23,7 +23,7 @@ fn write_within(limit: u64, profile: &Profile, output: &mut dyn Write) -> Result
     let (tree, sums) = by_name(profile, &names);
     let mut left = limit;
     let mut stack = Stack::default();
-    // Only what has several children waits, however deep the stacks are.
+    // Only nodes with several children wait, however deep the stacks are.
     let calls = Calls::of(&tree, names.sorted.len());
     let mut next = vec![(0, NodeId::ROOT)];
     while let Some((depth, id)) = next.pop() {
@@ -173,14 +173,14 @@ fn by_frame(tree: &CallTree, rows: usize) -> Vec<u32> {
         next[node.frame.0 as usize] += 1;
     }
     let mut start = 0;
-    for place in &mut next {
-        start += std::mem::replace(place, start);
+    for index in &mut next {
+        start += std::mem::replace(index, start);
     }
     let mut ids = vec![NONE; tree.len()];
     for (id, node) in tree.iter() {
-        let place = &mut next[node.frame.0 as usize];
-        ids[*place] = id.0;
-        *place += 1;
+        let index = &mut next[node.frame.0 as usize];
+        ids[*index] = id.0;
+        *index += 1;
     }
     ids
 }

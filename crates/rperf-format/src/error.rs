@@ -1,4 +1,4 @@
-//! What can go wrong with profile files. Any thread.
+//! Errors of reading and writing profile files. Used by all formats; any thread.
 
 use std::io;
 
@@ -14,7 +14,7 @@ pub enum FormatError {
     TooLarge {
         /// How many are allowed.
         limit: u64,
-        /// Of what.
+        /// The unit of the limit.
         unit: &'static str,
     },
 }
@@ -31,7 +31,7 @@ pub enum ReadError {
     TooLarge {
         /// How many are allowed.
         limit: u64,
-        /// Of what.
+        /// The unit of the limit.
         unit: &'static str,
     },
     /// It is not the format it should be.

@@ -1,4 +1,5 @@
-//! Which formats there are and how they are chosen. Any thread.
+//! The list of formats, and how one is chosen: by name or by a file's extension. Called by the
+//! command and by the extension as a profile is written. Any thread.
 
 use crate::{FormatError, TextOptions, collapsed, json, markdown, pprof, text, viewer};
 use rperf_model::Profile;
@@ -37,7 +38,7 @@ impl Format {
     ];
 
     /// The name by which users ask for it.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Format::Pprof => "pprof",
             Format::Collapsed => "collapsed",

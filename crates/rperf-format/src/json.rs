@@ -1,18 +1,18 @@
-//! The answers for programs to read: docs/json.md has the schema, which grows but doesn't
-//! change. Written only; any thread.
+//! Answers for programs, as JSON. docs/guide/json.md has the schema: fields are added to it, but
+//! never changed. Called by `format::write` and by `rperf report`; any thread.
 
 use crate::FormatError;
-use crate::answers::{self, Data, LEAST_PERCENT, Question, ROWS};
+use crate::answers::{self, Data, FilteredProfile, LEAST_PERCENT, ROWS};
 use rperf_model::Profile;
 use rperf_report::{By, Direction, NamePattern, Sort};
 use std::io::Write;
 
-/// What is in the object beside the totals.
+/// The parts of the object beside the totals.
 #[derive(Debug, Clone)]
 pub struct JsonOptions {
     /// Rows of `top`; `None`: all.
     pub limit: Option<usize>,
-    /// What they are ranked by.
+    /// The order of the rows.
     pub sort: Sort,
     /// The methods that `callers` is about; without any there is no such field.
     pub callers: Option<NamePattern>,
@@ -29,14 +29,14 @@ impl Default for JsonOptions {
 }
 
 /// The object as text, with a newline at the end.
-pub fn json(question: Question<'_>, options: &JsonOptions) -> String {
-    let top = answers::top(question, &By::Function, options.sort, options.limit);
-    let tree = answers::tree(question, Direction::TopDown, LEAST_PERCENT);
+pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
+    let top = answers::top(filtered, &By::Function, options.sort, options.limit);
+    let tree = answers::tree(filtered, Direction::TopDown, LEAST_PERCENT);
     let callers = options.callers.as_ref();
-    let callers = callers.map(|pattern| ("callers", answers::callers(question, pattern)));
+    let callers = callers.map(|pattern| ("callers", answers::callers(filtered, pattern)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
-        .chain(answers::totals(question))
+        .chain(answers::totals(filtered))
         .chain([("top", top), ("tree", tree)])
         .chain(callers);
     format!("{}\n", Data::fields(fields))
@@ -44,7 +44,7 @@ pub fn json(question: Question<'_>, options: &JsonOptions) -> String {
 
 /// Writes the object for all of `profile`.
 pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
-    let text = json(Question::all(profile), &JsonOptions::default());
+    let text = json(FilteredProfile::all(profile), &JsonOptions::default());
     output.write_all(text.as_bytes())?;
     Ok(())
 }
@@ -61,7 +61,7 @@ mod tests {
             .with(&["main", "work"], 1, State::Running, 30)
             .with(&["main"], 1, State::GcMarking, 10);
         test.profile.meta.counters.dropped_samples = 2;
-        let question = Question {
+        let filtered = FilteredProfile {
             profile: &test.profile,
             whole: 50,
         };
@@ -88,6 +88,6 @@ mod tests {
             r#""lines":[{"line":2,"value":30}]}],"callees":[]}]}"#,
             "\n"
         );
-        assert_eq!(json(question, &options), expected);
+        assert_eq!(json(filtered, &options), expected);
     }
 }

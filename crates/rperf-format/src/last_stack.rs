@@ -1,6 +1,6 @@
-//! What a format makes of a stack, kept for the next one: samples that follow each
-//! other share most of their frames, and only the others are looked at. Used by the
-//! formats that write stacks; any thread.
+//! The last stack that a format has written or read, kept for the next one: successive samples
+//! share most of their frames, and only the other frames are looked at. Used by reader and writer
+//! of pprof; any thread.
 
 use rperf_model::{CallTree, DisplayFrame, NodeId, WeightKey};
 use std::mem;

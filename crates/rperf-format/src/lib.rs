@@ -1,5 +1,5 @@
-//! Profile files: pprof (written and read), collapsed stacks, and what people and programs
-//! read of a profile: text, Markdown, JSON and the web viewer's page.
+//! Profile files: pprof (written and read), collapsed stacks, and reports for people and programs:
+//! text, Markdown, JSON and the web viewer's page.
 //!
 //! Each format is one module that goes from a [`Profile`] to any
 //! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));

@@ -1,18 +1,18 @@
-//! The report to paste into a pull request, or to hand to an assistant: where the time
-//! goes, in words first, then by state, method and path; where it waits; what was lost. It
-//! is about the profile's default column. Written only; any thread.
+//! The report to paste into a pull request or to hand to an assistant: where the time goes, in
+//! words first, then by state, method and path; where threads wait; what was lost. It is about the
+//! profile's default column. Called by `format::write` and by `rperf report`; any thread.
 
 pub mod text;
 
 use crate::FormatError;
-use crate::answers::Question;
+use crate::answers::FilteredProfile;
 use rperf_model::{Profile, State};
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::{
     By, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses, nanoseconds_per,
 };
 use std::io::Write;
-use text::{Table, code, name, place};
+use text::{Table, code, location, name};
 
 /// Methods in the table unless asked for otherwise.
 pub const METHODS: usize = 15;
@@ -24,12 +24,12 @@ const STEPS: usize = 12;
 const NOTES: usize = 10;
 /// The least share of a kind of waiting, in percent, that the first sentences name.
 const LEAST_PERCENT: f64 = 5.0;
-/// Places for each kind of waiting.
+/// Locations for each kind of waiting.
 const SITES: usize = 5;
 
 /// The report. `limit`: methods in the table; `None`: all.
-pub fn markdown(question: Question<'_>, limit: Option<usize>) -> String {
-    let report = Report::new(question);
+pub fn markdown(filtered: FilteredProfile<'_>, limit: Option<usize>) -> String {
+    let report = Report::new(filtered);
     let parts = [
         report.head(),
         report.states(),
@@ -43,7 +43,7 @@ pub fn markdown(question: Question<'_>, limit: Option<usize>) -> String {
 
 /// Writes the report on all of `profile`.
 pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
-    let text = markdown(Question::all(profile), Some(METHODS));
+    let text = markdown(FilteredProfile::all(profile), Some(METHODS));
     output.write_all(text.as_bytes())?;
     Ok(())
 }
@@ -66,8 +66,8 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(question: Question<'a>) -> Self {
-        let Question { profile, whole } = question;
+    fn new(filtered: FilteredProfile<'a>) -> Self {
+        let FilteredProfile { profile, whole } = filtered;
         let column = profile.schema.default_column();
         Self {
             profile,
@@ -180,7 +180,7 @@ impl<'a> Report<'a> {
         Wait::of(self.profile, self.profile.schema.default_column())
     }
 
-    /// What was measured, and how.
+    /// The type of the values, and the way they were measured.
     fn facts(&self) -> String {
         let meta = &self.profile.meta;
         let mut facts = Vec::new();
@@ -229,7 +229,7 @@ impl<'a> Report<'a> {
 
     fn methods(&self, limit: Option<usize>) -> String {
         let mut rows: Vec<_> = self.top.sorted(Sort::Flat);
-        // What only calls others comes after what has something of its own.
+        // Methods that only call others come after methods with a value of their own.
         let callers = self.top.sorted(Sort::Cumulative).into_iter();
         rows.extend(callers.filter(|row| row.self_value == 0));
         let limit = limit.unwrap_or(rows.len());
@@ -242,7 +242,7 @@ impl<'a> Report<'a> {
                 self.amount(row.total_value),
                 self.percent(row.total_value),
                 name(&row.function),
-                place(&row.function.path, 0),
+                location(&row.function.path, 0),
             ]);
         }
         let more = match more {
@@ -299,10 +299,10 @@ impl<'a> Report<'a> {
 
     fn site(&self, site: &WaitSite) -> String {
         let caller = site.caller.as_ref().map(|(function, line)| {
-            let place = place(&function.path, *line);
+            let location = location(&function.path, *line);
             match site.function.as_ref() {
-                Some(inner) if inner == function => place,
-                _ => format!("{}, {place}", name(function)),
+                Some(inner) if inner == function => location,
+                _ => format!("{}, {location}", name(function)),
             }
         });
         match (&site.function, caller) {
@@ -314,16 +314,16 @@ impl<'a> Report<'a> {
 }
 
 fn step(step: &Step) -> String {
-    let place = match step.function.path.as_str() {
+    let location = match step.function.path.as_str() {
         path if is_synthetic(path) => String::new(),
-        path => place(path, step.line),
+        path => location(path, step.line),
     };
     let recursive = if step.is_recursive {
         " (calls itself)"
     } else {
         ""
     };
-    format!("{} {place}{recursive}", name(&step.function))
+    format!("{} {location}{recursive}", name(&step.function))
         .trim_end()
         .to_string()
 }

@@ -1,7 +1,7 @@
 //! pprof's profile.proto, gzip'd: written for `go tool pprof` and everything else
 //! that reads it, and read back, be it ours or another tool's. Any thread.
 //!
-//! What we write beyond the plain facts, so that reading gives the same profile:
+//! Beyond the plain facts we write, so that reading gives the same profile:
 //! - states are leaf frames (`[GVL wait]`) for tools that know no labels, and labels
 //!   (`%GVL`) for filters;
 //! - the thread is the numeric label `thread_seq`, and `thread` if it has a name;

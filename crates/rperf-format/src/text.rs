@@ -1,7 +1,6 @@
-//! The report for people: what was measured, then the functions with the largest
-//! values of their own and the largest in all, and if asked for the hottest lines.
-//! It is about the profile's default column.
-//! Written only; any thread.
+//! The text report: what was measured, then the functions with the largest values of their own, the
+//! functions with the largest totals, and on request the hottest lines. It is about the profile's
+//! default column. Called by `format::write` and by the page of `rperf stat --report`; any thread.
 
 use crate::FormatError;
 use rperf_model::Profile;
@@ -13,12 +12,12 @@ use std::io::Write;
 /// Rows in each table.
 const ROWS: usize = 50;
 
-/// What a text report shows beside the tables of functions.
+/// The parts of a text report beside the tables of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TextOptions {
     /// The table of the hottest lines.
     pub lines: bool,
-    /// What the profile added up to before filters: shares are of it. `None`: it is whole.
+    /// The profile's sum before filters, of which all shares are. `None`: there were no filters.
     pub whole: Option<i64>,
 }
 
@@ -126,7 +125,7 @@ fn write_lines(
 struct Amounts {
     scale: Scale,
     is_time: bool,
-    /// What shares are of.
+    /// The sum of which shares are shown.
     whole: i64,
 }
 

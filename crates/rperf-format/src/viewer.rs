@@ -1,5 +1,6 @@
-//! RPV1, the data of the web viewer: see docs/viewer-format.md. Written here, read by the
-//! page (`viewer/src/format/`). Any thread.
+//! RPV1, the data of the web viewer: docs/internals/viewer-format.md. Written here, read by the
+//! page (`viewer/src/format/`). Called by `format::write`, by the command's viewer and by
+//! `Rperf::Viewer`; any thread.
 
 mod changes;
 mod columns;
@@ -7,16 +8,17 @@ mod page;
 mod tables;
 
 pub use page::page;
+pub(crate) use page::write_page;
 
 use crate::FormatError;
 use columns::Columns;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rperf_model::{Category, Column, Counters, NodeId, Profile, Schema, State, ValueType, Weight};
+use rperf_model::{Category, Column, Counters, Profile, Schema, State, ValueType, Weight};
 use rperf_report::{Diff, Sort};
 use serde_json::{Map, Value, json};
 use std::io::Write;
-use tables::Tables;
+use tables::{PRUNED, Tables};
 
 const MAGIC: &[u8; 4] = b"RPV1";
 const VERSION: u32 = 1;
@@ -32,7 +34,7 @@ const MAX_BYTES: usize = 50_000_000 / 4 * 3;
 const LIGHTEST: f64 = 0.000_01;
 const NEXT_LIGHTEST: f64 = 10.0;
 
-/// What is shown together: profiles, and how two of them are compared.
+/// The profiles that the page shows together, and the comparison of two of them.
 #[derive(Debug, Clone, Default)]
 pub struct View<'a> {
     /// The profiles; one at least.
@@ -48,7 +50,7 @@ pub struct View<'a> {
     pub sources: Vec<(String, String)>,
 }
 
-/// A profile with what it is called on the page.
+/// A profile with its title on the page.
 #[derive(Debug, Clone, Copy)]
 pub struct TitledProfile<'a> {
     /// Usually the name of the file.
@@ -60,7 +62,7 @@ pub struct TitledProfile<'a> {
 /// How the first profile's values are made comparable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// What they are multiplied by.
+    /// The factor of its values.
     pub scale: f64,
     /// Why: `none`, `total`, `duration` or `label:KEY`.
     pub normalised: String,
@@ -69,21 +71,6 @@ pub struct Comparison {
 /// Writes `view`, gzip'd.
 pub fn write(view: &View<'_>, output: &mut dyn Write) -> Result<(), FormatError> {
     let bytes = encode_within(view, MAX_BYTES)?;
-    output.write_all(&bytes)?;
-    Ok(())
-}
-
-/// Writes the page with `profile` in it.
-pub(crate) fn write_page(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
-    let title = match profile.meta.program.as_str() {
-        "" => "profile",
-        program => program,
-    };
-    let profiles = vec![TitledProfile { title, profile }];
-    let bytes = page(&View {
-        profiles,
-        ..View::default()
-    })?;
     output.write_all(&bytes)?;
     Ok(())
 }
@@ -110,12 +97,12 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
     let mut columns = Columns::default();
     let mut tables = Tables::default();
     let mut profiles = Vec::new();
-    for (place, titled) in view.profiles.iter().enumerate() {
+    for (index, titled) in view.profiles.iter().enumerate() {
         let least = least_value(titled.profile, least_share);
         let (kept, pruned) = rows(titled.profile, least);
         let rows = tables.add_profile(titled.profile, &kept, pruned.any());
         let types = columns_for(value_types(view), &titled.profile.schema);
-        write_rows(&mut columns, place, &rows, &types, &pruned);
+        write_rows(&mut columns, index, &rows, &types, &pruned);
         profiles.push(meta(titled, &pruned));
     }
     for (path, text) in &view.sources {
@@ -184,12 +171,12 @@ pub fn columns_for(types: &[ValueType], schema: &Schema) -> Vec<Option<Column>> 
 
 fn write_rows(
     columns: &mut Columns,
-    place: usize,
+    index: usize,
     rows: &tables::Rows<'_>,
     types: &[Option<Column>],
     pruned: &Pruned,
 ) {
-    let name = |column: &str| format!("profiles/{place}/{column}");
+    let name = |column: &str| format!("profiles/{index}/{column}");
     columns.deltas(&name("node"), rows.all().map(|row| row.node));
     columns.unsigned(&name("thread"), rows.all().map(|row| row.thread));
     columns.unsigned(&name("label_set"), rows.all().map(|row| row.label_set));
@@ -258,7 +245,7 @@ fn state(state: State) -> Value {
     }
 }
 
-/// What is known about a profile. Facts that aren't known have no key.
+/// The facts about a profile. Unknown facts have no key.
 fn meta(titled: &TitledProfile<'_>, pruned: &Pruned) -> Value {
     let meta = &titled.profile.meta;
     let mut known = Map::new();
@@ -300,12 +287,6 @@ fn losses(counters: &Counters, pruned: &Pruned) -> Vec<Value> {
     }
     losses
 }
-
-/// The frame that stands for what was left out.
-pub(crate) const PRUNED: &str = "(pruned)";
-
-/// The root's number.
-const ROOT: u32 = NodeId::ROOT.0;
 
 #[cfg(test)]
 mod tests;

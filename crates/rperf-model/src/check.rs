@@ -1,11 +1,12 @@
-//! The validity check: what must hold in every profile. Run by tests on each
-//! profile that they make, and before profiles are merged. Any thread, no I/O.
+//! The validity check: what must hold in every profile. Called by tests for each profile that they
+//! make, and before profiles are merged. Any thread, no I/O.
 
 use crate::{NodeId, Profile, StringId, WeightKey, WeightTable};
 use rustc_hash::FxHashSet;
+use std::ops::RangeInclusive;
 
-/// The highest sampling frequency that makes sense, in Hz.
-const MAX_FREQUENCY: u32 = 10_000;
+/// The sampling frequencies that make sense, in Hz.
+pub const FREQUENCIES: RangeInclusive<u32> = 1..=10_000;
 
 /// More violations than this tell nothing new.
 const MAX_VIOLATIONS: usize = 100;
@@ -15,7 +16,7 @@ const MAX_VIOLATIONS: usize = 100;
 #[non_exhaustive]
 pub enum Violation {
     /// The frequency is out of range.
-    #[error("the frequency is {0} Hz, more than 10000")]
+    #[error("the frequency is {0} Hz, more than {max}", max = FREQUENCIES.end())]
     Frequency(u32),
     /// Rows have more or fewer values than there are value types.
     #[error("{rows} have {found} values each, but there are {wanted} value types")]
@@ -38,7 +39,7 @@ pub enum Violation {
     /// Something names a string that is not there.
     #[error("{owner} names string {id}, which is not in the table")]
     UnknownString {
-        /// What names it.
+        /// The item that names it.
         owner: String,
         /// The string's id.
         id: u32,
@@ -113,7 +114,7 @@ pub enum Violation {
     },
 }
 
-/// A row of a profile's weights or raw samples, by its place.
+/// A row of a profile's weights or raw samples, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
     /// A row of the weights.
@@ -174,7 +175,7 @@ impl Check<'_> {
 
     fn meta(&mut self) {
         let frequency = self.profile.meta.frequency;
-        if frequency > MAX_FREQUENCY {
+        if frequency > *FREQUENCIES.end() {
             self.report(Violation::Frequency(frequency));
         }
     }

@@ -29,7 +29,7 @@ pub enum DisplayFrame {
     NoFrames,
 }
 
-/// What to print for a [`DisplayFrame`].
+/// The texts of a [`DisplayFrame`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FrameText<'a> {
     /// Qualified name.
@@ -75,7 +75,7 @@ impl Profile {
         }
     }
 
-    /// What to print for `frame`.
+    /// The texts of `frame`.
     pub fn frame_text(&self, frame: DisplayFrame) -> FrameText<'_> {
         let (name, path) = match frame {
             DisplayFrame::Real { frame, line } => {

@@ -5,14 +5,14 @@
 //! crate does no I/O, starts no thread and holds no unsafe code; any thread may
 //! call it.
 //!
-//! What the values of the weights measure, and in which units, is told by the profile's
-//! [`Schema`].
+//! The profile's [`Schema`] has the types and units of the values.
 
 #![forbid(unsafe_code)]
 
 mod call_tree;
 mod check;
 mod display;
+mod frames;
 pub mod label_keys;
 mod labels;
 mod memory;
@@ -25,12 +25,13 @@ mod strings;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId};
-pub use check::{Row, Violation};
+pub use check::{FREQUENCIES, Row, Violation};
 pub use display::{DisplayFrame, FrameText};
+pub use frames::{Frame, FrameId, Frames};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::MergeError;
 pub use origin::{Category, Origin};
-pub use profile::{Counters, Frame, FrameId, Frames, Meta, Period, Profile, RawSamples, Thread};
+pub use profile::{Counters, Meta, Period, Profile, RawSamples, Thread};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};

@@ -1,9 +1,9 @@
-//! How much memory tables hold, for readers of files that nobody vouches for. Any
-//! thread, no I/O.
+//! How much memory tables hold. Asked by the readers of files that may be hostile. Any thread, no
+//! I/O.
 
 use std::collections::HashMap;
 
-/// What an `Arc` has in front of its content.
+/// The counts in front of an `Arc`'s content.
 pub(crate) const COUNTS: usize = 2 * size_of::<usize>();
 
 /// Bytes of a hash table: a byte for each slot beside the entry, and one slot in eight

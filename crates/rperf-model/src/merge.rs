@@ -1,5 +1,5 @@
-//! Merging one profile into another: several processes, several runs, several
-//! epochs. Any thread, no I/O.
+//! Merging one profile into another: several processes, several runs, several epochs. Called by the
+//! engine's worker, by the command and by the Ruby API. Any thread, no I/O.
 
 use crate::{
     Column, Counters, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Period, Profile, RawSamples,
@@ -14,9 +14,9 @@ pub enum MergeError {
     /// Their values measure different things.
     #[error("profiles of different values can't be merged: one has {ours}; the other has {theirs}")]
     Schema {
-        /// What the profile has that was to take the other in.
+        /// The types of the profile that takes the other in.
         ours: String,
-        /// What the other has.
+        /// The types of the other.
         theirs: String,
     },
     /// The other profile breaks the rules of [`Profile::check`].
@@ -199,7 +199,7 @@ struct Shifts {
 }
 
 impl Meta {
-    /// Takes in what `other` says of its run. Unknown start times (0) don't count.
+    /// Merges the facts about the other run. Unknown start times (0) don't count.
     fn unite(&mut self, other: &Meta) -> Shifts {
         let mut shifts = Shifts {
             ours_ns: 0,

@@ -1,7 +1,7 @@
 //! Where a frame's code comes from, as far as its path tells: the application, a gem,
 //! Ruby itself. Used by reports and formats; any thread, no I/O.
 
-/// What kind of code a frame is.
+/// The kind of a frame's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
     /// Nothing is known of it.
@@ -10,7 +10,7 @@ pub enum Category {
     App,
     /// A gem.
     Gem,
-    /// Ruby's standard library, and what Ruby itself has in Ruby.
+    /// Ruby's standard library, and the methods of Ruby itself that are written in Ruby.
     Stdlib,
     /// A method written in C.
     C,
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn categories_have_the_numbers_of_their_places() {
-        for (place, category) in Category::ALL.into_iter().enumerate() {
-            assert_eq!(category as usize, place);
+        for (index, category) in Category::ALL.into_iter().enumerate() {
+            assert_eq!(category as usize, index);
         }
     }
 }

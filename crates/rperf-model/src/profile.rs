@@ -1,81 +1,19 @@
-//! The profile itself and the small types in it. Any thread, no I/O.
+//! The profile itself and the small types in it. Built by the engine's worker and the readers, read
+//! by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, LabelSets, Schema, StringId, Strings, ValueType, Weight, WeightKey, Weights,
+    CallTree, Column, Frames, LabelSets, Schema, StringId, Strings, ValueType, Weight, WeightKey,
+    Weights,
 };
-use rustc_hash::FxHashMap;
 
-/// Index of a frame in [`Frames`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct FrameId(pub u32);
-
-/// A method, block, or top-level script. Two frames with the same content are one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Frame {
-    /// Qualified name: `Integer#times`, `block in <main>`.
-    pub name: StringId,
-    /// Path as Ruby gives it, or a marker such as `<C method>` or `<GVL>`.
-    pub path: StringId,
-    /// Line of the definition, or 0 where none is known.
-    pub first_line: u32,
-}
-
-/// A table of unique frames.
-#[derive(Debug, Clone, Default)]
-pub struct Frames {
-    table: Vec<Frame>,
-    index: FxHashMap<Frame, FrameId>,
-}
-
-impl Frames {
-    /// The id of `frame`, which is added if it is new.
-    pub fn intern(&mut self, frame: Frame) -> FrameId {
-        *self.index.entry(frame).or_insert_with(|| {
-            self.table.push(frame);
-            FrameId(self.table.len() as u32 - 1)
-        })
-    }
-
-    /// The id of `frame`, if it is there.
-    pub fn find(&self, frame: &Frame) -> Option<FrameId> {
-        self.index.get(frame).copied()
-    }
-
-    /// The frame with this id.
-    pub fn get(&self, id: FrameId) -> Option<&Frame> {
-        self.table.get(id.0 as usize)
-    }
-
-    /// How many frames there are.
-    pub fn len(&self) -> usize {
-        self.table.len()
-    }
-
-    /// Bytes held, or nearly so.
-    pub fn memory(&self) -> usize {
-        self.len() * size_of::<Frame>() + crate::memory::of_map(&self.index)
-    }
-
-    /// Whether there is no frame.
-    pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
-    }
-
-    /// All frames with their ids.
-    pub fn iter(&self) -> impl Iterator<Item = (FrameId, &Frame)> {
-        self.table
-            .iter()
-            .enumerate()
-            .map(|(row, frame)| (FrameId(row as u32), frame))
-    }
-}
+mod label_all;
 
 /// The samples one by one, as they were taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawSamples {
     /// When each was taken: ns since the profile's start.
     pub times_ns: Vec<u64>,
-    /// Where its values belong, and what they are: one row for each time.
+    /// Keys and values: one row for each time.
     pub weights: Weights,
 }
 
@@ -136,7 +74,7 @@ pub struct Thread {
     pub name: StringId,
 }
 
-/// What was counted while profiling.
+/// The counts of sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Timer expiries that asked for a sample.
@@ -151,7 +89,7 @@ pub struct Counters {
     pub dropped_samples: u64,
     /// The time that they stood for, in ns.
     pub dropped_ns: u64,
-    /// Samples whose stack was folded into `[truncated]`.
+    /// Samples whose stack was replaced by `[truncated]`.
     pub truncated_samples: u64,
     /// Samples that went without their labels, as there were too many different ones.
     pub unlabelled_samples: u64,
@@ -168,16 +106,16 @@ pub struct Counters {
     pub hidden_frames: u64,
 }
 
-/// What one sample stands for.
+/// The amount that one sample stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Period {
-    /// What is counted between two samples.
+    /// The type of that amount.
     pub value_type: ValueType,
     /// How many of its units there are between two samples.
     pub value: i64,
 }
 
-/// What is known about the run as a whole.
+/// The facts about the run as a whole.
 #[derive(Debug, Clone, Default)]
 pub struct Meta {
     /// Samples asked for per second; 0 if it is not known.
@@ -193,7 +131,7 @@ pub struct Meta {
     pub program: String,
     /// For people: versions, mode, frequency.
     pub comments: Vec<String>,
-    /// What was counted.
+    /// The counts of sampling.
     pub counters: Counters,
 }
 
@@ -202,7 +140,7 @@ pub struct Meta {
 pub struct Profile {
     /// The run as a whole.
     pub meta: Meta,
-    /// What the values measure, column by column.
+    /// The types of the values, column by column.
     pub schema: Schema,
     /// All text.
     pub strings: Strings,
@@ -222,7 +160,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// A profile without samples, whose values measure what `schema` says.
+    /// A profile without samples, with values of the types in `schema`.
     pub fn new(schema: Schema) -> Self {
         let weights = Weights::new(schema.len());
         Self {

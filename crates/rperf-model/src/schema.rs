@@ -1,16 +1,17 @@
-//! What a profile's values measure: one value type for each column. Any thread, no I/O.
+//! The schema of a profile's values: one value type for each column. Used by all who make or ask a
+//! profile. Any thread, no I/O.
 
 use std::fmt;
 
 /// Types that [`Schema`]'s text names before it says how many more there are.
 const MAX_SHOWN: usize = 10;
 
-/// What a column of values measures.
+/// The type of a column of values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ValueType {
     /// Its name: `"wall"`, `"alloc_space"`.
     pub name: String,
-    /// What it is counted in: `"nanoseconds"`, `"bytes"`.
+    /// Its unit: `"nanoseconds"`, `"bytes"`.
     pub unit: String,
 }
 
@@ -120,8 +121,8 @@ impl Schema {
 
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, value_type) in self.types.iter().take(MAX_SHOWN).enumerate() {
-            let separator = if place > 0 { ", " } else { "" };
+        for (index, value_type) in self.types.iter().take(MAX_SHOWN).enumerate() {
+            let separator = if index > 0 { ", " } else { "" };
             write!(f, "{separator}{value_type}")?;
         }
         match self.types.len().saturating_sub(MAX_SHOWN) {

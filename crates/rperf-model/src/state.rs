@@ -1,4 +1,5 @@
-//! What a thread was doing during a weight. Any thread, no I/O.
+//! The states of a thread: running, blocked, waiting, collecting garbage. Used from the engine to
+//! the formats. Any thread, no I/O.
 
 use crate::label_keys::{GC, GVL};
 

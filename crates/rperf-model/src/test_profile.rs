@@ -9,7 +9,7 @@ use crate::{
 /// A profile that grows by one stack at a time.
 #[derive(Debug)]
 pub struct TestProfile {
-    /// What has grown so far.
+    /// The profile so far.
     pub profile: Profile,
 }
 

@@ -1,5 +1,5 @@
-//! What tests and benchmarks of several crates make profiles with. Behind the feature
-//! `test-support`, which only dev-dependencies turn on. Any thread, no I/O.
+//! Profiles for tests and benchmarks of several crates. Behind the feature `test-support`, which
+//! only dev-dependencies turn on. Any thread, no I/O.
 
 mod random_walk;
 

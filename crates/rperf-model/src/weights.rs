@@ -1,12 +1,11 @@
-//! Rows of values, one for each stack, thread, label set and state, and the table
-//! that sums rows with the same key into one.
-//!
-//! For whoever builds a profile: the engine, the readers, and merging. Any thread.
+//! Rows of values, one for each stack, thread, label set and state, and the table that sums rows
+//! with the same key into one. Used by all who build a profile: the engine, the readers, and
+//! merging. Any thread, no I/O.
 
 use crate::{Column, LabelSetId, NodeId, State};
 use rustc_hash::FxHashMap;
 
-/// What sets one row of values apart from another.
+/// The key of a row of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WeightKey {
     /// The stack.
@@ -86,7 +85,7 @@ impl Weights {
         })
     }
 
-    /// The row at this place.
+    /// The row at this index.
     pub fn get(&self, row: usize) -> Option<Weight<'_>> {
         let key = *self.keys.get(row)?;
         let values = self.row(row);

@@ -1,5 +1,5 @@
-//! Which of a profile's values are looked at. Used by `rperf report`, `rperf diff` and
-//! the Ruby API; any thread.
+//! The choice among a profile's values, as `--value` has it. Called by `rperf report`, `rperf diff`
+//! and the Ruby API; any thread.
 
 use rperf_model::{Column, Profile, Schema};
 

@@ -1,7 +1,5 @@
-//! What has changed between runs, and what may be noise. Used by `rperf diff`; any
-//! thread.
-//!
-//! Which rule tells change from noise, and how often it errs, is in docs/diff.md.
+//! Changes between runs, told from noise by the rule of docs/guide/comparing.md. Called by `rperf
+//! diff` and `Rperf.diff`; any thread.
 
 mod run;
 mod statistics;
@@ -14,7 +12,7 @@ use rperf_model::ValueType;
 use run::Amount;
 use statistics::{Between, Estimate, Observed, false_discovery_limit};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// How often the rule may err: the share of unchanged rows among those called changed.
 pub const ERROR_RATE: f64 = 0.05;
@@ -33,7 +31,7 @@ pub enum Normalize {
     /// Not at all.
     #[default]
     No,
-    /// By their totals: what changes is how these are divided.
+    /// By their totals: the diff shows how the division of the total changes.
     Total,
     /// By how long they took.
     Duration,
@@ -48,9 +46,9 @@ pub enum DiffError {
     /// They measure different things.
     #[error("the profiles can't be compared: one has {base}, another {target}")]
     Types {
-        /// What the first profile of the base has.
+        /// The type of the first profile of the base.
         base: String,
-        /// What another one has.
+        /// The type of another profile.
         target: String,
     },
     /// There is nothing to scale a run by.
@@ -61,7 +59,7 @@ pub enum DiffError {
     NoRuns,
 }
 
-/// What can be said about a difference.
+/// The verdict about a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// There is more of it: a method got slower.
@@ -78,13 +76,13 @@ pub enum Change {
 /// A row that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
-    /// What it is about.
+    /// The function.
     pub function: Function,
     /// Its value in the base: the mean of the runs.
     pub base: i64,
     /// Its value in the target.
     pub target: i64,
-    /// What can be said about the difference.
+    /// The verdict about the difference.
     pub change: Change,
     base_estimate: Estimate,
     target_estimate: Estimate,
@@ -110,10 +108,10 @@ impl DiffRow {
     }
 }
 
-/// What has changed between two groups of runs.
+/// The changes between two groups of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diff {
-    /// What the values measure.
+    /// The type of the values.
     pub value_type: ValueType,
     /// How many runs there are on each side.
     pub runs: [usize; 2],
@@ -180,12 +178,12 @@ impl Diff {
         let mut rows: Vec<DiffRow> = names
             .into_iter()
             .map(|function| {
-                let mut place = 0;
+                let mut index = 0;
                 let mut row = row(function.clone(), &sides, |side| {
-                    place += 1;
+                    index += 1;
                     Estimate::of(
                         &side.observed(|run| amount(run, function)),
-                        between[place - 1],
+                        between[index - 1],
                     )
                 });
                 let largest = row.base.unsigned_abs().max(row.target.unsigned_abs());
@@ -208,7 +206,7 @@ impl Diff {
         })
     }
 
-    /// The rows of which this can be said.
+    /// The rows with this verdict.
     pub fn with(&self, change: Change) -> impl Iterator<Item = &DiffRow> {
         self.rows.iter().filter(move |row| row.change == change)
     }
@@ -250,7 +248,7 @@ fn decide(rows: &mut [DiffRow]) {
     }
 }
 
-/// The runs of one side, each with what it is scaled by.
+/// The runs of one side, each with its scale.
 struct Side<'a> {
     runs: &'a [Run],
     scales: &'a [f64],
@@ -336,9 +334,6 @@ impl Normalize {
         }
     }
 }
-
-/// Rows by their functions.
-type Rows<T> = BTreeMap<Function, T>;
 
 #[cfg(test)]
 mod tests;

@@ -1,21 +1,23 @@
-//! Filters with pprof's meanings: they make a smaller profile of a profile, so that
-//! every question and every format takes what is left. Any thread.
+//! Filters with pprof's meanings: they make a smaller profile of a profile, so that every question
+//! and every format works on it. Called by `rperf report`, `rperf diff` and the Ruby API; any
+//! thread.
 
 mod frames;
+mod keys;
 mod label_frames;
 mod tags;
 
 pub use tags::TagFilter;
 
 use crate::pattern::{PatternError, regex};
-use frames::Frames;
+use frames::{FrameFilters, Frames};
+use keys::set_keys;
 use regex::Regex;
 use rperf_model::label_keys::PID;
-use rperf_model::{Profile, RawSamples, WeightKey, WeightTable, Weights};
-use rustc_hash::FxHashMap;
+use rperf_model::{Profile, WeightKey, Weights};
 use tags::ThreadNames;
 
-/// What is to be left of a profile.
+/// The options that choose a part of a profile.
 ///
 /// Frames match by name or path, each as it is shown: the leaves that stand for a state
 /// (`[GVL wait]`, `<GVL>`) are frames as all others. A state whose leaf is hidden is
@@ -26,9 +28,9 @@ pub struct Filter {
     pub focus: Option<Regex>,
     /// No stack with a frame that matches.
     pub ignore: Option<Regex>,
-    /// Without the frames that match; stacks of which nothing is left are dropped.
+    /// Removes the frames that match; stacks without any other frame are dropped.
     pub hide: Option<Regex>,
-    /// Only the frames that match; stacks of which nothing is left are dropped.
+    /// Removes the frames that don't match; stacks without any other frame are dropped.
     pub show: Option<Regex>,
     /// Without the callers of the outermost frame that matches; stacks without one are
     /// dropped.
@@ -57,7 +59,7 @@ pub struct ThreadFilter {
 /// A profile that has been filtered.
 #[derive(Debug, Clone)]
 pub struct Filtered {
-    /// What is left.
+    /// The profile after the filters.
     pub profile: Profile,
     /// The options that matched nothing at all, by their names.
     pub unmatched: Vec<&'static str>,
@@ -105,7 +107,14 @@ impl Filter {
             unmatched.extend(added.unmatched);
         }
         self.apply_tags(&mut profile, &mut unmatched);
-        let frames = Frames::new(self, &profile);
+        let filters = FrameFilters {
+            focus: self.focus.as_ref(),
+            ignore: self.ignore.as_ref(),
+            hide: self.hide.as_ref(),
+            show: self.show.as_ref(),
+            show_from: self.show_from.as_ref(),
+        };
+        let frames = Frames::new(filters, &profile);
         if frames.is_needed {
             let kept = frames.rewrite(&mut profile);
             unmatched.extend(kept.unmatched);
@@ -167,37 +176,6 @@ impl Filter {
 
 fn rows(weights: &Weights, is_kept: impl Fn(WeightKey) -> bool) -> Vec<bool> {
     weights.iter().map(|weight| is_kept(weight.key)).collect()
-}
-
-/// Gives every row the key that `change` makes of its own, or drops it. Rows that get
-/// the same key become one.
-fn change_keys(profile: &mut Profile, change: impl Fn(WeightKey) -> Option<WeightKey>) {
-    let keys: Vec<_> = profile.weights.iter().map(|row| change(row.key)).collect();
-    set_keys(profile, &keys);
-}
-
-/// Gives the rows these keys, or drops them. Rows that get the same key become one.
-fn set_keys(profile: &mut Profile, keys: &[Option<WeightKey>]) {
-    let width = profile.schema.len();
-    let mut table = WeightTable::new(width);
-    for (weight, key) in profile.weights.iter().zip(keys) {
-        if let Some(key) = key {
-            table.add(*key, weight.values);
-        }
-    }
-    if let Some(raw) = profile.raw_samples.take() {
-        // They have rows of their own, but the same keys.
-        let old_keys = profile.weights.iter().map(|weight| weight.key);
-        let keys: FxHashMap<_, _> = old_keys.zip(keys).collect();
-        let mut changed = RawSamples::new(width);
-        for (time_ns, weight) in raw.iter() {
-            if let Some(Some(key)) = keys.get(&weight.key) {
-                changed.push(time_ns, *key, weight.values);
-            }
-        }
-        profile.raw_samples = Some(changed);
-    }
-    profile.weights = table.into_weights();
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct Function {
     pub path: String,
 }
 
-/// What the frames of one group have in common.
+/// The property that the frames of one group share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKey {
     Function,
@@ -99,7 +99,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Ruby writes what is no file in angle brackets: `<internal:kernel>`; and so do we.
+/// Ruby writes names that are not files in angle brackets, as `<internal:kernel>`; so do we.
 pub(crate) fn is_file(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('<')
 }

@@ -1,18 +1,18 @@
-//! Questions asked of a profile: where the time goes, by whatever is asked for, who calls
-//! whom, what each line costs, what is left after filters, what has changed. The answers
-//! are data; others write them down.
+//! Questions asked of a profile: the rows with the most time, callers and callees, the cost of each
+//! line, the part that filters leave, the changes since another profile. The answers are data,
+//! which the formats and the command write. Called by them and by the Ruby API.
 //!
-//! This crate does no I/O, starts no thread and holds no unsafe code; any thread may
-//! call it. Every question is about one column of a profile's values.
+//! This crate does no I/O, starts no thread and holds no unsafe code; any thread may call it. Every
+//! question is about one column of a profile's values.
 //!
 //! - [`Top`], [`Totals`] and [`Lines`] are sums;
 //! - [`Tree`] is the call tree, [`Neighbours`] are callers and callees, [`Listing`] has
-//!   the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s what
-//!   threads did instead of running;
+//!   the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
+//!   time in which threads didn't run;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
-//! - [`Diff`] tells what has changed between runs, and what may be noise;
-//! - [`losses()`] tells what a profile lacks;
+//! - [`Diff`] has the changes between runs, told from noise;
+//! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
 #![forbid(unsafe_code)]

@@ -6,7 +6,7 @@ use rperf_model::{Column, Frame, FrameId, Node, NodeId, Profile, Strings, Weight
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// What the weights of a profile add up to by line.
+/// The sums of a profile's weights by line.
 ///
 /// Only frames in files have lines. C methods and Ruby's own built-in methods
 /// (`<internal:array>`) have none: their time, and that of waiting and GC in them,
@@ -21,7 +21,7 @@ pub struct Lines {
     pub unknown: i64,
 }
 
-/// What the weights of one line add up to.
+/// The sums of one line's weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineTotals {
     /// Path of the file.
@@ -49,7 +49,7 @@ impl Lines {
             methods: Vec::new(),
             method_sums: OnceSums::new(0),
             method_rows: FxHashMap::default(),
-            places: FxHashMap::default(),
+            line_refs: FxHashMap::default(),
             innermost: Vec::new(),
         };
         walk(profile, [column], &mut sums);
@@ -59,7 +59,7 @@ impl Lines {
 
 /// Where a frame is.
 #[derive(Clone, Copy)]
-enum Place {
+enum LineRef {
     /// In no file.
     Nowhere,
     /// In a file, at a line that is not known.
@@ -78,9 +78,9 @@ struct LineSums<'a> {
     methods: Vec<Method<'a>>,
     method_sums: OnceSums<1>,
     method_rows: FxHashMap<(usize, &'a str), usize>,
-    places: FxHashMap<(FrameId, u32), Place>,
+    line_refs: FxHashMap<(FrameId, u32), LineRef>,
     /// Where the nodes are that have been entered and not left, those in files.
-    innermost: Vec<Place>,
+    innermost: Vec<LineRef>,
 }
 
 struct Line<'a> {
@@ -97,56 +97,56 @@ struct Method<'a> {
 
 impl Visitor<1> for LineSums<'_> {
     fn enter(&mut self, _: NodeId, node: Node) {
-        let place = self.place(node);
-        if let Place::Line { line, method } = place {
+        let line_ref = self.line_ref(node);
+        if let LineRef::Line { line, method } = line_ref {
             self.line_sums.enter(line);
             self.method_sums.enter(method);
         }
-        if !matches!(place, Place::Nowhere) {
-            self.innermost.push(place);
+        if !matches!(line_ref, LineRef::Nowhere) {
+            self.innermost.push(line_ref);
         }
     }
 
     fn row(&mut self, _: Weight<'_>, [value]: Values<1>) {
         let sum = match self.innermost.last() {
-            Some(Place::Line { line, .. }) => &mut self.lines[*line].self_value,
+            Some(LineRef::Line { line, .. }) => &mut self.lines[*line].self_value,
             _ => &mut self.unknown,
         };
         *sum = sum.saturating_add(value);
     }
 
     fn leave(&mut self, node: Node, total: Values<1>) {
-        let place = self.place(node);
-        if let Place::Line { line, method } = place {
+        let line_ref = self.line_ref(node);
+        if let LineRef::Line { line, method } = line_ref {
             self.line_sums.leave(line, total);
             self.method_sums.leave(method, total);
         }
-        if !matches!(place, Place::Nowhere) {
+        if !matches!(line_ref, LineRef::Nowhere) {
             self.innermost.pop();
         }
     }
 }
 
 impl<'a> LineSums<'a> {
-    fn place(&mut self, node: Node) -> Place {
+    fn line_ref(&mut self, node: Node) -> LineRef {
         let key = (node.frame, node.line);
-        if let Some(&place) = self.places.get(&key) {
-            return place;
+        if let Some(&line_ref) = self.line_refs.get(&key) {
+            return line_ref;
         }
         let profile = self.profile;
-        let place = match profile.frames.get(node.frame) {
+        let line_ref = match profile.frames.get(node.frame) {
             Some(frame) if is_file(profile.strings.get(frame.path)) => {
-                self.place_in_file(&profile.strings, frame, node.line)
+                self.line_in_file(&profile.strings, frame, node.line)
             }
-            _ => Place::Nowhere,
+            _ => LineRef::Nowhere,
         };
-        self.places.insert(key, place);
-        place
+        self.line_refs.insert(key, line_ref);
+        line_ref
     }
 
-    fn place_in_file(&mut self, strings: &'a Strings, frame: &Frame, number: u32) -> Place {
+    fn line_in_file(&mut self, strings: &'a Strings, frame: &Frame, number: u32) -> LineRef {
         if number == 0 {
-            return Place::Unknown;
+            return LineRef::Unknown;
         }
         let (path, name) = (strings.get(frame.path), strings.get(frame.name));
         let line = *self.line_rows.entry((path, number)).or_insert_with(|| {
@@ -161,7 +161,7 @@ impl<'a> LineSums<'a> {
             self.methods.push(Method { line, name });
             self.method_sums.push()
         });
-        Place::Line { line, method }
+        LineRef::Line { line, method }
     }
 
     fn finish(self) -> Lines {

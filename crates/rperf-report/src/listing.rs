@@ -7,7 +7,7 @@ use rperf_model::{Column, FrameId, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What is to be listed.
+/// The subject of a listing.
 #[derive(Debug, Clone)]
 pub enum Subject {
     /// Each function with a name that matches.
@@ -28,7 +28,7 @@ pub struct Listing {
     pub self_value: i64,
     /// Value of the stacks that have it anywhere, each once.
     pub total_value: i64,
-    /// Its lines with a value. Line 0 is what has no line.
+    /// Its lines with a value. Line 0 stands for values without a line.
     pub lines: BTreeMap<u32, LineValues>,
 }
 

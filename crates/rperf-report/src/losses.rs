@@ -1,5 +1,5 @@
-//! What a profile lacks, in words. The one wording of text reports, `rperf stat`, `-v`
-//! and the comments in files. Any thread.
+//! The losses of a profile in words: one wording for text reports, `rperf stat`, `-v` and the
+//! comments in files. Any thread.
 
 use crate::numbers::{grouped, milliseconds};
 use rperf_model::Counters;
@@ -9,13 +9,13 @@ use rperf_model::Counters;
 pub struct Loss {
     /// The counter that tells it.
     pub counter: &'static str,
-    /// What it says.
+    /// Its wording.
     pub value: u64,
     /// The same for people.
     pub text: String,
 }
 
-/// What was lost while profiling: one entry for each kind of loss.
+/// The losses of a profile: one entry for each kind.
 pub fn losses(counters: &Counters) -> Vec<Loss> {
     let mut losses = Vec::new();
     let mut lose = |counter, value, text| {

@@ -18,7 +18,7 @@ pub struct Neighbours {
     pub self_value: i64,
     /// Value of the stacks that have it anywhere, each once.
     pub total_value: i64,
-    /// Who calls it, the largest value first.
+    /// Its callers, the largest value first.
     pub callers: Vec<Neighbour>,
     /// Whom it calls, the largest value first.
     pub callees: Vec<Neighbour>,

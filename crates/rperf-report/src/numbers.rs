@@ -9,8 +9,8 @@ pub fn grouped(number: impl Into<i128>) -> String {
     if number < 0 {
         text.push('-');
     }
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

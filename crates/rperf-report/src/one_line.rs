@@ -26,7 +26,7 @@ pub fn function_name(name: &str) -> Cow<'_, str> {
 /// and a page may show each of them thousands of times.
 pub const MAX_NAME: usize = 16 << 10;
 
-/// `name` without what nobody reads: the end of a very long one.
+/// `name` without the end of a very long one, which nobody reads.
 pub fn without_end(name: &str) -> Cow<'_, str> {
     const END: &str = "…";
     if name.len() <= MAX_NAME {

@@ -1,4 +1,4 @@
-//! The stacks in which most is spent, whatever their lines. Used by Markdown reports; any
+//! The stacks with the largest values, whatever their lines. Called by Markdown reports; any
 //! thread.
 
 use crate::groups::{FrameKey, Function, GroupId, Groups};
@@ -33,7 +33,7 @@ impl Path {
         let sums = PathSums::new(profile, column, &groups);
         let mut ends: Vec<(End, i64)> = sums.ends.iter().map(|(end, sum)| (*end, *sum)).collect();
         ends.retain(|(_, value)| *value != 0);
-        // Places are in the order of the profile, so that equal profiles are told alike.
+        // Path nodes are in the order of the profile: equal profiles give equal answers.
         ends.sort_by_key(|(end, value)| (Reverse(value.unsigned_abs()), *end));
         ends.truncate(limit);
         ends.into_iter()
@@ -45,71 +45,71 @@ impl Path {
     }
 }
 
-/// Index of a place: a stack of functions in which none follows itself.
-type PlaceId = usize;
+/// Index of a path node.
+type PathId = usize;
 
-/// Where stacks end: at a place, in a state.
-type End = (PlaceId, State);
+/// Where stacks end: at a path node, in a state.
+type End = (PathId, State);
 
 #[derive(Clone, Copy)]
-struct Place {
-    caller: PlaceId,
+struct PathNode {
+    caller: PathId,
     function: GroupId,
     is_recursive: bool,
 }
 
-/// The place of the empty stack.
-const NOWHERE: PlaceId = 0;
+/// The path node of the empty stack.
+const ROOT: PathId = 0;
 
 struct PathSums<'a> {
     profile: &'a Profile,
     column: Column,
     groups: &'a Groups<'a>,
-    places: Vec<Place>,
-    /// The place of each node.
-    of_node: Vec<PlaceId>,
+    path_nodes: Vec<PathNode>,
+    /// The path node of each node of the call tree.
+    of_node: Vec<PathId>,
     ends: FxHashMap<End, i64>,
 }
 
 impl<'a> PathSums<'a> {
     fn new(profile: &'a Profile, column: Column, groups: &'a Groups<'a>) -> Self {
-        let nowhere = Place {
-            caller: NOWHERE,
+        let root = PathNode {
+            caller: ROOT,
             function: groups.len(),
             is_recursive: false,
         };
-        let mut places = vec![nowhere];
-        let mut known: FxHashMap<(PlaceId, GroupId), PlaceId> = FxHashMap::default();
-        let mut of_node = vec![NOWHERE];
+        let mut path_nodes = vec![root];
+        let mut known: FxHashMap<(PathId, GroupId), PathId> = FxHashMap::default();
+        let mut of_node = vec![ROOT];
         for (_, node) in profile.tree.iter() {
             let caller = of_node[node.parent.0 as usize];
             let function = groups.of_frame(node.frame);
-            let place = if places[caller].function == function {
-                places[caller].is_recursive = true;
+            let path_id = if path_nodes[caller].function == function {
+                path_nodes[caller].is_recursive = true;
                 caller
             } else {
                 *known.entry((caller, function)).or_insert_with(|| {
-                    places.push(Place {
+                    path_nodes.push(PathNode {
                         caller,
                         function,
                         is_recursive: false,
                     });
-                    places.len() - 1
+                    path_nodes.len() - 1
                 })
             };
-            of_node.push(place);
+            of_node.push(path_id);
         }
         let mut ends: FxHashMap<End, i64> = FxHashMap::default();
         for row in profile.weights.iter() {
-            let place = of_node[row.key.node.0 as usize];
-            let sum = ends.entry((place, row.key.state)).or_default();
+            let path_id = of_node[row.key.node.0 as usize];
+            let sum = ends.entry((path_id, row.key.state)).or_default();
             *sum = sum.saturating_add(row.value(column));
         }
         Self {
             profile,
             column,
             groups,
-            places,
+            path_nodes,
             of_node,
             ends,
         }
@@ -125,20 +125,20 @@ impl<'a> PathSums<'a> {
                 is_recursive: false,
             });
         }
-        let mut place = end.0;
-        while place != NOWHERE {
+        let mut path_id = end.0;
+        while path_id != ROOT {
             steps.push(Step {
-                function: self.groups.function(self.places[place].function),
-                line: lines.get(&place).copied().unwrap_or(0),
-                is_recursive: self.places[place].is_recursive,
+                function: self.groups.function(self.path_nodes[path_id].function),
+                line: lines.get(&path_id).copied().unwrap_or(0),
+                is_recursive: self.path_nodes[path_id].is_recursive,
             });
-            place = self.places[place].caller;
+            path_id = self.path_nodes[path_id].caller;
         }
         steps.reverse();
         steps
     }
 
-    /// What stands for the state at the end of these stacks, if anything does.
+    /// The frame for the state at the end of these stacks, if the state has one.
     fn leaf(&self, end: End) -> Option<GroupId> {
         let mut rows = self.profile.weights.iter();
         let row = rows.find(|row| self.end(row.key.node, row.key.state) == end)?;
@@ -150,9 +150,9 @@ impl<'a> PathSums<'a> {
         (self.of_node[node.0 as usize], state)
     }
 
-    /// For each place on the way to `end` the line with the most.
-    fn lines(&self, end: End) -> FxHashMap<PlaceId, u32> {
-        let mut sums: FxHashMap<(PlaceId, u32), i64> = FxHashMap::default();
+    /// For each path node on the way to `end` the line with the most.
+    fn lines(&self, end: End) -> FxHashMap<PathId, u32> {
+        let mut sums: FxHashMap<(PathId, u32), i64> = FxHashMap::default();
         for row in self.profile.weights.iter() {
             let mut id = row.key.node;
             if self.end(id, row.key.state) != end {
@@ -161,24 +161,24 @@ impl<'a> PathSums<'a> {
             let value = row.value(self.column);
             let mut below = None;
             while let Some(&Node { parent, line, .. }) = self.profile.tree.get(id) {
-                let place = self.of_node[id.0 as usize];
+                let path_id = self.of_node[id.0 as usize];
                 // Of a function that calls itself the innermost line counts.
-                if below != Some(place) && line > 0 {
-                    let sum = sums.entry((place, line)).or_default();
+                if below != Some(path_id) && line > 0 {
+                    let sum = sums.entry((path_id, line)).or_default();
                     *sum = sum.saturating_add(value);
                 }
-                below = Some(place);
+                below = Some(path_id);
                 id = parent;
             }
         }
-        let mut best: FxHashMap<PlaceId, (u64, Reverse<u32>)> = FxHashMap::default();
-        for ((place, line), sum) in sums {
+        let mut best: FxHashMap<PathId, (u64, Reverse<u32>)> = FxHashMap::default();
+        for ((path_id, line), sum) in sums {
             let rank = (sum.unsigned_abs(), Reverse(line));
-            let known = best.entry(place).or_insert(rank);
+            let known = best.entry(path_id).or_insert(rank);
             *known = rank.max(*known);
         }
         best.into_iter()
-            .map(|(place, (_, Reverse(line)))| (place, line))
+            .map(|(path_id, (_, Reverse(line)))| (path_id, line))
             .collect()
     }
 }

@@ -1,4 +1,5 @@
-//! Names that a user gives to choose functions by. Any thread.
+//! Names and regular expressions by which a user chooses functions. Called by filters, callers and
+//! listings, and by the command for its options. Any thread.
 
 use regex::{Regex, RegexBuilder};
 use rperf_model::Profile;
@@ -12,7 +13,7 @@ const SIZE_LIMIT: usize = 4 << 20;
 pub struct PatternError {
     /// The expression.
     pub text: String,
-    /// What is wrong with it, in one line.
+    /// The mistake in it, in one line.
     pub reason: String,
 }
 

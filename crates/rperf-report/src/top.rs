@@ -7,7 +7,7 @@ use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// What the rows of a [`Top`] are.
+/// The kind of the rows of a [`Top`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum By {
     /// Methods, blocks and the synthetic leaves, by name and path.
@@ -22,7 +22,7 @@ pub enum By {
     Label(String),
     /// Threads.
     Thread,
-    /// What the threads were doing.
+    /// The state of the threads.
     State,
 }
 
@@ -32,11 +32,11 @@ pub enum Sort {
     /// By its own value.
     #[default]
     Flat,
-    /// By its value together with that of what it calls.
+    /// By its value together with the value of its callees.
     Cumulative,
 }
 
-/// What the weights of a profile add up to by rows of one kind.
+/// The sums of a profile's weights, by rows of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Top {
     /// All weights.
@@ -47,10 +47,10 @@ pub struct Top {
     pub rows: Vec<TopRow>,
 }
 
-/// What the weights of one row add up to.
+/// The sums of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRow {
-    /// What the row is about.
+    /// The function, file, label or state of the row.
     pub function: Function,
     /// Value of the stacks whose leaf it is.
     pub self_value: i64,
@@ -172,7 +172,7 @@ pub(crate) struct FrameSums<'a, const N: usize> {
     sums: OnceSums<N>,
 }
 
-/// What a group adds up to.
+/// The sums of a group.
 pub(crate) struct GroupSum<const N: usize> {
     pub(crate) group: GroupId,
     /// Of the stacks with it as their leaf.

@@ -3,7 +3,7 @@
 
 use rperf_model::{Column, Profile, State};
 
-/// What the weights of a profile add up to.
+/// The sums of a profile's weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
     /// All values in the column asked for.

@@ -15,10 +15,10 @@ use std::collections::BinaryHeap;
 /// Where a tree begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Direction {
-    /// With the functions that nobody calls; below each one is what it calls.
+    /// From the functions without callers; below each one are its callees.
     #[default]
     TopDown,
-    /// With the functions that have a value of their own; below each one is who calls it.
+    /// From the functions with a value of their own; below each one are its callers.
     BottomUp,
 }
 
@@ -217,16 +217,16 @@ impl Grown {
         }
         let mut below = vec![Vec::new(); self.branches.len()];
         let mut next = Vec::new();
-        for (place, parent) in self.parents.iter().enumerate().rev() {
+        for (index, parent) in self.parents.iter().enumerate().rev() {
             match parent {
-                Some(parent) => below[*parent].push(place),
-                None => next.push(place),
+                Some(parent) => below[*parent].push(index),
+                None => next.push(index),
             }
         }
         let mut ordered = Vec::with_capacity(self.branches.len());
-        while let Some(place) = next.pop() {
-            ordered.push(self.branches[place]);
-            next.append(&mut below[place]);
+        while let Some(index) = next.pop() {
+            ordered.push(self.branches[index]);
+            next.append(&mut below[index]);
         }
         (ordered, self.left_out)
     }
@@ -252,7 +252,7 @@ impl Growth<'_> {
             && let Some(Waiting { sprout, parent, .. }) = grown.waiting.pop()
         {
             let depth = parent.map_or(0, |parent| grown.branches[parent].depth + 1);
-            let place = grown.branches.len();
+            let index = grown.branches.len();
             grown.parents.push(parent);
             grown.branches.push(Branch {
                 function: sprout.function,
@@ -261,8 +261,8 @@ impl Growth<'_> {
                 total_value: sprout.total_value,
                 left_out: 0,
             });
-            let left_out = self.add(&mut grown, below(&sprout), Some(place), limits);
-            grown.branches[place].left_out = left_out;
+            let left_out = self.add(&mut grown, below(&sprout), Some(index), limits);
+            grown.branches[index].left_out = left_out;
         }
         let (branches, left_out) = grown.finish();
         Tree {
@@ -347,7 +347,7 @@ impl Growth<'_> {
         sprouts.sprouts
     }
 
-    /// Makes one of the places where stacks have met, and takes those out that end.
+    /// Merges nodes that have become the same, and takes out the stacks that end here.
     fn settle(&self, sprout: &mut Sprout) {
         let nodes = &mut sprout.nodes;
         nodes.sort_unstable_by_key(|(node, _)| *node);
@@ -365,7 +365,7 @@ impl Growth<'_> {
     }
 }
 
-/// What a top-down tree needs to know of all nodes.
+/// The facts about all nodes that a top-down tree needs.
 struct Calls<'a> {
     growth: &'a Growth<'a>,
     index: Index,

@@ -16,7 +16,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// The scale for a table of values of this type of which `largest` is the largest.
+    /// The scale for a table of values of this type; `largest` is the largest of them.
     pub fn new(value_type: &ValueType, largest: i64) -> Self {
         let largest = largest.unsigned_abs();
         let unit = value_type.unit.as_str();

@@ -1,4 +1,4 @@
-//! What threads did instead of running, and where: waiting, and collecting garbage. Used by
+//! The time in which threads didn't run, and where: waiting, and collecting garbage. Called by
 //! Markdown reports; any thread.
 
 use crate::groups::{FrameKey, Function, GroupId, Groups, is_file};
@@ -6,7 +6,7 @@ use rperf_model::{Column, NodeId, Profile, State};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// What one state but running adds up to.
+/// The sum of one state other than running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// The state.
@@ -17,7 +17,7 @@ pub struct Wait {
     pub sites: Vec<WaitSite>,
 }
 
-/// A place in the program at which a thread was in a state.
+/// A location in the program at which a thread was in a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitSite {
     /// The innermost function, as `Kernel#sleep`; `None` if there was no stack.
@@ -25,7 +25,7 @@ pub struct WaitSite {
     /// The innermost function in a file, and the line in it (0: not known); `None` if
     /// nothing in the stack is in a file.
     pub caller: Option<(Function, u32)>,
-    /// Value at this place.
+    /// Value at this location.
     pub value: i64,
 }
 

@@ -8,7 +8,7 @@ use rperf_model::{CallTree, Column, Node, NodeId, Profile, Weight};
 /// As many values as are summed at a time, one for each column asked for.
 pub(crate) type Values<const N: usize> = [i64; N];
 
-/// What is done on the way.
+/// The receiver of the walk's events.
 pub(crate) trait Visitor<const N: usize> {
     /// A node is entered; its callers have been, and have not been left.
     fn enter(&mut self, id: NodeId, node: Node);

@@ -9,20 +9,22 @@
 mod abi;
 mod cli;
 mod profile;
+mod settings;
 mod shared_session;
 mod vm;
 mod without_gvl;
 
 use magnus::{Error, Module, Ruby};
 
-/// Defines `Rperf::Native` and `Rperf::NativeProfile`.
+/// Defines `Rperf::Native`, `Rperf::NativeProfile` and `Rperf::NativeSettings`.
 #[magnus::init(name = "rperf")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
     abi::check(ruby)?;
     let rperf = ruby.define_module("Rperf")?;
     let native = rperf.define_module("Native")?;
     profile::init(ruby, rperf)?;
-    cli::init(ruby, native)?;
+    settings::init(ruby, rperf)?;
+    cli::init(native)?;
     shared_session::init(native)?;
     vm::init(ruby, native)
 }

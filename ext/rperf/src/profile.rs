@@ -4,24 +4,24 @@
 
 pub mod errors;
 mod from_hash;
+mod object;
 mod questions;
 pub mod stat;
 mod to_hash;
 mod viewer;
 
+pub use object::{copy, wrap};
+
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
-    Error, RArray, RHash, RModule, RString, Ruby, Symbol, TryConvert, Value, function, method,
-    prelude::*,
+    Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
 };
+use object::ProfileObject;
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
+use rperf_session::output;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What the Ruby object holds.
-#[magnus::wrap(class = "Rperf::NativeProfile", free_immediately)]
-struct ProfileObject(Arc<Profile>);
 
 /// Defines `Rperf::NativeProfile`.
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
@@ -32,26 +32,12 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("for_viewer", method!(viewer::for_viewer, 1))?;
     class.define_method("to_h", method!(ProfileObject::to_h, 0))?;
     class.define_method("write", method!(ProfileObject::write, -1))?;
+    class.define_method("deliver", method!(ProfileObject::deliver, -1))?;
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
     class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))?;
     questions::init(class)
-}
-
-/// The Ruby object for `profile`.
-pub fn wrap(ruby: &Ruby, profile: Profile) -> Result<Value, Error> {
-    Ok(ruby.obj_wrap(ProfileObject(Arc::new(profile))).as_value())
-}
-
-/// A copy of the profile in a Ruby object that [`wrap`] has made.
-pub fn copy(object: Value) -> Result<Profile, Error> {
-    Ok(Profile::clone(&*shared(object)?))
-}
-
-/// The profile in a Ruby object that [`wrap`] has made.
-fn shared(object: Value) -> Result<Arc<Profile>, Error> {
-    Ok(Arc::clone(&<&ProfileObject>::try_convert(object)?.0))
 }
 
 impl ProfileObject {
@@ -70,8 +56,20 @@ impl ProfileObject {
     fn write(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
         let ((path, format), options) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
         let content = rb_self.encoded(ruby, &path, format, options)?;
-        rperf_cli::output::write(&path, &content)
-            .map_err(|error| errors::system(ruby, &path, &error))
+        output::write(&path, &content).map_err(|error| errors::system(ruby, &path, &error))
+    }
+
+    /// `#deliver(path, format, messages, lines: false)`: as `#write`, but if it can't be written
+    /// there, it is elsewhere, and `messages` gets a line that says where. It isn't returned: a
+    /// method of C can be interrupted as it returns, and then nobody gets what it returns.
+    fn deliver(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
+        let ((path, format, messages), options) =
+            arguments::<(PathBuf, Option<Symbol>, RArray)>(args)?;
+        let format = format.map(|name| named_format(ruby, name)).transpose()?;
+        match output::deliver(&rb_self.0, &path, format, options) {
+            Ok(()) => Ok(()),
+            Err(misplaced) => messages.push(misplaced.to_string()),
+        }
     }
 
     /// `#encode(format, lines: false)`: what `#write` would write.
@@ -107,18 +105,19 @@ impl ProfileObject {
     ) -> Result<Vec<u8>, Error> {
         let format = match format {
             None => Format::from_path(path),
-            Some(symbol) => {
-                let name = symbol.name()?;
-                Format::from_name(&name).ok_or_else(|| {
-                    errors::argument(ruby, format!("format: there is no format :{name}"))
-                })?
-            }
+            Some(name) => named_format(ruby, name)?,
         };
         let mut content = Vec::new();
         rperf_format::write(&self.0, format, options, &mut content)
             .map_err(|error| errors::rperf(ruby, error.to_string()))?;
         Ok(content)
     }
+}
+
+fn named_format(ruby: &Ruby, name: Symbol) -> Result<Format, Error> {
+    let name = name.name()?;
+    Format::from_name(&name)
+        .ok_or_else(|| errors::argument(ruby, format!("format: there is no format :{name}")))
 }
 
 /// The arguments of a method that takes `Required` and `lines:`.

@@ -1,43 +1,93 @@
-//! `Rperf::Native`'s functions for sessions of several processes, which the crate
-//! rperf-cli does. On a thread of the main Ractor, with the GVL.
+//! `Rperf::Native`'s functions for sessions of several processes, which the crate rperf-session
+//! does. On a thread of the main Ractor, with the GVL.
 
 use crate::profile::{self, errors, stat};
-use magnus::{Error, RArray, RHash, RModule, Ruby, Value, function, prelude::*};
-use rperf_cli::process_id::ProcessId;
-use rperf_cli::status::Status;
-use rperf_cli::{merge, session_folder};
+use crate::settings::{self, SettingsObject};
+use magnus::{Error, RArray, RHash, RModule, Ruby, Symbol, Value, function, prelude::*};
 use rperf_model::Profile;
+use rperf_session::environment::{Environment, RUBY_VARIABLES, names};
+use rperf_session::event::{ANOTHER, Event, REFUSED};
+use rperf_session::output::Descriptor;
+use rperf_session::process_stats::ProcessStats;
+use rperf_session::settings::{ENABLED_VARIABLE, PREFIX, SESSION_VARIABLE};
+use rperf_session::status::Status;
+use rperf_session::{directory, merge};
 use std::path::PathBuf;
 
 /// Defines the functions on `native`.
 pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("create_session_folder", function!(create_folder, 0))?;
     native.define_singleton_method("remove_session_folder", function!(remove_folder, 1))?;
+    native.define_singleton_method("write_session_settings", function!(write_settings, 5))?;
+    native.define_singleton_method("member_profile_path", function!(member_profile_path, 2))?;
+    native.define_singleton_method("tell", function!(tell, 4))?;
     native.define_singleton_method("merge_session", function!(merge_session, 2))?;
-    native.define_singleton_method("process_start", function!(process_start, 0))?;
-    native.define_singleton_method("figures_line", function!(figures_line, 1))
+    native.define_singleton_method("stats_line", function!(stats_line, 1))?;
+    native.define_singleton_method("session_words", function!(session_words, 0))?;
+    native.define_singleton_method("descriptor", function!(descriptor, 1))
 }
 
 fn create_folder(ruby: &Ruby) -> Result<PathBuf, Error> {
-    session_folder::create().map_err(|message| errors::rperf(ruby, message))
+    directory::create().map_err(|error| errors::rperf(ruby, error.to_string()))
 }
 
 fn remove_folder(folder: PathBuf) {
-    session_folder::remove(&folder);
+    directory::remove(&folder);
 }
 
-/// When this process started, in the kernel's ticks.
-fn process_start() -> u64 {
-    ProcessId::own().start
+/// `write_session_settings(folder, settings, initiator, library, abi)`: for the Rubies that are
+/// going to take part; returns them as a Hash.
+fn write_settings(
+    ruby: &Ruby,
+    folder: PathBuf,
+    settings: &SettingsObject,
+    initiator: String,
+    library: PathBuf,
+    abi: String,
+) -> Result<RHash, Error> {
+    let environment = Environment::new(&settings.0, &initiator, &abi, &library)
+        .map_err(|error| errors::rperf(ruby, error.to_string()))?;
+    environment.write_settings(&folder).map_err(|error| {
+        let folder = folder.display();
+        errors::rperf(ruby, format!("can't write to {folder}: {error}"))
+    })?;
+    let hash = ruby.hash_new();
+    for (name, value) in environment.settings() {
+        hash.aset(name.as_str(), settings::text(ruby, value))?;
+    }
+    Ok(hash)
+}
+
+/// `member_profile_path(folder, begun_ns)`: where this process leaves its profile.
+fn member_profile_path(folder: PathBuf, begun_ns: u64) -> PathBuf {
+    directory::profile_path(&folder, std::process::id() as i32, begun_ns)
+}
+
+/// `tell(folder, event, number, stats)`: `number` is the process's for `:forked` and `:declined`,
+/// else when this one began to be profiled; `stats` are for `:delivered`, else nil. If the
+/// session has ended nobody wants to know.
+fn tell(
+    ruby: &Ruby,
+    folder: PathBuf,
+    event: Symbol,
+    number: u64,
+    stats: Option<String>,
+) -> Result<(), Error> {
+    let name = event.name()?;
+    let stats = stats.map(|line| ProcessStats::parse(&line));
+    let event = Event::named(&name, number, stats)
+        .ok_or_else(|| errors::argument(ruby, format!("there is no event :{name}")))?;
+    let _ = event.tell(&folder);
+    Ok(())
 }
 
 /// What Ruby and the system have counted in this process, as text.
-fn figures_line(ruby: &Ruby, hash: RHash) -> Result<String, Error> {
+fn stats_line(ruby: &Ruby, hash: RHash) -> Result<String, Error> {
     Ok(stat::figures(ruby, hash)?.process.to_line())
 }
 
 /// `merge_session(folder, profile)`: the profile with what other processes have left
-/// in the folder, how many processes there are in it, the others' figures as text,
+/// in the folder, how many processes there are in it, the others' statistics as text,
 /// and lines for the user.
 fn merge_session(ruby: &Ruby, folder: PathBuf, own: Value) -> Result<RArray, Error> {
     let own = profile::copy(own)?;
@@ -50,8 +100,41 @@ fn merge_session(ruby: &Ruby, folder: PathBuf, own: Value) -> Result<RArray, Err
     result.push(profile::wrap(ruby, merged.profile.unwrap_or(empty))?)?;
     result.push(merged.processes)?;
     result.push(merged.figures.to_line())?;
-    let mut remarks = merged.remarks;
+    let mut remarks: Vec<_> = merged.unmerged.iter().map(ToString::to_string).collect();
     remarks.extend(merge::silence(&status));
     result.push(ruby.ary_from_iter(remarks))?;
     Ok(result)
+}
+
+/// The words that lib/rperf/processes/launch.rb has to know, as it works without the extension; a spec
+/// compares them.
+fn session_words(ruby: &Ruby) -> Result<RHash, Error> {
+    let words = ruby.hash_new();
+    for (key, word) in [
+        ("prefix", PREFIX),
+        ("enabled", ENABLED_VARIABLE),
+        ("session", SESSION_VARIABLE),
+        ("settings", directory::SETTINGS),
+        ("status", directory::STATUS),
+        ("refused", REFUSED),
+        ("another", ANOTHER),
+        ("initiator", names::INITIATOR),
+        ("inherit", names::INHERIT),
+        ("abi", names::ABI),
+        ("added", names::ADDED),
+        ("original", names::ORIGINAL),
+    ] {
+        words.aset(ruby.to_symbol(key), word)?;
+    }
+    let separators = ruby.hash_new();
+    for (name, separator) in RUBY_VARIABLES {
+        separators.aset(name, separator)?;
+    }
+    words.aset(ruby.to_symbol("separators"), separators)?;
+    Ok(words)
+}
+
+/// The number of the open descriptor that a path names, or nil.
+fn descriptor(path: PathBuf) -> Option<i32> {
+    Descriptor::named_by(&path).map(Descriptor::number)
 }

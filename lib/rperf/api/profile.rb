@@ -5,8 +5,8 @@ require_relative "natives"
 require_relative "questions"
 
 module Rperf
-  # A profile: the Hash that docs/api.md describes, which answers questions. The answers are those of `rperf report`
-  # and `rperf diff`: Hashes with the names of docs/json.md as Symbols. As long as nothing in the Hash is changed, they
+  # A profile: the Hash that docs/guide/ruby-api.md describes, which answers questions. The answers are those of `rperf report`
+  # and `rperf diff`: Hashes with the names of docs/guide/json.md as Symbols. As long as nothing in the Hash is changed, they
   # come from the profile itself; then, from what the Hash says.
   #
   # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `show:`, `show_from:`,

@@ -28,7 +28,7 @@ module Rperf
         own_shared = session&.own_shared
         settings = session&.destination&.settings
         Delivery.until_now
-        session&.report("daemon")
+        session&.report(:daemon)
         result = yield
         is_daemon = true
         # A session that the parent has made ended with the parent.
@@ -36,7 +36,7 @@ module Rperf
         go_on(settings) if settings
         result
       ensure
-        session&.report("daemon-failed") unless is_daemon
+        session&.report(:daemon_failed) unless is_daemon
       end
 
       private

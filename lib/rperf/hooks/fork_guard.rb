@@ -28,7 +28,7 @@ module Rperf
           ForkGuard.join(shared, labels)
         else
           # The child may end before it can report its start.
-          shared&.report("forked #{pid}")
+          shared&.report(:forked, pid)
         end
         pid
       end
@@ -77,7 +77,7 @@ module Rperf
       def begin_member(shared)
         Member.begin(shared, before: ProcessStats.now)
       rescue StandardError => e
-        shared.report("declined #{Process.pid}")
+        shared.report(:declined, Process.pid)
         Message.say("process #{Process.pid} can't be profiled: #{Message.first_line(e)}")
       end
     end

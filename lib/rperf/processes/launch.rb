@@ -5,10 +5,20 @@ module Rperf
   # is part of a session, whose folder has the rest, or all of it in variables.
   # Read by Rubies of any age: no syntax newer than Ruby 2.5.
   class Launch
-    PREFIX = "RPERF_"
-    SESSION = "RPERF_SESSION"
+    # The words that it shares with crates/rperf-session, which can't be asked here: a spec compares them.
+    PREFIX = "RPERF_".freeze
+    ENABLED = "RPERF_ENABLED".freeze
+    SESSION = "RPERF_SESSION".freeze
+    SETTINGS = "settings".freeze
+    STATUS = "status".freeze
+    REFUSED = "refused".freeze
+    ANOTHER = "another".freeze
+    INITIATOR = "INITIATOR".freeze
+    INHERIT = "INHERIT".freeze
+    ABI = "ABI".freeze
+    ADDED = "ADDED_".freeze
+    ORIGINAL = "ORIGINAL_".freeze
     SEPARATORS = { "RUBYOPT" => " ", "RUBYLIB" => ":" }.freeze
-    private_constant :PREFIX, :SESSION, :SEPARATORS
 
     # The RPERF_* variables, or the session's settings, as "OUTPUT" => "path".
     attr_reader :variables
@@ -21,7 +31,7 @@ module Rperf
 
     # Whether the environment asks for a profile.
     def self.wanted?(environment)
-      environment.key?(SESSION) || environment["#{PREFIX}ENABLED"] == "1"
+      environment.key?(SESSION) || environment[ENABLED] == "1"
     end
 
     # Which Rubies can load the same extensions.
@@ -63,9 +73,9 @@ module Rperf
       end
 
       # Split as bytes: a path need not be text in the locale's encoding.
-      pairs = File.binread(File.join(path, "settings")).split("\0").map { |pair| pair.split("=", 2) }
+      pairs = File.binread(File.join(path, SETTINGS)).split("\0").map { |pair| pair.split("=", 2) }
       variables = pairs.to_h.transform_values { |value| in_locale(value) }
-      new(variables, folder: path, obstacle: other_ruby(variables["ABI"]))
+      new(variables, folder: path, obstacle: other_ruby(variables[ABI]))
     rescue SystemCallError
       new({}, over: true)
     end
@@ -91,7 +101,7 @@ module Rperf
 
     # Whether the children of a program that is profiled are, too.
     def inherited?
-      variables["INHERIT"] == "1"
+      variables[INHERIT] == "1"
     end
 
     # Gives the program the environment that the user gave it.
@@ -100,11 +110,18 @@ module Rperf
       SEPARATORS.each { |name, separator| restore(environment, name, separator) }
     end
 
-    # Adds a line for the one who merges the session's profiles.
-    def report(line)
-      File.open(File.join(folder, "status"), "a") { |file| file.syswrite("#{line}\n") } if folder
-    rescue SystemCallError
-      nil # The session has ended; nobody reads it now.
+    # Undoes it: the environment has the Rubies that are started take part in the session in `folder`.
+    def show(environment, folder)
+      SEPARATORS.each do |name, separator|
+        ours = variables["#{ADDED}#{name}"]
+        environment[name] = [ours, environment[name]].compact.map(&:b).join(separator) if ours
+      end
+      environment[SESSION] = folder
+    end
+
+    # Tells who merges the session's profiles that this Ruby came after the first one.
+    def report_another
+      report(ANOTHER)
     end
 
     # Whether this is the first Ruby, where only one is to be profiled.
@@ -116,13 +133,19 @@ module Rperf
     def refuse(reason)
       return if over?
 
-      report("refused #{reason}")
+      report("#{REFUSED} #{reason}")
       STDERR.write("rperf: #{reason}; running without profiling\n") if folder.nil? || first_to?("refuse")
     rescue IOError, SystemCallError
       nil # No stderr to write to: the program still runs.
     end
 
     private
+
+    def report(line)
+      File.open(File.join(folder, STATUS), "a") { |file| file.syswrite("#{line}\n") } if folder
+    rescue SystemCallError
+      nil # The session has ended; nobody reads it now.
+    end
 
     # The folder is made by one atomic call, so that one of two wins.
     def first_to?(action)
@@ -134,7 +157,7 @@ module Rperf
 
     # A value that somebody has added to since only loses our part of it. As bytes, as above.
     def restore(environment, name, separator)
-      values = [variables["ADDED_#{name}"], variables["ORIGINAL_#{name}"], environment[name]]
+      values = [variables["#{ADDED}#{name}"], variables["#{ORIGINAL}#{name}"], environment[name]]
       ours, original, value = values.map { |text| text&.b }
       return if ours.nil? || value.nil?
 

@@ -27,11 +27,8 @@ module Rperf
     # Whether this process merges the profiles.
     def mine? = false
 
-    def report(line)
-      File.open(File.join(folder, "status"), "a") { |file| file.syswrite("#{line}\n") }
-    rescue SystemCallError
-      nil # The session has ended.
-    end
+    # Tells who merges the profiles of an event; see Native.tell.
+    def report(event, number, stats = nil) = Native.tell(folder, event, number, stats)
 
     # See {SharedSession.create}.
     class Made < SharedSession
@@ -49,12 +46,11 @@ module Rperf
         ObjectSpace.define_finalizer(self, Made.remover(folder, @process))
         return unless options.inherit == true
 
-        @settings = settings
-        write_settings
+        @settings = Native.write_session_settings(folder, options.sampling, initiator, LIBRARY, Launch.abi)
         add_to_environment
-      rescue SystemCallError => e
+      rescue Error
         close
-        raise Error, "can't write to #{folder}: #{e.message}"
+        raise
       end
 
       # Not a block of an object that it would keep.
@@ -97,30 +93,7 @@ module Rperf
       # Programs that children of this process run see it as well: it is the only way that works however they are
       # started.
       def add_to_environment
-        { "RUBYOPT" => " ", "RUBYLIB" => ":" }.each do |name, separator|
-          ours = @settings["ADDED_#{name}"]
-          ENV[name] = [ours, ENV[name]].compact.map(&:b).join(separator) if ours
-        end
-        ENV["RPERF_SESSION"] = folder
-      end
-
-      # As bytes: a path need not be text in the locale's encoding.
-      def write_settings
-        text = @settings.map { |name, value| "#{name}=".b << value.b << "\0" }.join
-        File.binwrite(File.join(folder, "settings"), text)
-      end
-
-      def settings
-        originals = ENV.slice("RUBYOPT", "RUBYLIB").transform_keys { |name| "ORIGINAL_#{name}" }
-        own = { "INITIATOR" => initiator, "INHERIT" => "1", "ABI" => Launch.abi }
-        own.merge(options.variables, additions, originals)
-      end
-
-      # RUBYOPT is split at blanks.
-      def additions
-        return { "ADDED_RUBYOPT" => "-r#{LIBRARY}/rperf" } unless LIBRARY.b.match?(/\s/)
-
-        { "ADDED_RUBYOPT" => "-rrperf", "ADDED_RUBYLIB" => LIBRARY }
+        Launch.new(@settings).show(ENV, folder)
       end
     end
     private_constant :Made

@@ -34,7 +34,7 @@ module Rperf
 
     # The session ends with the program, and nobody waits for reports.
     def settings = nil
-    def report(_word) = nil
+    def report(_event) = nil
     def hand_over = nil
     def take_back = nil
   end

@@ -19,7 +19,7 @@ module Rperf
       # The program ends: the profile is delivered, once.
       def finish
         deliver do |session, profiles|
-          session.report("ending") if Native.running?
+          session.report(:ending) if Native.running?
           Native.stop_into(profiles)
         end
       ensure

@@ -15,7 +15,7 @@ module Rperf
     def self.begin(shared, inherited: true, before: {})
       member = new(shared, before)
       Session.new(shared.options, member, initiator: shared.initiator, shared: inherited ? shared : nil).begin
-      member.report_start
+      member.report(:started)
     end
 
     def initialize(shared, before)
@@ -24,38 +24,35 @@ module Rperf
       @begun_ns = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
     end
 
-    def report_start = @shared.report("started #{Process.pid} #{Native.process_start} #{@begun_ns}")
-
     # @return [nil] a daemon joins the session itself, if it is to be profiled
     def settings = nil
 
     # Called again with the same profile, it does the steps that an interruption has left.
     def deliver(profile, **)
       # First, so that the figures don't include the writing.
-      figures = Native.figures_line(ProcessStats.since(@before))
+      stats = Native.stats_line(ProcessStats.since(@before))
       write(profile) unless @written.equal?(profile)
-      report("delivered", " #{figures}")
+      report(:delivered, stats)
     rescue Errno::ENOENT
       @written = nil # The session has ended, and has said that this process still ran.
     rescue SystemCallError, Error => e
       @written = nil
       reason = e.message.scrub.sub(/ - .*/m, "")
       Message.say("the profile of process #{Process.pid} is lost: can't write to #{@shared.folder} (#{reason})")
-      report("failed")
+      report(:failed)
     end
 
     # A program started by exec finds the session by itself.
     def hand_over = nil
     def take_back = nil
 
-    def report(word, more = "")
-      @shared.report("#{word} #{Process.pid} #{@begun_ns}#{more}")
-    end
+    # @param event [Symbol] crates/rperf-session/src/event.rs has them
+    def report(event, stats = nil) = @shared.report(event, @begun_ns, stats)
 
     private
 
     def write(profile)
-      path = File.join(@shared.folder, "#{Process.pid}-#{@begun_ns}.pb.gz")
+      path = Native.member_profile_path(@shared.folder, @begun_ns)
       # No interrupt can come between these two.
       @written = profile
       profile.write(path, :pprof)

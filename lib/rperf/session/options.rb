@@ -3,51 +3,41 @@
 require_relative "output"
 
 module Rperf
-  # The checked arguments of {Rperf.start}. Everything that could make a profile
-  # get lost at its end is refused here, at its start.
+  # Settings that have been checked: everything that could make a profile get lost at its end is refused at its start.
+  # Which there are, and what they may be, says the table in crates/rperf-session/src/settings/table.rs.
   class Options
-    FREQUENCIES = 1..10_000
-    MODES = %i[cpu wall].freeze
-    FORMATS = %i[pprof collapsed text markdown json html].freeze
-    CAPTURES = %i[tick safepoint].freeze
-    private_constant :FREQUENCIES
-
-    attr_reader :output, :verbose, :format, :inherit
-
-    def initialize(frequency:, mode:, output:, verbose:, format:, signal:, aggregate:, lines:, capture:,
-                   defer: false, inherit: false)
-      @frequency = self.class.frequency(frequency)
-      @mode = self.class.one_of(:mode, mode, MODES)
-      @output = nil.equal?(output) ? nil : self.class.writable_path(:output, output)
-      @verbose = self.class.one_of(:verbose, verbose, [true, false])
-      @format = self.class.format(format)
-      @signal = self.class.signal(signal)
-      @aggregate = self.class.one_of(:aggregate, aggregate, [true, false])
-      @lines = self.class.one_of(:lines, lines, [true, false, nil])
-      @capture = self.class.capture(capture, signal)
-      @defer = self.class.one_of(:defer, defer, [true, false])
-      @inherit = self.class.inherit(inherit, aggregate)
+    # @param keywords [Hash{Symbol => Object}] those of {Rperf.start}
+    # @raise [ArgumentError] for one that isn't allowed
+    def self.from_keywords(keywords)
+      output = keywords[:output]
+      path = path_text(output)
+      keywords = keywords.merge(output: path) unless path.nil? || path.equal?(output)
+      new(NativeSettings.from_keywords(keywords, method(:shown)))
     end
 
-    # @return [Hash{Symbol => Object}] what Native.start takes
-    def sampling
-      { frequency: @frequency, mode: @mode, signal: @signal, aggregate: @aggregate, lines: @lines != false,
-        capture: @capture, defer: @defer }
+    # @param settings [NativeSettings]
+    def initialize(settings)
+      @settings = settings
     end
+
+    # @return [NativeSettings] what Native.start takes
+    def sampling = @settings
+
+    # @return [Object] the value of a setting, as {Rperf.start} takes it
+    def [](name) = @settings[name]
+
+    # @return [String, nil] the path of the file to write, absolute, so that a change of folder doesn't matter
+    def output = self[:output]
+
+    def verbose = self[:verbose]
+    def format = self[:format]
+    def inherit = self[:inherit]
 
     # @return [Boolean] whether equal samples are added up
-    def aggregate? = @aggregate
-
-    # @return [Hash{String => String}] the same for Rubies that are started: settings of a session
-    def variables
-      switches = { "LINES" => @lines, "AGGREGATE" => @aggregate }.compact
-      switches = switches.transform_values { |on| on ? "1" : "0" }
-      values = { "FREQUENCY" => @frequency, "MODE" => @mode, "SIGNAL" => @signal, "CAPTURE" => @capture }.compact
-      values.transform_values(&:to_s).merge(switches)
-    end
+    def aggregate? = self[:aggregate]
 
     # @return [Boolean] whether a text report has a table of lines
-    def show_lines? = @lines == true
+    def show_lines? = self[:lines] == true
 
     class << self
       # `value.is_a?(type)`, also for an object without the methods of Object.
@@ -58,52 +48,15 @@ module Rperf
         end
       end
 
-      def frequency(value)
-        return value if a?(value, Integer) && FREQUENCIES.cover?(value)
-
-        reject(:frequency, value, "an Integer from #{FREQUENCIES.min} to #{FREQUENCIES.max} (samples per second)")
-      end
-
       def format(value)
-        nil.equal?(value) ? nil : one_of(:format, value, FORMATS, "or nil (by the file's extension)")
+        NativeSettings.check(:format, value, method(:shown))
+        value
       end
 
-      def one_of(name, value, allowed, other = nil)
+      def one_of(name, value, allowed)
         return value if allowed.any? { |item| item.equal?(value) }
 
-        reject(name, value, [allowed.map(&:inspect).join(" or "), other].compact.join(" "))
-      end
-
-      def signal(value)
-        return value if [nil, false].any? { |item| item.equal?(value) }
-
-        range = Native.timer_signals
-        unless a?(value, Integer)
-          reject(:signal, value, "nil (the default signal), false (no signal) or the number of a real-time signal")
-        end
-        reject(:signal, value, "nil or false: this system has no timer signals") unless range
-        return value if range.cover?(value)
-
-        reject(:signal, value, "from #{range.min} to #{range.max}: the other signals have a meaning to programs")
-      end
-
-      # The timer's signal is what is passed on to the thread that runs. `signal` has been checked.
-      def capture(value, signal)
-        return if nil.equal?(value)
-
-        one_of(:capture, value, CAPTURES, "or nil (:tick where a signal may be used)")
-        if value == :tick
-          reject(:capture, value, ":safepoint or nil with signal: false") if signal == false
-          reject(:capture, value, ":safepoint or nil: this system has no timer signals") unless Native.timer_signals
-        end
-        value
-      end
-
-      # Processes leave sums to be merged. `aggregate` has been checked.
-      def inherit(value, aggregate)
-        one_of(:inherit, value, [false, :fork, true])
-        reject(:inherit, value, "false with aggregate: false") if value && !aggregate
-        value
+        reject(name, value, allowed.map(&:inspect).join(" or "))
       end
 
       # @return [String] the path, absolute, so that a change of folder doesn't matter
@@ -114,25 +67,6 @@ module Rperf
         File.absolute_path(text)
       rescue Errno::ENOENT
         reject(name, value, "an absolute path, as the current folder is gone")
-      end
-
-      def writable_path(name, value)
-        path = path(name, value)
-        descriptor = Output.descriptor(path)
-        if descriptor
-          reject(name, value, "open for writing") unless open_for_writing?(descriptor)
-          return path
-        end
-        folder = File.dirname(path)
-        if File.directory?(path)
-          reject(name, value, "a file, and that is a folder")
-        elsif File.exist?(path)
-          reject(name, value, "a file that can be written") unless File.writable?(path)
-          return path unless File.file?(path)
-        end
-        reject(name, value, "in a folder that exists") unless File.directory?(folder)
-        reject(name, value, "in a folder that can be written to") unless File.writable?(folder)
-        path
       end
 
       # @return [String] any object as a short piece of a message
@@ -149,13 +83,6 @@ module Rperf
       def path_text(value)
         text = a?(value, Object) && value.respond_to?(:to_path) ? value.to_path : value
         text if a?(text, String)
-      end
-
-      def open_for_writing?(descriptor)
-        IO.for_fd(descriptor, "w", autoclose: false)
-        true
-      rescue SystemCallError, ArgumentError, RangeError # not open; read-only; one of Ruby's own; no such number
-        false
       end
 
       def reject(name, value, allowed)

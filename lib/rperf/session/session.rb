@@ -45,7 +45,7 @@ module Rperf
     # @raise [Rperf::Error] if it is on already or can't start
     def begin
       @process = Process.pid
-      Native.start(**options.sampling)
+      Native.start(options.sampling)
       Session.current = self
     end
 
@@ -91,14 +91,14 @@ module Rperf
     # This program is an rperf command, which users don't want to see in the profile.
     def withdraw
       Native.stop
-      report("withdrawn")
+      report(:withdrawn)
       leave
       Session.current = nil
     end
 
-    # @param word [String] what becomes of the process
-    def report(word)
-      destination.report(word) if here?
+    # @param event [Symbol] a step of the process; crates/rperf-session/src/event.rs has them
+    def report(event)
+      destination.report(event) if here?
     end
 
     # This process is about to become another program by exec. That one may go on with the profiling, but must not see
@@ -106,12 +106,12 @@ module Rperf
     def hand_over
       own_shared&.hide
       destination.hand_over
-      report("exec")
+      report(:exec)
     end
 
     # The exec has failed.
     def take_back
-      report("exec-failed")
+      report(:exec_failed)
       destination.take_back
       own_shared&.show
     end

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require_relative "../errors"
 require_relative "../message"
 require_relative "../processes/shared_session"
 require_relative "output"
@@ -28,6 +27,7 @@ module Rperf
     def initialize(settings, shared)
       @settings = settings
       @shared = shared
+      @messages = []
     end
 
     # Called again with the same profile, it does the steps that an interruption has left.
@@ -41,6 +41,7 @@ module Rperf
       # are printed, as it matters more.
       @text ||= tables ? tables_of(profile, { processes:, children: }.compact) : ""
       write(profile) unless @written
+      say_messages
       print_tables
     end
 
@@ -57,23 +58,22 @@ module Rperf
     end
 
     # Nobody waits for reports.
-    def report(_word) = nil
+    def report(_event) = nil
 
     private
 
     def write(profile)
       options = @settings.options
-      path = options.output or return
-      lines = options.show_lines?
-      format = options.format
-      Output.flush_before(path)
+      return unless options.output
+
+      Output.flush_before(options.output)
       # No interrupt can come between these two.
       @written = true
-      profile.write(path, format, lines:)
-    rescue SystemCallError, IOError, Error => e
-      @written = false
-      Message.say(Output.save_elsewhere(profile, path, e))
-      @written = true
+      Output.deliver(profile, options, @messages)
+    end
+
+    def say_messages
+      Message.say(@messages.shift) until @messages.empty?
     end
 
     def tables_of(profile, children)

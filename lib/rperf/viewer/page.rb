@@ -2,7 +2,8 @@
 
 module Rperf
   class Viewer
-    # The viewer's page, the same as `rperf report` shows, and its policy. docs/viewer-format.md has the rules.
+    # The viewer's page, the same as `rperf report` shows, and its policy.
+    # docs/internals/viewer-format.md has the rules.
     class Page
       # Where the page has its data, or is told of a server.
       PLACE = "@RPERF_DATA@"

@@ -2,7 +2,7 @@
 
 module Rperf
   class Viewer
-    # The routes below the viewer's path: docs/viewer-format.md has the requests and the answers.
+    # The routes below the viewer's path: docs/internals/viewer-format.md has the requests and the answers.
     class Routes
       NOTHING = "There is nothing here."
       ID = /[\w-]+/

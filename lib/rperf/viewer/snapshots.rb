@@ -8,7 +8,7 @@ module Rperf
       Snapshot = Struct.new(:id, :title, :start_ns, :duration_ns, :samples, :data, :pprof, keyword_init: true) do
         def bytes = data.bytesize + pprof.bytesize
 
-        # As the page wants it: docs/viewer-format.md. What isn't known is left out.
+        # As the page wants it: docs/internals/viewer-format.md. What isn't known is left out.
         def facts
           { id:, title:, samples:, bytes:, start_ms: start_ns.zero? ? nil : start_ns / 1_000_000,
             duration_ns: duration_ns.zero? ? nil : duration_ns }.compact

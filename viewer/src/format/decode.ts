@@ -73,7 +73,7 @@ export interface ProfileFile {
 
 const MAGIC = 0x31565052; // "RPV1", little endian
 
-/** Decodes RPV1 (docs/viewer-format.md), after gzip. */
+/** Decodes RPV1 (docs/internals/viewer-format.md), after gzip. */
 export function decode(bytes: Uint8Array): ProfileFile {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < 8 || view.getUint32(0, true) !== MAGIC) {

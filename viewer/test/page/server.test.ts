@@ -12,7 +12,7 @@ import { example, exampleDiff } from "../support/example.ts";
 
 declare const VIEWER: string;
 
-/** Answers as docs/viewer-format.md says, with the headers that a server is to send. */
+/** Answers as docs/internals/viewer-format.md says, with the headers that a server is to send. */
 function fakeServer(): { server: Server; asked: string[] } {
   const asset = join(VIEWER, "..", "lib", "rperf", "viewer");
   const page = readFileSync(join(asset, "viewer.html"), "utf8").split("@RPERF_DATA@").join("server:./");

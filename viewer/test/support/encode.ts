@@ -30,7 +30,7 @@ export interface DraftProfile {
   rows: { node: number; thread?: number; labelSet?: number; state?: number; values: (number | bigint)[] }[];
 }
 
-/** Writes RPV1 as docs/viewer-format.md says, without gzip. */
+/** Writes RPV1 as docs/internals/viewer-format.md says, without gzip. */
 export function encode(
   draft: Draft,
   extra: { header?: object; columns?: [string, string, Uint8Array, number][] } = {},

@@ -2,7 +2,7 @@
 
 use super::pages::{Page, capitalized, normalized, percent, scale, verdict, word};
 use rperf_format::markdown::amount;
-use rperf_format::markdown::text::{Table, code, name, place};
+use rperf_format::markdown::text::{Table, code, location, name};
 use rperf_report::numbers::grouped;
 use rperf_report::{Change, DiffRow, Run};
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
             amount(&scale, row.base),
             amount(&scale, row.target),
             name(&row.function),
-            place(&row.function.path, 0),
+            location(&row.function.path, 0),
         ]);
     }
     match rows.len().saturating_sub(shown) {

@@ -1,16 +1,13 @@
-//! Reads the profiles that a user names. Used by `rperf report`, `rperf diff` and, through
-//! `read_profile`, the extension.
+//! Reads the profiles that a user names, and says how far it is. Used by `rperf report` and `rperf
+//! diff`, on Ruby's main thread.
 
 use crate::Refusal;
 use rperf_model::Profile;
 use rperf_report::choose_values;
-use std::fs::{self, File};
+use rperf_session::input::{self, InputError};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// The file that `rperf record` writes unless told otherwise.
-pub const DEFAULT_FILE: &str = "rperf.data";
 
 /// How long a file is read before anything is said about it.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -19,46 +16,11 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// The profile in this file.
 pub fn profile(path: &Path) -> Result<Profile, Refusal> {
-    let (file, size) = open(path)?;
+    let (file, size) = input::open(path)?;
     let mut input = Progress::new(BufReader::new(file), size, path);
-    let read = decoded(&mut input, path);
+    let read = input::decode(&mut input, path);
     input.clear();
-    read
-}
-
-fn decoded(input: &mut dyn Read, path: &Path) -> Result<Profile, Refusal> {
-    let read = rperf_format::pprof::read(input);
-    read.map_err(|error| Refusal::usage(format!("{}: {error}", path.display())))
-}
-
-/// The file and its size.
-fn open(path: &Path) -> Result<(File, u64), Refusal> {
-    let refuse = |why: String| Refusal::usage(format!("can't read {}: {why}", path.display()));
-    let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound if path == Path::new(DEFAULT_FILE) => {
-            refuse("there is no such file; 'rperf record' writes one".to_string())
-        }
-        io::ErrorKind::NotFound => refuse("there is no such file".to_string()),
-        io::ErrorKind::PermissionDenied => refuse("permission denied".to_string()),
-        _ => refuse(error.to_string()),
-    })?;
-    let metadata = file.metadata().map_err(|error| refuse(error.to_string()))?;
-    if metadata.is_dir() {
-        return Err(refuse("it is a folder".to_string()));
-    }
-    Ok((file, metadata.len()))
-}
-
-/// The profile in this file, without a word on the terminal. What is no file, and may never
-/// end, is refused.
-pub fn quietly(path: &Path) -> Result<Profile, Refusal> {
-    let is_something_else = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
-    if is_something_else {
-        let message = format!("can't read {}: it is no regular file", path.display());
-        return Err(Refusal::usage(message));
-    }
-    let (file, _) = open(path)?;
-    decoded(&mut BufReader::new(file), path)
+    Ok(read?)
 }
 
 /// All these files in one profile.
@@ -94,6 +56,12 @@ struct Progress<'a, R> {
     next: Instant,
     is_shown: bool,
     is_terminal: bool,
+}
+
+impl From<InputError> for Refusal {
+    fn from(error: InputError) -> Self {
+        Refusal::usage(error.to_string())
+    }
 }
 
 impl<'a, R: Read> Progress<'a, R> {

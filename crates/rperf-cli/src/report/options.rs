@@ -1,15 +1,15 @@
 //! The options of `rperf report`: as clap sees them, and checked.
 
 use super::filter_args::FilterArgs;
-use super::load::DEFAULT_FILE;
 use super::pages::TreeOptions;
 use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
-use crate::options::parse_format;
+use crate::checked::parse_format;
 use rperf_format::Format;
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
 use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
+use rperf_session::settings::DEFAULT_FILE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

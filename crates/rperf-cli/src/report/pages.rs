@@ -9,7 +9,7 @@ pub use tree::{TreeOptions, tree};
 
 use super::screen::{Screen, Style};
 use super::table::{Row, Table};
-use rperf_format::answers::Question;
+use rperf_format::answers::FilteredProfile;
 use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
@@ -30,8 +30,8 @@ pub struct Page<'a> {
 
 impl Page<'_> {
     /// What is asked, for other notations than pages.
-    pub fn question(&self) -> Question<'_> {
-        Question {
+    pub fn question(&self) -> FilteredProfile<'_> {
+        FilteredProfile {
             profile: self.profile,
             whole: self.whole,
         }

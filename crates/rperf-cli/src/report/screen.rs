@@ -1,5 +1,6 @@
 //! Where a page goes: a terminal with its width, colours and pager, or a file or pipe
-//! that takes it as it is. Used by `rperf report` and `rperf diff`.
+//! that takes it as it is. Used by `rperf report`, `rperf diff` and
+//! `rperf help`.
 
 use crate::signals::Actions;
 use crate::{NOT_EXECUTABLE, NOT_FOUND};
@@ -70,6 +71,11 @@ impl Screen {
             colour: is_terminal && !plain("NO_COLOR") && !is_dumb,
             pager: is_terminal && may_page && !is_dumb,
         }
+    }
+
+    /// Columns of the terminal; `None` for files and pipes.
+    pub fn width(&self) -> Option<usize> {
+        self.size.map(|(width, _)| width)
     }
 
     /// `text` in this style, where there are colours.

@@ -1,7 +1,7 @@
 //! The options that `rperf report` and `rperf diff` share, and what belongs to which view.
 
 use crate::Refusal;
-use crate::options::writable;
+use crate::checked::writable;
 use rperf_report::Sort;
 use std::ffi::OsString;
 use std::path::PathBuf;

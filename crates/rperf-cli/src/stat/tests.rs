@@ -1,9 +1,9 @@
 //! Tests of the page, against whole pages.
 
 use super::*;
-use crate::os::DiskFigures;
 use rperf_model::test_support::{cpu_schema, wall_schema};
 use rperf_model::{Counters, Frame, LabelSetId, Node, NodeId, Schema, StringId, Thread, WeightKey};
+use rperf_session::os::DiskStats;
 
 /// One second of one thread: a quarter of it at work, the rest blocked.
 pub(crate) fn profile() -> Profile {
@@ -75,8 +75,8 @@ fn figures() -> Figures {
             sys_ns: 32_000_000,
             before_ns: 45_600_000,
         }),
-        process: ProcessFigures {
-            ruby: RubyFigures {
+        process: ProcessStats {
+            ruby: RubyStats {
                 gc_count: 9,
                 gc_minor: 6,
                 gc_major: 3,
@@ -86,13 +86,13 @@ fn figures() -> Figures {
                 yjit_methods: None,
                 yjit_ratio: None,
             },
-            os: OsFigures {
+            os: OsStats {
                 user_ns: 100_000_000,
                 sys_ns: 10_000_000,
                 max_rss_bytes: 25 << 20,
                 voluntary_switches: 1000,
                 involuntary_switches: 21,
-                disk: Some(DiskFigures {
+                disk: Some(DiskStats {
                     read_bytes: 1 << 20,
                     write_bytes: 2 << 20,
                 }),

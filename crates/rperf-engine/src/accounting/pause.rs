@@ -1,6 +1,6 @@
 //! Time that doesn't count: between the sections of a deferred session.
 
-use super::{Accounting, Activity, Recorder};
+use super::{Accounting, Activity, Dues};
 use crate::Mode;
 use rperf_model::State;
 
@@ -17,25 +17,21 @@ impl Accounting {
     /// sections make no more samples than a long one. But time in a state that
     /// the thread has had no sample in gets its place now, as its stack is still
     /// one of the section's.
-    pub fn pause(
-        &mut self,
-        now: u64,
-        ready: u64,
-        cpu: impl FnOnce() -> Option<u64>,
-        recorder: &mut impl Recorder,
-    ) {
+    pub fn pause(&mut self, now: u64, ready: u64, cpu: impl FnOnce() -> Option<u64>) -> Dues {
         // The clock of another thread is dear to read. In wall mode it tells little
         // of a thread that did not run.
         let ran = matches!(self.activity, Activity::Running { .. }) || self.cpu.had_gvl();
         let cpu = (ran || self.mode == Mode::Cpu).then(cpu).flatten();
-        self.advance_to(now, ready, cpu, recorder);
+        let mut dues = self.advance_to(now, ready, cpu);
         self.activity = Activity::Unknown;
-        if self.has_remainder_without_place() {
-            self.record_remainders(recorder);
+        if self.has_remainder_without_place(&dues) {
+            self.add_remainders(&mut dues);
         }
+        dues
     }
 
-    fn has_remainder_without_place(&self) -> bool {
+    /// `dues` are about to be recorded: their samples give places.
+    fn has_remainder_without_place(&self, dues: &Dues) -> bool {
         let running = !self.pending.is_zero()
             || self.cpu.pending_off_gvl > 0
             || self.axes.off_gvl_cpu.has_passed();
@@ -47,6 +43,8 @@ impl Accounting {
             self.axes.sweeping.has_passed(),
         ];
         let mut states = State::ALL.into_iter().zip(remainders);
-        states.any(|(state, has)| has && self.last_places[state as usize].is_none())
+        states.any(|(state, has)| {
+            has && self.last_place(state).is_none() && !dues.has_sample_in(state)
+        })
     }
 }

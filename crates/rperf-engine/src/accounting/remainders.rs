@@ -1,29 +1,24 @@
 //! What no sample has taken by the end of a session, of a part of it, or of a thread.
 
-use super::{Accounting, Recorder};
+use super::{Accounting, Dues};
 use crate::{Mode, Values};
 use rperf_model::State;
 
 impl Accounting {
-    pub(super) fn record_remainders(&mut self, recorder: &mut impl Recorder) {
+    /// Makes all remainders due.
+    pub(super) fn add_remainders(&mut self, dues: &mut Dues) {
         for (state, values) in self.remainders() {
-            match self.last_places[state as usize] {
-                Some(place) => recorder.record_at(place, self.seq, state, values),
-                None => self.record(state, values, recorder),
-            }
+            dues.add_remainder(state, values, self.last_place(state).is_some());
         }
     }
 
-    /// The thread has ended; `cpu` is its CPU clock at the end, if known.
-    /// Remainders go to its last stacks, or to the orphaned time if it had none.
-    pub fn finish(&mut self, cpu: Option<u64>, recorder: &mut impl Recorder) {
+    /// The thread has ended; `cpu` is its CPU clock at the end, if known. What is due
+    /// goes to its last stacks, or to the orphaned time if it had none.
+    pub fn finish(&mut self, cpu: Option<u64>) -> Dues {
+        let mut dues = Dues::default();
         self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));
-        for (state, values) in self.remainders() {
-            match self.last_places[state as usize] {
-                Some(place) => recorder.record_at(place, self.seq, state, values),
-                None => recorder.leave_orphaned(state, values),
-            }
-        }
+        self.add_remainders(&mut dues);
+        dues
     }
 
     /// Takes what no sample has taken, by state.

@@ -6,63 +6,118 @@ mod collections;
 mod replay;
 
 use super::*;
+use crate::buffer::ActiveBuffer;
+use crate::call_tree::{FrameWord, LastStack, Stack};
+use crate::labels::LabelSet;
+use crate::recording::{Position, Recording};
+use crate::sample::Sample;
+use crossbeam_channel::bounded;
 use proptest::prelude::*;
 use std::collections::HashMap;
 
 const INTERVAL: u64 = 1_000_000;
 
-/// Records what the accounting wants recorded; the "stack" is set by the test.
-#[derive(Default)]
+/// What is recorded of simulated threads, as a session does it; the test says at which
+/// stack and with which labels.
 struct Recorded {
     stack: u32,
-    labels: u32,
-    samples: Vec<(Place, u32, State, Values)>,
+    labels: LabelSet,
+    recording: Recording,
+    last: LastStack,
+    samples: Vec<Row>,
     captures: u64,
-    orphaned: [Values; State::ALL.len()],
 }
 
-impl Recorder for Recorded {
-    fn record(&mut self, thread: u32, state: State, values: Values) -> Option<Place> {
-        self.captures += 1;
-        let place = Place {
-            node: NodeId(self.stack),
-            labels: self.labels,
-        };
-        self.record_at(place, thread, state, values);
-        Some(place)
-    }
+/// A sample, with its stack and the number of its labels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Row {
+    stack: u32,
+    labels: u32,
+    thread: u32,
+    state: State,
+    values: Values,
+}
 
-    fn record_at(&mut self, place: Place, thread: u32, state: State, values: Values) {
-        self.samples.push((place, thread, state, values));
-    }
-
-    fn take_orphaned(&mut self, state: State) -> Values {
-        std::mem::take(&mut self.orphaned[state as usize])
-    }
-
-    fn leave_orphaned(&mut self, state: State, values: Values) {
-        self.orphaned[state as usize].add(values);
+impl Default for Recorded {
+    fn default() -> Self {
+        Self::at(0)
     }
 }
 
 impl Recorded {
-    fn sum(&self, keep: impl Fn(u32, u32, State) -> bool) -> Values {
-        let mut sum = Values::default();
-        for &(place, thread, state, values) in &self.samples {
-            if keep(place.node.0, thread, state) {
-                sum.add(values);
-            }
+    fn at(stack: u32) -> Self {
+        // Nobody is at the other ends: samples stay in the buffer.
+        let (full, empty) = (bounded(0).0, bounded(0).1);
+        Self {
+            stack,
+            labels: LabelSet::empty(),
+            recording: Recording::new(100, ActiveBuffer::new(full, empty)),
+            last: LastStack::default(),
+            samples: Vec::new(),
+            captures: 0,
         }
+    }
+
+    /// Records `dues` of the thread at the present stack.
+    fn record(&mut self, accounting: &mut Accounting, dues: Dues) {
+        if dues.is_empty() {
+            return;
+        }
+        let frames = [self.stack as FrameWord];
+        let stack = dues.needs_stack().then_some(Stack {
+            frames: &frames,
+            lines: &[],
+            cut: false,
+        });
+        self.captures += u64::from(stack.is_some());
+        let position = Position {
+            stack,
+            last: &mut self.last,
+            labels: Some(&self.labels),
+        };
+        self.recording.record(0, accounting, dues, position);
+        self.take_samples();
+    }
+
+    fn finish(&mut self, accounting: &mut Accounting, cpu: u64) {
+        let dues = accounting.finish(Some(cpu));
+        self.recording.finish(0, accounting, dues);
+        self.take_samples();
+    }
+
+    fn take_samples(&mut self) {
+        let tree = &self.recording.tree;
+        let stack_of = |node: NodeId| {
+            let node = tree.nodes()[node.0 as usize - 1];
+            tree.frames()[node.frame as usize] as u32
+        };
+        let samples = self.recording.buffer.take().into_iter();
+        let samples = samples.filter(|sample| *sample != Sample::thread_ended(sample.thread));
+        self.samples.extend(samples.map(|sample| Row {
+            stack: stack_of(sample.node),
+            labels: sample.labels,
+            thread: sample.thread,
+            state: sample.state,
+            values: sample.values(),
+        }));
+        assert_eq!(self.recording.counters.uncaptured, Values::default());
+    }
+
+    fn sum(&self, keep: impl Fn(&Row) -> bool) -> Values {
+        let mut sum = Values::default();
+        let rows = self.samples.iter().filter(|row| keep(row));
+        rows.for_each(|row| sum.add(row.values));
         sum
     }
 
     fn sum_of_thread(&self, seq: u32) -> Values {
-        self.sum(|_, thread, _| thread == seq)
+        self.sum(|row| row.thread == seq)
     }
 
     fn orphaned(&self) -> Values {
         let mut sum = Values::default();
-        self.orphaned.iter().for_each(|&values| sum.add(values));
+        let orphaned = self.recording.orphaned.iter();
+        orphaned.for_each(|&values| sum.add(values));
         sum
     }
 }
@@ -141,8 +196,31 @@ impl Simulated {
         self.wall.get(what).copied().unwrap_or(0)
     }
 
+    /// The sampling callback for the tick at `tick` runs now.
+    fn sample(&mut self, tick: u64, recorded: &mut Recorded) {
+        let cpu = self.cpu;
+        let dues = self.accounting.sample(self.now, tick, 0, || cpu);
+        recorded.record(&mut self.accounting, dues);
+    }
+
+    fn resume(&mut self, ready: u64, recorded: &mut Recorded) {
+        let cpu = self.cpu;
+        let dues = self.accounting.resumed(self.now, ready, || cpu);
+        recorded.record(&mut self.accounting, dues);
+        self.resumed = self.now;
+    }
+
+    fn flush(&mut self, recorded: &mut Recorded) {
+        let dues = self.accounting.flush(self.now, 0, Some(self.cpu));
+        recorded.record(&mut self.accounting, dues);
+    }
+
+    fn pause(&mut self, cpu: Option<u64>, recorded: &mut Recorded) {
+        let dues = self.accounting.pause(self.now, 0, || cpu);
+        recorded.record(&mut self.accounting, dues);
+    }
+
     fn apply(&mut self, step: &Step, recorded: &mut Recorded) {
-        let cpu_now = |cpu: u64| move || cpu;
         match *step {
             Step::Run(length) => self.pass("running", length, length),
             Step::Off { blocked, wait, cpu } => {
@@ -150,28 +228,23 @@ impl Simulated {
                 self.pass("blocked", blocked, cpu);
                 let ready = self.now;
                 self.pass("wait", wait, 0);
-                self.accounting
-                    .resumed(self.now, ready, cpu_now(self.cpu), recorded);
-                self.resumed = self.now;
+                self.resume(ready, recorded);
             }
             Step::OffUnnoticed(length) => {
                 self.accounting.suspended(self.now);
                 self.pass("blocked", length, 0);
                 // The callback finds it running.
-                self.accounting
-                    .sample(self.now, self.now, 0, cpu_now(self.cpu), recorded);
+                self.sample(self.now, recorded);
                 self.resumed = self.now;
             }
             Step::Tick { before } => {
                 let tick = self.now.saturating_sub(before).max(self.resumed);
-                self.accounting
-                    .sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
+                self.sample(tick, recorded);
             }
             Step::StaleTick => {
                 let tick = self.resumed.saturating_sub(1);
                 let before = recorded.samples.len();
-                self.accounting
-                    .sample(self.now, tick, 0, cpu_now(self.cpu), recorded);
+                self.sample(tick, recorded);
                 assert_eq!(
                     recorded.samples.len(),
                     before,
@@ -188,8 +261,8 @@ impl Simulated {
                     marking_ns: marking,
                     tick_before_ns: 0,
                 };
-                self.accounting
-                    .collected(work, enter + marking / 2, recorded);
+                let dues = self.accounting.collected(work, enter + marking / 2);
+                recorded.record(&mut self.accounting, dues);
             }
         }
     }
@@ -200,13 +273,13 @@ proptest! {
     fn in_wall_mode_every_nanosecond_of_a_thread_is_counted_once_in_its_state(
         steps in prop::collection::vec(step(), 1..200), seed: u64, flushes in 1usize..4
     ) {
-        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut recorded = Recorded::at(1);
         let mut thread = Simulated::new(1, Mode::Wall, 5_000_000, seed);
         for part in steps.chunks(steps.len().div_ceil(flushes)) {
             part.iter().for_each(|step| thread.apply(step, &mut recorded));
-            thread.accounting.flush(thread.now, 0, Some(thread.cpu), &mut recorded);
+            thread.flush(&mut recorded);
         }
-        let state = |wanted| recorded.sum(|_, _, state| state == wanted).wall_ns;
+        let state = |wanted| recorded.sum(|row| row.state == wanted).wall_ns;
         prop_assert_eq!(state(State::Running), thread.truth("running"));
         prop_assert_eq!(state(State::GvlBlocked), thread.truth("blocked"));
         prop_assert_eq!(state(State::GvlWait), thread.truth("wait"));
@@ -221,13 +294,13 @@ proptest! {
     fn in_cpu_mode_the_weights_add_up_to_the_cpu_time(
         steps in prop::collection::vec(step(), 1..200), seed: u64
     ) {
-        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut recorded = Recorded::at(1);
         let mut thread = Simulated::new(1, Mode::Cpu, 5_000_000, seed);
         steps.iter().for_each(|step| thread.apply(step, &mut recorded));
-        thread.accounting.flush(thread.now, 0, Some(thread.cpu), &mut recorded);
+        thread.flush(&mut recorded);
         prop_assert_eq!(recorded.sum_of_thread(1).cpu_ns, thread.cpu - 7_000);
         let waiting = |state| matches!(state, State::GvlBlocked | State::GvlWait);
-        prop_assert!(recorded.sum(|_, _, state| waiting(state)).is_zero());
+        prop_assert!(recorded.sum(|row| waiting(row.state)).is_zero());
     }
 
     #[test]
@@ -235,7 +308,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..200), seed: u64, sections in 1usize..20,
         mode in prop_oneof![Just(Mode::Wall), Just(Mode::Cpu)], asleep: bool
     ) {
-        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut recorded = Recorded::at(1);
         let mut thread = Simulated::new(1, mode, 5_000_000, seed);
         let mut outside = (5_000_000, 7_000);
         let gap = 30_000_000;
@@ -245,8 +318,7 @@ proptest! {
                 thread.accounting.suspended(thread.now);
                 thread.pass("blocked", 1_000, 0);
             }
-            let cpu = thread.cpu;
-            thread.accounting.pause(thread.now, 0, || Some(cpu), &mut recorded);
+            thread.pause(Some(thread.cpu), &mut recorded);
             thread.now += gap;
             thread.cpu += gap / 2;
             outside = (outside.0 + gap, outside.1 + gap / 2);
@@ -254,9 +326,9 @@ proptest! {
             thread.accounting.begin_running(thread.now);
             thread.resumed = thread.now;
         }
-        let cpu = thread.cpu;
-        thread.accounting.pause(thread.now, 0, || Some(cpu), &mut recorded);
-        thread.accounting.flush(thread.now + gap, 0, None, &mut recorded);
+        thread.pause(Some(thread.cpu), &mut recorded);
+        let dues = thread.accounting.flush(thread.now + gap, 0, None);
+        recorded.record(&mut thread.accounting, dues);
         let (seen, used) = (recorded.sum_of_thread(1), thread.cpu - outside.1);
         // In wall mode the clock of a thread that did not run isn't read.
         prop_assert!(seen.cpu_ns == used || (asleep && mode == Mode::Wall && seen.cpu_ns < used));
@@ -269,11 +341,11 @@ proptest! {
     fn a_thread_that_ends_leaves_its_time_to_its_stacks_or_to_the_orphaned(
         steps in prop::collection::vec(step(), 0..40), seed: u64, mode in prop_oneof![Just(Mode::Wall), Just(Mode::Cpu)]
     ) {
-        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut recorded = Recorded::at(1);
         let mut thread = Simulated::new(1, mode, 1, seed);
         steps.iter().for_each(|step| thread.apply(step, &mut recorded));
         thread.accounting.suspended(thread.now);
-        thread.accounting.finish(Some(thread.cpu), &mut recorded);
+        recorded.finish(&mut thread.accounting, thread.cpu);
         let mut all = recorded.sum_of_thread(1);
         all.add(recorded.orphaned());
         prop_assert_eq!(all.cpu_ns, thread.cpu - 7_000);
@@ -281,17 +353,17 @@ proptest! {
             prop_assert_eq!(all.wall_ns, thread.now - 1);
         }
         // The next thread's first sample takes it over, under no thread's name.
-        let orphaned = recorded.orphaned[State::Running as usize];
+        let orphaned = recorded.recording.orphaned[State::Running as usize];
         let mut next = Simulated::new(2, mode, thread.now, seed);
         next.apply(&Step::Run(1_000_000), &mut recorded);
         next.apply(&Step::Tick { before: 0 }, &mut recorded);
-        prop_assert_eq!(recorded.sum(|_, thread, state| thread == ORPHANED && state == State::Running), orphaned);
-        prop_assert!(recorded.orphaned[State::Running as usize].is_zero());
+        prop_assert_eq!(recorded.sum(|row| row.thread == ORPHANED && row.state == State::Running), orphaned);
+        prop_assert!(recorded.recording.orphaned[State::Running as usize].is_zero());
     }
 
     #[test]
     fn backtraces_are_bounded_by_time_whatever_the_number_of_switches(seed: u64, length in 500u64..20_000) {
-        let mut recorded = Recorded { stack: 1, ..Recorded::default() };
+        let mut recorded = Recorded::at(1);
         let mut thread = Simulated::new(1, Mode::Wall, 1, seed);
         let switch = Step::Off { blocked: length, wait: length, cpu: 0 };
         for _ in 0..10_000 {
@@ -308,7 +380,7 @@ proptest! {
 /// the running time.
 fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
     let mut recorded = Recorded::default();
-    let mut schedule = crate::timer::Schedule::new(INTERVAL, 99);
+    let mut schedule = crate::sources::schedule::Schedule::new(INTERVAL, 99);
     let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
     let mut next_tick = thread.now + schedule.gap(true);
     let mut released = false;
@@ -320,10 +392,7 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
                 if next_tick >= thread.resumed {
                     let at = (next_tick + late).clamp(thread.now, end);
                     thread.apply(&Step::Run(at - thread.now), &mut recorded);
-                    let cpu = thread.cpu;
-                    thread
-                        .accounting
-                        .sample(at, next_tick, 0, || cpu, &mut recorded);
+                    thread.sample(next_tick, &mut recorded);
                 }
                 next_tick +=
                     schedule.gap(std::mem::take(&mut released) || next_tick < thread.resumed);
@@ -342,7 +411,7 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
             released = true;
         }
     }
-    let running = |stack| recorded.sum(|node, _, state| node == stack && state == State::Running);
+    let running = |stack| recorded.sum(|row| row.stack == stack && row.state == State::Running);
     running(1).wall_ns as f64 / (running(1).wall_ns + running(2).wall_ns) as f64
 }
 
@@ -371,29 +440,19 @@ fn a_late_callback_gives_no_time_to_the_stack_that_runs_it() {
 
 #[test]
 fn a_second_callback_for_the_same_tick_makes_no_second_sample() {
-    let mut recorded = Recorded {
-        stack: 1,
-        ..Recorded::default()
-    };
+    let mut recorded = Recorded::at(1);
     let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
     thread.apply(&Step::Run(2_000_000), &mut recorded);
     let tick = thread.now;
-    thread
-        .accounting
-        .sample(thread.now, tick, 0, || 0, &mut recorded);
+    thread.sample(tick, &mut recorded);
     thread.apply(&Step::Run(10), &mut recorded);
-    thread
-        .accounting
-        .sample(thread.now, tick, 0, || 0, &mut recorded);
+    thread.sample(tick, &mut recorded);
     assert_eq!(recorded.captures, 1);
 }
 
 #[test]
 fn cpu_time_without_the_gvl_goes_to_the_call_that_used_it() {
-    let mut recorded = Recorded {
-        stack: 9,
-        ..Recorded::default()
-    };
+    let mut recorded = Recorded::at(9);
     let mut thread = Simulated::new(1, Mode::Cpu, 1, 3);
     for _ in 0..50 {
         thread.apply(
@@ -405,44 +464,34 @@ fn cpu_time_without_the_gvl_goes_to_the_call_that_used_it() {
             &mut recorded,
         );
     }
-    let seen = recorded.sum(|node, _, _| node == 9).cpu_ns as f64;
+    let seen = recorded.sum(|row| row.stack == 9).cpu_ns as f64;
     assert!((seen / 1e9 - 1.0).abs() < 0.01, "{seen}");
 }
 
 #[test]
 fn a_thread_on_a_shared_native_thread_is_charged_what_it_ran() {
-    let mut recorded = Recorded {
-        stack: 1,
-        ..Recorded::default()
-    };
+    let mut recorded = Recorded::at(1);
     let mut thread = Simulated::new(1, Mode::Cpu, 1, 3);
     thread.apply(&Step::Run(3_000_000), &mut recorded);
     thread.accounting.suspended(thread.now);
     // Another native thread, whose clock stands elsewhere.
     thread.accounting.moved_to_native_thread(900_000_000);
-    thread
-        .accounting
-        .resumed(thread.now + 10, 0, || 900_000_000, &mut recorded);
-    thread
-        .accounting
-        .flush(thread.now + 1_000_010, 0, Some(901_000_000), &mut recorded);
+    (thread.now, thread.cpu) = (thread.now + 10, 900_000_000);
+    thread.resume(0, &mut recorded);
+    (thread.now, thread.cpu) = (thread.now + 1_000_000, 901_000_000);
+    thread.flush(&mut recorded);
     assert_eq!(recorded.sum_of_thread(1).cpu_ns, 4_000_000);
 }
 
 #[test]
 fn short_sections_make_no_more_backtrace_than_a_long_one() {
-    let mut recorded = Recorded {
-        stack: 1,
-        ..Recorded::default()
-    };
+    let mut recorded = Recorded::at(1);
     let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
     for _ in 0..10_000 {
         thread.apply(&Step::Run(1_000), &mut recorded);
         thread.accounting.suspended(thread.now);
         thread.pass("blocked", 9_000, 0);
-        thread
-            .accounting
-            .pause(thread.now, 0, || None, &mut recorded);
+        thread.pause(None, &mut recorded);
         thread.accounting.begin_running(thread.now);
     }
     // 90 ms blocked; and one in each of the two states for its first place.
@@ -451,19 +500,15 @@ fn short_sections_make_no_more_backtrace_than_a_long_one() {
 
 #[test]
 fn remainders_go_to_the_labels_of_the_last_sample() {
-    let mut recorded = Recorded {
-        stack: 1,
-        labels: 7,
-        ..Recorded::default()
-    };
+    let set = |value: &str| LabelSet::empty().with([("request".into(), Some(value.into()))]);
+    let mut recorded = Recorded::at(1);
+    recorded.labels = set("a");
     let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
     thread.apply(&Step::Run(2_000_000), &mut recorded);
     thread.apply(&Step::Tick { before: 0 }, &mut recorded);
-    recorded.labels = 8;
+    recorded.labels = set("b");
     thread.apply(&Step::Run(300_000), &mut recorded);
-    thread
-        .accounting
-        .flush(thread.now, 0, Some(thread.cpu), &mut recorded);
-    let labels: Vec<u32> = recorded.samples.iter().map(|row| row.0.labels).collect();
-    assert_eq!(labels, [7, 7]);
+    thread.flush(&mut recorded);
+    let labels: Vec<u32> = recorded.samples.iter().map(|row| row.labels).collect();
+    assert_eq!(labels, [1, 1]);
 }

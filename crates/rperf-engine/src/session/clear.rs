@@ -1,10 +1,12 @@
 //! Letting go of what a session has collected, while it goes on: snapshots that
 //! follow one another add up to what a session without them would have said.
 
-use super::{EndingEpoch, Session, SessionCounters, Snapshot};
+use super::{EndingEpoch, Session};
 use crate::call_tree::{CapturedNode, CapturedTree};
+use crate::counters::SessionCounters;
 use crate::labels::LabelTable;
 use crate::sample::Collected;
+use crate::snapshot::Snapshot;
 use crate::worker::WorkerEnded;
 
 impl Session {
@@ -14,7 +16,7 @@ impl Session {
     /// ([`Session::ending_frame`]) and calls [`Session::end_clear`].
     /// Fails if the worker has ended early. Not while [`Session::is_ending`].
     pub fn begin_clear(&mut self, now: u64, threads: u32) -> Result<Snapshot, WorkerEnded> {
-        let answer = self.worker.take_all(self.buffer.take())?;
+        let answer = self.worker.take_all(self.recording.buffer.take())?;
         let snapshot = self.describe(now, answer);
         self.ending = Some(EndingEpoch {
             since: now,
@@ -22,13 +24,13 @@ impl Session {
             collected: Collected::default(),
         });
         self.begin(now);
-        self.labels = LabelTable::default();
-        self.counters = SessionCounters {
+        self.recording.labels = LabelTable::default();
+        self.recording.counters = SessionCounters {
             threads,
             ..SessionCounters::default()
         };
         self.triggers_before += snapshot.triggers;
-        self.buffer.forget_dropped();
+        self.recording.buffer.forget_dropped();
         Ok(snapshot)
     }
 
@@ -40,6 +42,9 @@ impl Session {
 
     /// The call tree; an empty one takes over.
     pub(super) fn take_tree(&mut self) -> CapturedTree {
-        std::mem::replace(&mut self.tree, CapturedTree::new(super::EPOCH_NODE_CAP))
+        std::mem::replace(
+            &mut self.recording.tree,
+            CapturedTree::new(super::EPOCH_NODE_CAP),
+        )
     }
 }

@@ -1,28 +1,26 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
-use crate::accounting::Recorder;
+use crate::Mode;
+use crate::call_tree::Stack;
+use rperf_model::Profile;
 
-/// One stack.
-struct Given<'a>(&'a [FrameWord]);
-
-impl StackSource for Given<'_> {
-    fn capture(&mut self) -> Option<Stack<'_>> {
-        Some(Stack {
-            frames: self.0,
+/// Records a sample of 10 ns at `stack`.
+fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>) {
+    let mut accounting = Accounting::new(1, Mode::Wall, 1_000_000, 0, 0);
+    accounting.begin_running(0);
+    let dues = accounting.sample(10, 10, 0, || 1);
+    let position = Position {
+        stack: Some(Stack {
+            frames: stack,
             lines: &[],
             cut: false,
-        })
-    }
-
-    fn new_frame(&mut self, _: FrameWord) {}
+        }),
+        last: &mut LastStack::default(),
+        labels,
+    };
+    let _ = session.record(0, &mut accounting, dues, position);
 }
-
-const VALUES: Values = Values {
-    count: 1,
-    wall_ns: 10,
-    cpu_ns: 1,
-};
 
 const CALLS: VmCalls = VmCalls {
     trigger: || (),
@@ -42,10 +40,7 @@ fn session() -> Session {
 fn record_new_frames(session: &mut Session, next: &mut usize, samples: usize) {
     for _ in 0..samples {
         *next += 1;
-        let stack = [*next, 1];
-        let mut last = LastStack::default();
-        let mut recorder = session.recorder(0, &mut last, None, Given(&stack));
-        recorder.record(1, State::Running, VALUES);
+        record(session, &[*next, 1], None);
     }
 }
 
@@ -142,9 +137,7 @@ fn samples_carry_the_label_sets_of_their_snapshot() {
     let mut seen = Vec::new();
     for order in [[&a, &b], [&b, &a]] {
         for set in order {
-            let mut last = LastStack::default();
-            let mut recorder = session.recorder(0, &mut last, Some(set), Given(&[5]));
-            recorder.record(1, State::Running, VALUES);
+            record(&mut session, &[5], Some(set));
         }
         let snapshot = session.begin_clear(0, 1).expect("the worker lives");
         let nodes = session.end_clear();

@@ -21,6 +21,15 @@ impl CodeMap {
         Self::parse(&fs::read_to_string("/proc/self/maps").unwrap_or_default())
     }
 
+    /// A map of this compiled code alone.
+    #[cfg(test)]
+    pub(super) fn of_compiled(code: Range<usize>) -> Self {
+        Self {
+            compiled: vec![code],
+            of_files: Vec::new(),
+        }
+    }
+
     fn parse(maps: &str) -> Self {
         let mut map = Self::default();
         // The last one begins with code of no file, and what follows may become code.

@@ -48,7 +48,7 @@ static PREVIOUS_FAULT: OnceLock<libc::sigaction> = OnceLock::new();
 
 struct Active {
     ticks: Arc<Ticks>,
-    /// As in [`crate::session::VmCalls`].
+    /// As in [`crate::VmCalls`].
     take_stack: TakeStack,
     process: libc::pid_t,
     kernel_sleep: KernelSleep,

@@ -1,8 +1,8 @@
 //! One stack, kept so that the frames it shares with the next one stay in place.
 //! Its owner allocates it once: changing it is async-signal-safe.
 
+use crate::call_tree::Stack;
 use crate::call_tree::{FrameWord, equal_from_the_end};
-use crate::session::Stack;
 
 /// A stack, leaf first, at the end of buffers of a fixed size.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
-//! Plain data, and its notation as JSON. Any thread.
+//! Plain data, and its notation as JSON. Used by `answers`, the JSON format and the Ruby API. Any
+//! thread.
 
 use std::fmt::{self, Write};
 
-/// What JSON can say, with fields in the order in which they were put.
+/// The values of JSON, with fields in the order in which they were added.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
     /// Nothing is known.
@@ -72,16 +73,16 @@ impl fmt::Display for Data {
             Data::Text(text) => string(f, text),
             Data::List(items) => {
                 f.write_char('[')?;
-                for (place, item) in items.iter().enumerate() {
-                    separator(f, place)?;
+                for (index, item) in items.iter().enumerate() {
+                    separator(f, index)?;
                     item.fmt(f)?;
                 }
                 f.write_char(']')
             }
             Data::Fields(fields) => {
                 f.write_char('{')?;
-                for (place, (name, value)) in fields.iter().enumerate() {
-                    separator(f, place)?;
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    separator(f, index)?;
                     string(f, name)?;
                     f.write_char(':')?;
                     value.fmt(f)?;
@@ -92,8 +93,8 @@ impl fmt::Display for Data {
     }
 }
 
-fn separator(f: &mut fmt::Formatter<'_>, place: usize) -> fmt::Result {
-    if place > 0 { f.write_char(',') } else { Ok(()) }
+fn separator(f: &mut fmt::Formatter<'_>, index: usize) -> fmt::Result {
+    if index > 0 { f.write_char(',') } else { Ok(()) }
 }
 
 fn string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
@@ -101,7 +102,7 @@ fn string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     for letter in text.chars() {
         match letter {
             '"' | '\\' => write!(f, "\\{letter}")?,
-            // Also what ends a line, or a script, where somebody puts it into one.
+            // Also characters that would end a line, or a script that holds the JSON.
             letter if letter.is_control() || matches!(letter, '<' | '\u{2028}' | '\u{2029}') => {
                 write!(f, "\\u{:04x}", letter as u32)?;
             }

@@ -1,5 +1,6 @@
-//! Text of a profile within Markdown. A method can have any name: whatever it is, readers
-//! see it as it is, and nothing in it is markup, a mention or a link. Any thread.
+//! Text of a profile within Markdown. A method can have any name: readers see it as it is, and
+//! nothing in it is markup, a mention or a link. Called by `markdown` and by the command's Markdown
+//! of `rperf diff`; any thread.
 
 use rperf_report::Function;
 use rperf_report::one_line::{function_name, one_line};
@@ -25,7 +26,7 @@ pub fn code(text: &str) -> String {
     }
 }
 
-/// Characters that would have readers see what is beside them in another order.
+/// Characters that would make readers see their neighbours in another order.
 fn reorders(letter: char) -> bool {
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -36,7 +37,7 @@ pub fn name(function: &Function) -> String {
 }
 
 /// A path, with a line if it is known, as a code span; nothing if there is no path.
-pub fn place(path: &str, line: u32) -> String {
+pub fn location(path: &str, line: u32) -> String {
     match (path, line) {
         ("", _) => String::new(),
         (path, 0) => code(path),
@@ -44,7 +45,7 @@ pub fn place(path: &str, line: u32) -> String {
     }
 }
 
-/// A table: columns of which the first `numbers` are aligned to the right.
+/// A table. Its first `numbers` columns are aligned to the right.
 #[derive(Debug)]
 pub struct Table {
     text: String,
@@ -53,7 +54,7 @@ pub struct Table {
 impl Table {
     /// One with these headings.
     pub fn new(headings: &[&str], numbers: usize) -> Self {
-        let rules = (0..headings.len()).map(|place| if place < numbers { "--:" } else { "---" });
+        let rules = (0..headings.len()).map(|index| if index < numbers { "--:" } else { "---" });
         let mut table = Self {
             text: String::new(),
         };
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn places_have_a_line_where_it_is_known() {
-        let places = [place("a.rb", 7), place("a.rb", 0), place("", 7)];
-        assert_eq!(places, ["`a.rb:7`", "`a.rb`", ""]);
+        let locations = [location("a.rb", 7), location("a.rb", 0), location("", 7)];
+        assert_eq!(locations, ["`a.rb:7`", "`a.rb`", ""]);
     }
 }

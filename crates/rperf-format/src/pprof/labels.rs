@@ -1,8 +1,8 @@
-//! How our labels look in pprof, which allows no empty value, and which some keys
-//! mean something to. Used by writer and reader; any thread.
+//! The form of our labels in pprof, which allows no empty value, and which gives some keys a
+//! meaning of its own. Called by writer and reader; any thread.
 //!
-//! A user's label with one of the keys that the writer writes itself, an empty key, or one
-//! of pprof's own is set apart.
+//! A label of the user's is set apart if its key is one that the writer writes itself, is empty, or is
+//! one of pprof's own. So reading is unambiguous.
 
 use rperf_model::label_keys::{GC, GVL, THREAD, THREAD_SEQ, original, set_apart};
 use std::borrow::Cow;

@@ -1,5 +1,5 @@
-//! A pprof file that is being read, as its parts lie in memory: what there is one of, and
-//! where the many are. Any thread.
+//! A pprof file that is being read: its single fields, and where its repeated fields lie in memory.
+//! Called by the reader; any thread.
 
 use super::proto::{Line, ValueType};
 use super::wire::{Field, Fields};
@@ -88,7 +88,7 @@ impl<'a> Message<'a> {
     }
 }
 
-/// A place in the program, but for its lines.
+/// A location without its lines.
 #[derive(Default)]
 pub(crate) struct Location {
     pub(crate) id: u64,

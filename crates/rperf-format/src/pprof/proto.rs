@@ -45,7 +45,7 @@ pub(crate) struct Profile {
     pub doc_url: i64,
 }
 
-/// What a value measures, and in what; both text.
+/// The type of a value and its unit; both are text.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct ValueType {
     #[prost(int64, tag = "1")]

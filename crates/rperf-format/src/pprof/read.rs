@@ -1,4 +1,5 @@
-//! Reading pprof profiles. The input is taken for hostile. Any thread.
+//! The reader of pprof profiles. It takes its input for hostile. Called by the command and the
+//! extension for users' files, and for the profiles of a session's processes; any thread.
 
 mod sample;
 mod sample_labels;
@@ -159,7 +160,7 @@ fn read_meta(
         comments.push(texts.get(comment)?.into_owned());
     }
     meta::restore(comments, meta);
-    // What the frequency tells needs no other word.
+    // A frequency says the same.
     if period != value_types::period(meta, &profile.schema) {
         meta.period = period;
     }

@@ -1,5 +1,5 @@
-//! Stacks of a pprof file that is being read: from functions and locations to nodes
-//! of the call tree, and from synthetic leaves back to states. Any thread.
+//! Stacks of a pprof file that is being read: from functions and locations to nodes of the call
+//! tree, and from synthetic leaves back to states. Called by the reader; any thread.
 
 use super::message::{self, Location, Message};
 use super::proto;
@@ -18,7 +18,7 @@ pub(crate) struct Stacks {
     /// By id, the first of its frames and the one behind its last.
     locations: FxHashMap<u64, (u32, u32)>,
     limits: FrameLimits,
-    /// What samples may have from here on.
+    /// The nodes that samples may have from here on.
     left: FrameLimits,
     /// The callers in the last stack of each thread, or of several if there are many:
     /// the next one has most of them too.

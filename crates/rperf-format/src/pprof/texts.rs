@@ -1,7 +1,7 @@
-//! The string table of a pprof file that is being read. Any thread.
+//! The string table of a pprof file that is being read. Called by the reader; any thread.
 //!
-//! One long string may be named by any number of rows, so each is looked into once
-//! only: work stays in proportion to the file.
+//! Any number of rows may name one long string. Each string is therefore looked into once only, and
+//! work stays in proportion to the file.
 
 use crate::ReadError;
 use rperf_model::{StringId, Strings};
@@ -45,7 +45,7 @@ impl<'a> Texts<'a> {
             .ok_or_else(|| ReadError::damaged(format!("there is no string {index}")))
     }
 
-    /// The text of entry `index`; what is not UTF-8 in it is replaced.
+    /// The text of entry `index`; bytes that are not UTF-8 are replaced.
     pub(crate) fn get(&self, index: i64) -> Result<Cow<'a, str>, ReadError> {
         self.bytes(index).map(String::from_utf8_lossy)
     }
@@ -102,7 +102,7 @@ impl<'a> Texts<'a> {
         }
         let row = self.row(index)?;
         let id = self.long_names.entry(row).or_insert_with(|| {
-            // Some more than is kept, lest what follows is taken for the end.
+            // Some more bytes than are kept, so that the cut is not taken for the end.
             let bytes = bytes.get(..2 * MAX_NAME).unwrap_or(bytes);
             strings.intern(&without_end(&String::from_utf8_lossy(bytes)))
         });

@@ -1,11 +1,11 @@
-//! What pprof says of values: the sample types, the one to show by default, and the
-//! period, which is what one sample stands for. Used by writer and reader; any thread.
+//! Value types in pprof: the sample types, the default one, and the period, which says how much one
+//! sample stands for. Called by writer and reader; any thread.
 
 use super::message::Message;
 use super::proto;
 use super::texts::Texts;
 use crate::ReadError;
-use rperf_model::{Column, Meta, Period, Schema, ValueType};
+use rperf_model::{Column, FREQUENCIES, Meta, Period, Schema, ValueType};
 
 /// More columns than any tool writes. Each makes every sample larger.
 const MAX_TYPES: usize = 1_000;
@@ -15,9 +15,6 @@ const MAX_TEXT: usize = 1 << 16;
 
 /// The unit of our own times.
 const NANOSECONDS: &str = "nanoseconds";
-
-/// Frequencies that a profile may have, in Hz.
-const FREQUENCIES: std::ops::RangeInclusive<u64> = 1..=10_000;
 
 /// The schema of a profile that is being read: its sample types, all of them. As pprof
 /// has it, the default is the first one with the default's name, or else the last.
@@ -89,11 +86,8 @@ pub(crate) fn period(meta: &Meta, schema: &Schema) -> Option<Period> {
 
 /// A frequency that a profile may have; 0, not known, if it may not.
 pub(crate) fn frequency(hz: u64) -> u32 {
-    if FREQUENCIES.contains(&hz) {
-        hz as u32
-    } else {
-        0
-    }
+    let hz = u32::try_from(hz).ok();
+    hz.filter(|hz| FREQUENCIES.contains(hz)).unwrap_or(0)
 }
 
 /// `number`, or the greatest number that pprof can hold.

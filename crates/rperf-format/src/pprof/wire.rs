@@ -1,6 +1,6 @@
-//! The wire format of protocol buffers: the fields of a message, one after the other,
-//! as they lie in memory. A file has many small messages, and what makes an object of
-//! each needs several times the memory. Used by the reader; any thread.
+//! The wire format of protocol buffers: the fields of a message, one after the other, as they lie
+//! in memory. A file has many small messages, and an object for each would need several times the
+//! memory. Called by the reader; any thread.
 
 use crate::ReadError;
 
@@ -10,7 +10,7 @@ pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
 
-/// A field's number and what is in it.
+/// A field's number and content.
 #[derive(Clone, Copy)]
 pub(crate) struct Field<'a> {
     pub(crate) number: u32,
@@ -135,14 +135,14 @@ fn varint(rest: &mut &[u8]) -> Result<u64, ReadError> {
 fn long_varint(rest: &mut &[u8]) -> Result<u64, ReadError> {
     const MOST_BYTES: usize = 10;
     let mut number = 0;
-    for (place, byte) in rest.iter().take(MOST_BYTES).enumerate() {
+    for (index, byte) in rest.iter().take(MOST_BYTES).enumerate() {
         let bits = u64::from(byte & 0x7f);
-        if place + 1 == MOST_BYTES && bits > 1 {
+        if index + 1 == MOST_BYTES && bits > 1 {
             break;
         }
-        number |= bits << (7 * place);
+        number |= bits << (7 * index);
         if *byte < 0x80 {
-            *rest = &rest[place + 1..];
+            *rest = &rest[index + 1..];
             return Ok(number);
         }
     }

@@ -1,4 +1,4 @@
-//! Writing pprof profiles. Any thread.
+//! The writer of pprof profiles. Called by `format::write`; any thread.
 
 mod samples;
 mod tables;

@@ -1,5 +1,5 @@
-//! What `rperf diff` says of methods, in RPV1: columns for each value type, and the totals for
-//! the header. Any thread.
+//! The verdicts of `rperf diff` in RPV1: columns for each value type, and the totals for the
+//! header. Called by `viewer`; any thread.
 
 use super::columns::Columns;
 use super::tables::Tables;

@@ -1,4 +1,5 @@
-//! The body of RPV1: columns of numbers, each LEB128, and their directory. Any thread.
+//! The body of RPV1: columns of numbers, each LEB128, and their directory. Called by `viewer` and
+//! its tables; any thread.
 
 use prost::encoding::encode_varint;
 use serde_json::{Value, json};

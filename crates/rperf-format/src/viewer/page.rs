@@ -1,10 +1,12 @@
-//! The web viewer as one file: its page with data in it. Any thread.
+//! The web viewer as one file: its page with data in it. Called by `viewer`, for `--html` and for
+//! the format `html`; any thread.
 
-use super::{View, write as write_data};
+use super::{TitledProfile, View, write as write_data};
 use crate::FormatError;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use std::io;
+use rperf_model::Profile;
+use std::io::{self, Write};
 
 /// The page without data. It is built from `viewer/`, and needs no network.
 const PAGE: &str = include_str!("../../../../lib/rperf/viewer/viewer.html");
@@ -21,6 +23,21 @@ pub fn page(view: &View<'_>) -> Result<Vec<u8>, FormatError> {
     Ok([before, &data, after].concat().into_bytes())
 }
 
+/// Writes the page with `profile` in it.
+pub(crate) fn write_page(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
+    let title = match profile.meta.program.as_str() {
+        "" => "profile",
+        program => program,
+    };
+    let profiles = vec![TitledProfile { title, profile }];
+    let bytes = page(&View {
+        profiles,
+        ..View::default()
+    })?;
+    output.write_all(&bytes)?;
+    Ok(())
+}
+
 /// The page in front of its data, and behind it.
 fn halves(page: &str) -> Option<(&str, &str)> {
     let (before, after) = page.split_once(DATA)?;
@@ -30,8 +47,6 @@ fn halves(page: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::viewer::TitledProfile;
-    use rperf_model::Profile;
     use rperf_model::test_support::cpu_schema;
 
     #[test]

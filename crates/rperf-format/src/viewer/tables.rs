@@ -1,13 +1,18 @@
-//! The tables of RPV1, which all profiles of a view share: strings, frames, nodes,
-//! labels, threads, sources. Any thread.
+//! The tables of RPV1, which all profiles of a view share: strings, frames, nodes, labels, threads,
+//! sources. Called by `viewer`; any thread.
 
 use super::columns::Columns;
-use super::{PRUNED, ROOT};
 use rperf_model::{
     CallTree, DisplayFrame, FrameId, FrameText, Node, NodeId, Origin, Profile, State, StringId,
     Weight,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The frame that stands for the stacks that were left out.
+pub(super) const PRUNED: &str = "(pruned)";
+
+/// The root's number.
+const ROOT: u32 = NodeId::ROOT.0;
 
 /// The tables in the making.
 #[derive(Debug)]
@@ -39,7 +44,7 @@ pub(super) struct Row<'a> {
     pub(super) thread: u32,
     pub(super) label_set: u32,
     pub(super) state: u32,
-    /// `None` for what was left out.
+    /// `None` for the stacks that were left out.
     pub(super) weight: Option<Weight<'a>>,
 }
 
@@ -147,16 +152,16 @@ impl Tables {
         columns.unsigned("nodes/parent", parents);
         let mut callees = SeenLists::default();
         let parent_frame = |node: &Node| Some(self.nodes.get(node.parent)?.frame.0);
-        let places: Vec<u32> = nodes()
-            .map(|node| callees.place(parent_frame(node), node.frame.0))
+        let indexes: Vec<u32> = nodes()
+            .map(|node| callees.index(parent_frame(node), node.frame.0))
             .collect();
-        columns.unsigned("nodes/callee", places.into_iter());
+        columns.unsigned("nodes/callee", indexes.into_iter());
         columns.unsigned("callees/frame", callees.new.into_iter());
         let mut lines = SeenLists::default();
-        let places: Vec<u32> = nodes()
-            .map(|node| lines.place(Some(node.frame.0), node.line))
+        let indexes: Vec<u32> = nodes()
+            .map(|node| lines.index(Some(node.frame.0), node.line))
             .collect();
-        columns.unsigned("nodes/line", places.into_iter());
+        columns.unsigned("nodes/line", indexes.into_iter());
         columns.unsigned("lines/line", lines.new.into_iter());
     }
 
@@ -330,20 +335,20 @@ impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
     }
 }
 
-/// For each context what was seen in it, in order: `None` is the root.
+/// For each context the items that were seen in it, in order: `None` is the root.
 #[derive(Debug, Default)]
 struct SeenLists {
-    places: FxHashMap<(Option<u32>, u32), u32>,
+    indexes: FxHashMap<(Option<u32>, u32), u32>,
     lengths: FxHashMap<Option<u32>, u32>,
-    /// What was new, in order.
+    /// The new items, in order.
     new: Vec<u32>,
 }
 
 impl SeenLists {
-    /// The place of `item` in the list of `context`, to whose end it is added if it is
+    /// The index of `item` in the list of `context`, to whose end it is added if it is
     /// new.
-    fn place(&mut self, context: Option<u32>, item: u32) -> u32 {
-        *self.places.entry((context, item)).or_insert_with(|| {
+    fn index(&mut self, context: Option<u32>, item: u32) -> u32 {
+        *self.indexes.entry((context, item)).or_insert_with(|| {
             self.new.push(item);
             let length = self.lengths.entry(context).or_default();
             *length += 1;

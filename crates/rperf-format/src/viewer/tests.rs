@@ -78,7 +78,7 @@ impl Decoded {
         let mut lines = callees.clone();
         let take = |lists: &mut Vec<(i64, Vec<i64>)>,
                     context,
-                    place: i64,
+                    index: i64,
                     new: &mut dyn Iterator<Item = i64>| {
             let at = lists
                 .iter()
@@ -88,18 +88,18 @@ impl Decoded {
                     lists.len() - 1
                 });
             let list = &mut lists[at].1;
-            if place == list.len() as i64 {
+            if index == list.len() as i64 {
                 list.push(new.next().expect("a new one"));
             }
-            list[place as usize]
+            list[index as usize]
         };
         let mut frames = vec![-1];
         let mut stacks: Vec<Vec<(String, i64)>> = vec![Vec::new()];
-        let places = self
+        let indexes = self
             .column("nodes/callee")
             .into_iter()
             .zip(self.column("nodes/line"));
-        for ((id, up), (callee, line)) in (1..).zip(self.column("nodes/parent")).zip(places) {
+        for ((id, up), (callee, line)) in (1..).zip(self.column("nodes/parent")).zip(indexes) {
             let parent = (id - up) as usize;
             let frame = take(&mut callees, frames[parent], callee, &mut new_callees);
             let line = take(&mut lines, frame, line, &mut new_lines);
@@ -112,10 +112,10 @@ impl Decoded {
         stacks
     }
 
-    /// The rows of profile `place`: stack, state, and the values.
-    fn rows(&self, place: usize) -> Vec<(Vec<String>, i64, Vec<i64>)> {
+    /// The rows of profile `index`: stack, state, and the values.
+    fn rows(&self, index: usize) -> Vec<(Vec<String>, i64, Vec<i64>)> {
         let stacks = self.stacks();
-        let column = |name: &str| self.column(&format!("profiles/{place}/{name}"));
+        let column = |name: &str| self.column(&format!("profiles/{index}/{name}"));
         let types = self.header["value_types"].as_array().expect("a list").len();
         let values: Vec<_> = (0..types)
             .map(|it| column(&format!("value/{it}")))

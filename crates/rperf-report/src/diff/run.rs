@@ -1,24 +1,24 @@
-//! What a comparison needs to know of one run: sums by function, each with what is
-//! known about its noise. Any thread.
+//! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
+//! by `diff`; any thread.
 
-use super::Rows;
-use crate::groups::{FrameKey, Groups};
+use crate::groups::{FrameKey, Function, Groups};
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
 use rperf_model::{Column, Profile, Schema, ValueType, Weight};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 
 /// The sums of one run, or of several merged profiles that are one run together.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What the values measure.
+    /// The type of the values.
     pub value_type: ValueType,
     /// How long it took, in ns.
     pub duration_ns: u64,
     /// All samples, if the profile counts them.
     pub samples: Option<i64>,
     pub(super) total: Amount,
-    pub(super) rows: Rows<RunRow>,
+    pub(super) rows: BTreeMap<Function, RunRow>,
     pub(super) label_values: usize,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Amount {
     pub(super) variance: Option<f64>,
 }
 
-/// A function's own value, and that with what it calls.
+/// A function's own value, and its value with all callees.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunRow {
     own: Amount,

@@ -1,4 +1,4 @@
-//! The arithmetic of telling change from noise. Pure; any thread.
+//! The arithmetic that tells change from noise. Called by `diff`; pure, any thread.
 
 use libm::{erfc, lgamma};
 
@@ -33,7 +33,7 @@ pub(super) struct Between {
 }
 
 impl Between {
-    /// Takes in a row of which there are several runs. Large rows tell more.
+    /// Takes in a row that several runs have. Large rows tell more.
     pub(super) fn add(&mut self, runs: &[Observed]) {
         let (mean, spread) = mean_and_spread(runs);
         if runs.len() > 1 && mean > 0.0 {

@@ -1,10 +1,20 @@
-//! Filters by frames: which stacks stay, and which of their frames. Any thread.
+//! Filters by frames: which stacks stay, and which of their frames. Called by `filter`; any thread.
 
-use super::{Filter, change_keys};
+use super::keys::change_keys;
 use regex::Regex;
 use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State, WeightKey};
 
-/// What the filters say about frames.
+/// The filters by frames, as [`Filter`](super::Filter) has them.
+#[derive(Clone, Copy)]
+pub(super) struct FrameFilters<'a> {
+    pub(super) focus: Option<&'a Regex>,
+    pub(super) ignore: Option<&'a Regex>,
+    pub(super) hide: Option<&'a Regex>,
+    pub(super) show: Option<&'a Regex>,
+    pub(super) show_from: Option<&'a Regex>,
+}
+
+/// The verdicts of the filters about frames.
 pub(super) struct Frames {
     /// Whether they say anything.
     pub(super) is_needed: bool,
@@ -16,7 +26,7 @@ pub(super) struct Frames {
     unmatched: Vec<&'static str>,
 }
 
-/// What the filters say about one frame.
+/// The verdicts of the filters about one frame.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     is_focus: bool,
@@ -25,7 +35,7 @@ struct Marks {
     is_from: bool,
 }
 
-/// What the filters say about a stack, from the root to a node.
+/// The verdicts of the filters about a stack, from the root to a node.
 #[derive(Clone, Copy)]
 struct Stack {
     /// The node of what is shown of it.
@@ -36,13 +46,13 @@ struct Stack {
     is_from: bool,
 }
 
-/// What has been done.
+/// The outcome: the options that matched nothing.
 pub(super) struct Rewritten {
     pub(super) unmatched: Vec<&'static str>,
 }
 
 impl Frames {
-    pub(super) fn new(filter: &Filter, profile: &Profile) -> Self {
+    pub(super) fn new(filter: FrameFilters<'_>, profile: &Profile) -> Self {
         let mut matched = Matched::default();
         let mut marks = |frame| matched.marks(filter, profile, frame);
         let frames = profile.frames.iter();
@@ -53,11 +63,11 @@ impl Frames {
         let thread_exited = marks(DisplayFrame::ThreadExited);
         let no_frames = marks(DisplayFrame::NoFrames);
         let options = [
-            ("--focus", &filter.focus, matched.focus),
-            ("--ignore", &filter.ignore, matched.ignore),
-            ("--hide", &filter.hide, matched.hide),
-            ("--show", &filter.show, matched.show),
-            ("--show-from", &filter.show_from, matched.show_from),
+            ("--focus", filter.focus, matched.focus),
+            ("--ignore", filter.ignore, matched.ignore),
+            ("--hide", filter.hide, matched.hide),
+            ("--show", filter.show, matched.show),
+            ("--show-from", filter.show_from, matched.show_from),
         ];
         Self {
             is_needed: options.iter().any(|(_, regex, _)| regex.is_some()),
@@ -74,7 +84,7 @@ impl Frames {
         }
     }
 
-    /// Leaves in `profile` what is to be shown.
+    /// Removes from `profile` the stacks and frames that are not to be shown.
     pub(super) fn rewrite(self, profile: &mut Profile) -> Rewritten {
         let mut tree = CallTree::default();
         let mut stacks = vec![Stack {
@@ -182,17 +192,16 @@ struct Matched {
 }
 
 impl Matched {
-    fn marks(&mut self, filter: &Filter, profile: &Profile, frame: DisplayFrame) -> Marks {
+    fn marks(&mut self, filter: FrameFilters<'_>, profile: &Profile, frame: DisplayFrame) -> Marks {
         let text = profile.frame_text(frame);
-        let matches = |regex: &Option<Regex>| {
-            let regex = regex.as_ref();
+        let matches = |regex: Option<&Regex>| {
             regex.map(|regex| regex.is_match(text.name) || regex.is_match(text.path))
         };
-        let focus = matches(&filter.focus);
-        let is_ignored = matches(&filter.ignore) == Some(true);
-        let is_hidden = matches(&filter.hide) == Some(true);
-        let show = matches(&filter.show);
-        let is_from = matches(&filter.show_from) == Some(true);
+        let focus = matches(filter.focus);
+        let is_ignored = matches(filter.ignore) == Some(true);
+        let is_hidden = matches(filter.hide) == Some(true);
+        let show = matches(filter.show);
+        let is_from = matches(filter.show_from) == Some(true);
         self.focus |= focus == Some(true);
         self.ignore |= is_ignored;
         self.hide |= is_hidden;

@@ -1,6 +1,6 @@
-//! Frames made of tags, above or below all others. Any thread.
+//! Frames made of tags, above or below all others. Called by `filter`; any thread.
 
-use super::set_keys;
+use super::keys::set_keys;
 use super::tags::{self, ThreadNames};
 use crate::one_line::without_end;
 use rperf_model::{
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 /// `[truncated]`.
 const MAX_NODES: usize = 16 << 20;
 
-/// What has been done.
+/// The outcome: the options that matched nothing.
 pub(super) struct Added {
     pub(super) unmatched: Vec<&'static str>,
 }
@@ -89,7 +89,7 @@ struct Around<'a> {
     has_root: bool,
     has_leaf: bool,
     all: Vec<Frames>,
-    /// Rows of `all` by what tags depend on.
+    /// Rows of `all` by the properties that tags depend on.
     by_tags: FxHashMap<WeightKey, usize>,
 }
 

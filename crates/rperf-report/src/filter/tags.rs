@@ -1,4 +1,5 @@
-//! Filters by tags: labels, and what pprof sees as labels: state and thread. Any thread.
+//! Filters by tags: labels, and the two that pprof sees as labels: state and thread. Called by
+//! `filter`; any thread.
 
 use crate::pattern::{PatternError, regex};
 use crate::units::nanoseconds_per;
@@ -124,13 +125,13 @@ pub(super) fn matching(profile: &Profile, threads: &ThreadNames, filter: &TagFil
     .collect()
 }
 
-/// What the tags of a row depend on.
+/// The properties of a row that its tags depend on.
 pub(super) fn without_stack(key: WeightKey) -> WeightKey {
     let node = NodeId::ROOT;
     WeightKey { node, ..key }
 }
 
-/// The tags of a row: its labels, then what else a pprof file has as labels.
+/// The tags of a row: its labels, then state and thread, which pprof files have as labels.
 fn tags<'a>(
     profile: &'a Profile,
     threads: &ThreadNames,

@@ -152,12 +152,12 @@ proptest! {
         let mut self_ns: BTreeMap<_, i64> = BTreeMap::new();
         let mut total_ns: BTreeMap<_, i64> = BTreeMap::new();
         for (stack, ns) in &stacks {
-            let places = stack.iter().map(|frame| (frame.1, frame.3));
-            let in_files: Vec<_> = places.filter(|(path, _)| path.starts_with('/')).collect();
+            let lines = stack.iter().map(|frame| (frame.1, frame.3));
+            let in_files: Vec<_> = lines.filter(|(path, _)| path.starts_with('/')).collect();
             let innermost = in_files.last().copied().filter(|(_, line)| *line > 0);
             *self_ns.entry(innermost).or_default() += ns;
-            for place in BTreeSet::from_iter(in_files).into_iter().filter(|(_, line)| *line > 0) {
-                *total_ns.entry(place).or_default() += ns;
+            for line in BTreeSet::from_iter(in_files).into_iter().filter(|(_, line)| *line > 0) {
+                *total_ns.entry(line).or_default() += ns;
             }
         }
         let slices: Vec<_> = stacks.iter()
@@ -168,9 +168,9 @@ proptest! {
         total_ns.retain(|_, ns| *ns > 0);
         prop_assert_eq!(lines.lines.len(), total_ns.len());
         for row in &lines.lines {
-            let place = (row.path.as_str(), row.line);
-            prop_assert_eq!(row.total_value, total_ns[&place]);
-            prop_assert_eq!(row.self_value, self_ns.get(&Some(place)).copied().unwrap_or(0));
+            let line = (row.path.as_str(), row.line);
+            prop_assert_eq!(row.total_value, total_ns[&line]);
+            prop_assert_eq!(row.self_value, self_ns.get(&Some(line)).copied().unwrap_or(0));
         }
         let order = |pair: &[LineTotals]| pair[0].self_value >= pair[1].self_value;
         prop_assert!(lines.lines.windows(2).all(order));

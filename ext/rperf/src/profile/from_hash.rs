@@ -6,8 +6,8 @@ use super::errors;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
 use rperf_engine::Mode;
 use rperf_model::{
-    Counters, DisplayFrame, Frame, LabelSetId, Meta, Node, NodeId, Profile, RawSamples, State,
-    StringId, Thread, WeightKey, WeightTable,
+    Counters, DisplayFrame, FREQUENCIES, Frame, LabelSetId, Meta, Node, NodeId, Profile,
+    RawSamples, State, StringId, Thread, WeightKey, WeightTable,
 };
 use std::collections::BTreeSet;
 
@@ -122,9 +122,10 @@ impl Input<'_> {
     }
 
     fn meta(&self) -> Result<Meta, Error> {
-        let allowed = "an Integer from 1 to 10000";
+        let (least, most) = (FREQUENCIES.start(), FREQUENCIES.end());
+        let allowed = &format!("an Integer from {least} to {most}");
         let frequency: u32 = self.required("frequency", allowed)?;
-        if !(1..=10_000).contains(&frequency) {
+        if !FREQUENCIES.contains(&frequency) {
             return Err(self.error("frequency", &format!("must be {allowed}")));
         }
         Ok(Meta {

@@ -1,11 +1,12 @@
-//! Questions to a profile, asked by lib/rperf/profile.rb: reading, merging, filters, and the
+//! Questions to a profile, asked by lib/rperf/api/profile.rb: reading, merging, filters, and the
 //! answers of rperf-report as Hashes and Arrays. On a Ruby thread that holds the GVL; what
-//! takes long runs without it. Arguments were checked in Ruby (lib/rperf/questions.rb).
+//! takes long runs without it. Arguments were checked in Ruby (lib/rperf/api/questions.rb).
 
-use super::{ProfileObject, errors, shared, wrap};
+use super::errors;
+use super::object::{ProfileObject, shared, wrap};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RArray, RClass, RHash, Ruby, TryConvert, Value, function, method, prelude::*};
-use rperf_format::answers::{self, Data, Question};
+use rperf_format::answers::{self, Data, FilteredProfile};
 use rperf_model::Profile;
 use rperf_report::{
     By, Diff, Direction, Filter, NamePattern, Normalize, Run, Sort, TagFilter, ThreadFilter,
@@ -29,8 +30,11 @@ pub fn init(class: RClass) -> Result<(), Error> {
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
 fn load(ruby: &Ruby, path: PathBuf) -> Result<Value, Error> {
-    let read = without_gvl(|| rperf_cli::read_profile(&path));
-    wrap(ruby, read.map_err(|message| errors::rperf(ruby, message))?)
+    let read = without_gvl(|| rperf_session::input::read_profile(&path));
+    wrap(
+        ruby,
+        read.map_err(|error| errors::rperf(ruby, error.to_string()))?,
+    )
 }
 
 /// `NativeProfile.merge(profiles)`: all in one; there is one at least.
@@ -182,12 +186,12 @@ fn answer(
     ruby: &Ruby,
     profile: &ProfileObject,
     filters: RHash,
-    question: impl FnOnce(Question<'_>) -> Result<Data, String> + Send,
+    question: impl FnOnce(FilteredProfile<'_>) -> Result<Data, String> + Send,
 ) -> Result<Value, Error> {
     let (profile, view) = (Arc::clone(&profile.0), View::read(ruby, filters)?);
     let data = without_gvl(|| {
         let left = view.of(&profile)?;
-        question(Question {
+        question(FilteredProfile {
             profile: &left.profile,
             whole: left.whole,
         })

@@ -1,18 +1,18 @@
-//! The figures that lib/rperf/autostart gives to `NativeProfile#stat`, and leaves for
-//! the one who merges, as Rust values.
+//! The figures that lib/rperf/session/standalone.rb gives to `NativeProfile#stat`, and member.rb
+//! leaves for the merging process, as Rust values.
 //! On a Ruby thread, with the GVL.
 
 use magnus::{Error, RHash, Ruby, TryConvert, Value};
-use rperf_cli::figures::{ProcessFigures, RubyFigures};
-use rperf_cli::os::OsFigures;
 use rperf_cli::stat::Figures;
+use rperf_session::os::OsStats;
+use rperf_session::process_stats::{ProcessStats, RubyStats};
 
 /// Ruby's figures from `hash`, with those of children, if there are any; the
 /// system's are read here.
 pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
     let hash = Keys { ruby, hash };
-    let mut process = ProcessFigures {
-        ruby: RubyFigures {
+    let mut process = ProcessStats {
+        ruby: RubyStats {
             gc_count: hash.get("gc_count")?.unwrap_or_default(),
             gc_minor: hash.get("gc_minor")?.unwrap_or_default(),
             gc_major: hash.get("gc_major")?.unwrap_or_default(),
@@ -22,13 +22,13 @@ pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
             yjit_methods: hash.get("yjit_methods")?,
             yjit_ratio: hash.get("yjit_ratio")?,
         },
-        os: OsFigures::now(),
+        os: OsStats::now(),
         profiled_ns: 0,
     };
     let processes = hash.get("processes")?.unwrap_or(1);
     if processes > 1 {
         let children: String = hash.get("children")?.unwrap_or_default();
-        process.add(ProcessFigures::parse(&children));
+        process.add(ProcessStats::parse(&children));
     }
     Ok(Figures {
         command: hash.get("command")?.unwrap_or_default(),

@@ -1,7 +1,8 @@
 //! Profiles for the web viewer that an app serves (lib/rperf/viewer.rb). On the thread that
 //! calls, which lets the GVL go while it compresses.
 
-use super::{ProfileObject, errors};
+use super::errors;
+use super::object::ProfileObject;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RHash, RString, Ruby};
 use rperf_format::viewer::{self, Comparison, TitledProfile, View};

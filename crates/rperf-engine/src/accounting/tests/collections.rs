@@ -21,13 +21,16 @@ fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
             };
             now += length;
             cpu += used;
-            accounting.collected(work, 0, &mut recorded);
+            let dues = accounting.collected(work, 0);
+            recorded.record(&mut accounting, dues);
             now += 100_000;
             cpu += 100_000;
-            accounting.sample(now, now - 10_000, 0, || cpu, &mut recorded);
+            let dues = accounting.sample(now, now - 10_000, 0, || cpu);
+            recorded.record(&mut accounting, dues);
         }
-        accounting.flush(now, 0, Some(cpu), &mut recorded);
-        assert_eq!(recorded.sum(|_, _, _| true).cpu_ns, cpu, "{mode:?}");
+        let dues = accounting.flush(now, 0, Some(cpu));
+        recorded.record(&mut accounting, dues);
+        assert_eq!(recorded.sum(|_| true).cpu_ns, cpu, "{mode:?}");
     }
 }
 
@@ -66,13 +69,15 @@ fn a_tick_within_a_collection_is_none_for_running_time() {
                 marking_ns: 0,
                 tick_before_ns,
             };
-            accounting.collected(work, tick, &mut recorded);
+            let dues = accounting.collected(work, tick);
+            recorded.record(&mut accounting, dues);
         }
         // The only safepoint is at the end.
-        accounting.sample(now, tick, 0, || 0, &mut recorded);
+        let dues = accounting.sample(now, tick, 0, || 0);
+        recorded.record(&mut accounting, dues);
     }
-    let first = recorded.sum(|node, _, state| node == 0 && state == State::Running);
-    let both = recorded.sum(|_, _, state| state == State::Running);
+    let first = recorded.sum(|row| row.stack == 0 && row.state == State::Running);
+    let both = recorded.sum(|row| row.state == State::Running);
     let share = first.wall_ns as f64 / both.wall_ns as f64;
     let expected = truth[0] as f64 / (truth[0] + truth[1]) as f64;
     assert!((share - expected).abs() < 0.01, "{share} for {expected}");

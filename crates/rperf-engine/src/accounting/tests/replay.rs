@@ -32,25 +32,20 @@ impl Twins {
         for (stack, ticks, times) in self.waiting.drain(..) {
             self.seen[1].stack = stack;
             let accounting = &mut self.later.accounting;
-            accounting.replay(ticks, times, &mut self.seen[1]);
+            let dues = accounting.replay(ticks, times);
+            self.seen[1].record(accounting, dues);
         }
         self.seen[1].stack = now_at;
     }
 
     fn tick(&mut self, before: u64) {
-        let Simulated {
-            accounting,
-            now,
-            cpu,
-            resumed,
-            ..
-        } = &mut self.at_once;
-        let tick_ns = now.saturating_sub(before).max(*resumed);
-        accounting.sample(*now, tick_ns, 0, || *cpu, &mut self.seen[0]);
+        let thread = &mut self.at_once;
+        let tick_ns = thread.now.saturating_sub(before).max(thread.resumed);
+        thread.sample(tick_ns, &mut self.seen[0]);
         let times = TickTimes {
             tick_ns,
-            now_ns: *now,
-            cpu_ns: *cpu,
+            now_ns: thread.now,
+            cpu_ns: thread.cpu,
         };
         let stack = self.seen[1].stack;
         match self.waiting.last_mut().filter(|last| last.0 == stack) {
@@ -85,8 +80,7 @@ impl Twins {
             .into_iter()
             .zip(&mut self.seen)
         {
-            let (now, cpu) = (thread.now, thread.cpu);
-            thread.accounting.flush(now, 0, Some(cpu), seen);
+            thread.flush(seen);
         }
     }
 }
@@ -111,8 +105,8 @@ proptest! {
         life in lives(), mode in prop_oneof![Just(Mode::Wall), Just(Mode::Cpu)], seed: u64
     ) {
         let [at_once, later] = run(&life, mode, seed, false);
-        prop_assert_eq!(at_once.samples, later.samples);
-        prop_assert_eq!(at_once.orphaned, later.orphaned);
+        prop_assert_eq!(&at_once.samples, &later.samples);
+        prop_assert_eq!(at_once.recording.orphaned, later.recording.orphaned);
     }
 
     #[test]
@@ -122,7 +116,7 @@ proptest! {
         let [at_once, later] = run(&life, mode, seed, true);
         for stack in 1..4 {
             for wanted in State::ALL {
-                let sum = |seen: &Recorded| seen.sum(|node, _, state| node == stack && state == wanted);
+                let sum = |seen: &Recorded| seen.sum(|row| row.stack == stack && row.state == wanted);
                 let (expected, found) = (sum(&at_once), sum(&later));
                 prop_assert_eq!(expected.weight_ns(mode), found.weight_ns(mode));
             }

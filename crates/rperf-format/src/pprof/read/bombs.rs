@@ -175,7 +175,7 @@ fn what_takes_too_much_memory_is_refused() {
     // All stacks differ from their second frame on.
     for first in 1..100 {
         for second in 1..100 {
-            let rest = (0..250).map(move |place| 1 + (first * place + second) % 99);
+            let rest = (0..250).map(move |index| 1 + (first * index + second) % 99);
             bomb.add_sample(rest.chain([second, first]), &[]);
         }
     }

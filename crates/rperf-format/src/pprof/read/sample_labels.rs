@@ -1,5 +1,5 @@
-//! Labels of a sample that is being read: the thread, the state and the user's own.
-//! Any thread.
+//! Labels of a sample that is being read: the thread, the state and the user's own. Called by the
+//! reader; any thread.
 
 use crate::ReadError;
 use crate::pprof::labels::{self, unescape_key, unescape_value};
@@ -8,7 +8,7 @@ use crate::pprof::texts::Texts;
 use rperf_model::{LabelSet, State, StringId, Strings, label_keys};
 use rustc_hash::FxHashMap;
 
-/// What a sample's labels tell.
+/// The facts in a sample's labels.
 #[derive(Default)]
 pub(super) struct SampleLabels {
     /// The thread's seq.
@@ -21,7 +21,7 @@ pub(super) struct SampleLabels {
     pub(super) user: LabelSet,
 }
 
-/// What has been found out about the labels' keys.
+/// The labels' keys, as far as they are known already.
 pub(super) struct LabelReader {
     keys: Vec<Option<Key>>,
     /// For each key the number of the last sample that had it.

@@ -1,5 +1,5 @@
-//! Samples of a pprof file that is being written, which are too many to build a
-//! message of each. Any thread.
+//! Samples of a pprof file that is being written. They are too many to build a message for each.
+//! Called by the writer; any thread.
 
 use super::tables::Tables;
 use crate::last_stack::LastStacks;

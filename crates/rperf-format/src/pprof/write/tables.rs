@@ -1,5 +1,5 @@
-//! Texts, functions and locations of a pprof file that is being written, by what
-//! they stand for. Any thread.
+//! Strings, functions and locations of a pprof file that is being written, with their ids. Called
+//! by the writer; any thread.
 
 use crate::pprof::proto;
 use rperf_model::{DisplayFrame, Profile};

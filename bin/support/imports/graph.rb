@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Imports
+  # A file uses what another one defines. `from` and `to` are module paths: the folders and
+  # the name of a file, without its extension. `place` is the file and line that says so.
+  Use = Data.define(:from, :to, :place)
+
+  # The uses of one source tree, and what is wrong with them.
+  #
+  # A file and the folder of its name are one room (`timer.rs` with `timer/`). Uses between
+  # the rooms of a folder must make no circle; within a room the same holds for its own
+  # rooms, of which the file that gave it its name is one.
+  class Graph
+    # `floors`: the rooms of a folder from the ground up; each may use those below it only.
+    def initialize(name, uses, floors = {})
+      @name = name
+      @uses = uses.reject { |use| use.from == use.to }
+      @floors = floors
+    end
+
+    def problems = problems_in([], @uses)
+
+    private
+
+    def problems_in(folder, uses)
+      between, within = uses.partition { |use| room(use.from, folder) != room(use.to, folder) }
+      inner = within.group_by { |use| room(use.from, folder) }
+      circles(folder, between) + upward(folder, between) +
+        inner.flat_map { |name, inside| problems_in([*folder, name], inside) }
+    end
+
+    # nil is the file that gave the folder its name.
+    def room(path, folder) = path[folder.size]
+
+    def circles(folder, uses)
+      next_rooms = uses.group_by { |use| room(use.from, folder) }
+      found = next_rooms.keys.filter_map { |start| shortest_circle(start, folder, next_rooms) }
+      found.uniq { |circle| circle.map { |use| room(use.from, folder) }.to_set }.map do |circle|
+        rooms = circle.map { |use| title(use.from, folder) }
+        "#{@name}: circle #{[*rooms, rooms.first].join(" -> ")}\n#{places(circle)}"
+      end
+    end
+
+    # The uses on the shortest way from `start` back to it; nil if there is none.
+    def shortest_circle(start, folder, next_rooms)
+      ways = { start => [] }
+      rooms = [start]
+      until rooms.empty?
+        at = rooms.shift
+        next_rooms.fetch(at, []).each do |use|
+          to = room(use.to, folder)
+          return [*ways[at], use] if to == start
+          next if ways.key?(to)
+
+          ways[to] = [*ways[at], use]
+          rooms << to
+        end
+      end
+      nil
+    end
+
+    def upward(folder, uses)
+      floors = @floors.fetch(folder.join("/"), [])
+      uses.filter_map do |use|
+        from, to = [use.from, use.to].map { |path| floors.index(room(path, folder)) }
+        next unless from && to && from < to
+
+        "#{@name}: #{title(use.from, folder)} is below #{title(use.to, folder)} and must not use it\n#{places([use])}"
+      end
+    end
+
+    def title(path, folder) = path.take(folder.size + 1).join("/").then { |it| it.empty? ? "(root)" : it }
+    def places(uses) = uses.map { |use| "  #{use.place}: #{use.from.join("/")} uses #{use.to.join("/")}" }.join("\n")
+  end
+end

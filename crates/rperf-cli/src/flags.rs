@@ -1,0 +1,121 @@
+//! The flags of settings, made from the table of settings; clap's derived types take them in. Used
+//! by `args`; on Ruby's main thread.
+
+use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
+use rperf_session::settings::{ALL, Defaults, Setting, Source, Takes};
+use std::ffi::OsString;
+
+/// The flags of `rperf record`.
+pub type RecordFlags = SettingFlags<false>;
+/// The flags of `rperf stat` and `rperf exec`, which print a page.
+pub type PageFlags = SettingFlags<true>;
+
+/// What was given by flags: each setting with a value as text, which nobody has checked yet.
+#[derive(Debug)]
+pub struct SettingFlags<const PAGE: bool> {
+    /// For a flag without a value, `1` stands for on and `0` for off.
+    pub given: Vec<(&'static Setting, OsString)>,
+}
+
+impl<const PAGE: bool> clap::Args for SettingFlags<PAGE> {
+    fn augment_args(command: Command) -> Command {
+        command.args(flagged(PAGE).flat_map(|(setting, takes)| flags(setting, takes, PAGE)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<const PAGE: bool> FromArgMatches for SettingFlags<PAGE> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let read = |(setting, takes)| Some((setting, given(matches, setting, takes)?));
+        let given = flagged(PAGE).filter_map(read).collect();
+        Ok(Self { given })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The settings that have flags.
+fn flagged(page: bool) -> impl Iterator<Item = (&'static Setting, &'static Takes)> {
+    ALL.into_iter().filter_map(move |setting| {
+        let flags = setting.flags.as_ref()?;
+        (!page || !flags.record_only).then_some((setting, &flags.takes))
+    })
+}
+
+fn flags(setting: &'static Setting, takes: &'static Takes, page: bool) -> Vec<Arg> {
+    match takes {
+        Takes::Value(name, help) => {
+            let arg = Arg::new(on_id(setting))
+                .long(on_id(setting))
+                .value_name(*name)
+                .value_parser(clap::value_parser!(OsString))
+                // A wrong value with a dash in front is for us to refuse, in one line.
+                .allow_hyphen_values(true)
+                .help(help_text(setting, help, page));
+            vec![short(setting, arg)]
+        }
+        Takes::On(help) => vec![short(setting, switch(on_id(setting), help))],
+        Takes::Off(help) => vec![switch(off_id(setting), help)],
+        Takes::OnOrOff(on_help, off_help) => {
+            // The last one counts.
+            let ids = [on_id(setting), off_id(setting)];
+            let helps = [on_help, off_help];
+            let both = ids.clone().into_iter().zip(helps);
+            both.map(|(id, help)| switch(id, help).overrides_with_all(&ids))
+                .collect()
+        }
+    }
+}
+
+fn switch(id: String, help: &'static str) -> Arg {
+    Arg::new(id.clone())
+        .long(id)
+        .action(ArgAction::SetTrue)
+        .help(help)
+}
+
+fn short(setting: &Setting, arg: Arg) -> Arg {
+    match setting.flags.as_ref().and_then(|flags| flags.short) {
+        Some(letter) => arg.short(letter),
+        None => arg,
+    }
+}
+
+fn on_id(setting: &Setting) -> String {
+    setting.long()
+}
+
+fn off_id(setting: &Setting) -> String {
+    format!("no-{}", setting.long())
+}
+
+/// With the values, and what holds without the flag.
+fn help_text(setting: &Setting, help: &str, page: bool) -> String {
+    let help = help.replace("{values}", &setting.values(Source::Flag));
+    let Defaults {
+        record,
+        page: on_page,
+        ..
+    } = setting.default;
+    match if page { on_page } else { record }.or(setting.unset) {
+        Some(default) => format!("{help} [default: {default}]"),
+        None => help,
+    }
+}
+
+fn given(matches: &ArgMatches, setting: &'static Setting, takes: &Takes) -> Option<OsString> {
+    let is_set = |id: String| matches.get_flag(&id);
+    match takes {
+        Takes::Value(..) => matches.get_one::<OsString>(&on_id(setting)).cloned(),
+        Takes::On(_) => is_set(on_id(setting)).then(|| "1".into()),
+        Takes::Off(_) => is_set(off_id(setting)).then(|| "0".into()),
+        Takes::OnOrOff(..) if is_set(on_id(setting)) => Some("1".into()),
+        Takes::OnOrOff(..) => is_set(off_id(setting)).then(|| "0".into()),
+    }
+}

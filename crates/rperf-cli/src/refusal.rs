@@ -1,0 +1,47 @@
+//! What the command says where it can't go on, and the exit statuses for that. Used by all
+//! parts of the command, on its threads.
+
+use rperf_report::one_line::one_line;
+use rperf_session::settings::InvalidSetting;
+use std::io::Write;
+
+/// Exit status for arguments that make no sense, as clap's own.
+pub const USAGE: i32 = 2;
+/// Exit status where a command was found and can't be run; shells use the same.
+pub const NOT_EXECUTABLE: i32 = 126;
+/// Exit status where no command was found; shells use the same.
+pub const NOT_FOUND: i32 = 127;
+/// Exit status for whatever else goes wrong on our side.
+pub const FAILURE: i32 = 1;
+
+/// Why a command can't be run: one line, and the exit status that goes with it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// What is said.
+    pub message: String,
+    /// What the command ends with.
+    pub status: i32,
+}
+
+impl Refusal {
+    /// Of arguments that make no sense.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Refusal {
+            message: message.into(),
+            status: USAGE,
+        }
+    }
+}
+
+impl From<InvalidSetting> for Refusal {
+    fn from(invalid: InvalidSetting) -> Self {
+        Refusal::usage(invalid.to_string())
+    }
+}
+
+/// One line for the user, whatever names from files are in it; a closed stderr is no reason to
+/// fail.
+pub fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "rperf: {}", one_line(message));
+}

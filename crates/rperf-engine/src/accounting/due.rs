@@ -1,0 +1,79 @@
+//! What the accounting wants recorded. Returned to the bridge, which takes the stack if
+//! one is needed, and hands it on to the session; under the GVL.
+
+use crate::Values;
+use rperf_model::State;
+
+/// At most: two samples for time off the GVL, and a remainder in each state.
+const MOST: usize = 2 + State::ALL.len();
+
+/// Values to record for one thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Due {
+    /// What the thread was doing.
+    pub state: State,
+    /// How long, and for how many ticks.
+    pub values: Values,
+}
+
+impl Due {
+    /// A sample belongs to the thread's current stack; a remainder to that of its last
+    /// sample in the state, if there is one.
+    pub fn is_remainder(&self) -> bool {
+        self.values.count == 0
+    }
+}
+
+/// What one event has made due, in the order of recording. Mostly nothing.
+#[derive(Debug, Default)]
+#[must_use = "what is due and not recorded is lost"]
+pub struct Dues {
+    dues: [Option<Due>; MOST],
+    len: usize,
+    needs_stack: bool,
+}
+
+impl Dues {
+    /// Whether there is nothing to record.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether some of it belongs to the thread's current stack.
+    pub fn needs_stack(&self) -> bool {
+        self.needs_stack
+    }
+
+    /// Whether there is a sample in `state`.
+    pub(super) fn has_sample_in(&self, state: State) -> bool {
+        let mut samples = self.dues.iter().flatten().filter(|due| !due.is_remainder());
+        samples.any(|due| due.state == state)
+    }
+
+    /// Adds a sample, which stands for at least one tick.
+    pub(super) fn add_sample(&mut self, state: State, values: Values) {
+        self.add(Due { state, values });
+        self.needs_stack = true;
+    }
+
+    /// Adds a remainder; `has_place`: the thread has had a sample in the state.
+    pub(super) fn add_remainder(&mut self, state: State, values: Values, has_place: bool) {
+        self.add(Due { state, values });
+        self.needs_stack |= !has_place;
+    }
+
+    fn add(&mut self, due: Due) {
+        self.dues[self.len] = Some(due);
+        self.len += 1;
+    }
+}
+
+impl IntoIterator for Dues {
+    type Item = Due;
+    type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<Due>, MOST>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.dues.into_iter().flatten()
+    }
+}

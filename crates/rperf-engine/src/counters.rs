@@ -1,0 +1,55 @@
+//! What a session counts on the sampling side, under the GVL; and how stacks are taken.
+
+use crate::Values;
+
+/// Where the stack of the running thread is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capture {
+    /// At the tick, by a signal handler.
+    Tick,
+    /// At the next safepoint, by the sampling callback.
+    Safepoint,
+}
+
+/// How stacks were taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CaptureCounters {
+    /// At the tick, by the signal handler.
+    pub tick_stacks: u64,
+    /// At a safepoint, by the sampling callback.
+    pub safepoint_stacks: u64,
+    /// Calls of the sampling callback, whether it took a stack or not.
+    pub safepoint_calls: u64,
+    /// Ticks at which the stack couldn't be read.
+    pub unreadable_stacks: u64,
+    /// Frames that backtraces leave out, learned at a safepoint.
+    pub hidden_frames: u64,
+}
+
+impl CaptureCounters {
+    /// Adds those of `other`.
+    pub fn add(&mut self, other: CaptureCounters) {
+        self.tick_stacks += other.tick_stacks;
+        self.safepoint_stacks += other.safepoint_stacks;
+        self.safepoint_calls += other.safepoint_calls;
+        self.unreadable_stacks += other.unreadable_stacks;
+        self.hidden_frames += other.hidden_frames;
+    }
+}
+
+/// What was counted on the sampling side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SessionCounters {
+    /// Stacks that were taken at ticks, or at the safepoint after them.
+    pub sampling_count: u64,
+    /// Time spent on them, and in hooks that took a backtrace, in ns.
+    pub sampling_time_ns: u64,
+    /// Threads seen alive.
+    pub threads: u32,
+    /// Samples folded into `[truncated]`, or without the root of their stack.
+    pub truncated: u64,
+    /// How stacks were taken.
+    pub capture: CaptureCounters,
+    /// Samples lost because no backtrace could be taken, and their time.
+    pub uncaptured: Values,
+}

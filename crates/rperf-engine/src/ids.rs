@@ -1,0 +1,10 @@
+//! Threads and sessions as the bridge names them. Hooks hand threads in, on any native thread.
+
+/// A thread's object: an opaque word here, and never 0. Another thread may have it once this
+/// one has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VmThread(pub usize);
+
+/// No two sessions of a process have the same; none has 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionId(pub u64);

@@ -1,0 +1,197 @@
+//! What becomes of that which is due: its stack is interned, its labels get their
+//! number, and it goes into the active buffer as a sample. Called by the session under
+//! the GVL, in hooks too.
+
+use crate::Values;
+use crate::accounting::{Accounting, Dues, ORPHANED, Place};
+use crate::buffer::ActiveBuffer;
+use crate::call_tree::{CapturedTree, Interned, LastStack, Stack};
+use crate::counters::SessionCounters;
+use crate::labels::{LabelSet, LabelTable};
+use crate::sample::Sample;
+use crate::tick_capture::TickLog;
+use rperf_model::{NodeId, State};
+
+/// Where a thread is, as the bridge has found it.
+#[derive(Debug)]
+pub struct Position<'a> {
+    /// Its stack; `None` if it couldn't be taken, or isn't needed ([`Dues::needs_stack`]).
+    pub stack: Option<Stack<'a>>,
+    /// Its stack at the last capture.
+    pub last: &'a mut LastStack,
+    /// Its label set, which gets its number if a sample is recorded.
+    pub labels: Option<&'a LabelSet>,
+}
+
+/// The sampling side's tables, and the buffer that samples leave through.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    pub(crate) tree: CapturedTree,
+    pub(crate) labels: LabelTable,
+    pub(crate) buffer: ActiveBuffer,
+    pub(crate) counters: SessionCounters,
+    /// Time of ended threads that never had a stack, by state.
+    pub(crate) orphaned: [Values; State::ALL.len()],
+}
+
+impl Recording {
+    /// An empty call tree of at most `node_cap` nodes; samples go into `buffer`.
+    pub(crate) fn new(node_cap: usize, buffer: ActiveBuffer) -> Self {
+        Self {
+            tree: CapturedTree::new(node_cap),
+            labels: LabelTable::default(),
+            buffer,
+            counters: SessionCounters::default(),
+            orphaned: Default::default(),
+        }
+    }
+
+    /// Records the `dues` of the thread of `accounting`, which is at `position`. Returns
+    /// whether the worker has got something to do.
+    pub(crate) fn record(
+        &mut self,
+        now: u64,
+        accounting: &mut Accounting,
+        dues: Dues,
+        position: Position<'_>,
+    ) -> bool {
+        let Position {
+            stack,
+            last,
+            labels,
+        } = position;
+        let stack = stack.filter(|_| dues.needs_stack());
+        let here = stack.map(|stack| self.intern(stack, last));
+        let mut is_handed_over = false;
+        for due in dues {
+            let (state, values) = (due.state, due.values);
+            let known = accounting.last_place(state).filter(|_| due.is_remainder());
+            let Some(place) = known.or_else(|| self.place(here, labels, values)) else {
+                continue;
+            };
+            is_handed_over |= self.push(now, place, accounting.seq(), state, values);
+            if known.is_none() && accounting.recorded_at(place, state) {
+                is_handed_over |= self.adopt_orphaned(now, place, state);
+            }
+        }
+        is_handed_over
+    }
+
+    /// Makes samples of what is in the `log`, all of it from the thread of `accounting`,
+    /// and empties it. Returns of how many ticks, and whether the worker has got
+    /// something to do.
+    pub(crate) fn replay(
+        &mut self,
+        log: &mut TickLog,
+        accounting: &mut Accounting,
+        last: &mut LastStack,
+        labels: Option<&LabelSet>,
+    ) -> (u64, bool) {
+        let (mut ticks, mut is_handed_over) = (0, false);
+        log.drain(|tick| {
+            ticks += tick.ticks;
+            let dues = accounting.replay(tick.ticks, tick.times);
+            let position = Position {
+                stack: Some(tick.stack),
+                last,
+                labels,
+            };
+            is_handed_over |= self.record(tick.times.tick_ns, accounting, dues, position);
+        });
+        (ticks, is_handed_over)
+    }
+
+    /// Records the `dues` of the thread of `accounting`, which has ended: at its last
+    /// places, or else they are orphaned. Returns whether the worker has got something
+    /// to do.
+    pub(crate) fn finish(&mut self, now: u64, accounting: &Accounting, dues: Dues) -> bool {
+        let mut is_handed_over = false;
+        for due in dues {
+            match accounting.last_place(due.state) {
+                Some(place) => {
+                    let seq = accounting.seq();
+                    is_handed_over |= self.push(now, place, seq, due.state, due.values);
+                }
+                None => self.orphaned[due.state as usize].add(due.values),
+            }
+        }
+        if accounting.was_sampled() {
+            is_handed_over |= self.buffer.push(Sample::thread_ended(accounting.seq()));
+        }
+        is_handed_over
+    }
+
+    /// Records what no thread is left to record: the orphaned time. Returns whether the
+    /// worker has got something to do.
+    pub(crate) fn flush_orphaned(&mut self, now: u64) -> bool {
+        let place = Place {
+            node: NodeId::ROOT,
+            labels: 0,
+        };
+        let mut is_handed_over = false;
+        for state in State::ALL {
+            is_handed_over |= self.push_orphaned(now, place, state);
+        }
+        is_handed_over
+    }
+
+    #[inline]
+    fn intern(&mut self, stack: Stack<'_>, last: &mut LastStack) -> Interned {
+        let interned = self.tree.intern(stack.frames, stack.lines, last);
+        Interned {
+            truncated: interned.truncated || stack.cut,
+            ..interned
+        }
+    }
+
+    /// The place of a sample that was taken `here`. Without a stack the sample is lost,
+    /// and counted.
+    fn place(
+        &mut self,
+        here: Option<Interned>,
+        labels: Option<&LabelSet>,
+        values: Values,
+    ) -> Option<Place> {
+        let Some(Interned { node, truncated }) = here else {
+            self.counters.uncaptured.add(values);
+            return None;
+        };
+        // A sample may stand for no tick, but is one.
+        let count = values.count.max(1);
+        if truncated {
+            self.counters.truncated += count;
+        }
+        Some(Place {
+            node,
+            labels: labels.map_or(0, |set| self.labels.number(set, count)),
+        })
+    }
+
+    /// A thread's first sample in `state` was recorded at `place`: the orphaned time of
+    /// that state goes there too. Short threads of one kind tend to come in numbers, and
+    /// the few that are caught alive stand for the others.
+    fn adopt_orphaned(&mut self, now: u64, place: Place, state: State) -> bool {
+        // Whose labels they had isn't known.
+        let unlabelled = Place { labels: 0, ..place };
+        self.push_orphaned(now, unlabelled, state)
+    }
+
+    fn push_orphaned(&mut self, now: u64, place: Place, state: State) -> bool {
+        let values = std::mem::take(&mut self.orphaned[state as usize]);
+        !values.is_zero() && self.push(now, place, ORPHANED, state, values)
+    }
+
+    #[inline]
+    fn push(&mut self, now: u64, place: Place, thread: u32, state: State, values: Values) -> bool {
+        self.buffer.push(Sample {
+            time_ns: now,
+            wall_ns: values.wall_ns,
+            cpu_ns: values.cpu_ns,
+            node: place.node,
+            thread,
+            labels: place.labels,
+            state,
+            count: values.count.min(u64::from(u16::MAX)) as u16,
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! A running session as the VM's events find it: the engine's [`Session`], all threads, and what
+//! hooks need besides. Its methods take the events; the bridge calls them in hooks, in the
+//! sampling callback, in the signal handler of a tick, and in methods of the native API.
+
+mod events;
+mod every_thread;
+mod sections;
+mod stacks;
+mod ticks;
+
+use crate::backtrace::Backtrace;
+use crate::config::SessionConfig;
+use crate::gc_progress::GcProgress;
+use crate::gvl::{Gvl, GvlCell, GvlRef};
+use crate::ids::SessionId;
+use crate::mode::Mode;
+use crate::session::Session;
+use crate::threads::{NewList, OthersReady, ThreadState};
+use crate::tick_capture::TickCapture;
+use crate::ticks::Ticks;
+use crate::vm::{Vm, VmFrames};
+pub use sections::Sections;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
+};
+
+/// A running session with all that hooks need.
+#[derive(Debug)]
+pub struct RunningSession {
+    /// Its id.
+    pub id: SessionId,
+    /// What its weights measure.
+    pub mode: Mode,
+    /// The same ticks as the engine's, for hooks that need nothing else.
+    pub ticks: Arc<Ticks>,
+    /// Threads seen for the first time, from any thread.
+    pub new_threads: NewList<ThreadState>,
+    /// Its sections.
+    pub sections: Sections,
+    /// The part that needs the GVL.
+    gvl_state: GvlCell<GvlState>,
+    /// The stacks that were taken at ticks.
+    tick_capture: TickCapture,
+    /// When threads became ready that were woken by others.
+    others_ready: OthersReady,
+    /// How many threads have ended and wait to be merged.
+    ended_threads: AtomicUsize,
+    /// Some fiber has had labels.
+    uses_labels: AtomicBool,
+    /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
+    /// CPU clock of a thread that is not running can't be told.
+    shares_native_threads: bool,
+    /// After a panic, and while stopping: callbacks do nothing any more.
+    is_over: AtomicBool,
+}
+
+/// What only the holder of the GVL may touch.
+#[derive(Debug)]
+pub struct GvlState {
+    /// The engine's session.
+    pub engine: Session,
+    /// All threads that have been taken in. The VM's slots hold their addresses.
+    #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
+    pub threads: Vec<Box<ThreadState>>,
+    backtrace: Backtrace,
+    gc: GcProgress,
+}
+
+impl RunningSession {
+    /// Around the session of the engine, which was started with `config`. Outside of hooks.
+    pub fn new(
+        vm: &impl VmFrames,
+        engine: Session,
+        id: SessionId,
+        config: SessionConfig,
+        with_lines: bool,
+        shares_native_threads: bool,
+    ) -> Self {
+        Self {
+            id,
+            mode: config.mode,
+            ticks: engine.shared_ticks(),
+            new_threads: NewList::default(),
+            sections: Sections::default(),
+            tick_capture: TickCapture::new(vm, with_lines, config.aggregate),
+            gvl_state: GvlCell::new(GvlState {
+                engine,
+                threads: Vec::new(),
+                backtrace: Backtrace::new(with_lines),
+                gc: GcProgress::default(),
+            }),
+            others_ready: OthersReady::default(),
+            ended_threads: AtomicUsize::new(0),
+            uses_labels: AtomicBool::new(false),
+            shares_native_threads,
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// The part that needs the GVL; `None` if it is borrowed further up the same stack.
+    #[inline]
+    pub fn state<'a>(&'a self, gvl: &'a Gvl<'_>) -> Option<GvlRef<'a, GvlState>> {
+        self.gvl_state.borrow(gvl)
+    }
+
+    /// The engine's session, all threads' states, and nothing else: the session is taken down.
+    #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
+    pub fn into_parts(self) -> (Session, Vec<Box<ThreadState>>) {
+        let mut state = self.gvl_state.into_inner();
+        self.new_threads.take_into(&mut state.threads);
+        (state.engine, state.threads)
+    }
+
+    /// Whether time counts, and callbacks do something.
+    #[inline]
+    pub fn is_counting(&self) -> bool {
+        self.sections.are_open() && !self.is_over()
+    }
+
+    /// Whether callbacks do nothing any more.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Acquire)
+    }
+
+    /// Has callbacks do nothing any more. Returns whether they did something before.
+    pub fn end(&self) -> bool {
+        !self.is_over.swap(true, SeqCst)
+    }
+
+    /// After a panic: sampling ends for this session. Returns whether this is news.
+    #[cold]
+    pub fn fail(&self) -> bool {
+        let is_news = self.end();
+        if is_news {
+            // Nobody tells the timer any more who runs.
+            self.ticks.pause();
+        }
+        is_news
+    }
+
+    /// Whether some fiber has had labels.
+    #[inline]
+    pub fn uses_labels(&self) -> bool {
+        self.uses_labels.load(Relaxed)
+    }
+
+    /// Some fiber has labels.
+    pub fn use_labels(&self) {
+        self.uses_labels.store(true, SeqCst);
+    }
+
+    /// Notes the labels of the present fiber of `thread`, the calling one, for when it
+    /// switches to another one.
+    pub fn note_labels(&self, vm: &impl Vm, thread: &ThreadState) {
+        if let Some(mut part) = thread.gvl_part(vm.gvl()) {
+            part.fiber_labels = self.labels_of(vm, thread).map(crate::LabelSet::share);
+        }
+    }
+
+    /// The labels that the present fiber of `thread` has.
+    #[inline]
+    fn labels_of<'a>(&self, vm: &'a impl Vm, thread: &ThreadState) -> Option<&'a crate::LabelSet> {
+        self.uses_labels()
+            .then(|| vm.labels_of(thread.thread, self.id))?
+    }
+
+    /// Hands out all words that may be frames, for the garbage collector: those of the frame
+    /// table, which are objects.
+    ///
+    /// # Safety
+    /// As for [`GvlCell::peek`].
+    pub unsafe fn each_frame(&self, mark: impl FnMut(crate::FrameWord)) {
+        // SAFETY: by this function's contract.
+        unsafe { self.gvl_state.peek() }
+            .engine
+            .frames()
+            .for_each(mark);
+    }
+
+    /// Hands out all words that the signal handler has written, for the garbage collector. Some
+    /// come several times, and some are no objects, because a stack was misread.
+    ///
+    /// # Safety
+    /// As for [`GvlCell::peek`].
+    pub unsafe fn each_tick_root(&self, mark: impl FnMut(crate::FrameWord)) {
+        // SAFETY: by this function's contract.
+        unsafe { self.tick_capture.each_root(mark) };
+    }
+
+    /// Bytes held.
+    ///
+    /// # Safety
+    /// As for [`GvlCell::peek`].
+    pub unsafe fn memory(&self) -> usize {
+        // SAFETY: by this function's contract.
+        let (state, tick_capture) = unsafe { (self.gvl_state.peek(), self.tick_capture.memory()) };
+        // SAFETY: as above.
+        let threads = state.threads.iter().map(|it| unsafe { it.memory() });
+        let slots = state.threads.capacity() * size_of::<Box<ThreadState>>();
+        state.engine.memory()
+            + state.backtrace.memory()
+            + tick_capture
+            + slots
+            + threads.sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests;

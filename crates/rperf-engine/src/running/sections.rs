@@ -1,0 +1,92 @@
+//! How far a session's sections are. Changed with the GVL; asked for by hooks without it, too.
+
+use crate::clock;
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
+};
+
+/// In ns; far longer than a hook takes.
+const JUST_NOW: u64 = 100_000_000;
+
+/// The sections of a session: time counts while one is open. A session that isn't deferred is
+/// one section that nobody ends.
+#[derive(Debug, Default)]
+pub struct Sections {
+    count: AtomicU32,
+    /// Time counts, and hooks are there.
+    are_open: AtomicBool,
+    /// When the last one ended.
+    closed_ns: AtomicU64,
+}
+
+impl Sections {
+    /// Whether time counts.
+    #[inline]
+    pub fn are_open(&self) -> bool {
+        self.are_open.load(Acquire)
+    }
+
+    /// Time counts from now on: hooks are there.
+    pub fn open(&self) {
+        self.are_open.store(true, SeqCst);
+    }
+
+    /// Time no longer counts.
+    pub fn close(&self) {
+        self.are_open.store(false, SeqCst);
+    }
+
+    /// The hooks have been removed at `now`.
+    pub fn note_end(&self, now: u64) {
+        self.closed_ns.store(now, Relaxed);
+    }
+
+    /// Whether hooks may still be at work that have been removed by now.
+    pub fn ended_just_now(&self) -> bool {
+        let since = clock::monotonic_ns().saturating_sub(self.closed_ns.load(Relaxed));
+        !self.are_open() && since < JUST_NOW
+    }
+
+    /// Whether none has begun that hasn't ended.
+    pub fn is_none(&self) -> bool {
+        self.count.load(Relaxed) == 0
+    }
+
+    /// One begins.
+    pub fn add(&self) {
+        self.count.fetch_add(1, Relaxed);
+    }
+
+    /// One ends. Returns whether it was the last.
+    pub fn remove(&self) -> bool {
+        self.count.fetch_sub(1, Relaxed) == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_begins_and_the_last_ends() {
+        let sections = Sections::default();
+        assert!(sections.is_none() && !sections.are_open());
+        sections.add();
+        sections.add();
+        assert!(!sections.is_none());
+        assert!(!sections.remove());
+        assert!(sections.remove() && sections.is_none());
+    }
+
+    #[test]
+    fn hooks_may_be_at_work_for_a_moment() {
+        let sections = Sections::default();
+        sections.open();
+        assert!(sections.are_open() && !sections.ended_just_now());
+        sections.close();
+        sections.note_end(clock::monotonic_ns());
+        assert!(sections.ended_just_now());
+        sections.note_end(1);
+        assert!(!sections.ended_just_now(), "long ago");
+    }
+}

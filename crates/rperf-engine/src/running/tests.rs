@@ -1,0 +1,250 @@
+//! The VM's events, as a simulated VM tells them, and the profile's sums after them.
+
+use super::*;
+use crate::ids::VmThread;
+use crate::threads::native;
+use crate::tick_capture::Registers;
+use crate::vm::fake::FakeVm;
+use crate::{GcEvent, LabelSet, TimerKind, Values, VmCalls, clock};
+use rperf_model::State;
+use std::time::{Duration, Instant};
+
+const MAIN: VmThread = VmThread(40);
+const OTHER: VmThread = VmThread(80);
+
+const REGISTERS: Registers = Registers {
+    instruction: 0,
+    stack: 0,
+    r12: 0,
+    r13: 0,
+};
+
+/// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.
+fn session() -> (FakeVm, RunningSession) {
+    let vm = FakeVm::new(MAIN, &[(3, 31), (2, 21), (1, 11)]);
+    let config = SessionConfig {
+        mode: Mode::Wall,
+        frequency: 1000,
+        timer: TimerKind::Sleep,
+        aggregate: true,
+    };
+    let calls = VmCalls {
+        trigger: || (),
+        take_stack: |_, _, _| (),
+    };
+    let engine = Session::start(config, calls).expect("a worker");
+    let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);
+    session.sections.add();
+    session.begin_section(vm.gvl(), clock::monotonic_ns(), |_| false);
+    session.sections.open();
+    (vm, session)
+}
+
+fn thread<'a>(session: &RunningSession, thread: VmThread) -> &'a ThreadState {
+    let state = session.new_threads.push(ThreadState::new(thread));
+    // SAFETY: the session keeps it; no test merges a thread and uses its state later.
+    unsafe { &*state }
+}
+
+fn pass_time() {
+    let until = Instant::now() + Duration::from_millis(3);
+    while Instant::now() < until {}
+}
+
+/// The sums of the session up to now, by state, and its counters.
+fn sums(session: &RunningSession, vm: &FakeVm) -> (Vec<(State, Values)>, crate::Snapshot) {
+    let now = session.flush(vm, |_| false).expect("no borrow is held");
+    let mut state = session.state(vm.gvl()).expect("no borrow is held");
+    let snapshot = state.engine.snapshot(now).expect("the worker lives");
+    let sums = snapshot.collected.sums.iter();
+    (
+        sums.map(|(key, &values)| (key.state, values)).collect(),
+        snapshot,
+    )
+}
+
+fn sum_of(sums: &[(State, Values)], state: State) -> Values {
+    let mut sum = Values::default();
+    let of_state = sums.iter().filter(|row| row.0 == state);
+    of_state.for_each(|row| sum.add(row.1));
+    sum
+}
+
+#[test]
+fn the_callback_samples_the_calling_thread() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    assert!(!session.sample(&vm, main), "the epoch isn't over");
+    pass_time();
+    session.ticks.tick();
+    session.sample(&vm, main);
+    assert_eq!(*vm.kept.borrow(), [1, 2, 3], "from the root");
+    let (sums, snapshot) = sums(&session, &vm);
+    let running = sum_of(&sums, State::Running);
+    assert!(
+        running.count >= 1 && running.wall_ns >= 3_000_000,
+        "{running:?}"
+    );
+    assert_eq!(snapshot.counters.capture.safepoint_stacks, 1);
+    assert_eq!(snapshot.counters.threads, 1);
+}
+
+#[test]
+fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    session.begin_thread(&vm, main, clock::monotonic_ns());
+    pass_time();
+    let labels = LabelSet::empty().with(vec![("a".into(), Some("b".into()))]);
+    vm.labels.replace(Some(labels));
+    session.use_labels();
+    session.note_labels(&vm, main);
+    let tick = clock::monotonic_ns();
+    // SAFETY: nobody is at work on the log.
+    assert!(
+        !unsafe { session.take_stack(&vm, 1, tick, &REGISTERS) },
+        "no callback is needed"
+    );
+    assert!(vm.kept.borrow().is_empty(), "the handler runs no barriers");
+    let mut roots = Vec::new();
+    // SAFETY: nobody is at work on the log.
+    unsafe { session.each_tick_root(|word| roots.push(word)) };
+    assert_eq!(roots, [3, 2, 1]);
+    session.suspended(&vm, main);
+    assert_eq!(*vm.kept.borrow(), [1, 2, 3]);
+    let (sums, snapshot) = sums(&session, &vm);
+    assert!(sum_of(&sums, State::Running).wall_ns >= 3_000_000);
+    assert_eq!(snapshot.counters.capture.tick_stacks, 1);
+    assert_eq!(snapshot.label_sets.len(), 1);
+    assert!(!session.ticks.has_holder());
+}
+
+#[test]
+fn time_without_the_gvl_is_blocked_until_ready_and_then_waiting() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    session.resumed(&vm, main);
+    session.suspended(&vm, main);
+    pass_time();
+    // SAFETY: the hooks' part is played here.
+    unsafe { session.ready(MAIN) };
+    assert_ne!(main.ready_ns.load(Relaxed), 0, "this is its native thread");
+    pass_time();
+    // Somebody else had the GVL meanwhile.
+    let _ = session.ticks.set_holder(9, 0);
+    session.resumed(&vm, main);
+    let (sums, _) = sums(&session, &vm);
+    assert!(
+        sum_of(&sums, State::GvlBlocked).wall_ns >= 3_000_000,
+        "{sums:?}"
+    );
+    assert!(
+        sum_of(&sums, State::GvlWait).wall_ns >= 3_000_000,
+        "{sums:?}"
+    );
+    native::leave();
+}
+
+#[test]
+fn a_thread_that_others_wake_is_ready_too() {
+    let (vm, session) = session();
+    let other = thread(&session, OTHER);
+    // SAFETY: as above; no thread is noted to have run here.
+    unsafe { session.ready(OTHER) };
+    assert_eq!(other.ready_ns.load(Relaxed), 0);
+    assert_ne!(session.others_ready.since(OTHER), 0);
+    vm.thread.set(OTHER);
+    vm.set_stack(&[(1, 11)]);
+    session.resumed(&vm, other);
+    assert_ne!(other.ready_ns.load(Relaxed), 0);
+    session.suspended(&vm, other);
+    assert_eq!(session.others_ready.since(OTHER), 0);
+    native::leave();
+}
+
+#[test]
+fn collections_are_accounted_and_make_their_thread_the_running_one() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    session.begin_thread(&vm, main, clock::monotonic_ns());
+    session.ticks.pause();
+    session.ticks.go_on();
+    assert!(!session.ticks.has_holder());
+    session.collecting(&vm, GcEvent::Enter, false, || main);
+    session.collecting(&vm, GcEvent::MarkBegin, true, || main);
+    assert!(session.ticks.is_collecting());
+    pass_time();
+    session.collecting(&vm, GcEvent::MarkEnd, false, || main);
+    session.collecting(&vm, GcEvent::Exit, false, || main);
+    assert!(!session.ticks.is_collecting() && session.ticks.has_holder());
+    let (sums, _) = sums(&session, &vm);
+    assert!(
+        sum_of(&sums, State::GcMarking).wall_ns >= 3_000_000,
+        "{sums:?}"
+    );
+}
+
+#[test]
+fn ended_threads_are_merged_together() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    session.resumed(&vm, main);
+    let count = |session: &RunningSession| {
+        let state = session.state(vm.gvl()).expect("no borrow is held");
+        state.threads.len()
+    };
+    for number in 1..=40 {
+        let id = VmThread(1000 + number);
+        let short = thread(&session, id);
+        native::switch_to(short);
+        // SAFETY: the hooks' part is played here.
+        unsafe { session.exited(id, || None) };
+        assert!(short.end.has_come());
+        session.resumed(&vm, main);
+        let expected = if number < 32 { 0 } else { 1 + number % 32 };
+        assert!(
+            count(&session) <= expected,
+            "after {number}: {}",
+            count(&session)
+        );
+    }
+    assert_eq!(count(&session), 1, "one batch of 32, and main");
+    session.flush(&vm, |_| false);
+    assert_eq!(count(&session), 1);
+    session.flush(&vm, |thread| thread.thread == MAIN);
+    assert_eq!(count(&session), 0, "it ended, though no event has told");
+    native::leave();
+}
+
+#[test]
+fn all_threads_of_a_section_are_accounted_from_its_begin_to_its_end() {
+    let (vm, session) = session();
+    vm.stacks.borrow_mut().insert(OTHER, vec![(7, 71), (1, 11)]);
+    let (main, other) = (thread(&session, MAIN), thread(&session, OTHER));
+    let now = clock::monotonic_ns();
+    session.begin_thread(&vm, main, now);
+    session.begin_thread(&vm, other, now);
+    pass_time();
+    session.sections.close();
+    session.ticks.pause();
+    session.end_section(&vm);
+    let section = clock::monotonic_ns() - now;
+    pass_time();
+    let (sums, snapshot) = sums(&session, &vm);
+    let blocked = sum_of(&sums, State::GvlBlocked).wall_ns;
+    assert!(
+        (3_000_000..=section).contains(&blocked),
+        "{section}: {sums:?}"
+    );
+    assert_eq!(snapshot.counters.threads, 2);
+    assert!(vm.kept.borrow().contains(&7), "at the other thread's stack");
+    assert!(session.sections.ended_just_now());
+}
+
+#[test]
+fn a_session_fails_once() {
+    let (_, session) = session();
+    assert!(session.is_counting());
+    assert!(session.fail());
+    assert!(!session.fail() && session.is_over() && !session.is_counting());
+}

@@ -1,0 +1,98 @@
+//! What a session had collected at one moment, and the profile that is made of it. Under
+//! the GVL, outside of hooks.
+
+use crate::Values;
+use crate::call_tree::CapturedNode;
+use crate::config::SessionConfig;
+use crate::counters::{Capture, SessionCounters};
+use crate::labels::LabelTexts;
+use crate::profile_builder::{BuilderCounts, ProfileBuilder, ResolvedFrame};
+use crate::sample::Collected;
+use rperf_model::{Counters, Meta, Profile};
+
+/// Everything collected up to now, still with frames as the VM gives them.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// How the session was configured.
+    pub config: SessionConfig,
+    /// Where stacks of running threads were taken.
+    pub capture: Capture,
+    /// Start, in ns since the Unix epoch.
+    pub start_time_ns: u64,
+    /// Start on the monotonic clock.
+    pub start_ns: u64,
+    /// Up to when, on the monotonic clock.
+    pub end_ns: u64,
+    /// The sums or samples of the present epoch.
+    pub collected: Collected,
+    /// The epochs before it.
+    pub earlier: ProfileBuilder,
+    /// The sampling side's counters.
+    pub counters: SessionCounters,
+    /// Samples dropped in the buffer.
+    pub dropped: Values,
+    /// Timer expiries that asked for a sample.
+    pub triggers: u64,
+    /// The label sets, from number 1.
+    pub label_sets: Vec<LabelTexts>,
+    /// Samples that went without their labels, as there was no room for these.
+    pub unlabelled: u64,
+}
+
+impl Snapshot {
+    /// The profile. `nodes` and `frames` are the present epoch's, the frames in
+    /// the order of its frame table; `program` and `comments` describe the run.
+    pub fn into_profile(
+        mut self,
+        nodes: &[CapturedNode],
+        frames: &[ResolvedFrame],
+        program: String,
+        mut comments: Vec<String>,
+    ) -> Profile {
+        let mut builder = std::mem::take(&mut self.earlier);
+        builder.add(nodes, frames, std::mem::take(&mut self.collected));
+        let counts = builder.counts();
+        if counts.folded_threads > 0 {
+            comments.push(format!(
+                "{} threads that had ended are shown together as thread 0",
+                counts.folded_threads
+            ));
+        }
+        let raw_since = (!self.config.aggregate).then_some(self.start_ns);
+        let mut profile = builder.finish(self.config.mode, &self.label_sets, raw_since);
+        profile.meta = self.meta(counts, program, comments);
+        profile
+    }
+
+    fn meta(&self, counts: BuilderCounts, program: String, comments: Vec<String>) -> Meta {
+        let Self {
+            config, counters, ..
+        } = self;
+        let mut lost = self.dropped;
+        lost.add(counts.lost);
+        lost.add(counters.uncaptured);
+        Meta {
+            frequency: config.frequency,
+            period: None,
+            start_time_ns: self.start_time_ns,
+            duration_ns: self.end_ns.saturating_sub(self.start_ns),
+            program,
+            comments,
+            counters: Counters {
+                trigger_count: self.triggers,
+                sampling_count: counters.sampling_count,
+                sampling_time_ns: counters.sampling_time_ns,
+                detected_thread_count: u64::from(counters.threads),
+                dropped_samples: lost.count,
+                dropped_ns: lost.weight_ns(config.mode),
+                truncated_samples: counters.truncated + counts.truncated,
+                unlabelled_samples: self.unlabelled,
+                tick_stacks: counters.capture.tick_stacks,
+                safepoint_stacks: counters.capture.safepoint_stacks,
+                safepoint_calls: counters.capture.safepoint_calls,
+                unreadable_stacks: counters.capture.unreadable_stacks,
+                hidden_frames: counters.capture.hidden_frames,
+            },
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The POSIX timer: a signal to the worker thread at each tick. The handler runs
+//! on the worker only and touches nothing but atomics, its own schedule and
+//! `timer_settime`, all async-signal-safe. nix has no real-time signals, so this
+//! is libc.
+
+use super::schedule::Schedule;
+use super::source::Source;
+use crate::clock;
+use crate::ticks::{AfterTick, Ticks};
+use std::cell::UnsafeCell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+/// The timer whose ticks the handler serves; null between sessions.
+static ACTIVE: AtomicPtr<SignalTimer> = AtomicPtr::new(ptr::null_mut());
+
+/// The worker that ACTIVE belongs to. Anybody may send the signal to any thread:
+/// only this one looks at ACTIVE, and only it ends it.
+static WORKER: AtomicU32 = AtomicU32::new(0);
+
+/// The default signal: SIGRTMIN+8.
+pub fn default_signal() -> i32 {
+    libc::SIGRTMIN() + 8
+}
+
+/// Whether `signal` is a real-time signal, which no program gets by default.
+pub fn is_usable(signal: i32) -> bool {
+    (libc::SIGRTMIN()..=libc::SIGRTMAX()).contains(&signal)
+}
+
+/// A one-shot POSIX timer that its handler arms again for the next deadline.
+#[derive(Debug)]
+pub struct SignalTimer {
+    ticks: Arc<Ticks>,
+    /// Belongs to whoever made `ticks` armed: the handler while it goes on, else
+    /// the one caller of [`Source::arm`].
+    schedule: UnsafeCell<Schedule>,
+    timer: libc::timer_t,
+    signal: i32,
+    previous_action: libc::sigaction,
+}
+
+// SAFETY: `timer` is an id, not memory; `schedule` has one owner at a time, passed
+// on through `Ticks`' armed flag (SeqCst swaps).
+unsafe impl Send for SignalTimer {}
+// SAFETY: as for Send.
+unsafe impl Sync for SignalTimer {}
+
+impl SignalTimer {
+    /// Makes the timer, at rest, for the calling thread (the worker), and installs
+    /// the handler. Fails if the signal has a handler already.
+    pub fn open(
+        signal: i32,
+        schedule: Schedule,
+        ticks: Arc<Ticks>,
+    ) -> io::Result<Arc<SignalTimer>> {
+        let previous_action = install_handler(signal)?;
+        let worker = clock::thread_id();
+        let timer = match create_timer(signal, worker) {
+            Ok(timer) => timer,
+            Err(error) => {
+                restore_handler(signal, &previous_action);
+                return Err(error);
+            }
+        };
+        let timer = Arc::new(SignalTimer {
+            ticks,
+            schedule: UnsafeCell::new(schedule),
+            timer,
+            signal,
+            previous_action,
+        });
+        ACTIVE.store(Arc::as_ptr(&timer).cast_mut(), SeqCst);
+        WORKER.store(worker, SeqCst);
+        set_blocked(signal, false);
+        Ok(timer)
+    }
+
+    /// The timer has expired: ticks, and starts it again. In the handler.
+    fn expired(&self) {
+        if let AfterTick::GoOn { in_slices } = self.ticks.tick() {
+            // SAFETY: the timer goes on, so the schedule is the handler's; the
+            // handler blocks its own signal, so it isn't entered twice.
+            let deadline = unsafe { &mut *self.schedule.get() }.advance(in_slices);
+            self.set(deadline);
+        }
+    }
+
+    fn set(&self, deadline: u64) {
+        let value = libc::itimerspec {
+            it_interval: libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: libc::timespec {
+                tv_sec: (deadline / 1_000_000_000) as libc::time_t,
+                tv_nsec: (deadline % 1_000_000_000) as libc::c_long,
+            },
+        };
+        // SAFETY: `value` is a valid itimerspec and the timer exists until `stop`.
+        unsafe {
+            libc::timer_settime(
+                self.timer,
+                libc::TIMER_ABSTIME,
+                &raw const value,
+                ptr::null_mut(),
+            )
+        };
+    }
+}
+
+impl Source for SignalTimer {
+    fn arm(&self) {
+        // SAFETY: armed went from false to true by this caller, so the handler
+        // does not touch the schedule until the timer set here expires.
+        let deadline = unsafe { &mut *self.schedule.get() }.restart();
+        self.set(deadline);
+    }
+
+    /// The handler does it all. It interrupts the worker's wait without ending it.
+    fn poll(&self) -> Option<Duration> {
+        None
+    }
+
+    fn stop(&self) {
+        set_blocked(self.signal, true);
+        // SAFETY: the timer was made in `open` and is deleted once: the worker
+        // calls this as it ends.
+        unsafe { libc::timer_delete(self.timer) };
+        WORKER.store(0, SeqCst);
+        ACTIVE.store(ptr::null_mut(), SeqCst);
+        restore_handler(self.signal, &self.previous_action);
+    }
+}
+
+/// The handler. `errno` is saved, as for any handler that makes system calls.
+extern "C" fn on_signal(_signal: libc::c_int) {
+    // SAFETY: errno's address is valid on every thread.
+    let errno = unsafe { *libc::__errno_location() };
+    if clock::thread_id() == WORKER.load(SeqCst) {
+        // SAFETY: this is the worker, so `stop`, which runs there too, isn't
+        // running: ACTIVE is null or points to the timer that it has not ended.
+        if let Some(timer) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
+            timer.expired();
+        }
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+fn install_handler(signal: i32) -> io::Result<libc::sigaction> {
+    let mut previous = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: a null new action only reads the present one into `previous`.
+    if unsafe { libc::sigaction(signal, ptr::null(), previous.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: filled in by the call above; all-zero bytes are valid as well.
+    let previous = unsafe { previous.assume_init() };
+    if previous.sa_sigaction != libc::SIG_DFL {
+        return Err(io::Error::new(
+            io::ErrorKind::AddrInUse,
+            format!("signal {signal} has a handler already; pass another number as signal:"),
+        ));
+    }
+    // SAFETY: a zeroed sigaction is valid: no flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
+    action.sa_sigaction = on_signal as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: `action` is valid and its handler async-signal-safe.
+    if unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(previous)
+}
+
+/// In a forked child: the timer is gone, the handler goes. Async-signal-safe.
+pub fn forget_in_child() {
+    WORKER.store(0, SeqCst);
+    let timer = ACTIVE.swap(ptr::null_mut(), SeqCst);
+    // SAFETY: the child has a copy of the parent's memory, in which ACTIVE points
+    // to a timer that nobody frees in the child.
+    if let Some(timer) = unsafe { timer.as_ref() } {
+        restore_handler(timer.signal, &timer.previous_action);
+    }
+}
+
+fn restore_handler(signal: i32, previous: &libc::sigaction) {
+    // SAFETY: `previous` is what the system gave for this signal.
+    unsafe { libc::sigaction(signal, previous, ptr::null_mut()) };
+}
+
+fn create_timer(signal: i32, worker: u32) -> io::Result<libc::timer_t> {
+    // SAFETY: a zeroed sigevent is valid.
+    let mut event: libc::sigevent = unsafe { MaybeUninit::zeroed().assume_init() };
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
+    event.sigev_signo = signal;
+    event.sigev_notify_thread_id = worker as libc::c_int;
+    let mut timer: libc::timer_t = ptr::null_mut();
+    // SAFETY: `event` and `timer` are valid for the call.
+    let failed =
+        unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0;
+    if failed {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(timer)
+    }
+}
+
+/// Blocks or unblocks `signal` for the calling thread.
+fn set_blocked(signal: i32, blocked: bool) {
+    let how = if blocked {
+        libc::SIG_BLOCK
+    } else {
+        libc::SIG_UNBLOCK
+    };
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset initialises `set`, which the next two calls use.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::pthread_sigmask(how, set.as_ptr(), ptr::null_mut());
+    }
+}

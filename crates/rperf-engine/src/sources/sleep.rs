@@ -1,0 +1,110 @@
+//! The timer without signals: the worker itself sleeps until the next deadline.
+//! For macOS, and for programs that want no signal. Runs on the worker.
+
+use super::schedule::Schedule;
+use super::source::Source;
+use crate::clock;
+use crate::ticks::{AfterTick, Ticks};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+/// The worker's own timed wait.
+#[derive(Debug)]
+pub struct SleepTimer {
+    worker: Thread,
+    ticks: Arc<Ticks>,
+    /// The worker alone takes the lock.
+    pace: Mutex<Pace>,
+}
+
+#[derive(Debug)]
+struct Pace {
+    schedule: Schedule,
+    /// The next tick's time; `None` while at rest.
+    deadline: Option<u64>,
+}
+
+impl SleepTimer {
+    /// A timer at rest, for the calling thread (the worker).
+    pub fn open(schedule: Schedule, ticks: Arc<Ticks>) -> Arc<SleepTimer> {
+        let pace = Pace {
+            schedule,
+            deadline: None,
+        };
+        Arc::new(SleepTimer {
+            worker: thread::current(),
+            ticks,
+            pace: Mutex::new(pace),
+        })
+    }
+}
+
+impl Source for SleepTimer {
+    fn arm(&self) {
+        self.worker.unpark();
+    }
+
+    fn poll(&self) -> Option<Duration> {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.poll(&self.ticks)
+    }
+
+    fn stop(&self) {}
+}
+
+impl Pace {
+    /// Ticks if it is time to. Returns how long to sleep, or `None` to sleep until woken.
+    fn poll(&mut self, ticks: &Ticks) -> Option<Duration> {
+        if !ticks.armed() {
+            self.deadline = None;
+            return None;
+        }
+        let mut deadline = match self.deadline {
+            Some(deadline) => deadline,
+            None => self.schedule.restart(),
+        };
+        if deadline <= clock::monotonic_ns() {
+            let AfterTick::GoOn { in_slices } = ticks.tick() else {
+                self.deadline = None;
+                // Armed again in the meantime: start over at once.
+                return ticks.armed().then_some(Duration::ZERO);
+            };
+            deadline = self.schedule.advance(in_slices);
+        }
+        self.deadline = Some(deadline);
+        Some(Duration::from_nanos(
+            deadline.saturating_sub(clock::monotonic_ns()),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ticks_while_armed_and_rests_when_nothing_runs() {
+        let ticks = Arc::new(Ticks::new(|| (), |_| false));
+        let timer = SleepTimer::open(Schedule::new(200_000, 5), Arc::clone(&ticks));
+        assert_eq!(timer.poll(), None, "at rest until armed");
+        assert!(ticks.set_holder(1, 0));
+        let until = clock::monotonic_ns() + 100_000_000;
+        while clock::monotonic_ns() < until {
+            std::thread::sleep(timer.poll().expect("armed"));
+        }
+        let triggers = ticks.triggers();
+        assert!(
+            (50..=1000).contains(&triggers),
+            "about 500 ticks, got {triggers}"
+        );
+        ticks.clear_holder(1);
+        let mut polls = 0;
+        while let Some(pause) = timer.poll() {
+            std::thread::sleep(pause);
+            polls += 1;
+            assert!(polls < 10_000, "never came to rest");
+        }
+        assert_eq!(timer.poll(), None);
+    }
+}

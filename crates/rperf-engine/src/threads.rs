@@ -1,0 +1,13 @@
+//! What is kept for each Ruby thread while a session runs. The bridge's hooks fill it in, with
+//! the GVL or without; [`Session`](crate::Session) sees the accounting in it only.
+
+pub mod native;
+mod new_list;
+mod others_ready;
+mod state;
+mod thread_end;
+
+pub use new_list::NewList;
+pub use others_ready::OthersReady;
+pub use state::{GvlPart, ThreadState, UNKNOWN_TURN, last_serial};
+pub use thread_end::ThreadEnd;

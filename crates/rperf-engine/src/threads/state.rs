@@ -1,0 +1,90 @@
+//! What is kept for one Ruby thread: atomics for events that come without the GVL, and a part
+//! that the GVL protects. Made and used by the bridge's hooks; the session owns it.
+
+use super::ThreadEnd;
+use crate::accounting::Accounting;
+use crate::call_tree::LastStack;
+use crate::gvl::{Gvl, GvlCell, GvlRef};
+use crate::ids::VmThread;
+use crate::labels::LabelSet;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// Sentinel that `Ticks::free_since` never returns.
+pub const UNKNOWN_TURN: u64 = u64::MAX;
+
+/// How many threads were seen so far, in all sessions.
+static SERIALS: AtomicU64 = AtomicU64::new(0);
+
+/// The serial of the thread that was seen last.
+pub fn last_serial() -> u64 {
+    SERIALS.load(Relaxed)
+}
+
+/// One Ruby thread of the main Ractor. The VM's thread-specific slot points to it from the
+/// thread's first event to the session's end; the session owns it.
+#[derive(Debug)]
+pub struct ThreadState {
+    /// The thread; only used while it has not ended.
+    pub thread: VmThread,
+    /// No other thread of this process has had it. Later ones have greater serials.
+    pub serial: u64,
+    /// When READY came after the last SUSPENDED; 0 if it hasn't.
+    pub ready_ns: AtomicU64,
+    /// The result of `Ticks::free_since` at READY, if that came on the thread itself;
+    /// else [`UNKNOWN_TURN`].
+    pub free_since: AtomicU64,
+    /// Noted by EXITED as its last touch.
+    pub end: ThreadEnd,
+    /// The native thread that it last ran on, 0 if not known.
+    pub native_id: AtomicU32,
+    gvl_part: GvlCell<GvlPart>,
+}
+
+/// What only the holder of the main Ractor's GVL may touch.
+#[derive(Debug, Default)]
+pub struct GvlPart {
+    /// `None` until it is seen to run, or a section begins.
+    pub accounting: Option<Accounting>,
+    /// The accounting knows the CPU clock of the thread's native thread.
+    pub is_bound: bool,
+    /// Its stack at the last capture.
+    pub last_stack: LastStack,
+    /// The labels of its present fiber, where labels are used.
+    pub fiber_labels: Option<LabelSet>,
+}
+
+impl ThreadState {
+    /// For a thread that nothing is known of yet.
+    pub fn new(thread: VmThread) -> Box<ThreadState> {
+        Box::new(ThreadState {
+            thread,
+            serial: SERIALS.fetch_add(1, Relaxed) + 1,
+            ready_ns: AtomicU64::new(0),
+            free_since: AtomicU64::new(UNKNOWN_TURN),
+            end: ThreadEnd::default(),
+            native_id: AtomicU32::new(0),
+            gvl_part: GvlCell::new(GvlPart::default()),
+        })
+    }
+
+    /// Forgets what its events have told: some were missed.
+    pub fn forget_events(&self) {
+        self.ready_ns.store(0, Relaxed);
+        self.free_since.store(UNKNOWN_TURN, Relaxed);
+    }
+
+    /// The part that the GVL protects; `None` if it is borrowed further up the same stack.
+    #[inline]
+    pub fn gvl_part<'a>(&'a self, gvl: &'a Gvl<'_>) -> Option<GvlRef<'a, GvlPart>> {
+        self.gvl_part.borrow(gvl)
+    }
+
+    /// Bytes held. In a collection, too.
+    ///
+    /// # Safety
+    /// As for [`GvlCell::peek`].
+    pub unsafe fn memory(&self) -> usize {
+        // SAFETY: by this function's contract.
+        size_of::<Self>() + unsafe { self.gvl_part.peek() }.last_stack.memory()
+    }
+}

@@ -1,0 +1,88 @@
+//! When the handler of the tick's signal may take the stack of the thread that it has
+//! interrupted. Asked by the handler: all checks are async-signal-safe. Answered by the
+//! bridge's hooks, on the thread with the main Ractor's GVL.
+
+use crate::gvl::Gvl;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
+
+/// The thread with the main Ractor's GVL reads or empties what the handler writes.
+static AT_WORK: AtomicBool = AtomicBool::new(false);
+
+/// Another Ractor than the main one may run.
+static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
+
+/// Whether the stack may be taken, if this Ractor collects no garbage: not while what was
+/// taken before is being read, nor where other Ractors may collect. A thread
+/// that they have stopped for that still gets signals. Were it to read while compaction
+/// moves objects, it would fault in the collector's handler of faults, and wait there
+/// for the VM's lock, on a signal stack where no collector looks for it.
+pub fn may_take_stack() -> bool {
+    !other_ractors() && !AT_WORK.load(SeqCst)
+}
+
+/// Notes whether other Ractors than the main one may run.
+pub fn set_other_ractors(there: bool) {
+    OTHER_RACTORS.store(there, SeqCst);
+}
+
+/// Whether other Ractors than the main one may run.
+pub fn other_ractors() -> bool {
+    OTHER_RACTORS.load(SeqCst)
+}
+
+/// Nobody is at work: in a forked child, and before hooks are added. Async-signal-safe.
+pub fn reset_at_work() {
+    AT_WORK.store(false, SeqCst);
+}
+
+/// Keeps the handler off for as long as it lives. With the main Ractor's GVL.
+#[derive(Debug)]
+pub struct AtWork<'g> {
+    gvl: &'g Gvl<'g>,
+    _off: HandlerOff,
+}
+
+impl<'g> AtWork<'g> {
+    /// Keeps the handler off from now on.
+    #[inline]
+    pub fn begin(gvl: &'g Gvl<'g>) -> AtWork<'g> {
+        AtWork {
+            gvl,
+            _off: HandlerOff::begin(),
+        }
+    }
+
+    /// The token that it was made with.
+    #[inline]
+    pub(super) fn gvl(&self) -> &Gvl<'g> {
+        self.gvl
+    }
+}
+
+/// [`AtWork`] without a token, for collections: the GVL's holder may be another thread, which
+/// is stopped.
+///
+/// Else the handler runs on the same thread, so no processor needs to be told.
+#[derive(Debug)]
+pub(super) struct HandlerOff {
+    /// Another one is further up the stack.
+    is_nested: bool,
+}
+
+impl HandlerOff {
+    #[inline]
+    pub(super) fn begin() -> HandlerOff {
+        let is_nested = AT_WORK.load(Relaxed);
+        AT_WORK.store(true, Relaxed);
+        compiler_fence(SeqCst);
+        HandlerOff { is_nested }
+    }
+}
+
+impl Drop for HandlerOff {
+    #[inline]
+    fn drop(&mut self) {
+        compiler_fence(SeqCst);
+        AT_WORK.store(self.is_nested, Relaxed);
+    }
+}

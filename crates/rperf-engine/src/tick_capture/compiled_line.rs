@@ -1,0 +1,329 @@
+//! The line that compiled code is at. It doesn't store its program counter as it goes, so
+//! the VM can't tell. But its guards can: each one jumps, if what it assumes doesn't hold,
+//! to an exit, which stores the program counter of the guard's instruction in the control
+//! frame and returns to the interpreter. So the next guard from the machine instruction
+//! at hand tells the line, but for instructions without guards at the end of a line.
+//!
+//! In the signal handler of the tick, on the interrupted thread. All that is read of the
+//! VM's own data is checked before it is believed; what can't be found out is line 0.
+//! For x86-64 only: elsewhere no line of compiled code is known.
+
+use super::{CodeMap, Registers, guards};
+use crate::vm::{FrameLayout, VmFrames};
+use std::ops::Range;
+
+/// Entries that are remembered.
+const REMEMBERED: usize = 1 << 10;
+
+/// Faults in a row after which nothing is read any more.
+const FAULTS: u32 = 8;
+
+/// Rows of the native stack in which a return address is looked for.
+const ROWS: usize = 1 << 10;
+
+/// How often the map of code may be read, in ns.
+const MAP_INTERVAL_NS: u64 = 1_000_000_000;
+
+/// A machine instruction of compiled code, with what it looked like, and the program
+/// counter there; 0 if it couldn't be found out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    instruction: usize,
+    bytes: u64,
+    program_counter: usize,
+}
+
+/// Finds lines of compiled code.
+#[derive(Debug)]
+pub struct CompiledLines {
+    map: CodeMap,
+    map_read_ns: u64,
+    /// Code was seen that the map lacks.
+    lacks_code: bool,
+    known: Box<[Known]>,
+    /// The execution context that was seen last; 0 if none was.
+    context: usize,
+    /// Searches that have begun since one came to its end: a fault ends it.
+    begun: u32,
+    /// The VM's data is as it is expected here: it was seen once.
+    knows_layout: bool,
+}
+
+impl CompiledLines {
+    /// Nothing is known yet.
+    pub fn new() -> Self {
+        guards::prepare();
+        Self {
+            map: CodeMap::read(),
+            map_read_ns: 0,
+            lacks_code: false,
+            known: vec![Known::default(); REMEMBERED].into(),
+            context: 0,
+            begun: 0,
+            knows_layout: false,
+        }
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        size_of_val(&*self.known)
+    }
+
+    /// Reads the map of code anew if it lacks some: a compiler was turned on. With the
+    /// GVL, not in the handler.
+    pub fn update_map(&mut self, now_ns: u64) {
+        if self.lacks_code && now_ns.saturating_sub(self.map_read_ns) >= MAP_INTERVAL_NS {
+            (self.map, self.map_read_ns) = (CodeMap::read(), now_ns);
+            self.lacks_code = false;
+        }
+    }
+
+    /// The line of the topmost frame, or 0 if it isn't known; `None` if it is not compiled
+    /// code that runs, so that what the VM tells counts. In the handler; may fault.
+    pub fn line(&mut self, vm: &impl VmFrames, registers: &Registers) -> Option<u32> {
+        let at = registers.instruction;
+        let Some(code) = self.map.compiled_around(at) else {
+            self.lacks_code |= self.map.lacks(at);
+            return None;
+        };
+        self.guarded(|lines| lines.search(vm, registers, at, &code))
+    }
+
+    /// The same while a C function runs that compiled code of the topmost frame has called:
+    /// the line of the call, or 0. In the handler; may fault.
+    pub fn line_of_call(&mut self, vm: &impl VmFrames, registers: &Registers) -> u32 {
+        let line = self.guarded(|lines| {
+            let (return_address, is_stored) = lines.innermost_call(registers)?;
+            if is_stored {
+                return Some(vm.line());
+            }
+            // C functions may use the registers for something else, which can't be read.
+            let keeps_registers = registers.r12 == lines.context;
+            let code = lines.map.compiled_around(return_address)?;
+            keeps_registers.then(|| lines.search(vm, registers, return_address, &code))?
+        });
+        line.unwrap_or(0)
+    }
+
+    /// Where the innermost call from compiled code returns to, and whether its program
+    /// counter is stored.
+    fn innermost_call(&self, registers: &Registers) -> Option<(usize, bool)> {
+        (0..ROWS).find_map(|row| {
+            // SAFETY: the stack of the thread. May fault beyond its end.
+            let word = unsafe { read(registers.stack + row * size_of::<usize>()) };
+            let code = self.map.compiled_around(word)?;
+            let is_stored = guards::stores_program_counter_for(word, &code)?;
+            Some((word, is_stored))
+        })
+    }
+
+    /// What `search` finds; nothing any more if it has faulted too often.
+    fn guarded(&mut self, search: impl FnOnce(&mut Self) -> Option<u32>) -> Option<u32> {
+        if self.begun >= FAULTS {
+            return Some(0);
+        }
+        self.begun += 1;
+        let line = search(self);
+        self.begun = 0;
+        line
+    }
+
+    fn search<V: VmFrames>(
+        &mut self,
+        vm: &V,
+        registers: &Registers,
+        at: usize,
+        code: &Range<usize>,
+    ) -> Option<u32> {
+        let (context, frame) = (registers.r12, registers.r13);
+        let aligned = size_of::<usize>();
+        if [context, frame]
+            .iter()
+            .any(|&it| it == 0 || it % aligned != 0)
+        {
+            return None;
+        }
+        // SAFETY: compiled code holds the execution context and the frame in these; where
+        // it doesn't, the words are compared before they are believed. May fault.
+        if unsafe { read(context + V::LAYOUT.frame_in_context) } != frame {
+            // The frame on top is another one, of a method of C.
+            return None;
+        }
+        self.context = context;
+        let program_counter = self.program_counter_at(at, code);
+        // SAFETY: it is the frame of the VM that runs. May fault.
+        let found =
+            program_counter != 0 && unsafe { self.is_in_frame(&V::LAYOUT, frame, program_counter) };
+        if !found {
+            return Some(0);
+        }
+        let stored = (frame + V::LAYOUT.program_counter) as *mut usize;
+        // SAFETY: the frame's program counter is there, which compiled code only writes. This thread alone runs Ruby code, and sees the old one again when it
+        // goes on. Should asking fault, the new one stays, which is one of this frame, as
+        // its exit would have left it.
+        unsafe {
+            let before = stored.read_volatile();
+            stored.write_volatile(program_counter);
+            let line = vm.line();
+            stored.write_volatile(before);
+            Some(line)
+        }
+    }
+
+    /// Whether this program counter belongs to the code of `frame`.
+    ///
+    /// # Safety
+    /// The caller is ready for a fault.
+    unsafe fn is_in_frame(
+        &mut self,
+        layout: &FrameLayout,
+        frame: usize,
+        program_counter: usize,
+    ) -> bool {
+        // SAFETY: by this function's contract; a wrong layout shows in what follows.
+        let (stored, size, encoded) = unsafe {
+            let iseq = read(frame + layout.iseq);
+            let body = read(iseq + layout.body);
+            let size = ((body + layout.size) as *const u32).read_volatile();
+            let encoded = read(body + layout.encoded);
+            (read(frame + layout.program_counter), size as usize, encoded)
+        };
+        let words = |pc: usize| {
+            pc.checked_sub(encoded)
+                .map(|bytes| bytes / size_of::<usize>())
+        };
+        let is_in = |pc: usize| {
+            pc.is_multiple_of(size_of::<usize>()) && words(pc).is_some_and(|at| at <= size)
+        };
+        self.knows_layout |= is_in(stored);
+        self.knows_layout && is_in(program_counter)
+    }
+
+    /// The program counter at a machine instruction in `code`; 0 if it can't be found out.
+    fn program_counter_at(&mut self, instruction: usize, code: &Range<usize>) -> usize {
+        // SAFETY: it is code that runs just now. May fault where it ends.
+        let bytes = unsafe { (instruction as *const u64).read_unaligned() };
+        let known = &mut self.known[instruction % REMEMBERED];
+        // Code may be thrown away, and other code be in its place.
+        if (known.instruction, known.bytes) != (instruction, bytes) {
+            let found = guards::program_counter_at(instruction, code);
+            *known = Known {
+                instruction,
+                bytes,
+                program_counter: found.unwrap_or(0),
+            };
+        }
+        known.program_counter
+    }
+}
+
+/// # Safety
+/// A word can be read there, or the caller is ready for a fault.
+unsafe fn read(address: usize) -> usize {
+    // SAFETY: by this function's contract.
+    unsafe { (address as *const usize).read_volatile() }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+    use crate::ids::VmThread;
+    use crate::vm::fake::FakeVm;
+
+    /// A frame of a VM whose compiled code is at an instruction with a guard.
+    struct Machine {
+        code: Vec<u8>,
+        instructions: Vec<usize>,
+        /// Type and size, and the instructions.
+        body: Box<[usize; 2]>,
+        iseq: Box<[usize; 3]>,
+        frame: Box<[usize; 3]>,
+        context: Box<[usize; 3]>,
+    }
+
+    impl Machine {
+        /// The guard leads to an exit that stores the address of instruction `left_at`.
+        fn new(left_at: usize) -> Self {
+            let instructions = vec![0; 8];
+            let address = instructions[left_at..].as_ptr() as usize;
+            // `add r8, rax; jo +1; ret; mov r11, address; mov [r13], r11; ret`
+            let mut code = vec![0x4c, 0x01, 0xc0, 0x0f, 0x80, 1, 0, 0, 0, 0xc3, 0x49, 0xbb];
+            code.extend(address.to_le_bytes());
+            code.extend([0x4d, 0x89, 0x5d, 0x00, 0xc3]);
+            // The decoder and the comparison of code read some bytes at once.
+            code.extend([0x90; 16]);
+            let body = Box::new([instructions.len() << 32, instructions.as_ptr() as usize]);
+            let iseq = Box::new([0, 0, body.as_ptr() as usize]);
+            let frame = Box::new([instructions.as_ptr() as usize, 0, iseq.as_ptr() as usize]);
+            let context = Box::new([0, 0, frame.as_ptr() as usize]);
+            Self {
+                code,
+                instructions,
+                body,
+                iseq,
+                frame,
+                context,
+            }
+        }
+
+        fn lines(&self) -> CompiledLines {
+            let code = self.code.as_ptr_range();
+            CompiledLines {
+                map: CodeMap::of_compiled(code.start as usize..code.end as usize),
+                ..CompiledLines::new()
+            }
+        }
+
+        fn registers(&self) -> Registers {
+            Registers {
+                instruction: self.code.as_ptr() as usize,
+                stack: 0,
+                r12: self.context.as_ptr() as usize,
+                r13: self.frame.as_ptr() as usize,
+            }
+        }
+
+        /// A VM that answers with the low half of the frame's program counter.
+        fn vm(&self) -> FakeVm {
+            let vm = FakeVm::new(VmThread(8), &[(1, 0)]);
+            vm.line.set(Some(self.frame.as_ptr().cast()));
+            vm
+        }
+    }
+
+    #[test]
+    fn the_vm_is_asked_for_the_line_after_the_guarded_instruction() {
+        let machine = Machine::new(3);
+        let line = machine.lines().line(&machine.vm(), &machine.registers());
+        let after = machine.instructions[4..].as_ptr() as usize;
+        assert_eq!(line, Some(after as u32));
+        let stored = machine.instructions.as_ptr() as usize;
+        assert_eq!(machine.frame[0], stored, "it is put back");
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_not_believed() {
+        let (mut machine, vm) = (Machine::new(3), FakeVm::new(VmThread(8), &[(1, 0)]));
+        let elsewhere = Registers {
+            instruction: 8,
+            ..machine.registers()
+        };
+        assert_eq!(
+            machine.lines().line(&vm, &elsewhere),
+            None,
+            "no compiled code"
+        );
+        let other_frame = Registers {
+            r13: machine.iseq.as_ptr() as usize,
+            ..machine.registers()
+        };
+        assert_eq!(machine.lines().line(&vm, &other_frame), None);
+        machine.body[0] = 2 << 32;
+        let line = machine.lines().line(&vm, &machine.registers());
+        assert_eq!(
+            line,
+            Some(0),
+            "the program counter is beyond the frame's code"
+        );
+    }
+}

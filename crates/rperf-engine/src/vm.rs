@@ -1,0 +1,92 @@
+//! What the engine asks the VM; the bridge answers. In the sampling callback, in hooks, and about
+//! frames in the signal handler of a tick, too.
+
+use crate::call_tree::FrameWord;
+use crate::gvl::Gvl;
+use crate::ids::{SessionId, VmThread};
+use crate::labels::LabelSet;
+
+/// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
+/// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
+/// the stack may fault.
+///
+/// Frames that are passed in are alive: they are on the stack, or in the frame table.
+pub trait VmFrames {
+    /// Where the VM's own structures have their fields.
+    const LAYOUT: FrameLayout;
+
+    /// Writes the thread's frames, leaf first, and their lines unless `lines` is empty. Returns
+    /// how many there are; no more than fit.
+    fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize;
+
+    /// How many frames the VM's stack has, with those that backtraces leave out.
+    fn depth(&self) -> i64;
+
+    /// The line of the topmost Ruby frame. If its program counter is null, the line where its
+    /// method or block begins.
+    fn line(&self) -> u32;
+
+    /// Where the VM holds the name of that frame's file.
+    fn file(&self) -> usize;
+
+    /// The method of the topmost frame and the class that has it; 0 outside of methods.
+    fn method(&self) -> (MethodWord, FrameWord);
+
+    /// Whether all of these words are frames, by the objects that they point to. Reading those
+    /// faults if they are no objects at all.
+    fn are_frames(&self, words: &[FrameWord]) -> bool;
+
+    /// Whether a frame is a method of C.
+    fn is_c_method(&self, frame: FrameWord) -> bool;
+
+    /// Where the VM holds the name of a frame's file; 0 for a method of C.
+    fn file_of(&self, frame: FrameWord) -> usize;
+
+    /// The line where a frame's method or block begins; `None` for a method of C.
+    fn first_line_of(&self, frame: FrameWord) -> Option<u32>;
+
+    /// Whether a frame's method has this name, or is a block in one that has it.
+    fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool;
+}
+
+/// A VM, as a Ruby thread sees it that has the GVL. No answer makes an object or runs Ruby code.
+/// Threads that are passed in are alive.
+pub trait Vm: VmFrames {
+    /// The token.
+    fn gvl(&self) -> &Gvl<'_>;
+
+    /// The calling thread.
+    fn current_thread(&self) -> VmThread;
+
+    /// [`VmFrames::backtrace`] of another thread.
+    fn backtrace_of(&self, thread: VmThread, frames: &mut [FrameWord], lines: &mut [u32]) -> usize;
+
+    /// The labels that a thread's present fiber has in this session.
+    fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet>;
+
+    /// Tells the garbage collector of frames that have just entered the frame table.
+    fn keep_alive(&self, frames: &[FrameWord]);
+}
+
+/// A method's name as the VM holds it; 0 is none.
+pub type MethodWord = usize;
+
+/// Offsets, in bytes, of fields in the VM's structures.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameLayout {
+    /// The topmost control frame, in an execution context.
+    pub frame_in_context: usize,
+    /// The program counter, in a control frame.
+    pub program_counter: usize,
+    /// The instruction sequence, in a control frame.
+    pub iseq: usize,
+    /// The body, in an instruction sequence.
+    pub body: usize,
+    /// The number of instruction words, 32 bits of a body.
+    pub size: usize,
+    /// The instructions, in a body.
+    pub encoded: usize,
+}
+
+#[cfg(test)]
+pub(crate) mod fake;

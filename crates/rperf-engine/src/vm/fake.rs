@@ -1,0 +1,161 @@
+//! A VM for tests: its stacks are what the test says.
+
+use super::{FrameLayout, MethodWord, Vm, VmFrames};
+use crate::call_tree::FrameWord;
+use crate::gvl::Gvl;
+use crate::ids::{SessionId, VmThread};
+use crate::labels::LabelSet;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
+/// A frame's word is its number; that of a method of C is from here on.
+pub(crate) const C_METHODS: FrameWord = 1000;
+
+/// The name of a method is the number of its frame and this.
+const NAME: MethodWord = 5000;
+
+/// The frames of one thread and their lines, leaf first.
+pub(crate) type Frames = Vec<(FrameWord, u32)>;
+
+/// A VM whose calling thread holds the GVL.
+pub(crate) struct FakeVm {
+    gvl: Gvl<'static>,
+    pub(crate) thread: Cell<VmThread>,
+    pub(crate) stacks: RefCell<HashMap<VmThread, Frames>>,
+    /// Ruby frames on top that backtraces leave out.
+    pub(crate) hidden: RefCell<Vec<FrameWord>>,
+    /// What [`VmFrames::line`] reads its answer from, if that isn't the stack.
+    pub(crate) line: Cell<Option<*const u32>>,
+    pub(crate) labels: RefCell<Option<LabelSet>>,
+    /// What the garbage collector was told of.
+    pub(crate) kept: RefCell<Vec<FrameWord>>,
+}
+
+impl FakeVm {
+    /// With one thread, whose stack is `frames`.
+    pub(crate) fn new(thread: VmThread, frames: &[(FrameWord, u32)]) -> Self {
+        Self {
+            // SAFETY: each test has objects of its own, on one thread.
+            gvl: unsafe { Gvl::assume_held() },
+            thread: Cell::new(thread),
+            stacks: RefCell::new(HashMap::from([(thread, frames.to_vec())])),
+            hidden: RefCell::default(),
+            line: Cell::default(),
+            labels: RefCell::default(),
+            kept: RefCell::default(),
+        }
+    }
+
+    /// The calling thread's stack becomes `frames`.
+    pub(crate) fn set_stack(&self, frames: &[(FrameWord, u32)]) {
+        let mut stacks = self.stacks.borrow_mut();
+        stacks.insert(self.thread.get(), frames.to_vec());
+    }
+
+    fn frames(&self) -> Frames {
+        self.stacks.borrow()[&self.thread.get()].clone()
+    }
+
+    /// The topmost Ruby frame and its line; that of a hidden one is where it begins.
+    fn top(&self) -> (FrameWord, u32) {
+        if let Some(&hidden) = self.hidden.borrow().first() {
+            return (hidden, first_line(hidden));
+        }
+        let frames = self.frames();
+        let top = frames.iter().find(|frame| frame.0 < C_METHODS);
+        top.copied().unwrap_or_default()
+    }
+}
+
+fn first_line(frame: FrameWord) -> u32 {
+    frame as u32 * 10
+}
+
+impl VmFrames for FakeVm {
+    const LAYOUT: FrameLayout = FrameLayout {
+        frame_in_context: 16,
+        program_counter: 0,
+        iseq: 16,
+        body: 16,
+        size: 4,
+        encoded: 8,
+    };
+
+    fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+        self.backtrace_of(self.thread.get(), frames, lines)
+    }
+
+    fn depth(&self) -> i64 {
+        // One frame that no backtrace has.
+        1 + (self.frames().len() + self.hidden.borrow().len()) as i64
+    }
+
+    fn line(&self) -> u32 {
+        match self.line.get() {
+            // SAFETY: the test that sets it keeps the line alive.
+            Some(line) => unsafe { line.read_volatile() },
+            None => self.top().1,
+        }
+    }
+
+    fn file(&self) -> usize {
+        self.file_of(self.top().0)
+    }
+
+    fn method(&self) -> (MethodWord, FrameWord) {
+        (self.top().0 + NAME, 1)
+    }
+
+    fn are_frames(&self, words: &[FrameWord]) -> bool {
+        words.iter().all(|&word| word != 0)
+    }
+
+    fn is_c_method(&self, frame: FrameWord) -> bool {
+        frame >= C_METHODS
+    }
+
+    fn file_of(&self, frame: FrameWord) -> usize {
+        if self.is_c_method(frame) { 0 } else { 77 }
+    }
+
+    fn first_line_of(&self, frame: FrameWord) -> Option<u32> {
+        (!self.is_c_method(frame)).then(|| first_line(frame))
+    }
+
+    fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool {
+        frame + NAME == method
+    }
+}
+
+impl Vm for FakeVm {
+    fn gvl(&self) -> &Gvl<'_> {
+        &self.gvl
+    }
+
+    fn current_thread(&self) -> VmThread {
+        self.thread.get()
+    }
+
+    fn backtrace_of(&self, thread: VmThread, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+        let stacks = self.stacks.borrow();
+        let Some(stack) = stacks.get(&thread) else {
+            return 0;
+        };
+        for (to, from) in frames.iter_mut().zip(stack) {
+            *to = from.0;
+        }
+        for (to, from) in lines.iter_mut().zip(stack) {
+            *to = from.1;
+        }
+        stack.len().min(frames.len())
+    }
+
+    fn labels_of(&self, _: VmThread, _: SessionId) -> Option<&LabelSet> {
+        // SAFETY: no test changes the labels while a session has them.
+        unsafe { &*self.labels.as_ptr() }.as_ref()
+    }
+
+    fn keep_alive(&self, frames: &[FrameWord]) {
+        self.kept.borrow_mut().extend(frames);
+    }
+}

@@ -1,0 +1,305 @@
+//! The folder in which the processes of a session leave their profiles: private, and gone when the
+//! session ends. The names of all files in it are here. Used by the command, and through the
+//! extension for sessions that a program starts. Any thread.
+//!
+//! It is in a folder of the user's, which is in XDG_RUNTIME_DIR or else in the
+//! temporary folder, where others could make things under our names. So what is
+//! there already is used only if nobody else can have a hand in it.
+//!
+//! Who has made a session holds a lock on a file in its folder: process numbers alone
+//! say nothing of processes of other PID namespaces, such as containers that share
+//! the temporary folder.
+
+use crate::process_id::ProcessId;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use nix::unistd::{AccessFlags, Uid, access};
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+const PRIVATE: u32 = 0o700;
+/// Others may remove the empty user's folder while a session is being made in it.
+const ATTEMPTS: usize = 10;
+/// Name of the locked file in a session's folder.
+const LOCK: &str = "lock";
+/// Name of the file with the session's settings, which each process reads.
+pub const SETTINGS: &str = "settings";
+/// Name of the file to which each process adds lines about its profile.
+pub const STATUS: &str = "status";
+
+/// Why there is no folder for a session.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The folder of the user can't be made, or used.
+    #[error("can't make the folder {} ({error}); set TMPDIR to one that works", users.display())]
+    Io {
+        /// The user's folder.
+        users: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Others could have a hand in it.
+    #[error(
+        "{} must be a folder of yours with mode 700; remove it, or set TMPDIR to another folder",
+        .0.display()
+    )]
+    NotPrivate(PathBuf),
+}
+
+/// The path of the profile that a process has left, which began to be profiled then.
+pub fn profile_path(folder: &Path, pid: i32, begun_ns: u64) -> PathBuf {
+    folder.join(format!("{pid}-{begun_ns}.pb.gz"))
+}
+
+/// The locks of this process's sessions.
+static LOCKS: Mutex<Vec<(PathBuf, Flock<File>)>> = Mutex::new(Vec::new());
+
+/// Makes a new one, and removes those of sessions whose process is gone.
+pub fn create() -> Result<PathBuf, DirectoryError> {
+    create_in(&base())
+}
+
+/// Removes a session's folder. What can't be removed is left to the next session.
+pub fn remove(folder: &Path) {
+    // A process that is late may add to it meanwhile.
+    for _ in 0..ATTEMPTS {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+            _ => break,
+        }
+    }
+    // Stays if another session has a folder in it.
+    let _ = folder.parent().map(fs::remove_dir);
+    if let Ok(mut locks) = LOCKS.lock() {
+        locks.retain(|(locked, _)| locked != folder);
+    }
+}
+
+/// XDG_RUNTIME_DIR if it can be used, else the temporary folder.
+fn base() -> PathBuf {
+    std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|path| {
+            path.is_absolute() && path.is_dir() && access(path, AccessFlags::W_OK).is_ok()
+        })
+        .unwrap_or_else(temporary)
+}
+
+/// TMPDIR if it is an absolute path, else /tmp. A relative one would change with the current
+/// folder.
+pub fn temporary() -> PathBuf {
+    temporary_from(std::env::var_os("TMPDIR"))
+}
+
+fn temporary_from(value: Option<OsString>) -> PathBuf {
+    value
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .unwrap_or_else(|| "/tmp".into())
+}
+
+fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
+    let users = base.join(format!("rperf-{}", Uid::effective()));
+    let cannot = |error| DirectoryError::Io {
+        users: users.clone(),
+        error,
+    };
+    for _ in 0..ATTEMPTS {
+        make_private(&users).map_err(cannot)?;
+        if !is_private(&users) {
+            return Err(DirectoryError::NotPrivate(users));
+        }
+        // Nobody may look at a folder that isn't locked yet.
+        let guard = File::open(&users).map(|users| Flock::lock(users, FlockArg::LockExclusive));
+        remove_stale(&users);
+        let made = make_session(&users);
+        drop(guard);
+        match made {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            result => return result.map_err(cannot),
+        }
+    }
+    Err(cannot(io::ErrorKind::NotFound.into()))
+}
+
+/// Makes the folder, unless something is there.
+fn make_private(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(PRIVATE).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn is_private(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| {
+        found.is_dir()
+            && found.uid() == Uid::effective().as_raw()
+            && found.mode() & 0o777 == PRIVATE
+    })
+}
+
+/// The name says whose it is: `PID-START-NUMBER`.
+fn make_session(users: &Path) -> io::Result<PathBuf> {
+    let ProcessId { pid, start } = ProcessId::own();
+    let mut number = 0;
+    loop {
+        let folder = users.join(format!("{pid}-{start}-{number}"));
+        match DirBuilder::new().mode(PRIVATE).create(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            result => {
+                result?;
+                lock(&folder)?;
+                return Ok(folder);
+            }
+        }
+    }
+}
+
+/// Without an effect on file systems that know no locks.
+fn lock(folder: &Path) -> io::Result<()> {
+    let file = File::create(folder.join(LOCK))?;
+    if let (Ok(lock), Ok(mut locks)) = (
+        Flock::lock(file, FlockArg::LockExclusiveNonblock),
+        LOCKS.lock(),
+    ) {
+        locks.push((folder.to_path_buf(), lock));
+    }
+    Ok(())
+}
+
+fn is_locked(folder: &Path) -> bool {
+    let Ok(file) = File::open(folder.join(LOCK)) else {
+        return false;
+    };
+    let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
+    matches!(lock, Err((_, Errno::EWOULDBLOCK)))
+}
+
+fn remove_stale(users: &Path) {
+    let Ok(entries) = fs::read_dir(users) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let owner = entry.file_name().to_str().and_then(owner);
+        let is_gone = owner.is_some_and(|owner| !owner.is_alive());
+        if is_gone && !is_locked(&entry.path()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+fn owner(name: &str) -> Option<ProcessId> {
+    let mut parts = name.split('-');
+    let pid = parts.next()?.parse().ok()?;
+    let start = parts.next()?.parse().ok()?;
+    parts.next()?;
+    Some(ProcessId { pid, start })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn users(base: &Path) -> PathBuf {
+        base.join(format!("rperf-{}", Uid::effective()))
+    }
+
+    #[test]
+    fn it_is_private_and_nothing_is_left_of_it() {
+        let base = tempfile::tempdir().expect("a folder");
+        let one = create_in(base.path()).expect("made");
+        let two = create_in(base.path()).expect("made");
+        assert_ne!(one, two);
+        for folder in [&users(base.path()), &one, &two] {
+            assert!(is_private(folder));
+        }
+        fs::write(one.join("file"), "").expect("a file");
+        remove(&one);
+        assert!(two.is_dir());
+        remove(&two);
+        assert_eq!(fs::read_dir(base.path()).expect("a folder").count(), 0);
+        remove(&two);
+    }
+
+    #[test]
+    fn what_others_could_have_a_hand_in_is_refused() {
+        let base = tempfile::tempdir().expect("a folder");
+        let users = users(base.path());
+        let refusal = || {
+            create_in(base.path())
+                .expect_err("it is refused")
+                .to_string()
+        };
+        fs::create_dir(&users).expect("a folder");
+        for mode in [0o755, 0o770, 0o701] {
+            fs::set_permissions(&users, Permissions::from_mode(mode)).expect("permissions");
+            assert!(refusal().contains("must be a folder of yours with mode 700"));
+        }
+        fs::remove_dir(&users).expect("removed");
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        symlink(elsewhere.path(), &users).expect("a link");
+        assert!(refusal().contains("must be a folder of yours"));
+        fs::remove_file(&users).expect("removed");
+        fs::write(&users, "").expect("a file");
+        assert!(refusal().contains("must be a folder of yours"));
+        let error = create_in(Path::new("/no/such/folder"))
+            .expect_err("no base")
+            .to_string();
+        assert!(error.contains("can't make the folder"));
+    }
+
+    #[test]
+    fn folders_of_processes_that_are_gone_are_removed() {
+        let base = tempfile::tempdir().expect("a folder");
+        let own = create_in(base.path()).expect("made");
+        let users = users(base.path());
+        let ProcessId { pid, start } = ProcessId::own();
+        let stale = [
+            format!("{}-5-0", i32::MAX),
+            format!("{pid}-{}-0", start + 1),
+        ];
+        let foreign = ["notes".to_string(), "1-2".to_string()];
+        for name in stale.iter().chain(&foreign) {
+            fs::create_dir(users.join(name)).expect("a folder");
+        }
+        create_in(base.path()).expect("made");
+        let there = |name: &String| users.join(name).exists();
+        assert!(own.is_dir() && foreign.iter().all(there));
+        assert!(start == 0 || !stale.iter().any(there));
+    }
+
+    #[test]
+    fn a_folder_whose_lock_is_held_stays_though_no_such_process_is_known_here() {
+        let base = tempfile::tempdir().expect("a folder");
+        let own = create_in(base.path()).expect("made");
+        let elsewhere = users(base.path()).join(format!("{}-5-0", i32::MAX));
+        fs::create_dir(&elsewhere).expect("a folder");
+        let file = File::create(elsewhere.join(LOCK)).expect("a file");
+        let lock = Flock::lock(file, FlockArg::LockExclusive).expect("locked");
+        remove(&create_in(base.path()).expect("made"));
+        assert!(elsewhere.is_dir());
+        drop(lock);
+        assert!(is_locked(&own));
+        remove(&create_in(base.path()).expect("made"));
+        assert!(!elsewhere.exists());
+        remove(&own);
+        let locks = LOCKS.lock().expect("locks");
+        assert!(locks.iter().all(|(folder, _)| folder != &own));
+    }
+
+    #[test]
+    fn a_place_that_is_not_absolute_is_none() {
+        let of = |value: &str| temporary_from(Some(value.into()));
+        assert_eq!(of("/var/tmp"), PathBuf::from("/var/tmp"));
+        for value in ["", "tmp", "./tmp"] {
+            assert_eq!(of(value), PathBuf::from("/tmp"));
+        }
+        assert_eq!(temporary_from(None), PathBuf::from("/tmp"));
+    }
+}

@@ -1,0 +1,190 @@
+//! How the Ruby processes of a session come to be profiled: by variables, which have them load us
+//! and find the session's folder, and by the settings in there. lib/rperf/processes/launch.rb reads
+//! both, in Rubies of any age. Used by the command, and by the extension for sessions that a program
+//! starts. Any thread.
+
+use crate::directory;
+use crate::settings::{Inherit, PREFIX, SESSION_VARIABLE, Settings};
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The variables by which Ruby loads us, and what stands between the parts of their values.
+pub const RUBY_VARIABLES: [(&str, &str); 2] = [("RUBYOPT", " "), ("RUBYLIB", ":")];
+
+/// The names of what is in the settings besides what users can set.
+pub mod names {
+    /// What had the processes profiled, for messages.
+    pub const INITIATOR: &str = "INITIATOR";
+    /// Which Rubies can load our extension.
+    pub const ABI: &str = "ABI";
+    /// Whether all Rubies of the session are profiled: 1, or the first one only: 0.
+    pub const INHERIT: &str = "INHERIT";
+    /// In front of a variable's name: what was added to its value.
+    pub const ADDED: &str = "ADDED_";
+    /// In front of a variable's name: its value before.
+    pub const ORIGINAL: &str = "ORIGINAL_";
+}
+
+/// Rubies can't be made to load us: RUBYOPT is split at blanks, and RUBYLIB at colons.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "rperf is installed in {}, and Ruby can't load from a folder with both a blank and a ':' in its path",
+    .0.display()
+)]
+pub struct UnloadableLibrary(PathBuf);
+
+/// What the processes of a session need to know.
+#[derive(Debug)]
+pub struct Environment {
+    settings: Vec<(String, OsString)>,
+}
+
+impl Environment {
+    /// `library` is the folder that holds `rperf.rb`.
+    pub fn new(
+        settings: &Settings,
+        initiator: &str,
+        abi: &str,
+        library: &Path,
+    ) -> Result<Self, UnloadableLibrary> {
+        let inherit = match settings.inherit() {
+            Inherit::All => "1",
+            Inherit::Forked | Inherit::None => "0",
+        };
+        let own = [
+            (names::INITIATOR, initiator),
+            (names::ABI, abi),
+            (names::INHERIT, inherit),
+        ];
+        let mut pairs: Vec<_> = own.map(|(name, value)| (name.into(), value.into())).into();
+        pairs.extend(settings.for_children());
+        for (name, value) in additions(library)? {
+            pairs.push((format!("{}{name}", names::ADDED), value));
+            if let Some(original) = env::var_os(name) {
+                pairs.push((format!("{}{name}", names::ORIGINAL), original));
+            }
+        }
+        Ok(Self { settings: pairs })
+    }
+
+    /// All settings, by their names.
+    pub fn settings(&self) -> &[(String, OsString)] {
+        &self.settings
+    }
+
+    /// Writes the settings to the session's folder: `NAME=value` with a zero byte after each.
+    pub fn write_settings(&self, folder: &Path) -> io::Result<()> {
+        let mut text = Vec::new();
+        for (name, value) in &self.settings {
+            for part in [name.as_bytes(), b"=", value.as_bytes(), b"\0"] {
+                text.extend_from_slice(part);
+            }
+        }
+        std::fs::write(folder.join(directory::SETTINGS), text)
+    }
+
+    /// The variables with which processes find the session in `folder`. All else is there.
+    pub fn variables(&self, folder: &Path) -> Vec<(OsString, OsString)> {
+        let joined = |(name, separator): (&str, &str)| {
+            let added = format!("{}{name}", names::ADDED);
+            let (_, ours) = self.settings.iter().find(|(name, _)| *name == added)?;
+            let mut value = ours.clone();
+            if let Some(original) = env::var_os(name) {
+                value.push(separator);
+                value.push(original);
+            }
+            Some((name.into(), value))
+        };
+        let session = (SESSION_VARIABLE.into(), folder.into());
+        let ruby = RUBY_VARIABLES.into_iter().filter_map(joined);
+        ruby.chain([session]).collect()
+    }
+}
+
+/// The variables of an outer rperf, which mustn't mix with ours.
+pub fn foreign_variables() -> impl Iterator<Item = OsString> {
+    let names = env::vars_os().map(|(name, _)| name);
+    names.filter(|name| name.as_bytes().starts_with(PREFIX.as_bytes()))
+}
+
+/// What is put in front of the variables' values. A path with a blank must come by RUBYLIB.
+fn additions(library: &Path) -> Result<Vec<(&'static str, OsString)>, UnloadableLibrary> {
+    let [(rubyopt, _), (rubylib, _)] = RUBY_VARIABLES;
+    let path = library.as_os_str();
+    if !path.as_bytes().iter().any(is_blank) {
+        let mut loader = OsString::from("-r");
+        loader.push(path);
+        loader.push("/rperf");
+        return Ok(vec![(rubyopt, loader)]);
+    }
+    if path.as_bytes().contains(&b':') {
+        return Err(UnloadableLibrary(library.into()));
+    }
+    let loader = OsStr::new("-rrperf");
+    Ok(vec![(rubyopt, loader.into()), (rubylib, path.into())])
+}
+
+/// What Ruby splits RUBYOPT at: as C's isspace has it.
+fn is_blank(byte: &u8) -> bool {
+    byte.is_ascii_whitespace() || *byte == 0x0b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn added(library: &str) -> Result<Vec<String>, UnloadableLibrary> {
+        let additions = additions(Path::new(library))?.into_iter();
+        let shown = additions.map(|(name, value)| format!("{name}={}", value.display()));
+        Ok(shown.collect())
+    }
+
+    #[test]
+    fn rubies_find_us_by_our_path_unless_it_has_a_blank() {
+        assert_eq!(
+            added("/a:b/lib").expect("taken"),
+            ["RUBYOPT=-r/a:b/lib/rperf"]
+        );
+        assert_eq!(
+            added("/a b/lib").expect("taken"),
+            ["RUBYOPT=-rrperf", "RUBYLIB=/a b/lib"]
+        );
+        for library in ["/a b:c/lib", "/a\tb:c/lib", "/a\x0bb:c/lib"] {
+            let refusal = added(library).expect_err("refused").to_string();
+            assert!(refusal.contains("both a blank and a ':'"));
+        }
+    }
+
+    #[test]
+    fn the_settings_are_what_processes_need() {
+        let given = [(&crate::settings::LINES, "1".into())];
+        let settings = Settings::from_flags(given, true).expect("allowed");
+        let library = Path::new("/lib");
+        let environment = Environment::new(&settings, "rperf stat", "3.4 x", library).expect("ok");
+        let folder = tempfile::tempdir().expect("a folder");
+        environment.write_settings(folder.path()).expect("written");
+        let text = std::fs::read_to_string(folder.path().join("settings")).expect("a file");
+        let pairs: Vec<_> = text.split_terminator('\0').collect();
+        let known = [
+            "INITIATOR=rperf stat",
+            "ABI=3.4 x",
+            "INHERIT=1",
+            "MODE=wall",
+            "FREQUENCY=1000",
+            "LINES=1",
+            "AGGREGATE=1",
+            "ADDED_RUBYOPT=-r/lib/rperf",
+        ];
+        assert_eq!(&pairs[..known.len()], known);
+        let variables = environment.variables(folder.path());
+        let (name, value) = variables.last().expect("a variable");
+        assert_eq!(
+            (name.to_str(), Path::new(value)),
+            (Some("RPERF_SESSION"), folder.path())
+        );
+        assert!(variables[0].1.to_string_lossy().starts_with("-r/lib/rperf"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Reads the profiles that a user names. Used by `rperf report` and `rperf diff`, and by the extension
+//! for `Rperf.load`; any thread.
+
+use crate::settings::DEFAULT_FILE;
+use rperf_format::ReadError;
+use rperf_model::Profile;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// Why there is no profile in a file.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The file can't be read.
+    #[error("can't read {}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        reason: Unreadable,
+    },
+    /// It is something else.
+    #[error("{}: {error}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: ReadError,
+    },
+}
+
+/// Why a file can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It isn't there, nor has `rperf record` written it.
+    #[error("there is no such file; 'rperf record' writes one")]
+    NotRecorded,
+    /// It isn't there.
+    #[error("there is no such file")]
+    NotFound,
+    /// Its permissions don't allow it.
+    #[error("permission denied")]
+    PermissionDenied,
+    /// It is a folder.
+    #[error("it is a folder")]
+    Folder,
+    /// It is a pipe or a device.
+    #[error("it is no regular file")]
+    NoRegularFile,
+    /// The system can't.
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+/// The file and its size.
+pub fn open(path: &Path) -> Result<(File, u64), InputError> {
+    let refuse = |reason| InputError::File {
+        path: path.into(),
+        reason,
+    };
+    let file = File::open(path).map_err(|error| {
+        refuse(match error.kind() {
+            io::ErrorKind::NotFound if path == Path::new(DEFAULT_FILE) => Unreadable::NotRecorded,
+            io::ErrorKind::NotFound => Unreadable::NotFound,
+            io::ErrorKind::PermissionDenied => Unreadable::PermissionDenied,
+            _ => Unreadable::Io(error),
+        })
+    })?;
+    let metadata = file.metadata();
+    let metadata = metadata.map_err(|error| refuse(Unreadable::Io(error)))?;
+    if metadata.is_dir() {
+        return Err(refuse(Unreadable::Folder));
+    }
+    Ok((file, metadata.len()))
+}
+
+/// The profile in `input`, which is the file at `path`.
+pub fn decode(input: &mut dyn Read, path: &Path) -> Result<Profile, InputError> {
+    rperf_format::pprof::read(input).map_err(|error| InputError::Content {
+        path: path.into(),
+        error,
+    })
+}
+
+/// The profile in this file. What is no file, and may never end, is refused.
+pub fn read_profile(path: &Path) -> Result<Profile, InputError> {
+    let is_something_else = fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+    if is_something_else {
+        return Err(InputError::File {
+            path: path.into(),
+            reason: Unreadable::NoRegularFile,
+        });
+    }
+    let (file, _) = open(path)?;
+    decode(&mut BufReader::new(file), path)
+}

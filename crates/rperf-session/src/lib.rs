@@ -1,0 +1,17 @@
+//! Sessions of several processes: what can be set, what processes tell each other, where they leave
+//! their profiles, and how these become one.
+//!
+//! The command (`rperf-cli`) and the extension use it, on whatever thread they are. Nothing here
+//! knows Ruby, and nothing starts a thread.
+
+pub mod directory;
+pub mod environment;
+pub mod event;
+pub mod input;
+pub mod merge;
+pub mod os;
+pub mod output;
+pub mod process_id;
+pub mod process_stats;
+pub mod settings;
+pub mod status;

@@ -1,0 +1,12 @@
+//! Files that users name: whether they can be written, and how profiles get there so that none is
+//! lost. Used by the command and the extension; any thread.
+
+mod deliver;
+mod descriptor;
+mod file;
+mod writable;
+
+pub use deliver::{Misplaced, WriteError, deliver};
+pub use descriptor::Descriptor;
+pub use file::{buffered, write, write_streaming};
+pub use writable::{Unwritable, writable};

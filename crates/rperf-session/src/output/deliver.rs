@@ -1,0 +1,107 @@
+//! Writes the profile of a session that ends, so that it doesn't get lost. Used by the command, and
+//! by the extension on the thread that ends a session.
+
+use super::file::write;
+use crate::directory;
+use nix::errno::Errno;
+use rperf_format::{Format, FormatError, TextOptions};
+use rperf_model::Profile;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A profile that couldn't be written where it should be, and what has become of it.
+#[derive(Debug, thiserror::Error)]
+pub enum Misplaced {
+    /// It is in another file.
+    #[error("can't write the profile to {} ({reason}); it is in {} (pprof)", path.display(), instead.display())]
+    Elsewhere {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why it isn't.
+        reason: WriteError,
+        /// Where it is.
+        instead: PathBuf,
+    },
+    /// It is nowhere.
+    #[error(
+        "can't write the profile to {} ({reason}); it is lost: neither can {} be written \
+         ({second}); free some space or set TMPDIR",
+        path.display(), instead.display()
+    )]
+    Lost {
+        /// Where it should be.
+        path: PathBuf,
+        /// Why it isn't.
+        reason: WriteError,
+        /// Where it should be instead.
+        instead: PathBuf,
+        /// Why it isn't there either.
+        second: WriteError,
+    },
+}
+
+/// Why a profile couldn't be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The file can't be written.
+    #[error("{}", system_words(.0))]
+    Io(#[from] io::Error),
+    /// The format can't hold it.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// The system's words for an error, without its number.
+fn system_words(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(number) => Errno::from_raw(number).desc().to_string(),
+        None => error.to_string(),
+    }
+}
+
+/// Writes a profile; a format that isn't given goes by the path.
+pub fn write_profile(
+    profile: &Profile,
+    path: &Path,
+    format: Option<Format>,
+    options: TextOptions,
+) -> Result<(), WriteError> {
+    let format = format.unwrap_or_else(|| Format::from_path(path));
+    let mut content = Vec::new();
+    rperf_format::write(profile, format, options, &mut content)?;
+    Ok(write(path, &content)?)
+}
+
+/// Writes a profile that must not get lost: if it can't be written to `path`, to the temporary
+/// folder, as pprof.
+pub fn deliver(
+    profile: &Profile,
+    path: &Path,
+    format: Option<Format>,
+    options: TextOptions,
+) -> Result<(), Misplaced> {
+    let Err(reason) = write_profile(profile, path, format, options) else {
+        return Ok(());
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let milliseconds = now.map_or(0, |now| now.as_millis());
+    let name = format!("rperf-{}-{milliseconds}.pb.gz", std::process::id());
+    let instead = directory::temporary().join(name);
+    let path = path.to_path_buf();
+    Err(
+        match write_profile(profile, &instead, Some(Format::Pprof), options) {
+            Ok(()) => Misplaced::Elsewhere {
+                path,
+                reason,
+                instead,
+            },
+            Err(second) => Misplaced::Lost {
+                path,
+                reason,
+                instead,
+                second,
+            },
+        },
+    )
+}

@@ -1,0 +1,126 @@
+//! Writes a finished file so that a reader never sees half of it. Used by the command, and through
+//! the extension by `Rperf.save` and when a session ends; any thread.
+
+use super::descriptor::Descriptor;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes `content` to `path`: a file comes into being, or takes its old self's
+/// place, at once; pipes, devices and open descriptors are written to as they are.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    if let Some(descriptor) = Descriptor::named_by(path) {
+        return descriptor.write_all(content);
+    }
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {
+            // Of a link, the file that it leads to is replaced, not the link.
+            replace(
+                &fs::canonicalize(path)?,
+                content,
+                Some(metadata.permissions()),
+            )
+        }
+        Ok(_) => OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .write_all(content),
+        Err(_) => replace(path, content, None),
+    }
+}
+
+/// As [`write()`], for content that is too much to be held in memory.
+pub fn write_streaming<E: From<io::Error>>(
+    path: &Path,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    if let Some(descriptor) = Descriptor::named_by(path) {
+        return buffered(descriptor, produce);
+    }
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {
+            let path = fs::canonicalize(path)?;
+            replace_streaming(&path, Some(metadata.permissions()), produce)
+        }
+        Ok(_) => buffered(OpenOptions::new().write(true).open(path)?, produce),
+        Err(_) => replace_streaming(path, None, produce),
+    }
+}
+
+/// Hands a buffer in front of `output` to `produce`, and empties it.
+pub fn buffered<E: From<io::Error>>(
+    output: impl Write,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut output = BufWriter::new(output);
+    produce(&mut output)?;
+    Ok(output.flush()?)
+}
+
+fn replace(path: &Path, content: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
+    replace_streaming(path, permissions, |output| output.write_all(content))
+}
+
+/// With no permissions given, a file gets those of every new one.
+fn replace_streaming<E: From<io::Error>>(
+    path: &Path,
+    permissions: Option<Permissions>,
+    produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // make_in and as_file_mut: the errors of tempfile's other ways have its
+    // temporary name in them and no longer the system's number.
+    let mut file = tempfile::Builder::new()
+        .prefix(".rperf-")
+        .make_in(folder, |path| {
+            OpenOptions::new().write(true).create_new(true).open(path)
+        })?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    buffered(file.as_file_mut(), produce)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_new_file_has_the_usual_permissions_and_no_leftovers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("new");
+        write(&path, b"one").expect("written");
+        assert_eq!(fs::read(&path).expect("a file"), b"one");
+        let mode = fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o600, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn an_old_file_keeps_its_permissions_and_its_links() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("old"), folder.path().join("link"));
+        fs::write(&path, "a longer text").expect("a file");
+        fs::set_permissions(&path, Permissions::from_mode(0o640)).expect("permissions");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        write(&link, b"two").expect("written");
+        assert_eq!(fs::read(&path).expect("a file"), b"two");
+        assert!(link.is_symlink());
+        assert_eq!(
+            fs::metadata(&path).expect("a file").permissions().mode() & 0o777,
+            0o640
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let error = write(Path::new("/no/such/folder/file"), b"").expect_err("no folder");
+        assert_eq!(error.raw_os_error(), Some(libc::ENOENT));
+    }
+}

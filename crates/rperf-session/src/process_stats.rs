@@ -1,0 +1,205 @@
+//! What Ruby and the system have counted in a process, as a line of text that a
+//! process leaves for the one which sums them up. Any thread.
+
+use crate::os::{DiskStats, OsStats};
+use std::fmt::Write;
+
+/// What Ruby has counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct RubyStats {
+    /// Garbage collections.
+    pub gc_count: u64,
+    /// Minor ones among them.
+    pub gc_minor: u64,
+    /// Major ones among them.
+    pub gc_major: u64,
+    /// Time in them.
+    pub gc_time_ms: u64,
+    /// Objects made.
+    pub allocated_objects: u64,
+    /// Objects freed.
+    pub freed_objects: u64,
+    /// Methods and blocks that YJIT has compiled, if it is on.
+    pub yjit_methods: Option<u64>,
+    /// Share of instructions that ran in compiled code, if YJIT counts them.
+    pub yjit_ratio: Option<f64>,
+}
+
+/// All figures of a process.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct ProcessStats {
+    /// Ruby's.
+    pub ruby: RubyStats,
+    /// The system's.
+    pub os: OsStats,
+    /// For how long it was profiled, where several processes are summed up: the
+    /// profile tells how long that took on the clock.
+    pub profiled_ns: u64,
+}
+
+impl RubyStats {
+    /// Adds those of another process, or of another program in the same one. A ratio
+    /// of two processes is none of both.
+    pub fn add(&mut self, mut other: Self) {
+        for ((_, ours), (_, theirs)) in self.named().into_iter().zip(other.named()) {
+            *ours = ours.saturating_add(*theirs);
+        }
+        self.yjit_methods = sum(self.yjit_methods, other.yjit_methods, u64::saturating_add);
+        self.yjit_ratio = None;
+    }
+
+    fn named(&mut self) -> [(&'static str, &mut u64); 6] {
+        [
+            ("gc_count", &mut self.gc_count),
+            ("gc_minor", &mut self.gc_minor),
+            ("gc_major", &mut self.gc_major),
+            ("gc_time_ms", &mut self.gc_time_ms),
+            ("allocated_objects", &mut self.allocated_objects),
+            ("freed_objects", &mut self.freed_objects),
+        ]
+    }
+}
+
+impl OsStats {
+    /// Adds those of another process; of memory the most is kept.
+    pub fn add(&mut self, mut other: Self) {
+        let most = self.max_rss_bytes.max(other.max_rss_bytes);
+        for ((_, ours), (_, theirs)) in self.named().into_iter().zip(other.named()) {
+            *ours = ours.saturating_add(*theirs);
+        }
+        self.max_rss_bytes = most;
+        self.disk = sum(self.disk, other.disk, |ours, theirs| DiskStats {
+            read_bytes: ours.read_bytes.saturating_add(theirs.read_bytes),
+            write_bytes: ours.write_bytes.saturating_add(theirs.write_bytes),
+        });
+    }
+
+    fn named(&mut self) -> [(&'static str, &mut u64); 5] {
+        [
+            ("user_ns", &mut self.user_ns),
+            ("sys_ns", &mut self.sys_ns),
+            ("max_rss_bytes", &mut self.max_rss_bytes),
+            ("voluntary_switches", &mut self.voluntary_switches),
+            ("involuntary_switches", &mut self.involuntary_switches),
+        ]
+    }
+}
+
+fn sum<T>(ours: Option<T>, theirs: Option<T>, add: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) => Some(add(ours, theirs)),
+        (ours, theirs) => ours.or(theirs),
+    }
+}
+
+impl ProcessStats {
+    /// Adds those of another process.
+    pub fn add(&mut self, other: Self) {
+        self.ruby.add(other.ruby);
+        self.os.add(other.os);
+        self.profiled_ns = self.profiled_ns.saturating_add(other.profiled_ns);
+    }
+
+    /// `name=value` with blanks between them.
+    pub fn to_line(mut self) -> String {
+        let mut line = String::new();
+        let mut add = |name: &str, value: &dyn std::fmt::Display| {
+            let gap = if line.is_empty() { "" } else { " " };
+            // Writing to a String doesn't fail.
+            let _ = write!(line, "{gap}{name}={value}");
+        };
+        let (yjit_methods, yjit_ratio) = (self.ruby.yjit_methods, self.ruby.yjit_ratio);
+        let disk = self.os.disk;
+        for (name, value) in self.named() {
+            add(name, value);
+        }
+        if let Some(methods) = yjit_methods {
+            add("yjit_methods", &methods);
+        }
+        if let Some(ratio) = yjit_ratio {
+            add("yjit_ratio", &ratio);
+        }
+        if let Some(disk) = disk {
+            add("read_bytes", &disk.read_bytes);
+            add("write_bytes", &disk.write_bytes);
+        }
+        line
+    }
+
+    /// The figures in a line; what isn't there is 0.
+    pub fn parse(line: &str) -> Self {
+        let mut figures = Self::default();
+        for (name, value) in line.split(' ').filter_map(|field| field.split_once('=')) {
+            if name == "yjit_ratio" {
+                figures.ruby.yjit_ratio = value.parse().ok();
+            }
+            let Ok(number) = value.parse() else {
+                continue;
+            };
+            match name {
+                "yjit_methods" => figures.ruby.yjit_methods = Some(number),
+                "read_bytes" => figures.os.disk.get_or_insert_default().read_bytes = number,
+                "write_bytes" => figures.os.disk.get_or_insert_default().write_bytes = number,
+                _ => {
+                    for (known, place) in figures.named() {
+                        if known == name {
+                            *place = number;
+                        }
+                    }
+                }
+            }
+        }
+        figures
+    }
+
+    /// All that every process has, by name.
+    pub(crate) fn named(&mut self) -> impl Iterator<Item = (&'static str, &mut u64)> {
+        let own = [("profiled_ns", &mut self.profiled_ns)];
+        let counted = self.ruby.named().into_iter().chain(self.os.named());
+        counted.chain(own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> ProcessStats {
+        let mut figures = ProcessStats::default();
+        for (number, (_, value)) in figures.named().enumerate() {
+            *value = number as u64 + 1;
+        }
+        figures.ruby.yjit_methods = Some(50);
+        figures.ruby.yjit_ratio = Some(97.5);
+        figures.os.disk = Some(DiskStats {
+            read_bytes: 60,
+            write_bytes: 70,
+        });
+        figures
+    }
+
+    #[test]
+    fn a_line_says_all_of_them() {
+        assert_eq!(ProcessStats::parse(&figures().to_line()), figures());
+        let none = ProcessStats::default();
+        assert_eq!(ProcessStats::parse(&none.to_line()), none);
+        assert_eq!(ProcessStats::parse("x= =y gc_count=-1 z=3"), none);
+    }
+
+    #[test]
+    fn they_add_up_but_for_memory() {
+        let mut sum = figures();
+        sum.ruby.add(figures().ruby);
+        sum.os.add(figures().os);
+        assert_eq!((sum.ruby.gc_count, sum.ruby.freed_objects), (2, 12));
+        assert_eq!(
+            (sum.ruby.yjit_methods, sum.ruby.yjit_ratio),
+            (Some(100), None)
+        );
+        assert_eq!((sum.os.user_ns, sum.os.max_rss_bytes), (14, 9));
+        assert_eq!(sum.os.disk.map(|disk| disk.write_bytes), Some(140));
+        let mut none = ProcessStats::default();
+        none.os.add(figures().os);
+        assert_eq!(none.os, figures().os);
+    }
+}

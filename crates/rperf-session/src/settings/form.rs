@@ -1,0 +1,230 @@
+//! The forms in which a setting's value may be given: how each is read, and how it is spelled on
+//! the command line, in Ruby and in a variable. Used by `checked` and `table`; any
+//! thread.
+
+use crate::output::{self, Unwritable};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where a value was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// On the command line, as text.
+    Flag,
+    /// To `Rperf.start`, as a Ruby object.
+    Keyword,
+    /// In an RPERF_* variable, or in the settings of a session, as text.
+    Variable,
+}
+
+/// A value as it was given.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given<'a> {
+    /// By a flag or a variable.
+    Text(&'a OsStr),
+    /// `nil`.
+    Nil,
+    /// `true` or `false`.
+    Bool(bool),
+    /// An Integer.
+    Integer(i64),
+    /// A Symbol's name.
+    Symbol(String),
+    /// A String, or the path of a Pathname.
+    Path(PathBuf),
+    /// The path of a descriptor that belongs to Ruby itself.
+    ReservedDescriptor,
+    /// A Hash whose keys and values have a text.
+    Pairs(Vec<(String, String)>),
+    /// Any other object.
+    Other,
+}
+
+/// A value that is allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    /// On or off.
+    Bool(bool),
+    /// A number.
+    Integer(u32),
+    /// One of the words that are allowed.
+    Word(&'static str),
+    /// `false` where other values are numbers.
+    Off,
+    /// The absolute path of a file that can be written.
+    Path(PathBuf),
+    /// Any text.
+    Text(OsString),
+}
+
+/// A form that a setting's values may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// On.
+    True,
+    /// Off.
+    False,
+    /// This word; a Symbol in Ruby.
+    Word(&'static str),
+    /// This word, where timers can signal.
+    WordWithTimerSignals(&'static str),
+    /// A whole number in a range, of these things.
+    Number(u32, u32, &'static str),
+    /// No signal.
+    NoSignal,
+    /// A real-time signal, where timers can signal.
+    TimerSignal,
+    /// The path of a file that can be written.
+    OutputPath,
+    /// Any text.
+    Text,
+}
+
+const OFF: &str = "false";
+
+/// The real-time signals, where timers can signal: the others have a meaning to programs.
+fn timer_signals() -> Option<(u32, u32)> {
+    #[cfg(target_os = "linux")]
+    return Some((libc::SIGRTMIN() as u32, libc::SIGRTMAX() as u32));
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+impl Form {
+    /// Whether values can have this form on this system.
+    pub fn is_possible(self) -> bool {
+        match self {
+            Form::WordWithTimerSignals(_) | Form::TimerSignal => timer_signals().is_some(),
+            _ => true,
+        }
+    }
+
+    /// The value, if `given` has this form.
+    pub fn read(self, given: &Given<'_>, source: Source) -> Result<Option<Value>, Unwritable> {
+        if !self.is_possible() {
+            return Ok(None);
+        }
+        Ok(match self {
+            Form::True => is_bool(given, true).then_some(Value::Bool(true)),
+            Form::False => is_bool(given, false).then_some(Value::Bool(false)),
+            Form::Word(word) | Form::WordWithTimerSignals(word) => match given {
+                Given::Text(text) => (*text == word).then_some(Value::Word(word)),
+                Given::Symbol(name) => (name == word).then_some(Value::Word(word)),
+                _ => None,
+            },
+            Form::Number(least, most, _) => whole_number(given, least, most),
+            Form::TimerSignal => {
+                timer_signals().and_then(|(least, most)| whole_number(given, least, most))
+            }
+            Form::NoSignal => match given {
+                Given::Text(text) => (*text == OFF).then_some(Value::Off),
+                Given::Bool(false) => Some(Value::Off),
+                _ => None,
+            },
+            Form::OutputPath => read_path(given, source)?.map(Value::Path),
+            Form::Text => match given {
+                Given::Text(text) => Some(Value::Text((*text).to_os_string())),
+                _ => None,
+            },
+        })
+    }
+
+    /// What the form allows, in a sentence.
+    pub fn described(self, source: Source) -> String {
+        match self {
+            Form::True | Form::False | Form::Word(_) | Form::WordWithTimerSignals(_) => {
+                self.listed(source)
+            }
+            Form::Number(least, most, of) => {
+                format!("a whole number from {least} to {most} ({of})")
+            }
+            Form::NoSignal if timer_signals().is_none() => {
+                format!("{OFF} (this system has no timer signals)")
+            }
+            Form::NoSignal => format!("{OFF} (no signal)"),
+            Form::TimerSignal => timer_signals().map_or_else(String::new, |(least, most)| {
+                format!("a number from {least} to {most} (a real-time signal)")
+            }),
+            Form::OutputPath => "the path of a file".into(),
+            Form::Text => "text".into(),
+        }
+    }
+
+    /// The same in a list.
+    pub fn listed(self, source: Source) -> String {
+        match (self, source) {
+            (Form::True, _) => bool_text(true, source).into(),
+            (Form::False, _) => bool_text(false, source).into(),
+            (Form::Word(word) | Form::WordWithTimerSignals(word), Source::Keyword) => {
+                format!(":{word}")
+            }
+            (Form::Word(word) | Form::WordWithTimerSignals(word), _) => word.into(),
+            (Form::Number(least, most, _), _) => format!("{least} to {most}"),
+            (Form::NoSignal, _) => OFF.into(),
+            (Form::TimerSignal, _) => "number".into(),
+            (Form::OutputPath, _) => "path".into(),
+            (Form::Text, _) => "text".into(),
+        }
+    }
+}
+
+impl Value {
+    /// As it is given there: in Ruby's notation to `Rperf.start`, else as text.
+    pub fn spelled(&self, source: Source) -> OsString {
+        match self {
+            Value::Bool(on) => bool_text(*on, source).into(),
+            Value::Integer(number) => number.to_string().into(),
+            Value::Word(word) if source == Source::Keyword => format!(":{word}").into(),
+            Value::Word(word) => (*word).into(),
+            Value::Off => OFF.into(),
+            Value::Path(path) => path.into(),
+            Value::Text(text) => text.clone(),
+        }
+    }
+}
+
+fn bool_text(on: bool, source: Source) -> &'static str {
+    match (on, source) {
+        (true, Source::Keyword) => "true",
+        (false, Source::Keyword) => "false",
+        (true, _) => "1",
+        (false, _) => "0",
+    }
+}
+
+fn is_bool(given: &Given<'_>, on: bool) -> bool {
+    match given {
+        Given::Text(text) => *text == bool_text(on, Source::Variable),
+        Given::Bool(value) => *value == on,
+        _ => false,
+    }
+}
+
+fn whole_number(given: &Given<'_>, least: u32, most: u32) -> Option<Value> {
+    let number: i64 = match given {
+        Given::Text(text) => text.to_str()?.parse().ok()?,
+        Given::Integer(number) => *number,
+        _ => return None,
+    };
+    let number = u32::try_from(number).ok()?;
+    (least..=most)
+        .contains(&number)
+        .then_some(Value::Integer(number))
+}
+
+/// `None` for what is no path at all.
+fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwritable> {
+    let path = match given {
+        Given::Text(text) => Path::new(text),
+        Given::Path(path) => path,
+        Given::ReservedDescriptor => return Err(Unwritable::Closed),
+        _ => return Ok(None),
+    };
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.is_empty() || bytes.contains(&0) {
+        return Ok(None);
+    }
+    // The programs that the command starts write to its descriptors, too.
+    output::writable(path, source == Source::Flag).map(Some)
+}

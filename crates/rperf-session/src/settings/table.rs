@@ -1,0 +1,411 @@
+//! The table of settings: everything that is said of one anywhere is here, or made of what is
+//! here. Used by `checked`, and by the command for its flags; any thread.
+
+use super::form::{Form, Source};
+use Form::{
+    False, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word, WordWithTimerSignals,
+};
+use rperf_format::Format;
+use rperf_model::FREQUENCIES;
+
+/// What the name of a variable begins with.
+pub const PREFIX: &str = "RPERF_";
+
+/// The file that is written unless another one is named.
+pub const DEFAULT_FILE: &str = "rperf.data";
+/// The variable that names the folder of a session.
+pub const SESSION_VARIABLE: &str = "RPERF_SESSION";
+/// The variable that has a program profile itself, if it is 1.
+pub const ENABLED_VARIABLE: &str = "RPERF_ENABLED";
+
+/// One thing that can be set.
+#[derive(Debug)]
+pub struct Setting {
+    /// Its name: of the keyword as it is, of the flag with dashes, of the variable in capitals.
+    pub name: &'static str,
+    /// The forms that its values may have.
+    pub forms: &'static [Form],
+    /// What it is about, in a few words.
+    pub meaning: &'static str,
+    /// What holds if it has no value; `None`: it always has one.
+    pub unset: Option<&'static str>,
+    /// What it is if nobody says anything.
+    pub default: Defaults,
+    /// Its flags, if it has any.
+    pub flags: Option<Flags>,
+    /// Whether `Rperf.start` takes it.
+    pub keyword: bool,
+    /// Whether there is a variable of it.
+    pub variable: bool,
+    /// Whether it is for each process of a session, not only for the one that merges them.
+    pub for_children: bool,
+}
+
+/// What a setting is if nobody says anything, as text.
+#[derive(Debug, Clone, Copy)]
+pub struct Defaults {
+    /// For `Rperf.start`.
+    pub keyword: Option<&'static str>,
+    /// Where a file is written: for `rperf record`, and for RPERF_ENABLED=1.
+    pub record: Option<&'static str>,
+    /// Where a page is printed: for `rperf stat` and `exec`, and with RPERF_STAT=1.
+    pub page: Option<&'static str>,
+    /// For all commands, where that differs.
+    pub command: Option<&'static str>,
+}
+
+impl Defaults {
+    const NONE: Self = Self::of(None);
+
+    const fn of(text: Option<&'static str>) -> Self {
+        Self {
+            keyword: text,
+            record: text,
+            page: text,
+            command: None,
+        }
+    }
+
+    const fn is(text: &'static str) -> Self {
+        Self::of(Some(text))
+    }
+}
+
+/// A setting's flags.
+#[derive(Debug)]
+pub struct Flags {
+    /// The short one.
+    pub short: Option<char>,
+    /// What they take.
+    pub takes: Takes,
+    /// Whether only `rperf record` has them.
+    pub record_only: bool,
+}
+
+/// What a setting's flags take.
+#[derive(Debug)]
+pub enum Takes {
+    /// A value, which is called so.
+    Value(&'static str, Flag),
+    /// None: it is switched on.
+    On(Flag),
+    /// None: it is switched off, by a flag that begins with `no-`.
+    Off(Flag),
+    /// Either.
+    OnOrOff(Flag, Flag),
+}
+
+/// What the help says about a flag.
+pub type Flag = &'static str;
+
+impl Setting {
+    /// A setting without any flag, keyword or variable.
+    const fn named(name: &'static str, forms: &'static [Form], meaning: &'static str) -> Self {
+        Setting {
+            name,
+            forms,
+            meaning,
+            unset: None,
+            default: Defaults::NONE,
+            flags: None,
+            keyword: true,
+            variable: true,
+            for_children: true,
+        }
+    }
+
+    /// The name of its variable.
+    pub fn variable_name(&self) -> String {
+        format!("{PREFIX}{}", self.key())
+    }
+
+    /// Its name in a session's settings.
+    pub fn key(&self) -> String {
+        self.name.to_uppercase()
+    }
+
+    /// Its name as the user writes it.
+    pub fn label(&self, source: Source) -> String {
+        match source {
+            Source::Keyword => format!("{}:", self.name),
+            Source::Variable => self.variable_name(),
+            Source::Flag => match &self.flags {
+                Some(Flags {
+                    short: Some(short), ..
+                }) => format!("-{short}"),
+                Some(Flags {
+                    takes: Takes::Off(_),
+                    ..
+                }) => format!("--no-{}", self.long()),
+                _ => format!("--{}", self.long()),
+            },
+        }
+    }
+
+    /// The values that it may have, in a list.
+    pub fn values(&self, source: Source) -> String {
+        let forms: Vec<_> = self.forms.iter().map(|form| form.listed(source)).collect();
+        forms.join(", ")
+    }
+
+    /// Its keyword's default, in Ruby's notation.
+    pub fn keyword_default(&self) -> String {
+        let Some(default) = self.default.keyword else {
+            return "nil".into();
+        };
+        let mut forms = self.forms.iter();
+        let same = forms.find(|form| form.listed(Source::Variable) == default);
+        same.map_or_else(|| default.into(), |form| form.listed(Source::Keyword))
+    }
+
+    /// The name of its long flag, without dashes in front.
+    pub fn long(&self) -> String {
+        self.name.replace('_', "-")
+    }
+}
+
+/// A stack is taken at the tick.
+pub(super) const TICK: &str = "tick";
+/// A stack is taken at a safepoint.
+pub(super) const SAFEPOINT: &str = "safepoint";
+
+/// The words for formats come from those who write them.
+const FORMATS: [Form; Format::ALL.len()] = {
+    let mut forms = [True; Format::ALL.len()];
+    let mut number = 0;
+    while number < forms.len() {
+        forms[number] = Word(Format::ALL[number].name());
+        number += 1;
+    }
+    forms
+};
+
+/// The file to write.
+pub static OUTPUT: Setting = Setting {
+    unset: Some("no file"),
+    default: Defaults {
+        record: Some(DEFAULT_FILE),
+        ..Defaults::NONE
+    },
+    flags: Some(Flags {
+        short: Some('o'),
+        takes: Takes::Value("PATH", "File to write the profile to"),
+        record_only: false,
+    }),
+    for_children: false,
+    ..Setting::named("output", &[OutputPath], "file to write when profiling ends")
+};
+
+/// What is measured.
+pub static MODE: Setting = Setting {
+    default: Defaults {
+        page: Some("wall"),
+        ..Defaults::is("cpu")
+    },
+    flags: Some(Flags {
+        short: Some('m'),
+        takes: Takes::Value(
+            "MODE",
+            "cpu: CPU time of each thread; wall: all time, with waiting and sleeping",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named("mode", &[Word("cpu"), Word("wall")], "what to measure")
+};
+
+/// The format of the file.
+pub static FORMAT: Setting = Setting {
+    unset: Some("by the file's extension"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value("FORMAT", "{values}"),
+        record_only: true,
+    }),
+    for_children: false,
+    ..Setting::named("format", &FORMATS, "format of the file")
+};
+
+const FREQUENCY_FORMS: [Form; 1] = [Number(
+    *FREQUENCIES.start(),
+    *FREQUENCIES.end(),
+    "samples per second",
+)];
+
+/// How often samples are taken.
+pub static FREQUENCY: Setting = Setting {
+    default: Defaults::is("1000"),
+    flags: Some(Flags {
+        short: Some('f'),
+        takes: Takes::Value("HZ", "Samples per second, {values}"),
+        record_only: false,
+    }),
+    ..Setting::named("frequency", &FREQUENCY_FORMS, "samples per second")
+};
+
+/// Whether lines are recorded and shown.
+pub static LINES: Setting = Setting {
+    unset: Some("line numbers without a table"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::OnOrOff(
+            "Add a table of the hottest lines to text output",
+            "Record no line numbers",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "lines",
+        &[True, False],
+        "off: no line numbers; on: also a table of lines in text",
+    )
+};
+
+/// When stacks are taken.
+pub static CAPTURE: Setting = Setting {
+    unset: Some("tick where a signal may be used"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "tick|safepoint",
+            "Take stacks at the tick, or without a signal to Ruby's threads",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "capture",
+        &[WordWithTimerSignals(TICK), Word(SAFEPOINT)],
+        "when stacks are taken",
+    )
+};
+
+/// The timer's signal.
+pub static SIGNAL: Setting = Setting {
+    unset: Some("SIGRTMIN+8"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "N|false",
+            "Real-time signal of the timer; false: no signal, but a thread that sleeps",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "signal",
+        &[NoSignal, TimerSignal],
+        "real-time signal of the timer",
+    )
+};
+
+/// Whether samples are summed as they come.
+pub static AGGREGATE: Setting = Setting {
+    default: Defaults::is("1"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Off(
+            "Keep samples one by one until the end instead of summing them as they come",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "aggregate",
+        &[True, False],
+        "off: keep samples one by one until the end",
+    )
+};
+
+/// Whether time counts only in sections.
+pub static DEFER: Setting = Setting {
+    default: Defaults::is("0"),
+    variable: false,
+    for_children: false,
+    ..Setting::named(
+        "defer",
+        &[True, False],
+        "on: profile only what runs in blocks of Rperf.profile",
+    )
+};
+
+/// Whether the processes that the program starts are profiled, too. With the command they are.
+pub static INHERIT: Setting = Setting {
+    default: Defaults {
+        command: Some("1"),
+        ..Defaults::is("0")
+    },
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Off("Profile the first Ruby process only, and none that it forks or starts"),
+        record_only: false,
+    }),
+    for_children: false,
+    ..Setting::named(
+        "inherit",
+        &[False, Word("fork"), True],
+        "fork: also profile forked children; on: Rubies that are started, too",
+    )
+};
+
+/// Whether sampling statistics are printed.
+pub static VERBOSE: Setting = Setting {
+    default: Defaults::is("0"),
+    flags: Some(Flags {
+        short: Some('v'),
+        takes: Takes::On("Print sampling statistics to stderr"),
+        record_only: false,
+    }),
+    for_children: false,
+    ..Setting::named(
+        "verbose",
+        &[True, False],
+        "print sampling statistics to stderr",
+    )
+};
+
+/// Whether the page of `rperf stat` is printed.
+pub static STAT: Setting = Setting {
+    default: Defaults::is("0"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "stat",
+        &[True, False],
+        "print where the time went to stderr",
+    )
+};
+
+/// Whether the page has tables of methods.
+pub static STAT_REPORT: Setting = Setting {
+    default: Defaults::is("0"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "stat_report",
+        &[True, False],
+        "add tables of methods to that",
+    )
+};
+
+/// The command that the page names.
+pub static STAT_COMMAND: Setting = Setting {
+    unset: Some("the program's name"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named("stat_command", &[Text], "the command to name there")
+};
+
+/// All settings, in the order in which they are listed.
+pub static ALL: [&Setting; 14] = [
+    &OUTPUT,
+    &MODE,
+    &FORMAT,
+    &FREQUENCY,
+    &LINES,
+    &CAPTURE,
+    &SIGNAL,
+    &AGGREGATE,
+    &DEFER,
+    &INHERIT,
+    &VERBOSE,
+    &STAT,
+    &STAT_REPORT,
+    &STAT_COMMAND,
+];

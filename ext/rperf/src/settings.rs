@@ -1,0 +1,215 @@
+//! `Rperf::NativeSettings`: the checked settings of a session as a Ruby object, and what the table
+//! of settings says, for lib/rperf/session/options.rb and specs. On a Ruby thread, with the GVL.
+
+use crate::profile::errors;
+use magnus::{
+    Error, Integer, IntoValue, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function,
+    method,
+    prelude::*,
+    r_hash::ForEach,
+    value::{Qfalse, Qtrue},
+};
+use rperf_session::output::Descriptor;
+use rperf_session::settings::{self as table, Given, InvalidSetting, Setting, Settings, Source};
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What the Ruby object holds.
+#[magnus::wrap(class = "Rperf::NativeSettings", free_immediately)]
+pub struct SettingsObject(pub Arc<Settings>);
+
+/// Defines `Rperf::NativeSettings`.
+pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
+    let class = rperf.define_class("NativeSettings", ruby.class_object())?;
+    class.undef_default_alloc_func();
+    class.define_singleton_method("from_keywords", function!(from_keywords, 2))?;
+    class.define_singleton_method("from_variables", function!(from_variables, 1))?;
+    class.define_singleton_method("of_member", function!(of_member, 1))?;
+    class.define_singleton_method("check", function!(check, 3))?;
+    class.define_singleton_method("table", function!(table_rows, 0))?;
+    class.define_method("[]", method!(SettingsObject::get, 1))
+}
+
+/// `from_keywords(hash, shown)`: of `Rperf.start`; `shown` gives a short text for any object.
+fn from_keywords(ruby: &Ruby, hash: RHash, shown: Value) -> Result<SettingsObject, Error> {
+    let mut given = Vec::new();
+    let mut unknown = Vec::new();
+    hash.foreach(|name: Value, value: Value| {
+        let symbol = Symbol::from_value(name);
+        let known = symbol.and_then(|symbol| symbol.name().ok().and_then(|name| keyword(&name)));
+        match known {
+            Some(setting) => given.push((setting, value)),
+            None => unknown.push(name.inspect()),
+        }
+        Ok(ForEach::Continue)
+    })?;
+    if !unknown.is_empty() {
+        let plural = if unknown.len() == 1 { "" } else { "s" };
+        let message = format!("unknown keyword{plural}: {}", unknown.join(", "));
+        return Err(errors::argument(ruby, message));
+    }
+    let given = given
+        .into_iter()
+        .map(|(setting, value)| Ok((setting, plain(value)?, move || text_of(shown, value))))
+        .collect::<Result<Vec<_>, Error>>()?;
+    checked(ruby, Settings::from_keywords(given))
+}
+
+/// `from_variables(hash)`: of a program that profiles itself; the names are without the prefix.
+fn from_variables(ruby: &Ruby, hash: RHash) -> Result<SettingsObject, Error> {
+    let texts = texts(hash)?;
+    let variable = |name: &str| texts.get(name).map(OsString::as_os_str);
+    checked(ruby, Settings::from_variables(variable))
+}
+
+/// `of_member(hash)`: of a process that takes part in a session, by the session's settings.
+fn of_member(ruby: &Ruby, hash: RHash) -> Result<SettingsObject, Error> {
+    let texts = texts(hash)?;
+    let setting = |name: &str| texts.get(name).map(OsString::as_os_str);
+    checked(ruby, Settings::of_member(setting))
+}
+
+/// `check(name, value, shown)`: fails if `Rperf.start` wouldn't take the keyword's value.
+fn check(ruby: &Ruby, name: Symbol, value: Value, shown: Value) -> Result<(), Error> {
+    let setting = keyword(&name.name()?)
+        .ok_or_else(|| errors::argument(ruby, format!("unknown keyword: {}", name.inspect())))?;
+    let given = plain(value)?;
+    let shown = || text_of(shown, value);
+    let value = table::check(setting, &given, Source::Keyword, shown);
+    value.map(|_| ()).map_err(|error| refused(ruby, &error))
+}
+
+fn keyword(name: &str) -> Option<&'static Setting> {
+    let mut settings = table::ALL.into_iter();
+    settings.find(|setting| setting.keyword && setting.name == name)
+}
+
+fn checked(
+    ruby: &Ruby,
+    settings: Result<Settings, InvalidSetting>,
+) -> Result<SettingsObject, Error> {
+    let settings = settings.map_err(|error| refused(ruby, &error))?;
+    Ok(SettingsObject(Arc::new(settings)))
+}
+
+fn refused(ruby: &Ruby, error: &InvalidSetting) -> Error {
+    errors::argument(ruby, error.to_string())
+}
+
+/// Asks Ruby; that no object makes it fail is up to Ruby.
+fn text_of(shown: Value, value: Value) -> String {
+    let text = shown.funcall::<_, _, String>("call", (value,));
+    text.unwrap_or_else(|_| "an object".into())
+}
+
+/// The value of a setting. Calls no method of the object, which may have none, but for those of
+/// plain values in a Hash.
+fn plain(value: Value) -> Result<Given<'static>, Error> {
+    if value.is_nil() {
+        return Ok(Given::Nil);
+    }
+    if Qtrue::from_value(value).is_some() {
+        return Ok(Given::Bool(true));
+    }
+    if Qfalse::from_value(value).is_some() {
+        return Ok(Given::Bool(false));
+    }
+    if let Some(number) = Integer::from_value(value) {
+        return Ok(number.to_i64().map_or(Given::Other, Given::Integer));
+    }
+    if let Some(symbol) = Symbol::from_value(value) {
+        return Ok(Given::Symbol(symbol.name()?.into_owned()));
+    }
+    if let Some(text) = RString::from_value(value) {
+        return Ok(path(bytes(text)));
+    }
+    Ok(Given::Other)
+}
+
+fn path(bytes: Vec<u8>) -> Given<'static> {
+    let path = PathBuf::from(OsString::from_vec(bytes));
+    match Descriptor::named_by(&path) {
+        Some(descriptor) if is_reserved(descriptor) => Given::ReservedDescriptor,
+        _ => Given::Path(path),
+    }
+}
+
+/// Whether it is one of Ruby's own, for its timer and the like.
+fn is_reserved(descriptor: Descriptor) -> bool {
+    // SAFETY: looks the number up in a table of the VM's; any number will do.
+    unsafe { rb_sys::rb_reserved_fd_p(descriptor.number()) != 0 }
+}
+
+fn bytes(text: RString) -> Vec<u8> {
+    // SAFETY: the bytes are copied before any Ruby code can run.
+    unsafe { text.as_slice() }.to_vec()
+}
+
+/// Names and values as the system has them.
+fn texts(hash: RHash) -> Result<HashMap<String, OsString>, Error> {
+    let mut texts = HashMap::new();
+    hash.foreach(|name: RString, value: RString| {
+        let name = String::from_utf8_lossy(&bytes(name)).into_owned();
+        texts.insert(name, OsString::from_vec(bytes(value)));
+        Ok(ForEach::Continue)
+    })?;
+    Ok(texts)
+}
+
+impl SettingsObject {
+    /// `#[](name)`: a value as `Rperf.start` takes it; a path is a String.
+    fn get(ruby: &Ruby, rb_self: &Self, name: Symbol) -> Result<Option<Value>, Error> {
+        let name = name.name()?;
+        let setting = table::ALL.into_iter().find(|setting| setting.name == name);
+        let setting =
+            setting.ok_or_else(|| errors::argument(ruby, format!("there is no setting {name}")))?;
+        Ok(rb_self.0.get(setting).map(|value| match value {
+            table::Value::Bool(on) => bool_value(ruby, *on),
+            table::Value::Off => bool_value(ruby, false),
+            table::Value::Integer(number) => ruby.integer_from_u64(u64::from(*number)).as_value(),
+            table::Value::Word(word) => ruby.to_symbol(word).as_value(),
+            table::Value::Path(path) => text(ruby, path.as_os_str()),
+            table::Value::Text(words) => text(ruby, words),
+        }))
+    }
+}
+
+fn bool_value(ruby: &Ruby, on: bool) -> Value {
+    if on {
+        ruby.qtrue().as_value()
+    } else {
+        ruby.qfalse().as_value()
+    }
+}
+
+/// A String as ENV has them.
+pub fn text(ruby: &Ruby, text: &OsStr) -> Value {
+    PathBuf::from(text).into_value_with(ruby)
+}
+
+/// `table`: what the table says of each setting, in texts; nil for what it doesn't have.
+fn table_rows(ruby: &Ruby) -> Result<RArray, Error> {
+    let rows = ruby.ary_new();
+    for setting in table::ALL {
+        let name = |source, is_there: bool| is_there.then(|| setting.label(source));
+        let row = ruby.hash_new();
+        for (key, text) in [
+            ("name", Some(setting.name.to_string())),
+            ("meaning", Some(setting.meaning.to_string())),
+            ("flag", name(Source::Flag, setting.flags.is_some())),
+            ("keyword", name(Source::Keyword, setting.keyword)),
+            ("keyword_default", Some(setting.keyword_default())),
+            ("keyword_values", Some(setting.values(Source::Keyword))),
+            ("variable", name(Source::Variable, setting.variable)),
+            ("variable_default", setting.default.record.map(Into::into)),
+            ("variable_values", Some(setting.values(Source::Variable))),
+        ] {
+            row.aset(ruby.to_symbol(key), text)?;
+        }
+        rows.push(row)?;
+    }
+    Ok(rows)
+}

@@ -1,0 +1,84 @@
+//! What benchmarks and specs ask of the extension itself: hooks that do nothing, as
+//! the floor that a profiler's own cost is set against, and what a sample costs.
+
+use crate::vm::hooks::event_hook::EventHook;
+use crate::vm::hooks::{gc, thread};
+use crate::vm::state::frames::RubyVm;
+use magnus::{Error, RHash, Ruby, Symbol};
+use rb_sys::{ID, VALUE};
+use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
+use std::hint::black_box;
+
+/// Samples between two readings of the clock: its own cost is then negligible.
+const BATCH: u32 = 100;
+
+/// Registers the same events as a session in `mode`, with callbacks that do
+/// nothing, until the process ends.
+pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
+    let mode = Mode::from_name(&mode.name()?)
+        .ok_or_else(|| Error::new(ruby.exception_arg_error(), "mode must be :cpu or :wall"))?;
+    thread::register(thread::do_nothing, thread::events(mode));
+    EventHook::new(no_gc_event, gc::HOOK.events).add();
+    Ok(())
+}
+
+unsafe extern "C" fn no_gc_event(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
+
+/// Medians over `rounds` batches, in ns, for the stack at hand: `bare_ns` for a
+/// backtrace alone, `sampled_ns` for capturing and interning it, `clocks_ns` for
+/// the clocks that a sample reads besides. Of the last stack `kept_permille` are
+/// known from the root; the rest is looked up.
+pub fn sample_cost(
+    ruby: &Ruby,
+    rounds: u32,
+    kept_permille: u32,
+    lines: bool,
+) -> Result<RHash, Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let gvl = unsafe { Gvl::assume_held() };
+    let vm = RubyVm(&gvl);
+    let mut backtrace = Backtrace::new(lines);
+    // The frames are on this thread's stack, and so alive; nothing here runs a
+    // collection.
+    let mut tree = CapturedTree::new(1 << 20);
+    let mut last = LastStack::default();
+    let mut bare = Vec::new();
+    let mut sampled = Vec::new();
+    let mut clocks = Vec::new();
+    let mut depth = 0;
+    for _ in 0..rounds {
+        bare.push(per_call(|| {
+            let stack = backtrace.take_complete(&vm);
+            depth = black_box(stack).frames.len();
+        }));
+        sampled.push(per_call(|| {
+            last.keep(last.depth() * kept_permille as usize / 1000);
+            let stack = backtrace.take_complete(&vm);
+            black_box(tree.intern(stack.frames, stack.lines, &mut last));
+        }));
+        clocks.push(per_call(|| {
+            black_box((clock::monotonic_ns(), clock::thread_cpu_ns()));
+        }));
+    }
+    let result = ruby.hash_new();
+    result.aset(ruby.to_symbol("depth"), depth)?;
+    for (name, costs) in [
+        ("bare_ns", &mut bare),
+        ("sampled_ns", &mut sampled),
+        ("clocks_ns", &mut clocks),
+    ] {
+        result.aset(ruby.to_symbol(name), median(costs))?;
+    }
+    Ok(result)
+}
+
+fn per_call(mut call: impl FnMut()) -> f64 {
+    let started = clock::monotonic_ns();
+    (0..BATCH).for_each(|_| call());
+    (clock::monotonic_ns() - started) as f64 / f64::from(BATCH)
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

@@ -1,0 +1,36 @@
+//! The methods of `Rperf::Native` that belong to sampling. Defined on the main thread, when the
+//! extension is loaded; called on threads of the main Ractor, with the GVL: others than that
+//! may not call methods of this extension.
+
+use super::{labels, measure, scope, snapshot, start};
+use crate::vm::hooks::{fork, thread};
+use crate::vm::state::session::SESSION;
+use magnus::{Error, Object, RModule, function};
+
+/// Defines the methods.
+pub fn init(native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("start", function!(start::start, 1))?;
+    native.define_singleton_method("stop", function!(snapshot::stop, 0))?;
+    native.define_singleton_method("stop_into", function!(snapshot::stop_into, 1))?;
+    native.define_singleton_method("snapshot", function!(snapshot::snapshot, 1))?;
+    native.define_singleton_method("running?", function!(is_running, 0))?;
+    native.define_singleton_method("enter", function!(scope::enter, 3))?;
+    native.define_singleton_method("leave", function!(scope::leave, 1))?;
+    native.define_singleton_method("labels", function!(labels::labels, 0))?;
+    native.define_singleton_method("forking", function!(fork::announce, 1))?;
+    native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
+    // For benchmarks and specs.
+    native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
+    native.define_singleton_method("sample_cost", function!(measure::sample_cost, 3))?;
+    native.define_singleton_method("hooks?", function!(thread::is_registered, 0))
+}
+
+fn is_running() -> bool {
+    !SESSION.is_empty()
+}
+
+fn forget_in_child() {
+    if !is_running() {
+        fork::remove_inherited_hooks();
+    }
+}

@@ -1,0 +1,53 @@
+//! `Native.enter` and `Native.leave`: the begin and the end of a block that has labels, or
+//! is a section of a deferred session, or both. `Rperf.label`, `Rperf.profile` and the
+//! middleware call them, on threads of the main Ractor, with the GVL.
+//!
+//! An interrupt (`Timeout`, `Thread#kill`) can come as a method of C returns: its work is
+//! done, but its caller never learns the result. So the caller hands in an Array, in which
+//! each step is noted that is to be undone: the label set that was there before (nil for
+//! none), and the number of the session whose section has begun.
+
+use super::{labels, section};
+use crate::vm::state::session::session;
+use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
+use rperf_engine::Gvl;
+
+/// `Native.enter(undo, labels, counts)`: adds the Hash `labels`, unless that is nil, to the
+/// labels of the present fiber; then, if `counts`, a section begins. Does nothing without
+/// a session.
+///
+/// Returns the Hash of all labels if there are new ones, else nil.
+pub fn enter(
+    ruby: &Ruby,
+    undo: RArray,
+    labels: Option<RHash>,
+    counts: bool,
+) -> Result<Option<Value>, Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let mut gvl = unsafe { Gvl::assume_held() };
+    if session(&gvl).is_none() {
+        return Ok(None);
+    }
+    let all = labels
+        .map(|labels| labels::add(ruby, &mut gvl, undo, labels))
+        .transpose()?;
+    if counts {
+        section::enter(ruby, &mut gvl, undo)?;
+    }
+    Ok(all)
+}
+
+/// `Native.leave(undo)`: undoes what `enter` has noted, the last step first. So a section
+/// ends with its own labels, and all is done when the first interrupt can come.
+pub fn leave(undo: RArray) -> Result<(), Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let mut gvl = unsafe { Gvl::assume_held() };
+    while !undo.is_empty() {
+        let step: Value = undo.pop()?;
+        match Integer::from_value(step) {
+            Some(number) => section::leave(&gvl, number.to_u64()?),
+            None => labels::put(&mut gvl, step)?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,19 @@
+//! What the VM and the system call: hooks, the sampling callback, the signal handler's part, and
+//! fork's handlers.
+
+pub mod event_hook;
+pub mod fiber;
+pub mod fork;
+pub mod gc;
+pub mod sampling_job;
+pub mod thread;
+pub mod tick;
+pub mod time_slice;
+
+/// Removes all hooks of a session; afterwards none of them runs. With the GVL.
+pub fn remove_all() {
+    thread::remove();
+    gc::HOOK.remove();
+    time_slice::HOOK.remove();
+    fiber::remove();
+}

@@ -1,0 +1,71 @@
+//! The fiber event hook: gives new fibers the labels that they inherit, and stacks that
+//! were taken before the labels that they were taken with. It is there
+//! only while a session runs, time counts, and labels have been used: it costs
+//! each switch between fibers some tens of ns. Runs on the thread whose fiber has
+//! got control, with the GVL; Ruby code may be run.
+
+use super::event_hook::EventHook;
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::label_set;
+use crate::vm::state::session::{self, counting_session};
+use crate::vm::state::threads::RubyThread;
+use magnus::Error;
+use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
+use rperf_engine::{AtWork, Gvl, RunningSession};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+/// Whether the hook is registered.
+static IS_ADDED: AtomicBool = AtomicBool::new(false);
+
+/// This event comes from C code of the VM's: no Ruby code is compiled anew for it.
+static HOOK: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
+
+/// Registers the hook if there is need of it. Outside of hooks.
+pub fn add_if_needed(session: &RunningSession) {
+    let is_needed = session.uses_labels() && session.sections.are_open();
+    if is_needed && !IS_ADDED.swap(true, SeqCst) {
+        HOOK.add();
+    }
+}
+
+/// Removes the hook, if it is there. With the GVL.
+pub fn remove() {
+    if IS_ADDED.swap(false, SeqCst) {
+        HOOK.remove();
+    }
+}
+
+unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
+    let mut interrupt = None;
+    // SAFETY: on a thread that runs Ruby code. As an interrupt goes on, nothing on this
+    // function's stack is left to be dropped.
+    unsafe {
+        session::in_main_ractor(|gvl| interrupt = switched(gvl).err());
+        if let Some(interrupt) = interrupt {
+            magnus::rb_sys::resume_error(interrupt);
+        }
+    }
+}
+
+/// The calling thread has switched to another fiber. Fails if an interrupt comes meanwhile.
+fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
+    if let Some(session) = counting_session(gvl)
+        && let Some(state) = RubyThread::current(gvl).known_state()
+    {
+        // With the labels of the fiber before, which the state has.
+        session.drain_ticks(&RubyVm(gvl), state, &AtWork::begin(gvl));
+    }
+    let adopted = label_set::adopt(gvl);
+    // Other threads may have run, and ended the session.
+    if let Some(session) = session::session(gvl) {
+        note_labels(gvl, session);
+    }
+    adopted
+}
+
+/// Notes the labels of the calling thread's present fiber, for when it switches to another one.
+pub fn note_labels(gvl: &Gvl<'_>, session: &RunningSession) {
+    if let Some(state) = RubyThread::current(gvl).known_state() {
+        session.note_labels(&RubyVm(gvl), state);
+    }
+}

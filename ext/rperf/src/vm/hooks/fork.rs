@@ -1,0 +1,84 @@
+//! fork: the child has neither worker nor timer. It drops the parent's session
+//! without freeing it (other threads may have been at work on it) and runs on
+//! unprofiled until it starts a session of its own.
+//!
+//! The thread hook is away while the fork happens. The VM holds a read lock
+//! while a hook runs, and a lock that another thread held at the fork is held
+//! for ever in the child, where the next one to add or remove a hook would hang.
+//! The same goes for locks of the VM's that a thread holds as it runs hooks, so
+//! threads that are about to leave them are given a moment.
+
+use super::{fiber, gc, thread, time_slice};
+use crate::vm::state::session::{SESSION, session};
+use rperf_engine::threads::native;
+use rperf_engine::{Gvl, reset_at_work};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+thread_local! {
+    static FORKING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The hook was removed for the fork that is under way.
+static PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Registers the handlers, once per process.
+pub fn watch() {
+    // SAFETY: the handlers are valid for ever.
+    unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+}
+
+/// Process._fork begins or ends on the calling thread (lib/rperf/hooks/fork_guard.rb).
+/// Only such a fork is known to happen on a Ruby thread with the GVL: a C
+/// extension may fork on any thread, where nothing of the VM may be called.
+pub fn announce(forking: bool) {
+    FORKING.set(forking);
+}
+
+unsafe extern "C" fn before() {
+    if !FORKING.get() {
+        return;
+    }
+    // SAFETY: an announced fork is a Ruby thread's, with the GVL.
+    let gvl = unsafe { Gvl::assume_held() };
+    let Some(session) = session(&gvl) else {
+        return;
+    };
+    if session.sections.are_open() {
+        PAUSED.store(true, SeqCst);
+        thread::remove();
+        thread::wait_for_stragglers();
+    } else if session.sections.ended_just_now() {
+        thread::wait_for_stragglers();
+    }
+}
+
+unsafe extern "C" fn in_parent() {
+    if !PAUSED.swap(false, SeqCst) {
+        return;
+    }
+    // SAFETY: the forking thread has had the GVL all along.
+    let gvl = unsafe { Gvl::assume_held() };
+    if let Some(session) = session(&gvl) {
+        thread::add(session.mode);
+    }
+}
+
+/// Before fork returns in the child: only atomics and system calls.
+unsafe extern "C" fn in_child() {
+    PAUSED.store(false, SeqCst);
+    SESSION.abandon();
+    native::forget_id();
+    reset_at_work();
+    rperf_engine::forget_in_child();
+}
+
+/// In the child, once Ruby runs again: removes what it inherited. Returns whether
+/// it could: a thread hook that was not paused for the fork (it was made without
+/// the GVL) stays and does nothing, as removing it could hang.
+pub fn remove_inherited_hooks() -> bool {
+    gc::HOOK.remove();
+    time_slice::HOOK.remove();
+    fiber::remove();
+    !thread::is_registered()
+}

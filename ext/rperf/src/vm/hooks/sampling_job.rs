@@ -1,0 +1,28 @@
+//! The sampling callback: the VM runs it at a safepoint after a tick, on the
+//! thread that holds the GVL, of whichever Ractor gets there first.
+
+use super::gc;
+use crate::vm::recording::epoch;
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::session::{self, counting_session};
+use crate::vm::state::threads::RubyThread;
+use rperf_engine::AtWork;
+use std::ffi::c_void;
+
+/// The callback.
+pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
+    // SAFETY: on a thread that runs Ruby code.
+    unsafe {
+        session::in_main_ractor(|gvl| {
+            let is_epoch_over = counting_session(gvl).is_some_and(|session| {
+                let _guard = AtWork::begin(gvl);
+                gc::listen(session);
+                let thread = RubyThread::current(gvl).state(&session.new_threads);
+                session.sample(&RubyVm(gvl), thread)
+            });
+            if is_epoch_over {
+                epoch::end(gvl);
+            }
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! The thread event hook: READY, RESUMED, SUSPENDED and EXITED.
+//!
+//! RESUMED runs on the thread itself, with the GVL and under the scheduler's
+//! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
+//! thread without it; EXITED on the thread without it.
+
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::threads::RubyThread;
+use crate::vm::state::{ractor, session};
+use rb_sys::{
+    RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
+    RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
+    RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, rb_event_flag_t,
+    rb_internal_thread_event_data_t, rb_internal_thread_event_hook_t,
+};
+use rperf_engine::threads::ThreadState;
+use rperf_engine::{Gvl, Mode, RunningSession, set_other_ractors};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
+use std::time::Duration;
+
+/// About as long as a fork takes.
+const STRAGGLERS_PAUSE: Duration = Duration::from_millis(1);
+
+/// What the VM calls.
+pub type Callback =
+    unsafe extern "C" fn(rb_event_flag_t, *const rb_internal_thread_event_data_t, *mut c_void);
+
+/// The registered hook; null if there is none. A forked child inherits it.
+static HOOK: AtomicPtr<rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
+
+/// The events that a session in `mode` registers.
+pub fn events(mode: Mode) -> rb_event_flag_t {
+    match mode {
+        Mode::Wall => READY | RESUMED | SUSPENDED | EXITED,
+        // Waiting is no CPU time: nobody asks when it became ready.
+        Mode::Cpu => RESUMED | SUSPENDED | EXITED,
+    }
+}
+
+/// Has the VM call `callback`, which takes no data. With the GVL, outside of hooks.
+pub fn register(
+    callback: Callback,
+    events: rb_event_flag_t,
+) -> *mut rb_internal_thread_event_hook_t {
+    // SAFETY: the callback is valid for ever.
+    unsafe { rb_sys::rb_internal_thread_add_event_hook(Some(callback), events, ptr::null_mut()) }
+}
+
+/// Registers the hook. With the GVL, outside of hooks.
+pub fn add(mode: Mode) {
+    HOOK.store(register(on_event, events(mode)), SeqCst);
+}
+
+/// Whether the hook is registered.
+pub fn is_registered() -> bool {
+    !HOOK.load(SeqCst).is_null()
+}
+
+/// Removes the hook. Afterwards no callback runs: the VM waits for those that
+/// do. With the GVL, outside of hooks.
+pub fn remove() {
+    let hook = HOOK.swap(ptr::null_mut(), SeqCst);
+    if !hook.is_null() {
+        // SAFETY: the hook is registered, and the swap lets this be done once.
+        unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
+    }
+}
+
+/// After [`remove`], waits for threads that saw the hook before and have yet to
+/// take the VM's lock for it, or were queued behind the removal. With the GVL,
+/// outside of hooks.
+///
+/// Only taking the lock for writing waits for them, and only adding and removing a
+/// hook does that. While the idle hook is there, others can come; its moment is
+/// short, and the pause lets them finish.
+pub fn wait_for_stragglers() {
+    let hook = register(do_nothing, EXITED);
+    // SAFETY: the hook was just registered.
+    unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
+    std::thread::sleep(STRAGGLERS_PAUSE);
+}
+
+/// A callback without effect.
+pub unsafe extern "C" fn do_nothing(
+    _: rb_event_flag_t,
+    _: *const rb_internal_thread_event_data_t,
+    _: *mut c_void,
+) {
+}
+
+unsafe extern "C" fn on_event(
+    event: rb_event_flag_t,
+    data: *const rb_internal_thread_event_data_t,
+    _: *mut c_void,
+) {
+    // SAFETY: the VM passes valid event data. The hook is removed before a session is freed.
+    // RESUMED and SUSPENDED run with the GVL of the thread's Ractor; EXITED runs on the thread,
+    // whose object is alive.
+    unsafe {
+        let thread = RubyThread::from_raw((*data).thread);
+        session::in_hook(|session| match event {
+            RESUMED => in_main_ractor(session, thread, |vm, state| session.resumed(vm, state)),
+            SUSPENDED => in_main_ractor(session, thread, |vm, state| session.suspended(vm, state)),
+            READY => session.ready(thread.id()),
+            EXITED => session.exited(thread.id(), || thread.known_state()),
+            _ => {}
+        });
+    }
+}
+
+/// Calls `event` if `thread` is of the main Ractor, with its state, announced if it is new.
+///
+/// # Safety
+/// It is the calling thread, which holds its Ractor's GVL.
+#[inline]
+unsafe fn in_main_ractor(
+    session: &RunningSession,
+    thread: RubyThread<'_>,
+    event: impl FnOnce(&RubyVm<'_>, &ThreadState),
+) {
+    let state = thread.known_state().or_else(|| {
+        // SAFETY: by this function's contract.
+        let is_main = unsafe { ractor::is_main() };
+        if !is_main {
+            // Its first turn comes before anything that it does.
+            set_other_ractors(true);
+        }
+        is_main.then(|| thread.announce(&session.new_threads))
+    });
+    if let Some(state) = state {
+        // SAFETY: a thread of the main Ractor; the rest by this function's contract.
+        event(&RubyVm(&unsafe { Gvl::assume_held() }), state);
+    }
+}

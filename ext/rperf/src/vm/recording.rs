@@ -1,0 +1,4 @@
+//! From captured frames to names.
+
+pub mod epoch;
+pub mod resolve;

@@ -1,0 +1,43 @@
+//! The end of an epoch: names take the place of frames, and what the frames kept
+//! alive may be collected. In the sampling callback, with the GVL: it makes Ruby objects.
+
+use super::resolve;
+use crate::vm::state::session::session;
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session, SessionId};
+
+/// Ends the epoch of the running session.
+pub fn end(gvl: &mut Gvl<'_>) {
+    let Some(id) = begin(gvl) else {
+        return;
+    };
+    let names = resolve_frames(gvl, id, Session::ending_frame);
+    if let Some(session) = session(gvl).filter(|session| session.id == id)
+        && let Some(mut state) = session.state(gvl)
+    {
+        state.engine.end_epoch(names);
+    }
+}
+
+/// Begins to end the epoch of the running session, which is returned.
+fn begin(gvl: &Gvl<'_>) -> Option<SessionId> {
+    let session = session(gvl)?;
+    let mut state = session.state(gvl)?;
+    session.new_threads.take_into(&mut state.threads);
+    state.engine.begin_epoch_end();
+    state.forget_places(gvl);
+    Some(session.id)
+}
+
+/// The names of the session's frames, up to the first that `frame_at` doesn't have. Naming runs
+/// the VM's code: should it ever let another thread run, and that one end the session, the rest
+/// has none.
+pub fn resolve_frames(
+    gvl: &mut Gvl<'_>,
+    id: SessionId,
+    frame_at: impl Fn(&Session, usize) -> Option<FrameWord>,
+) -> Vec<ResolvedFrame> {
+    resolve::resolve_all(gvl, |gvl, row| {
+        let session = session(gvl).filter(|session| session.id == id)?;
+        frame_at(&session.state(gvl)?.engine, row)
+    })
+}

@@ -1,0 +1,70 @@
+//! Names of captured frames. At stop, at a snapshot and at the end of an epoch, with
+//! the GVL, outside of hooks: these calls make Ruby objects and may run a collection.
+//!
+//! They call no method: as one returns, an interrupt (Thread#raise, Timeout, a signal)
+//! could come, and it would be lost here.
+
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
+use magnus::{Fixnum, RString, Value};
+use rb_sys::VALUE;
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
+
+/// Resolves frames one by one, up to the first that `frame_at` doesn't have: the
+/// session goes on in between, so nothing of it can stay borrowed.
+pub fn resolve_all(
+    gvl: &mut Gvl<'_>,
+    frame_at: impl Fn(&Gvl<'_>, usize) -> Option<FrameWord>,
+) -> Vec<ResolvedFrame> {
+    let frame = |row| {
+        let frame = frame_at(gvl, row)?;
+        Some(resolve(gvl, frame as VALUE))
+    };
+    (0..).map_while(frame).collect()
+}
+
+/// Asks the VM a question about `frame`; `None` if that raises.
+fn ask(
+    _: &mut Gvl<'_>,
+    question: unsafe extern "C" fn(VALUE) -> VALUE,
+    frame: VALUE,
+) -> Option<Value> {
+    // SAFETY: `frame` came from rb_profile_frames and is kept alive by the frame
+    // roots; `protect` catches what the VM may raise, and returns a valid VALUE.
+    unsafe {
+        protect(|| question(frame))
+            .ok()
+            .map(|answer| Value::from_raw(answer))
+    }
+}
+
+fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
+    let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);
+    let path = ask(gvl, rb_sys::rb_profile_frame_path, frame).and_then(text);
+    let absolute = path
+        .as_ref()
+        .and_then(|_| ask(gvl, rb_sys::rb_profile_frame_absolute_path, frame))
+        .and_then(text);
+    let first_line = ask(gvl, rb_sys::rb_profile_frame_first_lineno, frame);
+    ResolvedFrame {
+        name: name.and_then(text).unwrap_or_else(|| "(unknown)".into()),
+        // C methods have no path, and evaluated code has none that is absolute.
+        path: absolute.or(path).unwrap_or_else(|| "<C method>".into()),
+        first_line: first_line
+            .and_then(Fixnum::from_value)
+            .and_then(|line| line.to_u32().ok())
+            .unwrap_or(0),
+    }
+}
+
+/// The text of a String, with invalid UTF-8 replaced; `None` for other objects.
+pub fn text(value: Value) -> Option<String> {
+    let string = RString::from_value(value)?;
+    // SAFETY: the bytes are copied before anything of the VM is called again.
+    let bytes = unsafe { string.as_slice() }.to_vec();
+    // Keeps the object on the stack until the copy is made.
+    std::hint::black_box(string.as_raw());
+    Some(
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
+}

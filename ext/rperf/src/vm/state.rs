@@ -1,0 +1,13 @@
+//! What everything else stands on: the running session and the way to it, threads and their
+//! register, frames and label sets as the VM has them.
+
+pub mod data_type;
+pub mod frames;
+pub mod label_set;
+pub mod live_threads;
+pub mod ractor;
+pub mod roots;
+pub mod ruby_vm;
+pub mod safepoint;
+pub mod session;
+pub mod threads;

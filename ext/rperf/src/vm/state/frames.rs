@@ -1,0 +1,183 @@
+//! The VM's frames: backtraces, and what can be asked of a frame without making an object. At
+//! safepoints, in hooks and in the signal handler, with the GVL.
+
+use super::threads::RubyThread;
+use rb_sys::VALUE;
+use rperf_engine::{Backtrace, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
+use std::mem::offset_of;
+use std::ptr;
+
+/// The beginning of an execution context of the VM.
+#[repr(C)]
+struct ExecutionContext {
+    _stack: [usize; 2],
+    frame: usize,
+}
+
+/// The beginning of a control frame.
+#[repr(C)]
+struct ControlFrame {
+    program_counter: usize,
+    _stack_pointer: usize,
+    iseq: usize,
+}
+
+/// The beginning of the object of an instruction sequence, and of its body.
+#[repr(C)]
+struct Iseq {
+    _flags: usize,
+    _wrapper: usize,
+    body: usize,
+}
+
+#[repr(C)]
+struct IseqBody {
+    _type: u32,
+    size: u32,
+    encoded: usize,
+}
+
+/// The kinds of internal objects that stand for frames: method entries and instruction
+/// sequences. The same in Ruby 3.4 and 4.0; [`are_known`] tells of others.
+const FRAME_KINDS: [VALUE; 2] = [6, 7];
+
+/// Where an object's flags have its kind, if it is an internal one.
+const KIND_SHIFT: u32 = 12;
+
+const NIL: VALUE = rb_sys::Qnil as VALUE;
+
+const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
+
+/// The VM as the calling thread sees it, which has the GVL.
+#[derive(Clone, Copy)]
+pub struct RubyVm<'g>(pub &'g Gvl<'g>);
+
+/// The first line of `frame` as the VM gives it: nil for a method of C, else a small Integer.
+fn first_line(frame: FrameWord) -> VALUE {
+    // SAFETY: `VmFrames` takes frames that are alive.
+    unsafe { rb_sys::rb_profile_frame_first_lineno(frame as VALUE) }
+}
+
+impl VmFrames for RubyVm<'_> {
+    const LAYOUT: FrameLayout = FrameLayout {
+        frame_in_context: offset_of!(ExecutionContext, frame),
+        program_counter: offset_of!(ControlFrame, program_counter),
+        iseq: offset_of!(ControlFrame, iseq),
+        body: offset_of!(Iseq, body),
+        size: offset_of!(IseqBody, size),
+        encoded: offset_of!(IseqBody, encoded),
+    };
+
+    #[inline]
+    fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+        let (limit, frames, lines) = buffers(frames, lines);
+        // SAFETY: the buffers are as long as they say. The call doesn't raise.
+        let depth = unsafe { rb_sys::rb_profile_frames(0, limit, frames, lines) };
+        usize::try_from(depth).unwrap_or(0)
+    }
+
+    fn depth(&self) -> i64 {
+        // SAFETY: on a Ruby thread; a subtraction, whose result is a small Integer.
+        unsafe { rb_sys::rb_debug_inspector_current_depth() as i64 >> 1 }
+    }
+
+    fn line(&self) -> u32 {
+        // SAFETY: on a Ruby thread; only reads. A line is never negative.
+        unsafe { rb_sys::rb_sourceline() as u32 }
+    }
+
+    fn file(&self) -> usize {
+        // SAFETY: as for `line`.
+        unsafe { rb_sys::rb_sourcefile().addr() }
+    }
+
+    fn method(&self) -> (MethodWord, FrameWord) {
+        let (mut method, mut owner) = (0, 0);
+        // SAFETY: on a Ruby thread; reads the topmost frame, and writes both if it belongs
+        // to a method.
+        unsafe { rb_sys::rb_frame_method_id_and_class(&raw mut method, &raw mut owner) };
+        (method as MethodWord, owner as FrameWord)
+    }
+
+    fn are_frames(&self, words: &[FrameWord]) -> bool {
+        words.iter().all(|&word| {
+            if word == 0 || !word.is_multiple_of(align_of::<VALUE>()) {
+                return false;
+            }
+            // SAFETY: an object begins with its flags. What is no object can fault: the
+            // callers are ready for that.
+            let flags = unsafe { (word as *const VALUE).read_volatile() };
+            let object_type = flags & rb_sys::ruby_value_type::RUBY_T_MASK as VALUE;
+            object_type == rb_sys::ruby_value_type::RUBY_T_IMEMO as VALUE
+                && FRAME_KINDS.contains(&((flags >> KIND_SHIFT) & 15))
+        })
+    }
+
+    fn is_c_method(&self, frame: FrameWord) -> bool {
+        first_line(frame) == NIL
+    }
+
+    fn file_of(&self, frame: FrameWord) -> usize {
+        // SAFETY: a frame that is alive; the path is nil or a String.
+        unsafe {
+            let path = rb_sys::rb_profile_frame_path(frame as VALUE);
+            if path == NIL {
+                0
+            } else {
+                rb_sys::RSTRING_PTR(path).addr()
+            }
+        }
+    }
+
+    fn first_line_of(&self, frame: FrameWord) -> Option<u32> {
+        let line = first_line(frame);
+        (line != NIL).then_some((line as isize >> 1) as u32)
+    }
+
+    fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool {
+        // SAFETY: a frame that is alive. The name of a method is a String that lives as long
+        // as the VM.
+        unsafe {
+            rb_sys::rb_profile_frame_method_name(frame as VALUE)
+                == rb_sys::rb_id2str(method as rb_sys::ID)
+        }
+    }
+}
+
+impl RubyThread<'_> {
+    /// Writes the thread's backtrace as [`VmFrames::backtrace`] does.
+    pub fn backtrace(self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+        let (limit, frames, lines) = buffers(frames, lines);
+        // SAFETY: as there, and the thread is alive.
+        let depth =
+            unsafe { rb_sys::rb_profile_thread_frames(self.object(), 0, limit, frames, lines) };
+        usize::try_from(depth).unwrap_or(0)
+    }
+
+    /// Whether the thread has begun to run and not ended: then it has frames.
+    pub fn has_frames(self) -> bool {
+        self.backtrace(&mut [0], &mut []) > 0
+    }
+}
+
+/// The buffers as the VM wants them: how many frames fit, where they go, and their lines, which
+/// go nowhere if there is no buffer for them.
+#[inline]
+fn buffers(frames: &mut [FrameWord], lines: &mut [u32]) -> (i32, *mut VALUE, *mut i32) {
+    let limit = i32::try_from(frames.len()).unwrap_or(i32::MAX);
+    let has_lines = lines.len() >= frames.len();
+    let lines = if has_lines {
+        lines.as_mut_ptr()
+    } else {
+        ptr::null_mut()
+    };
+    (limit, frames.as_mut_ptr().cast(), lines.cast())
+}
+
+/// Whether all frames of the calling thread's stack are of the form that the signal handler
+/// expects: else this Ruby is one that it doesn't know. Outside of hooks.
+pub fn are_known(vm: RubyVm<'_>) -> bool {
+    let mut backtrace = Backtrace::new(false);
+    let depth = backtrace.take(&vm);
+    depth > 0 && vm.are_frames(backtrace.stack(depth).frames)
+}

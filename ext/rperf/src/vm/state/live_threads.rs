@@ -1,0 +1,94 @@
+//! Which threads are alive. Asked for by methods of the native API; asking runs the VM's code.
+
+use super::threads::{RubyThread, vm_thread};
+use magnus::rb_sys::AsRawValue;
+use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
+use rperf_engine::threads::{ThreadState, last_serial};
+use rperf_engine::{Gvl, VmThread};
+use std::hint::black_box;
+use std::ptr;
+
+/// The main Ractor's threads at one moment.
+pub struct LiveThreads {
+    list: RArray,
+    /// In the order of the list: the main thread comes first.
+    threads: Vec<Value>,
+    sorted: Vec<VmThread>,
+    /// Threads with a greater serial were seen after that moment.
+    last_serial: u64,
+}
+
+impl LiveThreads {
+    /// As of now. Runs Ruby code.
+    pub fn list(ruby: &Ruby, _: &mut Gvl<'_>) -> Result<LiveThreads, Error> {
+        let last_serial = last_serial();
+        let list: RArray = ruby.get_inner(&LIST).funcall("call", ())?;
+        // A program may have its own Thread.list: only what is a Thread counts.
+        let class = ruby.class_thread();
+        let threads = list.into_iter();
+        let threads: Vec<Value> = threads.filter(|thread| thread.is_kind_of(class)).collect();
+        let mut sorted: Vec<VmThread> = threads.iter().map(|it| vm_thread(it.as_raw())).collect();
+        sorted.sort_unstable();
+        Ok(LiveThreads {
+            list,
+            threads,
+            sorted,
+            last_serial,
+        })
+    }
+
+    /// The threads in the order of Thread.list.
+    pub fn threads(&self) -> impl Iterator<Item = RubyThread<'_>> + '_ {
+        // SAFETY: the list has Threads only, and keeps them alive as long as this is.
+        let thread = |thread: &Value| unsafe { RubyThread::from_raw(thread.as_raw()) };
+        self.threads.iter().map(thread)
+    }
+
+    /// The thread of `state`, if it is one of them, or was seen later.
+    fn thread_of(&self, state: &ThreadState) -> Option<RubyThread<'_>> {
+        let is_later = state.serial > self.last_serial;
+        if !is_later {
+            self.sorted.binary_search(&state.thread).ok()?;
+        }
+        // SAFETY: the list keeps its threads alive. One that was seen later has its first
+        // events behind it, and its end, if it has come, is told by an event.
+        let thread = unsafe { RubyThread::from_vm(state.thread) };
+        // Another thread's object may have taken the place of this one's.
+        let is_same = |known: &ThreadState| ptr::eq(known, state);
+        (is_later || thread.known_state().is_some_and(is_same)).then_some(thread)
+    }
+
+    /// Whether the thread of `state` has ended, though no EXITED may have told of
+    /// it: such a thread is past its EXITED. The VM lists threads until they are at
+    /// the end of their code, and EXITED runs under a lock that whoever is given the
+    /// GVL next has to take.
+    pub fn lacks(&self, state: &ThreadState) -> bool {
+        self.thread_of(state).is_none()
+    }
+
+    /// Lets the thread of `state` forget it. Returns whether that was possible: a thread that
+    /// is ending or gone can't be touched, and neither can its slot.
+    pub fn forget_state(&self, state: &ThreadState) -> bool {
+        self.thread_of(state)
+            .map(RubyThread::forget_state)
+            .is_some()
+    }
+}
+
+impl Drop for LiveThreads {
+    fn drop(&mut self) {
+        // Keeps the list on the stack, where the garbage collector finds it.
+        black_box(self.list.as_raw());
+    }
+}
+
+/// Finds Thread.list. On the main thread, when the extension is loaded.
+pub fn init(ruby: &Ruby) {
+    Lazy::force(&LIST, ruby);
+}
+
+/// Thread.list as it was when the extension was loaded.
+static LIST: Lazy<Value> = Lazy::new(|ruby| {
+    let list = ruby.class_thread().funcall("method", ("list",));
+    list.unwrap_or_else(|_| ruby.qnil().as_value())
+});

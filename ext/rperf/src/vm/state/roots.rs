@@ -1,0 +1,77 @@
+//! The objects that keep frames alive, for as long as a session has them: one for the frame
+//! table, and one for the stacks taken at ticks. In collections, on any Ractor's thread.
+
+use super::data_type::DataType;
+use super::session::{self, SESSION};
+use rb_sys::VALUE;
+use rperf_engine::FrameWord;
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+/// The VM's view of the frame table, with barriers by [`keep_alive`].
+static FRAME_TABLE: DataType = DataType::new(c"rperf frame roots", Some(mark_frames))
+    .with_barriers(Some(end_with_vm), memory_size);
+
+/// The VM's view of what the signal handler has written, which can't run write barriers.
+static TICK_STACKS: DataType = DataType::new(c"rperf tick roots", Some(mark_tick_stacks));
+
+/// The object of [`FRAME_TABLE`].
+static FRAME_ROOTS: OnceLock<VALUE> = OnceLock::new();
+
+/// Makes the objects, which live as long as the process. With the GVL.
+pub fn init() {
+    FRAME_ROOTS.get_or_init(|| FRAME_TABLE.permanent_object());
+    TICK_STACKS.permanent_object();
+}
+
+/// Tells the collector of frames that have just entered the frame table. With the GVL.
+pub fn keep_alive(frames: &[FrameWord]) {
+    let Some(&roots) = FRAME_ROOTS.get() else {
+        return;
+    };
+    for &frame in frames {
+        // SAFETY: both are live objects, and `frame` is in the frame table, where the
+        // roots' mark function finds it. The barrier allocates nothing and may be used
+        // in hooks.
+        unsafe { rb_sys::rb_gc_writebarrier(roots, frame as VALUE) };
+    }
+}
+
+/// Marks, and so pins, every captured frame.
+unsafe extern "C" fn mark_frames(_: *mut c_void) {
+    // SAFETY: freeing a session allocates no Ruby object, so no collection runs then. It runs
+    // only at the VM's safepoints, and a borrower of the cell reaches none: nothing writes to
+    // the frame table meanwhile, which holds live objects only, as they were marked each time.
+    unsafe {
+        if let Some(session) = SESSION.get_unguarded() {
+            session.each_frame(|frame| rb_sys::rb_gc_mark(frame as VALUE));
+        }
+    }
+}
+
+/// Marks, and pins, what is an object; a word that is none, because a stack was misread, is
+/// left alone. Objects are also asked for what they refer to outside of collections
+/// (ObjectSpace.reachable_objects_from).
+unsafe extern "C" fn mark_tick_stacks(_: *mut c_void) {
+    // SAFETY: as in `mark_frames`: no reader of the log is at work.
+    unsafe {
+        if let Some(session) = SESSION.get_unguarded() {
+            session.each_tick_root(|word| rb_sys::rb_gc_mark_maybe(word as VALUE));
+        }
+    }
+}
+
+/// The VM frees its last objects: all at_exit blocks and finalizers are done, and
+/// the VM itself is there still. The worker, which calls into it, must end now.
+unsafe extern "C" fn end_with_vm(_: *mut c_void) {
+    // SAFETY: the object is kept for as long as the VM runs Ruby code.
+    unsafe { session::end_with_vm() };
+}
+
+unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
+    // SAFETY: with the GVL (ObjectSpace.memsize_of), or as in `mark_frames`.
+    unsafe {
+        let memory = SESSION.get_unguarded().map(|session| session.memory());
+        memory.unwrap_or(0) as rb_sys::size_t
+    }
+}

@@ -1,0 +1,135 @@
+//! The running session, and the way to it: with the GVL by a token, in hooks and handlers
+//! without it by a promise. A panic in a hook ends here.
+
+use super::ractor;
+use rperf_engine::threads::ThreadState;
+use rperf_engine::{Gvl, RunningSession, Session, SessionSlot};
+use rperf_session::settings::Settings;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// The session that is running. Put in and taken out with the main Ractor's GVL, and let go of
+/// in a forked child.
+pub static SESSION: SessionSlot<StartedSession> = SessionSlot::empty();
+
+/// The running session, and the settings that it was started with.
+pub struct StartedSession {
+    pub settings: Arc<Settings>,
+    running: RunningSession,
+}
+
+impl StartedSession {
+    pub fn new(settings: Arc<Settings>, running: RunningSession) -> Self {
+        Self { settings, running }
+    }
+
+    /// The settings, the engine's session and the threads' states: the session is taken down.
+    #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
+    pub fn into_parts(self) -> (Arc<Settings>, Session, Vec<Box<ThreadState>>) {
+        let (engine, threads) = self.running.into_parts();
+        (self.settings, engine, threads)
+    }
+}
+
+impl Deref for StartedSession {
+    type Target = RunningSession;
+
+    #[inline]
+    fn deref(&self) -> &RunningSession {
+        &self.running
+    }
+}
+
+/// After a panic in the session's callbacks: one line says so, and the program runs on.
+#[cold]
+fn fail(session: &RunningSession) {
+    if session.fail() {
+        eprintln!("rperf: internal error, sampling has stopped; the program runs on");
+    }
+}
+
+/// The running session, until the token is lent to code that may run Ruby code.
+#[inline]
+pub fn session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {
+    SESSION.get(gvl)
+}
+
+/// The running session if time counts in it, and it hasn't failed.
+#[inline]
+pub fn counting_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {
+    session(gvl).filter(|session| session.is_counting())
+}
+
+/// Runs a hook's work for the session in which time counts, if there is one. A panic must not
+/// unwind into the VM.
+///
+/// # Safety
+/// In a hook that is removed before a session is freed, which waits for its calls.
+#[inline]
+pub unsafe fn in_hook(work: impl FnOnce(&RunningSession)) {
+    // SAFETY: by this function's contract.
+    let session = unsafe { SESSION.get_unguarded() };
+    if let Some(session) = session.filter(|session| session.is_counting())
+        && catch_unwind(AssertUnwindSafe(|| work(session))).is_err()
+    {
+        fail(session);
+    }
+}
+
+/// [`in_hook`] for work that may run Ruby code, and only on the main Ractor: on others nothing
+/// is touched, as nothing keeps a session alive there.
+///
+/// # Safety
+/// In a callback of the VM on a thread that runs Ruby code.
+#[inline]
+pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
+    // SAFETY: by this function's contract.
+    if !unsafe { ractor::is_main() } {
+        return;
+    }
+    // SAFETY: a thread of the main Ractor that runs Ruby code.
+    let mut gvl = unsafe { Gvl::assume_held() };
+    if counting_session(&gvl).is_some()
+        && catch_unwind(AssertUnwindSafe(|| work(&mut gvl))).is_err()
+        && let Some(session) = session(&gvl)
+    {
+        fail(session);
+    }
+}
+
+/// [`in_main_ractor`] for work that runs no Ruby code.
+///
+/// # Safety
+/// As there.
+#[inline]
+pub unsafe fn with_counting_session(work: impl FnOnce(&Gvl<'_>, &RunningSession)) {
+    let with_session = |gvl: &mut Gvl<'_>| {
+        if let Some(session) = counting_session(gvl) {
+            work(gvl, session);
+        }
+    };
+    // SAFETY: by this function's contract.
+    unsafe { in_main_ractor(with_session) };
+}
+
+/// Ends the session that nobody has stopped, as the VM ends: the worker must not
+/// outlive it. All else is left to the process' end, as hooks on other threads may
+/// be at work on it.
+///
+/// # Safety
+/// The VM runs no Ruby code any more.
+pub unsafe fn end_with_vm() {
+    let Some(session) = SESSION.abandon() else {
+        return;
+    };
+    session.end();
+    // SAFETY: nobody else can have the GVL by this function's contract.
+    let gvl = unsafe { Gvl::assume_held() };
+    // A panic must not unwind into the VM; it has printed its message.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(mut state) = session.state(&gvl) {
+            state.engine.abandon();
+        }
+    }));
+}

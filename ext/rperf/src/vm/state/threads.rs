@@ -1,0 +1,120 @@
+//! The register of threads: from a Ruby thread to what is kept for it. The VM's thread-specific
+//! slot leads there. Used by hooks and methods, with the GVL.
+
+use rb_sys::VALUE;
+use rperf_engine::threads::{NewList, ThreadState};
+use rperf_engine::{Gvl, VmThread};
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::OnceLock;
+
+/// Key of a thread's state; the VM has only 8 such keys.
+static KEY: OnceLock<rb_sys::rb_internal_thread_specific_key_t> = OnceLock::new();
+
+/// Makes the key, once per process. With the GVL.
+pub fn make_key() {
+    // SAFETY: takes nothing.
+    KEY.get_or_init(|| unsafe { rb_sys::rb_internal_thread_specific_key_create() });
+}
+
+/// A thread whose object is alive as long as this is.
+#[derive(Clone, Copy)]
+pub struct RubyThread<'g> {
+    object: VALUE,
+    alive: PhantomData<&'g Gvl<'g>>,
+}
+
+impl<'g> RubyThread<'g> {
+    /// The calling thread.
+    #[inline]
+    pub fn current(_: &'g Gvl<'_>) -> Self {
+        // SAFETY: whoever holds the GVL is a Ruby thread, whose object lives as long as it runs.
+        unsafe { Self::from_raw(rb_sys::rb_thread_current()) }
+    }
+
+    /// The thread with this object.
+    ///
+    /// # Safety
+    /// It is a Thread, and alive for `'g`.
+    #[inline]
+    pub unsafe fn from_raw(object: VALUE) -> Self {
+        Self {
+            object,
+            alive: PhantomData,
+        }
+    }
+
+    /// The thread that the engine knows as `thread`.
+    ///
+    /// # Safety
+    /// As for [`RubyThread::from_raw`].
+    #[inline]
+    pub unsafe fn from_vm(thread: VmThread) -> Self {
+        // SAFETY: by this function's contract.
+        unsafe { Self::from_raw(thread.0 as VALUE) }
+    }
+
+    /// The thread as the engine knows it.
+    #[inline]
+    pub fn id(self) -> VmThread {
+        vm_thread(self.object)
+    }
+
+    /// The object.
+    #[inline]
+    pub fn object(self) -> VALUE {
+        self.object
+    }
+
+    /// The pointer in the thread's slot; null if nothing is.
+    #[inline]
+    fn slot(self) -> *mut ThreadState {
+        let slot = KEY.get().map(|&key| {
+            // SAFETY: the thread is alive, and the key valid.
+            unsafe { rb_sys::rb_internal_thread_specific_get(self.object, key) }
+        });
+        slot.map_or(ptr::null_mut(), |slot| slot.cast())
+    }
+
+    fn set_slot(self, state: *mut ThreadState) {
+        if let Some(&key) = KEY.get() {
+            // SAFETY: the thread is alive, and the key valid.
+            unsafe { rb_sys::rb_internal_thread_specific_set(self.object, key, state.cast()) };
+        }
+    }
+
+    /// The thread's state, if it has been announced.
+    #[inline]
+    pub fn known_state(self) -> Option<&'g ThreadState> {
+        // SAFETY: the slot is null or points to a state that the session keeps until the
+        // thread has ended or the slot was cleared; both need the GVL.
+        unsafe { self.slot().as_ref() }
+    }
+
+    /// The state of a thread of the main Ractor, announced in `new_threads` if it is new.
+    #[inline]
+    pub fn state(self, new_threads: &NewList<ThreadState>) -> &'g ThreadState {
+        self.known_state()
+            .unwrap_or_else(|| self.announce(new_threads))
+    }
+
+    /// Makes a state for the thread, which replaces one that a forked child has inherited.
+    #[cold]
+    pub fn announce(self, new_threads: &NewList<ThreadState>) -> &'g ThreadState {
+        let state = new_threads.push(ThreadState::new(self.id()));
+        self.set_slot(state);
+        // SAFETY: the list has made the session its owner; it lives as `known_state` says.
+        unsafe { &*state }
+    }
+
+    /// Lets the thread forget its state.
+    pub fn forget_state(self) {
+        self.set_slot(ptr::null_mut());
+    }
+}
+
+/// The thread with this object, which isn't looked at.
+#[inline]
+pub fn vm_thread(object: VALUE) -> VmThread {
+    VmThread(object as usize)
+}

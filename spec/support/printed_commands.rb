@@ -1,0 +1,36 @@
+# frozen_string_literal: true
+
+# The fenced blocks of the README and the guide: what a reader copies.
+module PrintedCommands
+  # A block's language, why it isn't run (nil if it is), text, and place in its file.
+  Block = Struct.new(:language, :reason, :text, :place) do
+    # The command lines; those of a console stand behind a $.
+    def commands
+      lines = text.gsub("\\\n", "").lines(chomp: true).reject { |line| line.strip.empty? || line.start_with?("#") }
+      language == "console" ? lines.grep(/\A\$ /).map { |line| line.delete_prefix("$ ") } : lines
+    end
+  end
+
+  ROOT = File.expand_path("../..", __dir__)
+  # What a reader runs, and what is only read.
+  RUN = %w[console sh ruby].freeze
+  READ = %w[text].freeze
+  # What no spec can have, or may do.
+  REASONS = ["in a Rails app", "in a config.ru", "in an app that runs on and on", "in a checkout", "needs Sidekiq",
+             "needs RSpec", "needs Go", "needs jq", "needs a Rakefile", "runs for ever", "a server runs until",
+             "may end with status 3"].freeze
+  PAGES = ["README.md", *Dir["docs/guide/*.md", base: ROOT]].freeze
+
+  def self.to_run(page)
+    blocks(page).reject { |block| block.reason || READ.include?(block.language) }
+  end
+
+  def self.blocks(page)
+    text = File.read(File.join(ROOT, page))
+    text.to_enum(:scan, /^```(.*)\n((?m:.*?))^```$/).map do
+      match = Regexp.last_match
+      language, reason = match[1].split(/ norun: /, 2)
+      Block.new(language, reason, match[2], "#{page}:#{match.pre_match.count("\n") + 1}")
+    end
+  end
+end
