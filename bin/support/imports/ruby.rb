@@ -100,8 +100,11 @@ module Imports
       end
     end
 
+    attr_reader :folder
+
     # `folder` is relative to `root`.
     def initialize(root, folder)
+      @folder = folder
       names = Dir.glob("**/*.rb", base: File.join(root, folder)).sort
       @sources = names.map do |name|
         Source.new(File.join(root, folder, name), File.join(folder, name), name.delete_suffix(".rb").split("/"))
@@ -110,7 +113,13 @@ module Imports
       @method_owners = owners { |source| source.methods.flat_map { |name, all| all.map { |it| [name, it] } } }
     end
 
-    def uses = @sources.flat_map { |source| required(source) + mentioned(source) }
+    def files = @sources.map(&:module_path)
+
+    # A file that defines nothing and that no other one requires is but a list of files.
+    def uses
+      required = @sources.reject { |source| list?(source) }.flat_map { |source| required(source) }
+      required + @sources.flat_map { |source| mentioned(source) }
+    end
 
     private
 
@@ -119,6 +128,11 @@ module Imports
       @sources.each_with_object({}) do |source, owners|
         yield(source).each { |it| (owners[it] ||= []) << source }
       end
+    end
+
+    def list?(source)
+      @needed ||= @sources.flat_map { |it| required(it) }.to_set(&:to)
+      source.constants.empty? && source.methods.empty? && !@needed.include?(source.module_path)
     end
 
     def required(source)

@@ -19,8 +19,11 @@ module Imports
     # One file: its module path, its imports, and the rest of its code.
     Source = Data.define(:file, :module_path, :imports, :code)
 
+    attr_reader :folder
+
     # `folder` is the crate's `src`, relative to `root`.
     def initialize(root, folder)
+      @folder = folder
       @sources = Dir.glob("**/*.rs", base: File.join(root, folder)).sort.to_h do |name|
         source = parse(File.join(root, folder, name), File.join(folder, name), module_path(name))
         [source.module_path, source]
@@ -28,6 +31,7 @@ module Imports
       @test_modules&.each { |tests| @sources.reject! { |path, _| path.take(tests.size) == tests } }
     end
 
+    def files = @sources.keys
     def uses = @sources.each_value.flat_map { |source| imported(source) + spelled_out(source) }
 
     private
