@@ -16,6 +16,11 @@ impl<T> SessionSlot<T> {
         Self(AtomicPtr::new(ptr::null_mut()))
     }
 
+    /// Whether no session runs. Async-signal-safe.
+    pub fn is_empty(&self) -> bool {
+        self.0.load(Acquire).is_null()
+    }
+
     /// The session, if one runs. It lives as long as the token isn't lent to code that may run
     /// Ruby code.
     #[inline]
@@ -75,7 +80,7 @@ mod tests {
         // SAFETY: the slot is this thread's alone.
         let mut gvl = unsafe { Gvl::assume_held() };
         let (slot, session) = (SessionSlot::empty(), Rc::new(7));
-        assert!(slot.get(&gvl).is_none());
+        assert!(slot.is_empty() && slot.get(&gvl).is_none());
         assert_eq!(**slot.put(&gvl, Box::new(Rc::clone(&session))), 7);
         assert!(
             slot.get(&gvl)

@@ -6,10 +6,8 @@ mod new_list;
 mod others_ready;
 mod state;
 mod thread_end;
-mod vm_thread;
 
 pub use new_list::NewList;
 pub use others_ready::OthersReady;
 pub use state::{GvlPart, ThreadState, UNKNOWN_TURN, last_serial};
 pub use thread_end::ThreadEnd;
-pub use vm_thread::{SessionId, VmThread};

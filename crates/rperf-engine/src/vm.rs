@@ -3,8 +3,8 @@
 
 use crate::call_tree::FrameWord;
 use crate::gvl::Gvl;
+use crate::ids::{SessionId, VmThread};
 use crate::labels::LabelSet;
-use crate::threads::{SessionId, VmThread};
 
 /// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading

@@ -8,24 +8,26 @@ mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 }
 
+#[path = "../src/ids.rs"]
+mod ids;
+
 #[path = "../src/threads"]
 mod threads {
     mod new_list;
     mod others_ready;
     mod thread_end;
-    mod vm_thread;
 
     pub use new_list::NewList;
     pub use others_ready::OthersReady;
     pub use thread_end::ThreadEnd;
-    pub use vm_thread::VmThread;
 }
 
+use ids::VmThread;
 use loom::sync::Arc;
 use loom::thread;
 use sync::AtomicUsize;
 use sync::Ordering::Relaxed;
-use threads::{NewList, OthersReady, ThreadEnd, VmThread};
+use threads::{NewList, OthersReady, ThreadEnd};
 
 fn main() {
     let models: [(&str, fn()); 5] = [

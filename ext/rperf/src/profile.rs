@@ -18,7 +18,6 @@ use magnus::{
 };
 use object::ProfileObject;
 use rperf_format::{Format, TextOptions};
-use rperf_model::Profile;
 use rperf_session::output;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

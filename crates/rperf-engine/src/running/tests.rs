@@ -1,7 +1,8 @@
 //! The VM's events, as a simulated VM tells them, and the profile's sums after them.
 
 use super::*;
-use crate::threads::{VmThread, native};
+use crate::ids::VmThread;
+use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::vm::fake::FakeVm;
 use crate::{GcEvent, LabelSet, TimerKind, Values, VmCalls, clock};

@@ -1,8 +1,9 @@
 //! Facts about the native thread at hand: its id, and which Ruby thread ran on it last. Asked
 //! for by the bridge's hooks, on the thread itself, with the GVL or without.
 
-use super::{ThreadState, VmThread};
+use super::ThreadState;
 use crate::clock;
+use crate::ids::VmThread;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -2,10 +2,10 @@
 //! before the thread's first turn. Without the GVL the thread's object can't be touched, which
 //! would lead to the state (see [`native`](super::native)).
 
+use crate::ids::VmThread;
 use crate::sync::{
     AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
-use crate::threads::VmThread;
 use std::array;
 
 /// Threads that can be noted at the same time, if no two share a cell.

@@ -1,10 +1,11 @@
 //! What is kept for one Ruby thread: atomics for events that come without the GVL, and a part
 //! that the GVL protects. Made and used by the bridge's hooks; the session owns it.
 
-use super::{ThreadEnd, VmThread};
+use super::ThreadEnd;
 use crate::accounting::Accounting;
 use crate::call_tree::LastStack;
 use crate::gvl::{Gvl, GvlCell, GvlRef};
+use crate::ids::VmThread;
 use crate::labels::LabelSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

@@ -227,7 +227,7 @@ unsafe fn read(address: usize) -> usize {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::threads::VmThread;
+    use crate::ids::VmThread;
     use crate::vm::fake::FakeVm;
 
     /// A frame of a VM whose compiled code is at an instruction with a guard.

@@ -247,7 +247,7 @@ impl Suspect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::threads::VmThread;
+    use crate::ids::VmThread;
     use crate::vm::fake::{C_METHODS, FakeVm};
 
     const THREAD: u32 = 1;

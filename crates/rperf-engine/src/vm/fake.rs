@@ -3,8 +3,8 @@
 use super::{FrameLayout, MethodWord, Vm, VmFrames};
 use crate::call_tree::FrameWord;
 use crate::gvl::Gvl;
+use crate::ids::{SessionId, VmThread};
 use crate::labels::LabelSet;
-use crate::threads::{SessionId, VmThread};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 

@@ -120,10 +120,13 @@ fn merged_hash(
 
 /// What `value` is shown as: by its to_s, as UTF-8.
 fn text(ruby: &Ruby, value: Value) -> Result<String, Error> {
-    // SAFETY: any object may be asked; `protect` catches what its to_s raises.
-    let string = protect(|| unsafe { rb_sys::rb_obj_as_string(value.as_raw()) })?;
-    // SAFETY: a valid VALUE.
-    let string = RString::try_convert(unsafe { Value::from_raw(string) })?;
+    // SAFETY: any object may be asked; `protect` catches what its to_s raises, and returns a
+    // valid VALUE.
+    let string = unsafe {
+        protect(|| rb_sys::rb_obj_as_string(value.as_raw()))
+            .map(|string| Value::from_raw(string))?
+    };
+    let string = RString::try_convert(string)?;
     let is_bytes = || string.enc_get() == ruby.ascii8bit_encindex();
     let converted: Result<RString, Error> = if string.is_utf8_compatible_encoding() || is_bytes() {
         Ok(string)

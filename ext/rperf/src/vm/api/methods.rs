@@ -4,9 +4,8 @@
 
 use super::{labels, measure, scope, snapshot, start};
 use crate::vm::hooks::{fork, thread};
-use crate::vm::state::session::session;
+use crate::vm::state::session::SESSION;
 use magnus::{Error, Object, RModule, function};
-use rperf_engine::Gvl;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -27,8 +26,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
 }
 
 fn is_running() -> bool {
-    // SAFETY: a method, on a thread of the main Ractor.
-    session(&unsafe { Gvl::assume_held() }).is_some()
+    !SESSION.is_empty()
 }
 
 fn forget_in_child() {

@@ -10,9 +10,8 @@ use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::threads::RubyThread;
 use magnus::rb_sys::FromRawValue;
 use magnus::{Error, RArray, Ruby, Value, prelude::*};
-use rperf_engine::threads::SessionId;
 use rperf_engine::{
-    AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, RunningSession, Session, Snapshot,
+    AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, RunningSession, Session, SessionId, Snapshot,
 };
 use rperf_session::settings::Settings;
 use std::sync::Arc;

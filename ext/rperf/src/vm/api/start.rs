@@ -9,9 +9,8 @@ use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{SESSION, StartedSession, session};
 use crate::vm::state::{ractor, safepoint};
 use magnus::{Error, Ruby};
-use rperf_engine::threads::SessionId;
 use rperf_engine::{
-    Capture, Gvl, Mode, RunningSession, Session, SessionConfig, TimerKind, VmCalls,
+    Capture, Gvl, Mode, RunningSession, Session, SessionConfig, SessionId, TimerKind, VmCalls,
     set_other_ractors,
 };
 use rperf_session::settings::{self, Settings, Signal};

@@ -37,11 +37,13 @@ pub fn remove() {
 
 unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     let mut interrupt = None;
-    // SAFETY: on a thread that runs Ruby code.
-    unsafe { session::in_main_ractor(|gvl| interrupt = switched(gvl).err()) };
-    if let Some(interrupt) = interrupt {
-        // SAFETY: nothing on this function's stack is left to be dropped.
-        unsafe { magnus::rb_sys::resume_error(interrupt) };
+    // SAFETY: on a thread that runs Ruby code. As an interrupt goes on, nothing on this
+    // function's stack is left to be dropped.
+    unsafe {
+        session::in_main_ractor(|gvl| interrupt = switched(gvl).err());
+        if let Some(interrupt) = interrupt {
+            magnus::rb_sys::resume_error(interrupt);
+        }
     }
 }
 

@@ -3,8 +3,7 @@
 
 use super::resolve;
 use crate::vm::state::session::session;
-use rperf_engine::threads::SessionId;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session, SessionId};
 
 /// Ends the epoch of the running session.
 pub fn end(gvl: &mut Gvl<'_>) {

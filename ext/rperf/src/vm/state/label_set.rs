@@ -9,8 +9,7 @@ use super::threads::RubyThread;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
 use rb_sys::{ID, VALUE};
-use rperf_engine::threads::SessionId;
-use rperf_engine::{Gvl, LabelSet, RunningSession};
+use rperf_engine::{Gvl, LabelSet, RunningSession, SessionId};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -104,19 +103,23 @@ impl SetObject {
         unsafe { TYPE.wrap(class, data) }
     }
 
-    /// The label set in `object`, if it is one. It is alive as long as the caller has the
-    /// object on its stack, or runs no code of the VM's.
-    #[inline]
+    /// The label set in `object`, which is on the caller's stack, if it is one.
     pub fn get(object: &Value) -> Option<&SetObject> {
-        // SAFETY: the data is from `wrap`, and belongs to the object.
-        TYPE.data_of(object.as_raw())
+        Self::in_object(object.as_raw())
+    }
+
+    /// The same for an object that is alive for `'a`.
+    #[inline]
+    fn in_object<'a>(object: VALUE) -> Option<&'a SetObject> {
+        // SAFETY: the data is from `wrap`, and lives as long as the object.
+        TYPE.data_of(object)
             .map(|data| unsafe { &*data.cast::<SetObject>() })
     }
 
     /// The Hash that the program sees.
     pub fn hash(&self) -> Value {
-        // SAFETY: the set is alive, and it marks its Hash.
-        unsafe { Value::from_raw(self.hash) }
+        // The set is alive, and marks its Hash.
+        value(self.hash)
     }
 }
 
@@ -137,26 +140,22 @@ pub fn new_object(
         session: session.map_or(NO_SESSION, |session| session.id),
         thread: session.map_or(0, serial),
     };
-    let object = object.wrap(HANDLES.get()?.set_class);
-    // SAFETY: the object was just made.
-    Some(unsafe { Value::from_raw(object) })
+    Some(value(object.wrap(HANDLES.get()?.set_class)))
 }
 
 /// The labels that `thread`'s present fiber has in the session `id`. Makes no object and runs no
 /// Ruby code.
 #[inline]
 pub fn of_thread(id: SessionId, thread: RubyThread<'_>) -> Option<&LabelSet> {
-    let data = TYPE.data_of(HANDLES.get()?.local(thread))?;
-    // SAFETY: from `wrap`. The set is in a variable of the fiber, which runs no code of the
-    // VM's as long as the token that `thread` borrows isn't lent.
-    let set = unsafe { &*data.cast::<SetObject>() };
+    // The set is in a variable of the fiber, which runs no code of the VM's as long as the token
+    // that `thread` borrows isn't lent.
+    let set = SetObject::in_object(HANDLES.get()?.local(thread))?;
     (set.session == id).then_some(&set.set)
 }
 
 /// The object with the label set of `thread`'s present fiber, if it is of `session`.
 pub fn object_of(session: &RunningSession, thread: RubyThread<'_>) -> Option<Value> {
-    // SAFETY: an object from a variable of this fiber, or nil.
-    let object = unsafe { Value::from_raw(HANDLES.get()?.local(thread)) };
+    let object = value(HANDLES.get()?.local(thread));
     let is_of_session = |set: &SetObject| set.session == session.id;
     SetObject::get(&object)
         .is_some_and(is_of_session)
@@ -215,14 +214,14 @@ pub fn set_inherited(_: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
     let Some(handles) = HANDLES.get() else {
         return Ok(());
     };
-    // SAFETY: a class and a Symbol that live for ever.
-    let (class, key) = unsafe {
-        (
-            Value::from_raw(handles.fiber_class),
-            Value::from_raw(handles.symbol),
-        )
-    };
+    let (class, key) = (value(handles.fiber_class), value(handles.symbol));
     class.funcall::<_, _, Value>("[]=", (key, set)).map(drop)
+}
+
+/// An object that this file has from the VM.
+fn value(object: VALUE) -> Value {
+    // SAFETY: it is one, and alive: a handle, or from where the caller says.
+    unsafe { Value::from_raw(object) }
 }
 
 impl LabelHandles {
@@ -254,8 +253,7 @@ impl LabelHandles {
                 let aref = rb_sys::rb_intern(c"[]".as_ptr());
                 rb_sys::rb_funcallv(self.fiber_class, aref, 1, &raw const self.symbol)
             }
-        })?;
-        // SAFETY: a method's result.
-        Ok(unsafe { Value::from_raw(inherited) })
+        });
+        inherited.map(value)
     }
 }

@@ -3,8 +3,8 @@
 use super::threads::{RubyThread, vm_thread};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, Ruby, Value, prelude::*, value::Lazy};
-use rperf_engine::Gvl;
-use rperf_engine::threads::{ThreadState, VmThread, last_serial};
+use rperf_engine::threads::{ThreadState, last_serial};
+use rperf_engine::{Gvl, VmThread};
 use std::hint::black_box;
 use std::ptr;
 
@@ -44,16 +44,18 @@ impl LiveThreads {
         self.threads.iter().map(thread)
     }
 
-    /// The thread of `state`, if it is one of them; `None`, too, if it was seen later.
-    fn listed(&self, state: &ThreadState) -> Option<RubyThread<'_>> {
-        self.sorted.binary_search(&state.thread).ok()?;
-        // SAFETY: as in `threads`.
-        let thread = unsafe { super::threads::thread_of(state) };
+    /// The thread of `state`, if it is one of them, or was seen later.
+    fn thread_of(&self, state: &ThreadState) -> Option<RubyThread<'_>> {
+        let is_later = state.serial > self.last_serial;
+        if !is_later {
+            self.sorted.binary_search(&state.thread).ok()?;
+        }
+        // SAFETY: the list keeps its threads alive. One that was seen later has its first
+        // events behind it, and its end, if it has come, is told by an event.
+        let thread = unsafe { RubyThread::from_vm(state.thread) };
         // Another thread's object may have taken the place of this one's.
-        let known = thread.known_state();
-        known
-            .is_some_and(|known| ptr::eq(known, state))
-            .then_some(thread)
+        let is_same = |known: &ThreadState| ptr::eq(known, state);
+        (is_later || thread.known_state().is_some_and(is_same)).then_some(thread)
     }
 
     /// Whether the thread of `state` has ended, though no EXITED may have told of
@@ -61,19 +63,15 @@ impl LiveThreads {
     /// the end of their code, and EXITED runs under a lock that whoever is given the
     /// GVL next has to take.
     pub fn lacks(&self, state: &ThreadState) -> bool {
-        state.serial <= self.last_serial && self.listed(state).is_none()
+        self.thread_of(state).is_none()
     }
 
     /// Lets the thread of `state` forget it. Returns whether that was possible: a thread that
     /// is ending or gone can't be touched, and neither can its slot.
     pub fn forget_state(&self, state: &ThreadState) -> bool {
-        if state.serial <= self.last_serial {
-            self.listed(state).map(RubyThread::forget_state).is_some()
-        } else {
-            // SAFETY: a thread that was seen later, and no Ruby code has run since: it is alive.
-            unsafe { super::threads::thread_of(state) }.forget_state();
-            true
-        }
+        self.thread_of(state)
+            .map(RubyThread::forget_state)
+            .is_some()
     }
 }
 

@@ -3,9 +3,7 @@
 use super::frames::RubyVm;
 use super::threads::RubyThread;
 use super::{label_set, roots};
-use rb_sys::VALUE;
-use rperf_engine::threads::{SessionId, VmThread};
-use rperf_engine::{FrameWord, Gvl, LabelSet, Vm};
+use rperf_engine::{FrameWord, Gvl, LabelSet, SessionId, Vm, VmThread};
 
 impl Vm for RubyVm<'_> {
     fn gvl(&self) -> &Gvl<'_> {
@@ -17,17 +15,20 @@ impl Vm for RubyVm<'_> {
     }
 
     fn backtrace_of(&self, thread: VmThread, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
-        // SAFETY: by the trait's contract, the thread is alive.
-        let thread = unsafe { RubyThread::from_raw(thread.0 as VALUE) };
-        thread.backtrace(frames, lines)
+        live(thread).backtrace(frames, lines)
     }
 
     fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet> {
-        // SAFETY: as above.
-        label_set::of_thread(session, unsafe { RubyThread::from_raw(thread.0 as VALUE) })
+        label_set::of_thread(session, live(thread))
     }
 
     fn keep_alive(&self, frames: &[FrameWord]) {
         roots::keep_alive(frames);
     }
+}
+
+/// The Ruby thread, which is alive by the contract of [`Vm`].
+fn live<'g>(thread: VmThread) -> RubyThread<'g> {
+    // SAFETY: by this function's description.
+    unsafe { RubyThread::from_vm(thread) }
 }

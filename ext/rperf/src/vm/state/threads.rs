@@ -2,8 +2,8 @@
 //! slot leads there. Used by hooks and methods, with the GVL.
 
 use rb_sys::VALUE;
-use rperf_engine::Gvl;
-use rperf_engine::threads::{NewList, ThreadState, VmThread};
+use rperf_engine::threads::{NewList, ThreadState};
+use rperf_engine::{Gvl, VmThread};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
@@ -42,6 +42,16 @@ impl<'g> RubyThread<'g> {
             object,
             alive: PhantomData,
         }
+    }
+
+    /// The thread that the engine knows as `thread`.
+    ///
+    /// # Safety
+    /// As for [`RubyThread::from_raw`].
+    #[inline]
+    pub unsafe fn from_vm(thread: VmThread) -> Self {
+        // SAFETY: by this function's contract.
+        unsafe { Self::from_raw(thread.0 as VALUE) }
     }
 
     /// The thread as the engine knows it.
@@ -107,14 +117,4 @@ impl<'g> RubyThread<'g> {
 #[inline]
 pub fn vm_thread(object: VALUE) -> VmThread {
     VmThread(object as usize)
-}
-
-/// The thread of `state`.
-///
-/// # Safety
-/// The thread's object is alive for `'g`: it has not ended, or it is on a list of threads.
-#[inline]
-pub unsafe fn thread_of<'g>(state: &ThreadState) -> RubyThread<'g> {
-    // SAFETY: by this function's contract.
-    unsafe { RubyThread::from_raw(state.thread.0 as VALUE) }
 }
