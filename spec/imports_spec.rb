@@ -42,7 +42,7 @@ RSpec.describe "the check of imports" do
     it "names a circle that is planted in a crate, and where it is" do
       append("crates/rperf-engine/src/renewal.rs", "use crate::accounting::Accounting;\n")
       expect(problems).to contain_exactly(
-        match(/\Acrates\/rperf-engine.*: circle.*renewal/).and(match(%r{src/renewal.rs:\d+: renewal uses accounting}))
+        match(%r{\Acrates/rperf-engine.*: circle.*renewal}).and(match(%r{src/renewal.rs:\d+: renewal uses accounting}))
       )
     end
 
@@ -54,7 +54,7 @@ RSpec.describe "the check of imports" do
 
     it "names a floor of lib/ that uses a higher one" do
       append("lib/rperf/errors.rb", "module Rperf\n  Planted = Rperf::Viewer\nend\n")
-      expect(problems).to include(match(%r{rperf/errors is below rperf/viewer and must not use it\n  lib/rperf/errors.rb:}))
+      expect(problems).to include(match(%r{rperf/errors is below rperf/viewer .*\n  lib/rperf/errors.rb:}))
     end
   end
 
@@ -110,7 +110,8 @@ RSpec.describe "the check of imports" do
 
   describe "of Ruby files" do
     it "finds a circle of files that require each other" do
-      library("one" => "require_relative \"two\"\nclass One; end\n", "two" => "require_relative \"one\"\nclass Two; end\n")
+      library("one" => "require_relative \"two\"\nclass One; end\n",
+              "two" => "require_relative \"one\"\nclass Two; end\n")
       expect(problems).to eq([<<~CIRCLE.chomp])
         lib: circle one -> two -> one
           lib/one.rb:1: one uses two
@@ -120,7 +121,7 @@ RSpec.describe "the check of imports" do
 
     it "finds one of constants, and of methods of a module that several files open" do
       library("rperf/session" => "module Rperf\n  module Session\n    def self.go = Rperf.send(:leave)\n  end\nend\n",
-              "rperf/api" => "module Rperf\n  class << self\n    def start = Session.go\n    def leave = nil\n  end\nend\n",
+              "rperf/api" => "module Rperf\n  def self.start = Session.go\n  def self.leave = nil\nend\n",
               "rperf/other" => "module Rperf\n  def self.other = nil\nend\n")
       expect(problems.grep(/circle/)).to contain_exactly(
         match(%r{\Alib: circle rperf/(?:api -> rperf/session -> rperf/api|session -> rperf/api -> rperf/session)$})

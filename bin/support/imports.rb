@@ -7,6 +7,7 @@ require_relative "imports/graph"
 require_relative "imports/ruby"
 require_relative "imports/rust"
 
+# What is checked; how is in imports/.
 module Imports
   # Rooms of folders, floor by floor from the ground up.
   RUST_FLOORS = {

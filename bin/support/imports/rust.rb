@@ -41,13 +41,18 @@ module Imports
     def parse(path, file, module_path)
       code = File.read(path).gsub(NOT_CODE) { |text| blank(text) }
       code = without_tests(code, module_path)
-      imports = []
-      code = code.gsub(USE) do |item|
-        public, tree, line = $1, $2, $`.count("\n") + 1 + item[/\A\s*/].count("\n")
-        imports.concat(expand(tree).map { |names, as| Import.new(names, as, !public.nil?, line) })
-        blank(item)
+      imports = matches(code, USE).flat_map do |item, line|
+        expand(item[2]).map { |names, as| Import.new(names, as, !item[1].nil?, line) }
       end
-      Source.new(file, module_path, imports, code.gsub(MOD) { |item| blank(item) })
+      code = [USE, MOD].reduce(code) { |rest, items| rest.gsub(items) { |item| blank(item) } }
+      Source.new(file, module_path, imports, code)
+    end
+
+    # All matches, with the line that each begins on.
+    def matches(code, pattern)
+      found = []
+      code.scan(pattern) { found << Regexp.last_match }
+      found.map { |match| [match, match.pre_match.count("\n") + 1] }
     end
 
     def blank(text) = text.gsub(/[^\n]/, " ")
@@ -109,9 +114,8 @@ module Imports
     end
 
     def spelled_out(source)
-      found = source.code.enum_for(:scan, PATH).map { [$~[0], $~.pre_match.count("\n") + 1] }
-      found.filter_map do |path, line|
-        names = names(path)
+      matches(source.code, PATH).filter_map do |path, line|
+        names = names(path[0])
         # Other short paths begin with a name that is imported or a crate's.
         next if names.one? && !@sources.key?(source.module_path + names)
 

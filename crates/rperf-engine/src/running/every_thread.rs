@@ -225,11 +225,8 @@ impl GvlState {
 
     /// How many threads are accounted.
     pub fn accounted_threads(&self, gvl: &Gvl<'_>) -> usize {
-        let is_accounted = |thread: &&Box<ThreadState>| {
-            let part = thread.gvl_part(gvl);
-            part.is_some_and(|part| part.accounting.is_some())
-        };
-        self.threads.iter().filter(is_accounted).count()
+        let parts = self.threads.iter().filter_map(|thread| thread.gvl_part(gvl));
+        parts.filter(|part| part.accounting.is_some()).count()
     }
 
     /// Lets all threads forget their stacks, and where their last samples went: the call
