@@ -94,7 +94,9 @@ RSpec.describe "the check of imports" do
             "b" => <<~RUST, "b/tests" => "use crate::a::A;\n")
               //! See [`crate::a::A`].
               use other_crate::a::A;
-              const TEXT: &str = "crate::a::A";
+              const TEXT: &str = "\\"crate::a::A";
+              const QUOTES: (char, char, u8) = ('"', '\\'', b'"');
+              const RAW: &str = r#"" crate::a::A"#;
               #[cfg(test)]
               use crate::a::{A, Other};
               #[cfg(test)]

@@ -143,26 +143,27 @@ module Imports
     end
 
     def mentioned(source)
-      source.mentions.filter_map do |mention|
-        owner = owner(mention)
-        next if owner.nil? || owner.include?(source) || owner.size > 1
+      source.mentions.flat_map do |mention|
+        owners = owners_of(mention)
+        next [] if owners.include?(source)
 
-        Use.new(source.module_path, owner.first.module_path, "#{source.file}:#{mention.line}")
+        owners.map { |owner| Use.new(source.module_path, owner.module_path, "#{source.file}:#{mention.line}") }
       end
     end
 
     # The sources that have what is mentioned; several, if a module is opened in several.
-    def owner(mention)
-      return @method_owners[[mention.nesting.join("::"), mention.method]] if mention.name.nil?
+    def owners_of(mention)
+      return @method_owners.fetch([mention.nesting.join("::"), mention.method], []) if mention.name.nil?
 
       name = full_name(mention)
-      name && ((mention.method && @method_owners[[name, mention.method]]) || @owners[name])
+      @method_owners[[name, mention.method]] || @owners[name] || []
     end
 
     # As Ruby looks a constant up: in the innermost module first.
     def full_name(mention)
-      levels = mention.nesting.size.downto(0).map { |size| [*mention.nesting.take(size), mention.name].join("::") }
-      levels.find { |name| @owners.key?(name) || @method_owners.any? { |(owner, _), _| owner == name } }
+      sizes = mention.name.start_with?("::") ? [0] : mention.nesting.size.downto(0)
+      levels = sizes.map { |size| [*mention.nesting.take(size), mention.name.delete_prefix("::")].join("::") }
+      levels.find { |name| @owners.key?(name) }
     end
   end
 end

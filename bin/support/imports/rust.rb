@@ -7,7 +7,7 @@ module Imports
   # for tests doesn't count. `mod` says that a child exists, and `pub use` gives a name to
   # it: neither is a use, unless the file itself needs the name.
   class RustCrate
-    NOT_CODE = %r{//[^\n]*|/\*.*?\*/|\br(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^'\\])'}m
+    NOT_CODE = %r{//[^\n]*|/\*.*?\*/|\bb?r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'}m
     FOR_TESTS = /#\[cfg\((?:test|any\(test\b[^\]]*)\)\]/
     MOD = /^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*;/
     USE = /^[ \t]*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);/
@@ -107,7 +107,7 @@ module Imports
 
     def imported(source)
       source.imports.filter_map do |import|
-        next if import.public && !source.code.match?(/\b#{import.name}\b/)
+        next if import.public && !source.code.match?(/\b#{Regexp.escape(import.name)}\b/)
 
         use(source, import.path, import.line)
       end
