@@ -11,14 +11,17 @@ module Imports
   # the rooms of a folder must make no circle; within a room the same holds for its own
   # rooms, of which the file that gave it its name is one.
   class Graph
-    # `floors`: the rooms of a folder from the ground up; each may use those below it only.
-    def initialize(name, uses, floors = {})
+    # `files` are the module paths of all. `floors`: of some folders the rooms, floor by floor
+    # from the ground up; each may use rooms of its own floor and of lower ones only. The
+    # file that gave the folder its name is the room ".".
+    def initialize(name, files, uses, floors = {})
       @name = name
+      @files = files
       @uses = uses.reject { |use| use.from == use.to }
       @floors = floors
     end
 
-    def problems = problems_in([], @uses)
+    def problems = strangers + problems_in([], @uses)
 
     private
 
@@ -29,8 +32,16 @@ module Imports
         inner.flat_map { |name, inside| problems_in([*folder, name], inside) }
     end
 
-    # nil is the file that gave the folder its name.
-    def room(path, folder) = path[folder.size]
+    # Rooms of a folder with floors that are on none.
+    def strangers
+      @floors.flat_map do |folder, floors|
+        inside = @files.select { |path| path.size > folder.count("/") + 1 && path.join("/").start_with?("#{folder}/") }
+        rooms = inside.map { |path| room(path, folder.split("/")) }.uniq - floors.flatten
+        rooms.map { |room| "#{@name}: say in bin/support/imports.rb on which floor #{folder}/#{room} is" }
+      end
+    end
+
+    def room(path, folder) = path.fetch(folder.size, ".")
 
     def circles(folder, uses)
       next_rooms = uses.group_by { |use| room(use.from, folder) }
@@ -62,14 +73,14 @@ module Imports
     def upward(folder, uses)
       floors = @floors.fetch(folder.join("/"), [])
       uses.filter_map do |use|
-        from, to = [use.from, use.to].map { |path| floors.index(room(path, folder)) }
+        from, to = [use.from, use.to].map { |path| floors.index { |rooms| rooms.include?(room(path, folder)) } }
         next unless from && to && from < to
 
         "#{@name}: #{title(use.from, folder)} is below #{title(use.to, folder)} and must not use it\n#{places([use])}"
       end
     end
 
-    def title(path, folder) = path.take(folder.size + 1).join("/").then { |it| it.empty? ? "(root)" : it }
+    def title(path, folder) = path.empty? ? "(root)" : path.take(folder.size + 1).join("/")
     def places(uses) = uses.map { |use| "  #{use.place}: #{use.from.join("/")} uses #{use.to.join("/")}" }.join("\n")
   end
 end
