@@ -30,8 +30,8 @@ module Rperf
     #   output has a table of the hottest lines; nil: they are recorded
     # @option settings [Symbol, nil] :capture (nil) when stacks are taken. :tick: at the tick itself, for which the
     #   thread that runs gets SIGURG; :safepoint: where Ruby next looks for interrupts, which takes no signal, but gives
-    #   time to the wrong methods and, under a JIT, makes the program slower; nil: :tick where a signal may be used, else
-    #   :safepoint
+    #   time to the wrong methods and, under a JIT, makes the program slower; nil: :tick where a signal may be used,
+    #   else :safepoint
     # @option settings [Boolean] :defer (false) true profiles only what runs in blocks of {Rperf.profile}
     # @option settings [Boolean, Symbol] :inherit (false) :fork: children that this process forks are profiled too, and
     #   those that they fork; true: Rubies that it starts in any other way as well, for which RUBYOPT and RPERF_SESSION
