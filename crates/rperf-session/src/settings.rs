@@ -9,3 +9,6 @@ mod table;
 pub use checked::{Capture, Inherit, InvalidSetting, Settings, Signal, check, quoted};
 pub use form::{Given, Source, Value};
 pub use table::*;
+
+#[cfg(test)]
+mod tests;

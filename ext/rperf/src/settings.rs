@@ -126,7 +126,23 @@ fn plain(value: Value) -> Result<Given<'static>, Error> {
     if let Some(text) = RString::from_value(value) {
         return Ok(path(bytes(text)));
     }
-    Ok(Given::Other)
+    // What a method of the Hash's objects raises makes it another object.
+    let pairs = RHash::from_value(value).and_then(|hash| pairs(hash).ok());
+    Ok(pairs.map_or(Given::Other, Given::Pairs))
+}
+
+/// The texts of a Hash's keys and values, but for those that are nil.
+fn pairs(hash: RHash) -> Result<Vec<(String, String)>, Error> {
+    let text =
+        |value: Value| Ok(String::from_utf8_lossy(&bytes(value.to_r_string()?)).into_owned());
+    let mut pairs = Vec::new();
+    hash.foreach(|key: Value, value: Value| {
+        if !value.is_nil() {
+            pairs.push((text(key)?, text(value)?));
+        }
+        Ok(ForEach::Continue)
+    })?;
+    Ok(pairs)
 }
 
 fn path(bytes: Vec<u8>) -> Given<'static> {
@@ -160,7 +176,7 @@ fn texts(hash: RHash) -> Result<HashMap<String, OsString>, Error> {
 }
 
 impl SettingsObject {
-    /// `#[](name)`: a value as `Rperf.start` takes it; a path is a String.
+    /// `#[](name)`: a value as `Rperf.start` takes it; what has no simple one is a String.
     fn get(ruby: &Ruby, rb_self: &Self, name: Symbol) -> Result<Option<Value>, Error> {
         let name = name.name()?;
         let setting = table::ALL.into_iter().find(|setting| setting.name == name);
@@ -171,8 +187,7 @@ impl SettingsObject {
             table::Value::Off => bool_value(ruby, false),
             table::Value::Integer(number) => ruby.integer_from_u64(u64::from(*number)).as_value(),
             table::Value::Word(word) => ruby.to_symbol(word).as_value(),
-            table::Value::Path(path) => text(ruby, path.as_os_str()),
-            table::Value::Text(words) => text(ruby, words),
+            other => text(ruby, &other.spelled(Source::Variable)),
         }))
     }
 }

@@ -11,7 +11,7 @@ module Rperf
   class << self
     # Profiles the block, or, without one, all that runs until {Rperf.stop}.
     #
-    # @param settings [Hash{Symbol => Object}] what to profile, and how; docs/api.md has them all
+    # @param settings [Hash{Symbol => Object}] what to profile, and how; docs/guide/ruby-api.md has them all
     # @option settings [Integer] :frequency (1000) samples per second, 1 to 10000
     # @option settings [Symbol] :mode (:cpu) :cpu (CPU time of each thread) or :wall (all time of each thread)
     # @option settings [String, Pathname, nil] :output (nil) the file to write when profiling ends
@@ -25,8 +25,8 @@ module Rperf
     #   output has a table of the hottest lines; nil: they are recorded
     # @option settings [Symbol, nil] :capture (nil) when stacks are taken. :tick: at the tick itself, for which the
     #   thread that runs gets SIGURG; :safepoint: where Ruby next looks for interrupts, which takes no signal, but gives
-    #   time to the wrong methods and, under a JIT, makes the program slower; nil: :tick where a signal may be used, else
-    #   :safepoint
+    #   time to the wrong methods and, under a JIT, makes the program slower; nil: :tick where a signal may be used,
+    #   else :safepoint
     # @option settings [Boolean] :defer (false) true profiles only what runs in blocks of {Rperf.profile}
     # @option settings [Boolean, Symbol] :inherit (false) :fork: children that this process forks are profiled too, and
     #   those that they fork; true: Rubies that it starts in any other way as well, for which RUBYOPT and RPERF_SESSION

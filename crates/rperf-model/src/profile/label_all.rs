@@ -2,7 +2,7 @@
 //! thread, no I/O.
 
 use crate::label_keys::set_apart;
-use crate::{LabelSet, LabelSetId, LabelSets, Profile, WeightKey};
+use crate::{LabelSet, LabelSetId, LabelSets, Profile, StringId, Strings, WeightKey, WeightTable};
 use std::borrow::Cow;
 
 impl Profile {
@@ -10,29 +10,51 @@ impl Profile {
     /// under other keys ([`set_apart`]).
     pub fn label_all(&mut self, pairs: &[(&str, &str)]) {
         let is_ours = |key: &str| pairs.iter().any(|pair| pair.0 == key);
-        let mut strings = std::mem::take(&mut self.strings);
+        let ours = self.interned(pairs);
+        self.change_label_sets(|set, strings| {
+            let kept = set.iter().map(|&(key, value)| {
+                let apart = match set_apart(strings.get(key), is_ours) {
+                    Cow::Owned(text) => strings.intern(&text),
+                    Cow::Borrowed(_) => key,
+                };
+                (apart, value)
+            });
+            kept.chain(ours.iter().copied()).collect()
+        });
+    }
+
+    /// Puts these labels on every sample that has none with the same keys.
+    pub fn label_rest(&mut self, pairs: &[(&str, &str)]) {
+        let ours = self.interned(pairs);
+        self.change_label_sets(|set, _| {
+            let is_there = |key: StringId| set.iter().any(|pair| pair.0 == key);
+            let missing = ours.iter().filter(|(key, _)| !is_there(*key));
+            missing.chain(set).copied().collect()
+        });
+    }
+
+    fn interned(&mut self, pairs: &[(&str, &str)]) -> LabelSet {
+        let mut intern = |text| self.strings.intern(text);
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| (intern(key), intern(value)))
+            .collect()
+    }
+
+    fn change_label_sets(
+        &mut self,
+        change: impl Fn(&[(StringId, StringId)], &mut Strings) -> LabelSet,
+    ) {
         let mut sets = LabelSets::default();
         let ids: Vec<LabelSetId> = self
             .label_sets
             .iter()
-            .map(|set| {
-                let mut all = LabelSet::with_capacity(set.len() + pairs.len());
-                for &(key, value) in set {
-                    let apart = match set_apart(strings.get(key), is_ours) {
-                        Cow::Owned(text) => strings.intern(&text),
-                        Cow::Borrowed(_) => key,
-                    };
-                    all.push((apart, value));
-                }
-                for (key, value) in pairs {
-                    all.push((strings.intern(key), strings.intern(value)));
-                }
-                sets.intern(all)
-            })
+            .map(|set| sets.intern(change(set, &mut self.strings)))
             .collect();
-        self.strings = strings;
         let label = |key: &mut WeightKey| key.labels = ids[key.labels.0 as usize];
         self.weights.change_keys(label);
+        // Sets that differed only in the new labels are now one.
+        self.weights = WeightTable::from(&self.weights).into_weights();
         if let Some(samples) = &mut self.raw_samples {
             samples.weights.change_keys(label);
         }
@@ -86,5 +108,30 @@ mod tests {
             ]
         );
         assert_eq!(profile.raw_samples.map(|raw| raw.len()), Some(3));
+    }
+
+    #[test]
+    fn a_label_for_the_rest_leaves_what_is_there() {
+        let mut test = TestProfile::wall();
+        let labels = test.labels(&[("job", "a")]);
+        for labels in [LabelSetId(0), labels] {
+            test.add(&["main"], 1, labels, State::Running, 10);
+        }
+        let mut profile = test.profile;
+        profile.label_rest(&[("job", "b"), ("release", "c")]);
+        assert_eq!(profile.check(), Ok(()));
+        let text = |id| profile.strings.get(id);
+        let sets = profile.weights.iter().map(|row| {
+            let set = profile.label_sets.get(row.key.labels).iter();
+            set.map(|&(key, value)| (text(key), text(value)))
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(
+            sets.collect::<Vec<_>>(),
+            [
+                [("job", "b"), ("release", "c")],
+                [("release", "c"), ("job", "a")]
+            ]
+        );
     }
 }
