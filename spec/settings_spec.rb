@@ -68,7 +68,7 @@ RSpec.describe "The settings" do
   end
 
   describe "and the words of a session" do
-    it "are the same in lib/rperf/launch.rb, which must work without the extension" do
+    it "are the same in lib/rperf/processes/launch.rb, which must work without the extension" do
       launch = Rperf.const_get(:Launch)
       words = Rperf.const_get(:Native).session_words
       expect(launch.constants.to_h { |name| [name.downcase, launch.const_get(name)] }).to eq(words)
