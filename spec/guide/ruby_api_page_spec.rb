@@ -19,9 +19,6 @@ RSpec.describe "docs/guide/ruby-api.md" do
     end
     documented = table("Arguments of Rperf.start").map { |row| row.map { |cell| cell.delete("`") } }
     expect(documented).to match_array(arguments)
-    source = File.read(File.join(Commands::ROOT, "lib", "rperf", "api", "start.rb"))
-    options = source.scan(/@option settings \[[^\]]*\] :(\w+) \(([^)]*)\)/)
-    expect(options.map { |name, default| ["#{name}:", default] }).to match_array(arguments)
   end
 
   it "has the arguments of Rperf::Viewer.new, with their defaults, and its methods" do

@@ -105,8 +105,8 @@ fn text_of(shown: Value, value: Value) -> String {
     text.unwrap_or_else(|_| "an object".into())
 }
 
-/// The value of a setting. Calls no method of the object, which may have none, but for those of
-/// plain values in a Hash.
+/// The value of a setting. Calls no method of the object, which may have none; only of what is in
+/// a Hash.
 fn plain(value: Value) -> Result<Given<'static>, Error> {
     if value.is_nil() {
         return Ok(Given::Nil);
@@ -126,23 +126,27 @@ fn plain(value: Value) -> Result<Given<'static>, Error> {
     if let Some(text) = RString::from_value(value) {
         return Ok(path(bytes(text)));
     }
-    // What a method of the Hash's objects raises makes it another object.
-    let pairs = RHash::from_value(value).and_then(|hash| pairs(hash).ok());
-    Ok(pairs.map_or(Given::Other, Given::Pairs))
+    match RHash::from_value(value) {
+        Some(hash) => Ok(Given::Pairs(pairs(hash)?)),
+        None => Ok(Given::Other),
+    }
 }
 
-/// The texts of a Hash's keys and values, but for those that are nil.
+/// The texts of a Hash's keys and values, by their to_s; without values that are nil.
 fn pairs(hash: RHash) -> Result<Vec<(String, String)>, Error> {
-    let text =
-        |value: Value| Ok(String::from_utf8_lossy(&bytes(value.to_r_string()?)).into_owned());
     let mut pairs = Vec::new();
     hash.foreach(|key: Value, value: Value| {
         if !value.is_nil() {
-            pairs.push((text(key)?, text(value)?));
+            pairs.push((shown_text(key)?, shown_text(value)?));
         }
         Ok(ForEach::Continue)
     })?;
     Ok(pairs)
+}
+
+fn shown_text(value: Value) -> Result<String, Error> {
+    let text = bytes(value.to_r_string()?);
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn path(bytes: Vec<u8>) -> Given<'static> {
