@@ -102,7 +102,8 @@ impl TickCapture {
         };
         let shared = log.shared_with(stack);
         let new = stack.frames.len() - shared;
-        if !vm.are_frames(&stack.frames[..new]) {
+        // SAFETY: from the VM; the handler is ready for faults.
+        if !unsafe { vm.are_frames(&stack.frames[..new]) } {
             self.unreadable.fetch_add(1, Relaxed);
             return true;
         }
@@ -219,7 +220,8 @@ impl Captured {
             hidden,
             compiled,
         } = self;
-        if !vm.are_frames(&backtrace.stack(depth).frames[..1]) {
+        // SAFETY: from the VM; the handler is ready for faults.
+        if !unsafe { vm.are_frames(&backtrace.stack(depth).frames[..1]) } {
             unreadable.fetch_add(1, Relaxed);
             return None;
         }

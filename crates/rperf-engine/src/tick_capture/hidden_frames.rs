@@ -123,7 +123,8 @@ impl HiddenFrames {
         }
         let (top_line, file) = (vm.line(), vm.file());
         let (method, owner) = vm.method();
-        let is_same_line = top_line == line && file == vm.file_of(leaf);
+        // SAFETY: the leaf is on the stack.
+        let is_same_line = top_line == line && file == unsafe { vm.file_of(leaf) };
         let by = if is_same_line {
             KnownBy::Caller(leaf)
         } else {
@@ -229,15 +230,17 @@ impl HiddenFrames {
 }
 
 impl Suspect {
-    /// Whether `frame` is the one that the stack lacked. That of a block in a method is
-    /// the method's own.
+    /// Whether `frame`, which is on the stack, is the one that it lacked. That of a block in a
+    /// method is the method's own.
     fn is(&self, vm: &impl VmFrames, frame: FrameWord) -> bool {
-        let has_name = self.key.method != 0 && vm.has_name(frame, self.key.method);
+        let (method, file) = (self.key.method, self.key.file);
+        // SAFETY: the frame is on the stack, and the name from the VM.
+        let has_name = method != 0 && unsafe { vm.has_name(frame, method) };
         match self.key.by {
-            KnownBy::FirstLine(line) => {
-                has_name
-                    || (vm.first_line_of(frame) == Some(line) && vm.file_of(frame) == self.key.file)
-            }
+            // SAFETY: as above.
+            KnownBy::FirstLine(line) => unsafe {
+                has_name || (vm.first_line_of(frame) == Some(line) && vm.file_of(frame) == file)
+            },
             // A method that has called itself since would look the same.
             KnownBy::Caller(caller) => has_name && frame != caller,
         }
