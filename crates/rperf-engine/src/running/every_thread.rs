@@ -225,7 +225,7 @@ impl GvlState {
 
     /// How many threads are accounted.
     pub fn accounted_threads(&self, gvl: &Gvl<'_>) -> usize {
-        let parts = self.threads.iter().filter_map(|thread| thread.gvl_part(gvl));
+        let parts = self.threads.iter().filter_map(|it| it.gvl_part(gvl));
         parts.filter(|part| part.accounting.is_some()).count()
     }
 

@@ -101,10 +101,8 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     session.note_labels(&vm, main);
     let tick = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
-    assert!(
-        !unsafe { session.take_stack(&vm, 1, tick, &REGISTERS) },
-        "no callback is needed"
-    );
+    let needs_callback = unsafe { session.take_stack(&vm, 1, tick, &REGISTERS) };
+    assert!(!needs_callback);
     assert!(vm.kept.borrow().is_empty(), "the handler runs no barriers");
     let mut roots = Vec::new();
     // SAFETY: nobody is at work on the log.
