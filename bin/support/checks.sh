@@ -76,6 +76,9 @@ depends_only() {
   return "$bad"
 }
 
+# The files of a crate and those of lib/ use each other one way, too.
+run_imports() { "$RUBY" bin/support/imports.rb; }
+
 run_clippy() {
   have cargo-clippy || { echo "no clippy; run: rustup component add clippy rustfmt" && return 1; }
   cargo clippy --quiet --workspace --all-targets -- -D warnings

@@ -7,19 +7,28 @@ require_relative "imports/graph"
 require_relative "imports/ruby"
 require_relative "imports/rust"
 
+# What is checked; how is in imports/.
 module Imports
-  # From the ground up, by folder of the source tree.
-  RUST_FLOORS = { "vm" => %w[state recording hooks api] }.freeze
-  RUBY_FLOORS = {}.freeze
+  # Parts of folders, floor by floor from the ground up.
+  RUST_FLOORS = {
+    "vm" => [%w[state], %w[recording], %w[hooks], %w[api], %w[.]]
+  }.freeze
+  RUBY_FLOORS = {
+    "rperf" => [
+      %w[version errors message inert], %w[processes], %w[session], %w[hooks], %w[api autostart], %w[.],
+      %w[middleware rack viewer sidekiq active_job cli]
+    ]
+  }.freeze
 
   module_function
 
   def graphs(root)
     crates = Dir.glob("{crates/*,ext/*}/src", base: root).sort
-    rust = crates.map { |folder| Graph.new(folder, RustCrate.new(root, folder).uses, RUST_FLOORS) }
-    [*rust, Graph.new("lib", RubyLibrary.new(root, "lib").uses, RUBY_FLOORS)]
+    rust = crates.map { |folder| graph(RustCrate.new(root, folder), folder.start_with?("ext") ? RUST_FLOORS : {}) }
+    [*rust, graph(RubyLibrary.new(root, "lib"), RUBY_FLOORS)]
   end
 
+  def graph(sources, floors) = Graph.new(sources.folder, sources.files, sources.uses, floors)
   def problems(root) = graphs(root).flat_map(&:problems)
 end
 

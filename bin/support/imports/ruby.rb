@@ -100,8 +100,11 @@ module Imports
       end
     end
 
+    attr_reader :folder
+
     # `folder` is relative to `root`.
     def initialize(root, folder)
+      @folder = folder
       names = Dir.glob("**/*.rb", base: File.join(root, folder)).sort
       @sources = names.map do |name|
         Source.new(File.join(root, folder, name), File.join(folder, name), name.delete_suffix(".rb").split("/"))
@@ -110,7 +113,13 @@ module Imports
       @method_owners = owners { |source| source.methods.flat_map { |name, all| all.map { |it| [name, it] } } }
     end
 
-    def uses = @sources.flat_map { |source| required(source) + mentioned(source) }
+    def files = @sources.map(&:module_path)
+
+    # A file that defines nothing and that no other one requires is but a list of files.
+    def uses
+      required = @sources.reject { |source| list?(source) }.flat_map { |source| required(source) }
+      required + @sources.flat_map { |source| mentioned(source) }
+    end
 
     private
 
@@ -121,6 +130,11 @@ module Imports
       end
     end
 
+    def list?(source)
+      @needed ||= @sources.flat_map { |it| required(it) }.to_set(&:to)
+      source.constants.empty? && source.methods.empty? && !@needed.include?(source.module_path)
+    end
+
     def required(source)
       source.required.map do |path, line|
         to = File.expand_path("/#{[*source.module_path[...-1], path].join("/")}").delete_prefix("/").split("/")
@@ -129,26 +143,27 @@ module Imports
     end
 
     def mentioned(source)
-      source.mentions.filter_map do |mention|
-        owner = owner(mention)
-        next if owner.nil? || owner.include?(source) || owner.size > 1
+      source.mentions.flat_map do |mention|
+        owners = owners_of(mention)
+        next [] if owners.include?(source)
 
-        Use.new(source.module_path, owner.first.module_path, "#{source.file}:#{mention.line}")
+        owners.map { |owner| Use.new(source.module_path, owner.module_path, "#{source.file}:#{mention.line}") }
       end
     end
 
     # The sources that have what is mentioned; several, if a module is opened in several.
-    def owner(mention)
-      return @method_owners[[mention.nesting.join("::"), mention.method]] if mention.name.nil?
+    def owners_of(mention)
+      return @method_owners.fetch([mention.nesting.join("::"), mention.method], []) if mention.name.nil?
 
       name = full_name(mention)
-      name && ((mention.method && @method_owners[[name, mention.method]]) || @owners[name])
+      @method_owners[[name, mention.method]] || @owners[name] || []
     end
 
     # As Ruby looks a constant up: in the innermost module first.
     def full_name(mention)
-      levels = mention.nesting.size.downto(0).map { |size| [*mention.nesting.take(size), mention.name].join("::") }
-      levels.find { |name| @owners.key?(name) || @method_owners.any? { |(owner, _), _| owner == name } }
+      sizes = mention.name.start_with?("::") ? [0] : mention.nesting.size.downto(0)
+      levels = sizes.map { |size| [*mention.nesting.take(size), mention.name.delete_prefix("::")].join("::") }
+      levels.find { |name| @owners.key?(name) }
     end
   end
 end

@@ -7,8 +7,8 @@ module Imports
   # for tests doesn't count. `mod` says that a child exists, and `pub use` gives a name to
   # it: neither is a use, unless the file itself needs the name.
   class RustCrate
-    NOT_CODE = %r{//[^\n]*|/\*.*?\*/|\br(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^'\\])'}m
-    FOR_TESTS = /#\[cfg\((?:test|any\(test\b[^\]]*)\)\]/
+    NOT_CODE = %r{//[^\n]*|/\*.*?\*/|\bb?r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'}m
+    FOR_TESTS = /#\[cfg\((?:test|(?:any|all)\(test\b[^\]]*)\)\]/
     MOD = /^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*;/
     USE = /^[ \t]*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);/
     PATH = /(?<![\w:])(?:(?:crate|self|super)(?:::\w+)+|[a-z]\w*(?=::\w))/
@@ -19,8 +19,11 @@ module Imports
     # One file: its module path, its imports, and the rest of its code.
     Source = Data.define(:file, :module_path, :imports, :code)
 
+    attr_reader :folder
+
     # `folder` is the crate's `src`, relative to `root`.
     def initialize(root, folder)
+      @folder = folder
       @sources = Dir.glob("**/*.rs", base: File.join(root, folder)).sort.to_h do |name|
         source = parse(File.join(root, folder, name), File.join(folder, name), module_path(name))
         [source.module_path, source]
@@ -28,6 +31,7 @@ module Imports
       @test_modules&.each { |tests| @sources.reject! { |path, _| path.take(tests.size) == tests } }
     end
 
+    def files = @sources.keys
     def uses = @sources.each_value.flat_map { |source| imported(source) + spelled_out(source) }
 
     private
@@ -37,13 +41,18 @@ module Imports
     def parse(path, file, module_path)
       code = File.read(path).gsub(NOT_CODE) { |text| blank(text) }
       code = without_tests(code, module_path)
-      imports = []
-      code = code.gsub(USE) do |item|
-        public, tree, line = $1, $2, $`.count("\n") + 1 + item[/\A\s*/].count("\n")
-        imports.concat(expand(tree).map { |names, as| Import.new(names, as, !public.nil?, line) })
-        blank(item)
+      imports = matches(code, USE).flat_map do |item, line|
+        expand(item[2]).map { |names, as| Import.new(names, as, !item[1].nil?, line) }
       end
-      Source.new(file, module_path, imports, code.gsub(MOD) { |item| blank(item) })
+      code = [USE, MOD].reduce(code) { |rest, items| rest.gsub(items) { |item| blank(item) } }
+      Source.new(file, module_path, imports, code)
+    end
+
+    # All matches, with the line that each begins on.
+    def matches(code, pattern)
+      found = []
+      code.scan(pattern) { found << Regexp.last_match }
+      found.map { |match| [match, match.pre_match.count("\n") + 1] }
     end
 
     def blank(text) = text.gsub(/[^\n]/, " ")
@@ -98,16 +107,15 @@ module Imports
 
     def imported(source)
       source.imports.filter_map do |import|
-        next if import.public && !source.code.match?(/\b#{import.name}\b/)
+        next if import.public && !source.code.match?(/\b#{Regexp.escape(import.name)}\b/)
 
         use(source, import.path, import.line)
       end
     end
 
     def spelled_out(source)
-      found = source.code.enum_for(:scan, PATH).map { [$~[0], $~.pre_match.count("\n") + 1] }
-      found.filter_map do |path, line|
-        names = names(path)
+      matches(source.code, PATH).filter_map do |path, line|
+        names = names(path[0])
         # Other short paths begin with a name that is imported or a crate's.
         next if names.one? && !@sources.key?(source.module_path + names)
 
