@@ -5,7 +5,8 @@
 //!
 //! The VM tells the name, the class, the file and the first line of the method all the
 //! same. With these the frame is learned, once, at a safepoint; from then on the signal
-//! handler puts it on top of the stack itself.
+//! handler puts it on top of the stack itself. Used by [`TickCapture`](super::TickCapture):
+//! in the handler, and at safepoints.
 
 use crate::backtrace::Backtrace;
 use crate::call_tree::FrameWord;
