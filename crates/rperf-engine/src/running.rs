@@ -49,7 +49,7 @@ pub struct RunningSession {
     /// Some fiber has had labels.
     uses_labels: AtomicBool,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
-    /// CPU clock of a thread that is not running can't be told.
+    /// CPU clock of a thread that is not running can't be read.
     shares_native_threads: bool,
     /// After a panic, and while stopping: callbacks do nothing any more.
     is_over: AtomicBool,

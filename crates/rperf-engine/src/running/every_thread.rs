@@ -168,7 +168,7 @@ impl RunningSession {
         }
     }
 
-    /// The CPU clock of `thread`, which is alive, if it can be told.
+    /// The CPU clock of `thread`, which is alive, if it is known.
     fn cpu_clock(&self, thread: &ThreadState, is_current: bool) -> Option<u64> {
         if is_current {
             Some(clock::thread_cpu_ns())

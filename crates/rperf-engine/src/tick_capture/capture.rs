@@ -228,7 +228,7 @@ impl Captured {
         let leaf = hidden.look(vm, backtrace, depth, seq);
         let mut line = compiled.as_mut().and_then(|it| it.line(vm, registers));
         let stack = match leaf {
-            Leaf::Told => {
+            Leaf::Reported => {
                 if let (None, Some(compiled)) = (line, compiled) {
                     let lacks_line = backtrace.lacks_line_of_leaf(vm);
                     line = lacks_line.then(|| compiled.line_of_call(vm, registers));
