@@ -9,7 +9,7 @@ require_relative "imports/rust"
 
 # What is checked; how is in imports/.
 module Imports
-  # Rooms of folders, floor by floor from the ground up.
+  # Parts of folders, floor by floor from the ground up.
   RUST_FLOORS = {
     "vm" => [%w[state], %w[recording], %w[hooks], %w[api], %w[.]]
   }.freeze

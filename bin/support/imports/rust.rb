@@ -8,7 +8,7 @@ module Imports
   # it: neither is a use, unless the file itself needs the name.
   class RustCrate
     NOT_CODE = %r{//[^\n]*|/\*.*?\*/|\bb?r(#*)".*?"\1|"(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\])'}m
-    FOR_TESTS = /#\[cfg\((?:test|any\(test\b[^\]]*)\)\]/
+    FOR_TESTS = /#\[cfg\((?:test|(?:any|all)\(test\b[^\]]*)\)\]/
     MOD = /^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+\w+\s*;/
     USE = /^[ \t]*(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);/
     PATH = /(?<![\w:])(?:(?:crate|self|super)(?:::\w+)+|[a-z]\w*(?=::\w))/

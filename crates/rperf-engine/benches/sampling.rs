@@ -3,7 +3,7 @@
 
 use divan::{Bencher, black_box};
 use rperf_engine::{CapturedTree, Collected, CollectedLimits, FrameWord, LastStack, Sample};
-use rperf_model::{NodeId, State};
+use rperf_model::{LabelSetId, NodeId, State};
 
 const DEPTHS: [usize; 4] = [10, 50, 100, 300];
 const STACKS: u32 = 2_000;
@@ -60,7 +60,7 @@ fn sum_up(bencher: Bencher) {
         cpu_ns: 900_000,
         node: NodeId(1 + number * 7 % STACKS),
         thread: 1 + number % 8,
-        labels: 0,
+        labels: LabelSetId(0),
         state: State::Running,
         count: 1,
     };

@@ -7,7 +7,7 @@ use crate::dither::Dither;
 use crate::renewal::Renewal;
 use crate::tick_capture::TickTimes;
 use crate::{Mode, Values};
-use rperf_model::{NodeId, State};
+use rperf_model::{LabelSetId, NodeId, State};
 
 mod cpu_split;
 mod due;
@@ -25,7 +25,7 @@ pub struct Place {
     /// Its stack.
     pub node: NodeId,
     /// The number of its label set.
-    pub labels: u32,
+    pub labels: LabelSetId,
 }
 
 /// The seq under which the time of threads without any stack is recorded.

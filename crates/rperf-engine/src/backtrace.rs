@@ -65,11 +65,12 @@ impl Backtrace {
         self.rows(0, depth + 1)
     }
 
-    /// Whether the VM gave no line for the topmost frame, though it is one of Ruby: it is
-    /// compiled.
-    pub fn lacks_line_of_leaf(&self, vm: &impl VmFrames) -> bool {
+    /// Whether the VM gave no line for the topmost frame of the backtrace that was just taken of
+    /// the calling thread, though it is one of Ruby: it is compiled.
+    pub(crate) fn lacks_line_of_leaf(&self, vm: &impl VmFrames) -> bool {
         let (leaf, line) = self.leaf();
-        line == 0 && !vm.is_c_method(leaf)
+        // SAFETY: it is on the stack: it was just taken.
+        line == 0 && !unsafe { vm.is_c_method(leaf) }
     }
 
     /// Corrects the line of the topmost frame that was taken.
@@ -82,7 +83,7 @@ impl Backtrace {
     /// The VM gives no line for a topmost frame that is compiled, as it may be
     /// anywhere. At a safepoint and in hooks it has one all the same: errors are
     /// raised and objects allocated there, which needs the line.
-    pub fn complete_line_of_leaf(&mut self, vm: &impl VmFrames) {
+    pub(crate) fn complete_line_of_leaf(&mut self, vm: &impl VmFrames) {
         if !self.lines.is_empty() && self.lacks_line_of_leaf(vm) {
             self.set_line_of_leaf(vm.line());
         }

@@ -82,7 +82,7 @@ impl ActiveBuffer {
 mod tests {
     use super::*;
     use crossbeam_channel::bounded;
-    use rperf_model::{NodeId, State};
+    use rperf_model::{LabelSetId, NodeId, State};
 
     const SAMPLE: Sample = Sample {
         time_ns: 0,
@@ -90,7 +90,7 @@ mod tests {
         cpu_ns: 0,
         node: NodeId(1),
         thread: 1,
-        labels: 0,
+        labels: LabelSetId(0),
         state: State::Running,
         count: 1,
     };

@@ -1,6 +1,7 @@
 //! The label sets of a session's samples. Under the GVL, in hooks too: a lookup
 //! makes no object of the VM, and all but a set's first one are two comparisons.
 
+use rperf_model::LabelSetId;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -95,7 +96,7 @@ impl LabelTable {
     /// The number of `set` for a sample of `count` ticks. If there is no room for it,
     /// the sample goes without labels, and is counted.
     #[inline]
-    pub fn number(&mut self, set: &LabelSet, count: u64) -> u32 {
+    pub fn number(&mut self, set: &LabelSet, count: u64) -> LabelSetId {
         let (table, known) = set.known.get();
         let number = if table == self.serial {
             known
@@ -104,9 +105,9 @@ impl LabelTable {
         };
         if number == REFUSED {
             self.refused += count;
-            return 0;
+            return LabelSetId::default();
         }
-        number
+        LabelSetId(number)
     }
 
     /// The sets, from number 1.
@@ -163,10 +164,13 @@ mod tests {
     fn equal_sets_have_one_number_whatever_their_order() {
         let mut table = LabelTable::default();
         let (first, other) = (set(&[("a", "1"), ("b", "2")]), set(&[("a", "2")]));
-        assert_eq!((table.number(&first, 1), table.number(&other, 1)), (1, 2));
-        assert_eq!(table.number(&set(&[("b", "2"), ("a", "1")]), 1), 1);
-        assert_eq!(table.number(&first, 1), 1);
-        assert_eq!(table.number(&set(&[]), 1), 0);
+        assert_eq!(
+            (table.number(&first, 1).0, table.number(&other, 1).0),
+            (1, 2)
+        );
+        assert_eq!(table.number(&set(&[("b", "2"), ("a", "1")]), 1).0, 1);
+        assert_eq!(table.number(&first, 1).0, 1);
+        assert_eq!(table.number(&set(&[]), 1).0, 0);
         assert_eq!(table.sets().len(), 2);
         assert_eq!(*table.sets()[1], *set(&[("a", "1"), ("a", "2")]).texts);
     }
@@ -183,9 +187,9 @@ mod tests {
     fn a_set_has_a_number_of_its_own_in_each_table() {
         let (mut one, mut two) = (LabelTable::default(), LabelTable::default());
         let (a, b) = (set(&[("a", "")]), set(&[("b", "")]));
-        assert_eq!((one.number(&a, 1), one.number(&b, 1)), (1, 2));
-        assert_eq!((two.number(&b, 1), two.number(&a, 1)), (1, 2));
-        assert_eq!((one.number(&a, 1), one.number(&b, 1)), (1, 2));
+        assert_eq!((one.number(&a, 1).0, one.number(&b, 1).0), (1, 2));
+        assert_eq!((two.number(&b, 1).0, two.number(&a, 1).0), (1, 2));
+        assert_eq!((one.number(&a, 1).0, one.number(&b, 1).0), (1, 2));
     }
 
     #[test]
@@ -194,17 +198,21 @@ mod tests {
         for number in 1..=SET_CAP as u32 {
             assert_eq!(
                 table.number(&set(&[("id", &number.to_string())]), 1),
-                number
+                LabelSetId(number)
             );
         }
         let late = set(&[("id", "late")]);
-        assert_eq!((table.number(&late, 1), table.number(&late, 3)), (0, 0));
-        assert_eq!(table.number(&set(&[("id", "7")]), 1), 7, "known ones stay");
+        assert_eq!((table.number(&late, 1).0, table.number(&late, 3).0), (0, 0));
+        assert_eq!(
+            table.number(&set(&[("id", "7")]), 1).0,
+            7,
+            "known ones stay"
+        );
         assert_eq!(table.refused(), 4);
         let mut table = LabelTable::default();
         let long = "x".repeat(TEXT_CAP);
-        assert_eq!(table.number(&set(&[("id", &long)]), 1), 1);
-        assert_eq!(table.number(&late, 1), 0);
+        assert_eq!(table.number(&set(&[("id", &long)]), 1).0, 1);
+        assert_eq!(table.number(&late, 1).0, 0);
         assert!(table.memory() >= TEXT_CAP);
     }
 }

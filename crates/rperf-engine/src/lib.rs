@@ -1,9 +1,9 @@
-//! Sampling without Ruby: the accounting of threads, the interning of stacks,
-//! the buffers, the worker thread and the timer.
+//! Sampling without Ruby: the accounting of threads, the capture and the interning of
+//! stacks, the buffers, the worker thread and the timer.
 //!
-//! The bridge (`ext/rperf`) feeds [`Session`] with the VM's events under the GVL;
-//! tests feed the same parts from a simulated VM. Time is CLOCK_MONOTONIC or CPU
-//! time in ns. This crate knows nothing of Ruby: a frame is an opaque word.
+//! The bridge (`ext/rperf`) hands the VM's events to [`RunningSession`], and answers its
+//! questions ([`Vm`]); tests do so with a simulated VM. Time is CLOCK_MONOTONIC or CPU
+//! time in ns. This crate calls no Ruby: a frame or a thread is an opaque word.
 
 mod accounting;
 mod backtrace;

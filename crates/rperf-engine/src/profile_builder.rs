@@ -5,7 +5,7 @@
 use crate::accounting::ORPHANED;
 use crate::call_tree::{CapturedNode, Fill, TRUNCATED};
 use crate::labels::LabelTexts;
-use crate::sample::{Collected, Sample, SampleKey, fold_threads};
+use crate::sample::{Collected, Sample, fold_threads};
 use crate::{Mode, Values};
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
@@ -37,7 +37,7 @@ pub struct ResolvedFrame {
 pub struct ProfileBuilder {
     node_cap: usize,
     tables: Tables,
-    sums: FxHashMap<SampleKey, Values>,
+    sums: FxHashMap<WeightKey, Values>,
     raw: Vec<Sample>,
     ended: Vec<u32>,
     truncated: Option<NodeId>,
@@ -138,7 +138,7 @@ impl ProfileBuilder {
         let frame = 2 * size_of::<Frame>() + size_of::<FrameId>() + 1;
         self.tables.tree.len() * node
             + self.tables.frames.len() * frame
-            + self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
+            + self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
     }
@@ -147,13 +147,21 @@ impl ProfileBuilder {
     /// raw samples the times count from `raw_since`, if they are wanted.
     pub fn finish(self, mode: Mode, label_sets: &[LabelTexts], raw_since: Option<u64>) -> Profile {
         let mut profile = Profile::new(mode.schema());
+        profile.strings = self.tables.strings;
+        profile.frames = self.tables.frames;
+        profile.tree = self.tables.tree;
+        let ids = add_label_sets(&mut profile, label_sets);
+        let labelled = |key: WeightKey| WeightKey {
+            labels: ids[key.labels.0 as usize],
+            ..key
+        };
         let mut sums: Vec<_> = self.sums.into_iter().collect();
         sums.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
         let mut row = Vec::new();
         for (key, values) in sums {
             mode.fill_row(values, &mut row);
             if row.iter().any(|value| *value != 0) {
-                profile.weights.push(weight_key(key), &row);
+                profile.weights.push(labelled(key), &row);
             }
         }
         if let Some(since) = raw_since {
@@ -161,19 +169,15 @@ impl ProfileBuilder {
             for sample in &self.raw {
                 let time_ns = sample.time_ns.saturating_sub(since);
                 mode.fill_row(sample.values(), &mut row);
-                samples.push(time_ns, weight_key(sample.key()), &row);
+                samples.push(time_ns, labelled(sample.key()), &row);
             }
             profile.raw_samples = Some(samples);
         }
         profile.threads = threads_of(&profile.weights);
-        profile.strings = self.tables.strings;
-        profile.frames = self.tables.frames;
-        profile.tree = self.tables.tree;
-        add_label_sets(&mut profile, label_sets);
         profile
     }
 
-    fn add_sum(&mut self, key: SampleKey, values: Values) {
+    fn add_sum(&mut self, key: WeightKey, values: Values) {
         if let Some(sum) = self.sums.get_mut(&key) {
             sum.add(values);
             return;
@@ -269,25 +273,19 @@ fn intern_frame(tables: &mut Tables, frame: &ResolvedFrame) -> FrameId {
     })
 }
 
-/// The sets differ from each other, so each gets the number that samples have for it.
-fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) {
-    for set in sets {
+/// Adds the sets, which have the numbers from 1 in samples; number 0 is the empty one.
+/// Returns the profile's id for each number.
+fn add_label_sets(profile: &mut Profile, sets: &[LabelTexts]) -> Vec<LabelSetId> {
+    let mut ids = vec![LabelSetId::default()];
+    ids.extend(sets.iter().map(|set| {
         let pairs = set.iter().map(|(key, value)| {
             let key = profile.strings.intern(key);
             (key, profile.strings.intern(value))
         });
         let pairs = pairs.collect();
-        profile.label_sets.intern(pairs);
-    }
-}
-
-fn weight_key(key: SampleKey) -> WeightKey {
-    WeightKey {
-        node: key.node,
-        thread: key.thread,
-        labels: LabelSetId(key.labels),
-        state: key.state,
-    }
+        profile.label_sets.intern(pairs)
+    }));
+    ids
 }
 
 /// The threads that weights name; thread 0 needs no row.
@@ -314,10 +312,10 @@ mod tests {
         let mut collected = Collected::default();
         for stack in stacks {
             let node = tree.intern(stack, &[], &mut LastStack::default()).node;
-            let key = SampleKey {
+            let key = WeightKey {
                 node,
                 thread: 1,
-                labels: 0,
+                labels: LabelSetId(0),
                 state: rperf_model::State::Running,
             };
             let values = Values {

@@ -10,7 +10,7 @@ use crate::counters::SessionCounters;
 use crate::labels::{LabelSet, LabelTable};
 use crate::sample::Sample;
 use crate::tick_capture::TickLog;
-use rperf_model::{NodeId, State};
+use rperf_model::{LabelSetId, NodeId, State};
 
 /// Where a thread is, as the bridge has found it.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Recording {
     pub(crate) fn flush_orphaned(&mut self, now: u64) -> bool {
         let place = Place {
             node: NodeId::ROOT,
-            labels: 0,
+            labels: LabelSetId::default(),
         };
         let mut is_handed_over = false;
         for state in State::ALL {
@@ -163,7 +163,7 @@ impl Recording {
         }
         Some(Place {
             node,
-            labels: labels.map_or(0, |set| self.labels.number(set, count)),
+            labels: labels.map_or(LabelSetId::default(), |set| self.labels.number(set, count)),
         })
     }
 
@@ -172,7 +172,10 @@ impl Recording {
     /// the few that are caught alive stand for the others.
     fn adopt_orphaned(&mut self, now: u64, place: Place, state: State) -> bool {
         // Whose labels they had isn't known.
-        let unlabelled = Place { labels: 0, ..place };
+        let unlabelled = Place {
+            labels: LabelSetId::default(),
+            ..place
+        };
         self.push_orphaned(now, unlabelled, state)
     }
 

@@ -49,7 +49,7 @@ pub struct RunningSession {
     /// Some fiber has had labels.
     uses_labels: AtomicBool,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1): then the
-    /// CPU clock of a thread that is not running can't be told.
+    /// CPU clock of a thread that is not running can't be read.
     shares_native_threads: bool,
     /// After a panic, and while stopping: callbacks do nothing any more.
     is_over: AtomicBool,
@@ -162,8 +162,11 @@ impl RunningSession {
     /// The labels that the present fiber of `thread` has.
     #[inline]
     fn labels_of<'a>(&self, vm: &'a impl Vm, thread: &ThreadState) -> Option<&'a crate::LabelSet> {
-        self.uses_labels()
-            .then(|| vm.labels_of(thread.thread, self.id))?
+        if !self.uses_labels() {
+            return None;
+        }
+        // SAFETY: the callers only pass threads that are alive.
+        unsafe { vm.labels_of(thread.thread, self.id) }
     }
 
     /// Hands out all words that may be frames, for the garbage collector: those of the frame

@@ -3,7 +3,7 @@
 
 use crate::Values;
 use crate::accounting::ORPHANED;
-use rperf_model::{NodeId, State};
+use rperf_model::{LabelSetId, NodeId, State, WeightKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rows from which on those of ended threads are added up under thread 0.
@@ -26,25 +26,12 @@ pub struct Sample {
     /// The thread's seq.
     pub thread: u32,
     /// The label set's number, 0 for none.
-    pub labels: u32,
+    pub labels: LabelSetId,
     /// What the thread was doing.
     pub state: State,
     /// Ticks that found this stack in a row; 0 for a remainder that was added without
     /// a backtrace.
     pub count: u16,
-}
-
-/// What samples are summed by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct SampleKey {
-    /// The stack.
-    pub node: NodeId,
-    /// The thread's seq.
-    pub thread: u32,
-    /// The label set's number.
-    pub labels: u32,
-    /// What the thread was doing.
-    pub state: State,
 }
 
 impl Sample {
@@ -56,14 +43,14 @@ impl Sample {
             cpu_ns: 0,
             node: THREAD_ENDED,
             thread,
-            labels: 0,
+            labels: LabelSetId::default(),
             state: State::Running,
             count: 0,
         }
     }
 
     /// What it is summed by.
-    pub fn key(&self) -> SampleKey {
+    pub fn key(&self) -> WeightKey {
         let Self {
             node,
             thread,
@@ -71,7 +58,7 @@ impl Sample {
             state,
             ..
         } = *self;
-        SampleKey {
+        WeightKey {
             node,
             thread,
             labels,
@@ -93,7 +80,7 @@ impl Sample {
 #[derive(Debug, Clone, Default)]
 pub struct Collected {
     /// Sums by key, when samples are aggregated.
-    pub sums: FxHashMap<SampleKey, Values>,
+    pub sums: FxHashMap<WeightKey, Values>,
     /// The samples in the order they were taken, when they are not.
     pub raw: Vec<Sample>,
     /// Samples that found no room, and the wall and CPU time they stood for.
@@ -154,7 +141,7 @@ impl Collected {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.sums.capacity() * (size_of::<(SampleKey, Values)>() + 1)
+        self.sums.capacity() * (size_of::<(WeightKey, Values)>() + 1)
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
     }
@@ -162,7 +149,7 @@ impl Collected {
 
 /// Adds the rows of `ended` threads up under thread 0, and empties the list.
 /// Returns how many threads had rows.
-pub fn fold_threads(sums: &mut FxHashMap<SampleKey, Values>, ended: &mut Vec<u32>) -> u64 {
+pub fn fold_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut Vec<u32>) -> u64 {
     let ended: FxHashSet<u32> = ended.drain(..).collect();
     let mut folded = FxHashSet::default();
     let mut moved = Vec::new();
@@ -175,7 +162,7 @@ pub fn fold_threads(sums: &mut FxHashMap<SampleKey, Values>, ended: &mut Vec<u32
     });
     for (key, values) in moved {
         folded.insert(key.thread);
-        let key = SampleKey {
+        let key = WeightKey {
             thread: ORPHANED,
             ..key
         };
@@ -195,7 +182,7 @@ mod tests {
             cpu_ns: 1,
             node: NodeId(node),
             thread: 1,
-            labels: 0,
+            labels: LabelSetId::default(),
             state: State::Running,
             count: 1,
         }

@@ -55,7 +55,7 @@ impl<T> SessionSlot<T> {
     ///
     /// # Safety
     /// Nothing that found it by [`SessionSlot::get_unguarded`] is at work: hooks and handlers
-    /// have been removed.
+    /// have been removed. No caller further up the stack has the session by a token of its own.
     pub unsafe fn take(&self, _: &mut Gvl<'_>) -> Option<Box<T>> {
         let session = self.0.swap(ptr::null_mut(), SeqCst);
         // SAFETY: from `put`, and the swap gives it to this caller alone.

@@ -1,5 +1,5 @@
 //! What is kept for each Ruby thread while a session runs. The bridge's hooks fill it in, with
-//! the GVL or without; [`Session`](crate::Session) sees the accounting in it only.
+//! the GVL or without; [`RunningSession`](crate::RunningSession) owns it.
 
 pub mod native;
 mod new_list;

@@ -9,8 +9,6 @@ use crate::labels::LabelSet;
 /// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
 /// the stack may fault.
-///
-/// Frames that are passed in are alive: they are on the stack, or in the frame table.
 pub trait VmFrames {
     /// Where the VM's own structures have their fields.
     const LAYOUT: FrameLayout;
@@ -32,25 +30,38 @@ pub trait VmFrames {
     /// The method of the topmost frame and the class that has it; 0 outside of methods.
     fn method(&self) -> (MethodWord, FrameWord);
 
-    /// Whether all of these words are frames, by the objects that they point to. Reading those
-    /// faults if they are no objects at all.
-    fn are_frames(&self, words: &[FrameWord]) -> bool;
+    /// Whether all of these words are frames, by the objects that they point to.
+    ///
+    /// # Safety
+    /// They are from [`VmFrames::backtrace`]. If they are no objects, reading them may fault.
+    unsafe fn are_frames(&self, words: &[FrameWord]) -> bool;
 
     /// Whether a frame is a method of C.
-    fn is_c_method(&self, frame: FrameWord) -> bool;
+    ///
+    /// # Safety
+    /// It is alive: on the stack, or in the frame table.
+    unsafe fn is_c_method(&self, frame: FrameWord) -> bool;
 
     /// Where the VM holds the name of a frame's file; 0 for a method of C.
-    fn file_of(&self, frame: FrameWord) -> usize;
+    ///
+    /// # Safety
+    /// As for [`VmFrames::is_c_method`].
+    unsafe fn file_of(&self, frame: FrameWord) -> usize;
 
     /// The line where a frame's method or block begins; `None` for a method of C.
-    fn first_line_of(&self, frame: FrameWord) -> Option<u32>;
+    ///
+    /// # Safety
+    /// As for [`VmFrames::is_c_method`].
+    unsafe fn first_line_of(&self, frame: FrameWord) -> Option<u32>;
 
     /// Whether a frame's method has this name, or is a block in one that has it.
-    fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool;
+    ///
+    /// # Safety
+    /// As for [`VmFrames::is_c_method`]; the name is from [`VmFrames::method`].
+    unsafe fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool;
 }
 
 /// A VM, as a Ruby thread sees it that has the GVL. No answer makes an object or runs Ruby code.
-/// Threads that are passed in are alive.
 pub trait Vm: VmFrames {
     /// The token.
     fn gvl(&self) -> &Gvl<'_>;
@@ -59,13 +70,27 @@ pub trait Vm: VmFrames {
     fn current_thread(&self) -> VmThread;
 
     /// [`VmFrames::backtrace`] of another thread.
-    fn backtrace_of(&self, thread: VmThread, frames: &mut [FrameWord], lines: &mut [u32]) -> usize;
+    ///
+    /// # Safety
+    /// The thread's object is alive.
+    unsafe fn backtrace_of(
+        &self,
+        thread: VmThread,
+        frames: &mut [FrameWord],
+        lines: &mut [u32],
+    ) -> usize;
 
     /// The labels that a thread's present fiber has in this session.
-    fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet>;
+    ///
+    /// # Safety
+    /// The thread's object is alive.
+    unsafe fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet>;
 
     /// Tells the garbage collector of frames that have just entered the frame table.
-    fn keep_alive(&self, frames: &[FrameWord]);
+    ///
+    /// # Safety
+    /// They are in the table, and alive.
+    unsafe fn keep_alive(&self, frames: &[FrameWord]);
 }
 
 /// A method's name as the VM holds it; 0 is none.

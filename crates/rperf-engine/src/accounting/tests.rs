@@ -95,7 +95,7 @@ impl Recorded {
         let samples = samples.filter(|sample| *sample != Sample::thread_ended(sample.thread));
         self.samples.extend(samples.map(|sample| Row {
             stack: stack_of(sample.node),
-            labels: sample.labels,
+            labels: sample.labels.0,
             thread: sample.thread,
             state: sample.state,
             values: sample.values(),

@@ -168,7 +168,7 @@ impl RunningSession {
         }
     }
 
-    /// The CPU clock of `thread`, which is alive, if it can be told.
+    /// The CPU clock of `thread`, which is alive, if it is known.
     fn cpu_clock(&self, thread: &ThreadState, is_current: bool) -> Option<u64> {
         if is_current {
             Some(clock::thread_cpu_ns())
@@ -225,7 +225,7 @@ impl GvlState {
 
     /// How many threads are accounted.
     pub fn accounted_threads(&self, gvl: &Gvl<'_>) -> usize {
-        let parts = self.threads.iter().filter_map(|thread| thread.gvl_part(gvl));
+        let parts = self.threads.iter().filter_map(|it| it.gvl_part(gvl));
         parts.filter(|part| part.accounting.is_some()).count()
     }
 

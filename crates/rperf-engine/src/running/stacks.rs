@@ -52,8 +52,8 @@ pub(super) fn record(
             backtrace.stack_up_to(frames, depth)
         }
         Whose::Other => {
-            let read =
-                |frames: &mut [_], lines: &mut [_]| vm.backtrace_of(thread.thread, frames, lines);
+            let read = |frames: &mut [_], lines: &mut [_]| // SAFETY: the callers only pass threads that are alive.
+                unsafe { vm.backtrace_of(thread.thread, frames, lines) };
             let depth = backtrace.take_by(read);
             backtrace.stack(depth)
         }
@@ -63,7 +63,9 @@ pub(super) fn record(
         last,
         labels: session.labels_of(vm, thread),
     };
-    vm.keep_alive(engine.record(now, accounting, dues, position));
+    let new_frames = engine.record(now, accounting, dues, position);
+    // SAFETY: they are of the stack that was just taken.
+    unsafe { vm.keep_alive(new_frames) };
 }
 
 impl GvlState {

@@ -59,7 +59,8 @@ impl RunningSession {
                 return 0;
             };
             let replayed = engine.replay(log, accounting, &mut part.last_stack, labels);
-            vm.keep_alive(replayed.new_frames);
+            // SAFETY: the log has kept them alive.
+            unsafe { vm.keep_alive(replayed.new_frames) };
             replayed.ticks
         });
         if let Some(drained) = drained {

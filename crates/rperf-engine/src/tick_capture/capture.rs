@@ -102,7 +102,8 @@ impl TickCapture {
         };
         let shared = log.shared_with(stack);
         let new = stack.frames.len() - shared;
-        if !vm.are_frames(&stack.frames[..new]) {
+        // SAFETY: from the VM; the handler is ready for faults.
+        if !unsafe { vm.are_frames(&stack.frames[..new]) } {
             self.unreadable.fetch_add(1, Relaxed);
             return true;
         }
@@ -219,14 +220,15 @@ impl Captured {
             hidden,
             compiled,
         } = self;
-        if !vm.are_frames(&backtrace.stack(depth).frames[..1]) {
+        // SAFETY: from the VM; the handler is ready for faults.
+        if !unsafe { vm.are_frames(&backtrace.stack(depth).frames[..1]) } {
             unreadable.fetch_add(1, Relaxed);
             return None;
         }
         let leaf = hidden.look(vm, backtrace, depth, seq);
         let mut line = compiled.as_mut().and_then(|it| it.line(vm, registers));
         let stack = match leaf {
-            Leaf::Told => {
+            Leaf::Reported => {
                 if let (None, Some(compiled)) = (line, compiled) {
                     let lacks_line = backtrace.lacks_line_of_leaf(vm);
                     line = lacks_line.then(|| compiled.line_of_call(vm, registers));

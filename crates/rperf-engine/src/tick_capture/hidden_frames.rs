@@ -5,7 +5,8 @@
 //!
 //! The VM tells the name, the class, the file and the first line of the method all the
 //! same. With these the frame is learned, once, at a safepoint; from then on the signal
-//! handler puts it on top of the stack itself.
+//! handler puts it on top of the stack itself. Used by [`TickCapture`](super::TickCapture):
+//! in the handler, and at safepoints.
 
 use crate::backtrace::Backtrace;
 use crate::call_tree::FrameWord;
@@ -67,7 +68,7 @@ pub struct Suspect {
     key: Key,
     /// The thread.
     seq: u32,
-    /// Frames that the VM has told, and the topmost of them.
+    /// Frames that the VM has reported, and the topmost of them.
     depth: usize,
     caller: FrameWord,
 }
@@ -76,7 +77,7 @@ pub struct Suspect {
 #[derive(Debug)]
 pub enum Leaf {
     /// The stack is whole.
-    Told,
+    Reported,
     /// This frame comes on top.
     Hidden(FrameWord),
     /// That must be found out.
@@ -90,7 +91,7 @@ pub struct HiddenFrames {
     /// The stack to learn from, at the next safepoint.
     suspect: Option<Suspect>,
     /// Frames of the VM's stack that no backtrace has: the least there were.
-    untold: i64,
+    unreported: i64,
 }
 
 impl HiddenFrames {
@@ -99,7 +100,7 @@ impl HiddenFrames {
         let mut frames = Self {
             known: FxHashMap::default(),
             suspect: None,
-            untold: i64::MAX,
+            unreported: i64::MAX,
         };
         let depth = Backtrace::new(false).take(vm);
         frames.lacks_frames(vm, depth);
@@ -117,13 +118,14 @@ impl HiddenFrames {
         seq: u32,
     ) -> Leaf {
         let (leaf, line) = backtrace.leaf();
-        // A C method, or a compiled one that the VM has told, has no line.
+        // A C method, or a compiled one that the VM has reported, has no line.
         if line == 0 || !self.lacks_frames(vm, depth) {
-            return Leaf::Told;
+            return Leaf::Reported;
         }
         let (top_line, file) = (vm.line(), vm.file());
         let (method, owner) = vm.method();
-        let is_same_line = top_line == line && file == vm.file_of(leaf);
+        // SAFETY: the leaf is on the stack.
+        let is_same_line = top_line == line && file == unsafe { vm.file_of(leaf) };
         let by = if is_same_line {
             KnownBy::Caller(leaf)
         } else {
@@ -137,7 +139,7 @@ impl HiddenFrames {
         };
         match self.known.get(&key) {
             Some(&Known::Frame(frame)) => Leaf::Hidden(frame),
-            Some(&Known::None(tries)) if tries >= by.tries() => Leaf::Told,
+            Some(&Known::None(tries)) if tries >= by.tries() => Leaf::Reported,
             _ => Leaf::Unknown(Suspect {
                 key,
                 seq,
@@ -150,9 +152,9 @@ impl HiddenFrames {
     /// Whether the VM's stack has more frames that backtraces leave out than the least
     /// that was seen. Some block functions of C are among them.
     fn lacks_frames(&mut self, vm: &impl VmFrames, depth: usize) -> bool {
-        let untold = vm.depth() - depth as i64;
-        self.untold = self.untold.min(untold);
-        untold > self.untold
+        let unreported = vm.depth() - depth as i64;
+        self.unreported = self.unreported.min(unreported);
+        unreported > self.unreported
     }
 
     /// Remembers to learn from this stack.
@@ -229,15 +231,17 @@ impl HiddenFrames {
 }
 
 impl Suspect {
-    /// Whether `frame` is the one that the stack lacked. That of a block in a method is
-    /// the method's own.
+    /// Whether `frame`, which is on the stack, is the one that it lacked. That of a block in a
+    /// method is the method's own.
     fn is(&self, vm: &impl VmFrames, frame: FrameWord) -> bool {
-        let has_name = self.key.method != 0 && vm.has_name(frame, self.key.method);
+        let (method, file) = (self.key.method, self.key.file);
+        // SAFETY: the frame is on the stack, and the name from the VM.
+        let has_name = method != 0 && unsafe { vm.has_name(frame, method) };
         match self.key.by {
-            KnownBy::FirstLine(line) => {
-                has_name
-                    || (vm.first_line_of(frame) == Some(line) && vm.file_of(frame) == self.key.file)
-            }
+            // SAFETY: as above.
+            KnownBy::FirstLine(line) => unsafe {
+                has_name || (vm.first_line_of(frame) == Some(line) && vm.file_of(frame) == file)
+            },
             // A method that has called itself since would look the same.
             KnownBy::Caller(caller) => has_name && frame != caller,
         }
@@ -283,7 +287,7 @@ mod tests {
     fn a_hidden_frame_is_learned_at_a_safepoint_and_known_from_then_on() {
         let (vm, mut frames) = vm();
         assert!(
-            matches!(look(&mut frames, &vm), Leaf::Told),
+            matches!(look(&mut frames, &vm), Leaf::Reported),
             "a whole stack"
         );
         vm.hidden.replace(vec![3]);
@@ -324,6 +328,6 @@ mod tests {
             ask(&mut frames, &vm);
             assert_eq!(learn(&mut frames, &vm, THREAD), Some((2, false)));
         }
-        assert!(matches!(look(&mut frames, &vm), Leaf::Told));
+        assert!(matches!(look(&mut frames, &vm), Leaf::Reported));
     }
 }

@@ -82,7 +82,8 @@ impl VmFrames for FakeVm {
     };
 
     fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
-        self.backtrace_of(self.thread.get(), frames, lines)
+        // SAFETY: this VM reads its own tables only, here and below.
+        unsafe { self.backtrace_of(self.thread.get(), frames, lines) }
     }
 
     fn depth(&self) -> i64 {
@@ -99,30 +100,31 @@ impl VmFrames for FakeVm {
     }
 
     fn file(&self) -> usize {
-        self.file_of(self.top().0)
+        // SAFETY: see `backtrace`.
+        unsafe { self.file_of(self.top().0) }
     }
 
     fn method(&self) -> (MethodWord, FrameWord) {
         (self.top().0 + NAME, 1)
     }
 
-    fn are_frames(&self, words: &[FrameWord]) -> bool {
+    unsafe fn are_frames(&self, words: &[FrameWord]) -> bool {
         words.iter().all(|&word| word != 0)
     }
 
-    fn is_c_method(&self, frame: FrameWord) -> bool {
+    unsafe fn is_c_method(&self, frame: FrameWord) -> bool {
         frame >= C_METHODS
     }
 
-    fn file_of(&self, frame: FrameWord) -> usize {
-        if self.is_c_method(frame) { 0 } else { 77 }
+    unsafe fn file_of(&self, frame: FrameWord) -> usize {
+        if frame >= C_METHODS { 0 } else { 77 }
     }
 
-    fn first_line_of(&self, frame: FrameWord) -> Option<u32> {
-        (!self.is_c_method(frame)).then(|| first_line(frame))
+    unsafe fn first_line_of(&self, frame: FrameWord) -> Option<u32> {
+        (frame < C_METHODS).then(|| first_line(frame))
     }
 
-    fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool {
+    unsafe fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool {
         frame + NAME == method
     }
 }
@@ -136,7 +138,12 @@ impl Vm for FakeVm {
         self.thread.get()
     }
 
-    fn backtrace_of(&self, thread: VmThread, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
+    unsafe fn backtrace_of(
+        &self,
+        thread: VmThread,
+        frames: &mut [FrameWord],
+        lines: &mut [u32],
+    ) -> usize {
         let stacks = self.stacks.borrow();
         let Some(stack) = stacks.get(&thread) else {
             return 0;
@@ -150,12 +157,12 @@ impl Vm for FakeVm {
         stack.len().min(frames.len())
     }
 
-    fn labels_of(&self, _: VmThread, _: SessionId) -> Option<&LabelSet> {
+    unsafe fn labels_of(&self, _: VmThread, _: SessionId) -> Option<&LabelSet> {
         // SAFETY: no test changes the labels while a session has them.
         unsafe { &*self.labels.as_ptr() }.as_ref()
     }
 
-    fn keep_alive(&self, frames: &[FrameWord]) {
+    unsafe fn keep_alive(&self, frames: &[FrameWord]) {
         self.kept.borrow_mut().extend(frames);
     }
 }

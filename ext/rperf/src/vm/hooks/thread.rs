@@ -48,6 +48,14 @@ pub fn register(
     unsafe { rb_sys::rb_internal_thread_add_event_hook(Some(callback), events, ptr::null_mut()) }
 }
 
+/// Removes what `register` has returned, unless it is null. The caller gives the pointer away.
+fn unregister(hook: *mut rb_internal_thread_event_hook_t) {
+    if !hook.is_null() {
+        // SAFETY: the hook is registered, and nobody else removes it.
+        unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
+    }
+}
+
 /// Registers the hook. With the GVL, outside of hooks.
 pub fn add(mode: Mode) {
     HOOK.store(register(on_event, events(mode)), SeqCst);
@@ -61,11 +69,7 @@ pub fn is_registered() -> bool {
 /// Removes the hook. Afterwards no callback runs: the VM waits for those that
 /// do. With the GVL, outside of hooks.
 pub fn remove() {
-    let hook = HOOK.swap(ptr::null_mut(), SeqCst);
-    if !hook.is_null() {
-        // SAFETY: the hook is registered, and the swap lets this be done once.
-        unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
-    }
+    unregister(HOOK.swap(ptr::null_mut(), SeqCst));
 }
 
 /// After [`remove`], waits for threads that saw the hook before and have yet to
@@ -76,9 +80,7 @@ pub fn remove() {
 /// hook does that. While the idle hook is there, others can come; its moment is
 /// short, and the pause lets them finish.
 pub fn wait_for_stragglers() {
-    let hook = register(do_nothing, EXITED);
-    // SAFETY: the hook was just registered.
-    unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
+    unregister(register(do_nothing, EXITED));
     std::thread::sleep(STRAGGLERS_PAUSE);
 }
 

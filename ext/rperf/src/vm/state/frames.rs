@@ -52,12 +52,6 @@ const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 #[derive(Clone, Copy)]
 pub struct RubyVm<'g>(pub &'g Gvl<'g>);
 
-/// The first line of `frame` as the VM gives it: nil for a method of C, else a small Integer.
-fn first_line(frame: FrameWord) -> VALUE {
-    // SAFETY: `VmFrames` takes frames that are alive.
-    unsafe { rb_sys::rb_profile_frame_first_lineno(frame as VALUE) }
-}
-
 impl VmFrames for RubyVm<'_> {
     const LAYOUT: FrameLayout = FrameLayout {
         frame_in_context: offset_of!(ExecutionContext, frame),
@@ -99,7 +93,7 @@ impl VmFrames for RubyVm<'_> {
         (method as MethodWord, owner as FrameWord)
     }
 
-    fn are_frames(&self, words: &[FrameWord]) -> bool {
+    unsafe fn are_frames(&self, words: &[FrameWord]) -> bool {
         words.iter().all(|&word| {
             if word == 0 || !word.is_multiple_of(align_of::<VALUE>()) {
                 return false;
@@ -113,11 +107,12 @@ impl VmFrames for RubyVm<'_> {
         })
     }
 
-    fn is_c_method(&self, frame: FrameWord) -> bool {
-        first_line(frame) == NIL
+    unsafe fn is_c_method(&self, frame: FrameWord) -> bool {
+        // SAFETY: by this function's contract.
+        unsafe { self.first_line_of(frame) }.is_none()
     }
 
-    fn file_of(&self, frame: FrameWord) -> usize {
+    unsafe fn file_of(&self, frame: FrameWord) -> usize {
         // SAFETY: a frame that is alive; the path is nil or a String.
         unsafe {
             let path = rb_sys::rb_profile_frame_path(frame as VALUE);
@@ -129,12 +124,13 @@ impl VmFrames for RubyVm<'_> {
         }
     }
 
-    fn first_line_of(&self, frame: FrameWord) -> Option<u32> {
-        let line = first_line(frame);
+    unsafe fn first_line_of(&self, frame: FrameWord) -> Option<u32> {
+        // SAFETY: by this function's contract. The line is nil or a small Integer.
+        let line = unsafe { rb_sys::rb_profile_frame_first_lineno(frame as VALUE) };
         (line != NIL).then_some((line as isize >> 1) as u32)
     }
 
-    fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool {
+    unsafe fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool {
         // SAFETY: a frame that is alive. The name of a method is a String that lives as long
         // as the VM.
         unsafe {
@@ -179,5 +175,6 @@ fn buffers(frames: &mut [FrameWord], lines: &mut [u32]) -> (i32, *mut VALUE, *mu
 pub fn are_known(vm: RubyVm<'_>) -> bool {
     let mut backtrace = Backtrace::new(false);
     let depth = backtrace.take(&vm);
-    depth > 0 && vm.are_frames(backtrace.stack(depth).frames)
+    // SAFETY: from the VM, which is at a safepoint, where all frames are objects.
+    depth > 0 && unsafe { vm.are_frames(backtrace.stack(depth).frames) }
 }

@@ -6,15 +6,15 @@
 use super::data_type::DataType;
 use super::session::{StartedSession, session};
 use super::threads::RubyThread;
-use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{Error, RModule, Ruby, Value, prelude::*};
+use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue, protect};
+use magnus::{Error, RModule, Ruby, StaticSymbol, Value, prelude::*};
 use rb_sys::{ID, VALUE};
 use rperf_engine::{Gvl, LabelSet, RunningSession, SessionId};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
 /// Name of the fiber-local variable, and key in the Fiber storage.
-const KEY: &std::ffi::CStr = c"__rperf_label_set__";
+const KEY: &str = "__rperf_label_set__";
 
 const NIL: VALUE = rb_sys::Qnil as VALUE;
 
@@ -75,21 +75,17 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
         session: NO_SESSION,
         thread: 0,
     };
-    // SAFETY: the name is a C string; its ID and Symbol are for ever.
-    let (key, symbol) = unsafe {
-        let key = rb_sys::rb_intern(KEY.as_ptr());
-        (key, rb_sys::rb_id2sym(key))
-    };
+    let key = ruby.intern(KEY);
     let handles = HANDLES.get_or_init(|| LabelHandles {
-        key,
-        symbol,
+        key: key.as_raw(),
+        symbol: StaticSymbol::from(key).as_raw(),
         fiber_class: fiber_class.as_raw(),
         set_class: set_class.as_raw(),
         none: none.wrap(set_class.as_raw()),
     });
     for object in [handles.fiber_class, handles.set_class, handles.none] {
-        // SAFETY: registers a live object to be kept for ever, at its place.
-        unsafe { rb_sys::rb_gc_register_mark_object(object) };
+        // Kept for ever, at its place.
+        ruby.gc_register_mark_object(value(object));
     }
     Ok(())
 }

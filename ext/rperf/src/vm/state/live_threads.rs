@@ -51,7 +51,7 @@ impl LiveThreads {
             self.sorted.binary_search(&state.thread).ok()?;
         }
         // SAFETY: the list keeps its threads alive. One that was seen later has its first
-        // events behind it, and its end, if it has come, is told by an event.
+        // events behind it, and its end, if it has come, is reported by an event.
         let thread = unsafe { RubyThread::from_vm(state.thread) };
         // Another thread's object may have taken the place of this one's.
         let is_same = |known: &ThreadState| ptr::eq(known, state);

@@ -25,14 +25,16 @@ pub fn init() {
 }
 
 /// Tells the collector of frames that have just entered the frame table. With the GVL.
-pub fn keep_alive(frames: &[FrameWord]) {
+///
+/// # Safety
+/// They are alive, and in the frame table.
+pub unsafe fn keep_alive(frames: &[FrameWord]) {
     let Some(&roots) = FRAME_ROOTS.get() else {
         return;
     };
     for &frame in frames {
-        // SAFETY: both are live objects, and `frame` is in the frame table, where the
-        // roots' mark function finds it. The barrier allocates nothing and may be used
-        // in hooks.
+        // SAFETY: both are live objects, and the roots' mark function finds the frame. The
+        // barrier allocates nothing and may be used in hooks.
         unsafe { rb_sys::rb_gc_writebarrier(roots, frame as VALUE) };
     }
 }

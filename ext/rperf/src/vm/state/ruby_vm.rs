@@ -14,21 +14,23 @@ impl Vm for RubyVm<'_> {
         RubyThread::current(self.0).id()
     }
 
-    fn backtrace_of(&self, thread: VmThread, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
-        live(thread).backtrace(frames, lines)
+    unsafe fn backtrace_of(
+        &self,
+        thread: VmThread,
+        frames: &mut [FrameWord],
+        lines: &mut [u32],
+    ) -> usize {
+        // SAFETY: by this function's contract.
+        unsafe { RubyThread::from_vm(thread) }.backtrace(frames, lines)
     }
 
-    fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet> {
-        label_set::of_thread(session, live(thread))
+    unsafe fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet> {
+        // SAFETY: by this function's contract.
+        label_set::of_thread(session, unsafe { RubyThread::from_vm(thread) })
     }
 
-    fn keep_alive(&self, frames: &[FrameWord]) {
-        roots::keep_alive(frames);
+    unsafe fn keep_alive(&self, frames: &[FrameWord]) {
+        // SAFETY: by this function's contract.
+        unsafe { roots::keep_alive(frames) };
     }
-}
-
-/// The Ruby thread, which is alive by the contract of [`Vm`].
-fn live<'g>(thread: VmThread) -> RubyThread<'g> {
-    // SAFETY: by this function's description.
-    unsafe { RubyThread::from_vm(thread) }
 }
