@@ -4,7 +4,8 @@
 use super::form::Form;
 use super::setting::{Defaults, Flags, Setting, Takes};
 use Form::{
-    False, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word, WordWithTimerSignals,
+    False, Labels, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word,
+    WordWithTimerSignals,
 };
 use rperf_format::Format;
 use rperf_model::FREQUENCIES;
@@ -110,6 +111,20 @@ pub static LINES: Setting = Setting {
         &[True, False],
         "off: no line numbers; on: also a table of lines in text",
     )
+};
+
+/// The labels of all samples.
+pub static LABELS: Setting = Setting {
+    unset: Some("none"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "KEY=VALUE,...",
+            "Labels for all samples, such as release=1.2",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named("labels", &[Labels], "labels for all samples")
 };
 
 /// When stacks are taken.
@@ -245,12 +260,13 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 14] = [
+pub static ALL: [&Setting; 15] = [
     &OUTPUT,
     &MODE,
     &FORMAT,
     &FREQUENCY,
     &LINES,
+    &LABELS,
     &CAPTURE,
     &SIGNAL,
     &AGGREGATE,

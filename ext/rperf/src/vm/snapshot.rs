@@ -11,7 +11,7 @@ use crate::profile::{self, errors};
 use magnus::rb_sys::FromRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::{Capture, CapturedNode, ResolvedFrame, Session, Snapshot, clock};
-use rperf_session::settings::Settings;
+use rperf_session::settings::{self as table, Settings};
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Acquire, Ordering::SeqCst};
@@ -222,6 +222,13 @@ fn wrap(
     // where it would be lost.
     let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
     let program = resolve::text(program).unwrap_or_default();
-    let profile = snapshot.into_profile(nodes, frames, program, comments);
+    let mut profile = snapshot.into_profile(nodes, frames, program, comments);
+    if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
+        let labels: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| (&**key, &**value))
+            .collect();
+        profile.label_rest(&labels);
+    }
     profile::wrap(ruby, profile)
 }
