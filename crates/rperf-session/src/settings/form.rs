@@ -3,6 +3,7 @@
 //! thread.
 
 use crate::output::{self, Unwritable};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,8 @@ pub enum Value {
     Path(PathBuf),
     /// Any text.
     Text(OsString),
+    /// Labels: keys and values.
+    Labels(BTreeMap<String, String>),
 }
 
 /// A form that a setting's values may have.
@@ -79,6 +82,8 @@ pub enum Form {
     OutputPath,
     /// Any text.
     Text,
+    /// Labels: `KEY=VALUE`, with commas between several; a Hash in Ruby.
+    Labels,
 }
 
 const OFF: &str = "false";
@@ -127,6 +132,11 @@ impl Form {
                 Given::Text(text) => Some(Value::Text((*text).to_os_string())),
                 _ => None,
             },
+            Form::Labels => match given {
+                Given::Text(text) => text.to_str().and_then(read_labels),
+                Given::Pairs(pairs) => labels(pairs.iter().cloned()),
+                _ => None,
+            },
         })
     }
 
@@ -148,6 +158,8 @@ impl Form {
             }),
             Form::OutputPath => "the path of a file".into(),
             Form::Text => "text".into(),
+            Form::Labels if source == Source::Keyword => "a Hash of labels".into(),
+            Form::Labels => "labels such as release=1.2,host=web1".into(),
         }
     }
 
@@ -165,6 +177,8 @@ impl Form {
             (Form::TimerSignal, _) => "number".into(),
             (Form::OutputPath, _) => "path".into(),
             (Form::Text, _) => "text".into(),
+            (Form::Labels, Source::Keyword) => "a Hash".into(),
+            (Form::Labels, _) => "KEY=VALUE,...".into(),
         }
     }
 }
@@ -180,6 +194,7 @@ impl Value {
             Value::Off => OFF.into(),
             Value::Path(path) => path.into(),
             Value::Text(text) => text.clone(),
+            Value::Labels(labels) => labels_text(labels).into(),
         }
     }
 }
@@ -227,4 +242,48 @@ fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwri
     }
     // The programs that the command starts write to its descriptors, too.
     output::writable(path, source == Source::Flag).map(Some)
+}
+
+/// `None` if a label has no key.
+fn labels(pairs: impl IntoIterator<Item = (String, String)>) -> Option<Value> {
+    let labels: BTreeMap<_, _> = pairs.into_iter().collect();
+    (!labels.contains_key("")).then_some(Value::Labels(labels))
+}
+
+/// A backslash takes the meaning from the character that follows.
+fn read_labels(text: &str) -> Option<Value> {
+    let mut pairs = vec![(String::new(), None)];
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        let (key, value) = pairs.last_mut()?;
+        match (character, value) {
+            (',', _) => pairs.push((String::new(), None)),
+            ('=', value @ None) => *value = Some(String::new()),
+            ('\\', value) => value.as_mut().unwrap_or(key).push(characters.next()?),
+            (other, value) => value.as_mut().unwrap_or(key).push(other),
+        }
+    }
+    let pairs = pairs.into_iter().map(|(key, value)| Some((key, value?)));
+    labels(pairs.collect::<Option<Vec<_>>>()?)
+}
+
+fn labels_text(labels: &BTreeMap<String, String>) -> String {
+    let escaped = |text: &str, special: &[char]| {
+        let mut escaped = String::new();
+        for character in text.chars() {
+            if special.contains(&character) {
+                escaped.push('\\');
+            }
+            escaped.push(character);
+        }
+        escaped
+    };
+    let pairs = labels.iter().map(|(key, value)| {
+        let (key, value) = (
+            escaped(key, &['\\', ',', '=']),
+            escaped(value, &['\\', ',']),
+        );
+        format!("{key}={value}")
+    });
+    pairs.collect::<Vec<_>>().join(",")
 }

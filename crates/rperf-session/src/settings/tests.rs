@@ -20,7 +20,7 @@ fn examples(setting: &Setting) -> Vec<String> {
     let listed = setting.values(Source::Variable).replace(" to ", ", ");
     let texts = listed.split(", ").map(String::from);
     texts
-        .filter(|text| !["number", "path"].contains(&text.as_str()))
+        .filter(|text| !["number", "path", "KEY=VALUE,..."].contains(&text.as_str()))
         .collect()
 }
 
@@ -119,4 +119,39 @@ fn members_have_what_is_for_them_and_write_no_file() {
     let member = Settings::of_member(find).expect("allowed");
     assert_eq!((member.frequency(), member.mode()), (99, "cpu"));
     assert_eq!((member.output(), member.inherit()), (None, Inherit::None));
+}
+
+#[test]
+fn labels_are_pairs_whatever_is_in_them() {
+    for (text, pairs) in [
+        (
+            "release=1.2,host=web 1",
+            vec![("host", "web 1"), ("release", "1.2")],
+        ),
+        ("a=b=c", vec![("a", "b=c")]),
+        ("a=", vec![("a", "")]),
+        ("a=1,a=2", vec![("a", "2")]),
+        (r"a\=b=x\,y\\", vec![("a=b", r"x,y\")]),
+    ] {
+        let value = checked(&LABELS, text, Source::Flag)
+            .expect("allowed")
+            .expect("a value");
+        let pairs = pairs
+            .into_iter()
+            .map(|(key, value)| (key.to_string(), value.to_string()));
+        assert_eq!(value, Value::Labels(pairs.collect()), "{text}");
+        let spelled = value.spelled(Source::Variable);
+        let again = check(
+            &LABELS,
+            &Given::Text(&spelled),
+            Source::Variable,
+            String::new,
+        );
+        assert_eq!(again, Ok(Some(value)), "{text}");
+    }
+    for text in ["", "a", "a,b=c", "=b", "a=b,", r"a=b\"] {
+        let expected =
+            format!("--labels must be labels such as release=1.2,host=web1, not '{text}'");
+        assert_eq!(message(&LABELS, text, Source::Flag), expected);
+    }
 }

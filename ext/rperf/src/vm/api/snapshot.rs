@@ -13,7 +13,7 @@ use magnus::{Error, RArray, Ruby, Value, prelude::*};
 use rperf_engine::{
     AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, RunningSession, Session, SessionId, Snapshot,
 };
-use rperf_session::settings::Settings;
+use rperf_session::settings::{self as table, Settings};
 use std::sync::Arc;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
@@ -178,6 +178,13 @@ fn wrap(
     // where it would be lost.
     let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
     let program = resolve::text(program).unwrap_or_default();
-    let profile = snapshot.into_profile(nodes, frames, program, comments);
+    let mut profile = snapshot.into_profile(nodes, frames, program, comments);
+    if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
+        let labels: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| (&**key, &**value))
+            .collect();
+        profile.label_rest(&labels);
+    }
     profile::wrap(ruby, profile)
 }
