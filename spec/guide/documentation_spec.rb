@@ -60,6 +60,15 @@ RSpec.describe "The documentation" do
     end
   end
 
+  it "has every word of the status file, in the page that says where they are defined" do
+    source = File.read(File.join(root, "crates/rperf-session/src/event.rs"))[/\A.*?^impl /m]
+    words = source.scan(/(?:const \w+: &str = |^ +\()"([a-z-]+)"/).flatten
+    page = text_of("docs/internals/sessions.md")
+    expect(words.size).to be >= 13
+    expect(page).to include("`crates/rperf-session/src/event.rs`")
+    expect(page.scan(/^\| (`.*?`) \|/).flat_map { |(cell)| cell.scan(/`([a-z-]+)`/).flatten }).to match_array(words)
+  end
+
   it "comes with the gem, which the command is built from" do
     files = Gem::Specification.load(File.join(root, "rperf.gemspec")).files
     expect(files).to include("README.md", *pages.grep(%r{\Adocs/}))
