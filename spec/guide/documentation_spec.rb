@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What holds for README, guide and internals as a whole.
+# Rules for README, guide and internals as a whole.
 RSpec.describe "The documentation" do
   root = Commands::ROOT
   pages = ["README.md", "CONTRIBUTING.md", *Dir["docs/**/*.md", base: root]]
