@@ -1,5 +1,5 @@
-//! Pages of the guide as text for a terminal: headings, paragraphs, lists, tables and code, which
-//! is all that they have. Called by `help` on the command's only thread.
+//! Pages of the guide as text for a terminal: headings, paragraphs, lists, tables and code, as they
+//! have nothing else. Called by `help` on the command's only thread.
 
 use super::table;
 use super::wrap::wrap;
@@ -14,7 +14,7 @@ enum Block<'a> {
     Code(Vec<&'a str>),
     /// Lines that begin with a bar.
     Table(Vec<&'a str>),
-    /// What stands before the text ("- ", "1. " or nothing), and the lines of the text.
+    /// The mark of an item ("- ", "1. ") or nothing, and the lines of its text.
     Text(&'a str, Vec<&'a str>),
     Gap,
 }
@@ -68,7 +68,7 @@ fn add<'a>(blocks: &mut Vec<Block<'a>>, line: &'a str) {
     }
 }
 
-/// What makes the line an item of a list.
+/// The mark that makes the line an item of a list; empty if it is none.
 fn mark(line: &str) -> &str {
     let rest = line.trim_start_matches(|it: char| it.is_ascii_digit());
     let is_number = rest.len() < line.len() && rest.starts_with(". ");
@@ -81,7 +81,7 @@ fn mark(line: &str) -> &str {
     }
 }
 
-/// A blank within code, where no line may end.
+/// A space within code, where no line may end.
 pub const FIRM: char = '\u{a0}';
 
 /// Text without its marks: code as it is, links with where they lead.
@@ -91,15 +91,15 @@ pub fn inline(text: &str) -> String {
     while let Some(at) = rest.find(['`', '*', '[', '!']) {
         plain += &rest[..at];
         rest = &rest[at..];
-        let (shown, length) = marked(rest);
+        let (shown, length) = marked(rest, &plain);
         plain += &shown;
         rest = &rest[length..];
     }
     plain + rest
 }
 
-/// What is shown for the mark that the text begins with, and how long that is in the text.
-fn marked(text: &str) -> (String, usize) {
+/// The text shown for the mark that `text` begins with, behind `before`, and the mark's length.
+fn marked(text: &str, before: &str) -> (String, usize) {
     if text.starts_with('*') {
         return (String::new(), 1);
     }
@@ -117,7 +117,10 @@ fn marked(text: &str) -> (String, usize) {
         );
     }
     match link(text) {
-        Some((name, target, length)) => (shown_link(&inline(name), target), length),
+        Some((name, target, length)) => {
+            let is_apart = before.trim_end().ends_with(['(', '.', ':']) || before.is_empty();
+            (shown_link(&inline(name), target, is_apart), length)
+        }
         None => ("[".to_string(), 1),
     }
 }
@@ -130,8 +133,9 @@ fn link(text: &str) -> Option<(&str, &str, usize)> {
     is_whole.then_some((name, target, name.len() + target.len() + 4))
 }
 
-/// A page of the guide is named as the topic that prints it, a file by its path in the gem.
-fn shown_link(name: &str, target: &str) -> String {
+/// A page of the guide is named as the topic that prints it, a file by its path in the gem. If the
+/// link stands apart from other words, a topic's name need not be shown twice.
+fn shown_link(name: &str, target: &str, is_apart: bool) -> String {
     let (path, _) = target.split_once('#').unwrap_or((target, ""));
     let (up, file) = (path.matches("../").count(), path.trim_start_matches("../"));
     let place = match up {
@@ -140,7 +144,7 @@ fn shown_link(name: &str, target: &str) -> String {
         0 => {
             let topic = file.trim_end_matches(".md");
             let command = format!("rperf{FIRM}help{FIRM}{topic}");
-            return if name == topic {
+            return if name == topic && is_apart {
                 format!("'{command}'")
             } else {
                 format!("{name} ('{command}')")
