@@ -78,24 +78,28 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
   end
 
   {
-    { "RPERF_FREQUENCY" => "0" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
-    { "RPERF_FREQUENCY" => "many" } => "RPERF_FREQUENCY: must be an Integer from 1 to 10000",
-    { "RPERF_MODE" => "gpu" } => 'RPERF_MODE: must be cpu or wall, not "gpu"',
-    { "RPERF_LINES" => "yes" } => 'RPERF_LINES: must be 1 or 0, not "yes"',
-    { "RPERF_CAPTURE" => "1" } => 'RPERF_CAPTURE: must be tick or safepoint, not "1"',
-    { "RPERF_VERBOSE" => "true" } => 'RPERF_VERBOSE: must be 1 or 0, not "true"',
-    { "RPERF_STAT" => "yes" } => 'RPERF_STAT: must be 1 or 0, not "yes"',
-    { "RPERF_STAT_REPORT" => "true" } => 'RPERF_STAT_REPORT: must be 1 or 0, not "true"',
-    { "RPERF_AGGREGATE" => "false" } => 'RPERF_AGGREGATE: must be 1 or 0, not "false"',
-    { "RPERF_INHERIT" => "true" } => 'RPERF_INHERIT: must be 0, fork or 1, not "true"',
-    { "RPERF_INHERIT" => "fork", "RPERF_AGGREGATE" => "0" } => "RPERF_INHERIT: must be 0 with RPERF_AGGREGATE=0, not",
+    { "RPERF_FREQUENCY" => "0" } =>
+      /RPERF_FREQUENCY must be a whole number from 1 to 10000 \(samples per second\), not '0'/,
+    { "RPERF_FREQUENCY" => "many" } => /RPERF_FREQUENCY must be a whole number from 1 to 10000 .*, not 'many'/,
+    { "RPERF_MODE" => "gpu" } => "RPERF_MODE must be cpu or wall, not 'gpu'",
+    { "RPERF_LINES" => "yes" } => "RPERF_LINES must be 1 or 0, not 'yes'",
+    { "RPERF_CAPTURE" => "1" } => "RPERF_CAPTURE must be tick or safepoint, not '1'",
+    { "RPERF_VERBOSE" => "true" } => "RPERF_VERBOSE must be 1 or 0, not 'true'",
+    { "RPERF_STAT" => "yes" } => "RPERF_STAT must be 1 or 0, not 'yes'",
+    { "RPERF_STAT_REPORT" => "true" } => "RPERF_STAT_REPORT must be 1 or 0, not 'true'",
+    { "RPERF_AGGREGATE" => "false" } => "RPERF_AGGREGATE must be 1 or 0, not 'false'",
+    { "RPERF_INHERIT" => "true" } => "RPERF_INHERIT must be 0, fork or 1, not 'true'",
+    { "RPERF_INHERIT" => "fork", "RPERF_AGGREGATE" => "0" } =>
+      "RPERF_INHERIT must be 0 with RPERF_AGGREGATE=0, not 'fork'",
     { "RPERF_CAPTURE" => "tick", "RPERF_SIGNAL" => "false" } =>
-      'RPERF_CAPTURE: must be safepoint with RPERF_SIGNAL=false, not "tick"',
-    { "RPERF_SIGNAL" => "PROF" } => /RPERF_SIGNAL: must be false \(no signal\) or the number of a real-time/,
-    { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL: must be from \d+ to \d+/,
+      "RPERF_CAPTURE must be safepoint with RPERF_SIGNAL=false, not 'tick'",
+    { "RPERF_SIGNAL" => "PROF" } =>
+      /RPERF_SIGNAL must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not 'PROF'/,
+    { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL must be .* from \d+ to \d+ .*, not '14'/,
     { "RPERF_FORMAT" => "svg" } =>
-      'RPERF_FORMAT: must be pprof or collapsed or text or markdown or json or html, not "svg"',
-    { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT: must be in a folder that exists"
+      "RPERF_FORMAT must be pprof, collapsed, text, markdown, json or html, not 'svg'",
+    { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT must be in a folder that exists, not '/no/such/p'",
+    { "RPERF_OUTPUT" => "" } => "RPERF_OUTPUT must be the path of a file, not ''"
   }.each do |env, message|
     it "lets the program run with #{env}, and says why there is no profile" do
       outcome = profiled(env, "puts 'ran'; exit 3")
@@ -122,7 +126,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       outcome = in_deleted_folder({})
       expect([outcome.stdout, outcome.status.exitstatus]).to eq(["1\n", 3])
       expect(outcome.stderr)
-        .to match(/\Arperf: RPERF_OUTPUT: must be an absolute path, .*; running without profiling\n\z/)
+        .to match(/\Arperf: RPERF_OUTPUT must be an absolute path, .*; running without profiling\n\z/)
     end
   end
 

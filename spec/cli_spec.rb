@@ -39,9 +39,9 @@ RSpec.describe "the rperf command" do
       methods = Rperf.singleton_methods(false)
       expect(methods).to include(:start, :stop, :save, :label, :labels, :profile, :snapshot, :running?)
       expect(help).to include(*methods.map { |name| "Rperf.#{name}" })
-      keywords = Rperf.method(:start).parameters.filter_map { |kind, name| name if kind == :key }
-      expect(keywords).to include(:frequency, :inherit)
-      expect(rperf("help", "ruby-api").stdout).to include(*keywords.map { |name| "\n#{name}: " })
+      keywords = Rperf.const_get(:NativeSettings).table.filter_map { |setting| setting[:keyword] }
+      expect(keywords).to include("frequency:", "inherit:")
+      expect(rperf("help", "ruby-api").stdout).to include(*keywords.map { |name| "\n#{name} " })
       expect(help).to include("Rperf.snapshot(clear: true)", "Rperf::RackMiddleware, label_key:", "label: ->(env)",
                               "Rperf::ActiveJobMiddleware", "Rperf::SidekiqMiddleware")
       data = Rperf.start { Rperf.label(a: 1) { spin(0.02) } }
@@ -93,12 +93,12 @@ RSpec.describe "the rperf command" do
     {
       %w[record -f 0 true] => "-f must be a whole number from 1 to 10000 (samples per second), not '0'",
       %w[record -f -5 true] => "-f must be a whole number from 1 to 10000 (samples per second), not '-5'",
-      ["stat", "-o", "", "true"] => "-o needs the path of a file, not ''",
-      %w[record -o /dev/fd/987 true] => "can't write to /dev/fd/987: it is not open for writing",
-      %w[exec --signal 9 true] => /--signal must be false, or a number from \d+ to \d+, not '9'/,
+      ["stat", "-o", "", "true"] => "-o must be the path of a file, not ''",
+      %w[record -o /dev/fd/987 true] => "-o must be open for writing, not '/dev/fd/987'",
+      %w[exec --signal 9 true] => /--signal must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not '9'/,
       %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
       %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json or html, not 'svg'",
-      %w[record -o /no/such/p true] => "can't write to /no/such/p: there is no folder /no/such",
+      %w[record -o /no/such/p true] => "-o must be in a folder that exists, not '/no/such/p'",
       %w[record -p -o p true] => "-p prints text to stdout: it can't be combined with -o or --format"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do
@@ -294,6 +294,41 @@ RSpec.describe "the rperf command" do
       outcome = run(ruby, in_folder("my: gems/exe/rperf"), "record", ruby, "-e", "1")
       expect([outcome.status.exitstatus, outcome.stderr])
         .to match([1, /can't load from a folder with both a blank and a ':'/])
+    end
+
+    it "refuses alike in a program that starts a session of its own from there, and in one that starts with it" do
+      FileUtils.mkdir_p(in_folder("my: gems"))
+      FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("my: gems"))
+      write_file("app.rb", <<~'RUBY')
+        require_relative "my: gems/lib/rperf"
+        begin
+          Rperf.start(inherit: true)
+        rescue Rperf::Error => e
+          puts e.message
+        end
+        puts ENV.slice("RUBYOPT", "RUBYLIB", "RPERF_SESSION").inspect, Rperf.running?
+        system(RbConfig.ruby, "-e", "puts 'child'")
+      RUBY
+      line = "rperf is installed in #{in_folder("my: gems/lib")}, and Ruby can't load from a folder with both a " \
+             "blank and a ':' in its path"
+      outcome = run(ruby, "app.rb")
+      expect([outcome.stdout, outcome.stderr]).to eq(["#{line}\n{}\nfalse\nchild\n", ""])
+      write_file("app.rb", "require_relative 'my: gems/lib/rperf'; system(RbConfig.ruby, '-e', 'puts :child'); exit 3")
+      outcome = run(ruby, "app.rb", env: { "RPERF_ENABLED" => "1", "RPERF_INHERIT" => "1" })
+      expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus])
+        .to eq(["child\n", "rperf: #{line}; running without profiling\n", 3])
+      expect(session_folders).to be_empty
+    end
+
+    it "profiles forked children from there, which need not load it again" do
+      FileUtils.mkdir_p(in_folder("my: gems"))
+      FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("my: gems"))
+      write_file("app.rb", <<~'RUBY')
+        require_relative "my: gems/lib/rperf"
+        profile = Rperf.start(mode: :wall, inherit: :fork) { Process.wait(fork { sleep 0.02 }) }
+        puts profile[:label_sets].filter_map { |set| set[:"%pid"] }.uniq.size
+      RUBY
+      expect(run(ruby, "app.rb").stdout).to eq("2\n")
     end
 
     it "tells a program that wants its own session who profiles it" do

@@ -16,26 +16,8 @@ module Rperf
   class << self
     # Profiles the block, or, without one, all that runs until {Rperf.stop}.
     #
-    # @param settings [Hash{Symbol => Object}] what to profile, and how; docs/api.md has them all
-    # @option settings [Integer] :frequency (1000) samples per second, 1 to 10000
-    # @option settings [Symbol] :mode (:cpu) :cpu (CPU time of each thread) or :wall (all time of each thread)
-    # @option settings [String, Pathname, nil] :output (nil) the file to write when profiling ends
-    # @option settings [Boolean] :verbose (false) prints sampling statistics to stderr at the end
-    # @option settings [Symbol, nil] :format (nil) :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the
-    #   file's extension
-    # @option settings [Integer, false, nil] :signal (nil) the timer's real-time signal; nil: the default one, false: no
-    #   signal but a thread that sleeps
-    # @option settings [Boolean] :aggregate (true) false keeps every sample with its time
-    # @option settings [Boolean, nil] :lines (nil) false: no line numbers are recorded; true: they are, and a text
-    #   output has a table of the hottest lines; nil: they are recorded
-    # @option settings [Symbol, nil] :capture (nil) when stacks are taken. :tick: at the tick itself, for which the
-    #   thread that runs gets SIGURG; :safepoint: where Ruby next looks for interrupts, which takes no signal, but gives
-    #   time to the wrong methods and, under a JIT, makes the program slower; nil: :tick where a signal may be used, else
-    #   :safepoint
-    # @option settings [Boolean] :defer (false) true profiles only what runs in blocks of {Rperf.profile}
-    # @option settings [Boolean, Symbol] :inherit (false) :fork: children that this process forks are profiled too, and
-    #   those that they fork; true: Rubies that it starts in any other way as well, for which RUBYOPT and RPERF_SESSION
-    #   are in ENV while profiling is on. {Rperf.stop} merges what has ended by then. Not with aggregate: false
+    # @param settings [Hash{Symbol => Object}] `frequency: 1000`, `mode: :cpu`, `output: nil` and others:
+    #   docs/guide/ruby-api.md has them all, with their defaults, and `rperf help ruby-api` prints it
     # @return [Profile, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start

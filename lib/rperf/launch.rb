@@ -6,18 +6,18 @@ module Rperf
   # Read by Rubies of any age: no syntax newer than Ruby 2.5.
   class Launch
     # The words that it shares with crates/rperf-session, which can't be asked here: a spec compares them.
-    PREFIX = "RPERF_".freeze
-    ENABLED = "RPERF_ENABLED".freeze
-    SESSION = "RPERF_SESSION".freeze
-    SETTINGS = "settings".freeze
-    STATUS = "status".freeze
-    REFUSED = "refused".freeze
-    ANOTHER = "another".freeze
-    INITIATOR = "INITIATOR".freeze
-    INHERIT = "INHERIT".freeze
-    ABI = "ABI".freeze
-    ADDED = "ADDED_".freeze
-    ORIGINAL = "ORIGINAL_".freeze
+    PREFIX = "RPERF_"
+    ENABLED = "RPERF_ENABLED"
+    SESSION = "RPERF_SESSION"
+    SETTINGS = "settings"
+    STATUS = "status"
+    REFUSED = "refused"
+    ANOTHER = "another"
+    INITIATOR = "INITIATOR"
+    INHERIT = "INHERIT"
+    ABI = "ABI"
+    ADDED = "ADDED_"
+    ORIGINAL = "ORIGINAL_"
     SEPARATORS = { "RUBYOPT" => " ", "RUBYLIB" => ":" }.freeze
 
     # The RPERF_* variables, or the session's settings, as "OUTPUT" => "path".

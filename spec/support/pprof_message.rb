@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
-require "stringio"
 require "zlib"
+require_relative "../../bench/support/protobuf"
 
 # A pprof file as other tools see it: read by the numbers of google/pprof's profile.proto, not by our reader.
 class PprofMessage
+  include Bench::Protobuf
+
   def self.read(path) = new(Zlib.gunzip(File.binread(path)))
 
   def initialize(bytes)
@@ -25,41 +27,6 @@ class PprofMessage
         text = label[2].last.to_i
         [@texts[label[1].last], text.zero? ? label[3].last.to_i : @texts[text]]
       end
-    end
-  end
-
-  private
-
-  # { number => values }; a value is an Integer or, for texts, messages and packed numbers, a String.
-  def fields(bytes)
-    input = StringIO.new(bytes)
-    all = Hash.new { |_, _| [] }
-    until input.eof?
-      key = varint(input)
-      all[key >> 3] += [key & 7 == 2 ? input.read(varint(input)) : varint(input)]
-    end
-    all
-  end
-
-  def numbers(values)
-    values.flat_map do |value|
-      next value unless value.is_a?(String)
-
-      input = StringIO.new(value)
-      packed = []
-      packed << varint(input) until input.eof?
-      packed
-    end
-  end
-
-  def varint(input)
-    value = shift = 0
-    loop do
-      byte = input.readbyte
-      value |= (byte & 0x7f) << shift
-      return value if byte < 0x80
-
-      shift += 7
     end
   end
 end

@@ -28,7 +28,7 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
             lines: options.settings.shows_lines(),
             processes: merged.processes,
             times: Some(times),
-            process: merged.figures,
+            process: merged.stats,
         };
         tables.push_str(&stat::render(profile, &figures));
     }

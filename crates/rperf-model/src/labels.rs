@@ -74,19 +74,30 @@ impl LabelSets {
 impl Profile {
     /// Puts these labels on every sample, in place of those with the same keys.
     pub fn label_all(&mut self, pairs: &[(&str, &str)]) {
-        let pairs: LabelSet = pairs
-            .iter()
-            .map(|(key, value)| (self.strings.intern(key), self.strings.intern(value)))
-            .collect();
+        let pairs = self.interned(pairs);
+        self.change_label_sets(|set| joined(set, &pairs));
+    }
+
+    /// Puts these labels on every sample that has none with the same keys.
+    pub fn label_rest(&mut self, pairs: &[(&str, &str)]) {
+        let pairs = self.interned(pairs);
+        self.change_label_sets(|set| joined(&pairs, set));
+    }
+
+    fn interned(&mut self, pairs: &[(&str, &str)]) -> LabelSet {
+        let mut intern = |text| self.strings.intern(text);
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| (intern(key), intern(value)))
+            .collect()
+    }
+
+    fn change_label_sets(&mut self, change: impl Fn(&[(StringId, StringId)]) -> LabelSet) {
         let mut sets = LabelSets::default();
         let ids: Vec<LabelSetId> = self
             .label_sets
             .iter()
-            .map(|set| {
-                let ours = |key: StringId| pairs.iter().any(|pair| pair.0 == key);
-                let kept = set.iter().copied().filter(|(key, _)| !ours(*key));
-                sets.intern(kept.chain(pairs.iter().copied()).collect())
-            })
+            .map(|set| sets.intern(change(set)))
             .collect();
         let label = |key: &mut WeightKey| key.labels = ids[key.labels.0 as usize];
         self.weights.change_keys(label);
@@ -97,6 +108,13 @@ impl Profile {
         }
         self.label_sets = sets;
     }
+}
+
+/// All labels of `least` but those with keys of `most`, and all of `most`.
+fn joined(least: &[(StringId, StringId)], most: &[(StringId, StringId)]) -> LabelSet {
+    let replaced = |key: StringId| most.iter().any(|pair| pair.0 == key);
+    let kept = least.iter().filter(|(key, _)| !replaced(*key));
+    kept.chain(most).copied().collect()
 }
 
 #[cfg(test)]
@@ -138,5 +156,30 @@ mod tests {
             ]
         );
         assert_eq!(profile.raw_samples.map(|raw| raw.len()), Some(3));
+    }
+
+    #[test]
+    fn a_label_for_the_rest_leaves_what_is_there() {
+        let mut test = TestProfile::wall();
+        let labels = test.labels(&[("job", "a")]);
+        for labels in [LabelSetId(0), labels] {
+            test.add(&["main"], 1, labels, State::Running, 10);
+        }
+        let mut profile = test.profile;
+        profile.label_rest(&[("job", "b"), ("release", "c")]);
+        assert_eq!(profile.check(), Ok(()));
+        let text = |id| profile.strings.get(id);
+        let sets = profile.weights.iter().map(|row| {
+            let set = profile.label_sets.get(row.key.labels).iter();
+            set.map(|&(key, value)| (text(key), text(value)))
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(
+            sets.collect::<Vec<_>>(),
+            [
+                [("job", "b"), ("release", "c")],
+                [("release", "c"), ("job", "a")]
+            ]
+        );
     }
 }

@@ -25,8 +25,8 @@ pub struct Merged {
     pub profile: Option<Profile>,
     /// How many processes are in it.
     pub processes: usize,
-    /// Their figures.
-    pub figures: ProcessStats,
+    /// Their statistics.
+    pub stats: ProcessStats,
     /// The profiles that are not in it.
     pub unmerged: Vec<Unmerged>,
 }
@@ -119,22 +119,22 @@ fn merge_and_keep(
     };
     if let Some(whole) = whole {
         merged.processes = own_count + processes(&whole.members).len();
-        merged.figures = sum(&whole);
+        merged.stats = sum(&whole);
         merged.profile = Some(whole.profile);
     }
     merged
 }
 
-/// The system's figures of each process as its last member has them: it counts on
+/// The system's statistics of each process as its last member has them: it counts on
 /// through an exec.
 fn processes(members: &[&Member]) -> HashMap<ProcessId, OsStats> {
-    let figures = |member: &Member| match member.outcome {
-        Outcome::Delivered(figures) => figures.os,
+    let stats = |member: &Member| match member.outcome {
+        Outcome::Delivered(stats) => stats.os,
         _ => OsStats::default(),
     };
     let members = members.iter();
     members
-        .map(|member| (member.process, figures(member)))
+        .map(|member| (member.process, stats(member)))
         .collect()
 }
 
@@ -146,11 +146,11 @@ fn sum(whole: &Whole<'_>) -> ProcessStats {
     };
     let mut is_first = true;
     for member in &whole.members {
-        if let Outcome::Delivered(figures) = member.outcome {
+        if let Outcome::Delivered(stats) = member.outcome {
             if std::mem::take(&mut is_first) {
-                sum.ruby = figures.ruby;
+                sum.ruby = stats.ruby;
             } else {
-                sum.ruby.add(figures.ruby);
+                sum.ruby.add(stats.ruby);
             }
         }
     }
@@ -294,13 +294,13 @@ mod tests {
     }
 
     fn member(pid: i32, begun_ns: u64, gc_count: u64, user_ns: u64) -> Member {
-        let mut figures = ProcessStats::default();
-        figures.ruby.gc_count = gc_count;
-        figures.os.user_ns = user_ns;
+        let mut stats = ProcessStats::default();
+        stats.ruby.gc_count = gc_count;
+        stats.os.user_ns = user_ns;
         Member {
             process: ProcessId { pid, start: 0 },
             begun_ns,
-            outcome: Outcome::Delivered(figures),
+            outcome: Outcome::Delivered(stats),
             ending: false,
         }
     }
@@ -333,8 +333,8 @@ mod tests {
         assert_eq!(merged.processes, 1);
         assert_eq!(whole.label_sets.len(), 1);
         assert_eq!(wall_ns(&whole), 2 * wall_ns(&profile()));
-        let figures = merged.figures;
-        assert_eq!((figures.ruby.gc_count, figures.os.user_ns), (5, 40));
+        let stats = merged.stats;
+        assert_eq!((stats.ruby.gc_count, stats.os.user_ns), (5, 40));
     }
 
     #[test]
@@ -345,7 +345,7 @@ mod tests {
         let merged = merge(folder.path(), &status, own);
         let whole = merged.profile.expect("a profile");
         assert!(whole.check().is_ok());
-        assert_eq!((merged.processes, merged.figures.os.user_ns), (6, 50));
+        assert_eq!((merged.processes, merged.stats.os.user_ns), (6, 50));
         assert_eq!(wall_ns(&whole), 6 * wall_ns(&profile()));
         let sets: Vec<Vec<(&str, &str)>> = whole
             .label_sets
@@ -372,9 +372,9 @@ mod tests {
         let keep_in = tempfile::tempdir().expect("a folder");
         let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
         assert!(merged.profile.is_some());
-        let figures = merged.figures;
+        let stats = merged.stats;
         assert_eq!(
-            (merged.processes, figures.ruby.gc_count, figures.os.user_ns),
+            (merged.processes, stats.ruby.gc_count, stats.os.user_ns),
             (1, 1, 10)
         );
         let lines: Vec<_> = merged.unmerged.iter().map(ToString::to_string).collect();
@@ -408,7 +408,7 @@ mod tests {
         }
         let keep_in = tempfile::tempdir().expect("a folder");
         let merged = merge_and_keep(folder.path(), &status, None, keep_in.path());
-        assert_eq!((merged.processes, merged.figures.os.user_ns), (2, 20));
+        assert_eq!((merged.processes, merged.stats.os.user_ns), (2, 20));
         assert_eq!(merged.unmerged.len(), 2);
         assert_eq!(fs::read_dir(keep_in.path()).expect("a folder").count(), 2);
     }
@@ -419,8 +419,8 @@ mod tests {
         again.process.start = 5;
         let (folder, status) = session(vec![member(7, 1, 1, 30), again]);
         let merged = merge(folder.path(), &status, None);
-        assert_eq!((merged.processes, merged.figures.os.user_ns), (2, 70));
-        assert_eq!(merged.figures.profiled_ns, 2 * profile().meta.duration_ns);
+        assert_eq!((merged.processes, merged.stats.os.user_ns), (2, 70));
+        assert_eq!(merged.stats.profiled_ns, 2 * profile().meta.duration_ns);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use nix::time::{ClockId, clock_gettime};
 /// Bytes of a block as Linux counts them; other systems have other ideas.
 const BLOCK: u64 = 512;
 
-/// The figures, since the process began.
+/// The statistics, since the process began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OsStats {
     /// CPU time in user mode.
@@ -34,7 +34,7 @@ pub struct DiskStats {
 }
 
 impl OsStats {
-    /// The figures of this process as of now; zeros where they can't be had.
+    /// The statistics of this process as of now; zeros where they can't be had.
     pub fn now() -> Self {
         Self::of(UsageWho::RUSAGE_SELF)
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_has_figures() {
+    fn this_process_has_statistics() {
         let now = OsStats::now();
         assert!(now.max_rss_bytes > 100_000);
         assert!(now.user_ns + now.sys_ns > 0);

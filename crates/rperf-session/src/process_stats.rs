@@ -25,7 +25,7 @@ pub struct RubyStats {
     pub yjit_ratio: Option<f64>,
 }
 
-/// All figures of a process.
+/// All statistics of a process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ProcessStats {
     /// Ruby's.
@@ -126,22 +126,22 @@ impl ProcessStats {
         line
     }
 
-    /// The figures in a line; what isn't there is 0.
+    /// The statistics in a line; what isn't there is 0.
     pub fn parse(line: &str) -> Self {
-        let mut figures = Self::default();
+        let mut stats = Self::default();
         for (name, value) in line.split(' ').filter_map(|field| field.split_once('=')) {
             if name == "yjit_ratio" {
-                figures.ruby.yjit_ratio = value.parse().ok();
+                stats.ruby.yjit_ratio = value.parse().ok();
             }
             let Ok(number) = value.parse() else {
                 continue;
             };
             match name {
-                "yjit_methods" => figures.ruby.yjit_methods = Some(number),
-                "read_bytes" => figures.os.disk.get_or_insert_default().read_bytes = number,
-                "write_bytes" => figures.os.disk.get_or_insert_default().write_bytes = number,
+                "yjit_methods" => stats.ruby.yjit_methods = Some(number),
+                "read_bytes" => stats.os.disk.get_or_insert_default().read_bytes = number,
+                "write_bytes" => stats.os.disk.get_or_insert_default().write_bytes = number,
                 _ => {
-                    for (known, place) in figures.named() {
+                    for (known, place) in stats.named() {
                         if known == name {
                             *place = number;
                         }
@@ -149,7 +149,7 @@ impl ProcessStats {
                 }
             }
         }
-        figures
+        stats
     }
 
     /// All that every process has, by name.
@@ -164,23 +164,23 @@ impl ProcessStats {
 mod tests {
     use super::*;
 
-    fn figures() -> ProcessStats {
-        let mut figures = ProcessStats::default();
-        for (number, (_, value)) in figures.named().enumerate() {
+    fn stats() -> ProcessStats {
+        let mut stats = ProcessStats::default();
+        for (number, (_, value)) in stats.named().enumerate() {
             *value = number as u64 + 1;
         }
-        figures.ruby.yjit_methods = Some(50);
-        figures.ruby.yjit_ratio = Some(97.5);
-        figures.os.disk = Some(DiskStats {
+        stats.ruby.yjit_methods = Some(50);
+        stats.ruby.yjit_ratio = Some(97.5);
+        stats.os.disk = Some(DiskStats {
             read_bytes: 60,
             write_bytes: 70,
         });
-        figures
+        stats
     }
 
     #[test]
     fn a_line_says_all_of_them() {
-        assert_eq!(ProcessStats::parse(&figures().to_line()), figures());
+        assert_eq!(ProcessStats::parse(&stats().to_line()), stats());
         let none = ProcessStats::default();
         assert_eq!(ProcessStats::parse(&none.to_line()), none);
         assert_eq!(ProcessStats::parse("x= =y gc_count=-1 z=3"), none);
@@ -188,9 +188,9 @@ mod tests {
 
     #[test]
     fn they_add_up_but_for_memory() {
-        let mut sum = figures();
-        sum.ruby.add(figures().ruby);
-        sum.os.add(figures().os);
+        let mut sum = stats();
+        sum.ruby.add(stats().ruby);
+        sum.os.add(stats().os);
         assert_eq!((sum.ruby.gc_count, sum.ruby.freed_objects), (2, 12));
         assert_eq!(
             (sum.ruby.yjit_methods, sum.ruby.yjit_ratio),
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!((sum.os.user_ns, sum.os.max_rss_bytes), (14, 9));
         assert_eq!(sum.os.disk.map(|disk| disk.write_bytes), Some(140));
         let mut none = ProcessStats::default();
-        none.os.add(figures().os);
-        assert_eq!(none.os, figures().os);
+        none.os.add(stats().os);
+        assert_eq!(none.os, stats().os);
     }
 }

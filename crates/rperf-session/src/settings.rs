@@ -2,10 +2,17 @@
 //! `Rperf.start`'s keywords, the RPERF_* variables, the settings of child processes and the help
 //! come. Used by the command and the extension; any thread.
 
+mod check;
 mod checked;
 mod form;
+mod setting;
 mod table;
 
-pub use checked::{Capture, Inherit, InvalidSetting, Settings, Signal, check, quoted};
+pub use check::{InvalidSetting, check, quoted};
+pub use checked::{Capture, Inherit, Settings, Signal};
 pub use form::{Given, Source, Value};
+pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes};
 pub use table::*;
+
+#[cfg(test)]
+mod tests;

@@ -105,8 +105,8 @@ fn text_of(shown: Value, value: Value) -> String {
     text.unwrap_or_else(|_| "an object".into())
 }
 
-/// The value of a setting. Calls no method of the object, which may have none, but for those of
-/// plain values in a Hash.
+/// The value of a setting. Calls no method of the object, which may have none; only of what is in
+/// a Hash.
 fn plain(value: Value) -> Result<Given<'static>, Error> {
     if value.is_nil() {
         return Ok(Given::Nil);
@@ -126,7 +126,27 @@ fn plain(value: Value) -> Result<Given<'static>, Error> {
     if let Some(text) = RString::from_value(value) {
         return Ok(path(bytes(text)));
     }
-    Ok(Given::Other)
+    match RHash::from_value(value) {
+        Some(hash) => Ok(Given::Pairs(pairs(hash)?)),
+        None => Ok(Given::Other),
+    }
+}
+
+/// The texts of a Hash's keys and values, by their to_s; without values that are nil.
+fn pairs(hash: RHash) -> Result<Vec<(String, String)>, Error> {
+    let mut pairs = Vec::new();
+    hash.foreach(|key: Value, value: Value| {
+        if !value.is_nil() {
+            pairs.push((shown_text(key)?, shown_text(value)?));
+        }
+        Ok(ForEach::Continue)
+    })?;
+    Ok(pairs)
+}
+
+fn shown_text(value: Value) -> Result<String, Error> {
+    let text = bytes(value.to_r_string()?);
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn path(bytes: Vec<u8>) -> Given<'static> {
@@ -160,7 +180,7 @@ fn texts(hash: RHash) -> Result<HashMap<String, OsString>, Error> {
 }
 
 impl SettingsObject {
-    /// `#[](name)`: a value as `Rperf.start` takes it; a path is a String.
+    /// `#[](name)`: a value as `Rperf.start` takes it; what has no simple one is a String.
     fn get(ruby: &Ruby, rb_self: &Self, name: Symbol) -> Result<Option<Value>, Error> {
         let name = name.name()?;
         let setting = table::ALL.into_iter().find(|setting| setting.name == name);
@@ -171,8 +191,7 @@ impl SettingsObject {
             table::Value::Off => bool_value(ruby, false),
             table::Value::Integer(number) => ruby.integer_from_u64(u64::from(*number)).as_value(),
             table::Value::Word(word) => ruby.to_symbol(word).as_value(),
-            table::Value::Path(path) => text(ruby, path.as_os_str()),
-            table::Value::Text(words) => text(ruby, words),
+            other => text(ruby, &other.spelled(Source::Variable)),
         }))
     }
 }

@@ -99,7 +99,7 @@ fn merge_session(ruby: &Ruby, folder: PathBuf, own: Value) -> Result<RArray, Err
     let result = ruby.ary_new();
     result.push(profile::wrap(ruby, merged.profile.unwrap_or(empty))?)?;
     result.push(merged.processes)?;
-    result.push(merged.figures.to_line())?;
+    result.push(merged.stats.to_line())?;
     let mut remarks: Vec<_> = merged.unmerged.iter().map(ToString::to_string).collect();
     remarks.extend(merge::silence(&status));
     result.push(ruby.ary_from_iter(remarks))?;

@@ -1,24 +1,17 @@
 //! Settings that have been checked: what was given, against the table, or the defaults. Used by
 //! the command and the extension; any thread.
 
+use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
+use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, CAPTURE, DEFER, FORMAT, FREQUENCY, INHERIT, LINES, MODE, OUTPUT, SAFEPOINT,
-    SIGNAL, STAT, STAT_COMMAND, STAT_REPORT, Setting, TICK, VERBOSE,
+    SIGNAL, STAT, STAT_COMMAND, STAT_REPORT, TICK, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-
-/// A value that isn't allowed, named as the user wrote it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{label} must be {allowed}, not {shown}")]
-pub struct InvalidSetting {
-    label: String,
-    allowed: String,
-    shown: String,
-}
 
 /// The timer's signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,66 +45,6 @@ pub enum Inherit {
 /// All settings, each with a value that is allowed, if it has any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings(BTreeMap<&'static str, Value>);
-
-/// A value of `setting`, if it is allowed; `shown` makes a short text of a value that isn't. No
-/// value is given by nil, an empty variable, or nothing.
-pub fn check(
-    setting: &Setting,
-    given: &Given<'_>,
-    source: Source,
-    shown: impl FnOnce() -> String,
-) -> Result<Option<Value>, InvalidSetting> {
-    if is_nothing(setting, given, source) {
-        return Ok(None);
-    }
-    let invalid = |allowed| InvalidSetting {
-        label: setting.label(source),
-        allowed,
-        shown: shown(),
-    };
-    for form in setting.forms {
-        match form.read(given, source) {
-            Ok(None) => {}
-            Ok(value) => return Ok(value),
-            Err(unwritable) => return Err(invalid(unwritable.to_string())),
-        }
-    }
-    Err(invalid(allowed(setting, source)))
-}
-
-fn is_nothing(setting: &Setting, given: &Given<'_>, source: Source) -> bool {
-    match given {
-        Given::Nil => setting.unset.is_some(),
-        Given::Text(text) => {
-            let takes_any = |form: &Form| matches!(form, Form::OutputPath | Form::Text);
-            source == Source::Variable && text.is_empty() && !setting.forms.iter().any(takes_any)
-        }
-        _ => false,
-    }
-}
-
-/// What may be given, in a sentence.
-fn allowed(setting: &Setting, source: Source) -> String {
-    let forms = setting.forms.iter().copied();
-    let possible = forms.filter(|form| form.is_possible());
-    let mut phrases: Vec<_> = possible.map(|form| form.described(source)).collect();
-    if let (Source::Keyword, Some(unset)) = (source, setting.unset) {
-        phrases.push(format!("nil ({unset})"));
-    }
-    listed(&phrases)
-}
-
-fn listed(phrases: &[String]) -> String {
-    match phrases {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        _ => phrases.concat(),
-    }
-}
-
-/// A text as it is shown in messages.
-pub fn quoted(text: &OsStr) -> String {
-    format!("'{}'", text.to_string_lossy())
-}
 
 impl Settings {
     /// Of `Rperf.start`: the keywords that were given, each with a text for the case that it isn't

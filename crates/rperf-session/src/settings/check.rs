@@ -1,0 +1,75 @@
+//! Checks one value of a setting against the table. Used by `checked`, and by the command and the
+//! extension for values by themselves; any thread.
+
+use super::form::{Form, Given, Source, Value};
+use super::setting::Setting;
+use std::ffi::OsStr;
+
+/// A value that isn't allowed, named as the user wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{label} must be {allowed}, not {shown}")]
+pub struct InvalidSetting {
+    pub(super) label: String,
+    pub(super) allowed: String,
+    pub(super) shown: String,
+}
+
+/// A value of `setting`, if it is allowed; `shown` makes a short text of a value that isn't. No
+/// value is given by nil, an empty variable, or nothing.
+pub fn check(
+    setting: &Setting,
+    given: &Given<'_>,
+    source: Source,
+    shown: impl FnOnce() -> String,
+) -> Result<Option<Value>, InvalidSetting> {
+    if is_nothing(setting, given, source) {
+        return Ok(None);
+    }
+    let invalid = |allowed| InvalidSetting {
+        label: setting.label(source),
+        allowed,
+        shown: shown(),
+    };
+    for form in setting.forms {
+        match form.read(given, source) {
+            Ok(None) => {}
+            Ok(value) => return Ok(value),
+            Err(unwritable) => return Err(invalid(unwritable.to_string())),
+        }
+    }
+    Err(invalid(allowed(setting, source)))
+}
+
+fn is_nothing(setting: &Setting, given: &Given<'_>, source: Source) -> bool {
+    match given {
+        Given::Nil => setting.unset.is_some(),
+        Given::Text(text) => {
+            let takes_any = |form: &Form| matches!(form, Form::OutputPath | Form::Text);
+            source == Source::Variable && text.is_empty() && !setting.forms.iter().any(takes_any)
+        }
+        _ => false,
+    }
+}
+
+/// What may be given, in a sentence.
+fn allowed(setting: &Setting, source: Source) -> String {
+    let forms = setting.forms.iter().copied();
+    let possible = forms.filter(|form| form.is_possible());
+    let mut phrases: Vec<_> = possible.map(|form| form.described(source)).collect();
+    if let (Source::Keyword, Some(unset)) = (source, setting.unset) {
+        phrases.push(format!("nil ({unset})"));
+    }
+    listed(&phrases)
+}
+
+fn listed(phrases: &[String]) -> String {
+    match phrases {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => phrases.concat(),
+    }
+}
+
+/// A text as it is shown in messages.
+pub fn quoted(text: &OsStr) -> String {
+    format!("'{}'", text.to_string_lossy())
+}

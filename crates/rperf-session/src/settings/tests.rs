@@ -1,0 +1,122 @@
+//! Tests of the table of settings, and of what is read by it.
+
+use super::*;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+
+fn checked(setting: &Setting, text: &str, source: Source) -> Result<Option<Value>, InvalidSetting> {
+    check(setting, &Given::Text(text.as_ref()), source, || {
+        quoted(text.as_ref())
+    })
+}
+
+fn message(setting: &Setting, text: &str, source: Source) -> String {
+    let error = checked(setting, text, source).expect_err("it is refused");
+    error.to_string()
+}
+
+/// Texts that are allowed for a setting without a file.
+fn examples(setting: &Setting) -> Vec<String> {
+    let listed = setting.values(Source::Variable).replace(" to ", ", ");
+    let texts = listed.split(", ").map(String::from);
+    texts
+        .filter(|text| !["number", "path"].contains(&text.as_str()))
+        .collect()
+}
+
+#[test]
+fn every_default_is_allowed_and_every_value_is_read_as_it_is_spelled() {
+    for setting in ALL {
+        let default = [setting.default.keyword, setting.default.page];
+        for text in default
+            .into_iter()
+            .flatten()
+            .map(String::from)
+            .chain(examples(setting))
+        {
+            let value = checked(setting, &text, Source::Variable).expect("allowed");
+            let value = value.expect("a value");
+            assert_eq!(
+                value.spelled(Source::Variable),
+                OsString::from(&text),
+                "{}",
+                setting.name
+            );
+        }
+    }
+}
+
+#[test]
+fn no_name_is_given_out_twice() {
+    let mut names = HashSet::new();
+    for setting in ALL {
+        assert!(names.insert(setting.name.to_string()), "{}", setting.name);
+        assert!(setting.keyword || setting.variable || setting.flags.is_some());
+        if let Some(Flags {
+            short: Some(short), ..
+        }) = setting.flags
+        {
+            assert!(names.insert(short.to_string()), "-{short}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_value_is_named_as_it_was_given() {
+    let allowed = "must be a whole number from 1 to 10000 (samples per second), not";
+    assert_eq!(
+        message(&FREQUENCY, "0", Source::Flag),
+        format!("-f {allowed} '0'")
+    );
+    for text in ["10001", "-5", "1e3", " 5", "99999999999999999999"] {
+        let expected = format!("RPERF_FREQUENCY {allowed} '{text}'");
+        assert_eq!(message(&FREQUENCY, text, Source::Variable), expected);
+    }
+    let error = check(&FREQUENCY, &Given::Nil, Source::Keyword, || "nil".into());
+    let expected = format!("frequency: {allowed} nil");
+    assert_eq!(
+        error.expect_err("it always has a value").to_string(),
+        expected
+    );
+    assert!(message(&LINES, "", Source::Flag).starts_with("--lines must be 1 or 0, not ''"));
+}
+
+#[test]
+fn an_empty_variable_is_none_unless_any_text_will_do() {
+    assert_eq!(checked(&MODE, "", Source::Variable), Ok(None));
+    let text = checked(&STAT_COMMAND, "", Source::Variable).expect("allowed");
+    assert_eq!(text, Some(Value::Text(OsString::new())));
+    assert!(checked(&OUTPUT, "", Source::Variable).is_err());
+}
+
+#[test]
+fn variables_have_defaults_of_their_own() {
+    let none = Settings::from_variables(|_| None).expect("allowed");
+    assert_eq!((none.mode(), none.inherit()), ("cpu", Inherit::None));
+    assert!(
+        none.output()
+            .is_some_and(|path| path.ends_with(DEFAULT_FILE))
+    );
+    let page = Settings::from_variables(|name| (name == "STAT").then_some(OsStr::new("1")));
+    let page = page.expect("allowed");
+    assert_eq!(
+        (page.mode(), page.output(), page.stat()),
+        ("wall", None, true)
+    );
+}
+
+#[test]
+fn members_have_what_is_for_them_and_write_no_file() {
+    let given = [(&FREQUENCY, "99".into()), (&INHERIT, "0".into())];
+    let settings = Settings::from_flags(given, false).expect("allowed");
+    let pairs: Vec<_> = settings.for_children().collect();
+    let find = |name: &str| {
+        pairs
+            .iter()
+            .find(|pair| pair.0 == name)
+            .map(|pair| &*pair.1)
+    };
+    let member = Settings::of_member(find).expect("allowed");
+    assert_eq!((member.frequency(), member.mode()), (99, "cpu"));
+    assert_eq!((member.output(), member.inherit()), (None, Inherit::None));
+}
