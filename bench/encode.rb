@@ -17,7 +17,7 @@ require_relative "support/table"
 
 module Encode
   FORMATS = { pprof: "pprof.gz", collapsed: "collapsed", text: "text" }.freeze
-  # What Rperf.load and Rperf.save stand on: the Hash is not measured.
+  # The base of Rperf.load and Rperf.save: the Hash is not measured.
   Native = Rperf.const_get(:NativeProfile)
   HEADINGS = ["what", "ms", "quartiles", "size MB"].freeze
 
@@ -35,7 +35,7 @@ module Encode
     Bench::Machine.head("#{options[:stacks]} stacks of depth #{options[:depth]}, medians of #{options[:runs]} " \
                         "interleaved runs")
     profile = Native.from_h(Bench::MadeProfile.new(**options.slice(:stacks, :depth)).to_h)
-    # What the Hash took must not be collected while the clock runs.
+    # The Hash's objects must not be collected while the clock runs.
     GC.start
     Tempfile.create(["rperf-bench", ".pb.gz"]) do |file|
       profile.write(file.path, :pprof)

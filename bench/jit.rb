@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What profiling costs compiled code: pairs of runs in one process, with it off and on.
+# The cost of profiling for compiled code: pairs of runs in one process, with it off and on.
 #
 # After a warm-up, each round has a pair in each mode, a pair of two runs without profiling,
 # whose ratio is the noise, and one with no more than the signals that tick capture sends,
@@ -77,7 +77,7 @@ module Jit
 
   def wanted(options) = options[:workloads].empty? ? WORKLOADS : options[:workloads]
 
-  # What was asked for runs under every engine that was asked for.
+  # The chosen workloads run under every chosen engine.
   def workloads(engine, options)
     return wanted(options) if options[:engines]
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What profiling costs: the same programs with and without it, in turn.
+# The cost of profiling: the same programs with and without it, in turn.
 #
 # Only the program's own work is timed, by a clock read around it. A ratio is the
 # median of the ratios to the unprofiled run of the same round; its quartiles tell

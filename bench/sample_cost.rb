@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a sample costs, against a bare rb_profile_frames, by depth of the stack.
+# The cost of a sample, against a bare rb_profile_frames, by depth of the stack.
 #
 # "Stable": the stack is the last one; "half changed": its upper half is looked up
 # in the call tree; "all changed": every frame is. "Clocks" are those that a sample

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What loading rperf costs a program that starts, and how long the command takes.
+# The cost of loading rperf as a program starts, and the time that the command takes.
 #
 # Whole processes, in turn; "more" is the median difference to `ruby -e 1` in the
 # same round. The last line is the time around `require "rperf"` in a new process.

@@ -17,7 +17,7 @@ require "digest"
 
 Order = Struct.new(:id, :customer, :country, :price)
 
-# Customers who get nothing.
+# Customers whose orders are left out.
 class Blocklist
   def initialize(customers)
     @customers = customers
@@ -49,7 +49,7 @@ class Import
   end
 end
 
-# What the customers of a country owe.
+# The debts of a country's customers.
 class Bill
   def initialize(country, orders)
     @country = country

@@ -264,7 +264,7 @@ RSpec.describe "the children of a profiled program" do
     writer.close
     wait_until("end of the program") { File.exist?(in_folder("end")) && !File.empty?(in_folder("end")) }
     expect([File.read(in_folder("end")), File.read(err)]).to eq(["7", ""])
-    # The next session removes what is left of it.
+    # The next session removes its remains.
     rperf("record", ruby, "-e", "1")
     expect(session_folders).to be_empty
   end

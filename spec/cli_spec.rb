@@ -52,7 +52,8 @@ RSpec.describe "the rperf command" do
       outcome = rperf("help", "child-processes")
       expect(outcome.status).to be_success
       expect(outcome.stdout).to start_with("Which child processes are profiled, and why are some missing?\n\n")
-      expect(outcome.stdout).to include("    rperf report --by label:%pid app.pb.gz\n", "- children that C code forks", ":fork")
+      expect(outcome.stdout).to include("    rperf report --by label:%pid app.pb.gz\n",
+                                        "- children that C code forks", ":fork")
       expect(outcome.stdout).not_to match(/\*\*|```|\]\(|\e\[/)
       %w[fork children Child_Processes].each { |name| expect(rperf("help", name).stdout).to eq(outcome.stdout) }
     end

@@ -18,7 +18,7 @@ RSpec.describe "compiled code", if: Compilers::FLAGS.key?("YJIT") do
 
     def short = 10.times { work(20) }
 
-    # What the compiler has counted while the block ran 100 times, once it had nothing more to compile.
+    # The compiler's counts while the block ran 100 times, once it had nothing more to compile.
     def counted
       keys = %i[invalidation_count side_exit_count]
       before = after = RubyVM::YJIT.runtime_stats
@@ -64,7 +64,7 @@ RSpec.describe "compiled code", if: Compilers::FLAGS.key?("YJIT") do
     expect(seen.values).to all(include(invalidation_count: 0, side_exit_count: be < 30, jobs: be < 10))
   end
 
-  # Two loops on lines of their own, of which one turns three times as often as the other.
+  # Two loops on lines of their own; one turns three times as often as the other.
   lines = <<~'RUBY'
     require "rperf"
     TABLE = { "a name of some length" => 1 }.freeze

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a session keeps for itself is bounded, whatever the program does.
+# The memory of a session is bounded, whatever the program does.
 RSpec.describe "the memory of a session" do
   def profile(name, program, *arguments)
     script = write_file(name, program)

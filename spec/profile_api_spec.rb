@@ -5,7 +5,7 @@ require "pathname"
 require "timeout"
 require "zlib"
 
-# What profiles answer in Ruby is what the command says of the same file.
+# Profiles give the same answers in Ruby as the command gives for the same file.
 RSpec.describe Rperf::Profile do
   main = ["/app/main.rb", "<main>"]
   work = ["/app/work.rb", "Work#run"]

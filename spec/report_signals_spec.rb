@@ -4,7 +4,7 @@ require "pty"
 require "io/console"
 require "timeout"
 
-# What Ctrl-C, and pagers that can't be run, do to `rperf report` and `rperf diff`.
+# `rperf report` and `rperf diff` under Ctrl-C, and with pagers that can't be run.
 RSpec.describe "report and diff, interrupted" do
   main = ["/app/main.rb", "<main>"]
 

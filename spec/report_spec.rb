@@ -171,7 +171,7 @@ RSpec.describe "looking at profiles" do
       expect([outcome.stdout, outcome.stderr]).to eq(["ended\n", ""])
     end
 
-    # What a terminal of this size shows.
+    # The output on a terminal of this size.
     def on_terminal(rows, columns, env = {})
       PTY.open do |screen, terminal|
         terminal.winsize = [rows, columns]

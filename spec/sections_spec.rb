@@ -18,7 +18,7 @@ RSpec.describe "a deferred session" do
     rows.sum { |row| row[1] }
   end
 
-  # What is measured around a section is a little more than the section.
+  # The time measured around a section is a little more than the section's.
   def be_nearly(nanoseconds) = be_within((nanoseconds * 0.02) + 3_000_000).of(nanoseconds)
 
   # Which of two parts a sample falls in is a matter of chance, and on a busy machine there are few of them.

@@ -17,6 +17,6 @@ RSpec.configure do |config|
 
   # No example may leave a session to the next one.
   config.after { Rperf.stop if Rperf.running? }
-  # Nor a thread, such as Timeout's, which Net::HTTP uses too; that is made anew if it is gone.
+  # Nor a thread, such as Timeout's, which Net::HTTP uses too: a new one is made when it is needed.
   config.after { (Thread.list - [Thread.current]).each { |thread| thread.kill.join } }
 end

@@ -33,7 +33,7 @@ RSpec.describe "the system calls of a profiled program" do
   end
 
   # A call that begins in the very moment of a tick can be ended by it, at 10,000 ticks per second once in some runs
-  # (docs/internals/signals.md). What isn't chance fails again.
+  # (docs/internals/signals.md). A real difference fails again.
   def at_most_by_chance
     yield
   rescue RSpec::Expectations::ExpectationNotMetError
@@ -82,7 +82,7 @@ RSpec.describe "the system calls of a profiled program" do
   describe "of SQLite, which waits for a lock in usleep with the GVL held" do
     before { skip("SQLite's library isn't there") unless SQLiteCalls::LIBRARY }
 
-    # How long a wait of 0.5 s for a lock takes, in seconds. What needs no wait works.
+    # How long a wait of 0.5 s for a lock takes, in seconds. Work without a wait succeeds.
     def wait_for_lock(flags, options)
       program = File.join(__dir__, "system_calls", "sqlite_program.rb")
       command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", program, in_folder("database"), "500"]

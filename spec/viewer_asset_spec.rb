@@ -3,7 +3,7 @@
 require "digest"
 require "rubygems"
 
-# The page in the gem is built from viewer/, by Node. What is here needs none: it compares digests.
+# The page in the gem is built from viewer/, by Node. This spec needs no Node: it compares digests.
 RSpec.describe "The viewer's page" do
   let(:root) { File.expand_path("..", __dir__) }
   let(:asset) { File.join(root, "lib", "rperf", "viewer") }

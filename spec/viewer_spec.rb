@@ -4,7 +4,7 @@ require "json"
 require "net/http"
 require "zlib"
 
-# The web viewer, as the command writes and serves it. What the page does is tested in viewer/.
+# The web viewer, as the command writes and serves it. The behaviour of the page is tested in viewer/.
 RSpec.describe "the web viewer" do
   main = ["/app/main.rb", "<main>"]
   hostile = ["/app/main.rb", "</script><script>x</script>"]
@@ -19,7 +19,7 @@ RSpec.describe "the web viewer" do
     save("other.pb.gz", [[[hostile, main], 90], [[main], 60]])
   end
 
-  # What a page has embedded: the header, and all text.
+  # The data embedded in a page: the header, and all text.
   def data_of(page)
     embedded = page[%r{<script type="application/x-rperf" id="profile">([A-Za-z0-9+/=]+)</script>}, 1]
     bytes = Zlib.gunzip(embedded.unpack1("m"))

@@ -13,7 +13,7 @@ module Accuracy
   # when the clock is read. (Seen: up to 7 points for the readings.)
   class Durations
     CLOCK = Process::CLOCK_MONOTONIC
-    # Who waits for a CPU waits longer as a rule. Shorter waits are left in, as chance
+    # Waits for a CPU are longer as a rule. Shorter waits are left in, as chance
     # spreads them evenly.
     WAITED = 1_000_000
 

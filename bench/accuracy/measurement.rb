@@ -6,7 +6,7 @@ require_relative "../support/shares"
 require_relative "../support/table"
 
 module Accuracy
-  # One run of a scenario: profiles a block and keeps what really happened in it.
+  # One run of a scenario: profiles a block, and keeps the true times.
   class Measurement
     attr_reader :mode, :seconds, :random, :truth, :elapsed, :total_truth, :total_elapsed
 
@@ -23,7 +23,7 @@ module Accuracy
       @elapsed = Hash.new(0)
     end
 
-    # The clock of what the mode measures.
+    # The clock of the mode.
     def now = @mode == :cpu ? Bench::Clock.thread_cpu : Bench::Clock.wall
 
     # Profiles the block.
@@ -38,7 +38,7 @@ module Accuracy
       end
     end
 
-    # Notes what the block takes as the truth for `name`.
+    # Notes the block's time as the truth for `name`.
     def time(name)
       wall = Bench::Clock.wall
       began = now

@@ -49,7 +49,7 @@ module Accuracy
     # @param times [Hash{String => Integer}] to which nanoseconds are added by method
     def round(times) = raise(NotImplementedError)
 
-    # Takes off what the clocks saw, but isn't the method's.
+    # Subtracts time that the clocks saw, but isn't the method's.
     # @return [Hash{String => Numeric}] nanoseconds by method
     def corrected(times, _rounds) = times
 

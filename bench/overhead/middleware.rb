@@ -9,7 +9,7 @@ module Overhead
   # the other.
   class Middleware
     REQUESTS = 50_000
-    # By what Rperf.start is given; without it there is no session.
+    # By the arguments of Rperf.start; nil: there is no session.
     SESSIONS = {
       "none" => nil, "cpu" => { mode: :cpu }, "wall" => { mode: :wall }, "deferred" => { mode: :wall, defer: true }
     }.freeze

@@ -54,7 +54,7 @@ end
 $stdout.sync = true
 options = { Host: "127.0.0.1", Port: 0, AccessLog: [], Logger: WEBrick::Log.new(File::NULL) }
 Rackup::Handler::WEBrick.run(Shop, **options) do |server|
-  # WEBrick writes head and body apart, for the second of which Nagle's algorithm
+  # WEBrick writes head and body separately. For the body, Nagle's algorithm
   # would wait 40 ms.
   server.listeners.each { |listener| listener.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1) }
   puts server.listeners.first.addr[1]

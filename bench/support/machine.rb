@@ -4,9 +4,9 @@ require "etc"
 require "rbconfig"
 
 module Bench
-  # What a figure is worth nothing without.
+  # The facts about a machine without which a figure is worth nothing.
   module Machine
-    # Prints what all benchmarks begin with.
+    # Prints the head of all benchmarks.
     # @param notes [Array<String>] how this one measures
     def self.head(*notes)
       puts describe, *notes

@@ -3,7 +3,7 @@
 require "optparse"
 
 module Bench
-  # The command line of a benchmark: what all have, and what it adds.
+  # The command line of a benchmark: common options, and its own.
   module Options
     # @return [Array] what OptionParser#on needs for an option that may be repeated
     def self.some_of(names, default)

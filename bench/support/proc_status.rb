@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Bench
-  # What Linux tells of processes under /proc; nil or empty elsewhere.
+  # Linux's figures for processes, from /proc; nil or empty elsewhere.
   module ProcStatus
     # @return [Integer, nil] resident memory of this process in KiB, now and at its peak
     def self.rss_kb = field("/proc/self/status", "VmRSS")

@@ -14,7 +14,7 @@ RSpec.describe "The Ruby API, used as documented" do
     end
   RUBY
 
-  # Runs the program, and gives the values of what it has in `seen`.
+  # Runs the program, and gives the values that it has put into `seen`.
   define_method(:seen_by) do |program|
     Marshal.load(output_of("#{head}seen = []\n#{program}\nprint Marshal.dump(seen)\n")) # rubocop:disable Security/MarshalLoad
   end
@@ -99,7 +99,7 @@ RSpec.describe "The Ruby API, used as documented" do
 
     it "prints statistics to stderr with verbose: true" do
       write_file("example.rb", "#{head}Rperf.start(verbose: true) { work }\n")
-      # The method and what it calls; either may have all of the samples.
+      # The method and its callee; either may have all of the samples.
       top = /(?:Object#work|Process\.clock_gettime) /
       expect(type("ruby example.rb").stderr).to match(/\A\[rperf\] mode=cpu .*^\[rperf\] top 10.* #{top}/m)
     end
@@ -124,7 +124,7 @@ RSpec.describe "The Ruby API, used as documented" do
       expect(data[:label_sets]).to eq([{}, { request: "abc" }])
       data[:samples].each do |frames, weight, thread, labels|
         expect(frames).to all(match([String, String]))
-        # Thread 0 has what little is left of threads that have ended: see docs/internals/accounting.md.
+        # Thread 0 has the small remainders of threads that have ended: see docs/internals/accounting.md.
         expect([weight, thread, labels]).to match([be >= 0, be_between(0, 10), be_between(0, 1)])
       end
       working = data[:samples].select { |frames,| frames.any? { |_, name| name == "Object#work" } }

@@ -4,7 +4,7 @@
 RSpec.describe "The command line, used as documented" do
   include Guide
 
-  # What a page of `rperf stat` has, in this order.
+  # The lines of a page of `rperf stat`, in this order.
   page_rows = [
     /^ Performance stats for '.+':$/, /^ +[\d,.]+ ms +user$/, /^ +[\d,.]+ ms +sys$/, /^ +[\d,.]+ ms +real$/,
     /^ +[\d,.]+ ms +[\d.]+% +CPU execution$/, /^ +[\d,.]+ ms +\[Ruby\] GC time \(\d+ count: \d+ minor, \d+ major\)$/,

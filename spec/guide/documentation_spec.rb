@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What holds for README, guide and internals as a whole.
+# Rules for README, guide and internals as a whole.
 RSpec.describe "The documentation" do
   root = Commands::ROOT
   pages = ["README.md", "CONTRIBUTING.md", *Dir["docs/**/*.md", base: root]]
@@ -58,6 +58,15 @@ RSpec.describe "The documentation" do
       long = prose(page).lines(chomp: true).reject { |line| line.start_with?("|") || line.size <= 100 }
       expect(long).to be_empty, "#{page}: #{long.first}"
     end
+  end
+
+  it "has every word of the status file, in the page that says where they are defined" do
+    source = File.read(File.join(root, "crates/rperf-session/src/event.rs"))[/\A.*?^impl /m]
+    words = source.scan(/(?:const \w+: &str = |^ +\()"([a-z-]+)"/).flatten
+    page = text_of("docs/internals/sessions.md")
+    expect(words.size).to be >= 13
+    expect(page).to include("`crates/rperf-session/src/event.rs`")
+    expect(page.scan(/^\| (`.*?`) \|/).flat_map { |(cell)| cell.scan(/`([a-z-]+)`/).flatten }).to match_array(words)
   end
 
   it "comes with the gem, which the command is built from" do

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What the documentation says that profiles show, and how to read it.
+# The contents of profiles, and how to read them, by the documentation.
 RSpec.describe "Results, as the documentation explains them" do
   include Guide
 

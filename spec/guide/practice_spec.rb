@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Programs as users write them, from the documentation; what they have from elsewhere is above them.
+# Programs as users write them, from the documentation; methods of the user's own stand above them.
 RSpec.describe "Practical programs with the Ruby API, as documented" do
   include Guide
 
@@ -110,7 +110,7 @@ RSpec.describe "Practical programs with the Ruby API, as documented" do
     times = rows.map { |_, ms| ms.to_f }
     expect(times).to eq(times.sort.reverse)
     expect(times.sum).to be_between(80, 1000)
-    # What reads the clock may be told from what asks it to.
+    # The method that reads the clock may be a row of its own.
     expect(rows.first.first).to eq("Object#compute").or eq("Process.clock_gettime")
   end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# docs/guide/ruby-api.md says what there is, all of it and nothing else.
+# docs/guide/ruby-api.md describes the whole API and nothing else.
 RSpec.describe "docs/guide/ruby-api.md" do
   # The cells of the first columns of the tables below the heading.
   def table(heading)

@@ -2,7 +2,7 @@
 
 require "fileutils"
 
-# What docs/guide/tutorial.md has the reader type, in its order.
+# The commands of docs/guide/tutorial.md, in its order.
 RSpec.describe "docs/guide/tutorial.md" do
   include Guide
 

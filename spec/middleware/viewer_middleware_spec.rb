@@ -17,7 +17,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
     ENV.update(saved)
   end
 
-  # What servers and frameworks say where the app runs; nothing else is said.
+  # The variables by which servers and frameworks name the environment; all others are unset.
   define_method(:in_environment) do |variables|
     variable_names.each { |name| ENV[name] = variables[name] }
   end
@@ -46,7 +46,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
     [JSON.parse(bytes[8, length], symbolize_names: true), bytes[(8 + length)..]]
   end
 
-  # What the block writes to the process's stderr.
+  # The block's output on the process's stderr.
   def stderr_of
     reader, writer = IO.pipe
     saved = STDERR.dup
@@ -457,7 +457,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
         expect(http.get("/prof/", local)).to have_attributes(status: 403, body: "The viewer is closed: #{message}.\n")
         expect(http.post("/prof/snapshots", ours).status).to eq(403)
         expect(http.get("/orders")).to have_attributes(status: 200, body: "/orders")
-        # What the app takes itself, it may.
+        # The app itself may take snapshots.
         Rperf.start(mode: :wall)
         expect(app.take_snapshot!).to be_a(String)
       end

@@ -5,14 +5,14 @@ RSpec.describe "Middleware, set up as documented" do
   include RailsApps
   include Servers
 
-  # Seconds by label, in what the server or the program wrote. At 99 samples a second each request or job can win or
+  # Seconds by label, in the profile of the server or the program. At 99 samples a second each request or job can win or
   # lose some milliseconds.
   def times(path, key) = time_by_label(read_profile(in_folder(path)), key).transform_values { |ns| ns / 1e9 }
 
   # Seconds that `go tool pprof -tagfocus=KEY=PATTERN` selects.
   def focused(path, key, pattern) = times(path, key).sum { |label, time| label.to_s.match?(pattern) ? time : 0 }
 
-  # A controller whose page is what the method does, and the labels.
+  # A controller with this work, and the labels as its page.
   def pages_controller(work)
     <<~RUBY
       class PagesController < ApplicationController
@@ -57,7 +57,7 @@ RSpec.describe "Middleware, set up as documented" do
   end
 
   describe "in a Sinatra app", skip: Servers.missing("rackup", "webrick", "sinatra") do
-    # With what follows Rperf.start(...).
+    # With a condition after Rperf.start(...).
     def write_sinatra_app(condition = "")
       write_file("app.rb", <<~RUBY)
         require "sinatra"

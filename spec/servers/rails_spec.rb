@@ -77,7 +77,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
     }
   end
 
-  # What is asked for, and the label that it should have.
+  # Requests, and the labels that they should have.
   let(:pages) do
     {
       "/users/%d" => "GET /users/:id", "/articles/title-%d-x" => "GET /articles/:slug", "/fail/%d" => "GET /fail/:id",

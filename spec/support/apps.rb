@@ -2,11 +2,11 @@
 
 require "json"
 
-# The apps in spec/support/apps, and what they measure. Goes with Commands.
+# The apps in spec/support/apps, and their measurements. Goes with Commands.
 module Apps
   def app(name) = File.join(__dir__, "apps", name)
 
-  # What the apps measured themselves: by process id, { label => [seconds, number] }.
+  # The apps' own measurements: by process id, { label => [seconds, number] }.
   def measured
     Dir.glob("measured-*.json", base: folder).to_h do |file|
       [file[/\d+/], JSON.parse(File.read(in_folder(file)))]

@@ -8,7 +8,7 @@ module Commands
   ROOT = File.expand_path("../..", __dir__)
   TIME_LIMIT = 60
 
-  # What a program said, and how it ended (a Process::Status).
+  # A program's output, and how it ended (a Process::Status).
   Outcome = Struct.new(:stdout, :stderr, :status) do
     # The lines that are rperf's.
     def messages = stderr.lines.grep(/\Arperf: /)
@@ -27,7 +27,7 @@ module Commands
   # The example's folder; programs run in it. And the temporary folder that they have.
   attr_reader :folder, :temporary_folder
 
-  # What sessions have left in it.
+  # The remains of sessions in it.
   def session_folders = Dir[File.join(temporary_folder, "rperf-*")]
 
   def in_folder(name) = File.join(folder, name)

@@ -2,7 +2,7 @@
 
 # A Fiber scheduler that knows sleep and blocking, and runs on the thread that it is set on.
 class FiberScheduler
-  # What a fiber gets in place of its next turn.
+  # The exception that a fiber gets in place of its next turn.
   Interruption = Struct.new(:fiber, :exception) do
     def resume = fiber.raise(exception)
   end
@@ -39,7 +39,7 @@ class FiberScheduler
 
   def unblock(_blocker, fiber) = @ready << fiber
 
-  # Ruby 4.0 wants it: somebody closes what the fiber waits for.
+  # Ruby 4.0 calls it when somebody closes the IO that the fiber waits for.
   def fiber_interrupt(fiber, exception) = @ready << Interruption.new(fiber, exception)
 
   def io_wait(io, events, timeout)

@@ -38,7 +38,7 @@ module Guide
     puts "the app's own output"
   RUBY
 
-  # Why what needs `go tool pprof` has to be skipped; nil if it need not be.
+  # The reason to skip examples that need `go tool pprof`; nil where there is one.
   def self.without_go_pprof
     found = system("go", "tool", "-n", "pprof", out: File::NULL, err: File::NULL)
     "needs go tool pprof, which was not found" unless found
@@ -56,7 +56,7 @@ module Guide
     outcome
   end
 
-  # What the program prints.
+  # The program's output.
   def output_of(program)
     write_file("example.rb", program)
     outcome = type("ruby example.rb")
@@ -64,7 +64,7 @@ module Guide
     outcome.stdout
   end
 
-  # What programs have written into the example's folder.
+  # The files that programs have written into the example's folder.
   def files = Dir.children(folder).grep(/\A[^.]/).grep_v(/\.rb\z/).sort
 
   # Rows of a text report's table, in order: { "name (file)" => [ms, percent] }. Files have absolute paths in reports;
@@ -89,7 +89,7 @@ module Guide
     end
   end
 
-  # What `top -cum` says in `go tool pprof OPTIONS FILE`: { name => percent of the cumulative time }.
+  # The output of `top -cum` in `go tool pprof OPTIONS FILE`: { name => percent of the cumulative time }.
   def go_top(options, file)
     page = type("go tool pprof #{options} #{file}", input: "nodefraction=0\ntop100 -cum\n").stdout
     page.scan(/^ *\S+ +[\d.]+% +[\d.]+% +\S+ +([\d.]+)%  (.+)$/).to_h { |share, name| [name, share.to_f] }

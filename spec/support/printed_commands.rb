@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The fenced blocks of the README and the guide: what a reader copies.
+# The fenced blocks of the README and the guide, which readers copy.
 module PrintedCommands
   # A block's language, why it isn't run (nil if it is), text, and place in its file.
   Block = Struct.new(:language, :reason, :text, :place) do
@@ -12,10 +12,10 @@ module PrintedCommands
   end
 
   ROOT = File.expand_path("../..", __dir__)
-  # What a reader runs, and what is only read.
+  # Languages that a reader runs, and those that are only read.
   RUN = %w[console sh ruby].freeze
   READ = %w[text].freeze
-  # What no spec can have, or may do.
+  # Reasons not to run a block: a spec can't have these things, or mustn't do them.
   REASONS = ["in a Rails app", "in a config.ru", "in an app that runs on and on", "in a checkout", "needs Sidekiq",
              "needs RSpec", "needs Go", "needs jq", "needs a Rakefile", "runs for ever", "a server runs until",
              "may end with status 3"].freeze

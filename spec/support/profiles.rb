@@ -24,7 +24,7 @@ module Profiles
   # The pprof file, read back (and checked: see Validity).
   def read_profile(path) = Rperf.load(path)
 
-  # What a text file of the profile says.
+  # The profile as text.
   def text_report(profile, **)
     path = in_folder("report.txt")
     Rperf.save(path, profile, **)

@@ -76,7 +76,7 @@ module Servers
   # Of this example.
   def servers = @servers ||= []
 
-  # A gem's command, by the path of its script: what `rperf record` or a shell can start.
+  # A gem's command, by the path of its script, so that `rperf record` or a shell can start it.
   def gem_command(gem, name = gem) = [ruby, Gem.bin_path(gem, name)]
 
   # Where an app finds the gems, and this checkout's rperf.

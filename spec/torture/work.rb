@@ -3,7 +3,7 @@
 require "json"
 require "timeout"
 
-# What the torture's threads do, in no order, and all at the same time.
+# The work of the torture's threads, in random order, all at the same time.
 module Work
   # Its methods come and go under the threads that run them.
   class Made
@@ -23,7 +23,7 @@ module Work
   class << self
     def deep(depth, &block) = depth.zero? ? block.call : deep(depth - 1, &block)
 
-    # A method that is compiled once it has run often, and defined anew by then.
+    # A method that is compiled once it has run often, and redefined by then.
     def redefine
       name = Made::NAMES.sample
       make("def #{name}(depth) = depth.zero? ? [#{rand(50)}] : #{name}(depth - 1)")
@@ -102,7 +102,7 @@ module Work
       threads.each(&:join)
     end
 
-    # Methods of C, some of which call Ruby, which calls C.
+    # C methods; some call Ruby code, which calls C.
     def call_c
       words = Array.new(300) { |index| "word #{(index * 7) % 300}" }
       words.sort.each_slice(10).map { |some| some.pack("A8" * some.size) }
@@ -155,7 +155,7 @@ module Work
       escaped
     end
 
-    # It throws away what YJIT has compiled.
+    # It throws away YJIT's code.
     def trace
       return call_c unless rand(20).zero?
 

@@ -60,7 +60,7 @@ fn bold(screen: &Screen, text: &str) -> String {
     screen.styled(Some(Style::Bold), text)
 }
 
-/// The commands, with what they are for.
+/// The commands, with their purpose.
 fn commands() -> Vec<(String, String)> {
     let command = Args::command();
     let commands = command.get_subcommands();
@@ -80,7 +80,7 @@ fn help_of(name: &str) -> Option<String> {
     Some(command.render_help().to_string())
 }
 
-/// What there is, a line for each.
+/// The list of commands and topics, a line for each.
 fn list(screen: &Screen) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut text = format!("rperf {version}: a sampling profiler for Ruby programs\n");

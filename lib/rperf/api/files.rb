@@ -40,8 +40,8 @@ module Rperf
       Profile.from_native(NativeProfile.merge(natives))
     end
 
-    # Changes between two profiles, or groups of them, told from noise as docs/guide/comparing.md says. Takes the
-    # filters of {Profile}, too.
+    # The changes between two profiles, or groups of them, told from noise by the rule of docs/guide/comparing.md. Takes
+    # the filters of {Profile}, too.
     #
     # @param base [Profile, Hash, String, Pathname, Array] the profile to compare with, or its file; several are runs
     #   of one program

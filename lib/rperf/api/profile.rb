@@ -7,7 +7,7 @@ require_relative "questions"
 module Rperf
   # A profile: the Hash that docs/guide/ruby-api.md describes, which answers questions. The answers are those of
   # `rperf report` and `rperf diff`: Hashes with the names of docs/guide/json.md as Symbols. As long as nothing in the
-  # Hash is changed, they come from the native profile; then, from the Hash.
+  # Hash is changed, they come from the profile itself; afterwards, from the contents of the Hash.
   #
   # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `show:`, `show_from:`,
   # `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the values.

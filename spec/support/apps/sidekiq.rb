@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What both Sidekiq and its client load: plain jobs, and Active Jobs that Sidekiq runs.
+# Loaded by Sidekiq and by its client: plain jobs, and Active Jobs that Sidekiq runs.
 
 require "sidekiq"
 require_relative "tasks"

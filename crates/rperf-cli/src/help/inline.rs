@@ -10,15 +10,15 @@ pub fn inline(text: &str) -> String {
     while let Some(at) = rest.find(['`', '*', '[', '!']) {
         plain += &rest[..at];
         rest = &rest[at..];
-        let (shown, length) = marked(rest);
+        let (shown, length) = marked(rest, &plain);
         plain += &shown;
         rest = &rest[length..];
     }
     plain + rest
 }
 
-/// What is shown for the mark that the text begins with, and how long that is in the text.
-fn marked(text: &str) -> (String, usize) {
+/// The text shown for the mark that `text` begins with, behind `before`, and the mark's length.
+fn marked(text: &str, before: &str) -> (String, usize) {
     if text.starts_with('*') {
         return (String::new(), 1);
     }
@@ -36,7 +36,10 @@ fn marked(text: &str) -> (String, usize) {
         );
     }
     match link(text) {
-        Some((name, target, length)) => (shown_link(&inline(name), target), length),
+        Some((name, target, length)) => {
+            let is_apart = before.trim_end().ends_with(['(', '.', ':']) || before.is_empty();
+            (shown_link(&inline(name), target, is_apart), length)
+        }
         None => ("[".to_string(), 1),
     }
 }
@@ -49,8 +52,9 @@ fn link(text: &str) -> Option<(&str, &str, usize)> {
     is_whole.then_some((name, target, name.len() + target.len() + 4))
 }
 
-/// A page of the guide is named as the topic that prints it, a file by its path in the gem.
-fn shown_link(name: &str, target: &str) -> String {
+/// A page of the guide is named as the topic that prints it, a file by its path in the gem. If the
+/// link stands apart from other words, a topic's name need not be shown twice.
+fn shown_link(name: &str, target: &str, is_apart: bool) -> String {
     let (path, _) = target.split_once('#').unwrap_or((target, ""));
     let (up, file) = (path.matches("../").count(), path.trim_start_matches("../"));
     let place = match up {
@@ -59,7 +63,7 @@ fn shown_link(name: &str, target: &str) -> String {
         0 => {
             let topic = file.trim_end_matches(".md");
             let command = format!("rperf{FIRM}help{FIRM}{topic}");
-            return if name == topic {
+            return if name == topic && is_apart {
                 format!("'{command}'")
             } else {
                 format!("{name} ('{command}')")

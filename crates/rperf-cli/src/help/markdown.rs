@@ -1,5 +1,5 @@
-//! Pages of the guide as text for a terminal: headings, paragraphs, lists, tables and code, which
-//! is all that they have. Called by `help` on the command's only thread.
+//! Pages of the guide as text for a terminal: headings, paragraphs, lists, tables and code, as they
+//! have nothing else. Called by `help` on the command's only thread.
 
 use super::inline::inline;
 use super::table;
@@ -15,7 +15,7 @@ enum Block<'a> {
     Code(Vec<&'a str>),
     /// Lines that begin with a bar.
     Table(Vec<&'a str>),
-    /// What stands before the text ("- ", "1. " or nothing), and the lines of the text.
+    /// The mark of an item ("- ", "1. ") or nothing, and the lines of its text.
     Text(&'a str, Vec<&'a str>),
     Gap,
 }
@@ -69,7 +69,7 @@ fn add<'a>(blocks: &mut Vec<Block<'a>>, line: &'a str) {
     }
 }
 
-/// What makes the line an item of a list.
+/// The mark that makes the line an item of a list; empty if it is none.
 fn mark(line: &str) -> &str {
     let rest = line.trim_start_matches(|it: char| it.is_ascii_digit());
     let is_number = rest.len() < line.len() && rest.starts_with(". ");
