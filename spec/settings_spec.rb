@@ -78,9 +78,11 @@ RSpec.describe "The settings" do
     it "stand in one file of Rust each" do
       files = Dir[File.join(Commands::ROOT, "{crates,ext}/*/src/**/*.rs")]
       code = files.to_h { |path| [path, File.read(path)[/\A.*?(?=^#\[cfg\(test\)\]|\z)/m]] }
-      { "event.rs" => %w[started forked declined withdrawn delivered exec-failed daemon-failed],
+      {
+        "event.rs" => %w[started forked declined withdrawn delivered exec-failed daemon-failed],
         "directory.rs" => %w[settings status lock], "environment.rs" => %w[INITIATOR ABI ADDED_ RUBYOPT RUBYLIB],
-        "setting.rs" => %w[RPERF_], "table.rs" => %w[rperf.data RPERF_ENABLED RPERF_SESSION stat_command stat_report] }.each do |file, words|
+        "setting.rs" => %w[RPERF_], "table.rs" => %w[rperf.data RPERF_ENABLED RPERF_SESSION stat_command stat_report]
+      }.each do |file, words|
         words.each do |word|
           found = code.select { |_, text| text.match?(/"(?:\{.*\})?#{Regexp.escape(word)}"/) }.keys
           expect([word, found.map { |path| File.basename(path) } - ["shared_session.rs"]]).to eq([word, [file]])

@@ -69,7 +69,8 @@ fn listed(phrases: &[String]) -> String {
     }
 }
 
-/// A text as it is shown in messages.
+/// A text as it is shown in messages, which are one line.
 pub fn quoted(text: &OsStr) -> String {
-    format!("'{}'", text.to_string_lossy())
+    let text = text.to_string_lossy().replace(char::is_control, " ");
+    format!("'{text}'")
 }

@@ -72,6 +72,7 @@ fn a_wrong_value_is_named_as_it_was_given() {
         let expected = format!("RPERF_FREQUENCY {allowed} '{text}'");
         assert_eq!(message(&FREQUENCY, text, Source::Variable), expected);
     }
+    assert!(message(&MODE, "a\nb\u{7f}", Source::Variable).ends_with("not 'a b '"));
     let error = check(&FREQUENCY, &Given::Nil, Source::Keyword, || "nil".into());
     let expected = format!("frequency: {allowed} nil");
     assert_eq!(
