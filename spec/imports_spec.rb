@@ -89,6 +89,11 @@ RSpec.describe "the check of imports" do
       expect(problems).to eq([])
     end
 
+    it "takes all names that a module hands on for a use of where they are" do
+      crate("lib" => "mod a;\nmod b;\n", "a" => "pub use crate::b::*;\n", "b" => "use crate::a::A;\n")
+      expect(problems).to contain_exactly(a_string_starting_with("crates/one/src: circle a -> b -> a"))
+    end
+
     it "leaves out tests, comments, text and other crates" do
       crate("lib" => "mod a;\nmod b;\n", "a" => "use crate::b::B;\n",
             "b" => <<~RUST, "b/tests" => "use crate::a::A;\n")
