@@ -36,7 +36,7 @@ pub fn sample_cost(
 ) -> Result<RHash, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let gvl = unsafe { Gvl::assume_held() };
-    let vm = RubyVm(&gvl);
+    let vm = RubyVm::new(&gvl);
     let mut backtrace = Backtrace::new(lines);
     // The frames are on this thread's stack, and so alive; nothing here runs a
     // collection.
@@ -48,12 +48,13 @@ pub fn sample_cost(
     let mut depth = 0;
     for _ in 0..rounds {
         bare.push(per_call(|| {
-            let stack = backtrace.take_complete(&vm);
-            depth = black_box(stack).frames.len();
+            let taken = vm.take_complete(&mut backtrace);
+            depth = black_box(backtrace.stack(taken)).frames.len();
         }));
         sampled.push(per_call(|| {
             last.keep(last.depth() * kept_permille as usize / 1000);
-            let stack = backtrace.take_complete(&vm);
+            let taken = vm.take_complete(&mut backtrace);
+            let stack = backtrace.stack(taken);
             black_box(tree.intern(stack.frames, stack.lines, &mut last));
         }));
         clocks.push(per_call(|| {

@@ -3,8 +3,7 @@
 
 use crate::profile::{self, errors};
 use crate::vm::hooks;
-use crate::vm::recording::{epoch, resolve};
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::{epoch, resolve, sample};
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::threads::RubyThread;
@@ -99,11 +98,14 @@ fn threads_of_session(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<LiveThrea
 /// Brings every thread up to now, which is returned, and records all remainders.
 /// `None` if this runs inside a callback.
 fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Option<u64> {
-    let vm = RubyVm(gvl);
-    if let Some(state) = RubyThread::current(gvl).known_state() {
-        session.drain_ticks(&vm, state, &AtWork::begin(gvl));
+    sample::drain_ticks(gvl, session, &AtWork::begin(gvl));
+    let current = RubyThread::current(gvl).id();
+    let threads = session.flush(gvl, current, |thread| threads.lacks(thread))?;
+    let now = threads.now_ns;
+    for wanted in threads {
+        sample::record(gvl, session, wanted);
     }
-    session.flush(&vm, |thread| threads.lacks(thread))
+    Some(now)
 }
 
 /// The present epoch's nodes and the names of its frames.

@@ -2,7 +2,7 @@
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
 use super::gc;
-use crate::vm::recording::epoch;
+use crate::vm::recording::{epoch, sample};
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::session::{self, counting_session};
 use crate::vm::state::threads::RubyThread;
@@ -14,15 +14,15 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     // SAFETY: on a thread that runs Ruby code.
     unsafe {
         session::in_main_ractor(|gvl| {
-            let is_epoch_over = counting_session(gvl).is_some_and(|session| {
-                let _guard = AtWork::begin(gvl);
+            if let Some(session) = counting_session(gvl) {
+                let guard = AtWork::begin(gvl);
                 gc::listen(session);
                 let thread = RubyThread::current(gvl).state(&session.new_threads);
-                session.sample(&RubyVm(gvl), thread)
-            });
-            if is_epoch_over {
-                epoch::end(gvl);
+                let learned = session.learn(&RubyVm::new(gvl), gvl, thread, &guard);
+                let follow_up = session.sample(gvl, thread, learned, &guard);
+                sample::complete(gvl, session, follow_up);
             }
+            epoch::end_if_over(gvl);
         });
     }
 }

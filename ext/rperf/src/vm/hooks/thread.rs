@@ -4,7 +4,7 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::sample;
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::{ractor, session};
 use rb_sys::{
@@ -103,8 +103,12 @@ unsafe extern "C" fn on_event(
     unsafe {
         let thread = RubyThread::from_raw((*data).thread);
         session::in_hook(|session| match event {
-            RESUMED => in_main_ractor(session, thread, |vm, state| session.resumed(vm, state)),
-            SUSPENDED => in_main_ractor(session, thread, |vm, state| session.suspended(vm, state)),
+            RESUMED => in_main_ractor(session, thread, |gvl, state| {
+                sample::complete(gvl, session, session.resumed(gvl, state));
+            }),
+            SUSPENDED => in_main_ractor(session, thread, |gvl, state| {
+                sample::complete(gvl, session, session.suspended(gvl, state));
+            }),
             READY => session.ready(thread.id()),
             EXITED => session.exited(thread.id(), || thread.known_state()),
             _ => {}
@@ -120,7 +124,7 @@ unsafe extern "C" fn on_event(
 unsafe fn in_main_ractor(
     session: &RunningSession,
     thread: RubyThread<'_>,
-    event: impl FnOnce(&RubyVm<'_>, &ThreadState),
+    event: impl FnOnce(&Gvl<'_>, &ThreadState),
 ) {
     let state = thread.known_state().or_else(|| {
         // SAFETY: by this function's contract.
@@ -133,6 +137,6 @@ unsafe fn in_main_ractor(
     });
     if let Some(state) = state {
         // SAFETY: a thread of the main Ractor; the rest by this function's contract.
-        event(&RubyVm(&unsafe { Gvl::assume_held() }), state);
+        event(&unsafe { Gvl::assume_held() }, state);
     }
 }

@@ -3,10 +3,10 @@
 
 use super::resolve;
 use crate::vm::state::session::session;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session, SessionId};
+use rperf_engine::{AtWork, FrameWord, Gvl, ResolvedFrame, Session, SessionId, clock};
 
-/// Ends the epoch of the running session.
-pub fn end(gvl: &mut Gvl<'_>) {
+/// Ends the epoch of the running session if it is over.
+pub fn end_if_over(gvl: &mut Gvl<'_>) {
     let Some(id) = begin(gvl) else {
         return;
     };
@@ -18,13 +18,17 @@ pub fn end(gvl: &mut Gvl<'_>) {
     }
 }
 
-/// Begins to end the epoch of the running session, which is returned.
+/// Begins to end the epoch of the running session, which is returned, if it is over.
 fn begin(gvl: &Gvl<'_>) -> Option<SessionId> {
     let session = session(gvl)?;
     let mut state = session.state(gvl)?;
+    if !state.engine.is_epoch_over(clock::monotonic_ns()) {
+        return None;
+    }
     session.new_threads.take_into(&mut state.threads);
     state.engine.begin_epoch_end();
     state.forget_places(gvl);
+    session.forget_learned(&AtWork::begin(gvl));
     Some(session.id)
 }
 

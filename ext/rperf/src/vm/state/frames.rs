@@ -4,6 +4,7 @@
 use super::threads::RubyThread;
 use rb_sys::VALUE;
 use rperf_engine::{Backtrace, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
+use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -50,7 +51,13 @@ const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
 /// The VM as the calling thread sees it, which has the GVL.
 #[derive(Clone, Copy)]
-pub struct RubyVm<'g>(pub &'g Gvl<'g>);
+pub struct RubyVm<'g>(PhantomData<&'g Gvl<'g>>);
+
+impl<'g> RubyVm<'g> {
+    pub fn new(_: &'g Gvl<'_>) -> Self {
+        RubyVm(PhantomData)
+    }
+}
 
 impl VmFrames for RubyVm<'_> {
     const LAYOUT: FrameLayout = FrameLayout {
@@ -137,6 +144,27 @@ impl VmFrames for RubyVm<'_> {
             rb_sys::rb_profile_frame_method_name(frame as VALUE)
                 == rb_sys::rb_id2str(method as rb_sys::ID)
         }
+    }
+}
+
+impl RubyVm<'_> {
+    /// Takes the calling thread's backtrace, with the line of its leaf: at a safepoint or in a
+    /// hook. Returns its depth.
+    ///
+    /// The VM gives no line for a topmost frame that is compiled, as it may be anywhere. At a
+    /// safepoint and in hooks it has one all the same: errors are raised and objects allocated
+    /// there, which needs the line.
+    pub fn take_complete(&self, backtrace: &mut Backtrace) -> usize {
+        let (frames, lines) = backtrace.room();
+        let depth = self.backtrace(frames, lines);
+        if depth > 0
+            && let Some(line @ 0) = lines.first_mut()
+            // SAFETY: it is on the stack.
+            && !unsafe { self.is_c_method(frames[0]) }
+        {
+            *line = self.line();
+        }
+        depth
     }
 }
 

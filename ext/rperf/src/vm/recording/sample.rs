@@ -1,0 +1,49 @@
+//! What an event leaves to do: a sample of what it has made due, at the stack and with the labels
+//! that its thread has now. In hooks and in the sampling callback, and for every thread at the end
+//! of a section or a session; with the GVL. Nothing in between lets a collection run.
+
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::threads::RubyThread;
+use crate::vm::state::{label_set, roots};
+use rperf_engine::{AtWork, FollowUp, Gvl, RunningSession, Wanted, WantedStack};
+
+/// Does what is left to do.
+#[inline]
+pub fn complete(gvl: &Gvl<'_>, session: &RunningSession, follow_up: FollowUp<'_>) {
+    match follow_up {
+        FollowUp::None => {}
+        FollowUp::Record(wanted) => record(gvl, session, wanted),
+        FollowUp::KeepAlive(new_frames) => roots::keep_alive(&new_frames),
+    }
+}
+
+/// Records what is due.
+#[cold]
+pub fn record(gvl: &Gvl<'_>, session: &RunningSession, wanted: Wanted<'_>) {
+    let Some(mut backtrace) = session.backtrace(gvl) else {
+        return;
+    };
+    // SAFETY: the engine wants samples of threads only that are alive.
+    let thread = unsafe { RubyThread::from_vm(wanted.thread) };
+    let stack = match wanted.stack {
+        WantedStack::None => None,
+        WantedStack::Current(frames) => {
+            let depth = RubyVm::new(gvl).take_complete(&mut backtrace);
+            Some(backtrace.stack_up_to(frames, depth))
+        }
+        WantedStack::Other => {
+            let (frames, lines) = backtrace.room();
+            let depth = thread.backtrace(frames, lines);
+            Some(backtrace.stack(depth))
+        }
+    };
+    let labels = label_set::of_thread(session, thread);
+    roots::keep_alive(&session.record(gvl, wanted, stack, labels));
+}
+
+/// Makes samples of the stacks that ticks have taken of the calling thread.
+pub fn drain_ticks(gvl: &Gvl<'_>, session: &RunningSession, guard: &AtWork<'_>) {
+    if let Some(state) = RubyThread::current(gvl).known_state() {
+        complete(gvl, session, session.drain_ticks(gvl, state, guard));
+    }
+}
