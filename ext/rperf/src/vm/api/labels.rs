@@ -6,7 +6,7 @@ use crate::vm::hooks::fiber;
 use crate::vm::recording::resolve;
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::label_set::{self, SetObject};
-use crate::vm::state::session::{counting_session, session};
+use crate::vm::state::session::{catching, counting_session, session};
 use crate::vm::state::threads::RubyThread;
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
@@ -40,8 +40,8 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
     // What ran at the last ticks ran with the labels that there were. The handler is kept
     // off until the new ones are there.
     let guard = AtWork::begin(gvl);
-    if let (Some(session), Some(state)) = (counting_session(gvl), thread.known_state()) {
-        session.drain_ticks(&RubyVm(gvl), state, &guard);
+    if let (Some(session), Some(state)) = (counting_session(gvl), thread.known_state(gvl)) {
+        catching(session, || session.drain_ticks(&RubyVm(gvl), state, &guard));
     }
     label_set::set_local(thread, set);
     drop(guard);

@@ -78,12 +78,12 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     gc::add();
     thread::add(session.mode);
     time_slice::HOOK.add();
-    session.begin_section(gvl, now, |thread| threads.lacks(thread));
+    session.begin_section(gvl, now, |thread| threads.lacks(gvl, thread));
     let current = RubyThread::current(gvl).id();
     for thread in threads.threads() {
         // One that has no frames is not there yet, or not any more.
         if thread.id() == current || thread.has_frames() {
-            session.begin_thread(&RubyVm(gvl), thread.state(&session.new_threads), now);
+            session.begin_thread(&RubyVm(gvl), thread.state(gvl, &session.new_threads), now);
         }
     }
     session.sections.open();
@@ -93,7 +93,7 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
 /// Time no longer counts.
 fn close(gvl: &Gvl<'_>, session: &RunningSession) {
     let (vm, guard) = (RubyVm(gvl), AtWork::begin(gvl));
-    if let Some(state) = RubyThread::current(gvl).known_state() {
+    if let Some(state) = RubyThread::current(gvl).known_state(gvl) {
         session.drain_ticks(&vm, state, &guard);
     }
     session.sections.close();

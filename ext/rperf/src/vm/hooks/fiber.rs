@@ -50,7 +50,7 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
 /// The calling thread has switched to another fiber. Fails if an interrupt comes meanwhile.
 fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
     if let Some(session) = counting_session(gvl)
-        && let Some(state) = RubyThread::current(gvl).known_state()
+        && let Some(state) = RubyThread::current(gvl).known_state(gvl)
     {
         // With the labels of the fiber before, which the state has.
         session.drain_ticks(&RubyVm(gvl), state, &AtWork::begin(gvl));
@@ -65,7 +65,7 @@ fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
 
 /// Notes the labels of the calling thread's present fiber, for when it switches to another one.
 pub fn note_labels(gvl: &Gvl<'_>, session: &RunningSession) {
-    if let Some(state) = RubyThread::current(gvl).known_state() {
+    if let Some(state) = RubyThread::current(gvl).known_state(gvl) {
         session.note_labels(&RubyVm(gvl), state);
     }
 }

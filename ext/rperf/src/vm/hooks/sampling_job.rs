@@ -6,7 +6,7 @@ use crate::vm::recording::epoch;
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::session::{self, counting_session};
 use crate::vm::state::threads::RubyThread;
-use rperf_engine::AtWork;
+use rperf_engine::HandlerOff;
 use std::ffi::c_void;
 
 /// The callback.
@@ -14,10 +14,11 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     // SAFETY: on a thread that runs Ruby code.
     unsafe {
         session::in_main_ractor(|gvl| {
+            // To the end: while frames are named, too.
+            let _handler_off = HandlerOff::begin();
             let is_epoch_over = counting_session(gvl).is_some_and(|session| {
-                let _guard = AtWork::begin(gvl);
                 gc::listen(session);
-                let thread = RubyThread::current(gvl).state(&session.new_threads);
+                let thread = RubyThread::current(gvl).state(gvl, &session.new_threads);
                 session.sample(&RubyVm(gvl), thread)
             });
             if is_epoch_over {
