@@ -39,7 +39,7 @@ impl RunningSession {
         }
     }
 
-    /// [`RunningSession::drain`] for `thread`, the calling one.
+    /// Makes samples of what the log has of `thread`, the calling one.
     pub fn drain_ticks(&self, vm: &impl Vm, thread: &ThreadState, guard: &AtWork<'_>) {
         if let Some(mut part) = thread.gvl_part(vm.gvl()) {
             self.drain(vm, &mut part, guard);
