@@ -95,7 +95,8 @@ RSpec.describe "the rperf command" do
       %w[record -f -5 true] => "-f must be a whole number from 1 to 10000 (samples per second), not '-5'",
       ["stat", "-o", "", "true"] => "-o must be the path of a file, not ''",
       %w[record -o /dev/fd/987 true] => "-o must be open for writing, not '/dev/fd/987'",
-      %w[exec --signal 9 true] => /--signal must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not '9'/,
+      %w[exec --signal 9
+         true] => /--signal must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not '9'/,
       %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
       %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json or html, not 'svg'",
       %w[record -o /no/such/p true] => "-o must be in a folder that exists, not '/no/such/p'",

@@ -129,6 +129,7 @@ impl Accounting {
     }
 
     /// The thread's number in the profile.
+    #[inline]
     pub fn seq(&self) -> u32 {
         self.seq
     }

@@ -59,7 +59,7 @@ pub use sources::TimerKind;
 #[cfg(target_os = "linux")]
 pub use sources::{default_signal, is_usable_signal};
 pub use tick_capture::at_work::{
-    AtWork, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
+    AtWork, HandlerOff, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
 };
 pub use tick_capture::{Registers, TakeStack, TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;

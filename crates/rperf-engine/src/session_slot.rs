@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::SeqCst};
 #[derive(Debug)]
 pub struct SessionSlot<T>(AtomicPtr<T>);
 
-impl<T> SessionSlot<T> {
+impl<T: Send + Sync> SessionSlot<T> {
     /// Without a session.
     pub const fn empty() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
@@ -73,23 +73,23 @@ impl<T> SessionSlot<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::rc::Rc;
+    use std::sync::Arc;
 
     #[test]
     fn a_session_is_there_from_put_to_take() {
         // SAFETY: the slot is this thread's alone.
         let mut gvl = unsafe { Gvl::assume_held() };
-        let (slot, session) = (SessionSlot::empty(), Rc::new(7));
+        let (slot, session) = (SessionSlot::empty(), Arc::new(7));
         assert!(slot.is_empty() && slot.get(&gvl).is_none());
-        assert_eq!(**slot.put(&gvl, Box::new(Rc::clone(&session))), 7);
+        assert_eq!(**slot.put(&gvl, Box::new(Arc::clone(&session))), 7);
         assert!(
             slot.get(&gvl)
-                .is_some_and(|found| Rc::ptr_eq(found, &session))
+                .is_some_and(|found| Arc::ptr_eq(found, &session))
         );
         // SAFETY: there are no hooks.
         let taken = unsafe { slot.take(&mut gvl) };
-        assert!(taken.is_some_and(|taken| Rc::ptr_eq(&taken, &session)));
-        assert_eq!(Rc::strong_count(&session), 1, "taken once");
+        assert!(taken.is_some_and(|taken| Arc::ptr_eq(&taken, &session)));
+        assert_eq!(Arc::strong_count(&session), 1, "taken once");
         assert!(slot.get(&gvl).is_none());
         // SAFETY: as above.
         assert!(unsafe { slot.take(&mut gvl) }.is_none());

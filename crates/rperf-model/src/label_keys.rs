@@ -1,5 +1,5 @@
 //! The label keys that rperf itself writes, and how a program's own labels with such keys
-//! are kept apart from them: with [`PREFIX`] before the key. Used by whoever writes or
+//! are kept apart from them: with `label.` before the key. Used by whoever writes or
 //! reads such labels. Any thread, no I/O.
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ pub const THREAD_SEQ: &str = "thread_seq";
 /// Stands before a program's own key that would be taken for one of ours.
 const PREFIX: &str = "label.";
 
-/// A program's key beside keys of ours: with [`PREFIX`] if it is like one of them, or like
+/// A program's key beside keys of ours: with `label.` if it is like one of them, or like
 /// one that was set apart, so that no two keys become one.
 pub fn set_apart(key: &str, is_ours: impl Fn(&str) -> bool) -> Cow<'_, str> {
     if is_ours(key.trim_start_matches(PREFIX)) {

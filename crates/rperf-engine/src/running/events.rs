@@ -224,6 +224,7 @@ impl RunningSession {
 
 /// Notes on which native thread `thread` runs: on this one. Returns whether another Ruby
 /// thread ran here before it.
+#[inline]
 pub(super) fn is_here(thread: &ThreadState) -> bool {
     thread.native_id.store(native::id(), Relaxed);
     native::switch_to(thread)

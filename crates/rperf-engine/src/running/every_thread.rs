@@ -242,16 +242,18 @@ impl GvlState {
     ) -> usize {
         let before = self.threads.len();
         self.threads.retain(|thread| {
-            let ended = has_ended(thread);
-            if ended
-                && let Some(mut part) = thread.gvl_part(gvl)
-                && let Some(accounting) = &mut part.accounting
-            {
+            if !has_ended(thread) {
+                return true;
+            }
+            let Some(mut part) = thread.gvl_part(gvl) else {
+                return true;
+            };
+            if let Some(accounting) = &mut part.accounting {
                 // Not known if its EXITED was missed.
                 self.engine
                     .finish_thread(now, accounting, thread.end.cpu_ns());
             }
-            !ended
+            false
         });
         before - self.threads.len()
     }
@@ -267,6 +269,7 @@ impl GvlState {
     pub fn forget_places(&mut self, gvl: &Gvl<'_>) {
         for thread in &self.threads {
             let Some(mut part) = thread.gvl_part(gvl) else {
+                debug_assert!(false, "a thread's part is borrowed while the tree changes");
                 continue;
             };
             part.last_stack.keep(0);

@@ -4,7 +4,6 @@ use super::*;
 use crate::ids::VmThread;
 use crate::threads::native;
 use crate::tick_capture::Registers;
-use crate::tick_capture::at_work::AtWork;
 use crate::vm::fake::FakeVm;
 use crate::{GcEvent, LabelSet, TimerKind, Values, VmCalls, clock};
 use rperf_model::State;
@@ -80,9 +79,8 @@ fn record(session: &RunningSession, vm: &FakeVm, wanted: Wanted<'_>) -> WantedSt
 }
 
 fn sample(session: &RunningSession, vm: &FakeVm, thread: &ThreadState) -> Option<WantedStack> {
-    let guard = AtWork::begin(vm.gvl());
-    let learned = session.learn(vm, vm.gvl(), thread, &guard);
-    let follow_up = session.sample(vm.gvl(), thread, learned, &guard);
+    let learned = session.learn(vm, vm.gvl(), thread);
+    let follow_up = session.sample(vm.gvl(), thread, learned);
     complete(session, vm, follow_up)
 }
 

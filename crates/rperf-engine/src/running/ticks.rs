@@ -48,7 +48,7 @@ impl RunningSession {
         !self.tick_capture.is_empty(guard) && self.drain_log(gvl, part, guard)
     }
 
-    /// [`RunningSession::drain`] for `thread`, the calling one.
+    /// Makes samples of what the log has of `thread`, the calling one.
     pub fn drain_ticks<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,
@@ -96,10 +96,9 @@ impl RunningSession {
         vm: &impl VmFrames,
         gvl: &Gvl<'_>,
         thread: &ThreadState,
-        guard: &AtWork<'_>,
     ) -> Option<Learned> {
         let seq = thread.gvl_part(gvl)?.accounting.as_ref()?.seq();
-        let (frames, is_found) = self.tick_capture.learn(vm, seq, guard)?;
+        let (frames, is_found) = self.tick_capture.learn(vm, seq, &AtWork::begin(gvl))?;
         Some(Learned { frames, is_found })
     }
 
@@ -109,15 +108,15 @@ impl RunningSession {
         gvl: &'a Gvl<'_>,
         thread: &'a ThreadState,
         learned: Option<Learned>,
-        guard: &AtWork<'_>,
     ) -> FollowUp<'a> {
+        let guard = AtWork::begin(gvl);
         let now = clock::monotonic_ns();
         self.ticks.at_safepoint();
         self.merge_ended_batch(gvl, now);
         let Some(mut part) = thread.gvl_part(gvl) else {
             return FollowUp::None;
         };
-        let has_drained = self.drain(gvl, &mut part, guard);
+        let has_drained = self.drain(gvl, &mut part, &guard);
         let begin = |accounting: &mut Accounting| accounting.begin_running(now);
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return self.after_drain(gvl, has_drained);

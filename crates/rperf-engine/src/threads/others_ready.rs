@@ -30,6 +30,7 @@ impl Default for OthersReady {
 
 impl OthersReady {
     /// `thread` has been ready since `now`, if not for longer.
+    #[inline]
     pub fn note(&self, thread: VmThread, now: u64) {
         let cell = self.cell(thread);
         if cell.thread.swap(0, Acquire) != thread.0 {

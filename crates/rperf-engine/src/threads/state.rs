@@ -68,6 +68,7 @@ impl ThreadState {
     }
 
     /// Forgets what its events have reported: some were missed.
+    #[inline]
     pub fn forget_events(&self) {
         self.ready_ns.store(0, Relaxed);
         self.free_since.store(UNKNOWN_TURN, Relaxed);

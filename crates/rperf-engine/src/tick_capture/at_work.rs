@@ -59,19 +59,20 @@ impl<'g> AtWork<'g> {
     }
 }
 
-/// [`AtWork`] without a token, for collections: the GVL's holder may be another thread, which
-/// is stopped.
+/// [`AtWork`] without a token: for collections, where the GVL's holder may be another thread,
+/// which is stopped; and for callbacks that lend their token.
 ///
-/// Else the handler runs on the same thread, so no processor needs to be told.
+/// The handler runs on the same thread, so no processor needs to be told.
 #[derive(Debug)]
-pub(super) struct HandlerOff {
+pub struct HandlerOff {
     /// Another one is further up the stack.
     is_nested: bool,
 }
 
 impl HandlerOff {
     #[inline]
-    pub(super) fn begin() -> HandlerOff {
+    /// Keeps the handler off from now on.
+    pub fn begin() -> HandlerOff {
         let is_nested = AT_WORK.load(Relaxed);
         AT_WORK.store(true, Relaxed);
         compiler_fence(SeqCst);

@@ -14,12 +14,14 @@ use crate::clock;
 use crate::counters::CaptureCounters;
 use crate::gvl::{GvlCell, GvlRef};
 use crate::vm::VmFrames;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the handler writes.
 #[derive(Debug)]
 pub struct TickCapture {
     captured: GvlCell<Captured>,
+    /// The log isn't empty. Apart from the rest, as the end of each slice asks for it.
+    has_ticks: AtomicBool,
     /// The thread whose stacks are in the log.
     owner: AtomicU32,
     /// Stacks that weren't frames of the VM, and time spent in the handler in ns: since
@@ -60,6 +62,7 @@ impl TickCapture {
                 hidden: HiddenFrames::new(vm),
                 compiled: with_lines.then(CompiledLines::new),
             }),
+            has_ticks: AtomicBool::new(false),
             owner: AtomicU32::new(0),
             unreadable: AtomicU64::new(0),
             spent_ns: AtomicU64::new(0),
@@ -113,6 +116,7 @@ impl TickCapture {
             cpu_ns: clock::thread_cpu_ns(),
         };
         let is_in = log.push(stack, shared, times);
+        self.has_ticks.store(true, Relaxed);
         let spent = clock::monotonic_ns().saturating_sub(now_ns);
         self.spent_ns.fetch_add(spent, Relaxed);
         // A program without any event, and with ever different stacks.
@@ -121,9 +125,8 @@ impl TickCapture {
 
     /// Whether there is nothing to make samples of.
     #[inline]
-    pub fn is_empty(&self, guard: &AtWork<'_>) -> bool {
-        self.captured(guard)
-            .is_none_or(|captured| captured.log.is_empty())
+    pub fn is_empty(&self, _: &AtWork<'_>) -> bool {
+        !self.has_ticks.load(Relaxed)
     }
 
     /// Empties the log. If its stacks are of `thread`, `replay` gets them first, and returns of
@@ -136,6 +139,7 @@ impl TickCapture {
     ) -> Option<Drained> {
         let began = clock::monotonic_ns();
         let captured = &mut *self.captured(guard)?;
+        self.has_ticks.store(false, Relaxed);
         if thread != Some(self.owner.load(Relaxed)) {
             // Events were missed: the time stays with the thread, and waits for its next tick.
             captured.log.clear();

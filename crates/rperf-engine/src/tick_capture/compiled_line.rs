@@ -158,9 +158,10 @@ impl CompiledLines {
             return Some(0);
         }
         let stored = (frame + V::LAYOUT.program_counter) as *mut usize;
-        // SAFETY: the frame's program counter is there, which compiled code only writes. This thread alone runs Ruby code, and sees the old one again when it
-        // goes on. Should asking fault, the new one stays, which is one of this frame, as
-        // its exit would have left it.
+        // SAFETY: the frame's program counter is there, which compiled code only writes. This
+        // thread alone runs Ruby code, and sees the old one again when it goes on. Should
+        // asking fault, the new one stays, which is one of this frame, as its exit would have
+        // left it.
         unsafe {
             let before = stored.read_volatile();
             stored.write_volatile(program_counter);

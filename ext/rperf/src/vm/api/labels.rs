@@ -5,7 +5,7 @@ use crate::profile::errors;
 use crate::vm::hooks::fiber;
 use crate::vm::recording::{resolve, sample};
 use crate::vm::state::label_set::{self, SetObject};
-use crate::vm::state::session::{counting_session, session};
+use crate::vm::state::session::{catching, counting_session, session};
 use crate::vm::state::threads::RubyThread;
 use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
@@ -40,7 +40,7 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
     // off until the new ones are there.
     let guard = AtWork::begin(gvl);
     if let Some(session) = counting_session(gvl) {
-        sample::drain_ticks(gvl, session, &guard);
+        catching(session, || sample::drain_ticks(gvl, session, &guard));
     }
     label_set::set_local(thread, set);
     drop(guard);

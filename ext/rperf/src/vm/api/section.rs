@@ -78,14 +78,14 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     gc::add();
     thread::add(session.mode);
     time_slice::HOOK.add();
-    session.begin_section(gvl, now, |thread| threads.lacks(thread));
+    session.begin_section(gvl, now, |thread| threads.lacks(gvl, thread));
     let current = RubyThread::current(gvl).id();
     for thread in threads.threads() {
         // One that has no frames is not there yet, or not any more.
         let is_current = thread.id() == current;
         if is_current || thread.has_frames() {
             let labels = label_set::of_thread(session, thread);
-            let state = thread.state(&session.new_threads);
+            let state = thread.state(gvl, &session.new_threads);
             session.begin_thread(gvl, state, is_current, labels, now);
         }
     }

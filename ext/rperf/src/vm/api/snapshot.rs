@@ -33,10 +33,11 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     }
     hooks::remove_all();
     session.end();
+    let id = session.id;
     let now = flush(&gvl, session, &threads).ok_or_else(inside_callback)?;
     // The frames stay marked as long as the session is in its slot.
     let (nodes, frames) = present_tree(&mut gvl);
-    let (settings, engine) = take_down(&mut gvl, &threads).ok_or_else(inside_callback)?;
+    let (settings, engine) = take_down(&mut gvl, id, &threads).ok_or_else(inside_callback)?;
     let snapshot = engine.stop(now);
     let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     wrap(ruby, &settings, snapshot, &nodes, &frames).map(Some)
@@ -98,9 +99,11 @@ fn threads_of_session(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<LiveThrea
 /// Brings every thread up to now, which is returned, and records all remainders.
 /// `None` if this runs inside a callback.
 fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Option<u64> {
-    sample::drain_ticks(gvl, session, &AtWork::begin(gvl));
+    // A tick from here on would come before the time that all threads are brought up to.
+    let guard = AtWork::begin(gvl);
+    sample::drain_ticks(gvl, session, &guard);
     let current = RubyThread::current(gvl).id();
-    let threads = session.flush(gvl, current, |thread| threads.lacks(thread))?;
+    let threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread))?;
     let now = threads.now_ns;
     for wanted in threads {
         sample::record(gvl, session, wanted);
@@ -124,7 +127,8 @@ fn cleared_tree(gvl: &mut Gvl<'_>) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
         return Default::default();
     };
     let frames = epoch::resolve_frames(gvl, id, Session::ending_frame);
-    let nodes = with_engine(gvl, |_, engine| engine.end_clear());
+    let end = |present, engine: &mut Session| (present == id).then(|| engine.end_clear());
+    let nodes = with_engine(gvl, end).flatten();
     (nodes.unwrap_or_default(), frames)
 }
 
@@ -134,14 +138,20 @@ fn with_engine<T>(gvl: &Gvl<'_>, act: impl FnOnce(SessionId, &mut Session) -> T)
     Some(act(session.id, &mut session.state(gvl)?.engine))
 }
 
-/// Frees the session's bridge side.
-fn take_down(gvl: &mut Gvl<'_>, alive: &LiveThreads) -> Option<(Arc<Settings>, Session)> {
-    // SAFETY: the hooks and the handler have been removed.
+/// Frees the bridge side of the session `id`, whose hooks have been removed. `None` if another
+/// thread has ended it.
+fn take_down(
+    gvl: &mut Gvl<'_>,
+    id: SessionId,
+    alive: &LiveThreads,
+) -> Option<(Arc<Settings>, Session)> {
+    session(gvl).filter(|session| session.id == id)?;
+    // SAFETY: the hooks and the handler of this session have been removed.
     let session = unsafe { SESSION.take(gvl) }?;
     let (settings, engine, threads) = session.into_parts();
     for state in threads {
         // The slot of a thread that is ending or gone still points here: it can't be touched.
-        if !state.end.has_come() && !alive.forget_state(&state) {
+        if !state.end.has_come() && !alive.forget_state(gvl, &state) {
             Box::leak(state);
         }
     }

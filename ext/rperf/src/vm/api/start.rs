@@ -55,7 +55,7 @@ pub fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
     let session = StartedSession::new(Arc::clone(&settings.0), running);
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
-        thread.announce(&session.new_threads);
+        thread.announce(&gvl, &session.new_threads);
     }
     set_other_ractors(others);
     let session = SESSION.put(&gvl, Box::new(session));

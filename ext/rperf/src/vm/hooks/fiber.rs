@@ -64,7 +64,7 @@ fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
 /// Notes the labels of the calling thread's present fiber, for when it switches to another one.
 pub fn note_labels(gvl: &Gvl<'_>, session: &RunningSession) {
     let thread = RubyThread::current(gvl);
-    if let Some(state) = thread.known_state() {
+    if let Some(state) = thread.known_state(gvl) {
         session.note_labels(gvl, state, label_set::of_thread(session, thread));
     }
 }

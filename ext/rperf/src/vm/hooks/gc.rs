@@ -113,7 +113,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     // SAFETY: on the thread that collects, which runs Ruby code.
     unsafe {
         session::with_counting_session(|gvl, session| {
-            let state = || RubyThread::current(gvl).state(&session.new_threads);
+            let state = || RubyThread::current(gvl).state(gvl, &session.new_threads);
             // A tick is none until the collection is recorded.
             let _guard = AtWork::begin(gvl);
             let follow_up = session.collecting(gvl, event, is_marking, state);

@@ -6,7 +6,7 @@ use crate::vm::recording::{epoch, sample};
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::session::{self, counting_session};
 use crate::vm::state::threads::RubyThread;
-use rperf_engine::AtWork;
+use rperf_engine::HandlerOff;
 use std::ffi::c_void;
 
 /// The callback.
@@ -14,12 +14,13 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     // SAFETY: on a thread that runs Ruby code.
     unsafe {
         session::in_main_ractor(|gvl| {
+            // To the end: while frames are named, too.
+            let _handler_off = HandlerOff::begin();
             if let Some(session) = counting_session(gvl) {
-                let guard = AtWork::begin(gvl);
                 gc::listen(session);
-                let thread = RubyThread::current(gvl).state(&session.new_threads);
-                let learned = session.learn(&RubyVm::new(gvl), gvl, thread, &guard);
-                let follow_up = session.sample(gvl, thread, learned, &guard);
+                let thread = RubyThread::current(gvl).state(gvl, &session.new_threads);
+                let learned = session.learn(&RubyVm::new(gvl), gvl, thread);
+                let follow_up = session.sample(gvl, thread, learned);
                 sample::complete(gvl, session, follow_up);
             }
             epoch::end_if_over(gvl);

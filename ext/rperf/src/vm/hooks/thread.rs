@@ -110,7 +110,7 @@ unsafe extern "C" fn on_event(
                 sample::complete(gvl, session, session.suspended(gvl, state));
             }),
             READY => session.ready(thread.id()),
-            EXITED => session.exited(thread.id(), || thread.known_state()),
+            EXITED => session.exited(thread.id(), || thread.known_state_without_gvl()),
             _ => {}
         });
     }
@@ -126,17 +126,18 @@ unsafe fn in_main_ractor(
     thread: RubyThread<'_>,
     event: impl FnOnce(&Gvl<'_>, &ThreadState),
 ) {
-    let state = thread.known_state().or_else(|| {
+    // SAFETY: it holds the main Ractor's GVL, or has no state and the token isn't used.
+    let gvl = unsafe { Gvl::assume_held() };
+    let state = thread.known_state(&gvl).or_else(|| {
         // SAFETY: by this function's contract.
         let is_main = unsafe { ractor::is_main() };
         if !is_main {
             // Its first turn comes before anything that it does.
             set_other_ractors(true);
         }
-        is_main.then(|| thread.announce(&session.new_threads))
+        is_main.then(|| thread.announce(&gvl, &session.new_threads))
     });
     if let Some(state) = state {
-        // SAFETY: a thread of the main Ractor; the rest by this function's contract.
-        event(&unsafe { Gvl::assume_held() }, state);
+        event(&gvl, state);
     }
 }

@@ -43,7 +43,7 @@ pub fn record(gvl: &Gvl<'_>, session: &RunningSession, wanted: Wanted<'_>) {
 
 /// Makes samples of the stacks that ticks have taken of the calling thread.
 pub fn drain_ticks(gvl: &Gvl<'_>, session: &RunningSession, guard: &AtWork<'_>) {
-    if let Some(state) = RubyThread::current(gvl).known_state() {
+    if let Some(state) = RubyThread::current(gvl).known_state(gvl) {
         complete(gvl, session, session.drain_ticks(gvl, state, guard));
     }
 }

@@ -129,7 +129,7 @@ pub fn new_object(
 ) -> Option<Value> {
     let session = session(gvl);
     // Between sections the thread may not be known yet.
-    let serial = |session: &StartedSession| thread.state(&session.new_threads).serial;
+    let serial = |session: &StartedSession| thread.state(gvl, &session.new_threads).serial;
     let object = SetObject {
         set,
         hash: hash.as_raw(),
@@ -196,7 +196,7 @@ fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
     let (Some(session), Some(set)) = (session(gvl), SetObject::get(set)) else {
         return false;
     };
-    let state = thread.known_state();
+    let state = thread.known_state(gvl);
     set.session == session.id && state.is_some_and(|state| set.thread == state.serial)
 }
 

@@ -45,7 +45,7 @@ impl LiveThreads {
     }
 
     /// The thread of `state`, if it is one of them, or was seen later.
-    fn thread_of(&self, state: &ThreadState) -> Option<RubyThread<'_>> {
+    fn thread_of(&self, gvl: &Gvl<'_>, state: &ThreadState) -> Option<RubyThread<'_>> {
         let is_later = state.serial > self.last_serial;
         if !is_later {
             self.sorted.binary_search(&state.thread).ok()?;
@@ -55,21 +55,21 @@ impl LiveThreads {
         let thread = unsafe { RubyThread::from_vm(state.thread) };
         // Another thread's object may have taken the place of this one's.
         let is_same = |known: &ThreadState| ptr::eq(known, state);
-        (is_later || thread.known_state().is_some_and(is_same)).then_some(thread)
+        (is_later || thread.known_state(gvl).is_some_and(is_same)).then_some(thread)
     }
 
     /// Whether the thread of `state` has ended, though no EXITED may have told of
     /// it: such a thread is past its EXITED. The VM lists threads until they are at
     /// the end of their code, and EXITED runs under a lock that whoever is given the
     /// GVL next has to take.
-    pub fn lacks(&self, state: &ThreadState) -> bool {
-        self.thread_of(state).is_none()
+    pub fn lacks(&self, gvl: &Gvl<'_>, state: &ThreadState) -> bool {
+        self.thread_of(gvl, state).is_none()
     }
 
     /// Lets the thread of `state` forget it. Returns whether that was possible: a thread that
     /// is ending or gone can't be touched, and neither can its slot.
-    pub fn forget_state(&self, state: &ThreadState) -> bool {
-        self.thread_of(state)
+    pub fn forget_state(&self, gvl: &Gvl<'_>, state: &ThreadState) -> bool {
+        self.thread_of(gvl, state)
             .map(RubyThread::forget_state)
             .is_some()
     }

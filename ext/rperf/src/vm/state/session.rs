@@ -49,6 +49,14 @@ fn fail(session: &RunningSession) {
     }
 }
 
+/// Runs `work` on the callbacks' data outside of them. A panic there ends the session's
+/// sampling, and the caller goes on.
+pub fn catching(session: &RunningSession, work: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(work)).is_err() {
+        fail(session);
+    }
+}
+
 /// The running session, until the token is lent to code that may run Ruby code.
 #[inline]
 pub fn session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a StartedSession> {

@@ -85,22 +85,41 @@ impl<'g> RubyThread<'g> {
 
     /// The thread's state, if it has been announced.
     #[inline]
-    pub fn known_state(self) -> Option<&'g ThreadState> {
-        // SAFETY: the slot is null or points to a state that the session keeps until the
-        // thread has ended or the slot was cleared; both need the GVL.
+    pub fn known_state<'a>(self, _: &'a Gvl<'_>) -> Option<&'a ThreadState> {
+        // SAFETY: states are freed with the GVL, which is held, and where no Ruby thread uses
+        // this one's: it has ended, or no hook is left.
+        unsafe { self.known_state_without_gvl() }
+    }
+
+    /// The same for the thread itself as it ends.
+    ///
+    /// # Safety
+    /// In a hook on the thread: its state is kept until its end is noted there, or the hook
+    /// has been removed.
+    #[inline]
+    pub unsafe fn known_state_without_gvl<'a>(self) -> Option<&'a ThreadState> {
+        // SAFETY: the slot is null or points to a state that lives by this function's contract.
         unsafe { self.slot().as_ref() }
     }
 
     /// The state of a thread of the main Ractor, announced in `new_threads` if it is new.
     #[inline]
-    pub fn state(self, new_threads: &NewList<ThreadState>) -> &'g ThreadState {
-        self.known_state()
-            .unwrap_or_else(|| self.announce(new_threads))
+    pub fn state<'a>(
+        self,
+        gvl: &'a Gvl<'_>,
+        new_threads: &NewList<ThreadState>,
+    ) -> &'a ThreadState {
+        self.known_state(gvl)
+            .unwrap_or_else(|| self.announce(gvl, new_threads))
     }
 
     /// Makes a state for the thread, which replaces one that a forked child has inherited.
     #[cold]
-    pub fn announce(self, new_threads: &NewList<ThreadState>) -> &'g ThreadState {
+    pub fn announce<'a>(
+        self,
+        _: &'a Gvl<'_>,
+        new_threads: &NewList<ThreadState>,
+    ) -> &'a ThreadState {
         let state = new_threads.push(ThreadState::new(self.id()));
         self.set_slot(state);
         // SAFETY: the list has made the session its owner; it lives as `known_state` says.
