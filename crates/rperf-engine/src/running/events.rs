@@ -40,11 +40,10 @@ impl RunningSession {
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return FollowUp::None;
         };
-        let dues = accounting.resumed(now, ready, clock::thread_cpu_ns);
-        if dues.is_empty() {
-            return FollowUp::None;
+        match accounting.resumed(now, ready, clock::thread_cpu_ns) {
+            Some(dues) => FollowUp::due(thread, now, dues),
+            None => FollowUp::None,
         }
-        FollowUp::due(thread, now, dues)
     }
 
     /// `thread`, the calling one, is about to give the GVL up.

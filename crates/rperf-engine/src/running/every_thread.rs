@@ -12,6 +12,7 @@ use crate::ids::VmThread;
 use crate::labels::LabelSet;
 use crate::mode::Mode;
 use crate::threads::{ThreadState, native};
+use crate::tick_capture::at_work::AtWork;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Ended threads that are left until they are merged together.
@@ -104,12 +105,15 @@ impl RunningSession {
         &'a self,
         gvl: &'a Gvl<'_>,
         current: VmThread,
-    ) -> Option<EveryThread<'a>> {
+    ) -> impl Iterator<Item = Wanted<'a>> {
         let now = clock::monotonic_ns();
         self.sections.note_end(now);
-        // The others that were in this section are alive: its end would have been an EXITED.
-        self.merge_ended(gvl, &mut *self.state(gvl)?, now);
-        Some(self.every_thread(gvl, current, now, UpTo::SectionEnd))
+        let threads = self.state(gvl).map(|mut state| {
+            // The others that were in this section are alive: its end would have been an EXITED.
+            self.merge_ended(gvl, &mut state, now);
+            self.every_thread(gvl, current, now, UpTo::SectionEnd)
+        });
+        threads.into_iter().flatten()
     }
 
     /// Brings every thread up to now, and records all remainders. `None` inside of a callback.
@@ -187,6 +191,22 @@ impl RunningSession {
         } else {
             clock::thread_cpu_of(thread.native_id.load(Relaxed))
         }
+    }
+
+    /// Begins to end the epoch, if it is over: all threads forget their stacks, and the frames
+    /// wait for their names. Returns whether it is.
+    pub fn begin_epoch_end(&self, gvl: &Gvl<'_>) -> bool {
+        let Some(mut state) = self.state(gvl) else {
+            return false;
+        };
+        let is_over = state.engine.is_epoch_over(clock::monotonic_ns());
+        if is_over {
+            self.new_threads.take_into(&mut state.threads);
+            state.engine.begin_epoch_end();
+            state.forget_places(gvl);
+            self.forget_learned(&AtWork::begin(gvl));
+        }
+        is_over
     }
 
     /// [`RunningSession::merge_ended`], once there are enough of them. The caller holds no

@@ -320,8 +320,7 @@ fn all_threads_of_a_section_are_accounted_from_its_begin_to_its_end() {
     pass_time();
     session.sections.close();
     session.ticks.pause();
-    let threads = session.end_section(vm.gvl(), MAIN);
-    for wanted in threads.expect("no borrow is held") {
+    for wanted in session.end_section(vm.gvl(), MAIN) {
         record(&session, &vm, wanted);
     }
     let section = clock::monotonic_ns() - now;

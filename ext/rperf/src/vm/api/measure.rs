@@ -3,7 +3,7 @@
 
 use crate::vm::hooks::event_hook::EventHook;
 use crate::vm::hooks::{gc, thread};
-use crate::vm::state::frames::RubyVm;
+use crate::vm::state::frames::{RubyVm, take_complete};
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE};
 use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
@@ -36,7 +36,7 @@ pub fn sample_cost(
 ) -> Result<RHash, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let gvl = unsafe { Gvl::assume_held() };
-    let vm = RubyVm::new(&gvl);
+    let vm = RubyVm(&gvl);
     let mut backtrace = Backtrace::new(lines);
     // The frames are on this thread's stack, and so alive; nothing here runs a
     // collection.
@@ -48,12 +48,12 @@ pub fn sample_cost(
     let mut depth = 0;
     for _ in 0..rounds {
         bare.push(per_call(|| {
-            let taken = vm.take_complete(&mut backtrace);
+            let taken = take_complete(vm, &mut backtrace);
             depth = black_box(backtrace.stack(taken)).frames.len();
         }));
         sampled.push(per_call(|| {
             last.keep(last.depth() * kept_permille as usize / 1000);
-            let taken = vm.take_complete(&mut backtrace);
+            let taken = take_complete(vm, &mut backtrace);
             let stack = backtrace.stack(taken);
             black_box(tree.intern(stack.frames, stack.lines, &mut last));
         }));

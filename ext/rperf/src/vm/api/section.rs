@@ -101,7 +101,5 @@ fn close(gvl: &Gvl<'_>, session: &RunningSession) {
     session.ticks.pause();
     hooks::remove_all();
     let threads = session.end_section(gvl, RubyThread::current(gvl).id());
-    for wanted in threads.into_iter().flatten() {
-        sample::record(gvl, session, wanted);
-    }
+    threads.for_each(|wanted| sample::record(gvl, session, wanted));
 }

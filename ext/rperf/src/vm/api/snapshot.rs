@@ -105,9 +105,7 @@ fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Opti
     let current = RubyThread::current(gvl).id();
     let threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread))?;
     let now = threads.now_ns;
-    for wanted in threads {
-        sample::record(gvl, session, wanted);
-    }
+    threads.for_each(|wanted| sample::record(gvl, session, wanted));
     Some(now)
 }
 

@@ -49,7 +49,7 @@ pub fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
     }
     let id = SessionId(LAST_ID.fetch_add(1, Relaxed) + 1);
     let shares_native_threads = env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1");
-    let (vm, config) = (RubyVm::new(&gvl), options.config);
+    let (vm, config) = (RubyVm(&gvl), options.config);
     let lines = options.lines;
     let running = RunningSession::new(&vm, engine, id, config, lines, shares_native_threads);
     let session = StartedSession::new(Arc::clone(&settings.0), running);
@@ -102,7 +102,7 @@ fn begin_capture(gvl: &Gvl<'_>, engine: &mut Session, capture: Option<Capture>) 
     if capture == Some(Capture::Safepoint) {
         return Ok(());
     }
-    let begun = if frames::are_known(RubyVm::new(gvl)) {
+    let begun = if frames::are_known(RubyVm(gvl)) {
         engine.begin_tick_capture()
     } else {
         let message = "the stacks of this Ruby are of an unknown form";

@@ -116,8 +116,11 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
             let state = || RubyThread::current(gvl).state(gvl, &session.new_threads);
             // A tick is none until the collection is recorded.
             let _guard = AtWork::begin(gvl);
-            let follow_up = session.collecting(gvl, event, is_marking, state);
-            sample::complete(gvl, session, follow_up);
+            sample::complete(
+                gvl,
+                session,
+                session.collecting(gvl, event, is_marking, state),
+            );
         });
     }
 }

@@ -19,9 +19,8 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
             if let Some(session) = counting_session(gvl) {
                 gc::listen(session);
                 let thread = RubyThread::current(gvl).state(gvl, &session.new_threads);
-                let learned = session.learn(&RubyVm::new(gvl), gvl, thread);
-                let follow_up = session.sample(gvl, thread, learned);
-                sample::complete(gvl, session, follow_up);
+                let learned = session.learn(&RubyVm(gvl), gvl, thread);
+                sample::complete(gvl, session, session.sample(gvl, thread, learned));
             }
             epoch::end_if_over(gvl);
         });

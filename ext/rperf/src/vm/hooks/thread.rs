@@ -14,7 +14,7 @@ use rb_sys::{
     rb_internal_thread_event_data_t, rb_internal_thread_event_hook_t,
 };
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{Gvl, Mode, RunningSession, set_other_ractors};
+use rperf_engine::{FollowUp, Gvl, Mode, RunningSession, set_other_ractors};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -103,12 +103,8 @@ unsafe extern "C" fn on_event(
     unsafe {
         let thread = RubyThread::from_raw((*data).thread);
         session::in_hook(|session| match event {
-            RESUMED => in_main_ractor(session, thread, |gvl, state| {
-                sample::complete(gvl, session, session.resumed(gvl, state));
-            }),
-            SUSPENDED => in_main_ractor(session, thread, |gvl, state| {
-                sample::complete(gvl, session, session.suspended(gvl, state));
-            }),
+            RESUMED => in_main_ractor(session, thread, RunningSession::resumed),
+            SUSPENDED => in_main_ractor(session, thread, RunningSession::suspended),
             READY => session.ready(thread.id()),
             EXITED => session.exited(thread.id(), || thread.known_state_without_gvl()),
             _ => {}
@@ -124,7 +120,7 @@ unsafe extern "C" fn on_event(
 unsafe fn in_main_ractor(
     session: &RunningSession,
     thread: RubyThread<'_>,
-    event: impl FnOnce(&Gvl<'_>, &ThreadState),
+    event: impl for<'e> FnOnce(&'e RunningSession, &'e Gvl<'e>, &'e ThreadState) -> FollowUp<'e>,
 ) {
     // SAFETY: it holds the main Ractor's GVL, or has no state and the token isn't used.
     let gvl = unsafe { Gvl::assume_held() };
@@ -138,6 +134,6 @@ unsafe fn in_main_ractor(
         is_main.then(|| thread.announce(&gvl, &session.new_threads))
     });
     if let Some(state) = state {
-        event(&gvl, state);
+        sample::complete(&gvl, session, event(session, &gvl, state));
     }
 }

@@ -23,7 +23,7 @@ pub fn take_stack(seq: u32, tick_ns: u64, registers: Registers) {
         gc::is_over()
     } else if may_take_stack() {
         // SAFETY: on the thread with the GVL, and nobody is at work.
-        let needs = unsafe { session.take_stack(&RubyVm::new(&gvl), seq, tick_ns, &registers) };
+        let needs = unsafe { session.take_stack(&RubyVm(&gvl), seq, tick_ns, &registers) };
         needs || gc::may_be_silent(tick_ns)
     } else {
         false

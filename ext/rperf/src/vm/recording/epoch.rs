@@ -3,11 +3,12 @@
 
 use super::resolve;
 use crate::vm::state::session::session;
-use rperf_engine::{AtWork, FrameWord, Gvl, ResolvedFrame, Session, SessionId, clock};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session, SessionId};
 
 /// Ends the epoch of the running session if it is over.
 pub fn end_if_over(gvl: &mut Gvl<'_>) {
-    let Some(id) = begin(gvl) else {
+    let over = session(gvl).filter(|session| session.begin_epoch_end(gvl));
+    let Some(id) = over.map(|session| session.id) else {
         return;
     };
     let names = resolve_frames(gvl, id, Session::ending_frame);
@@ -16,20 +17,6 @@ pub fn end_if_over(gvl: &mut Gvl<'_>) {
     {
         state.engine.end_epoch(names);
     }
-}
-
-/// Begins to end the epoch of the running session, which is returned, if it is over.
-fn begin(gvl: &Gvl<'_>) -> Option<SessionId> {
-    let session = session(gvl)?;
-    let mut state = session.state(gvl)?;
-    if !state.engine.is_epoch_over(clock::monotonic_ns()) {
-        return None;
-    }
-    session.new_threads.take_into(&mut state.threads);
-    state.engine.begin_epoch_end();
-    state.forget_places(gvl);
-    session.forget_learned(&AtWork::begin(gvl));
-    Some(session.id)
 }
 
 /// The names of the session's frames, up to the first that `frame_at` doesn't have. Naming runs

@@ -1,8 +1,7 @@
-//! What an event leaves to do: a sample of what it has made due, at the stack and with the labels
-//! that its thread has now. In hooks and in the sampling callback, and for every thread at the end
-//! of a section or a session; with the GVL. Nothing in between lets a collection run.
+//! Samples of what an event has made due: in hooks and in the sampling callback, and for every
+//! thread at the end of a section or a session. With the GVL; no collection runs in between.
 
-use crate::vm::state::frames::RubyVm;
+use crate::vm::state::frames::{RubyVm, take_complete};
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::{label_set, roots};
 use rperf_engine::{AtWork, FollowUp, Gvl, RunningSession, Wanted, WantedStack};
@@ -28,7 +27,7 @@ pub fn record(gvl: &Gvl<'_>, session: &RunningSession, wanted: Wanted<'_>) {
     let stack = match wanted.stack {
         WantedStack::None => None,
         WantedStack::Current(frames) => {
-            let depth = RubyVm::new(gvl).take_complete(&mut backtrace);
+            let depth = take_complete(RubyVm(gvl), &mut backtrace);
             Some(backtrace.stack_up_to(frames, depth))
         }
         WantedStack::Other => {

@@ -4,7 +4,6 @@
 use super::threads::RubyThread;
 use rb_sys::VALUE;
 use rperf_engine::{Backtrace, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
-use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -51,13 +50,7 @@ const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
 /// The VM as the calling thread sees it, which has the GVL.
 #[derive(Clone, Copy)]
-pub struct RubyVm<'g>(PhantomData<&'g Gvl<'g>>);
-
-impl<'g> RubyVm<'g> {
-    pub fn new(_: &'g Gvl<'_>) -> Self {
-        RubyVm(PhantomData)
-    }
-}
+pub struct RubyVm<'g>(#[expect(dead_code, reason = "a proof")] pub &'g Gvl<'g>);
 
 impl VmFrames for RubyVm<'_> {
     const LAYOUT: FrameLayout = FrameLayout {
@@ -147,25 +140,17 @@ impl VmFrames for RubyVm<'_> {
     }
 }
 
-impl RubyVm<'_> {
-    /// Takes the calling thread's backtrace, with the line of its leaf: at a safepoint or in a
-    /// hook. Returns its depth.
-    ///
-    /// The VM gives no line for a topmost frame that is compiled, as it may be anywhere. At a
-    /// safepoint and in hooks it has one all the same: errors are raised and objects allocated
-    /// there, which needs the line.
-    pub fn take_complete(&self, backtrace: &mut Backtrace) -> usize {
-        let (frames, lines) = backtrace.room();
-        let depth = self.backtrace(frames, lines);
-        if depth > 0
-            && let Some(line @ 0) = lines.first_mut()
-            // SAFETY: it is on the stack.
-            && !unsafe { self.is_c_method(frames[0]) }
-        {
-            *line = self.line();
-        }
-        depth
+/// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost
+/// frame that is compiled, as it may be anywhere. At safepoints and in hooks it has one all the
+/// same: errors are raised and objects allocated there, which needs the line.
+pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
+    let (frames, lines) = backtrace.room();
+    let depth = vm.backtrace(frames, lines);
+    // SAFETY: the leaf is on the stack.
+    if depth > 0 && lines.first() == Some(&0) && !unsafe { vm.is_c_method(frames[0]) } {
+        lines[0] = vm.line();
     }
+    depth
 }
 
 impl RubyThread<'_> {

@@ -143,12 +143,10 @@ pub fn new_object(
 /// code.
 #[inline]
 pub fn of_thread<'g>(session: &RunningSession, thread: RubyThread<'g>) -> Option<&'g LabelSet> {
-    if !session.uses_labels() {
-        return None;
-    }
+    let handles = HANDLES.get().filter(|_| session.uses_labels())?;
     // The set is in a variable of the fiber, which runs no code of the VM's as long as the token
     // that `thread` borrows isn't lent.
-    let set = SetObject::in_object(HANDLES.get()?.local(thread))?;
+    let set = SetObject::in_object(handles.local(thread))?;
     (set.session == session.id).then_some(&set.set)
 }
 
