@@ -110,9 +110,9 @@ RSpec.describe "the rperf command" do
     end
 
     it "takes no flag for a path or for labels" do
-      %w[-o --labels].each do |flag|
+      { "-o" => "--output", "--labels" => "--labels" }.each do |flag, name|
         outcome = rperf("record", flag, "-v", ruby, "-e", "1")
-        expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /value is required for '#{flag}\b/])
+        expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /value is required for '#{name}\b/])
       end
       expect(Dir.children(folder)).to match_array(%w[.stdout .stderr])
     end

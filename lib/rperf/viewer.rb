@@ -109,9 +109,7 @@ module Rperf
 
     def checked_path(path)
       path = @app ? "/rperf" : "" if path.nil?
-      unless path.is_a?(String) && PATH.match?(path)
-        Argument.reject(:path, path, "a path such as \"/rperf\"")
-      end
+      Argument.reject(:path, path, "a path such as \"/rperf\"") unless path.is_a?(String) && PATH.match?(path)
 
       path = path.delete_suffix("/").b.freeze
       raise ArgumentError, "path: must not be \"/\": the app would never be asked" if @app && path.empty?

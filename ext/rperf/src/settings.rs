@@ -55,7 +55,7 @@ fn from_keywords(ruby: &Ruby, hash: RHash, shown: Value) -> Result<SettingsObjec
     let given = given
         .into_iter()
         .map(|(setting, value)| {
-            let given = plain(ruby, setting, value, shown)?;
+            let given = plain(ruby, setting, value)?;
             Ok((setting, given, move || text_of(shown, value)))
         })
         .collect::<Result<Vec<_>, Error>>()?;
@@ -92,7 +92,7 @@ fn of_member(ruby: &Ruby, hash: RHash) -> Result<SettingsObject, Error> {
 fn check(ruby: &Ruby, name: Symbol, value: Value, shown: Value) -> Result<(), Error> {
     let setting = keyword(&name.name()?)
         .ok_or_else(|| errors::argument(ruby, format!("unknown keyword: {}", name.inspect())))?;
-    let given = plain(ruby, setting, value, shown)?;
+    let given = plain(ruby, setting, value)?;
     let shown = || text_of(shown, value);
     let value = table::check(setting, &given, Source::Keyword, shown);
     value.map(|_| ()).map_err(|error| refused(ruby, &error))
@@ -133,12 +133,7 @@ fn text_of(shown: Value, value: Value) -> String {
 
 /// The value of a setting. Calls no method of the object, which may have none; only of what is in
 /// a Hash of labels.
-fn plain(
-    ruby: &Ruby,
-    setting: &Setting,
-    value: Value,
-    shown: Value,
-) -> Result<Given<'static>, Error> {
+fn plain(ruby: &Ruby, setting: &Setting, value: Value) -> Result<Given<'static>, Error> {
     if value.is_nil() {
         return Ok(Given::Nil);
     }
@@ -161,14 +156,13 @@ fn plain(
         return Ok(Given::Path(OsString::from_vec(text::bytes(text)).into()));
     }
     match RHash::from_value(value) {
-        Some(hash) if setting.name == table::LABELS.name => pairs(ruby, hash)
-            .map(Given::Pairs)
-            .map_err(|error| textless(ruby, setting, &error, &text_of(shown, value))),
+        Some(hash) if setting.name == table::LABELS.name => Ok(Given::Pairs(pairs(ruby, hash)?)),
         _ => Ok(Given::Other),
     }
 }
 
-/// The texts of a Hash's keys and values, by their to_s; without values that are nil.
+/// The texts of a Hash's keys and values, by their to_s, whose exceptions come through; without
+/// values that are nil.
 fn pairs(ruby: &Ruby, hash: RHash) -> Result<Vec<(String, String)>, Error> {
     // A to_s may change the Hash.
     let objects = ruby.ary_new();
@@ -182,25 +176,6 @@ fn pairs(ruby: &Ruby, hash: RHash) -> Result<Vec<(String, String)>, Error> {
     let text = |place: usize| text::shown(ruby, objects.entry(place as isize)?);
     let pairs = (0..objects.len() / 2).map(|row| Ok((text(2 * row)?, text(2 * row + 1)?)));
     pairs.collect()
-}
-
-/// The error for labels of which one has no text. What isn't about the object, such as an
-/// interrupt, stays as it is.
-fn textless(ruby: &Ruby, setting: &Setting, error: &Error, shown: &str) -> Error {
-    if !error.is_kind_of(ruby.exception_standard_error()) {
-        return error.clone();
-    }
-    let label = setting.label(Source::Keyword);
-    let reason = match error.value() {
-        Some(exception) => text::shown(ruby, exception).unwrap_or_default(),
-        None => error.to_string(),
-    };
-    let reason = reason.lines().next().unwrap_or_default();
-    let allowed = "a Hash whose keys and values have texts";
-    errors::argument(
-        ruby,
-        format!("{label} must be {allowed}, not {shown} ({reason})"),
-    )
 }
 
 /// Whether it is one of Ruby's own, for its timer and the like.
