@@ -7,7 +7,7 @@
 # The floors of lib/rperf, from the lowest up. A file names constants of its own floor and of lower ones only, and no
 # files name each other in a circle (`bin/test lint` checks it):
 #
-#   1 version.rb errors.rb message.rb inert.rb
+#   1 version.rb errors.rb message.rb argument.rb inert.rb
 #   2 processes/
 #   3 session/
 #   4 hooks/

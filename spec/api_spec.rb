@@ -375,6 +375,13 @@ RSpec.describe Rperf do
     expect(outcomes).to eq([[said, ""]] * 2)
   end
 
+  it "tells other Ractors that there is no session of theirs" do
+    program = "ractor = Ractor.new { [Rperf.stop, Rperf.snapshot] }
+               p ractor.respond_to?(:value) ? ractor.value : ractor.take"
+    outcome = run(ruby, "-W0", "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program)
+    expect([outcome.stdout, outcome.stderr]).to eq(["[nil, nil]\n", ""])
+  end
+
   # By its CPU time, which other programs add little to. Aimed at are 15 ms.
   it "loads quickly" do
     times = Array.new(5) do

@@ -178,6 +178,26 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       expect(outcome.stdout).to eq("[\"/\"]\n1\n")
     end
 
+    it "has a viewer without snapshots, and checks the middlewares' arguments" do
+      outcome = profiled_without_extension("-e", <<~RUBY)
+        require "rperf/viewer"
+        require "rperf/rack"
+        viewer = Rperf::Viewer.new(auth: ->(_) { true })
+        p viewer.take_snapshot!
+        env = { "REQUEST_METHOD" => "POST", "PATH_INFO" => "/snapshots", "HTTP_X_RPERF" => "1" }
+        puts viewer.call(env).last.join
+        puts viewer.call(env.merge("REQUEST_METHOD" => "GET", "PATH_INFO" => "/snapshots.json")).last.join
+        [-> { Rperf::Viewer.new(path: 1) }, -> { Rperf::RackMiddleware.new(nil, label_key: 1) }].each do |call|
+          call.call
+        rescue ArgumentError => e
+          puts e.message
+        end
+      RUBY
+      off = /Profiling is off in this process/
+      expect([outcome.stdout.lines(chomp: true), outcome.stderr.lines.size])
+        .to match([["nil", off, off, /\Apath: must be a path/, /\Alabel_key: must be a Symbol/], 1])
+    end
+
     it "ends an rperf command in one line" do
       outcome = profiled_without_extension(in_folder("exe/rperf"), "record", ruby, "-e", "1")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])

@@ -99,6 +99,7 @@ RSpec.describe "the rperf command" do
          true] => /--signal must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not '9'/,
       %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
       %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json or html, not 'svg'",
+      %w[record -o no/ true] => "-o must be a file, without a '/' at the end, not 'no/'",
       %w[record -o /no/such/p true] => "-o must be in a folder that exists, not '/no/such/p'",
       %w[record -p -o p true] => "-p prints text to stdout: it can't be combined with -o or --format"
     }.each do |arguments, message|
@@ -106,6 +107,14 @@ RSpec.describe "the rperf command" do
         outcome = rperf(*arguments)
         expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: #{Regexp.union(message)}\n\z/])
       end
+    end
+
+    it "takes no flag for a path or for labels" do
+      { "-o" => "--output", "--labels" => "--labels" }.each do |flag, name|
+        outcome = rperf("record", flag, "-v", ruby, "-e", "1")
+        expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /value is required for '#{name}\b/])
+      end
+      expect(Dir.children(folder)).to match_array(%w[.stdout .stderr])
     end
 
     it "refuses unknown options and a missing command" do

@@ -73,6 +73,42 @@ RSpec.describe "the end of a profiled program" do
       expect_profile
     end
 
+    %i[output format show_lines?].each do |value|
+      it "is by that without a command, too, as #{value} is read for the file" do
+        program = write_file("program.rb", <<~RUBY)
+          trap(:TERM) { exit 12 }
+          def work = (i = 0; i += 1 while i < 1_000_000)
+          work
+          TracePoint.trace(:return) do |point|
+            next if $sent || point.method_id != :#{value}
+            $sent = true
+            Process.kill(:TERM, $$)
+          end
+        RUBY
+        env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "p.pb.gz" }
+        outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env:)
+        expect([outcome.status.exitstatus, outcome.stderr]).to eq([12, ""])
+        expect_profile
+      end
+    end
+
+    it "is by that without a command, too, as a line says where the file is" do
+      program = write_file("program.rb", <<~RUBY)
+        trap(:TERM) { exit 12 }
+        Dir.rmdir("out")
+        TracePoint.trace(:c_return) do |point|
+          next if $sent || point.method_id != :shift
+          $sent = true
+          Process.kill(:TERM, $$)
+        end
+      RUBY
+      Dir.mkdir(in_folder("out"))
+      env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "out/p.pb.gz" }
+      outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", program, env:)
+      expect(outcome.status.exitstatus).to eq(12)
+      expect(outcome.messages).to contain_exactly(%r{can't write the profile to .*/out/p\.pb\.gz .*; it is in })
+    end
+
     it "that raises something else is by that" do
       outcome = record("trap(:TERM) { raise 'oh' if $sent; exit 3 }\n#{sends("TERM", "NativeProfile", "write")}")
       expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /oh \(RuntimeError\)/])

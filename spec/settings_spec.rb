@@ -67,6 +67,86 @@ RSpec.describe "The settings" do
     expect { Rperf.start(stat: true) }.to raise_error(ArgumentError, "unknown keyword: :stat")
   end
 
+  it "refuse Symbols that are no text as they do others" do
+    symbol = "\xFF".b.to_sym
+    expect(%i[mode format capture].map { |name| start_error({ name => symbol }) })
+      .to match([/\Amode: must be :cpu/, /\Aformat: must be :pprof/, /\Acapture: must be :/])
+    expect { Rperf.save("p", {}, format: symbol) }.to raise_error(ArgumentError, /\Aformat: must be :pprof/)
+  end
+
+  describe "for the output" do
+    def profiled(output, env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => output })
+      run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "1", env:)
+    end
+
+    it "have paths as File.absolute_path has them" do
+      program = "Rperf.start(output: 'no/../a.txt') { 1 }; Rperf.start(output: 'b.txt/') { 1 }"
+      outcomes = [run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program), profiled("no/../c.txt"),
+                  profiled("d.txt/")]
+      expect(outcomes.map(&:stderr)).to eq(["", "", ""])
+      expect(Dir.glob("*", base: folder)).to match_array(%w[a.txt b.txt c.txt d.txt])
+    end
+
+    it "have no descriptor that is Ruby's own" do
+      program = "(3..9).each { |it| Rperf.start(output: \"/dev/fd/\#{it}\") { 1 } rescue puts $!.message }"
+      messages = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program).stdout.lines(chomp: true)
+      expect(messages).to eq((3..9).map { |it| "output: must be open for writing, not \"/dev/fd/#{it}\"" })
+      File.symlink("/dev/fd/3", in_folder("link"))
+      ["/dev/fd/3", "/dev/fd/4", "link"].each do |path|
+        expect(profiled(path).stderr)
+          .to eq("rperf: RPERF_OUTPUT must be open for writing, not '#{path}'; running without profiling\n")
+      end
+    end
+
+    it "go by the effective user", if: Process.uid.zero? do
+      program = "Process::Sys.seteuid(65534); Rperf.start(output: '/rperf-spec.txt') rescue print $!.message"
+      expect(run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program).stdout)
+        .to start_with("output: must be in a folder that can be written to")
+    end
+  end
+
+  describe "for labels" do
+    def label_sets(labels) = Rperf.start(mode: :wall, labels:) { sleep 0.01 }[:label_sets]
+
+    it "have texts as Rperf.label has them, whatever their encoding" do
+      labels = { a: "é".encode("ISO-8859-1"), "b" => "é".encode("UTF-16LE"), c: "é", d: "é".b }
+      expect(label_sets(labels)).to include({ a: "é", b: "é", c: "é", d: "é" })
+    end
+
+    it "have no zero byte, which would end them in a session's settings" do
+      [{ a: "x\0y" }, { "a\0b" => 1 }].each do |labels|
+        expect(start_error({ labels: }))
+          .to eq("labels: must be labels without a zero byte, not #{labels.inspect}")
+      end
+    end
+
+    it "are the only ones that are asked for texts" do
+      asked = false
+      object = Object.new.tap { |it| it.define_singleton_method(:to_s) { asked = super() } }
+      expect(start_error({ frequency: { a: object } })).to start_with("frequency: must be a whole number")
+      expect { label_sets({ a: object }) }.to change { asked }.from(false)
+    end
+
+    it "may have a to_s that changes the Hash" do
+      labels = {}
+      labels[:a] = Object.new.tap { |it| it.define_singleton_method(:to_s) { labels[:more] = "text" } }
+      expect(label_sets(labels)).to include({ a: "text" })
+    end
+  end
+
+  it "have words that the engine knows" do
+    words = table.find { |it| it[:name] == "mode" }[:variable_values].split(", ")
+    expect(words.map { |word| Rperf.start(mode: word.to_sym) { nil }[:mode].name }).to eq(words)
+  end
+
+  it "have the signals that the engine knows", if: File.exist?("/proc/self/timers") do
+    least, most, default = start_error({ signal: 9 }).scan(/from (\d+) to (\d+) .*SIGRTMIN\+(\d+)/).first.map(&:to_i)
+    used = "File.read('/proc/self/timers')[%r{^signal: (\\d+)/}, 1].to_i"
+    program = "p([#{least}, #{most}, nil].map { |signal| Rperf.start(signal:); #{used}.tap { Rperf.stop } })"
+    expect(run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program).stdout)
+      .to eq("#{[least, most, least + default].inspect}\n")
+  end
+
   describe "and the words of a session" do
     it "are the same in lib/rperf/processes/launch.rb, which must work without the extension" do
       launch = Rperf.const_get(:Launch)

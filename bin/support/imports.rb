@@ -15,7 +15,7 @@ module Imports
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[version errors message inert], %w[processes], %w[session], %w[hooks], %w[api autostart], %w[.],
+      %w[version errors message argument inert], %w[processes], %w[session], %w[hooks], %w[api autostart], %w[.],
       %w[middleware rack viewer sidekiq active_job cli]
     ]
   }.freeze

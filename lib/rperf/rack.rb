@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "argument"
 require_relative "middleware/work"
 
 module Rperf
@@ -27,10 +28,10 @@ module Rperf
     # @raise [ArgumentError] for an argument that isn't allowed
     def initialize(app, label_key: :endpoint, label: nil)
       unless [Symbol, String].any? { |type| label_key.is_a?(type) } && !label_key.empty?
-        raise ArgumentError, "label_key: must be a Symbol or a String that isn't empty, not #{Options.shown(label_key)}"
+        Argument.reject(:label_key, label_key, "a Symbol or a String that isn't empty")
       end
       unless label.nil? || label.respond_to?(:call)
-        raise ArgumentError, "label: must be nil or something to call, such as a Proc, not #{Options.shown(label)}"
+        Argument.reject(:label, label, "nil or something to call, such as a Proc")
       end
 
       @app = app

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../rperf"
+require_relative "argument"
 
 module Rperf
   # Rack middleware, or an app of its own, that shows profiles of the running process in the web viewer: it takes
@@ -40,7 +41,7 @@ module Rperf
     # @raise [ArgumentError] for an argument that isn't allowed
     def initialize(app = nil, path: nil, max_snapshots: 24, max_bytes: 64_000_000, auth: nil)
       unless auth.nil? || auth.respond_to?(:call)
-        raise ArgumentError, "auth: must be nil or something to call, such as a Proc, not #{Options.shown(auth)}"
+        Argument.reject(:auth, auth, "nil or something to call, such as a Proc")
       end
 
       @app = app
@@ -67,7 +68,7 @@ module Rperf
     # @raise [Rperf::Error] in a session with `aggregate: false`
     def take_snapshot!
       @snapshots.add do
-        session = Session.running
+        session = RunningSession.get
         session&.snapshot(session.initiator.nil?)
       end
     end
@@ -108,9 +109,7 @@ module Rperf
 
     def checked_path(path)
       path = @app ? "/rperf" : "" if path.nil?
-      unless path.is_a?(String) && PATH.match?(path)
-        raise ArgumentError, "path: must be a path such as \"/rperf\", not #{Options.shown(path)}"
-      end
+      Argument.reject(:path, path, "a path such as \"/rperf\"") unless path.is_a?(String) && PATH.match?(path)
 
       path = path.delete_suffix("/").b.freeze
       raise ArgumentError, "path: must not be \"/\": the app would never be asked" if @app && path.empty?
@@ -121,7 +120,7 @@ module Rperf
     def limit(name, value)
       return value if value.is_a?(Integer) && value.positive?
 
-      raise ArgumentError, "#{name}: must be an Integer above 0, not #{Options.shown(value)}"
+      Argument.reject(name, value, "an Integer above 0")
     end
   end
 end
@@ -130,4 +129,5 @@ require_relative "viewer/access"
 require_relative "viewer/answer"
 require_relative "viewer/page"
 require_relative "viewer/routes"
+require_relative "viewer/running_session"
 require_relative "viewer/snapshots"

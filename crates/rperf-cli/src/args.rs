@@ -1,6 +1,6 @@
 //! The command line as clap sees it: names, defaults and help, no logic.
-//! Read by `run` only; `options` checks the values, also those with a dash in front,
-//! for which clap has no message of one line.
+//! Read by `run` only; the settings of rperf-session check the values, also those with a dash in
+//! front, for which clap has no message of one line.
 
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags};

@@ -19,7 +19,7 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
     };
     let mut tables = String::new();
     if options.settings.verbose() {
-        tables.push_str(&verbose::lines(profile));
+        tables.push_str(&verbose::statistics(profile));
     }
     if let Some(stat) = options.stat {
         let figures = Figures {

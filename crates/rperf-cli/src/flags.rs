@@ -55,8 +55,9 @@ fn flags(setting: &'static Setting, takes: &'static Takes, page: bool) -> Vec<Ar
                 .long(on_id(setting))
                 .value_name(*name)
                 .value_parser(clap::value_parser!(OsString))
-                // A wrong value with a dash in front is for us to refuse, in one line.
-                .allow_hyphen_values(true)
+                // A wrong value with a dash in front is for us to refuse, in one line. But where any
+                // text will do, it is the next flag.
+                .allow_hyphen_values(setting.refuses_dashes())
                 .help(help_text(setting, help, page));
             vec![short(setting, arg)]
         }

@@ -1,7 +1,7 @@
 //! The lines of `-v`, and the few words about a profile that was written. Pure;
 //! called through the extension on the thread that ends the profiled program.
 
-use rperf_model::{Counters, Profile};
+use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::{By, Scale, Sort, Top, losses};
 use std::fmt::Write;
@@ -12,7 +12,7 @@ const TOP: usize = 10;
 const FEW: u64 = 20;
 
 /// Sampling statistics and the hottest methods, each line marked as ours.
-pub fn lines(profile: &Profile) -> String {
+pub fn statistics(profile: &Profile) -> String {
     let meta = &profile.meta;
     let counters = &meta.counters;
     let column = profile.schema.default_column();
@@ -50,7 +50,7 @@ pub fn lines(profile: &Profile) -> String {
 }
 
 /// Where the stacks were taken, unless it was at the tick as usual.
-fn capture(counters: &Counters) -> Option<String> {
+fn capture(counters: &SamplingStats) -> Option<String> {
     let [tick, safepoint, unreadable, hidden] = [
         counters.tick_stacks,
         counters.safepoint_stacks,
@@ -118,12 +118,12 @@ mod tests {
 [rperf]        750.0 ms  75.0%  [GVL blocked] (<GVL>)
 [rperf]        250.0 ms  25.0%  Object#work (app.rb)
 ";
-        assert_eq!(lines(&profile()), expected);
+        assert_eq!(statistics(&profile()), expected);
     }
 
     #[test]
     fn the_stacks_say_where_they_were_taken() {
-        let mut counters = Counters::default();
+        let mut counters = SamplingStats::default();
         assert_eq!(capture(&counters), None);
         counters.safepoint_stacks = 1_200;
         let line = capture(&counters).expect("a line");
@@ -144,9 +144,9 @@ mod tests {
     fn lost_time_without_a_sample_is_told() {
         let mut profile = profile();
         profile.meta.counters.dropped_samples = 0;
-        assert!(lines(&profile).contains("0 samples dropped (2.9 ms)"));
+        assert!(statistics(&profile).contains("0 samples dropped (2.9 ms)"));
         profile.meta.counters.dropped_ns = 0;
-        assert!(!lines(&profile).contains("dropped"));
+        assert!(!statistics(&profile).contains("dropped"));
     }
 
     #[test]

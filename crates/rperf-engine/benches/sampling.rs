@@ -2,7 +2,7 @@
 //! `cargo bench -p rperf-engine --bench sampling`.
 
 use divan::{Bencher, black_box};
-use rperf_engine::{CapturedTree, Collected, CollectedLimits, FrameWord, LastStack, Sample};
+use rperf_engine::{CapturedTree, FrameWord, LastStack, Sample, SampleSums, SumLimits};
 use rperf_model::{LabelSetId, NodeId, State};
 
 const DEPTHS: [usize; 4] = [10, 50, 100, 300];
@@ -50,7 +50,7 @@ fn intern_new(bencher: Bencher, depth: usize) {
 /// The worker's part: samples of 2,000 stacks and 8 threads.
 #[divan::bench]
 fn sum_up(bencher: Bencher) {
-    let limits = CollectedLimits {
+    let limits = SumLimits {
         aggregate: true,
         rows: 1 << 20,
     };
@@ -67,6 +67,6 @@ fn sum_up(bencher: Bencher) {
     let samples: Vec<Sample> = (0..SAMPLES).map(sample).collect();
     bencher
         .counter(divan::counter::ItemsCount::new(samples.len()))
-        .with_inputs(Collected::default)
+        .with_inputs(SampleSums::default)
         .bench_local_refs(|collected| collected.add(black_box(&samples), limits));
 }

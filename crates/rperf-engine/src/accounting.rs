@@ -21,7 +21,7 @@ pub use due::{Due, Dues};
 
 /// Where a sample was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SamplePoint {
     /// Its stack.
     pub node: NodeId,
     /// The number of its label set.
@@ -29,7 +29,7 @@ pub struct Place {
 }
 
 /// The seq under which the time of threads without any stack is recorded.
-pub const ORPHANED: u32 = 0;
+pub const UNATTRIBUTED: u32 = 0;
 
 /// What the thread is doing, as far as the events have told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +82,8 @@ pub struct Accounting {
     gc_tick: u64,
     gc_after_tick: u64,
     was_sampled: bool,
-    /// The place of the last sample in each state: takes the remainders.
-    last_places: [Option<Place>; State::ALL.len()],
+    /// The point of the last sample in each state: takes the remainders.
+    last_points: [Option<SamplePoint>; State::ALL.len()],
 }
 
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl Accounting {
             gc_tick: 0,
             gc_after_tick: 0,
             was_sampled: false,
-            last_places: [None; State::ALL.len()],
+            last_points: [None; State::ALL.len()],
         }
     }
 
@@ -139,9 +139,9 @@ impl Accounting {
         self.was_sampled
     }
 
-    /// The places known so far are no longer valid: an epoch has ended.
-    pub fn forget_places(&mut self) {
-        self.last_places = Default::default();
+    /// The points known so far are no longer valid: an epoch has ended.
+    pub fn forget_points(&mut self) {
+        self.last_points = Default::default();
     }
 
     /// The thread runs as the session starts, or a sampling callback finds it
@@ -458,14 +458,14 @@ impl Accounting {
     }
 
     /// Where the thread's last sample in `state` was recorded.
-    pub(crate) fn last_place(&self, state: State) -> Option<Place> {
-        self.last_places[state as usize]
+    pub(crate) fn last_point(&self, state: State) -> Option<SamplePoint> {
+        self.last_points[state as usize]
     }
 
-    /// A sample in `state` was recorded at `place`. Returns whether it is the thread's
+    /// A sample in `state` was recorded at `point`. Returns whether it is the thread's
     /// first one there.
-    pub(crate) fn recorded_at(&mut self, place: Place, state: State) -> bool {
+    pub(crate) fn recorded_at(&mut self, point: SamplePoint, state: State) -> bool {
         self.was_sampled = true;
-        self.last_places[state as usize].replace(place).is_none()
+        self.last_points[state as usize].replace(point).is_none()
     }
 }

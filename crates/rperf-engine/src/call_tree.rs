@@ -38,7 +38,7 @@ pub const TRUNCATED: u32 = u32::MAX;
 /// How much a call tree holds. A node takes 20 to 80 bytes, but a frame keeps a
 /// method's code from being collected: kilobytes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fill {
+pub struct TreeSize {
     /// Nodes.
     pub nodes: usize,
     /// Different frames.
@@ -46,7 +46,7 @@ pub struct Fill {
 }
 
 /// What a tree holds at most before its epoch must end.
-const FULL: Fill = Fill {
+const FULL: TreeSize = TreeSize {
     nodes: 1 << 19,
     frames: 1 << 15,
 };
@@ -234,16 +234,16 @@ impl CapturedTree {
     /// rest below that. One that makes code as it runs (a template evaluated for
     /// each request) doesn't: its frames are new and have old names.
     #[inline]
-    pub fn has_outgrown(&self, known: Fill) -> bool {
-        self.holds(Fill {
+    pub fn has_outgrown(&self, known: TreeSize) -> bool {
+        self.holds(TreeSize {
             nodes: (known.nodes * 5 / 4 + (1 << 14)).min(FULL.nodes),
             frames: (known.frames * 5 / 4 + (1 << 7)).min(FULL.frames),
         })
     }
 
     #[inline]
-    fn holds(&self, fill: Fill) -> bool {
-        self.nodes.len() >= fill.nodes || self.frames.len() >= fill.frames
+    fn holds(&self, size: TreeSize) -> bool {
+        self.nodes.len() >= size.nodes || self.frames.len() >= size.frames
     }
 
     /// Bytes held.

@@ -51,7 +51,7 @@ pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,
     WantedStack,
 };
-pub use sample::{Collected, CollectedLimits, Sample};
+pub use sample::{Sample, SampleSums, SumLimits};
 pub use session::Session;
 pub use session_slot::SessionSlot;
 pub use snapshot::Snapshot;

@@ -2,10 +2,10 @@
 //! names that the bridge has resolved. Epochs are added by the worker, and the last one
 //! by a snapshot, under the GVL and outside of hooks.
 
-use crate::accounting::ORPHANED;
-use crate::call_tree::{CapturedNode, Fill, TRUNCATED};
+use crate::accounting::UNATTRIBUTED;
+use crate::call_tree::{CapturedNode, TRUNCATED, TreeSize};
 use crate::labels::LabelTexts;
-use crate::sample::{Collected, Sample, fold_threads};
+use crate::sample::{Sample, SampleSums, merge_ended_threads};
 use crate::{Mode, Values};
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
@@ -83,7 +83,7 @@ impl ProfileBuilder {
     }
 
     /// Adds an epoch: its nodes, its frame table's names, and what was collected.
-    pub fn add(&mut self, nodes: &[CapturedNode], frames: &[ResolvedFrame], epoch: Collected) {
+    pub fn add(&mut self, nodes: &[CapturedNode], frames: &[ResolvedFrame], epoch: SampleSums) {
         let map = self.add_nodes(nodes, frames);
         let truncated = self.truncated;
         let new_node = |node: NodeId| map.get(node.0 as usize).copied().unwrap_or(NodeId::ROOT);
@@ -125,8 +125,8 @@ impl ProfileBuilder {
     }
 
     /// What the epochs so far had, by names.
-    pub fn fill(&self) -> Fill {
-        Fill {
+    pub fn size(&self) -> TreeSize {
+        TreeSize {
             nodes: self.tables.tree.len(),
             frames: self.tables.frames.len(),
         }
@@ -183,7 +183,7 @@ impl ProfileBuilder {
             return;
         }
         if self.sums.len() >= ROW_CAP && !self.ended.is_empty() {
-            self.counts.folded_threads += fold_threads(&mut self.sums, &mut self.ended);
+            self.counts.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
         }
         if self.sums.len() < ROW_CAP {
             self.sums.insert(key, values);
@@ -294,7 +294,7 @@ fn threads_of(weights: &Weights) -> Vec<Thread> {
     seqs.sort_unstable();
     seqs.dedup();
     seqs.into_iter()
-        .filter(|&seq| seq != ORPHANED)
+        .filter(|&seq| seq != UNATTRIBUTED)
         .map(|seq| Thread {
             seq,
             name: StringId(0),
@@ -307,9 +307,9 @@ mod tests {
     use super::*;
     use crate::call_tree::{CapturedTree, LastStack};
 
-    fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<ResolvedFrame>, Collected) {
+    fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<ResolvedFrame>, SampleSums) {
         let mut tree = CapturedTree::new(100);
-        let mut collected = Collected::default();
+        let mut collected = SampleSums::default();
         for stack in stacks {
             let node = tree.intern(stack, &[], &mut LastStack::default()).node;
             let key = WeightKey {
@@ -342,8 +342,8 @@ mod tests {
             builder.add(tree.nodes(), &names, collected);
         }
         assert_eq!(
-            builder.fill(),
-            Fill {
+            builder.size(),
+            TreeSize {
                 nodes: 3,
                 frames: 3
             }

@@ -3,7 +3,7 @@
 //! the GVL, in hooks too.
 
 use crate::Values;
-use crate::accounting::{Accounting, Dues, ORPHANED, Place};
+use crate::accounting::{Accounting, Dues, SamplePoint, UNATTRIBUTED};
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedTree, Interned, LastStack, Stack};
 use crate::counters::SessionCounters;
@@ -31,7 +31,7 @@ pub(crate) struct Recording {
     pub(crate) buffer: ActiveBuffer,
     pub(crate) counters: SessionCounters,
     /// Time of ended threads that never had a stack, by state.
-    pub(crate) orphaned: [Values; State::ALL.len()],
+    pub(crate) unattributed: [Values; State::ALL.len()],
 }
 
 impl Recording {
@@ -42,7 +42,7 @@ impl Recording {
             labels: LabelTable::default(),
             buffer,
             counters: SessionCounters::default(),
-            orphaned: Default::default(),
+            unattributed: Default::default(),
         }
     }
 
@@ -65,13 +65,13 @@ impl Recording {
         let mut is_handed_over = false;
         for due in dues {
             let (state, values) = (due.state, due.values);
-            let known = accounting.last_place(state).filter(|_| due.is_remainder());
-            let Some(place) = known.or_else(|| self.place(here, labels, values)) else {
+            let known = accounting.last_point(state).filter(|_| due.is_remainder());
+            let Some(point) = known.or_else(|| self.point(here, labels, values)) else {
                 continue;
             };
-            is_handed_over |= self.push(now, place, accounting.seq(), state, values);
-            if known.is_none() && accounting.recorded_at(place, state) {
-                is_handed_over |= self.adopt_orphaned(now, place, state);
+            is_handed_over |= self.push(now, point, accounting.seq(), state, values);
+            if known.is_none() && accounting.recorded_at(point, state) {
+                is_handed_over |= self.adopt_unattributed(now, point, state);
             }
         }
         is_handed_over
@@ -102,17 +102,17 @@ impl Recording {
     }
 
     /// Records the `dues` of the thread of `accounting`, which has ended: at its last
-    /// places, or else they are orphaned. Returns whether the worker has got something
+    /// points, or else they are unattributed. Returns whether the worker has got something
     /// to do.
     pub(crate) fn finish(&mut self, now: u64, accounting: &Accounting, dues: Dues) -> bool {
         let mut is_handed_over = false;
         for due in dues {
-            match accounting.last_place(due.state) {
-                Some(place) => {
+            match accounting.last_point(due.state) {
+                Some(point) => {
                     let seq = accounting.seq();
-                    is_handed_over |= self.push(now, place, seq, due.state, due.values);
+                    is_handed_over |= self.push(now, point, seq, due.state, due.values);
                 }
-                None => self.orphaned[due.state as usize].add(due.values),
+                None => self.unattributed[due.state as usize].add(due.values),
             }
         }
         if accounting.was_sampled() {
@@ -121,16 +121,16 @@ impl Recording {
         is_handed_over
     }
 
-    /// Records what no thread is left to record: the orphaned time. Returns whether the
+    /// Records what no thread is left to record: the unattributed time. Returns whether the
     /// worker has got something to do.
-    pub(crate) fn flush_orphaned(&mut self, now: u64) -> bool {
-        let place = Place {
+    pub(crate) fn flush_unattributed(&mut self, now: u64) -> bool {
+        let point = SamplePoint {
             node: NodeId::ROOT,
             labels: LabelSetId::default(),
         };
         let mut is_handed_over = false;
         for state in State::ALL {
-            is_handed_over |= self.push_orphaned(now, place, state);
+            is_handed_over |= self.push_unattributed(now, point, state);
         }
         is_handed_over
     }
@@ -144,14 +144,14 @@ impl Recording {
         }
     }
 
-    /// The place of a sample that was taken `here`. Without a stack the sample is lost,
+    /// The point of a sample that was taken `here`. Without a stack the sample is lost,
     /// and counted.
-    fn place(
+    fn point(
         &mut self,
         here: Option<Interned>,
         labels: Option<&LabelSet>,
         values: Values,
-    ) -> Option<Place> {
+    ) -> Option<SamplePoint> {
         let Some(Interned { node, truncated }) = here else {
             self.counters.uncaptured.add(values);
             return None;
@@ -161,38 +161,45 @@ impl Recording {
         if truncated {
             self.counters.truncated += count;
         }
-        Some(Place {
+        Some(SamplePoint {
             node,
             labels: labels.map_or(LabelSetId::default(), |set| self.labels.number(set, count)),
         })
     }
 
-    /// A thread's first sample in `state` was recorded at `place`: the orphaned time of
+    /// A thread's first sample in `state` was recorded at `point`: the unattributed time of
     /// that state goes there too. Short threads of one kind tend to come in numbers, and
     /// the few that are caught alive stand for the others.
-    fn adopt_orphaned(&mut self, now: u64, place: Place, state: State) -> bool {
+    fn adopt_unattributed(&mut self, now: u64, point: SamplePoint, state: State) -> bool {
         // Whose labels they had isn't known.
-        let unlabelled = Place {
+        let unlabelled = SamplePoint {
             labels: LabelSetId::default(),
-            ..place
+            ..point
         };
-        self.push_orphaned(now, unlabelled, state)
+        self.push_unattributed(now, unlabelled, state)
     }
 
-    fn push_orphaned(&mut self, now: u64, place: Place, state: State) -> bool {
-        let values = std::mem::take(&mut self.orphaned[state as usize]);
-        !values.is_zero() && self.push(now, place, ORPHANED, state, values)
+    fn push_unattributed(&mut self, now: u64, point: SamplePoint, state: State) -> bool {
+        let values = std::mem::take(&mut self.unattributed[state as usize]);
+        !values.is_zero() && self.push(now, point, UNATTRIBUTED, state, values)
     }
 
     #[inline]
-    fn push(&mut self, now: u64, place: Place, thread: u32, state: State, values: Values) -> bool {
+    fn push(
+        &mut self,
+        now: u64,
+        point: SamplePoint,
+        thread: u32,
+        state: State,
+        values: Values,
+    ) -> bool {
         self.buffer.push(Sample {
             time_ns: now,
             wall_ns: values.wall_ns,
             cpu_ns: values.cpu_ns,
-            node: place.node,
+            node: point.node,
             thread,
-            labels: place.labels,
+            labels: point.labels,
             state,
             count: values.count.min(u64::from(u16::MAX)) as u16,
         })

@@ -5,7 +5,7 @@ use crate::dither::Dither;
 
 /// A renewal process: points with dithered gaps on an axis that only moves while
 /// the thread is in one state. A segment is sampled when it crosses a point, and
-/// the sample weighs what has passed on the axis since the last point that was
+/// the sample weighs what has unsampled on the axis since the last point that was
 /// crossed. So long segments get their own stack, short ones are sampled in
 /// proportion to their length, and nothing is lost or counted twice.
 #[derive(Debug, Clone)]
@@ -13,7 +13,7 @@ pub struct Renewal {
     /// From the axis' current end to the next point.
     remaining: u64,
     /// Passed since the last crossed point: not yet in any sample.
-    passed: u64,
+    unsampled: u64,
 }
 
 impl Renewal {
@@ -21,7 +21,7 @@ impl Renewal {
     pub fn new(interval: u64, dither: &mut Dither) -> Self {
         Self {
             remaining: dither.first_gap(interval),
-            passed: 0,
+            unsampled: 0,
         }
     }
 
@@ -29,7 +29,7 @@ impl Renewal {
     /// `interval` is always the same.
     #[inline]
     pub fn advance(&mut self, length: u64, interval: u64, dither: &mut Dither) -> u64 {
-        self.passed += length;
+        self.unsampled += length;
         if length <= self.remaining {
             self.remaining -= length;
             return 0;
@@ -38,13 +38,13 @@ impl Renewal {
     }
 
     /// Whether there is anything that no sample has taken yet.
-    pub fn has_passed(&self) -> bool {
-        self.passed > 0
+    pub fn has_unsampled(&self) -> bool {
+        self.unsampled > 0
     }
 
     /// What no sample has taken yet; the caller records it. The points stay.
     pub fn flush(&mut self) -> u64 {
-        std::mem::take(&mut self.passed)
+        std::mem::take(&mut self.unsampled)
     }
 
     #[cold]
@@ -60,8 +60,8 @@ impl Renewal {
             gap = dither.gap(interval);
         }
         self.remaining = gap - beyond;
-        let weight = self.passed - beyond.min(self.passed);
-        self.passed -= weight;
+        let weight = self.unsampled - beyond.min(self.unsampled);
+        self.unsampled -= weight;
         weight
     }
 }

@@ -2,7 +2,7 @@
 //! the worker alone owns a table.
 
 use crate::Values;
-use crate::accounting::ORPHANED;
+use crate::accounting::UNATTRIBUTED;
 use rperf_model::{LabelSetId, NodeId, State, WeightKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -78,7 +78,7 @@ impl Sample {
 
 /// What has been collected: sums, or the samples themselves.
 #[derive(Debug, Clone, Default)]
-pub struct Collected {
+pub struct SampleSums {
     /// Sums by key, when samples are aggregated.
     pub sums: FxHashMap<WeightKey, Values>,
     /// The samples in the order they were taken, when they are not.
@@ -93,16 +93,16 @@ pub struct Collected {
 
 /// How samples are collected, and how much room they may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CollectedLimits {
+pub struct SumLimits {
     /// Sum samples; otherwise keep each.
     pub aggregate: bool,
     /// Rows, or raw samples, that may be held.
     pub rows: usize,
 }
 
-impl Collected {
+impl SampleSums {
     /// Takes a buffer of samples in.
-    pub fn add(&mut self, samples: &[Sample], limits: CollectedLimits) {
+    pub fn add(&mut self, samples: &[Sample], limits: SumLimits) {
         for sample in samples {
             if sample.node == THREAD_ENDED {
                 self.thread_ended(sample.thread, limits);
@@ -118,7 +118,7 @@ impl Collected {
         }
     }
 
-    fn keep(&mut self, sample: &Sample, limits: CollectedLimits) {
+    fn keep(&mut self, sample: &Sample, limits: SumLimits) {
         if self.raw.len() < limits.rows {
             self.raw.push(*sample);
         } else {
@@ -126,7 +126,7 @@ impl Collected {
         }
     }
 
-    fn thread_ended(&mut self, thread: u32, limits: CollectedLimits) {
+    fn thread_ended(&mut self, thread: u32, limits: SumLimits) {
         if !limits.aggregate {
             return;
         }
@@ -135,7 +135,7 @@ impl Collected {
         // good part of them.
         let rows = self.sums.len();
         if rows + self.ended.len() >= FOLD_ROWS && self.ended.len() >= rows / 16 {
-            self.folded_threads += fold_threads(&mut self.sums, &mut self.ended);
+            self.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
         }
     }
 
@@ -149,7 +149,7 @@ impl Collected {
 
 /// Adds the rows of `ended` threads up under thread 0, and empties the list.
 /// Returns how many threads had rows.
-pub fn fold_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut Vec<u32>) -> u64 {
+pub fn merge_ended_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut Vec<u32>) -> u64 {
     let ended: FxHashSet<u32> = ended.drain(..).collect();
     let mut folded = FxHashSet::default();
     let mut moved = Vec::new();
@@ -163,7 +163,7 @@ pub fn fold_threads(sums: &mut FxHashMap<WeightKey, Values>, ended: &mut Vec<u32
     for (key, values) in moved {
         folded.insert(key.thread);
         let key = WeightKey {
-            thread: ORPHANED,
+            thread: UNATTRIBUTED,
             ..key
         };
         sums.entry(key).or_default().add(values);
@@ -190,11 +190,11 @@ mod tests {
 
     #[test]
     fn equal_keys_are_summed_and_what_finds_no_room_is_counted() {
-        let limits = CollectedLimits {
+        let limits = SumLimits {
             aggregate: true,
             rows: 2,
         };
-        let mut collected = Collected::default();
+        let mut collected = SampleSums::default();
         collected.add(
             &[sample(1, 10), sample(2, 5), sample(1, 7), sample(3, 9)],
             limits,
@@ -221,11 +221,11 @@ mod tests {
 
     #[test]
     fn rows_of_ended_threads_are_folded_once_there_are_many() {
-        let limits = CollectedLimits {
+        let limits = SumLimits {
             aggregate: true,
             rows: 1 << 20,
         };
-        let mut collected = Collected::default();
+        let mut collected = SampleSums::default();
         let threads = 3 * FOLD_ROWS as u32;
         for thread in 1..=threads {
             let sample = Sample {
@@ -245,7 +245,10 @@ mod tests {
                 .keys()
                 .filter(move |key| key.thread == thread)
         };
-        assert_eq!((seqs(ORPHANED).count(), seqs(u32::MAX).count()), (10, 10));
+        assert_eq!(
+            (seqs(UNATTRIBUTED).count(), seqs(u32::MAX).count()),
+            (10, 10)
+        );
         let total: u64 = collected.sums.values().map(|values| values.wall_ns).sum();
         assert_eq!(total, u64::from(threads) * 10);
         assert!(collected.folded_threads as usize >= 2 * FOLD_ROWS - 1);
@@ -254,11 +257,11 @@ mod tests {
 
     #[test]
     fn raw_samples_keep_their_order_up_to_the_limit() {
-        let limits = CollectedLimits {
+        let limits = SumLimits {
             aggregate: false,
             rows: 2,
         };
-        let mut collected = Collected::default();
+        let mut collected = SampleSums::default();
         collected.add(&[sample(1, 1), sample(1, 2), sample(1, 3)], limits);
         let walls: Vec<u64> = collected.raw.iter().map(|sample| sample.wall_ns).collect();
         assert_eq!(walls, [1, 2]);

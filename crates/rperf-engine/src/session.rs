@@ -10,13 +10,13 @@ use crate::counters::{Capture, CaptureCounters};
 use crate::labels::LabelSet;
 use crate::profile_builder::{RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::recording::{Position, Recording};
-use crate::sample::{Collected, CollectedLimits};
+use crate::sample::{SampleSums, SumLimits};
 use crate::snapshot::Snapshot;
 use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TakeStack, TickLog};
 use crate::ticks::Ticks;
-use crate::worker::{Answer, EndedEpoch, Worker, WorkerConfig, WorkerEnded};
+use crate::worker::{EndedEpoch, Reply, Worker, WorkerConfig, WorkerEnded};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct Session {
 struct EndingEpoch {
     since: u64,
     tree: CapturedTree,
-    collected: Collected,
+    collected: SampleSums,
 }
 
 impl Session {
@@ -67,7 +67,7 @@ impl Session {
     pub fn start(config: SessionConfig, calls: VmCalls) -> io::Result<Session> {
         let ticks = Arc::new(Ticks::new(calls.trigger, signal::interrupt));
         let seed = clock::realtime_ns() ^ u64::from(std::process::id()).rotate_left(40);
-        let limits = CollectedLimits {
+        let limits = SumLimits {
             aggregate: config.aggregate,
             rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
         };
@@ -169,7 +169,7 @@ impl Session {
     pub fn is_epoch_over(&self, now: u64) -> bool {
         let over = self.recording.tree.is_full()
             || (now >= self.no_end_before
-                && self.recording.tree.has_outgrown(self.worker.earlier_fill()));
+                && self.recording.tree.has_outgrown(self.worker.earlier_size()));
         over && !self.is_ending()
     }
 
@@ -279,25 +279,25 @@ impl Session {
         self.wake_worker(is_handed_over);
     }
 
-    /// Records what no thread is left to record: the orphaned time.
-    pub fn flush_orphaned(&mut self, now: u64) {
-        let is_handed_over = self.recording.flush_orphaned(now);
+    /// Records what no thread is left to record: the unattributed time.
+    pub fn flush_unattributed(&mut self, now: u64) {
+        let is_handed_over = self.recording.flush_unattributed(now);
         self.wake_worker(is_handed_over);
     }
 
     /// Everything up to `now`; the session goes on. Flush the threads first.
     /// Fails if the worker has ended early.
     pub fn snapshot(&mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
-        let answer = self.worker.report(self.recording.buffer.take())?;
-        Ok(self.describe(now, answer))
+        let reply = self.worker.report(self.recording.buffer.take())?;
+        Ok(self.describe(now, reply))
     }
 
     /// Everything up to `now`, and the end of the worker and the timer.
     /// Fails if the worker had ended early.
     pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
         self.end_tick_capture();
-        let answer = self.worker.stop(self.recording.buffer.take())?;
-        Ok(self.describe(now, answer))
+        let reply = self.worker.stop(self.recording.buffer.take())?;
+        Ok(self.describe(now, reply))
     }
 
     /// Ends the worker and the timer of a session that nobody wants the result of.
@@ -314,15 +314,15 @@ impl Session {
         self.start_realtime_ns = clock::realtime_ns().saturating_sub(since);
     }
 
-    fn describe(&self, now: u64, answer: Answer) -> Snapshot {
+    fn describe(&self, now: u64, reply: Reply) -> Snapshot {
         Snapshot {
             config: self.config,
             capture: self.capture,
             start_time_ns: self.start_realtime_ns,
             start_ns: self.start_ns,
             end_ns: now,
-            collected: answer.collected,
-            earlier: answer.earlier,
+            collected: reply.collected,
+            earlier: reply.earlier,
             counters: self.recording.counters,
             dropped: self.recording.buffer.dropped(),
             triggers: self.worker.ticks().triggers() - self.triggers_before,

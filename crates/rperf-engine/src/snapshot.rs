@@ -7,8 +7,8 @@ use crate::config::SessionConfig;
 use crate::counters::{Capture, SessionCounters};
 use crate::labels::LabelTexts;
 use crate::profile_builder::{BuilderCounts, ProfileBuilder, ResolvedFrame};
-use crate::sample::Collected;
-use rperf_model::{Counters, Meta, Profile};
+use crate::sample::SampleSums;
+use rperf_model::{Meta, Profile, SamplingStats};
 
 /// Everything collected up to now, still with frames as the VM gives them.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Snapshot {
     /// Up to when, on the monotonic clock.
     pub end_ns: u64,
     /// The sums or samples of the present epoch.
-    pub collected: Collected,
+    pub collected: SampleSums,
     /// The epochs before it.
     pub earlier: ProfileBuilder,
     /// The sampling side's counters.
@@ -78,7 +78,7 @@ impl Snapshot {
             duration_ns: self.end_ns.saturating_sub(self.start_ns),
             program,
             comments,
-            counters: Counters {
+            counters: SamplingStats {
                 trigger_count: self.triggers,
                 sampling_count: counters.sampling_count,
                 sampling_time_ns: counters.sampling_time_ns,

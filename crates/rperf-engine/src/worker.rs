@@ -1,9 +1,9 @@
 //! The worker thread: sums full buffers and hosts the source of ticks. It knows nothing of
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
-use crate::call_tree::{CapturedTree, Fill};
+use crate::call_tree::{CapturedTree, TreeSize};
 use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
-use crate::sample::{Collected, CollectedLimits, Sample};
+use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::sources::{Source, TimerConfig};
 use crate::ticks::Ticks;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -20,27 +20,27 @@ pub struct WorkerConfig {
     /// What makes the ticks.
     pub timer: TimerConfig,
     /// How samples are collected.
-    pub limits: CollectedLimits,
+    pub limits: SumLimits,
 }
 
 /// What is sent to the worker.
 #[derive(Debug)]
 enum Message {
-    Ask(Question),
+    Ask(Request),
     /// An epoch is over, and its frames have names: it goes into the profile.
     EpochEnded(Box<EndedEpoch>),
 }
 
-/// A question, with the samples not handed over yet.
+/// A request, with the samples not handed over yet.
 #[derive(Debug)]
-struct Question {
+struct Request {
     samples: Vec<Sample>,
-    reply: Sender<Answer>,
-    what: What,
+    reply: Sender<Reply>,
+    kind: RequestKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum RequestKind {
     /// What there is; collecting goes on.
     Report,
     /// What the epoch has; collecting begins anew.
@@ -53,9 +53,9 @@ enum What {
 
 /// What the worker has collected.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct Reply {
     /// In the present epoch.
-    pub collected: Collected,
+    pub collected: SampleSums,
     /// In those before it; empty where only the epoch was asked for.
     pub earlier: ProfileBuilder,
 }
@@ -68,12 +68,12 @@ pub struct EndedEpoch {
     /// The names, in the order of the tree's frames.
     pub names: Vec<ResolvedFrame>,
     /// The sums.
-    pub collected: Collected,
+    pub collected: SampleSums,
 }
 
 /// How much the worker holds, for the sampling side to read.
 #[derive(Debug, Default)]
-struct Held {
+struct WorkerSize {
     bytes: AtomicUsize,
     /// Of the epochs that have ended, by names.
     nodes: AtomicUsize,
@@ -90,7 +90,7 @@ pub struct WorkerEnded;
 #[derive(Debug)]
 pub struct Worker {
     thread: Option<JoinHandle<()>>,
-    held: Arc<Held>,
+    held: Arc<WorkerSize>,
     messages: Sender<Message>,
     ticks: Arc<Ticks>,
     source: Arc<dyn Source>,
@@ -111,14 +111,14 @@ impl Worker {
         let (messages, from_messages) = unbounded();
         let (opened, is_opened) = bounded::<Opened>(1);
         let worker_ticks = Arc::clone(&ticks);
-        let held = Arc::new(Held::default());
+        let held = Arc::new(WorkerSize::default());
         let worker_held = Arc::clone(&held);
         let body = move || {
             let mut main = WorkerMain {
                 held: worker_held,
                 earlier: ProfileBuilder::default(),
                 limits: config.limits,
-                collected: Collected::default(),
+                collected: SampleSums::default(),
                 buffers: from_sampling,
                 emptied: to_sampling,
                 messages: from_messages,
@@ -161,18 +161,18 @@ impl Worker {
     }
 
     /// What has been collected, `samples` included.
-    pub fn report(&self, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
-        self.ask(What::Report, samples)
+    pub fn report(&self, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
+        self.ask(RequestKind::Report, samples)
     }
 
     /// What the epoch has collected, `samples` included; collecting begins anew.
-    pub fn take_epoch(&self, samples: Vec<Sample>) -> Result<Collected, WorkerEnded> {
-        Ok(self.ask(What::TakeEpoch, samples)?.collected)
+    pub fn take_epoch(&self, samples: Vec<Sample>) -> Result<SampleSums, WorkerEnded> {
+        Ok(self.ask(RequestKind::TakeEpoch, samples)?.collected)
     }
 
     /// What has been collected, `samples` included; collecting begins anew.
-    pub fn take_all(&self, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
-        self.ask(What::TakeAll, samples)
+    pub fn take_all(&self, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
+        self.ask(RequestKind::TakeAll, samples)
     }
 
     /// Adds an epoch to the profile, in the background.
@@ -189,20 +189,20 @@ impl Worker {
 
     /// What the epochs that have ended had, by names.
     #[inline]
-    pub fn earlier_fill(&self) -> Fill {
-        Fill {
+    pub fn earlier_size(&self) -> TreeSize {
+        TreeSize {
             nodes: self.held.nodes.load(Relaxed),
             frames: self.held.frames.load(Relaxed),
         }
     }
 
     /// What has been collected, `samples` included; the worker ends.
-    pub fn stop(&mut self, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
-        let answer = self.ask(What::Stop, samples);
+    pub fn stop(&mut self, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
+        let reply = self.ask(RequestKind::Stop, samples);
         if let Some(thread) = self.thread.take() {
             thread.join().map_err(|_| WorkerEnded)?;
         }
-        answer
+        reply
     }
 
     /// The shared ticks.
@@ -215,17 +215,17 @@ impl Worker {
         Arc::clone(&self.ticks)
     }
 
-    fn ask(&self, what: What, samples: Vec<Sample>) -> Result<Answer, WorkerEnded> {
-        let (reply, answer) = bounded(1);
-        let question = Question {
+    fn ask(&self, kind: RequestKind, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
+        let (reply, replies) = bounded(1);
+        let request = Request {
             samples,
             reply,
-            what,
+            kind,
         };
-        let sent = self.messages.send(Message::Ask(question));
+        let sent = self.messages.send(Message::Ask(request));
         sent.map_err(|_| WorkerEnded)?;
         self.wake();
-        answer.recv().map_err(|_| WorkerEnded)
+        replies.recv().map_err(|_| WorkerEnded)
     }
 }
 
@@ -240,10 +240,10 @@ impl Drop for StopAtEnd {
 
 /// The worker's own side.
 struct WorkerMain {
-    held: Arc<Held>,
+    held: Arc<WorkerSize>,
     earlier: ProfileBuilder,
-    limits: CollectedLimits,
-    collected: Collected,
+    limits: SumLimits,
+    collected: SampleSums,
     buffers: Receiver<Vec<Sample>>,
     emptied: Sender<Vec<Sample>>,
     messages: Receiver<Message>,
@@ -286,14 +286,14 @@ impl WorkerMain {
                     self.earlier.add(tree.nodes(), &names, collected);
                     self.tell_what_is_held();
                 }
-                Message::Ask(question) => {
-                    // Buffers handed over before the question belong into its answer.
+                Message::Ask(request) => {
+                    // Buffers handed over before the request belong into its reply.
                     self.collect_buffers();
-                    self.collected.add(&question.samples, self.limits);
-                    let answer = self.answer(question.what);
+                    self.collected.add(&request.samples, self.limits);
+                    let reply = self.reply(request.kind);
                     self.tell_what_is_held();
-                    let _ = question.reply.send(answer);
-                    if question.what == What::Stop {
+                    let _ = request.reply.send(reply);
+                    if request.kind == RequestKind::Stop {
                         return false;
                     }
                 }
@@ -302,17 +302,17 @@ impl WorkerMain {
         true
     }
 
-    fn answer(&mut self, what: What) -> Answer {
-        match what {
-            What::Report => Answer {
+    fn reply(&mut self, kind: RequestKind) -> Reply {
+        match kind {
+            RequestKind::Report => Reply {
                 collected: self.collected.clone(),
                 earlier: self.earlier.clone(),
             },
-            What::TakeEpoch => Answer {
+            RequestKind::TakeEpoch => Reply {
                 collected: std::mem::take(&mut self.collected),
-                ..Answer::default()
+                ..Reply::default()
             },
-            What::TakeAll | What::Stop => Answer {
+            RequestKind::TakeAll | RequestKind::Stop => Reply {
                 collected: std::mem::take(&mut self.collected),
                 earlier: std::mem::take(&mut self.earlier),
             },
@@ -330,7 +330,7 @@ impl WorkerMain {
     }
 
     fn tell_what_is_held(&self) {
-        let Fill { nodes, frames } = self.earlier.fill();
+        let TreeSize { nodes, frames } = self.earlier.size();
         let bytes = self.collected.memory() + self.earlier.memory();
         self.held.bytes.store(bytes, Relaxed);
         self.held.nodes.store(nodes, Relaxed);

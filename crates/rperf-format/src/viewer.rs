@@ -14,7 +14,7 @@ use crate::FormatError;
 use columns::Columns;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rperf_model::{Category, Column, Counters, Profile, Schema, State, ValueType, Weight};
+use rperf_model::{Category, Column, Profile, SamplingStats, Schema, State, ValueType, Weight};
 use rperf_report::{Diff, Sort};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -273,7 +273,7 @@ fn meta(titled: &TitledProfile<'_>, pruned: &Pruned) -> Value {
     known.into()
 }
 
-fn losses(counters: &Counters, pruned: &Pruned) -> Vec<Value> {
+fn losses(counters: &SamplingStats, pruned: &Pruned) -> Vec<Value> {
     let mut losses: Vec<_> = rperf_report::losses(counters)
         .into_iter()
         .map(|loss| json!({"counter": loss.counter, "value": loss.value, "text": loss.text}))

@@ -31,7 +31,7 @@ pub use frames::{Frame, FrameId, Frames};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::MergeError;
 pub use origin::{Category, Origin};
-pub use profile::{Counters, Meta, Period, Profile, RawSamples, Thread};
+pub use profile::{Meta, Period, Profile, RawSamples, SamplingStats, Thread};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};

@@ -2,8 +2,8 @@
 //! engine's worker, by the command and by the Ruby API. Any thread, no I/O.
 
 use crate::{
-    Column, Counters, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Period, Profile, RawSamples,
-    StringId, Thread, Violation, Weight, WeightKey, WeightTable,
+    Column, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Period, Profile, RawSamples,
+    SamplingStats, StringId, Thread, Violation, Weight, WeightKey, WeightTable,
 };
 use rustc_hash::FxHashMap;
 
@@ -254,10 +254,10 @@ impl Meta {
     }
 }
 
-impl Counters {
+impl SamplingStats {
     /// Adds `other`, saturating.
-    pub fn add(&mut self, other: &Counters) {
-        let Counters {
+    pub fn add(&mut self, other: &SamplingStats) {
+        let SamplingStats {
             trigger_count,
             sampling_count,
             sampling_time_ns,

@@ -76,7 +76,7 @@ pub struct Thread {
 
 /// The counts of sampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counters {
+pub struct SamplingStats {
     /// Timer expiries that asked for a sample.
     pub trigger_count: u64,
     /// Stacks that were taken at ticks, or at the safepoint after them.
@@ -132,7 +132,7 @@ pub struct Meta {
     /// For people: versions, mode, frequency.
     pub comments: Vec<String>,
     /// The counts of sampling.
-    pub counters: Counters,
+    pub counters: SamplingStats,
 }
 
 /// A profile. [`Profile::check`] tells whether all of it hangs together.

@@ -2,7 +2,7 @@
 //! comments in files. Any thread.
 
 use crate::numbers::{grouped, milliseconds};
-use rperf_model::Counters;
+use rperf_model::SamplingStats;
 
 /// Something that a profile lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Loss {
 }
 
 /// The losses of a profile: one entry for each kind.
-pub fn losses(counters: &Counters) -> Vec<Loss> {
+pub fn losses(counters: &SamplingStats) -> Vec<Loss> {
     let mut losses = Vec::new();
     let mut lose = |counter, value, text| {
         losses.push(Loss {
@@ -48,7 +48,7 @@ pub fn losses(counters: &Counters) -> Vec<Loss> {
 }
 
 /// All of [`losses()`] in one line, if there are any.
-pub fn losses_line(counters: &Counters) -> Option<String> {
+pub fn losses_line(counters: &SamplingStats) -> Option<String> {
     let texts = losses(counters).into_iter().map(|loss| loss.text);
     let phrases: Vec<_> = texts.collect();
     (!phrases.is_empty()).then(|| format!("Lost: {}", phrases.join(", ")))
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn losses_are_told_only_if_there_are_any() {
-        let mut counters = Counters::default();
+        let mut counters = SamplingStats::default();
         assert_eq!(losses_line(&counters), None);
         counters.truncated_samples = 5;
         let truncated = Loss {
@@ -83,9 +83,9 @@ mod tests {
                 "Lost: 1,000 samples dropped (2.0 ms), 5 stacks truncated, 1 sample without their labels"
             )
         );
-        let time_only = Counters {
+        let time_only = SamplingStats {
             dropped_ns: 50_000,
-            ..Counters::default()
+            ..SamplingStats::default()
         };
         let lost = &losses(&time_only)[0];
         assert_eq!((lost.counter, lost.value), ("dropped_ns", 50_000));

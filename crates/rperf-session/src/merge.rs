@@ -59,13 +59,13 @@ enum Obstacle {
 }
 
 /// A profile that is to become a part of the whole.
-enum Part<'a> {
+enum MergeInput<'a> {
     Own(i32, Box<Profile>),
     Member(&'a Member),
 }
 
 /// Several parts in one.
-struct Whole<'a> {
+struct MergedInputs<'a> {
     profile: Profile,
     /// How long the parts were profiled, each for itself.
     profiled_ns: u64,
@@ -97,7 +97,7 @@ fn merge_and_keep(
         .filter(|member| matches!(member.outcome, Outcome::Delivered(_)))
         .collect();
     let own_count = usize::from(own.is_some());
-    let own = own.map(|(pid, profile)| Part::Own(pid, Box::new(profile)));
+    let own = own.map(|(pid, profile)| MergeInput::Own(pid, Box::new(profile)));
     let merging = Merging {
         folder,
         keep_in,
@@ -105,7 +105,7 @@ fn merge_and_keep(
     };
     let parts = own
         .into_iter()
-        .chain(delivered.into_iter().map(Part::Member))
+        .chain(delivered.into_iter().map(MergeInput::Member))
         .collect();
     let mut damaged = Vec::new();
     let whole = merging.all(parts, &mut damaged);
@@ -135,7 +135,7 @@ fn processes(members: &[&Member]) -> HashMap<ProcessId, OsStats> {
 }
 
 /// Ruby begins to count anew after an exec.
-fn sum(whole: &Whole<'_>) -> ProcessStats {
+fn sum(whole: &MergedInputs<'_>) -> ProcessStats {
     let mut sum = ProcessStats {
         profiled_ns: whole.profiled_ns,
         ..ProcessStats::default()
@@ -166,9 +166,9 @@ impl Merging<'_> {
     /// In halves: each row is moved log n times, not n times.
     fn all<'a>(
         &self,
-        mut parts: Vec<Part<'a>>,
+        mut parts: Vec<MergeInput<'a>>,
         damaged: &mut Vec<Damaged<'a>>,
-    ) -> Option<Whole<'a>> {
+    ) -> Option<MergedInputs<'a>> {
         if parts.len() <= 1 {
             return self.read(parts.pop()?, damaged);
         }
@@ -193,10 +193,14 @@ impl Merging<'_> {
         }
     }
 
-    fn read<'a>(&self, part: Part<'a>, damaged: &mut Vec<Damaged<'a>>) -> Option<Whole<'a>> {
+    fn read<'a>(
+        &self,
+        part: MergeInput<'a>,
+        damaged: &mut Vec<Damaged<'a>>,
+    ) -> Option<MergedInputs<'a>> {
         let (pid, mut profile, members) = match part {
-            Part::Own(pid, profile) => (pid, *profile, Vec::new()),
-            Part::Member(member) => match read(&member.profile_path(self.folder)) {
+            MergeInput::Own(pid, profile) => (pid, *profile, Vec::new()),
+            MergeInput::Member(member) => match read(&member.profile_path(self.folder)) {
                 Ok(profile) => (member.process.pid, profile, vec![member]),
                 Err(reason) => {
                     damaged.push(Damaged { member, reason });
@@ -208,7 +212,7 @@ impl Merging<'_> {
             let name = profile.meta.program.clone();
             profile.label_all(&[(PID, &pid.to_string()), (PROCESS, &name)]);
         }
-        Some(Whole {
+        Some(MergedInputs {
             profiled_ns: profile.meta.duration_ns,
             profile,
             members,

@@ -9,4 +9,4 @@ mod writable;
 pub use deliver::{Misplaced, WriteError, deliver};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
-pub use writable::{Unwritable, writable};
+pub use writable::{Unwritable, normalized, writable};

@@ -11,6 +11,7 @@ mod cli;
 mod profile;
 mod settings;
 mod shared_session;
+mod text;
 mod vm;
 mod without_gvl;
 

@@ -92,7 +92,7 @@ impl ProfileObject {
 
     /// `#verbose_lines`: sampling statistics and the hottest methods.
     fn verbose_lines(&self) -> String {
-        rperf_cli::verbose::lines(&self.0)
+        rperf_cli::verbose::statistics(&self.0)
     }
 
     fn encoded(

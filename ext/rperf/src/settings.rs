@@ -2,6 +2,7 @@
 //! of settings says, for lib/rperf/session/options.rb and specs. On a Ruby thread, with the GVL.
 
 use crate::profile::errors;
+use crate::text;
 use magnus::{
     Error, Integer, IntoValue, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function,
     method,
@@ -53,30 +54,45 @@ fn from_keywords(ruby: &Ruby, hash: RHash, shown: Value) -> Result<SettingsObjec
     }
     let given = given
         .into_iter()
-        .map(|(setting, value)| Ok((setting, plain(value)?, move || text_of(shown, value))))
+        .map(|(setting, value)| {
+            let given = plain(ruby, setting, value)?;
+            Ok((setting, given, move || text_of(shown, value)))
+        })
         .collect::<Result<Vec<_>, Error>>()?;
-    checked(ruby, Settings::from_keywords(given))
+    let output = || hash.get(ruby.to_symbol(table::OUTPUT.name));
+    checked(
+        ruby,
+        Settings::from_keywords(given),
+        Source::Keyword,
+        || text_of(shown, output().unwrap_or(ruby.qnil().as_value())),
+    )
 }
 
 /// `from_variables(hash)`: of a program that profiles itself; the names are without the prefix.
 fn from_variables(ruby: &Ruby, hash: RHash) -> Result<SettingsObject, Error> {
     let texts = texts(hash)?;
     let variable = |name: &str| texts.get(name).map(OsString::as_os_str);
-    checked(ruby, Settings::from_variables(variable))
+    checked(
+        ruby,
+        Settings::from_variables(variable),
+        Source::Variable,
+        || table::quoted(variable(&table::OUTPUT.key()).unwrap_or_default()),
+    )
 }
 
 /// `of_member(hash)`: of a process that takes part in a session, by the session's settings.
 fn of_member(ruby: &Ruby, hash: RHash) -> Result<SettingsObject, Error> {
     let texts = texts(hash)?;
     let setting = |name: &str| texts.get(name).map(OsString::as_os_str);
-    checked(ruby, Settings::of_member(setting))
+    let settings = Settings::of_member(setting).map_err(|error| refused(ruby, &error))?;
+    Ok(SettingsObject(Arc::new(settings)))
 }
 
 /// `check(name, value, shown)`: fails if `Rperf.start` wouldn't take the keyword's value.
 fn check(ruby: &Ruby, name: Symbol, value: Value, shown: Value) -> Result<(), Error> {
     let setting = keyword(&name.name()?)
         .ok_or_else(|| errors::argument(ruby, format!("unknown keyword: {}", name.inspect())))?;
-    let given = plain(value)?;
+    let given = plain(ruby, setting, value)?;
     let shown = || text_of(shown, value);
     let value = table::check(setting, &given, Source::Keyword, shown);
     value.map(|_| ()).map_err(|error| refused(ruby, &error))
@@ -87,11 +103,21 @@ fn keyword(name: &str) -> Option<&'static Setting> {
     settings.find(|setting| setting.keyword && setting.name == name)
 }
 
+/// Refuses an output that is Ruby's own, too; `shown` makes a short text of it.
 fn checked(
     ruby: &Ruby,
     settings: Result<Settings, InvalidSetting>,
+    source: Source,
+    shown: impl FnOnce() -> String,
 ) -> Result<SettingsObject, Error> {
-    let settings = settings.map_err(|error| refused(ruby, &error))?;
+    let checked = settings.and_then(|settings| {
+        let output = settings.output().and_then(Descriptor::named_by);
+        if output.is_some_and(is_reserved) {
+            table::check(&table::OUTPUT, &Given::ReservedDescriptor, source, shown)?;
+        }
+        Ok(settings)
+    });
+    let settings = checked.map_err(|error| refused(ruby, &error))?;
     Ok(SettingsObject(Arc::new(settings)))
 }
 
@@ -106,8 +132,8 @@ fn text_of(shown: Value, value: Value) -> String {
 }
 
 /// The value of a setting. Calls no method of the object, which may have none; only of what is in
-/// a Hash.
-fn plain(value: Value) -> Result<Given<'static>, Error> {
+/// a Hash of labels.
+fn plain(ruby: &Ruby, setting: &Setting, value: Value) -> Result<Given<'static>, Error> {
     if value.is_nil() {
         return Ok(Given::Nil);
     }
@@ -121,40 +147,35 @@ fn plain(value: Value) -> Result<Given<'static>, Error> {
         return Ok(number.to_i64().map_or(Given::Other, Given::Integer));
     }
     if let Some(symbol) = Symbol::from_value(value) {
-        return Ok(Given::Symbol(symbol.name()?.into_owned()));
+        // A name that isn't UTF-8 is none of ours.
+        return Ok(symbol
+            .name()
+            .map_or(Given::Other, |name| Given::Symbol(name.into_owned())));
     }
     if let Some(text) = RString::from_value(value) {
-        return Ok(path(bytes(text)));
+        return Ok(Given::Path(OsString::from_vec(text::bytes(text)).into()));
     }
     match RHash::from_value(value) {
-        Some(hash) => Ok(Given::Pairs(pairs(hash)?)),
-        None => Ok(Given::Other),
+        Some(hash) if setting.name == table::LABELS.name => Ok(Given::Pairs(pairs(ruby, hash)?)),
+        _ => Ok(Given::Other),
     }
 }
 
-/// The texts of a Hash's keys and values, by their to_s; without values that are nil.
-fn pairs(hash: RHash) -> Result<Vec<(String, String)>, Error> {
-    let mut pairs = Vec::new();
+/// The texts of a Hash's keys and values, by their to_s, whose exceptions come through; without
+/// values that are nil.
+fn pairs(ruby: &Ruby, hash: RHash) -> Result<Vec<(String, String)>, Error> {
+    // A to_s may change the Hash.
+    let objects = ruby.ary_new();
     hash.foreach(|key: Value, value: Value| {
         if !value.is_nil() {
-            pairs.push((shown_text(key)?, shown_text(value)?));
+            objects.push(key)?;
+            objects.push(value)?;
         }
         Ok(ForEach::Continue)
     })?;
-    Ok(pairs)
-}
-
-fn shown_text(value: Value) -> Result<String, Error> {
-    let text = bytes(value.to_r_string()?);
-    Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-fn path(bytes: Vec<u8>) -> Given<'static> {
-    let path = PathBuf::from(OsString::from_vec(bytes));
-    match Descriptor::named_by(&path) {
-        Some(descriptor) if is_reserved(descriptor) => Given::ReservedDescriptor,
-        _ => Given::Path(path),
-    }
+    let text = |place: usize| text::shown(ruby, objects.entry(place as isize)?);
+    let pairs = (0..objects.len() / 2).map(|row| Ok((text(2 * row)?, text(2 * row + 1)?)));
+    pairs.collect()
 }
 
 /// Whether it is one of Ruby's own, for its timer and the like.
@@ -163,17 +184,11 @@ fn is_reserved(descriptor: Descriptor) -> bool {
     unsafe { rb_sys::rb_reserved_fd_p(descriptor.number()) != 0 }
 }
 
-fn bytes(text: RString) -> Vec<u8> {
-    // SAFETY: the bytes are copied before any Ruby code can run.
-    unsafe { text.as_slice() }.to_vec()
-}
-
 /// Names and values as the system has them.
 fn texts(hash: RHash) -> Result<HashMap<String, OsString>, Error> {
     let mut texts = HashMap::new();
     hash.foreach(|name: RString, value: RString| {
-        let name = String::from_utf8_lossy(&bytes(name)).into_owned();
-        texts.insert(name, OsString::from_vec(bytes(value)));
+        texts.insert(text::content(name), OsString::from_vec(text::bytes(value)));
         Ok(ForEach::Continue)
     })?;
     Ok(texts)

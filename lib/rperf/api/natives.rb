@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../argument"
 require_relative "../session/options"
 require_relative "../session/output"
 require_relative "questions"
@@ -33,8 +34,8 @@ module Rperf
 
       # @return [NativeProfile] the one that the Hash was made from, or a new one
       def of(data)
-        unless Options.a?(data, Hash)
-          raise ArgumentError, "data: must be the Hash that Rperf.stop returned, not #{Options.shown(data)}"
+        unless Argument.a?(data, Hash)
+          raise ArgumentError, "data: must be the Hash that Rperf.stop returned, not #{Argument.shown(data)}"
         end
 
         origin = data.instance_variable_get(:@rperf_origin)
@@ -47,7 +48,7 @@ module Rperf
       # @param value [Hash, String, Pathname] a profile, or the file it is in
       # @return [NativeProfile]
       def of_any(name, value)
-        return of(value) if Options.a?(value, Hash)
+        return of(value) if Argument.a?(value, Hash)
 
         path = Options.path(name, value)
         NativeProfile.load(path)
@@ -64,7 +65,7 @@ module Rperf
       def save(path, data, format: nil, lines: false)
         path = Options.path(:path, path)
         format = Options.format(format)
-        lines = Options.one_of(:lines, lines, [true, false])
+        lines = Argument.one_of(:lines, lines, [true, false])
         profile = of(data)
         Output.flush_before(path)
         profile.write(path, format, lines:)
@@ -80,7 +81,7 @@ module Rperf
       end
 
       def runs(name, side)
-        side = [side] unless Options.a?(side, Array)
+        side = [side] unless Argument.a?(side, Array)
         raise ArgumentError, "#{name}: there must be one profile at least" if side.empty?
 
         side.map { |profile| of_any(name, profile) }

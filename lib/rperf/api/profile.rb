@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../argument"
 require_relative "../session/options"
 require_relative "natives"
 require_relative "questions"
@@ -48,7 +49,7 @@ module Rperf
     # @param bottom_up [Boolean] from the methods that take the time to their callers
     # @return [Array<Hash>]
     def tree(least: 0.5, bottom_up: false, **filters)
-      Options.one_of(:bottom_up, bottom_up, [true, false])
+      Argument.one_of(:bottom_up, bottom_up, [true, false])
       native.tree(Questions.least(least), bottom_up, Questions.filters(**filters))
     end
 

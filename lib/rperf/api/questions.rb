@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../session/options"
+require_relative "../argument"
 
 module Rperf
   # Checks the arguments of questions to profiles, and converts them to the form that the native half takes. They are
@@ -25,18 +25,18 @@ module Rperf
         { **patterns, **tags, **keys, **others }
       end
 
-      def sort(value) = Options.one_of(:sort, value, SORTS).name
+      def sort(value) = Argument.one_of(:sort, value, SORTS).name
 
       def limit(value)
         return value if nil.equal?(value) || number?(value)
 
-        reject(:limit, value, "the number of rows, or nil for all")
+        Argument.reject(:limit, value, "the number of rows, or nil for all")
       end
 
       def least(value)
-        return value.to_f if Options.a?(value, Numeric) && value.real? && (0..100).cover?(value)
+        return value.to_f if Argument.a?(value, Numeric) && value.real? && (0..100).cover?(value)
 
-        reject(:least, value, "a percentage from 0 to 100")
+        Argument.reject(:least, value, "a percentage from 0 to 100")
       end
 
       # What the rows are.
@@ -63,13 +63,9 @@ module Rperf
                end
         return text if text&.valid_encoding?
 
-        reject(name, value, allowed)
+        Argument.reject(name, value, allowed)
       rescue EncodingError
-        reject(name, value, "text")
-      end
-
-      def reject(name, value, allowed)
-        raise ArgumentError, "#{name}: must be #{allowed}, not #{Options.shown(value)}"
+        Argument.reject(name, value, "text")
       end
 
       def name_or_label(name, value, names)
@@ -77,10 +73,10 @@ module Rperf
         text = text(name, value, allowed)
         return text if names.include?(text) || text.match?(/\Alabel:./m)
 
-        reject(name, value, allowed)
+        Argument.reject(name, value, allowed)
       end
 
-      def number?(value) = Options.a?(value, Integer) && (0..0xffff_ffff).cover?(value)
+      def number?(value) = Argument.a?(value, Integer) && (0..0xffff_ffff).cover?(value)
 
       # What Ruby calls m is s elsewhere.
       def regexp(value)
@@ -92,7 +88,7 @@ module Rperf
       end
 
       def label_keys(name, value)
-        keys = Options.a?(value, Array) ? value : [value]
+        keys = Argument.a?(value, Array) ? value : [value]
         keys.map { |key| text(name, key, "the key of a label, or an Array of keys") }
       end
 
@@ -106,7 +102,7 @@ module Rperf
       def pid(value)
         return value if nil.equal?(value) || number?(value)
 
-        reject(:pid, value, "the number of a process")
+        Argument.reject(:pid, value, "the number of a process")
       end
 
       def value(value)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "../session/options"
+require_relative "../argument"
 require_relative "../session/session"
 require_relative "profile"
 
@@ -21,7 +21,7 @@ module Rperf
     #     Rperf.save("profile-#{Time.now.to_i}.pb.gz", data) if data
     #   end
     def snapshot(clear: false)
-      Options.one_of(:clear, clear, [true, false])
+      Argument.one_of(:clear, clear, [true, false])
       profile = Session.running&.snapshot(clear)
       profile && Profile.from_native(profile)
     end

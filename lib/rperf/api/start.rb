@@ -15,6 +15,7 @@ module Rperf
     #   docs/guide/ruby-api.md has them all, with their defaults, and `rperf help ruby-api` prints it
     # @return [Profile, true] the block's profile as {Rperf.stop} gives it; true without a block
     # @raise [ArgumentError] for an argument that isn't allowed
+    # @raise [StandardError] what the to_s of a key or value in `labels:` raises, as in {Rperf.label}
     # @raise [Rperf::Error] if profiling is on already or can't start
     def start(**settings)
       options = Options.from_keywords(settings)

@@ -9,15 +9,9 @@ module Rperf
       def write(profile, options)
         flush_before(options.output)
         messages = []
-        deliver(profile, options, messages)
-        raise Error, messages.first unless messages.empty?
-      end
-
-      # One call of C, in which nothing can interrupt it.
-      #
-      # @param messages [Array<String>] gets a line if it couldn't be written there, which says where it is now
-      def deliver(profile, options, messages)
+        # One call of C, in which nothing can interrupt it.
         profile.deliver(options.output, options.format, messages, lines: options.show_lines?)
+        raise Error, messages.first unless messages.empty?
       end
 
       # What the program has printed comes before the profile.

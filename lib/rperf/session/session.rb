@@ -17,7 +17,7 @@ module Rperf
       end
 
       # @return [Session, nil] the current one, until it has ended
-      def running = (current if Native.running?)
+      def running = (current if Ractor.main? && Native.running?)
 
       # @return [Session, nil] the current one, if it profiles the program as a whole
       def of_whole_program

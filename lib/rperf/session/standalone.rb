@@ -64,16 +64,22 @@ module Rperf
 
     def write(profile)
       options = @settings.options
-      return unless options.output
-
-      Output.flush_before(options.output)
-      # No interrupt can come between these two.
+      path = options.output or return
+      format = options.format
+      lines = options.show_lines?
+      Output.flush_before(path)
+      # A handler can raise wherever a method of Ruby returns. Between these two none does, and the second one is a
+      # call of C, in which nothing can interrupt it.
       @written = true
-      Output.deliver(profile, options, @messages)
+      profile.deliver(path, format, @messages, lines:)
     end
 
+    # A line that is said twice is better than one that is lost.
     def say_messages
-      Message.say(@messages.shift) until @messages.empty?
+      until @messages.empty?
+        Message.say(@messages.first)
+        @messages.shift
+      end
     end
 
     def tables_of(profile, children)

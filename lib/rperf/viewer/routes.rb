@@ -59,7 +59,7 @@ module Rperf
 
       # Why no snapshot can be taken.
       def obstacle
-        session = Session.running
+        session = RunningSession.get
         return "Profiling is off in this process: Rperf.start turns it on." unless session
 
         reason = session.snapshot_obstacle(clear: false)
@@ -67,7 +67,7 @@ module Rperf
       end
 
       def whole_program
-        initiator = Session.running&.initiator
+        initiator = RunningSession.get&.initiator
         return unless initiator
 
         "#{initiator} profiles this program as a whole: each snapshot is of all the time since its start. " \

@@ -2,7 +2,9 @@
 
 use super::*;
 use rperf_model::test_support::{cpu_schema, wall_schema};
-use rperf_model::{Counters, Frame, LabelSetId, Node, NodeId, Schema, StringId, Thread, WeightKey};
+use rperf_model::{
+    Frame, LabelSetId, Node, NodeId, SamplingStats, Schema, StringId, Thread, WeightKey,
+};
 use rperf_session::os::DiskStats;
 
 /// One second of one thread: a quarter of it at work, the rest blocked.
@@ -21,14 +23,14 @@ fn profile_of(schema: Schema, milliseconds: &[(State, i64)]) -> Profile {
     let mut profile = Profile::new(schema);
     profile.meta.frequency = 1000;
     profile.meta.duration_ns = 1_000_000_000;
-    profile.meta.counters = Counters {
+    profile.meta.counters = SamplingStats {
         trigger_count: 1001,
         sampling_count: 1000,
         sampling_time_ns: 2_600_000,
         detected_thread_count: 1,
         dropped_samples: 3,
         dropped_ns: 2_900_000,
-        ..Counters::default()
+        ..SamplingStats::default()
     };
     profile.threads.push(Thread {
         seq: 1,

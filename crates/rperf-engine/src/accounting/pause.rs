@@ -15,7 +15,7 @@ impl Accounting {
     /// [`Accounting::begin_off_gvl`]; its CPU clock has to be told too). Remainders
     /// wait for later sections, as they do for later slices, so that many short
     /// sections make no more samples than a long one. But time in a state that
-    /// the thread has had no sample in gets its place now, as its stack is still
+    /// the thread has had no sample in gets its point now, as its stack is still
     /// one of the section's.
     pub fn pause(&mut self, now: u64, ready: u64, cpu: impl FnOnce() -> Option<u64>) -> Dues {
         // The clock of another thread is dear to read. In wall mode it tells little
@@ -30,21 +30,21 @@ impl Accounting {
         dues
     }
 
-    /// `dues` are about to be recorded: their samples give places.
+    /// `dues` are about to be recorded: their samples give points.
     fn has_remainder_without_place(&self, dues: &Dues) -> bool {
         let running = !self.pending.is_zero()
             || self.cpu.pending_off_gvl > 0
-            || self.axes.off_gvl_cpu.has_passed();
+            || self.axes.off_gvl_cpu.has_unsampled();
         let remainders = [
             running,
-            self.axes.blocked.has_passed(),
-            self.axes.wait.has_passed(),
-            self.axes.marking.has_passed(),
-            self.axes.sweeping.has_passed(),
+            self.axes.blocked.has_unsampled(),
+            self.axes.wait.has_unsampled(),
+            self.axes.marking.has_unsampled(),
+            self.axes.sweeping.has_unsampled(),
         ];
         let mut states = State::ALL.into_iter().zip(remainders);
         states.any(|(state, has)| {
-            has && self.last_place(state).is_none() && !dues.has_sample_in(state)
+            has && self.last_point(state).is_none() && !dues.has_sample_in(state)
         })
     }
 }

@@ -8,12 +8,12 @@ impl Accounting {
     /// Makes all remainders due.
     pub(super) fn add_remainders(&mut self, dues: &mut Dues) {
         for (state, values) in self.remainders() {
-            dues.add_remainder(state, values, self.last_place(state).is_some());
+            dues.add_remainder(state, values, self.last_point(state).is_some());
         }
     }
 
     /// The thread has ended; `cpu` is its CPU clock at the end, if known. What is due
-    /// goes to its last stacks, or to the orphaned time if it had none.
+    /// goes to its last stacks, or to the unattributed time if it had none.
     pub fn finish(&mut self, cpu: Option<u64>) -> Dues {
         let mut dues = Dues::default();
         self.take_cpu(cpu.unwrap_or_else(|| self.cpu.estimate()));

@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn a_thread_that_ends_leaves_its_time_to_its_stacks_or_to_the_orphaned(
+    fn a_thread_that_ends_leaves_its_time_to_its_stacks_or_to_the_unattributed(
         steps in prop::collection::vec(step(), 0..40), seed: u64, mode in prop_oneof![Just(Mode::Wall), Just(Mode::Cpu)]
     ) {
         let mut recorded = Recorded::at(1);
@@ -242,18 +242,18 @@ proptest! {
         thread.accounting.suspended(thread.now);
         recorded.finish(&mut thread.accounting, thread.cpu);
         let mut all = recorded.sum_of_thread(1);
-        all.add(recorded.orphaned());
+        all.add(recorded.unattributed());
         prop_assert_eq!(all.cpu_ns, thread.cpu - 7_000);
         if mode == Mode::Wall {
             prop_assert_eq!(all.wall_ns, thread.now - 1);
         }
         // The next thread's first sample takes it over, under no thread's name.
-        let orphaned = recorded.recording.orphaned[State::Running as usize];
+        let unattributed = recorded.recording.unattributed[State::Running as usize];
         let mut next = Simulated::new(2, mode, thread.now, seed);
         next.apply(&Step::Run(1_000_000), &mut recorded);
         next.apply(&Step::Tick { before: 0 }, &mut recorded);
-        prop_assert_eq!(recorded.sum(|row| row.thread == ORPHANED && row.state == State::Running), orphaned);
-        prop_assert!(recorded.recording.orphaned[State::Running as usize].is_zero());
+        prop_assert_eq!(recorded.sum(|row| row.thread == UNATTRIBUTED && row.state == State::Running), unattributed);
+        prop_assert!(recorded.recording.unattributed[State::Running as usize].is_zero());
     }
 
     #[test]
@@ -389,7 +389,7 @@ fn short_sections_make_no_more_backtrace_than_a_long_one() {
         thread.pause(None, &mut recorded);
         thread.accounting.begin_running(thread.now);
     }
-    // 90 ms blocked; and one in each of the two states for its first place.
+    // 90 ms blocked; and one in each of the two states for its first point.
     assert!(recorded.captures <= 2 * 90 + 2, "{}", recorded.captures);
 }
 

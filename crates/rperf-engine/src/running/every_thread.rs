@@ -203,7 +203,7 @@ impl RunningSession {
         if is_over {
             self.new_threads.take_into(&mut state.threads);
             state.engine.begin_epoch_end();
-            state.forget_places(gvl);
+            state.forget_points(gvl);
             self.forget_learned(&AtWork::begin(gvl));
         }
         is_over
@@ -245,7 +245,7 @@ impl<'a> Iterator for EveryThread<'a> {
             }
         }
         if self.up_to == UpTo::Flush {
-            state.engine.flush_orphaned(now);
+            state.engine.flush_unattributed(now);
         }
         None
     }
@@ -286,7 +286,7 @@ impl GvlState {
 
     /// Lets all threads forget their stacks, and where their last samples went: the call
     /// tree is another one.
-    pub fn forget_places(&mut self, gvl: &Gvl<'_>) {
+    pub fn forget_points(&mut self, gvl: &Gvl<'_>) {
         for thread in &self.threads {
             let Some(mut part) = thread.gvl_part(gvl) else {
                 debug_assert!(false, "a thread's part is borrowed while the tree changes");
@@ -294,7 +294,7 @@ impl GvlState {
             };
             part.last_stack.keep(0);
             if let Some(accounting) = &mut part.accounting {
-                accounting.forget_places();
+                accounting.forget_points();
             }
         }
     }

@@ -5,23 +5,23 @@ use super::{EndingEpoch, Session};
 use crate::call_tree::{CapturedNode, CapturedTree};
 use crate::counters::SessionCounters;
 use crate::labels::LabelTable;
-use crate::sample::Collected;
+use crate::sample::SampleSums;
 use crate::snapshot::Snapshot;
 use crate::worker::WorkerEnded;
 
 impl Session {
     /// Everything up to `now`, of which nothing stays: it goes on from here as one
     /// that has just started, with `threads` threads. Flush the threads first.
-    /// Afterwards the caller lets them forget their places, resolves the frames
+    /// Afterwards the caller lets them forget their points, resolves the frames
     /// ([`Session::ending_frame`]) and calls [`Session::end_clear`].
     /// Fails if the worker has ended early. Not while [`Session::is_ending`].
     pub fn begin_clear(&mut self, now: u64, threads: u32) -> Result<Snapshot, WorkerEnded> {
-        let answer = self.worker.take_all(self.recording.buffer.take())?;
-        let snapshot = self.describe(now, answer);
+        let reply = self.worker.take_all(self.recording.buffer.take())?;
+        let snapshot = self.describe(now, reply);
         self.ending = Some(EndingEpoch {
             since: now,
             tree: self.take_tree(),
-            collected: Collected::default(),
+            collected: SampleSums::default(),
         });
         self.begin(now);
         self.recording.labels = LabelTable::default();

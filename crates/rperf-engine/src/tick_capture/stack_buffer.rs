@@ -1,4 +1,4 @@
-//! One stack, kept so that the frames it shares with the next one stay in place.
+//! One stack, kept so that the frames it shares with the next one stay in slot.
 //! Its owner allocates it once: changing it is async-signal-safe.
 
 use crate::call_tree::Stack;
@@ -51,12 +51,12 @@ impl StackBuffer {
         let new = new.min(self.frames.len() - shared);
         let start = self.frames.len() - shared - new;
         let end = start + new;
-        for (place, frame) in self.frames[start..end].iter_mut().zip(frames) {
-            *place = frame;
+        for (slot, frame) in self.frames[start..end].iter_mut().zip(frames) {
+            *slot = frame;
         }
-        if let Some(places) = self.lines.get_mut(start..end) {
-            for (place, line) in places.iter_mut().zip(lines) {
-                *place = line;
+        if let Some(slots) = self.lines.get_mut(start..end) {
+            for (slot, line) in slots.iter_mut().zip(lines) {
+                *slot = line;
             }
         }
         self.depth = shared + new;

@@ -3,7 +3,7 @@
 //! in reports because it begins with `#`. Used by writer and reader; any thread.
 
 use super::value_types;
-use rperf_model::{Counters, Meta, Schema};
+use rperf_model::{Meta, SamplingStats, Schema};
 use rperf_report::losses_line;
 
 const MACHINE_PREFIX: &str = "#rperf ";
@@ -12,7 +12,7 @@ const MACHINE_PREFIX: &str = "#rperf ";
 pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
     let mut comments = meta.comments.clone();
     comments.extend(losses_line(&meta.counters));
-    if meta.frequency > 0 || meta.counters != Counters::default() {
+    if meta.frequency > 0 || meta.counters != SamplingStats::default() {
         comments.push(machine_line(meta, schema));
     }
     comments
@@ -63,7 +63,7 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
     }
 }
 
-fn named(counters: &mut Counters) -> [(&'static str, &mut u64); 13] {
+fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 13] {
     [
         ("trigger_count", &mut counters.trigger_count),
         ("sampling_count", &mut counters.sampling_count),
@@ -133,7 +133,7 @@ mod tests {
         let line = "#rperf mode=x frequency=99999999999999 dropped_ns=-1 a=b =";
         restore(vec![line.into(), "kept".into()], &mut meta);
         assert_eq!(meta.frequency, 0);
-        assert_eq!(meta.counters, Counters::default());
+        assert_eq!(meta.counters, SamplingStats::default());
         assert_eq!(meta.comments, ["kept"]);
     }
 }

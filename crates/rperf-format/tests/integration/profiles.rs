@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use rperf_model::test_support::{self, TestFrame};
 use rperf_model::{
-    Column, Counters, LabelSetId, Meta, NodeId, Profile, Schema, State, Thread, ValueType,
+    Column, LabelSetId, Meta, NodeId, Profile, SamplingStats, Schema, State, Thread, ValueType,
     WeightKey, WeightTable,
 };
 
@@ -89,7 +89,7 @@ pub fn everything(schema: Schema) -> Profile {
         duration_ns: 2_500_000_000,
         program: "app.rb".into(),
         comments: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
-        counters: Counters {
+        counters: SamplingStats {
             trigger_count: 2_500,
             sampling_count: 2_400,
             sampling_time_ns: 1_234_567,
@@ -216,7 +216,7 @@ fn arbitrary_meta(
         duration_ns,
         program: "ruby".into(),
         comments: vec!["one".into(), "".into(), "dropped samples: 0".into()],
-        counters: Counters {
+        counters: SamplingStats {
             trigger_count: counters[0],
             sampling_count: counters[1],
             sampling_time_ns: counters[2],

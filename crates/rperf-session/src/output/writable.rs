@@ -2,8 +2,10 @@
 //! output setting and by `rperf report` and `diff`; any thread.
 
 use super::descriptor::Descriptor;
-use nix::unistd::{AccessFlags, access};
-use std::path::{Path, PathBuf};
+use nix::fcntl::{AT_FDCWD, AtFlags};
+use nix::unistd::{AccessFlags, faccessat};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 /// What a path must be for a file to be written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +19,9 @@ pub enum Unwritable {
     /// It is a folder.
     #[error("a file, and that is a folder")]
     Folder,
+    /// It can only be a folder, but there is none.
+    #[error("a file, without a '/' at the end")]
+    TrailingSlash,
     /// The folder isn't there.
     #[error("in a folder that exists")]
     NoFolder,
@@ -28,10 +33,28 @@ pub enum Unwritable {
     ReadOnly,
 }
 
+/// The absolute path of `path` as Ruby's File.absolute_path has it: `..` takes away the part in
+/// front of it, whatever that is, and a `/` at the end means nothing.
+pub fn normalized(path: &Path) -> Result<PathBuf, Unwritable> {
+    let path = absolute(path)?;
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = normal.pop(),
+            other => normal.push(other),
+        }
+    }
+    Ok(normal)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Unwritable> {
+    std::path::absolute(path).map_err(|_| Unwritable::NoCurrentFolder)
+}
+
 /// The absolute path of `path`, if a file can be written there. `inherited`: a descriptor must be
 /// one that the programs started here can write to.
 pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
-    let path = std::path::absolute(path).map_err(|_| Unwritable::NoCurrentFolder)?;
+    let path = absolute(path)?;
     if let Some(descriptor) = Descriptor::named_by(&path) {
         let is_open = match inherited {
             true => descriptor.is_inherited_for_writing(),
@@ -41,6 +64,9 @@ pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
     }
     if path.is_dir() {
         return Err(Unwritable::Folder);
+    }
+    if path.as_os_str().as_bytes().ends_with(b"/") {
+        return Err(Unwritable::TrailingSlash);
     }
     if path.exists() && !may_write(&path) {
         return Err(Unwritable::ReadOnly);
@@ -59,6 +85,35 @@ pub fn writable(path: &Path, inherited: bool) -> Result<PathBuf, Unwritable> {
     Ok(path)
 }
 
+/// With the effective ids, as when the file is written.
 fn may_write(path: &Path) -> bool {
-    access(path, AccessFlags::W_OK).is_ok()
+    faccessat(AT_FDCWD, path, AccessFlags::W_OK, AtFlags::AT_EACCESS).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_normalized_as_ruby_does_it() {
+        let here = std::env::current_dir().expect("a folder");
+        for (path, normal) in [
+            ("no/../y", here.join("y")),
+            ("no/", here.join("no")),
+            ("./a//b/./c", here.join("a/b/c")),
+            ("/../a/../..", "/".into()),
+            ("~/a", here.join("~/a")),
+        ] {
+            assert_eq!(normalized(Path::new(path)), Ok(normal), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_folder_that_is_not_there_is_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("no/");
+        assert_eq!(writable(&path, false), Err(Unwritable::TrailingSlash));
+        let path = folder.path().join("no");
+        assert_eq!(writable(&path, false), Ok(path));
+    }
 }

@@ -34,7 +34,7 @@ pub fn check(
         match form.read(given, source) {
             Ok(None) => {}
             Ok(value) => return Ok(value),
-            Err(unwritable) => return Err(invalid(unwritable.to_string())),
+            Err(refusal) => return Err(invalid(refusal.to_string())),
         }
     }
     Err(invalid(allowed(setting, source)))

@@ -86,6 +86,17 @@ pub enum Form {
     Labels,
 }
 
+/// What a value of the right form must be, and isn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The file can't be written.
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
+    /// A zero byte would end the setting in a session's settings.
+    #[error("labels without a zero byte")]
+    ZeroByte,
+}
+
 const OFF: &str = "false";
 
 /// The real-time signals, where timers can signal: the others have a meaning to programs.
@@ -106,7 +117,7 @@ impl Form {
     }
 
     /// The value, if `given` has this form.
-    pub fn read(self, given: &Given<'_>, source: Source) -> Result<Option<Value>, Unwritable> {
+    pub fn read(self, given: &Given<'_>, source: Source) -> Result<Option<Value>, Refusal> {
         if !self.is_possible() {
             return Ok(None);
         }
@@ -118,9 +129,9 @@ impl Form {
                 Given::Symbol(name) => (name == word).then_some(Value::Word(word)),
                 _ => None,
             },
-            Form::Number(least, most, _) => whole_number(given, least, most),
+            Form::Number(least, most, _) => whole_number(given, least, most, source),
             Form::TimerSignal => {
-                timer_signals().and_then(|(least, most)| whole_number(given, least, most))
+                timer_signals().and_then(|(least, most)| whole_number(given, least, most, source))
             }
             Form::NoSignal => match given {
                 Given::Text(text) => (*text == OFF).then_some(Value::Off),
@@ -133,8 +144,8 @@ impl Form {
                 _ => None,
             },
             Form::Labels => match given {
-                Given::Text(text) => text.to_str().and_then(read_labels),
-                Given::Pairs(pairs) => labels(pairs.iter().cloned()),
+                Given::Text(text) => text.to_str().map_or(Ok(None), read_labels)?,
+                Given::Pairs(pairs) => labels(pairs.iter().cloned())?,
                 _ => None,
             },
         })
@@ -216,8 +227,9 @@ fn is_bool(given: &Given<'_>, on: bool) -> bool {
     }
 }
 
-fn whole_number(given: &Given<'_>, least: u32, most: u32) -> Option<Value> {
+fn whole_number(given: &Given<'_>, least: u32, most: u32, source: Source) -> Option<Value> {
     let number: i64 = match given {
+        Given::Text(text) if source == Source::Variable => loose_number(text.to_str()?)?,
         Given::Text(text) => text.to_str()?.parse().ok()?,
         Given::Integer(number) => *number,
         _ => return None,
@@ -226,6 +238,15 @@ fn whole_number(given: &Given<'_>, least: u32, most: u32) -> Option<Value> {
     (least..=most)
         .contains(&number)
         .then_some(Value::Integer(number))
+}
+
+/// As Ruby's `Integer` reads it: with blanks around it, and with `_` between digits.
+fn loose_number(text: &str) -> Option<i64> {
+    let is_blank = |it: char| it.is_ascii_whitespace() || it == '\x0b';
+    let text = text.trim_matches(is_blank);
+    let ends_in_digit = |part: &str| part.ends_with(|it: char| it.is_ascii_digit());
+    let is_number = text.split('_').all(ends_in_digit);
+    is_number.then(|| text.replace('_', "").parse().ok())?
 }
 
 /// `None` for what is no path at all.
@@ -240,18 +261,30 @@ fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwri
     if bytes.is_empty() || bytes.contains(&0) {
         return Ok(None);
     }
-    // The programs that the command starts write to its descriptors, too.
-    output::writable(path, source == Source::Flag).map(Some)
+    match source {
+        // The programs that the command starts write to its descriptors, too.
+        Source::Flag => output::writable(path, true),
+        Source::Keyword | Source::Variable => output::writable(&output::normalized(path)?, false),
+    }
+    .map(Some)
 }
 
 /// `None` if a label has no key.
-fn labels(pairs: impl IntoIterator<Item = (String, String)>) -> Option<Value> {
+fn labels(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Option<Value>, Refusal> {
     let labels: BTreeMap<_, _> = pairs.into_iter().collect();
-    (!labels.contains_key("")).then_some(Value::Labels(labels))
+    let has_zero = |text: &String| text.contains('\0');
+    if labels.keys().chain(labels.values()).any(has_zero) {
+        return Err(Refusal::ZeroByte);
+    }
+    Ok((!labels.contains_key("")).then_some(Value::Labels(labels)))
+}
+
+fn read_labels(text: &str) -> Result<Option<Value>, Refusal> {
+    read_pairs(text).map_or(Ok(None), labels)
 }
 
 /// A backslash takes the meaning from the character that follows.
-fn read_labels(text: &str) -> Option<Value> {
+fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
     let mut pairs = vec![(String::new(), None)];
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
@@ -264,7 +297,7 @@ fn read_labels(text: &str) -> Option<Value> {
         }
     }
     let pairs = pairs.into_iter().map(|(key, value)| Some((key, value?)));
-    labels(pairs.collect::<Option<Vec<_>>>()?)
+    pairs.collect()
 }
 
 fn labels_text(labels: &BTreeMap<String, String>) -> String {

@@ -134,6 +134,13 @@ impl Setting {
         }
     }
 
+    /// Whether a value with a dash in front can only be wrong, and is no flag left by mistake:
+    /// a path and labels are any text.
+    pub fn refuses_dashes(&self) -> bool {
+        let is_free = |form: &Form| matches!(form, Form::OutputPath | Form::Text | Form::Labels);
+        !self.forms.iter().any(is_free)
+    }
+
     /// The values that it may have, in a list.
     pub fn values(&self, source: Source) -> String {
         let forms: Vec<_> = self.forms.iter().map(|form| form.listed(source)).collect();

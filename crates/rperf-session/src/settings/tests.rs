@@ -68,7 +68,17 @@ fn a_wrong_value_is_named_as_it_was_given() {
         message(&FREQUENCY, "0", Source::Flag),
         format!("-f {allowed} '0'")
     );
-    for text in ["10001", "-5", "1e3", " 5", "99999999999999999999"] {
+    for text in [
+        "10001",
+        "-5",
+        "1e3",
+        "99999999999999999999",
+        "_5",
+        "5_",
+        "1__0",
+        "+_5",
+        "1 0",
+    ] {
         let expected = format!("RPERF_FREQUENCY {allowed} '{text}'");
         assert_eq!(message(&FREQUENCY, text, Source::Variable), expected);
     }
@@ -80,6 +90,23 @@ fn a_wrong_value_is_named_as_it_was_given() {
         expected
     );
     assert!(message(&LINES, "", Source::Flag).starts_with("--lines must be 1 or 0, not ''"));
+}
+
+#[test]
+fn variables_have_numbers_as_ruby_reads_them() {
+    for (text, number) in [
+        (" 5", 5),
+        ("99\t\n", 99),
+        ("1_000", 1000),
+        ("+7", 7),
+        ("0099", 99),
+    ] {
+        let value = checked(&FREQUENCY, text, Source::Variable);
+        assert_eq!(value, Ok(Some(Value::Integer(number))), "{text:?}");
+    }
+    for text in [" 5", "1_000"] {
+        assert!(checked(&FREQUENCY, text, Source::Flag).is_err(), "{text:?}");
+    }
 }
 
 #[test]
@@ -154,5 +181,22 @@ fn labels_are_pairs_whatever_is_in_them() {
         let expected =
             format!("--labels must be labels such as release=1.2,host=web1, not '{text}'");
         assert_eq!(message(&LABELS, text, Source::Flag), expected);
+    }
+}
+
+#[test]
+fn labels_with_a_zero_byte_are_refused_wherever_they_are_given() {
+    let expected = |label| format!("{label} must be labels without a zero byte, not 'a=x y'");
+    for (source, label) in [
+        (Source::Flag, "--labels"),
+        (Source::Variable, "RPERF_LABELS"),
+    ] {
+        assert_eq!(message(&LABELS, "a=x\0y", source), expected(label));
+    }
+    for (key, value) in [("a", "x\0y"), ("a\0b", "x")] {
+        let given = Given::Pairs(vec![(key.into(), value.into())]);
+        let error = check(&LABELS, &given, Source::Keyword, || "'a=x y'".into());
+        let error = error.expect_err("it is refused").to_string();
+        assert_eq!(error, expected("labels:"));
     }
 }

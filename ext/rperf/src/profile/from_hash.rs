@@ -6,8 +6,8 @@ use super::errors;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
 use rperf_engine::Mode;
 use rperf_model::{
-    Counters, DisplayFrame, FREQUENCIES, Frame, LabelSetId, Meta, Node, NodeId, Profile,
-    RawSamples, State, StringId, Thread, WeightKey, WeightTable,
+    DisplayFrame, FREQUENCIES, Frame, LabelSetId, Meta, Node, NodeId, Profile, RawSamples,
+    SamplingStats, State, StringId, Thread, WeightKey, WeightTable,
 };
 use std::collections::BTreeSet;
 
@@ -31,10 +31,10 @@ pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     let rows: RArray = input.required(key, "an Array of samples")?;
     let width = profile.schema.len();
     let mut samples = RawSamples::new(width);
-    for (place, row) in rows.into_iter().enumerate() {
+    for (index, row) in rows.into_iter().enumerate() {
         let sample = input.sample(&mut profile, &labels, row);
         let sample = sample.map_err(|what| {
-            let what = format!("has a wrong sample at {place}: {}", what.text());
+            let what = format!("has a wrong sample at {index}: {}", what.text());
             input.error(key, &what)
         })?;
         samples.push(sample.time_ns, sample.key, &sample.values[..width]);
@@ -132,7 +132,7 @@ impl Input<'_> {
             frequency,
             start_time_ns: self.count("start_time_ns")?,
             duration_ns: self.count("duration_ns")?,
-            counters: Counters {
+            counters: SamplingStats {
                 trigger_count: self.count("trigger_count")?,
                 sampling_count: self.count("sampling_count")?,
                 sampling_time_ns: self.count("sampling_time_ns")?,
@@ -151,7 +151,7 @@ impl Input<'_> {
         })
     }
 
-    /// The ids in the profile of the Hash's label sets, by their place.
+    /// The ids in the profile of the Hash's label sets, by their index.
     fn label_sets(&self, profile: &mut Profile) -> Result<Vec<LabelSetId>, Error> {
         let what = "an Array of Hashes";
         let mut ids = Vec::new();
@@ -218,12 +218,12 @@ impl Input<'_> {
     fn stack(&self, profile: &mut Profile, frames: RArray) -> Result<(NodeId, State), Wrong> {
         let mut state = State::Running;
         let mut node = NodeId::ROOT;
-        for place in (0..frames.len()).rev() {
-            let pair = RArray::from_value(frames.entry(place as isize)?)
+        for index in (0..frames.len()).rev() {
+            let pair = RArray::from_value(frames.entry(index as isize)?)
                 .filter(|pair| pair.len() == 2)
                 .ok_or(Wrong::Shape("a frame must be a path and a label"))?;
             let (path, name) = (self.text(pair, 0)?, self.text(pair, 1)?);
-            if place == 0 {
+            if index == 0 {
                 if let Some(synthetic) = State::from_synthetic_frame(&name, &path) {
                     state = synthetic;
                     break;
@@ -249,17 +249,17 @@ impl Input<'_> {
     }
 
     /// Bytes that are no UTF-8 become replacement characters.
-    fn text(&self, pair: RArray, place: isize) -> Result<String, Wrong> {
-        let string = RString::from_value(pair.entry(place)?)
+    fn text(&self, pair: RArray, index: isize) -> Result<String, Wrong> {
+        let string = RString::from_value(pair.entry(index)?)
             .ok_or(Wrong::Shape("a frame's path and label must be Strings"))?;
         // SAFETY: the bytes are copied before anything else of Ruby runs.
         Ok(String::from_utf8_lossy(unsafe { string.as_slice() }).into_owned())
     }
 }
 
-/// The number in this place of a row, which must not be negative. One that a profile
+/// The number in this index of a row, which must not be negative. One that a profile
 /// can't hold is cut.
-fn number(row: RArray, place: isize) -> Result<Option<i64>, Error> {
-    let number = row.entry::<Option<u64>>(place)?;
+fn number(row: RArray, index: isize) -> Result<Option<i64>, Error> {
+    let number = row.entry::<Option<u64>>(index)?;
     Ok(number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)))
 }

@@ -4,7 +4,7 @@
 //! only are one row. Everything that repeats is one frozen object, so that many
 //! stacks cost little: texts, frames, and the frames of a stack.
 //!
-//! Ruby objects are kept in Ruby arrays and named by their place there: the
+//! Ruby objects are kept in Ruby arrays and named by their index there: the
 //! garbage collector doesn't see into Rust's collections.
 
 use magnus::{Error, RArray, RHash, RString, Ruby, Value, value::ReprValue};
@@ -209,31 +209,31 @@ fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
 /// Frozen Ruby objects, each made once.
 struct Shared<K> {
     objects: RArray,
-    places: HashMap<K, isize>,
+    indexes: HashMap<K, isize>,
 }
 
 impl<K: Eq + Hash> Shared<K> {
     fn new(ruby: &Ruby) -> Self {
         Self {
             objects: ruby.ary_new(),
-            places: HashMap::new(),
+            indexes: HashMap::new(),
         }
     }
 
     fn len(&self) -> usize {
-        self.places.len()
+        self.indexes.len()
     }
 
     fn get(&self, key: K) -> Result<Option<Value>, Error> {
-        self.places
+        self.indexes
             .get(&key)
-            .map(|&place| self.objects.entry(place))
+            .map(|&index| self.objects.entry(index))
             .transpose()
     }
 
     fn add(&mut self, key: K, object: impl ReprValue) -> Result<Value, Error> {
         object.freeze();
-        self.places.insert(key, self.objects.len() as isize);
+        self.indexes.insert(key, self.objects.len() as isize);
         let object = object.as_value();
         self.objects.push(object)?;
         Ok(object)

@@ -104,10 +104,10 @@ impl Recorded {
         self.sum(|row| row.thread == seq)
     }
 
-    pub fn orphaned(&self) -> Values {
+    pub fn unattributed(&self) -> Values {
         let mut sum = Values::default();
-        let orphaned = self.recording.orphaned.iter();
-        orphaned.for_each(|&values| sum.add(values));
+        let unattributed = self.recording.unattributed.iter();
+        unattributed.for_each(|&values| sum.add(values));
         sum
     }
 }

@@ -106,7 +106,7 @@ proptest! {
     ) {
         let [at_once, later] = run(&life, mode, seed, false);
         prop_assert_eq!(&at_once.samples, &later.samples);
-        prop_assert_eq!(at_once.recording.orphaned, later.recording.orphaned);
+        prop_assert_eq!(at_once.recording.unattributed, later.recording.unattributed);
     }
 
     #[test]

@@ -2,15 +2,15 @@
 //! the present fiber, asked for. On threads of the main Ractor, with the GVL.
 
 use crate::profile::errors;
+use crate::text;
 use crate::vm::hooks::fiber;
-use crate::vm::recording::{resolve, sample};
+use crate::vm::recording::sample;
 use crate::vm::state::label_set::{self, SetObject};
 use crate::vm::state::session::{catching, counting_session, session};
 use crate::vm::state::threads::RubyThread;
-use magnus::encoding::EncodingCapable;
 use magnus::r_hash::ForEach;
-use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, kwargs, prelude::*};
+use magnus::rb_sys::AsRawValue;
+use magnus::{Error, RArray, RHash, Ruby, Symbol, Value, prelude::*};
 use rperf_engine::{AtWork, Gvl, LabelSet};
 use std::hint::black_box;
 
@@ -101,7 +101,7 @@ fn merged_hash(
     changes.foreach(|key: Value, value: Value| {
         let key = match Symbol::from_value(key) {
             Some(key) => key,
-            None => ruby.to_symbol(text(ruby, key)?),
+            None => ruby.to_symbol(text::shown(ruby, key)?),
         };
         if value.is_nil() {
             let _: Value = hash.delete(key)?;
@@ -109,39 +109,12 @@ fn merged_hash(
             hash.aset(key, value)?;
         }
         let value = Some(value).filter(|value| !value.is_nil());
-        let value = value.map(|value| text(ruby, value)).transpose()?;
-        texts.push((text(ruby, key.as_value())?, value));
+        let value = value.map(|value| text::shown(ruby, value)).transpose()?;
+        texts.push((text::shown(ruby, key.as_value())?, value));
         Ok(ForEach::Continue)
     })?;
     hash.freeze();
     Ok((hash, texts))
-}
-
-/// What `value` is shown as: by its to_s, as UTF-8.
-fn text(ruby: &Ruby, value: Value) -> Result<String, Error> {
-    // SAFETY: any object may be asked; `protect` catches what its to_s raises, and returns a
-    // valid VALUE.
-    let string = unsafe {
-        protect(|| rb_sys::rb_obj_as_string(value.as_raw()))
-            .map(|string| Value::from_raw(string))?
-    };
-    let string = RString::try_convert(string)?;
-    let is_bytes = || string.enc_get() == ruby.ascii8bit_encindex();
-    let converted: Result<RString, Error> = if string.is_utf8_compatible_encoding() || is_bytes() {
-        Ok(string)
-    } else {
-        let replace = ruby.to_symbol("replace");
-        string.funcall(
-            "encode",
-            ("UTF-8", kwargs!("invalid" => replace, "undef" => replace)),
-        )
-    };
-    let string = match converted {
-        // Ruby knows no way to convert it.
-        Err(error) if error.is_kind_of(ruby.exception_encoding_error()) => string,
-        converted => converted?,
-    };
-    Ok(resolve::text(string.as_value()).unwrap_or_default())
 }
 
 /// The Hash of a label set; nil for nil.

@@ -2,8 +2,9 @@
 //! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
 
 use crate::profile::{self, errors};
+use crate::text;
 use crate::vm::hooks;
-use crate::vm::recording::{epoch, resolve, sample};
+use crate::vm::recording::{epoch, sample};
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::threads::RubyThread;
@@ -72,7 +73,7 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     let snapshot = if clear {
         let threads = state.accounted_threads(&gvl);
         let snapshot = state.engine.begin_clear(now, threads as u32);
-        state.forget_places(&gvl);
+        state.forget_points(&gvl);
         session.forget_learned(&AtWork::begin(&gvl));
         snapshot
     } else {
@@ -168,7 +169,7 @@ fn wrap(
         .class_object()
         .const_get::<_, Value>("RUBY_DESCRIPTION")
         .ok()
-        .and_then(resolve::text);
+        .and_then(text::of_string);
     let comments = vec![
         format!("rperf {}", env!("CARGO_PKG_VERSION")),
         format!(
@@ -187,7 +188,7 @@ fn wrap(
     // SAFETY: only looks a variable up: an interrupt that came meanwhile isn't met here,
     // where it would be lost.
     let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
-    let program = resolve::text(program).unwrap_or_default();
+    let program = text::of_string(program).unwrap_or_default();
     let mut profile = snapshot.into_profile(nodes, frames, program, comments);
     if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
         let labels: Vec<_> = labels

@@ -4,8 +4,9 @@
 //! They call no method: as one returns, an interrupt (Thread#raise, Timeout, a signal)
 //! could come, and it would be lost here.
 
-use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{Fixnum, RString, Value};
+use crate::text;
+use magnus::rb_sys::{FromRawValue, protect};
+use magnus::{Fixnum, Value};
 use rb_sys::VALUE;
 use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
 
@@ -39,14 +40,16 @@ fn ask(
 
 fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
     let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);
-    let path = ask(gvl, rb_sys::rb_profile_frame_path, frame).and_then(text);
+    let path = ask(gvl, rb_sys::rb_profile_frame_path, frame).and_then(text::of_string);
     let absolute = path
         .as_ref()
         .and_then(|_| ask(gvl, rb_sys::rb_profile_frame_absolute_path, frame))
-        .and_then(text);
+        .and_then(text::of_string);
     let first_line = ask(gvl, rb_sys::rb_profile_frame_first_lineno, frame);
     ResolvedFrame {
-        name: name.and_then(text).unwrap_or_else(|| "(unknown)".into()),
+        name: name
+            .and_then(text::of_string)
+            .unwrap_or_else(|| "(unknown)".into()),
         // C methods have no path, and evaluated code has none that is absolute.
         path: absolute.or(path).unwrap_or_else(|| "<C method>".into()),
         first_line: first_line
@@ -54,17 +57,4 @@ fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
             .and_then(|line| line.to_u32().ok())
             .unwrap_or(0),
     }
-}
-
-/// The text of a String, with invalid UTF-8 replaced; `None` for other objects.
-pub fn text(value: Value) -> Option<String> {
-    let string = RString::from_value(value)?;
-    // SAFETY: the bytes are copied before anything of the VM is called again.
-    let bytes = unsafe { string.as_slice() }.to_vec();
-    // Keeps the object on the stack until the copy is made.
-    std::hint::black_box(string.as_raw());
-    Some(
-        String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
 }
