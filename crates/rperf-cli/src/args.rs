@@ -31,7 +31,7 @@ Examples:
   rperf stat ruby app.rb              where the time went, on one page
   rperf exec ruby app.rb              the same with tables of methods
 
-Everything from the first word that is no option is the command. It runs with its
+Everything from the first word that isn't an option is the command. It runs with its
 own input, output, exit status and signals. Give -- in front of a command that
 begins with a dash. Ruby processes that the command starts are profiled with it.
 
@@ -99,13 +99,13 @@ Examples:
   rperf record --runs 5 -o before.pb.gz ruby bench.rb
   rperf diff --base before.*.pb.gz --target after.*.pb.gz --fail-above 5
 
-A difference is called slower or faster only if it is hardly noise. One run on each
-side tells so by its samples; several runs, of which each file is one, by what they
-differ by: give five or more to find small changes. 'rperf help comparing' has the
-rule.
+A difference is called slower or faster only if it is unlikely to be noise. With one
+run on each side, the samples tell; with several runs (one file each), the differences
+between the runs tell. Give five or more to find small changes. 'rperf help comparing'
+has the rule.
 
-Exit status: 0; 2 for wrong options and files that can't be read; 3 if something got
-slower by more than --fail-above.
+Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
+can't be read; 3 if something got slower by more than --fail-above.
 
 Run 'rperf help' for full documentation.";
 

@@ -137,7 +137,7 @@ fn record(session: &mut Session, stacks: &mut Stacks, threads: &mut [Running], s
             last,
             labels: None,
         };
-        let _ = session.record(now, accounting, dues, position);
+        session.record(now, accounting, dues, position);
         if number % BURST == BURST - 1 {
             thread::sleep(Duration::from_micros(200));
         }

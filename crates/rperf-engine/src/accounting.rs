@@ -165,18 +165,24 @@ impl Accounting {
     }
 
     /// RESUMED: the thread got the GVL at `now`; `ready` is when READY was seen
-    /// since the last SUSPENDED, or 0.
+    /// since the last SUSPENDED, or 0. Mostly nothing is due: then nothing as large as
+    /// [`Dues`] is moved.
     #[inline]
-    pub fn resumed(&mut self, now: u64, ready: u64, cpu: impl FnOnce() -> u64) -> Dues {
-        let mut dues = Dues::default();
-        if let Activity::Off { since } = self.activity {
-            self.off_gvl(since, ready, now, cpu, &mut dues);
-        }
+    pub fn resumed(&mut self, now: u64, ready: u64, cpu: impl FnOnce() -> u64) -> Option<Dues> {
+        let before = self.activity;
         self.activity = Activity::Running {
             since: now,
             resumed: now,
         };
-        dues
+        let Activity::Off { since } = before else {
+            return None;
+        };
+        let mut dues = Dues::default();
+        self.off_gvl(since, ready, now, cpu, &mut dues);
+        if dues.is_empty() {
+            return None;
+        }
+        Some(dues)
     }
 
     /// SUSPENDED: the thread is about to give the GVL up. No sample: the slice
@@ -225,7 +231,7 @@ impl Accounting {
         cpu: impl FnOnce() -> u64,
     ) -> Dues {
         let Activity::Running { since, resumed } = self.activity else {
-            return self.resumed(now, ready, cpu);
+            return self.resumed(now, ready, cpu).unwrap_or_default();
         };
         let mut dues = Dues::default();
         // The tick before the collection, at which the thread ran, may have no sample yet.

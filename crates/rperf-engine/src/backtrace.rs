@@ -35,13 +35,14 @@ impl Backtrace {
 
     /// Takes the calling thread's backtrace; returns its depth. Async-signal-safe.
     pub fn take(&mut self, vm: &impl VmFrames) -> usize {
-        self.take_by(|frames, lines| vm.backtrace(frames, lines))
+        let (frames, lines) = self.room();
+        vm.backtrace(frames, lines).min(MAX_DEPTH)
     }
 
-    /// The same by `read`, which is given frames and lines to write to.
-    pub fn take_by(&mut self, read: impl FnOnce(&mut [FrameWord], &mut [u32]) -> usize) -> usize {
+    /// Where frames go, and their lines unless these are not wanted.
+    pub fn room(&mut self) -> (&mut [FrameWord], &mut [u32]) {
         let lines = self.lines.get_mut(1..).unwrap_or_default();
-        read(&mut self.frames[1..], lines).min(MAX_DEPTH)
+        (&mut self.frames[1..], lines)
     }
 
     /// The backtrace, which has `depth` frames.
@@ -77,15 +78,6 @@ impl Backtrace {
     pub fn set_line_of_leaf(&mut self, line: u32) {
         if let Some(leaf) = self.lines.get_mut(1) {
             *leaf = line;
-        }
-    }
-
-    /// The VM gives no line for a topmost frame that is compiled, as it may be
-    /// anywhere. At a safepoint and in hooks it has one all the same: errors are
-    /// raised and objects allocated there, which needs the line.
-    pub(crate) fn complete_line_of_leaf(&mut self, vm: &impl VmFrames) {
-        if !self.lines.is_empty() && self.lacks_line_of_leaf(vm) {
-            self.set_line_of_leaf(vm.line());
         }
     }
 

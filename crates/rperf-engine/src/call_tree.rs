@@ -4,6 +4,8 @@
 
 use rperf_model::NodeId;
 use rustc_hash::FxHashMap;
+use std::mem::replace;
+use std::ops::Range;
 
 /// A frame as the VM gives it: an opaque word, here only compared and kept.
 pub type FrameWord = usize;
@@ -63,6 +65,8 @@ pub struct CapturedTree {
     others: FxHashMap<(NodeId, FrameWord, u32), NodeId>,
     frames: Vec<FrameWord>,
     frame_index: FxHashMap<FrameWord, u32>,
+    /// Frames that [`CapturedTree::take_new_frames`] has handed out.
+    handed_out: usize,
     truncated: Option<NodeId>,
     node_cap: usize,
 }
@@ -78,6 +82,7 @@ impl Default for CapturedTree {
             others: FxHashMap::default(),
             frames: Vec::new(),
             frame_index: FxHashMap::default(),
+            handed_out: 0,
             truncated: None,
             node_cap: 0,
         }
@@ -210,6 +215,12 @@ impl CapturedTree {
     /// The unique frames: the garbage collector's roots.
     pub fn frames(&self) -> &[FrameWord] {
         &self.frames
+    }
+
+    /// The rows of the frames that are new since this was asked last.
+    pub fn take_new_frames(&mut self) -> Range<usize> {
+        let known = replace(&mut self.handed_out, self.frames.len());
+        known..self.frames.len()
     }
 
     /// Whether so much is held that the epoch must end.

@@ -1,8 +1,8 @@
 //! Sampling without Ruby: the accounting of threads, the capture and the interning of
 //! stacks, the buffers, the worker thread and the timer.
 //!
-//! The bridge (`ext/rperf`) hands the VM's events to [`RunningSession`], and answers its
-//! questions ([`Vm`]); tests do so with a simulated VM. Time is CLOCK_MONOTONIC or CPU
+//! The bridge (`ext/rperf`) hands the VM's events to [`RunningSession`], and does what they
+//! leave to do ([`FollowUp`]); tests do so with a simulated VM. Time is CLOCK_MONOTONIC or CPU
 //! time in ns. This crate calls no Ruby: a frame or a thread is an opaque word.
 
 mod accounting;
@@ -47,9 +47,12 @@ pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
 pub use profile_builder::ResolvedFrame;
 pub use recording::Position;
-pub use running::{GvlState, RunningSession, Sections};
+pub use running::{
+    EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,
+    WantedStack,
+};
 pub use sample::{Collected, CollectedLimits, Sample};
-pub use session::{Replayed, Session};
+pub use session::Session;
 pub use session_slot::SessionSlot;
 pub use snapshot::Snapshot;
 pub use sources::TimerKind;
@@ -61,7 +64,7 @@ pub use tick_capture::at_work::{
 pub use tick_capture::{Registers, TakeStack, TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
-pub use vm::{FrameLayout, MethodWord, Vm, VmFrames};
+pub use vm::{FrameLayout, MethodWord, VmFrames};
 pub use worker::WorkerEnded;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session

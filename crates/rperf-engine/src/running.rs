@@ -2,10 +2,10 @@
 //! hooks need besides. Its methods take the events; the bridge calls them in hooks, in the
 //! sampling callback, in the signal handler of a tick, and in methods of the native API.
 
+mod due;
 mod events;
 mod every_thread;
 mod sections;
-mod stacks;
 mod ticks;
 
 use crate::backtrace::Backtrace;
@@ -13,17 +13,21 @@ use crate::config::SessionConfig;
 use crate::gc_progress::GcProgress;
 use crate::gvl::{Gvl, GvlCell, GvlRef};
 use crate::ids::SessionId;
+use crate::labels::LabelSet;
 use crate::mode::Mode;
 use crate::session::Session;
 use crate::threads::{NewList, OthersReady, ThreadState};
 use crate::tick_capture::TickCapture;
 use crate::ticks::Ticks;
-use crate::vm::{Vm, VmFrames};
+use crate::vm::VmFrames;
+pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
+pub use every_thread::EveryThread;
 pub use sections::Sections;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };
+pub use ticks::Learned;
 
 /// A running session with all that hooks need.
 #[derive(Debug)]
@@ -40,6 +44,8 @@ pub struct RunningSession {
     pub sections: Sections,
     /// The part that needs the GVL.
     gvl_state: GvlCell<GvlState>,
+    /// Where stacks are taken to that an event needs.
+    backtrace: GvlCell<Backtrace>,
     /// The stacks that were taken at ticks.
     tick_capture: TickCapture,
     /// When threads became ready that were woken by others.
@@ -63,7 +69,6 @@ pub struct GvlState {
     /// All threads that have been taken in. The VM's slots hold their addresses.
     #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     pub threads: Vec<Box<ThreadState>>,
-    backtrace: Backtrace,
     gc: GcProgress,
 }
 
@@ -87,9 +92,9 @@ impl RunningSession {
             gvl_state: GvlCell::new(GvlState {
                 engine,
                 threads: Vec::new(),
-                backtrace: Backtrace::new(with_lines),
                 gc: GcProgress::default(),
             }),
+            backtrace: GvlCell::new(Backtrace::new(with_lines)),
             others_ready: OthersReady::default(),
             ended_threads: AtomicUsize::new(0),
             uses_labels: AtomicBool::new(false),
@@ -151,22 +156,12 @@ impl RunningSession {
         self.uses_labels.store(true, SeqCst);
     }
 
-    /// Notes the labels of the present fiber of `thread`, the calling one, for when it
+    /// Notes the `labels` of the present fiber of `thread`, the calling one, for when it
     /// switches to another one.
-    pub fn note_labels(&self, vm: &impl Vm, thread: &ThreadState) {
-        if let Some(mut part) = thread.gvl_part(vm.gvl()) {
-            part.fiber_labels = self.labels_of(vm, thread).map(crate::LabelSet::share);
+    pub fn note_labels(&self, gvl: &Gvl<'_>, thread: &ThreadState, labels: Option<&LabelSet>) {
+        if let Some(mut part) = thread.gvl_part(gvl) {
+            part.fiber_labels = labels.map(LabelSet::share);
         }
-    }
-
-    /// The labels that the present fiber of `thread` has.
-    #[inline]
-    fn labels_of<'a>(&self, vm: &'a impl Vm, thread: &ThreadState) -> Option<&'a crate::LabelSet> {
-        if !self.uses_labels() {
-            return None;
-        }
-        // SAFETY: the callers only pass threads that are alive.
-        unsafe { vm.labels_of(thread.thread, self.id) }
     }
 
     /// Hands out all words that may be frames, for the garbage collector: those of the frame
@@ -198,15 +193,13 @@ impl RunningSession {
     /// As for [`GvlCell::peek`].
     pub unsafe fn memory(&self) -> usize {
         // SAFETY: by this function's contract.
-        let (state, tick_capture) = unsafe { (self.gvl_state.peek(), self.tick_capture.memory()) };
+        let (state, backtrace) = unsafe { (self.gvl_state.peek(), self.backtrace.peek()) };
+        // SAFETY: as above.
+        let tick_capture = unsafe { self.tick_capture.memory() };
         // SAFETY: as above.
         let threads = state.threads.iter().map(|it| unsafe { it.memory() });
         let slots = state.threads.capacity() * size_of::<Box<ThreadState>>();
-        state.engine.memory()
-            + state.backtrace.memory()
-            + tick_capture
-            + slots
-            + threads.sum::<usize>()
+        state.engine.memory() + backtrace.memory() + tick_capture + slots + threads.sum::<usize>()
     }
 }
 

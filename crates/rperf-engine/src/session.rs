@@ -18,6 +18,7 @@ use crate::tick_capture::{TakeStack, TickLog};
 use crate::ticks::Ticks;
 use crate::worker::{Answer, EndedEpoch, Worker, WorkerConfig, WorkerEnded};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 mod clear;
@@ -51,16 +52,6 @@ pub struct Session {
     last_seq: u32,
     /// The timer's expiries before what is kept began.
     triggers_before: u64,
-}
-
-/// What [`Session::replay`] did.
-#[derive(Debug)]
-#[must_use = "the garbage collector has to learn of new frames"]
-pub struct Replayed<'a> {
-    /// Ticks whose stacks were in the log.
-    pub ticks: u64,
-    /// The frames that are new: the collector has to be told of them before it can run.
-    pub new_frames: &'a [FrameWord],
 }
 
 /// An epoch whose frames are being given names.
@@ -245,39 +236,39 @@ impl Session {
             + self.worker.memory()
     }
 
-    /// Records the `dues` of the thread of `accounting`, which is at `position`, at
-    /// `now`. Returns the frames that are new: the collector has to be told of them
-    /// before it can run.
+    /// Rows of the call tree's frames that are new since this was asked last: the collector
+    /// has to be told of them before it can run.
     #[must_use = "the garbage collector has to learn of new frames"]
+    pub fn take_new_frames(&mut self) -> Range<usize> {
+        self.recording.tree.take_new_frames()
+    }
+
+    /// Records the `dues` of the thread of `accounting`, which is at `position`, at
+    /// `now`.
     pub fn record(
         &mut self,
         now: u64,
         accounting: &mut Accounting,
         dues: Dues,
         position: Position<'_>,
-    ) -> &[FrameWord] {
-        let known = self.tree().frames().len();
+    ) {
         let is_handed_over = self.recording.record(now, accounting, dues, position);
         self.wake_worker(is_handed_over);
-        &self.tree().frames()[known..]
     }
 
     /// Makes samples of the stacks in the `log`, all of them from the thread of
-    /// `accounting`, and empties it. `last` and `labels` as in [`Position`].
+    /// `accounting`, and empties it. `last` and `labels` as in [`Position`]. Returns of how
+    /// many ticks they are.
     pub fn replay(
         &mut self,
         log: &mut TickLog,
         accounting: &mut Accounting,
         last: &mut LastStack,
         labels: Option<&LabelSet>,
-    ) -> Replayed<'_> {
-        let known = self.tree().frames().len();
+    ) -> u64 {
         let (ticks, is_handed_over) = self.recording.replay(log, accounting, last, labels);
         self.wake_worker(is_handed_over);
-        Replayed {
-            ticks,
-            new_frames: &self.tree().frames()[known..],
-        }
+        ticks
     }
 
     /// Takes in that the thread of `accounting` has ended, at which its CPU clock stood

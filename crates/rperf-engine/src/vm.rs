@@ -1,10 +1,11 @@
-//! What the engine asks the VM; the bridge answers. In the sampling callback, in hooks, and about
-//! frames in the signal handler of a tick, too.
+//! What the engine asks the VM as it reads a stack at a tick, and as it learns of a frame that the
+//! VM leaves out; the bridge answers. In the signal handler of a tick, and at a safepoint.
+//!
+//! The answers are asked for one by one, as each question depends on the answer before: only
+//! frames that are new are looked at, and a line of compiled code is asked for while the frame's
+//! program counter is another one.
 
 use crate::call_tree::FrameWord;
-use crate::gvl::Gvl;
-use crate::ids::{SessionId, VmThread};
-use crate::labels::LabelSet;
 
 /// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
@@ -59,38 +60,6 @@ pub trait VmFrames {
     /// # Safety
     /// As for [`VmFrames::is_c_method`]; the name is from [`VmFrames::method`].
     unsafe fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool;
-}
-
-/// A VM, as a Ruby thread sees it that has the GVL. No answer makes an object or runs Ruby code.
-pub trait Vm: VmFrames {
-    /// The token.
-    fn gvl(&self) -> &Gvl<'_>;
-
-    /// The calling thread.
-    fn current_thread(&self) -> VmThread;
-
-    /// [`VmFrames::backtrace`] of another thread.
-    ///
-    /// # Safety
-    /// The thread's object is alive.
-    unsafe fn backtrace_of(
-        &self,
-        thread: VmThread,
-        frames: &mut [FrameWord],
-        lines: &mut [u32],
-    ) -> usize;
-
-    /// The labels that a thread's present fiber has in this session.
-    ///
-    /// # Safety
-    /// The thread's object is alive.
-    unsafe fn labels_of(&self, thread: VmThread, session: SessionId) -> Option<&LabelSet>;
-
-    /// Tells the garbage collector of frames that have just entered the frame table.
-    ///
-    /// # Safety
-    /// They are in the table, and alive.
-    unsafe fn keep_alive(&self, frames: &[FrameWord]);
 }
 
 /// A method's name as the VM holds it; 0 is none.

@@ -16,7 +16,7 @@ const MARKDOWN: &str = "--format markdown";
 const JSON: &str = "--format json";
 
 const TOP: &str = "Print one table of all that differs, the largest differences first (the default if \
-                   stdout is no terminal)";
+                   stdout isn't a terminal)";
 
 /// Options of `rperf diff`.
 #[derive(Debug, Default, clap::Args)]

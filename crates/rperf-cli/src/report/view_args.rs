@@ -24,7 +24,7 @@ pub struct ViewArgs {
     /// File to write instead of stdout
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<OsString>,
-    /// Print the rows with the most (the default if stdout is no terminal)
+    /// Print the rows with the most (the default if stdout isn't a terminal)
     #[arg(long)]
     pub top: bool,
     /// Print the text report: totals, then methods by their own and by their total values

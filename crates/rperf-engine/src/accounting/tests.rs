@@ -97,7 +97,10 @@ impl Simulated {
 
     fn resume(&mut self, ready: u64, recorded: &mut Recorded) {
         let cpu = self.cpu;
-        let dues = self.accounting.resumed(self.now, ready, || cpu);
+        let dues = self
+            .accounting
+            .resumed(self.now, ready, || cpu)
+            .unwrap_or_default();
         recorded.record(&mut self.accounting, dues);
         self.resumed = self.now;
     }

@@ -2,19 +2,20 @@
 //! Called by the bridge's hooks, on Ruby threads.
 
 use super::RunningSession;
-use crate::accounting::{Accounting, Dues};
+use super::due::FollowUp;
+use crate::accounting::{Accounting, GcWork};
 use crate::clock;
 use crate::gc_progress::GcEvent;
+use crate::gvl::Gvl;
 use crate::ids::VmThread;
 use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
 use crate::tick_capture::at_work::AtWork;
-use crate::vm::Vm;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl RunningSession {
     /// `thread`, the calling one, has got the GVL.
     #[inline]
-    pub fn resumed(&self, vm: &impl Vm, thread: &ThreadState) {
+    pub fn resumed<'a>(&'a self, gvl: &Gvl<'_>, thread: &'a ThreadState) -> FollowUp<'a> {
         let mut ready = thread.ready_ns.load(Relaxed);
         if ready == 0 {
             ready = self.others_ready.since(thread.thread);
@@ -29,31 +30,32 @@ impl RunningSession {
         } else {
             clock::monotonic_ns()
         };
-        self.merge_ended_batch(vm.gvl(), now);
-        let Some(mut part) = thread.gvl_part(vm.gvl()) else {
-            return;
+        self.merge_ended_batch(gvl, now);
+        let Some(mut part) = thread.gvl_part(gvl) else {
+            return FollowUp::None;
         };
-        let part = &mut *part;
         let begin = |accounting: &mut Accounting| {
             accounting.begin_off_gvl(if ready == 0 { now } else { ready });
         };
-        let Some(accounting) = self.enter(vm, thread, part, begin) else {
-            return;
+        let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
+            return FollowUp::None;
         };
-        let dues = accounting.resumed(now, ready, clock::thread_cpu_ns);
-        self.record_own(vm, thread, part, (now, dues));
+        match accounting.resumed(now, ready, clock::thread_cpu_ns) {
+            Some(dues) => FollowUp::due(thread, now, dues),
+            None => FollowUp::None,
+        }
     }
 
     /// `thread`, the calling one, is about to give the GVL up.
     #[inline]
-    pub fn suspended(&self, vm: &impl Vm, thread: &ThreadState) {
+    pub fn suspended<'a>(&'a self, gvl: &'a Gvl<'_>, thread: &ThreadState) -> FollowUp<'a> {
         // Until nobody is known to hold the GVL: what the handler took later would be
         // accounted to a slice that has ended.
-        let guard = AtWork::begin(vm.gvl());
-        let Some(mut part) = thread.gvl_part(vm.gvl()) else {
-            return;
+        let guard = AtWork::begin(gvl);
+        let Some(mut part) = thread.gvl_part(gvl) else {
+            return FollowUp::None;
         };
-        self.drain(vm, &mut part, &guard);
+        let has_drained = self.drain(gvl, &mut part, &guard);
         // READY can't come before the GVL is given up.
         thread.forget_events();
         self.others_ready.forget(thread.thread);
@@ -61,6 +63,7 @@ impl RunningSession {
             accounting.suspended(clock::monotonic_ns());
             self.ticks.clear_holder(accounting.seq());
         }
+        self.after_drain(gvl, has_drained)
     }
 
     /// `thread` wants the GVL. On any native thread, without the GVL.
@@ -122,66 +125,54 @@ impl RunningSession {
     /// The calling thread collects garbage; `thread` has its state where a piece of work ends.
     /// `is_marking` as for [`GcProgress::advance`](crate::GcProgress::advance).
     pub fn collecting<'a>(
-        &self,
-        vm: &impl Vm,
+        &'a self,
+        gvl: &'a Gvl<'_>,
         event: GcEvent,
         is_marking: bool,
         thread: impl FnOnce() -> &'a ThreadState,
-    ) {
+    ) -> FollowUp<'a> {
         let now = clock::monotonic_ns();
         if event == GcEvent::Enter {
             self.ticks.begin_collecting(now);
         }
         let tick = self.ticks.last_tick();
-        let state = self.state(vm.gvl());
+        let state = self.state(gvl);
         let ended = state.and_then(|mut state| state.gc.advance(event, now, tick, is_marking));
-        if let Some(work) = ended {
-            let thread = thread();
-            if let Some(mut part) = thread.gvl_part(vm.gvl()) {
-                self.collected(vm, thread, &mut part, (now, work));
-            }
-        }
+        let follow_up = match ended {
+            Some(work) => self.collected(gvl, thread(), now, work),
+            None => FollowUp::None,
+        };
         if event == GcEvent::Exit {
             self.ticks.end_collecting();
         }
+        follow_up
     }
 
     /// Accounts a piece of garbage collection of `thread`'s, the calling one.
-    fn collected(
-        &self,
-        vm: &impl Vm,
-        thread: &ThreadState,
-        part: &mut GvlPart,
-        (now, work): (u64, crate::GcWork),
-    ) {
+    fn collected<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        thread: &'a ThreadState,
+        now: u64,
+        work: GcWork,
+    ) -> FollowUp<'a> {
+        let Some(mut part) = thread.gvl_part(gvl) else {
+            return FollowUp::None;
+        };
         // What the ticks before the collection found comes before it.
-        self.drain(vm, part, &AtWork::begin(vm.gvl()));
+        let has_drained = self.drain(gvl, &mut part, &AtWork::begin(gvl));
         let Some(accounting) = &mut part.accounting else {
-            return;
+            return self.after_drain(gvl, has_drained);
         };
         let dues = accounting.collected(work, self.ticks.last_tick());
-        self.record_own(vm, thread, part, (now, dues));
         if !self.ticks.has_holder() {
             // It runs though no event said so.
-            self.enter(vm, thread, part, |_| ());
+            self.enter(gvl, thread, &mut part, |_| ());
         }
-    }
-
-    /// Records what is due, if anything is, at the stack of `thread`, the calling one.
-    #[inline]
-    fn record_own(
-        &self,
-        vm: &impl Vm,
-        thread: &ThreadState,
-        part: &mut GvlPart,
-        (now, dues): (u64, Dues),
-    ) {
-        if !dues.is_empty()
-            && let Some(accounting) = &mut part.accounting
-        {
-            let recorded = (accounting, &mut part.last_stack);
-            self.record(vm, thread, (now, dues), recorded);
+        if dues.is_empty() {
+            return self.after_drain(gvl, has_drained);
         }
+        FollowUp::due(thread, now, dues)
     }
 
     /// Notes that `thread`, the calling one, runs here and holds the GVL; wakes the timer
@@ -189,20 +180,20 @@ impl RunningSession {
     #[inline]
     pub(super) fn enter<'a>(
         &self,
-        vm: &impl Vm,
+        gvl: &Gvl<'_>,
         thread: &ThreadState,
         part: &'a mut GvlPart,
         begin: impl FnOnce(&mut Accounting),
     ) -> Option<&'a mut Accounting> {
         if !part.is_bound || self.shares_native_threads {
-            self.bind_native_thread(vm, thread, part, begin);
+            self.bind_native_thread(gvl, thread, part, begin);
         } else if !native::is_noted(thread) {
             is_here(thread);
         }
         let accounting = part.accounting.as_mut()?;
         let native_id = thread.native_id.load(Relaxed);
         if self.ticks.set_holder(accounting.seq(), native_id) {
-            self.state(vm.gvl())?.engine.arm();
+            self.state(gvl)?.engine.arm();
         }
         Some(accounting)
     }
@@ -212,7 +203,7 @@ impl RunningSession {
     #[cold]
     fn bind_native_thread(
         &self,
-        vm: &impl Vm,
+        gvl: &Gvl<'_>,
         thread: &ThreadState,
         part: &mut GvlPart,
         begin: impl FnOnce(&mut Accounting),
@@ -222,7 +213,7 @@ impl RunningSession {
             let cpu = clock::thread_cpu_ns();
             if let Some(accounting) = &mut part.accounting {
                 accounting.moved_to_native_thread(cpu);
-            } else if let Some(mut state) = self.state(vm.gvl()) {
+            } else if let Some(mut state) = self.state(gvl) {
                 begin(part.accounting.insert(state.engine.new_thread(cpu)));
             }
             part.is_bound = part.accounting.is_some();

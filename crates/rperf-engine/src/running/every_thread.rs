@@ -1,21 +1,47 @@
 //! All threads of a session: they begin to be accounted, are brought up to now, and those that
 //! have ended are merged. With the GVL.
 
+use super::due::Wanted;
 use super::events::is_here;
-use super::stacks::{self, Whose};
 use super::{GvlState, RunningSession};
-use crate::accounting::{Accounting, Dues};
+use crate::accounting::Dues;
 use crate::clock;
 use crate::gc_progress::GcProgress;
 use crate::gvl::Gvl;
+use crate::ids::VmThread;
 use crate::labels::LabelSet;
 use crate::mode::Mode;
-use crate::threads::{GvlPart, ThreadState, native};
-use crate::vm::Vm;
+use crate::threads::{ThreadState, native};
+use crate::tick_capture::at_work::AtWork;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Ended threads that are left until they are merged together.
 const ENDED_BATCH: usize = 32;
+
+/// All threads, which are brought up to one moment as they come: those on which something is
+/// due. Each is to be recorded before the next one is asked for, and nothing else may happen
+/// between the first and the last.
+#[derive(Debug)]
+#[must_use = "threads are brought up to now as they come"]
+pub struct EveryThread<'a> {
+    session: &'a RunningSession,
+    gvl: &'a Gvl<'a>,
+    current: VmThread,
+    /// The moment, on the monotonic clock.
+    pub now_ns: u64,
+    up_to: UpTo,
+    /// Of the next thread.
+    row: usize,
+}
+
+/// What comes after the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UpTo {
+    /// Time goes on, or the session ends: all remainders are due.
+    Flush,
+    /// No time counts.
+    SectionEnd,
+}
 
 impl RunningSession {
     /// A section is about to begin at `now`. `has_ended` knows which threads have ended
@@ -29,14 +55,20 @@ impl RunningSession {
         }
     }
 
-    /// Accounts `thread` from `now` on: the calling one runs, others don't.
-    pub fn begin_thread(&self, vm: &impl Vm, thread: &ThreadState, now: u64) {
+    /// Accounts `thread` from `now` on: the calling one (`is_current`) runs, others don't. Its
+    /// present fiber has these labels.
+    pub fn begin_thread(
+        &self,
+        gvl: &Gvl<'_>,
+        thread: &ThreadState,
+        is_current: bool,
+        labels: Option<&LabelSet>,
+        now: u64,
+    ) {
         thread.forget_events();
-        let (Some(mut state), Some(mut part)) = (self.state(vm.gvl()), thread.gvl_part(vm.gvl()))
-        else {
+        let (Some(mut state), Some(mut part)) = (self.state(gvl), thread.gvl_part(gvl)) else {
             return;
         };
-        let is_current = thread.thread == vm.current_thread();
         // Another thread's clock is dear to read. Where it isn't read, it is when
         // the thread next gets the GVL.
         let reads_clock = is_current || self.mode == Mode::Cpu;
@@ -47,7 +79,7 @@ impl RunningSession {
         }
         part.is_bound = cpu.is_some();
         // Between sections nothing tells of switches of fibers.
-        part.fiber_labels = self.labels_of(vm, thread).map(LabelSet::share);
+        part.fiber_labels = labels.map(LabelSet::share);
         let base = cpu.unwrap_or(0);
         let accounting = match &mut part.accounting {
             Some(accounting) => {
@@ -68,95 +100,77 @@ impl RunningSession {
     }
 
     /// The last section has ended, and no hook is at work any more: all threads are brought up
-    /// to that moment.
-    pub fn end_section(&self, vm: &impl Vm) {
+    /// to that moment. `current` is the calling thread.
+    pub fn end_section<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        current: VmThread,
+    ) -> impl Iterator<Item = Wanted<'a>> {
         let now = clock::monotonic_ns();
         self.sections.note_end(now);
-        let Some(mut state) = self.state(vm.gvl()) else {
-            return;
-        };
-        // The others that were in this section are alive: its end would have been an EXITED.
-        self.merge_ended(vm.gvl(), &mut state, now);
-        // One for whom this section didn't count may have ended unnoticed before it.
-        let counts = |accounting: &Accounting| accounting.counts();
-        self.each_thread(
-            vm,
-            &mut state,
-            now,
-            counts,
-            |accounting, thread, is_current| {
-                let ready = self.ready_since(thread);
-                accounting.pause(now, ready, || self.cpu_clock(thread, is_current))
-            },
-        );
+        let threads = self.state(gvl).map(|mut state| {
+            // The others that were in this section are alive: its end would have been an EXITED.
+            self.merge_ended(gvl, &mut state, now);
+            self.every_thread(gvl, current, now, UpTo::SectionEnd)
+        });
+        threads.into_iter().flatten()
     }
 
-    /// Brings every thread up to now, which is returned, and records all remainders. `None`
-    /// inside of a callback. `has_ended` knows which threads have ended unnoticed.
-    pub fn flush(&self, vm: &impl Vm, has_ended: impl Fn(&ThreadState) -> bool) -> Option<u64> {
-        let mut state = self.state(vm.gvl())?;
+    /// Brings every thread up to now, and records all remainders. `None` inside of a callback.
+    /// `current` is the calling thread; `has_ended` knows which ones have ended unnoticed.
+    pub fn flush<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        current: VmThread,
+        has_ended: impl Fn(&ThreadState) -> bool,
+    ) -> Option<EveryThread<'a>> {
+        let mut state = self.state(gvl)?;
         let now = clock::monotonic_ns();
-        self.merge_ended(vm.gvl(), &mut state, now);
-        state.merge(vm.gvl(), now, has_ended);
-        // Between sections no time counts, CPU time neither.
-        let is_open = self.sections.are_open();
-        self.each_thread(
-            vm,
-            &mut state,
-            now,
-            |_| true,
-            |accounting, thread, is_current| {
-                let cpu = || self.cpu_clock(thread, is_current);
-                let cpu = is_open.then(cpu).flatten();
-                accounting.flush(now, self.ready_since(thread), cpu)
-            },
-        );
-        state.engine.flush_orphaned(now);
-        Some(now)
+        self.merge_ended(gvl, &mut state, now);
+        state.merge(gvl, now, has_ended);
+        Some(self.every_thread(gvl, current, now, UpTo::Flush))
     }
 
-    /// Calls `act` for every accounted thread that `which` accepts, and records what that makes
-    /// due. `which` must reject threads that may have ended.
-    fn each_thread(
+    fn every_thread<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        current: VmThread,
+        now_ns: u64,
+        up_to: UpTo,
+    ) -> EveryThread<'a> {
+        EveryThread {
+            session: self,
+            gvl,
+            current,
+            now_ns,
+            up_to,
+            row: 0,
+        }
+    }
+
+    /// Brings `thread` up to `now`. Returns what that makes due.
+    fn bring_up(
         &self,
-        vm: &impl Vm,
-        state: &mut GvlState,
-        now: u64,
-        which: impl Fn(&Accounting) -> bool,
-        mut act: impl FnMut(&mut Accounting, &ThreadState, bool) -> Dues,
-    ) {
-        let current = vm.current_thread();
-        let GvlState {
-            engine,
-            threads,
-            backtrace,
-            ..
-        } = state;
-        for thread in threads.iter() {
-            let Some(mut part) = thread.gvl_part(vm.gvl()) else {
-                continue;
-            };
-            let GvlPart {
-                accounting,
-                last_stack,
-                ..
-            } = &mut *part;
-            let Some(accounting) = accounting.as_mut().filter(|it| which(it)) else {
-                continue;
-            };
-            let is_current = thread.thread == current;
-            let dues = act(accounting, thread, is_current);
-            if dues.is_empty() {
-                continue;
+        gvl: &Gvl<'_>,
+        thread: &ThreadState,
+        is_current: bool,
+        (now, up_to): (u64, UpTo),
+    ) -> Option<Dues> {
+        let mut part = thread.gvl_part(gvl)?;
+        let accounting = part.accounting.as_mut()?;
+        let ready = self.ready_since(thread);
+        let cpu = || self.cpu_clock(thread, is_current);
+        match up_to {
+            UpTo::Flush => {
+                // Between sections no time counts, CPU time neither.
+                let is_open = self.sections.are_open();
+                let cpu = is_open.then(cpu).flatten();
+                Some(accounting.flush(now, ready, cpu))
             }
-            let whose = if is_current {
-                Whose::Current
-            } else {
-                Whose::Other
-            };
-            let tables = (&mut *engine, &mut *backtrace);
-            let recorded = (accounting, last_stack);
-            stacks::record(vm, self, tables, (thread, whose), (now, dues), recorded);
+            // One for whom this section didn't count may have ended unnoticed before it.
+            UpTo::SectionEnd => accounting
+                .counts()
+                .then(|| accounting.pause(now, ready, cpu)),
         }
     }
 
@@ -179,6 +193,22 @@ impl RunningSession {
         }
     }
 
+    /// Begins to end the epoch, if it is over: all threads forget their stacks, and the frames
+    /// wait for their names. Returns whether it is.
+    pub fn begin_epoch_end(&self, gvl: &Gvl<'_>) -> bool {
+        let Some(mut state) = self.state(gvl) else {
+            return false;
+        };
+        let is_over = state.engine.is_epoch_over(clock::monotonic_ns());
+        if is_over {
+            self.new_threads.take_into(&mut state.threads);
+            state.engine.begin_epoch_end();
+            state.forget_places(gvl);
+            self.forget_learned(&AtWork::begin(gvl));
+        }
+        is_over
+    }
+
     /// [`RunningSession::merge_ended`], once there are enough of them. The caller holds no
     /// thread's part.
     #[inline]
@@ -195,6 +225,29 @@ impl RunningSession {
         self.new_threads.take_into(&mut state.threads);
         let merged = state.merge(gvl, now, |thread| thread.end.has_come());
         self.ended_threads.fetch_sub(merged, Relaxed);
+    }
+}
+
+impl<'a> Iterator for EveryThread<'a> {
+    type Item = Wanted<'a>;
+
+    fn next(&mut self) -> Option<Wanted<'a>> {
+        let (gvl, now) = (self.gvl, self.now_ns);
+        let mut state = self.session.state(gvl)?;
+        while let Some(thread) = state.threads.get(self.row) {
+            let row = self.row;
+            self.row += 1;
+            let is_current = thread.thread == self.current;
+            let moment = (now, self.up_to);
+            let dues = self.session.bring_up(gvl, thread, is_current, moment);
+            if let Some(dues) = dues.filter(|dues| !dues.is_empty()) {
+                return Some(Wanted::of_row((row, thread.thread), is_current, now, dues));
+            }
+        }
+        if self.up_to == UpTo::Flush {
+            state.engine.flush_orphaned(now);
+        }
+        None
     }
 }
 

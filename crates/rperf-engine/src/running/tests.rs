@@ -46,6 +46,74 @@ fn thread<'a>(session: &RunningSession, thread: VmThread) -> &'a ThreadState {
     unsafe { &*state }
 }
 
+/// The bridge's part: does what an event has left to do. Returns which stack was taken.
+fn complete(session: &RunningSession, vm: &FakeVm, follow_up: FollowUp<'_>) -> Option<WantedStack> {
+    match follow_up {
+        FollowUp::None => None,
+        FollowUp::Record(wanted) => Some(record(session, vm, wanted)),
+        FollowUp::KeepAlive(new_frames) => {
+            vm.kept.borrow_mut().extend(&*new_frames);
+            None
+        }
+    }
+}
+
+fn record(session: &RunningSession, vm: &FakeVm, wanted: Wanted<'_>) -> WantedStack {
+    let which = wanted.stack;
+    let mut backtrace = session.backtrace(vm.gvl()).expect("no borrow is held");
+    let most = match which {
+        WantedStack::Current(frames) => {
+            assert_eq!(wanted.thread, vm.thread.get());
+            frames
+        }
+        WantedStack::Other => usize::MAX,
+        WantedStack::None => 0,
+    };
+    let (frames, lines) = backtrace.room();
+    let depth = vm.backtrace_of(wanted.thread, frames, lines);
+    let stack = backtrace.stack_up_to(most, depth);
+    let stack = (which != WantedStack::None).then_some(stack);
+    let new_frames = session.record(vm.gvl(), wanted, stack, vm.labels().as_ref());
+    vm.kept.borrow_mut().extend(&*new_frames);
+    which
+}
+
+fn sample(session: &RunningSession, vm: &FakeVm, thread: &ThreadState) -> Option<WantedStack> {
+    let learned = session.learn(vm, vm.gvl(), thread);
+    let follow_up = session.sample(vm.gvl(), thread, learned);
+    complete(session, vm, follow_up)
+}
+
+fn resumed(session: &RunningSession, vm: &FakeVm, thread: &ThreadState) -> Option<WantedStack> {
+    complete(session, vm, session.resumed(vm.gvl(), thread))
+}
+
+fn suspended(session: &RunningSession, vm: &FakeVm, thread: &ThreadState) {
+    let which = complete(session, vm, session.suspended(vm.gvl(), thread));
+    assert_eq!(which, None, "its slice waits for a tick");
+}
+
+fn begin_thread(session: &RunningSession, vm: &FakeVm, thread: &ThreadState, now: u64) {
+    let is_current = thread.thread == vm.thread.get();
+    session.begin_thread(vm.gvl(), thread, is_current, vm.labels().as_ref(), now);
+}
+
+fn is_epoch_over(session: &RunningSession, vm: &FakeVm) -> bool {
+    let state = session.state(vm.gvl()).expect("no borrow is held");
+    state.engine.is_epoch_over(clock::monotonic_ns())
+}
+
+/// Brings every thread up to now, which is returned.
+fn flush(session: &RunningSession, vm: &FakeVm, has_ended: impl Fn(&ThreadState) -> bool) -> u64 {
+    let threads = session.flush(vm.gvl(), vm.thread.get(), has_ended);
+    let threads = threads.expect("no borrow is held");
+    let now = threads.now_ns;
+    for wanted in threads {
+        record(session, vm, wanted);
+    }
+    now
+}
+
 fn pass_time() {
     let until = Instant::now() + Duration::from_millis(3);
     while Instant::now() < until {}
@@ -53,7 +121,7 @@ fn pass_time() {
 
 /// The sums of the session up to now, by state, and its counters.
 fn sums(session: &RunningSession, vm: &FakeVm) -> (Vec<(State, Values)>, crate::Snapshot) {
-    let now = session.flush(vm, |_| false).expect("no borrow is held");
+    let now = flush(session, vm, |_| false);
     let mut state = session.state(vm.gvl()).expect("no borrow is held");
     let snapshot = state.engine.snapshot(now).expect("the worker lives");
     let sums = snapshot.collected.sums.iter();
@@ -74,10 +142,12 @@ fn sum_of(sums: &[(State, Values)], state: State) -> Values {
 fn the_callback_samples_the_calling_thread() {
     let (vm, session) = session();
     let main = thread(&session, MAIN);
-    assert!(!session.sample(&vm, main), "the epoch isn't over");
+    assert_eq!(sample(&session, &vm, main), None, "nothing is due yet");
     pass_time();
     session.ticks.tick();
-    session.sample(&vm, main);
+    let all = WantedStack::Current(usize::MAX);
+    assert_eq!(sample(&session, &vm, main), Some(all));
+    assert!(!is_epoch_over(&session, &vm));
     assert_eq!(*vm.kept.borrow(), [1, 2, 3], "from the root");
     let (sums, snapshot) = sums(&session, &vm);
     let running = sum_of(&sums, State::Running);
@@ -90,15 +160,36 @@ fn the_callback_samples_the_calling_thread() {
 }
 
 #[test]
+fn a_frame_that_the_vm_leaves_out_is_learned_at_the_safepoint() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    begin_thread(&session, &vm, main, clock::monotonic_ns());
+    pass_time();
+    vm.hidden.replace(vec![4]);
+    session.ticks.tick();
+    // SAFETY: nobody is at work on the log.
+    let needs_callback =
+        unsafe { session.take_stack(&vm, 1, session.ticks.last_tick(), &REGISTERS) };
+    assert!(needs_callback);
+    vm.hidden.replace(vec![]);
+    vm.set_stack(&[(5, 51), (4, 41), (3, 31), (2, 21), (1, 11)]);
+    let of_tick = WantedStack::Current(4);
+    assert_eq!(sample(&session, &vm, main), Some(of_tick));
+    assert_eq!(*vm.kept.borrow(), [1, 2, 3, 4], "5 was called later");
+    let (_, snapshot) = sums(&session, &vm);
+    assert_eq!(snapshot.counters.capture.hidden_frames, 1);
+}
+
+#[test]
 fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     let (vm, session) = session();
     let main = thread(&session, MAIN);
-    session.begin_thread(&vm, main, clock::monotonic_ns());
+    begin_thread(&session, &vm, main, clock::monotonic_ns());
     pass_time();
     let labels = LabelSet::empty().with(vec![("a".into(), Some("b".into()))]);
     vm.labels.replace(Some(labels));
     session.use_labels();
-    session.note_labels(&vm, main);
+    session.note_labels(vm.gvl(), main, vm.labels().as_ref());
     let tick = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
     let needs_callback = unsafe { session.take_stack(&vm, 1, tick, &REGISTERS) };
@@ -108,7 +199,7 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     // SAFETY: nobody is at work on the log.
     unsafe { session.each_tick_root(|word| roots.push(word)) };
     assert_eq!(roots, [3, 2, 1]);
-    session.suspended(&vm, main);
+    suspended(&session, &vm, main);
     assert_eq!(*vm.kept.borrow(), [1, 2, 3]);
     let (sums, snapshot) = sums(&session, &vm);
     assert!(sum_of(&sums, State::Running).wall_ns >= 3_000_000);
@@ -121,8 +212,8 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
 fn time_without_the_gvl_is_blocked_until_ready_and_then_waiting() {
     let (vm, session) = session();
     let main = thread(&session, MAIN);
-    session.resumed(&vm, main);
-    session.suspended(&vm, main);
+    resumed(&session, &vm, main);
+    suspended(&session, &vm, main);
     pass_time();
     // SAFETY: the hooks' part is played here.
     unsafe { session.ready(MAIN) };
@@ -130,7 +221,7 @@ fn time_without_the_gvl_is_blocked_until_ready_and_then_waiting() {
     pass_time();
     // Somebody else had the GVL meanwhile.
     let _ = session.ticks.set_holder(9, 0);
-    session.resumed(&vm, main);
+    resumed(&session, &vm, main);
     let (sums, _) = sums(&session, &vm);
     assert!(
         sum_of(&sums, State::GvlBlocked).wall_ns >= 3_000_000,
@@ -153,9 +244,9 @@ fn a_thread_that_others_wake_is_ready_too() {
     assert_ne!(session.others_ready.since(OTHER), 0);
     vm.thread.set(OTHER);
     vm.set_stack(&[(1, 11)]);
-    session.resumed(&vm, other);
+    resumed(&session, &vm, other);
     assert_ne!(other.ready_ns.load(Relaxed), 0);
-    session.suspended(&vm, other);
+    suspended(&session, &vm, other);
     assert_eq!(session.others_ready.since(OTHER), 0);
     native::leave();
 }
@@ -164,16 +255,20 @@ fn a_thread_that_others_wake_is_ready_too() {
 fn collections_are_accounted_and_make_their_thread_the_running_one() {
     let (vm, session) = session();
     let main = thread(&session, MAIN);
-    session.begin_thread(&vm, main, clock::monotonic_ns());
+    begin_thread(&session, &vm, main, clock::monotonic_ns());
     session.ticks.pause();
     session.ticks.go_on();
     assert!(!session.ticks.has_holder());
-    session.collecting(&vm, GcEvent::Enter, false, || main);
-    session.collecting(&vm, GcEvent::MarkBegin, true, || main);
+    let collect = |event, is_marking| {
+        let follow_up = session.collecting(vm.gvl(), event, is_marking, || main);
+        complete(&session, &vm, follow_up)
+    };
+    collect(GcEvent::Enter, false);
+    collect(GcEvent::MarkBegin, true);
     assert!(session.ticks.is_collecting());
     pass_time();
-    session.collecting(&vm, GcEvent::MarkEnd, false, || main);
-    session.collecting(&vm, GcEvent::Exit, false, || main);
+    collect(GcEvent::MarkEnd, false);
+    collect(GcEvent::Exit, false);
     assert!(!session.ticks.is_collecting() && session.ticks.has_holder());
     let (sums, _) = sums(&session, &vm);
     assert!(
@@ -186,7 +281,7 @@ fn collections_are_accounted_and_make_their_thread_the_running_one() {
 fn ended_threads_are_merged_together() {
     let (vm, session) = session();
     let main = thread(&session, MAIN);
-    session.resumed(&vm, main);
+    resumed(&session, &vm, main);
     let count = |session: &RunningSession| {
         let state = session.state(vm.gvl()).expect("no borrow is held");
         state.threads.len()
@@ -198,7 +293,7 @@ fn ended_threads_are_merged_together() {
         // SAFETY: the hooks' part is played here.
         unsafe { session.exited(id, || None) };
         assert!(short.end.has_come());
-        session.resumed(&vm, main);
+        resumed(&session, &vm, main);
         let expected = if number < 32 { 0 } else { 1 + number % 32 };
         assert!(
             count(&session) <= expected,
@@ -207,9 +302,9 @@ fn ended_threads_are_merged_together() {
         );
     }
     assert_eq!(count(&session), 1, "one batch of 32, and main");
-    session.flush(&vm, |_| false);
+    flush(&session, &vm, |_| false);
     assert_eq!(count(&session), 1);
-    session.flush(&vm, |thread| thread.thread == MAIN);
+    flush(&session, &vm, |thread| thread.thread == MAIN);
     assert_eq!(count(&session), 0, "it ended, though no event has told");
     native::leave();
 }
@@ -220,12 +315,14 @@ fn all_threads_of_a_section_are_accounted_from_its_begin_to_its_end() {
     vm.stacks.borrow_mut().insert(OTHER, vec![(7, 71), (1, 11)]);
     let (main, other) = (thread(&session, MAIN), thread(&session, OTHER));
     let now = clock::monotonic_ns();
-    session.begin_thread(&vm, main, now);
-    session.begin_thread(&vm, other, now);
+    begin_thread(&session, &vm, main, now);
+    begin_thread(&session, &vm, other, now);
     pass_time();
     session.sections.close();
     session.ticks.pause();
-    session.end_section(&vm);
+    for wanted in session.end_section(vm.gvl(), MAIN) {
+        record(&session, &vm, wanted);
+    }
     let section = clock::monotonic_ns() - now;
     pass_time();
     let (sums, snapshot) = sums(&session, &vm);

@@ -2,15 +2,25 @@
 //! the sampling callback. The handler's part runs in it; the rest on Ruby threads, with the GVL.
 
 use super::RunningSession;
-use super::stacks::{self, Whose};
+use super::due::{FollowUp, Wanted};
 use crate::accounting::Accounting;
 use crate::clock;
 use crate::counters::CaptureCounters;
+use crate::gvl::Gvl;
 use crate::threads::{GvlPart, ThreadState};
 use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
-use crate::vm::{Vm, VmFrames};
+use crate::vm::VmFrames;
 use std::sync::atomic::Ordering::Relaxed;
+
+/// What was learned at a safepoint about the stack that the handler couldn't take.
+#[derive(Debug, Clone, Copy)]
+pub struct Learned {
+    /// How many frames of the stack, from the root, were there at the tick.
+    frames: usize,
+    /// The frame that was missed has been found.
+    is_found: bool,
+}
 
 impl RunningSession {
     /// The handler: takes the stack of the calling thread. As
@@ -31,37 +41,37 @@ impl RunningSession {
 
     /// Makes samples of what the log has, all of it from the calling thread, whose part this
     /// is and whose fiber has had the labels that are noted there. Whatever ends a slice of
-    /// its running time, or changes its labels, comes after this.
+    /// its running time, or changes its labels, comes after this. Returns whether there may be
+    /// new frames.
     #[inline]
-    pub(super) fn drain(&self, vm: &impl Vm, part: &mut GvlPart, guard: &AtWork<'_>) {
-        if !self.tick_capture.is_empty(guard) {
-            self.drain_log(vm, part, guard);
-        }
+    pub(super) fn drain(&self, gvl: &Gvl<'_>, part: &mut GvlPart, guard: &AtWork<'_>) -> bool {
+        !self.tick_capture.is_empty(guard) && self.drain_log(gvl, part, guard)
     }
 
     /// Makes samples of what the log has of `thread`, the calling one.
-    pub fn drain_ticks(&self, vm: &impl Vm, thread: &ThreadState, guard: &AtWork<'_>) {
-        if let Some(mut part) = thread.gvl_part(vm.gvl()) {
-            self.drain(vm, &mut part, guard);
-        }
+    pub fn drain_ticks<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        thread: &ThreadState,
+        guard: &AtWork<'_>,
+    ) -> FollowUp<'a> {
+        let part = thread.gvl_part(gvl);
+        let has_drained = part.is_some_and(|mut part| self.drain(gvl, &mut part, guard));
+        self.after_drain(gvl, has_drained)
     }
 
     #[cold]
-    fn drain_log(&self, vm: &impl Vm, part: &mut GvlPart, guard: &AtWork<'_>) {
-        let Some(mut state) = self.state(vm.gvl()) else {
-            return;
+    fn drain_log(&self, gvl: &Gvl<'_>, part: &mut GvlPart, guard: &AtWork<'_>) -> bool {
+        let Some(mut state) = self.state(gvl) else {
+            return false;
         };
         let engine = &mut state.engine;
         let thread = part.accounting.as_ref().map(Accounting::seq);
         let drained = self.tick_capture.drain(guard, thread, |log| {
             let labels = part.fiber_labels.as_ref();
-            let Some(accounting) = &mut part.accounting else {
-                return 0;
-            };
-            let replayed = engine.replay(log, accounting, &mut part.last_stack, labels);
-            // SAFETY: the log has kept them alive.
-            unsafe { vm.keep_alive(replayed.new_frames) };
-            replayed.ticks
+            part.accounting.as_mut().map_or(0, |accounting| {
+                engine.replay(log, accounting, &mut part.last_stack, labels)
+            })
         });
         if let Some(drained) = drained {
             engine.count_sampling(drained.counters.tick_stacks, drained.spent_ns);
@@ -71,6 +81,7 @@ impl RunningSession {
                 self.ticks.trigger();
             }
         }
+        drained.is_some()
     }
 
     /// Lets go of the frames that were learned at safepoints.
@@ -78,72 +89,69 @@ impl RunningSession {
         self.tick_capture.forget_learned(guard);
     }
 
-    /// The sampling callback, on `thread`. Returns whether the epoch is over.
-    pub fn sample(&self, vm: &impl Vm, thread: &ThreadState) -> bool {
-        let guard = AtWork::begin(vm.gvl());
-        let now = clock::monotonic_ns();
-        self.ticks.at_safepoint();
-        let Some(mut part) = thread.gvl_part(vm.gvl()) else {
-            return false;
-        };
-        self.drain(vm, &mut part, &guard);
-        let begin = |accounting: &mut Accounting| accounting.begin_running(now);
-        if self.enter(vm, thread, &mut part, begin).is_none() {
-            return false;
-        }
-        let counters = self.sample_running(vm, thread, &mut part, now, &guard);
-        drop(part);
-        self.merge_ended_batch(vm.gvl(), now);
-        let Some(mut state) = self.state(vm.gvl()) else {
-            return false;
-        };
-        let engine = &mut state.engine;
-        let is_epoch_over = engine.is_epoch_over(now);
-        engine.count_capture(counters);
-        let spent = clock::monotonic_ns().saturating_sub(now);
-        engine.count_sampling(counters.safepoint_stacks, spent);
-        if is_epoch_over {
-            self.forget_learned(&guard);
-        }
-        is_epoch_over
+    /// Before [`RunningSession::sample`]: learns the frame that the VM has left out of the stack
+    /// of `thread` at a tick, if there is one to be learned.
+    pub fn learn(
+        &self,
+        vm: &impl VmFrames,
+        gvl: &Gvl<'_>,
+        thread: &ThreadState,
+    ) -> Option<Learned> {
+        let seq = thread.gvl_part(gvl)?.accounting.as_ref()?.seq();
+        let (frames, is_found) = self.tick_capture.learn(vm, seq, &AtWork::begin(gvl))?;
+        Some(Learned { frames, is_found })
     }
 
-    /// Samples `thread`, the calling one, whose part has an accounting.
-    fn sample_running(
-        &self,
-        vm: &impl Vm,
-        thread: &ThreadState,
-        part: &mut GvlPart,
-        now: u64,
-        guard: &AtWork<'_>,
-    ) -> CaptureCounters {
-        let mut counters = CaptureCounters {
-            safepoint_calls: 1,
-            ..CaptureCounters::default()
+    /// The sampling callback, on `thread`.
+    pub fn sample<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        thread: &'a ThreadState,
+        learned: Option<Learned>,
+    ) -> FollowUp<'a> {
+        let guard = AtWork::begin(gvl);
+        let now = clock::monotonic_ns();
+        self.ticks.at_safepoint();
+        self.merge_ended_batch(gvl, now);
+        let Some(mut part) = thread.gvl_part(gvl) else {
+            return FollowUp::None;
         };
-        let Some(accounting) = &mut part.accounting else {
-            return counters;
-        };
-        let tick = self.ticks.last_tick();
-        let learned = self.tick_capture.learn(vm, accounting.seq(), guard);
-        counters.hidden_frames = u64::from(learned.is_some_and(|(_, is_new)| is_new));
-        let whose = match learned {
-            // The tick's stack, as far as it is there still.
-            Some((frames, _)) => Whose::CurrentUpTo(frames),
-            None => Whose::Current,
+        let has_drained = self.drain(gvl, &mut part, &guard);
+        let begin = |accounting: &mut Accounting| accounting.begin_running(now);
+        let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
+            return self.after_drain(gvl, has_drained);
         };
         let ready = thread.ready_ns.load(Relaxed);
         // Else what is due is of the time before the tick.
         let was_running = accounting.is_running();
+        let tick = self.ticks.last_tick();
         let dues = accounting.sample(now, tick, ready, clock::thread_cpu_ns);
-        counters.safepoint_stacks = u64::from(was_running && !dues.is_empty());
-        if !dues.is_empty()
-            && let Some(mut state) = self.state(vm.gvl())
-        {
-            let recorded = (accounting, &mut part.last_stack);
-            let tables = state.tables();
-            stacks::record(vm, self, tables, (thread, whose), (now, dues), recorded);
+        let counters = CaptureCounters {
+            safepoint_calls: 1,
+            safepoint_stacks: u64::from(was_running && !dues.is_empty()),
+            hidden_frames: u64::from(learned.is_some_and(|it| it.is_found)),
+            ..CaptureCounters::default()
+        };
+        self.count_callback(gvl, counters, now);
+        if dues.is_empty() {
+            return self.after_drain(gvl, has_drained);
         }
-        counters
+        let mut wanted = Wanted::of_current(thread, now, dues).counted_from(clock::monotonic_ns());
+        if let Some(learned) = learned {
+            // The tick's stack, as far as it is there still.
+            wanted = wanted.up_to(learned.frames);
+        }
+        FollowUp::Record(wanted)
+    }
+
+    /// Counts a call of the sampling callback, and the time since `began_ns`.
+    fn count_callback(&self, gvl: &Gvl<'_>, counters: CaptureCounters, began_ns: u64) {
+        if let Some(mut state) = self.state(gvl) {
+            let spent = clock::monotonic_ns().saturating_sub(began_ns);
+            state.engine.count_capture(counters);
+            state
+                .engine
+                .count_sampling(counters.safepoint_stacks, spent);
+        }
     }
 }

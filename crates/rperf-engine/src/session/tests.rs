@@ -19,7 +19,7 @@ fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>)
         last: &mut LastStack::default(),
         labels,
     };
-    let _ = session.record(0, &mut accounting, dues, position);
+    session.record(0, &mut accounting, dues, position);
 }
 
 const CALLS: VmCalls = VmCalls {

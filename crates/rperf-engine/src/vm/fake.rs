@@ -1,9 +1,9 @@
 //! A VM for tests: its stacks are what the test says.
 
-use super::{FrameLayout, MethodWord, Vm, VmFrames};
+use super::{FrameLayout, MethodWord, VmFrames};
 use crate::call_tree::FrameWord;
 use crate::gvl::Gvl;
-use crate::ids::{SessionId, VmThread};
+use crate::ids::VmThread;
 use crate::labels::LabelSet;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -52,6 +52,36 @@ impl FakeVm {
         stacks.insert(self.thread.get(), frames.to_vec());
     }
 
+    /// The token.
+    pub(crate) fn gvl(&self) -> &Gvl<'_> {
+        &self.gvl
+    }
+
+    /// [`VmFrames::backtrace`] of any thread.
+    pub(crate) fn backtrace_of(
+        &self,
+        thread: VmThread,
+        frames: &mut [FrameWord],
+        lines: &mut [u32],
+    ) -> usize {
+        let stacks = self.stacks.borrow();
+        let Some(stack) = stacks.get(&thread) else {
+            return 0;
+        };
+        for (to, from) in frames.iter_mut().zip(stack) {
+            *to = from.0;
+        }
+        for (to, from) in lines.iter_mut().zip(stack) {
+            *to = from.1;
+        }
+        stack.len().min(frames.len())
+    }
+
+    /// The labels that every thread's present fiber has.
+    pub(crate) fn labels(&self) -> Option<LabelSet> {
+        self.labels.borrow().as_ref().map(LabelSet::share)
+    }
+
     fn frames(&self) -> Frames {
         self.stacks.borrow()[&self.thread.get()].clone()
     }
@@ -82,8 +112,7 @@ impl VmFrames for FakeVm {
     };
 
     fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
-        // SAFETY: this VM reads its own tables only, here and below.
-        unsafe { self.backtrace_of(self.thread.get(), frames, lines) }
+        self.backtrace_of(self.thread.get(), frames, lines)
     }
 
     fn depth(&self) -> i64 {
@@ -100,7 +129,7 @@ impl VmFrames for FakeVm {
     }
 
     fn file(&self) -> usize {
-        // SAFETY: see `backtrace`.
+        // SAFETY: this VM reads its own tables only.
         unsafe { self.file_of(self.top().0) }
     }
 
@@ -126,43 +155,5 @@ impl VmFrames for FakeVm {
 
     unsafe fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool {
         frame + NAME == method
-    }
-}
-
-impl Vm for FakeVm {
-    fn gvl(&self) -> &Gvl<'_> {
-        &self.gvl
-    }
-
-    fn current_thread(&self) -> VmThread {
-        self.thread.get()
-    }
-
-    unsafe fn backtrace_of(
-        &self,
-        thread: VmThread,
-        frames: &mut [FrameWord],
-        lines: &mut [u32],
-    ) -> usize {
-        let stacks = self.stacks.borrow();
-        let Some(stack) = stacks.get(&thread) else {
-            return 0;
-        };
-        for (to, from) in frames.iter_mut().zip(stack) {
-            *to = from.0;
-        }
-        for (to, from) in lines.iter_mut().zip(stack) {
-            *to = from.1;
-        }
-        stack.len().min(frames.len())
-    }
-
-    unsafe fn labels_of(&self, _: VmThread, _: SessionId) -> Option<&LabelSet> {
-        // SAFETY: no test changes the labels while a session has them.
-        unsafe { &*self.labels.as_ptr() }.as_ref()
-    }
-
-    unsafe fn keep_alive(&self, frames: &[FrameWord]) {
-        self.kept.borrow_mut().extend(frames);
     }
 }

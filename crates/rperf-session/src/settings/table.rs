@@ -152,7 +152,7 @@ pub static SIGNAL: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "N|false",
-            "Real-time signal of the timer; false: no signal, but a thread that sleeps",
+            "Real-time signal of the timer; false: no signal, a sleeping thread is the timer",
         ),
         record_only: false,
     }),

@@ -1,4 +1,5 @@
-//! From captured frames to names.
+//! Samples of what the engine finds due, and the names of their frames.
 
 pub mod epoch;
 pub mod resolve;
+pub mod sample;

@@ -7,7 +7,6 @@ pub mod label_set;
 pub mod live_threads;
 pub mod ractor;
 pub mod roots;
-pub mod ruby_vm;
 pub mod safepoint;
 pub mod session;
 pub mod threads;

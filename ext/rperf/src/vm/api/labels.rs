@@ -4,7 +4,7 @@
 use crate::profile::errors;
 use crate::text;
 use crate::vm::hooks::fiber;
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::sample;
 use crate::vm::state::label_set::{self, SetObject};
 use crate::vm::state::session::{catching, counting_session, session};
 use crate::vm::state::threads::RubyThread;
@@ -39,8 +39,8 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
     // What ran at the last ticks ran with the labels that there were. The handler is kept
     // off until the new ones are there.
     let guard = AtWork::begin(gvl);
-    if let (Some(session), Some(state)) = (counting_session(gvl), thread.known_state(gvl)) {
-        catching(session, || session.drain_ticks(&RubyVm(gvl), state, &guard));
+    if let Some(session) = counting_session(gvl) {
+        catching(session, || sample::drain_ticks(gvl, session, &guard));
     }
     label_set::set_local(thread, set);
     drop(guard);

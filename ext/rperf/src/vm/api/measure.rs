@@ -3,7 +3,7 @@
 
 use crate::vm::hooks::event_hook::EventHook;
 use crate::vm::hooks::{gc, thread};
-use crate::vm::state::frames::RubyVm;
+use crate::vm::state::frames::{RubyVm, take_complete};
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE};
 use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
@@ -48,12 +48,13 @@ pub fn sample_cost(
     let mut depth = 0;
     for _ in 0..rounds {
         bare.push(per_call(|| {
-            let stack = backtrace.take_complete(&vm);
-            depth = black_box(stack).frames.len();
+            let taken = take_complete(vm, &mut backtrace);
+            depth = black_box(backtrace.stack(taken)).frames.len();
         }));
         sampled.push(per_call(|| {
             last.keep(last.depth() * kept_permille as usize / 1000);
-            let stack = backtrace.take_complete(&vm);
+            let taken = take_complete(vm, &mut backtrace);
+            let stack = backtrace.stack(taken);
             black_box(tree.intern(stack.frames, stack.lines, &mut last));
         }));
         clocks.push(per_call(|| {

@@ -8,7 +8,7 @@
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
 use crate::vm::hooks::{self, fiber, gc, thread, time_slice};
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::sample;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{StartedSession, session};
 use crate::vm::state::threads::RubyThread;
@@ -82,8 +82,11 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     let current = RubyThread::current(gvl).id();
     for thread in threads.threads() {
         // One that has no frames is not there yet, or not any more.
-        if thread.id() == current || thread.has_frames() {
-            session.begin_thread(&RubyVm(gvl), thread.state(gvl, &session.new_threads), now);
+        let is_current = thread.id() == current;
+        if is_current || thread.has_frames() {
+            let labels = label_set::of_thread(session, thread);
+            let state = thread.state(gvl, &session.new_threads);
+            session.begin_thread(gvl, state, is_current, labels, now);
         }
     }
     session.sections.open();
@@ -92,12 +95,11 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
 
 /// Time no longer counts.
 fn close(gvl: &Gvl<'_>, session: &RunningSession) {
-    let (vm, guard) = (RubyVm(gvl), AtWork::begin(gvl));
-    if let Some(state) = RubyThread::current(gvl).known_state(gvl) {
-        session.drain_ticks(&vm, state, &guard);
-    }
+    let guard = AtWork::begin(gvl);
+    sample::drain_ticks(gvl, session, &guard);
     session.sections.close();
     session.ticks.pause();
     hooks::remove_all();
-    session.end_section(&vm);
+    let threads = session.end_section(gvl, RubyThread::current(gvl).id());
+    threads.for_each(|wanted| sample::record(gvl, session, wanted));
 }

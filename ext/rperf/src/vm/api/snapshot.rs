@@ -4,8 +4,7 @@
 use crate::profile::{self, errors};
 use crate::text;
 use crate::vm::hooks;
-use crate::vm::recording::epoch;
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::{epoch, sample};
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::threads::RubyThread;
@@ -102,11 +101,13 @@ fn threads_of_session(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<LiveThrea
 /// `None` if this runs inside a callback.
 fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Option<u64> {
     // A tick from here on would come before the time that all threads are brought up to.
-    let (vm, guard) = (RubyVm(gvl), AtWork::begin(gvl));
-    if let Some(state) = RubyThread::current(gvl).known_state(gvl) {
-        session.drain_ticks(&vm, state, &guard);
-    }
-    session.flush(&vm, |thread| threads.lacks(gvl, thread))
+    let guard = AtWork::begin(gvl);
+    sample::drain_ticks(gvl, session, &guard);
+    let current = RubyThread::current(gvl).id();
+    let threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread))?;
+    let now = threads.now_ns;
+    threads.for_each(|wanted| sample::record(gvl, session, wanted));
+    Some(now)
 }
 
 /// The present epoch's nodes and the names of its frames.

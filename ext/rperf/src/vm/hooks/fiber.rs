@@ -5,7 +5,7 @@
 //! got control, with the GVL; Ruby code may be run.
 
 use super::event_hook::EventHook;
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::sample;
 use crate::vm::state::label_set;
 use crate::vm::state::session::{self, counting_session};
 use crate::vm::state::threads::RubyThread;
@@ -49,11 +49,9 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
 
 /// The calling thread has switched to another fiber. Fails if an interrupt comes meanwhile.
 fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
-    if let Some(session) = counting_session(gvl)
-        && let Some(state) = RubyThread::current(gvl).known_state(gvl)
-    {
-        // With the labels of the fiber before, which the state has.
-        session.drain_ticks(&RubyVm(gvl), state, &AtWork::begin(gvl));
+    if let Some(session) = counting_session(gvl) {
+        // With the labels of the fiber before, which the thread's state has.
+        sample::drain_ticks(gvl, session, &AtWork::begin(gvl));
     }
     let adopted = label_set::adopt(gvl);
     // Other threads may have run, and ended the session.
@@ -65,7 +63,8 @@ fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
 
 /// Notes the labels of the calling thread's present fiber, for when it switches to another one.
 pub fn note_labels(gvl: &Gvl<'_>, session: &RunningSession) {
-    if let Some(state) = RubyThread::current(gvl).known_state(gvl) {
-        session.note_labels(&RubyVm(gvl), state);
+    let thread = RubyThread::current(gvl);
+    if let Some(state) = thread.known_state(gvl) {
+        session.note_labels(gvl, state, label_set::of_thread(session, thread));
     }
 }

@@ -8,14 +8,14 @@
 //! anew.
 
 use super::event_hook::EventHook;
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::sample;
 use crate::vm::state::session;
 use crate::vm::state::threads::RubyThread;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
-use rperf_engine::{GcEvent, RunningSession, clock};
+use rperf_engine::{AtWork, GcEvent, RunningSession, clock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// A collection is in its marking phase, which may take several pieces.
@@ -114,7 +114,13 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     unsafe {
         session::with_counting_session(|gvl, session| {
             let state = || RubyThread::current(gvl).state(gvl, &session.new_threads);
-            session.collecting(&RubyVm(gvl), event, is_marking, state);
+            // A tick is none until the collection is recorded.
+            let _guard = AtWork::begin(gvl);
+            sample::complete(
+                gvl,
+                session,
+                session.collecting(gvl, event, is_marking, state),
+            );
         });
     }
 }

@@ -2,7 +2,7 @@
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
 use super::gc;
-use crate::vm::recording::epoch;
+use crate::vm::recording::{epoch, sample};
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::session::{self, counting_session};
 use crate::vm::state::threads::RubyThread;
@@ -16,14 +16,13 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
         session::in_main_ractor(|gvl| {
             // To the end: while frames are named, too.
             let _handler_off = HandlerOff::begin();
-            let is_epoch_over = counting_session(gvl).is_some_and(|session| {
+            if let Some(session) = counting_session(gvl) {
                 gc::listen(session);
                 let thread = RubyThread::current(gvl).state(gvl, &session.new_threads);
-                session.sample(&RubyVm(gvl), thread)
-            });
-            if is_epoch_over {
-                epoch::end(gvl);
+                let learned = session.learn(&RubyVm(gvl), gvl, thread);
+                sample::complete(gvl, session, session.sample(gvl, thread, learned));
             }
+            epoch::end_if_over(gvl);
         });
     }
 }

@@ -4,7 +4,7 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
-use crate::vm::state::frames::RubyVm;
+use crate::vm::recording::sample;
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::{ractor, session};
 use rb_sys::{
@@ -14,7 +14,7 @@ use rb_sys::{
     rb_internal_thread_event_data_t, rb_internal_thread_event_hook_t,
 };
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{Gvl, Mode, RunningSession, set_other_ractors};
+use rperf_engine::{FollowUp, Gvl, Mode, RunningSession, set_other_ractors};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -103,8 +103,8 @@ unsafe extern "C" fn on_event(
     unsafe {
         let thread = RubyThread::from_raw((*data).thread);
         session::in_hook(|session| match event {
-            RESUMED => in_main_ractor(session, thread, |vm, state| session.resumed(vm, state)),
-            SUSPENDED => in_main_ractor(session, thread, |vm, state| session.suspended(vm, state)),
+            RESUMED => in_main_ractor(session, thread, RunningSession::resumed),
+            SUSPENDED => in_main_ractor(session, thread, RunningSession::suspended),
             READY => session.ready(thread.id()),
             EXITED => session.exited(thread.id(), || thread.known_state_without_gvl()),
             _ => {}
@@ -120,7 +120,7 @@ unsafe extern "C" fn on_event(
 unsafe fn in_main_ractor(
     session: &RunningSession,
     thread: RubyThread<'_>,
-    event: impl FnOnce(&RubyVm<'_>, &ThreadState),
+    event: impl for<'e> FnOnce(&'e RunningSession, &'e Gvl<'e>, &'e ThreadState) -> FollowUp<'e>,
 ) {
     // SAFETY: it holds the main Ractor's GVL, or has no state and the token isn't used.
     let gvl = unsafe { Gvl::assume_held() };
@@ -134,6 +134,6 @@ unsafe fn in_main_ractor(
         is_main.then(|| thread.announce(&gvl, &session.new_threads))
     });
     if let Some(state) = state {
-        event(&RubyVm(&gvl), state);
+        sample::complete(&gvl, session, event(session, &gvl, state));
     }
 }

@@ -5,9 +5,10 @@ use super::resolve;
 use crate::vm::state::session::session;
 use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session, SessionId};
 
-/// Ends the epoch of the running session.
-pub fn end(gvl: &mut Gvl<'_>) {
-    let Some(id) = begin(gvl) else {
+/// Ends the epoch of the running session if it is over.
+pub fn end_if_over(gvl: &mut Gvl<'_>) {
+    let over = session(gvl).filter(|session| session.begin_epoch_end(gvl));
+    let Some(id) = over.map(|session| session.id) else {
         return;
     };
     let names = resolve_frames(gvl, id, Session::ending_frame);
@@ -16,16 +17,6 @@ pub fn end(gvl: &mut Gvl<'_>) {
     {
         state.engine.end_epoch(names);
     }
-}
-
-/// Begins to end the epoch of the running session, which is returned.
-fn begin(gvl: &Gvl<'_>) -> Option<SessionId> {
-    let session = session(gvl)?;
-    let mut state = session.state(gvl)?;
-    session.new_threads.take_into(&mut state.threads);
-    state.engine.begin_epoch_end();
-    state.forget_places(gvl);
-    Some(session.id)
 }
 
 /// The names of the session's frames, up to the first that `frame_at` doesn't have. Naming runs

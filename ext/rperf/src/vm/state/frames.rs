@@ -50,7 +50,7 @@ const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
 /// The VM as the calling thread sees it, which has the GVL.
 #[derive(Clone, Copy)]
-pub struct RubyVm<'g>(pub &'g Gvl<'g>);
+pub struct RubyVm<'g>(#[expect(dead_code, reason = "a proof")] pub &'g Gvl<'g>);
 
 impl VmFrames for RubyVm<'_> {
     const LAYOUT: FrameLayout = FrameLayout {
@@ -138,6 +138,19 @@ impl VmFrames for RubyVm<'_> {
                 == rb_sys::rb_id2str(method as rb_sys::ID)
         }
     }
+}
+
+/// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost
+/// frame that is compiled, as it may be anywhere. At safepoints and in hooks it has one all the
+/// same: errors are raised and objects allocated there, which needs the line.
+pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
+    let (frames, lines) = backtrace.room();
+    let depth = vm.backtrace(frames, lines);
+    // SAFETY: the leaf is on the stack.
+    if depth > 0 && lines.first() == Some(&0) && !unsafe { vm.is_c_method(frames[0]) } {
+        lines[0] = vm.line();
+    }
+    depth
 }
 
 impl RubyThread<'_> {

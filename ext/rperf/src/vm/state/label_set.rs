@@ -139,14 +139,15 @@ pub fn new_object(
     Some(value(object.wrap(HANDLES.get()?.set_class)))
 }
 
-/// The labels that `thread`'s present fiber has in the session `id`. Makes no object and runs no
-/// Ruby code.
+/// The labels that `thread`'s present fiber has in the session. Makes no object and runs no Ruby
+/// code.
 #[inline]
-pub fn of_thread(id: SessionId, thread: RubyThread<'_>) -> Option<&LabelSet> {
+pub fn of_thread<'g>(session: &RunningSession, thread: RubyThread<'g>) -> Option<&'g LabelSet> {
+    let handles = HANDLES.get().filter(|_| session.uses_labels())?;
     // The set is in a variable of the fiber, which runs no code of the VM's as long as the token
     // that `thread` borrows isn't lent.
-    let set = SetObject::in_object(HANDLES.get()?.local(thread))?;
-    (set.session == id).then_some(&set.set)
+    let set = SetObject::in_object(handles.local(thread))?;
+    (set.session == session.id).then_some(&set.set)
 }
 
 /// The object with the label set of `thread`'s present fiber, if it is of `session`.

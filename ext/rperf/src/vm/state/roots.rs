@@ -4,7 +4,7 @@
 use super::data_type::DataType;
 use super::session::{self, SESSION};
 use rb_sys::VALUE;
-use rperf_engine::FrameWord;
+use rperf_engine::NewFrames;
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -24,17 +24,14 @@ pub fn init() {
     TICK_STACKS.permanent_object();
 }
 
-/// Tells the collector of frames that have just entered the frame table. With the GVL.
-///
-/// # Safety
-/// They are alive, and in the frame table.
-pub unsafe fn keep_alive(frames: &[FrameWord]) {
+/// Tells the collector of frames that have just entered the frame table.
+pub fn keep_alive(new_frames: &NewFrames<'_>) {
     let Some(&roots) = FRAME_ROOTS.get() else {
         return;
     };
-    for &frame in frames {
-        // SAFETY: both are live objects, and the roots' mark function finds the frame. The
-        // barrier allocates nothing and may be used in hooks.
+    for &frame in new_frames.iter() {
+        // SAFETY: with the GVL, which they borrow. Both are live objects, and the roots' mark
+        // function finds the frame. The barrier allocates nothing and may be used in hooks.
         unsafe { rb_sys::rb_gc_writebarrier(roots, frame as VALUE) };
     }
 }

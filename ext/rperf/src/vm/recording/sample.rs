@@ -1,0 +1,48 @@
+//! Samples of what an event has made due: in hooks and in the sampling callback, and for every
+//! thread at the end of a section or a session. With the GVL; no collection runs in between.
+
+use crate::vm::state::frames::{RubyVm, take_complete};
+use crate::vm::state::threads::RubyThread;
+use crate::vm::state::{label_set, roots};
+use rperf_engine::{AtWork, FollowUp, Gvl, RunningSession, Wanted, WantedStack};
+
+/// Does what is left to do.
+#[inline]
+pub fn complete(gvl: &Gvl<'_>, session: &RunningSession, follow_up: FollowUp<'_>) {
+    match follow_up {
+        FollowUp::None => {}
+        FollowUp::Record(wanted) => record(gvl, session, wanted),
+        FollowUp::KeepAlive(new_frames) => roots::keep_alive(&new_frames),
+    }
+}
+
+/// Records what is due.
+#[cold]
+pub fn record(gvl: &Gvl<'_>, session: &RunningSession, wanted: Wanted<'_>) {
+    let Some(mut backtrace) = session.backtrace(gvl) else {
+        return;
+    };
+    // SAFETY: the engine wants samples of threads only that are alive.
+    let thread = unsafe { RubyThread::from_vm(wanted.thread) };
+    let stack = match wanted.stack {
+        WantedStack::None => None,
+        WantedStack::Current(frames) => {
+            let depth = take_complete(RubyVm(gvl), &mut backtrace);
+            Some(backtrace.stack_up_to(frames, depth))
+        }
+        WantedStack::Other => {
+            let (frames, lines) = backtrace.room();
+            let depth = thread.backtrace(frames, lines);
+            Some(backtrace.stack(depth))
+        }
+    };
+    let labels = label_set::of_thread(session, thread);
+    roots::keep_alive(&session.record(gvl, wanted, stack, labels));
+}
+
+/// Makes samples of the stacks that ticks have taken of the calling thread.
+pub fn drain_ticks(gvl: &Gvl<'_>, session: &RunningSession, guard: &AtWork<'_>) {
+    if let Some(state) = RubyThread::current(gvl).known_state(gvl) {
+        complete(gvl, session, session.drain_ticks(gvl, state, guard));
+    }
+}
