@@ -134,8 +134,8 @@ impl Setting {
         }
     }
 
-    /// Whether a value with a dash in front can only be wrong, and is no flag left by mistake:
-    /// a path and labels are any text.
+    /// Whether no allowed value begins with a dash. Where any text is allowed, a flag could be
+    /// taken for the value of the one in front.
     pub fn refuses_dashes(&self) -> bool {
         let is_free = |form: &Form| matches!(form, Form::OutputPath | Form::Text | Form::Labels);
         !self.forms.iter().any(is_free)
