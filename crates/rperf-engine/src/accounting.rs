@@ -306,10 +306,10 @@ impl Accounting {
         let swept = axes.sweeping.advance(sweeping, interval, dither);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
-                let settled = self.axes.take_settled(state);
+                let (settled, weight) = self.axes.settle(state, weight);
                 let settled = self.gc_values(0, settled);
-                self.add_settled(state, settled, &mut dues);
-                dues.add_sample(state, self.gc_values(1, weight));
+                let values = self.gc_values(1, weight);
+                self.add(state, settled, values, &mut dues);
             }
         }
         dues
@@ -414,41 +414,34 @@ impl Accounting {
         let waited = now.saturating_sub(ready);
         let wait = axes.wait.advance(waited, interval, dither);
         if blocked > 0 {
-            dues.note_off_gvl();
-            self.add_settled_wall(State::GvlBlocked, dues);
             self.take_cpu(cpu());
             let cpu_ns = std::mem::take(&mut self.cpu.pending_off_gvl);
-            let values = Values {
-                count: 1,
-                wall_ns: blocked,
-                cpu_ns,
-            };
-            dues.add_sample(State::GvlBlocked, values);
+            self.add_off_gvl(State::GvlBlocked, blocked, cpu_ns, dues);
         }
         if wait > 0 {
-            dues.note_off_gvl();
-            self.add_settled_wall(State::GvlWait, dues);
-            let values = Values {
-                count: 1,
-                wall_ns: wait,
-                cpu_ns: 0,
-            };
-            dues.add_sample(State::GvlWait, values);
+            self.add_off_gvl(State::GvlWait, wait, 0, dues);
         }
     }
 
-    fn add_settled_wall(&mut self, state: State, dues: &mut Dues) {
-        let settled = Values {
-            wall_ns: self.axes.take_settled(state),
-            ..Values::default()
+    /// A point has been crossed off the GVL, in wall mode.
+    fn add_off_gvl(&mut self, state: State, weight: u64, cpu_ns: u64, dues: &mut Dues) {
+        let (settled, weight) = self.axes.settle(state, weight);
+        let of = |count, wall_ns, cpu_ns| Values {
+            count,
+            wall_ns,
+            cpu_ns,
         };
-        self.add_settled(state, settled, dues);
+        self.add(state, of(0, settled, 0), of(1, weight, cpu_ns), dues);
+        dues.note_off_gvl();
     }
 
-    /// Adds what goes to the last sample in `state`, before the next one.
-    fn add_settled(&self, state: State, settled: Values, dues: &mut Dues) {
+    /// Adds what goes to the last sample in `state`, and the next one.
+    fn add(&self, state: State, settled: Values, values: Values, dues: &mut Dues) {
         if !settled.is_zero() {
             dues.add_remainder(state, settled, self.last_point(state).is_some());
+        }
+        if values.wall_ns > 0 || values.cpu_ns > 0 {
+            dues.add_sample(state, values);
         }
     }
 

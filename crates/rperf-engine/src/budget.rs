@@ -135,9 +135,11 @@ impl Budget {
             self.stacks_since = now;
             self.stacks = 0;
         }
-        if now >= self.cost_at {
+        if now >= self.cost_at
+            && let Some(most) = self.max_overhead
+        {
             self.cost_at = now + COST_WINDOW;
-            self.judge_cost(cpu());
+            self.judge_cost(cpu(), most);
         }
     }
 
@@ -156,11 +158,11 @@ impl Budget {
         self.set_pace();
     }
 
-    fn judge_cost(&mut self, cpu: u64) {
+    fn judge_cost(&mut self, cpu: u64, most: f64) {
         let used = cpu.saturating_sub(self.cpu_since);
-        let Some(most) = self.max_overhead.filter(|_| used >= COST_CPU) else {
+        if used < COST_CPU {
             return;
-        };
+        }
         let part = self.spent as f64 / used as f64 / most;
         self.cpu_since = cpu;
         self.spent = 0;

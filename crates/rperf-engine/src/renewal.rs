@@ -39,25 +39,20 @@ impl Renewal {
 
     /// Gaps average `to` ns from now on, and `from` ns so far. The next point moves in
     /// proportion: the axis is what it would have been with a longer or shorter unit, and
-    /// where it stands between two points is as random as before. So is what has passed
-    /// since the last point, if it is scaled as well. When gaps shorten, the rest is
-    /// `settled`: it goes to where the last sample went, as at the end. When they lengthen
-    /// again, it comes back. Without a last sample (`None`), all waits for the first one.
+    /// where it stands between two points is as random as before.
     #[cold]
-    pub fn stretch(&mut self, from: u64, to: u64, settled: Option<&mut u64>) {
+    pub fn stretch(&mut self, from: u64, to: u64) {
         self.remaining = scale(self.remaining, from, to);
-        let Some(settled) = settled else {
-            return;
-        };
-        let scaled = scale(self.unsampled, from, to);
-        if scaled < self.unsampled {
-            *settled += self.unsampled - scaled;
-            self.unsampled = scaled;
-        } else {
-            let back = (scaled - self.unsampled).min(*settled);
-            *settled -= back;
-            self.unsampled += back;
-        }
+    }
+
+    /// The same for what has passed since the last point. Returns what that has become less:
+    /// so much isn't for the next sample. If it is negative, the next one gets more than
+    /// there is.
+    #[cold]
+    pub fn stretch_unsampled(&mut self, from: u64, to: u64) -> i64 {
+        let before = self.unsampled;
+        self.unsampled = scale(before, from, to);
+        before as i64 - self.unsampled as i64
     }
 
     /// Whether there is anything that no sample has taken yet.

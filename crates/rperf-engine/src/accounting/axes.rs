@@ -25,8 +25,10 @@ pub(super) struct Axes {
     pub(super) marking: Renewal,
     pub(super) sweeping: Renewal,
     gc_interval: u64,
-    /// What goes to the last sample in each state, since intervals are shorter now.
-    settled: ByState<u64>,
+    /// In each state what goes to the last sample, since intervals have become shorter. If it
+    /// is negative, the next sample gets less, since they have become longer. Together with
+    /// what the axis has unsampled it is all that no sample has taken.
+    settled: ByState<i64>,
 }
 
 impl Axes {
@@ -61,7 +63,7 @@ impl Axes {
                 self.stretch(state, from, interval, points);
             }
             // The last sample that runs is mostly one of a tick.
-            self.off_gvl_cpu.stretch(from, interval, None);
+            self.off_gvl_cpu.stretch(from, interval);
         }
         interval
     }
@@ -84,22 +86,30 @@ impl Axes {
 
     #[cold]
     fn stretch(&mut self, state: State, from: u64, to: u64, points: &ByState<Option<SamplePoint>>) {
-        let mut settled = self.take_settled(state);
-        let has_point = points[state as usize].is_some();
-        self.of(state)
-            .stretch(from, to, has_point.then_some(&mut settled));
-        self.settled[state as usize] = settled;
+        self.of(state).stretch(from, to);
+        // Before the first sample there is none that it could go to.
+        if points[state as usize].is_some() {
+            self.settled[state as usize] += self.of(state).stretch_unsampled(from, to);
+        }
     }
 
-    /// What goes to the last sample in `state` before the next one comes.
-    pub(super) fn take_settled(&mut self, state: State) -> u64 {
-        take(&mut self.settled[state as usize])
+    /// A point has been crossed in `state`, and `weight` is due. Returns what goes to the last
+    /// sample, and what to this one.
+    pub(super) fn settle(&mut self, state: State, weight: u64) -> (u64, u64) {
+        let settled = &mut self.settled[state as usize];
+        let less = weight.min(settled.unsigned_abs());
+        if *settled < 0 {
+            *settled += less as i64;
+            (0, weight - less)
+        } else {
+            (take(settled) as u64, weight)
+        }
     }
 
     /// Takes what no sample in `state` has taken.
     pub(super) fn flush(&mut self, state: State) -> u64 {
-        let settled = self.take_settled(state);
-        settled + self.of(state).flush()
+        let settled = take(&mut self.settled[state as usize]);
+        self.of(state).flush().saturating_add_signed(settled)
     }
 
     /// Whether there is time in `state` that no sample has taken.
