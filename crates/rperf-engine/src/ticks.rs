@@ -346,6 +346,7 @@ impl Ticks {
 mod tests {
     use super::*;
     use std::cell::Cell;
+    use std::sync::OnceLock;
 
     #[test]
     fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
@@ -495,6 +496,24 @@ mod tests {
         ticks.answered(77);
         ticks.tick();
         assert_eq!(ASKED.get(), (2, 4));
+    }
+
+    #[test]
+    fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
+        static TICKS: OnceLock<Ticks> = OnceLock::new();
+        let ticks = TICKS.get_or_init(|| {
+            let interrupt = |tid, interruption: &Interruption| {
+                TICKS.get().expect("made").clear_holder(1);
+                assert!(!interruption.commit(tid), "it may wait in the kernel");
+                false
+            };
+            Ticks::new(|| panic!("the thread is awake"), interrupt)
+        });
+        ticks.set_captures(true);
+        let _ = ticks.set_holder(1, 77);
+        ticks.tick();
+        assert!(!ticks.has_holder() && !ticks.is_callback_due());
+        assert!(!ticks.interruption.is_of(77));
     }
 
     #[test]
