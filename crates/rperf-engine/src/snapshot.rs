@@ -30,10 +30,8 @@ pub struct Snapshot {
     pub earlier: ProfileBuilder,
     /// The sampling side's counters.
     pub counters: SessionCounters,
-    /// The intervals in force.
+    /// The longest intervals that were in force.
     pub intervals: Intervals,
-    /// The longest that there were.
-    pub longest_intervals: Intervals,
     /// Samples dropped in the buffer.
     pub dropped: Values,
     /// Timer expiries that asked for a sample.
@@ -75,7 +73,7 @@ impl Snapshot {
         let Intervals {
             tick_ns,
             off_gvl_ns,
-        } = self.longest_intervals;
+        } = self.intervals;
         let limit = self.config.max_overhead;
         let ms = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
         let ticks = (tick_ns > self.config.interval()).then(|| {

@@ -104,9 +104,9 @@ pub struct SamplingStats {
     pub unreadable_stacks: u64,
     /// Compiled methods that backtraces leave out, learned at a safepoint.
     pub hidden_frames: u64,
-    /// The mean gap between ticks that was in force at the end, in ns; 0 if it is not known.
+    /// The longest interval between ticks that was in force, in ns; 0 if it is not known.
     pub interval_ns: u64,
-    /// The one between stacks of a thread off the GVL.
+    /// The longest between stacks of a thread off the GVL.
     pub off_gvl_interval_ns: u64,
 }
 

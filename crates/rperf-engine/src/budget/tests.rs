@@ -151,8 +151,17 @@ impl Program {
 
     /// The largest error of a stack's share.
     fn error(&self) -> f64 {
-        let shares = |sums: &[u64; 8]| { let all: u64 = sums.iter().sum(); sums.map(|it| (it * 100_000 / all) as f64 / 1000.0) };
-        eprintln!("stacks {} seen {:?} truth {:?} longest {:?}", self.stacks, shares(&self.seen), shares(&self.truth), self.budget.longest());
+        let shares = |sums: &[u64; 8]| {
+            let all: u64 = sums.iter().sum();
+            sums.map(|it| (it * 100_000 / all) as f64 / 1000.0)
+        };
+        eprintln!(
+            "stacks {} seen {:?} truth {:?} longest {:?}",
+            self.stacks,
+            shares(&self.seen),
+            shares(&self.truth),
+            self.budget.longest()
+        );
         let of = |sums: &[u64; 8], row: usize| sums[row] as f64 / sums.iter().sum::<u64>() as f64;
         let errors = (0..8).map(|row| (of(&self.seen, row) - of(&self.truth, row)).abs());
         errors.fold(0.0, f64::max)
