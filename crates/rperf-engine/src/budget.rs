@@ -2,6 +2,7 @@
 //! there is too much, and shortens them again. Kept by the session, with the GVL, after
 //! samples; so nothing here is on the way of a hook that records nothing.
 
+use crate::counters::StackCounts;
 use crate::pace::Pace;
 use std::sync::Arc;
 
@@ -33,6 +34,9 @@ const MOST_STRETCH: f64 = 65_536.0;
 
 /// In ns: how long the cost of sampling is counted before it is judged.
 const COST_WINDOW: u64 = 250_000_000;
+
+/// In ns: what a stack costs at most. One that took longer was preempted meanwhile.
+const MOST_PER_STACK: u64 = 100_000;
 
 /// The part of one CPU that sampling may always take: nobody notices what a nearly idle program
 /// pays.
@@ -130,11 +134,18 @@ impl Budget {
         }
     }
 
-    /// By `now` sampling has taken `spent` ns more, and `stacks` more stacks of threads that
-    /// came back to the GVL. `cpu` reads the process' CPU clock.
-    pub(crate) fn count(&mut self, now: u64, stacks: u64, spent: u64, cpu: impl FnOnce() -> u64) {
-        self.stacks += stacks;
-        self.spent += spent;
+    /// By `now` these `stacks` were taken as well, in `spent` ns. `cpu` reads the process' CPU
+    /// clock.
+    pub(crate) fn count(
+        &mut self,
+        now: u64,
+        stacks: StackCounts,
+        spent: u64,
+        cpu: impl FnOnce() -> u64,
+    ) {
+        let all = stacks.running + stacks.off_gvl;
+        self.stacks += stacks.off_gvl;
+        self.spent += spent.min(MOST_PER_STACK * all.max(1));
         let passed = now.saturating_sub(self.since).max(1);
         if self.stacks >= MOST_STACKS || passed >= WINDOW * self.pace.tick() {
             self.judge_stacks(passed);
