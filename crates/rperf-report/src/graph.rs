@@ -109,19 +109,8 @@ impl GraphLimits {
         least_edge: 0,
     };
 
-    /// As many nodes, and as much of `whole`, as pprof shows unless asked for otherwise.
-    pub fn usual(whole: i64) -> Self {
-        Self::of_shares(whole, Self::NODES, Self::NODE_FRACTION, Self::EDGE_FRACTION)
-    }
-
-    /// Nodes unless asked for otherwise.
-    pub const NODES: usize = 80;
-    /// The least share of a node unless asked for otherwise.
-    pub const NODE_FRACTION: f64 = 0.005;
-    /// The least share of an edge unless asked for otherwise.
-    pub const EDGE_FRACTION: f64 = 0.001;
-
-    /// Limits as shares of `whole`.
+    /// The limits for values that add up to `whole`: so many nodes, and the least shares of
+    /// nodes and edges.
     pub fn of_shares(whole: i64, nodes: usize, node_fraction: f64, edge_fraction: f64) -> Self {
         let least = |fraction: f64| (whole.unsigned_abs() as f64 * fraction) as u64;
         Self {
