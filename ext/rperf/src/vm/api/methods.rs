@@ -21,6 +21,10 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
+    native.define_singleton_method(
+        "remove_empty_hooks",
+        function!(measure::remove_empty_hooks, 0),
+    )?;
     native.define_singleton_method("sample_cost", function!(measure::sample_cost, 3))?;
     native.define_singleton_method("hooks?", function!(thread::is_registered, 0))
 }
