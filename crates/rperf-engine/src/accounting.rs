@@ -4,11 +4,13 @@
 //! has the rules and their reasons).
 
 use crate::dither::Dither;
-use crate::renewal::Renewal;
+use crate::pace::Pace;
 use crate::tick_capture::TickTimes;
 use crate::{Mode, Values};
 use rperf_model::{LabelSetId, NodeId, State};
+use std::sync::Arc;
 
+mod axes;
 mod cpu_split;
 mod due;
 mod pause;
@@ -16,6 +18,7 @@ mod remainders;
 #[cfg(test)]
 mod tests;
 
+use axes::Axes;
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
 
@@ -71,8 +74,8 @@ pub struct Accounting {
     gc_in_slice: u64,
     cpu: CpuSplit,
     axes: Axes,
-    interval: u64,
     dither: Dither,
+    pace: Arc<Pace>,
     /// The last tick that made a sample: a tick counts once.
     last_tick: u64,
     /// The last tick that fell into a collection: none for running time, which stood
@@ -86,29 +89,12 @@ pub struct Accounting {
     last_points: [Option<SamplePoint>; State::ALL.len()],
 }
 
-#[derive(Debug)]
-struct Axes {
-    blocked: Renewal,
-    wait: Renewal,
-    marking: Renewal,
-    sweeping: Renewal,
-    /// CPU time used without the GVL (cpu mode).
-    off_gvl_cpu: Renewal,
-}
-
 impl Accounting {
     /// A thread with number `seq` that has not been seen doing anything yet and
     /// whose CPU clock stands at `cpu_base`.
-    pub fn new(seq: u32, mode: Mode, interval: u64, cpu_base: u64, seed: u64) -> Self {
+    pub fn new(seq: u32, mode: Mode, pace: &Arc<Pace>, cpu_base: u64, seed: u64) -> Self {
         let mut dither = Dither::new(seed);
-        let mut axis = || Renewal::new(interval, &mut dither);
-        let axes = Axes {
-            blocked: axis(),
-            wait: axis(),
-            marking: axis(),
-            sweeping: axis(),
-            off_gvl_cpu: axis(),
-        };
+        let axes = Axes::new(pace, &mut dither);
         Self {
             seq,
             mode,
@@ -117,8 +103,8 @@ impl Accounting {
             gc_in_slice: 0,
             cpu: CpuSplit::new(cpu_base),
             axes,
-            interval,
             dither,
+            pace: Arc::clone(pace),
             last_tick: 0,
             tick_in_gc: 0,
             gc_tick: 0,
@@ -314,17 +300,16 @@ impl Accounting {
             marking = self.cpu.repay(marking);
             sweeping = self.cpu.repay(sweeping);
         }
-        let marked = self
-            .axes
-            .marking
-            .advance(marking, self.interval, &mut self.dither);
-        let swept = self
-            .axes
-            .sweeping
-            .advance(sweeping, self.interval, &mut self.dither);
+        let interval = self.axes.gc_interval(&self.pace, &self.last_points);
+        let (axes, dither) = (&mut self.axes, &mut self.dither);
+        let marked = axes.marking.advance(marking, interval, dither);
+        let swept = axes.sweeping.advance(sweeping, interval, dither);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
-                dues.add_sample(state, self.gc_values(1, weight));
+                let (settled, weight) = self.axes.settle(state, weight);
+                let settled = self.gc_values(0, settled);
+                let values = self.gc_values(1, weight);
+                self.add(state, settled, values, &mut dues);
             }
         }
         dues
@@ -399,14 +384,14 @@ impl Accounting {
         self.cpu.without_gvl += length;
         if self.mode == Mode::Cpu {
             // Only a long time off the GVL can hide CPU time worth a sample.
-            if self.cpu.without_gvl > self.interval / 2 {
+            if self.cpu.without_gvl > self.pace.tick() / 2 {
                 self.take_cpu(cpu());
                 let off_gvl = std::mem::take(&mut self.cpu.pending_off_gvl);
-                let weight =
-                    self.axes
-                        .off_gvl_cpu
-                        .advance(off_gvl, self.interval, &mut self.dither);
+                let interval = self.axes.off_gvl_interval(&self.pace, &self.last_points);
+                let axis = &mut self.axes.off_gvl_cpu;
+                let weight = axis.advance(off_gvl, interval, &mut self.dither);
                 if weight > 0 {
+                    dues.note_off_gvl();
                     let values = Values {
                         count: 1,
                         wall_ns: 0,
@@ -423,31 +408,40 @@ impl Accounting {
         } else {
             ready.clamp(since, now.max(since))
         };
-        let blocked = self
-            .axes
-            .blocked
-            .advance(ready - since, self.interval, &mut self.dither);
-        let wait =
-            self.axes
-                .wait
-                .advance(now.saturating_sub(ready), self.interval, &mut self.dither);
+        let interval = self.axes.off_gvl_interval(&self.pace, &self.last_points);
+        let (axes, dither) = (&mut self.axes, &mut self.dither);
+        let blocked = axes.blocked.advance(ready - since, interval, dither);
+        let waited = now.saturating_sub(ready);
+        let wait = axes.wait.advance(waited, interval, dither);
         if blocked > 0 {
             self.take_cpu(cpu());
             let cpu_ns = std::mem::take(&mut self.cpu.pending_off_gvl);
-            let values = Values {
-                count: 1,
-                wall_ns: blocked,
-                cpu_ns,
-            };
-            dues.add_sample(State::GvlBlocked, values);
+            self.add_off_gvl(State::GvlBlocked, blocked, cpu_ns, dues);
         }
         if wait > 0 {
-            let values = Values {
-                count: 1,
-                wall_ns: wait,
-                cpu_ns: 0,
-            };
-            dues.add_sample(State::GvlWait, values);
+            self.add_off_gvl(State::GvlWait, wait, 0, dues);
+        }
+    }
+
+    /// A point has been crossed off the GVL, in wall mode.
+    fn add_off_gvl(&mut self, state: State, weight: u64, cpu_ns: u64, dues: &mut Dues) {
+        let (settled, weight) = self.axes.settle(state, weight);
+        let of = |count, wall_ns, cpu_ns| Values {
+            count,
+            wall_ns,
+            cpu_ns,
+        };
+        self.add(state, of(0, settled, 0), of(1, weight, cpu_ns), dues);
+        dues.note_off_gvl();
+    }
+
+    /// Adds what goes to the last sample in `state`, and the next one.
+    fn add(&self, state: State, settled: Values, values: Values, dues: &mut Dues) {
+        if !settled.is_zero() {
+            dues.add_remainder(state, settled, self.last_point(state).is_some());
+        }
+        if values.wall_ns > 0 || values.cpu_ns > 0 {
+            dues.add_sample(state, values);
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod accounting;
 mod backtrace;
+mod budget;
 mod buffer;
 mod call_tree;
 pub mod clock;
@@ -19,6 +20,7 @@ mod ids;
 mod interruption;
 mod labels;
 mod mode;
+mod pace;
 mod profile_builder;
 mod recording;
 mod renewal;
@@ -38,6 +40,7 @@ mod worker;
 
 pub use accounting::{Accounting, Due, Dues, GcWork};
 pub use backtrace::{Backtrace, MAX_DEPTH};
+pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
 pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
@@ -46,6 +49,7 @@ pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
+pub use pace::Pace;
 pub use profile_builder::ResolvedFrame;
 pub use recording::Position;
 pub use running::{

@@ -2,11 +2,12 @@
 //! and the worker behind one [`Session`]. All calls under the GVL.
 
 use crate::accounting::{Accounting, Dues};
+use crate::budget::Budget;
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::config::{SessionConfig, VmCalls};
-use crate::counters::{Capture, CaptureCounters};
+use crate::counters::{Capture, CaptureCounters, StackCounts};
 use crate::labels::LabelSet;
 use crate::profile_builder::{RAW_CAP, ROW_CAP, ResolvedFrame};
 use crate::recording::{Position, Recording};
@@ -42,6 +43,7 @@ pub struct Session {
     /// There while stacks are taken at the tick.
     tick_signal: Option<TickSignal>,
     recording: Recording,
+    budget: Budget,
     /// The epoch that is being ended: its frames must stay alive until they have
     /// been resolved.
     ending: Option<EndingEpoch>,
@@ -71,10 +73,17 @@ impl Session {
             aggregate: config.aggregate,
             rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
         };
+        let start_ns = clock::monotonic_ns();
+        let budget = Budget::new(
+            config.interval(),
+            config.max_overhead,
+            start_ns,
+            clock::process_cpu_ns(),
+        );
         let worker_config = WorkerConfig {
             timer: TimerConfig {
                 kind: config.timer,
-                interval: config.interval(),
+                pace: Arc::clone(budget.pace()),
                 seed,
             },
             limits,
@@ -82,13 +91,14 @@ impl Session {
         let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
         Ok(Session {
             config,
-            start_ns: clock::monotonic_ns(),
+            start_ns,
             start_realtime_ns: clock::realtime_ns(),
             seed,
             take_stack: calls.take_stack,
             capture: Capture::Safepoint,
             tick_signal: None,
             recording: Recording::new(EPOCH_NODE_CAP, ActiveBuffer::new(full, empty)),
+            budget,
             ending: None,
             no_end_before: 0,
             worker,
@@ -127,13 +137,7 @@ impl Session {
         self.last_seq += 1;
         let seq = self.last_seq;
         let seed = self.seed ^ (u64::from(seq) << 32);
-        Accounting::new(
-            seq,
-            self.config.mode,
-            self.config.interval(),
-            cpu_base,
-            seed,
-        )
+        Accounting::new(seq, self.config.mode, self.budget.pace(), cpu_base, seed)
     }
 
     /// The ticks that the timer, the hooks and the sampling callback share.
@@ -152,10 +156,12 @@ impl Session {
     }
 
     /// Counts stacks that were taken, and the time spent in the sampling callback or
-    /// in hooks, in ns.
-    pub fn count_sampling(&mut self, stacks: u64, time_ns: u64) {
-        self.recording.counters.sampling_count += stacks;
+    /// in hooks up to `now`, in ns. Keeps both within bounds.
+    pub fn count_sampling(&mut self, now: u64, stacks: StackCounts, time_ns: u64) {
+        self.recording.counters.sampling_count += stacks.running;
         self.recording.counters.sampling_time_ns += time_ns;
+        let cpu = clock::process_cpu_ns;
+        self.budget.count(now, stacks.off_gvl, time_ns, cpu);
     }
 
     /// Counts how stacks were taken.
@@ -324,6 +330,7 @@ impl Session {
             collected: reply.collected,
             earlier: reply.earlier,
             counters: self.recording.counters,
+            intervals: self.budget.longest(),
             dropped: self.recording.buffer.dropped(),
             triggers: self.worker.ticks().triggers() - self.triggers_before,
             label_sets: self.recording.labels.sets().to_vec(),

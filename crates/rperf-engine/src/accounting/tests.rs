@@ -14,6 +14,10 @@ use std::collections::HashMap;
 
 const INTERVAL: u64 = 1_000_000;
 
+fn pace() -> Arc<Pace> {
+    Arc::new(Pace::new(INTERVAL))
+}
+
 /// What a simulated thread does next, each for so many ns.
 #[derive(Debug, Clone)]
 enum Step {
@@ -67,7 +71,7 @@ struct Simulated {
 
 impl Simulated {
     fn new(seq: u32, mode: Mode, start: u64, seed: u64) -> Self {
-        let mut accounting = Accounting::new(seq, mode, INTERVAL, 7_000, seed);
+        let mut accounting = Accounting::new(seq, mode, &pace(), 7_000, seed);
         accounting.begin_running(start);
         Self {
             accounting,
@@ -275,7 +279,7 @@ proptest! {
 /// the running time.
 fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
     let mut recorded = Recorded::default();
-    let mut schedule = crate::sources::schedule::Schedule::new(INTERVAL, 99);
+    let mut schedule = crate::sources::schedule::Schedule::new(pace(), 99);
     let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
     let mut next_tick = thread.now + schedule.gap(true);
     let mut released = false;

@@ -5,7 +5,7 @@ use crate::ids::VmThread;
 use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::vm::fake::FakeVm;
-use crate::{GcEvent, LabelSet, TimerKind, Values, VmCalls, clock};
+use crate::{GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, VmCalls, clock};
 use rperf_model::State;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,7 @@ fn session() -> (FakeVm, RunningSession) {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };

@@ -31,6 +31,7 @@ impl Session {
         };
         self.triggers_before += snapshot.triggers;
         self.recording.buffer.forget_dropped();
+        self.budget.forget_longest();
         Ok(snapshot)
     }
 

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
     for mode in [Mode::Cpu, Mode::Wall] {
-        let mut accounting = Accounting::new(1, mode, INTERVAL, 0, 3);
+        let mut accounting = Accounting::new(1, mode, &pace(), 0, 3);
         let mut recorded = Recorded::default();
         accounting.begin_running(0);
         let (mut now, mut cpu) = (0, 0);
@@ -37,7 +37,7 @@ fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
 /// A method that ends in a collection, and one that doesn't, of about the same length.
 #[test]
 fn a_tick_within_a_collection_is_none_for_running_time() {
-    let mut accounting = Accounting::new(1, Mode::Wall, INTERVAL, 0, 5);
+    let mut accounting = Accounting::new(1, Mode::Wall, &pace(), 0, 5);
     let mut recorded = Recorded::default();
     let mut dither = Dither::new(7);
     let (mut now, mut next_tick, mut tick) = (1, INTERVAL, 0);

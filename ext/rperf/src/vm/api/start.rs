@@ -83,6 +83,7 @@ impl StartOptions {
             config: SessionConfig {
                 mode: Mode::from_name(settings.mode()).unwrap_or_default(),
                 frequency: settings.frequency(),
+                max_overhead: settings.max_overhead(),
                 timer: timer_kind(settings.signal()),
                 aggregate: settings.aggregate(),
             },
