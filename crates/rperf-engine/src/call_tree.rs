@@ -171,9 +171,9 @@ impl CapturedTree {
         }
     }
 
-    /// Its nodes; the frames are let go.
-    pub fn into_nodes(self) -> Vec<CapturedNode> {
-        self.nodes
+    /// Its nodes, and its frames.
+    pub fn into_parts(self) -> (Vec<CapturedNode>, Vec<FrameWord>) {
+        (self.nodes, self.frames)
     }
 
     /// Interns a stack given leaf first, as the VM gives it. `lines` is empty or
