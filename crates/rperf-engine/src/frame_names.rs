@@ -34,9 +34,11 @@ impl FrameNames {
         self.frames.get(self.names.len()).copied()
     }
 
-    /// Names the frame that was next.
-    pub fn add(&mut self, name: ResolvedFrame) {
-        self.names.push(Arc::new(name));
+    /// Names `frame`, if it is still the next one: several threads may be at it.
+    pub fn add(&mut self, frame: FrameWord, name: ResolvedFrame) {
+        if self.next() == Some(frame) {
+            self.names.push(Arc::new(name));
+        }
     }
 
     /// The frames without a name: the garbage collector's roots.
@@ -140,9 +142,10 @@ mod tests {
         assert_eq!(jobs.unnamed().collect::<Vec<_>>(), [2, 3, 3, 4]);
         let frames = jobs.get(first).expect("it is there");
         assert_eq!(frames.next(), Some(2));
-        frames.add(name("two"));
+        frames.add(2, name("two"));
+        frames.add(2, name("too late"));
         assert_eq!(frames.next(), Some(3));
-        frames.add(name("three"));
+        frames.add(3, name("three"));
         assert_eq!((frames.next(), frames.unnamed()), (None, &[][..]));
         assert_eq!(jobs.unnamed().collect::<Vec<_>>(), [3, 4]);
         let names = jobs.take(first).into_names();

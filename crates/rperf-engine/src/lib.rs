@@ -43,7 +43,7 @@ pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRU
 pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use gc_progress::{GcEvent, GcProgress};
-pub use frame_names::{FrameNames, NamingJobs, ResolvedFrame};
+pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};

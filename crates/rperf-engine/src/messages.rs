@@ -6,7 +6,6 @@ use crate::frame_names::ResolvedFrame;
 use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums};
 use crossbeam_channel::{Receiver, Sender};
-use std::process;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -58,8 +57,6 @@ pub struct AwaitedReply {
     replies: Receiver<Reply>,
     /// If it ends with this reply.
     worker: Option<JoinHandle<()>>,
-    /// A forked child has no worker.
-    process: u32,
 }
 
 impl AwaitedReply {
@@ -68,20 +65,19 @@ impl AwaitedReply {
         Self {
             replies,
             worker: None,
-            process: process::id(),
         }
     }
 
     /// The worker ends with it.
     pub fn with_end_of(self, worker: Option<JoinHandle<()>>) -> Self {
-        Self { worker, ..self }
+        Self {
+            replies: self.replies,
+            worker,
+        }
     }
 
     /// Waits for it. Without the GVL, as the worker may have a lot to copy.
     pub fn wait(self) -> Result<Reply, WorkerEnded> {
-        if self.process != process::id() {
-            return Err(WorkerEnded);
-        }
         let reply = self.replies.recv();
         if let Some(worker) = self.worker {
             worker.join().map_err(|_| WorkerEnded)?;

@@ -31,11 +31,6 @@ impl Taken {
         }
     }
 
-    /// Where stacks of running threads were taken.
-    pub fn capture(&self) -> Capture {
-        self.snapshot.capture
-    }
-
     /// Timer expiries that asked for a sample.
     pub(crate) fn triggers(&self) -> u64 {
         self.snapshot.triggers
@@ -51,17 +46,6 @@ impl Taken {
             ..self.snapshot
         };
         Ok((snapshot, self.nodes))
-    }
-
-    /// [`Taken::complete`] and [`Snapshot::into_profile`].
-    pub fn into_profile(
-        self,
-        frames: &[Arc<ResolvedFrame>],
-        program: String,
-        comments: Vec<String>,
-    ) -> Result<Profile, WorkerEnded> {
-        let (snapshot, nodes) = self.complete()?;
-        Ok(snapshot.into_profile(&nodes, frames, program, comments))
     }
 }
 

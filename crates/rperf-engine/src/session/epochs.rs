@@ -63,10 +63,10 @@ impl Session {
         self.ending.as_ref()?.frames.next()
     }
 
-    /// Names the frame that was next.
-    pub fn name(&mut self, name: ResolvedFrame) {
+    /// Names `frame`, if it is still the next one.
+    pub fn name(&mut self, frame: FrameWord, name: ResolvedFrame) {
         if let Some(ending) = &mut self.ending {
-            ending.frames.add(name);
+            ending.frames.add(frame, name);
         }
     }
 

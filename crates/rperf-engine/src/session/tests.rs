@@ -57,12 +57,17 @@ fn method(name: &str) -> ResolvedFrame {
     }
 }
 
+fn names(count: usize) -> Vec<Arc<ResolvedFrame>> {
+    let name = Arc::new(method("method"));
+    vec![name; count]
+}
+
 /// Names `some` of the frames of the ending epoch. Returns how many there were.
 fn name_frames(session: &mut Session, some: usize) -> usize {
     // The code is new each time, its name is not.
     let named = (0..some).map_while(|_| {
         let frame = session.next_unnamed()?;
-        session.name(method(if frame == 1 { "main" } else { "template" }));
+        session.name(frame, method(if frame == 1 { "main" } else { "template" }));
         Some(frame)
     });
     let named = named.count();
@@ -86,11 +91,11 @@ fn complete(taken: Result<(Taken, FrameNames), WorkerEnded>) -> (Snapshot, Vec<C
 /// The profile of what was taken; all its methods have one name.
 fn profile(taken: Result<(Taken, FrameNames), WorkerEnded>) -> Profile {
     let (taken, mut frames) = taken.expect("the worker lives");
-    while frames.next().is_some() {
-        frames.add(method("method"));
+    while let Some(frame) = frames.next() {
+        frames.add(frame, method("method"));
     }
-    let profile = taken.into_profile(frames.names(), String::new(), Vec::new());
-    let profile = profile.expect("the worker lives");
+    let (snapshot, nodes) = taken.complete().expect("the worker lives");
+    let profile = snapshot.into_profile(&nodes, frames.names(), String::new(), Vec::new());
     assert_eq!(profile.check(), Ok(()));
     profile
 }
@@ -158,14 +163,15 @@ fn frames_have_to_be_named_once_as_long_as_the_call_tree_stays() {
         let epoch = session.epoch();
         let (taken, mut frames) = session.snapshot(0, Vec::new()).expect("the worker lives");
         unnamed.push(frames.unnamed().len());
-        while frames.next().is_some() {
-            frames.add(method("method"));
+        while let Some(frame) = frames.next() {
+            frames.add(frame, method("method"));
         }
         session.learn_names(epoch, &frames);
         // Out of date: somebody else was faster.
         session.learn_names(epoch, &FrameNames::default());
-        let profile = taken.into_profile(frames.names(), String::new(), Vec::new());
-        assert_eq!(profile.map(|it| it.check()), Ok(Ok(())));
+        let (snapshot, nodes) = taken.complete().expect("the worker lives");
+        let profile = snapshot.into_profile(&nodes, frames.names(), String::new(), Vec::new());
+        assert_eq!(profile.check(), Ok(()));
     }
     assert_eq!(unnamed, [11, 10, 10]);
     let epoch = session.epoch();
@@ -218,7 +224,7 @@ proptest! {
             let (taken, frames) = taken.expect("the worker lives");
             let (snapshot, nodes) = taken.complete().expect("the worker lives");
             sum += dropped(&snapshot);
-            let names = vec![Arc::new(method("method")); frames.unnamed().len()];
+            let names = names(frames.unnamed().len());
             let profile = snapshot.into_profile(&nodes, &names, String::new(), Vec::new());
             prop_assert_eq!(profile.check(), Ok(()));
             sum += total(&profile);
@@ -250,7 +256,7 @@ fn what_is_cleared_is_in_one_snapshot_only() {
         start = now;
         assert_eq!(snapshot.counters.sampling_count, 5);
         assert_eq!(snapshot.counters.threads, 1);
-        let names = vec![Arc::new(method("method")); round + 1];
+        let names = names(round + 1);
         let profile = snapshot.into_profile(&nodes, &names, String::new(), Vec::new());
         assert_eq!(profile.check(), Ok(()));
         totals.push(total(&profile));
