@@ -5,6 +5,10 @@ use crate::without_gvl::{try_without_gvl, without_gvl};
 use magnus::Error;
 use magnus::rb_sys::protect;
 use rperf_engine::Gvl;
+use std::time::{Duration, Instant};
+
+/// For how long the GVL is held at a stretch.
+pub const LIMIT: Duration = Duration::from_millis(2);
 
 /// How often interrupts are met before work is done with the GVL: they could come without end.
 const ATTEMPTS: usize = 3;
@@ -12,6 +16,11 @@ const ATTEMPTS: usize = 3;
 /// Lets other threads run that wait for the GVL, and interrupts take effect: what they raise is
 /// the error.
 pub fn let_others_run(_: &mut Gvl<'_>) -> Result<(), Error> {
+    give_way()
+}
+
+/// The same for work that has nothing to do with a session, on any Ractor.
+fn give_way() -> Result<(), Error> {
     // SAFETY: a Ruby thread with the GVL; `protect` catches what interrupts raise.
     unsafe {
         protect(|| {
@@ -20,6 +29,31 @@ pub fn let_others_run(_: &mut Gvl<'_>) -> Result<(), Error> {
         })
     }
     .map(drop)
+}
+
+/// A stretch of long work on Ruby objects, with the GVL.
+pub struct Stretch {
+    began: Instant,
+}
+
+impl Stretch {
+    /// It begins.
+    pub fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+        }
+    }
+
+    /// If it has been long enough, lets other threads run, and interrupts take effect: what they
+    /// raise is the error.
+    pub fn end_if_long(&mut self) -> Result<(), Error> {
+        if self.began.elapsed() < LIMIT {
+            return Ok(());
+        }
+        give_way()?;
+        self.began = Instant::now();
+        Ok(())
+    }
 }
 
 /// Interrupts that have to wait. Handlers of signals run when the signals come, but what they

@@ -11,8 +11,8 @@
 //!
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
-use super::taken_profile::{LIMIT, TakenFrames, TakenProfile};
-use crate::interrupts::{Interrupts, let_others_run};
+use super::taken_profile::{TakenFrames, TakenProfile};
+use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};

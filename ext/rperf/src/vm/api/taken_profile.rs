@@ -2,7 +2,7 @@
 //! their names, and the profile is made. On the Ruby thread that stops the session or takes a
 //! snapshot; it needs no session, and other threads run in between.
 
-use crate::interrupts::Interrupts;
+use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, errors};
 use crate::text;
 use crate::vm::recording::resolve;
@@ -17,10 +17,6 @@ use rperf_model::Profile;
 use rperf_session::settings::{self as table, Settings};
 use std::process;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// For how long the GVL is held at a stretch.
-pub const LIMIT: Duration = Duration::from_millis(2);
 
 /// What is recorded, with its frames.
 pub type TakenFrames = Result<(Taken, FrameNames), WorkerEnded>;
