@@ -18,7 +18,7 @@ mod remainders;
 #[cfg(test)]
 mod tests;
 
-use axes::Axes;
+use axes::{Axes, ByState};
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
 
@@ -53,10 +53,21 @@ pub struct GcWork {
     pub enter_ns: u64,
     /// See `enter_ns`.
     pub exit_ns: u64,
+    /// The CPU time that it took.
+    pub cpu_ns: u64,
     /// How much of it was marking; the rest is sweeping.
-    pub marking_ns: u64,
+    pub marking: GcTime,
     /// The last tick before it began.
     pub tick_before_ns: u64,
+}
+
+/// How long some of the work took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GcTime {
+    /// On the monotonic clock.
+    pub wall_ns: u64,
+    /// On the thread's CPU clock.
+    pub cpu_ns: u64,
 }
 
 /// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
@@ -85,8 +96,10 @@ pub struct Accounting {
     gc_tick: u64,
     gc_after_tick: u64,
     was_sampled: bool,
+    /// CPU time in collections that no sample has taken yet (wall mode).
+    gc_cpu: ByState<u64>,
     /// The point of the last sample in each state: takes the remainders.
-    last_points: [Option<SamplePoint>; State::ALL.len()],
+    last_points: ByState<Option<SamplePoint>>,
 }
 
 impl Accounting {
@@ -110,6 +123,7 @@ impl Accounting {
             gc_tick: 0,
             gc_after_tick: 0,
             was_sampled: false,
+            gc_cpu: Default::default(),
             last_points: [None; State::ALL.len()],
         }
     }
@@ -270,7 +284,8 @@ impl Accounting {
         let GcWork {
             enter_ns,
             exit_ns,
-            marking_ns,
+            cpu_ns,
+            marking,
             tick_before_ns,
         } = work;
         let length = exit_ns.saturating_sub(enter_ns);
@@ -285,7 +300,7 @@ impl Accounting {
         }
         if let Activity::Running { .. } = self.activity {
             self.gc_in_slice += length;
-            self.cpu.in_gc += length;
+            self.cpu.in_gc += cpu_ns;
             if tick_before_ns != self.tick_in_gc && tick_before_ns != self.gc_tick {
                 (self.gc_tick, self.gc_after_tick) = (tick_before_ns, 0);
             }
@@ -294,37 +309,54 @@ impl Accounting {
                 self.tick_in_gc = tick;
             }
         }
-        let mut marking = marking_ns.min(length);
-        let mut sweeping = length - marking;
-        if self.mode == Mode::Cpu {
-            marking = self.cpu.repay(marking);
-            sweeping = self.cpu.repay(sweeping);
-        }
-        let interval = self.axes.gc_interval(&self.pace, &self.last_points);
-        let (axes, dither) = (&mut self.axes, &mut self.dither);
-        let marked = axes.marking.advance(marking, interval, dither);
-        let swept = axes.sweeping.advance(sweeping, interval, dither);
+        let marking = GcTime {
+            wall_ns: marking.wall_ns.min(length),
+            cpu_ns: marking.cpu_ns.min(cpu_ns),
+        };
+        let sweeping = GcTime {
+            wall_ns: length - marking.wall_ns,
+            cpu_ns: cpu_ns - marking.cpu_ns,
+        };
+        let marked = self.advance_gc(State::GcMarking, marking);
+        let swept = self.advance_gc(State::GcSweeping, sweeping);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
                 let (settled, weight) = self.axes.settle(state, weight);
                 let settled = self.gc_values(0, settled);
-                let values = self.gc_values(1, weight);
+                let mut values = self.gc_values(1, weight);
+                values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
                 self.add(state, settled, values, &mut dues);
             }
         }
         dues
     }
 
-    /// GC time is wall time in both modes. A collection doesn't wait for anything,
-    /// so it is CPU time as well, but for what the thread was preempted.
-    fn gc_values(&mut self, count: u64, weight: u64) -> Values {
+    /// Moves an axis of GC time: of wall time, or in cpu mode of CPU time. Returns the weight
+    /// that is due.
+    fn advance_gc(&mut self, state: State, time: GcTime) -> u64 {
+        let cpu_ns = self.cpu.repay(time.cpu_ns);
+        let length = match self.mode {
+            Mode::Wall => {
+                self.gc_cpu[state as usize] += cpu_ns;
+                time.wall_ns
+            }
+            Mode::Cpu => cpu_ns,
+        };
+        let interval = self.axes.gc_interval(&self.pace, &self.last_points);
+        let axis = self.axes.of(state);
+        axis.advance(length, interval, &mut self.dither)
+    }
+
+    /// A weight of GC time, in the mode's clock.
+    fn gc_values(&self, count: u64, weight: u64) -> Values {
+        let (wall_ns, cpu_ns) = match self.mode {
+            Mode::Wall => (weight, 0),
+            Mode::Cpu => (0, weight),
+        };
         Values {
             count,
-            wall_ns: weight,
-            cpu_ns: match self.mode {
-                Mode::Wall => self.cpu.repay(weight),
-                Mode::Cpu => weight,
-            },
+            wall_ns,
+            cpu_ns,
         }
     }
 

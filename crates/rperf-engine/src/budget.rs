@@ -9,7 +9,7 @@ use std::sync::Arc;
 mod tests;
 
 /// Stacks that the threads may take together for their time off the GVL, per interval.
-const STACKS_PER_INTERVAL: f64 = 4.0;
+const STACKS_PER_INTERVAL: f64 = 3.0;
 
 /// In intervals: the stretch of time over which stacks are counted.
 const WINDOW: u64 = 64;
@@ -25,14 +25,17 @@ const MOST_STACKS: u64 = (MANY * STACKS_PER_INTERVAL * WINDOW as f64) as u64;
 /// How far one step lengthens the gaps off the GVL at most.
 const STEP: f64 = 4.0;
 
+/// In intervals off the GVL: how long it takes until they are half as long.
+const HALF: f64 = 4.0;
+
 /// Intervals off the GVL are as many times those between ticks at most.
 const MOST_STRETCH: f64 = 65_536.0;
 
 /// In ns: how long the cost of sampling is counted before it is judged.
 const COST_WINDOW: u64 = 250_000_000;
 
-/// In ns: the CPU time that a program has to use meanwhile. What little there is in an idle
-/// one says nothing.
+/// In ns: the CPU time that a program has to use meanwhile, a fifth of one CPU. What sampling
+/// costs a more idle one nobody notices.
 const COST_CPU: u64 = 50_000_000;
 
 /// How far one step changes all intervals for their cost.
@@ -60,8 +63,11 @@ pub(crate) struct Budget {
     /// How many times the interval asked for the one between ticks is.
     cost_stretch: f64,
     /// Since when stacks have been counted, and how many there were.
-    stacks_since: u64,
+    since: u64,
     stacks: u64,
+    /// The time before, and its stacks: many threads that wake up at once after a rest are
+    /// not too many.
+    before: (u64, u64),
     /// From when on the cost is judged.
     cost_at: u64,
     /// The CPU time of the process when it was judged last, and sampling time since.
@@ -92,8 +98,9 @@ impl Budget {
             max_overhead: (max_overhead < NO_LIMIT).then_some(f64::from(max_overhead) / 100.0),
             stretch: 1.0,
             cost_stretch: 1.0,
-            stacks_since: now,
+            since: now,
             stacks: 0,
+            before: (0, 0),
             cost_at: now + COST_WINDOW,
             cpu_since: cpu,
             spent: 0,
@@ -129,10 +136,10 @@ impl Budget {
     pub(crate) fn count(&mut self, now: u64, stacks: u64, spent: u64, cpu: impl FnOnce() -> u64) {
         self.stacks += stacks;
         self.spent += spent;
-        let passed = now.saturating_sub(self.stacks_since);
+        let passed = now.saturating_sub(self.since).max(1);
         if self.stacks >= MOST_STACKS || passed >= WINDOW * self.pace.tick() {
-            self.judge_stacks(passed.max(1));
-            self.stacks_since = now;
+            self.judge_stacks(passed);
+            self.since = now;
             self.stacks = 0;
         }
         if now >= self.cost_at
@@ -144,13 +151,19 @@ impl Budget {
     }
 
     fn judge_stacks(&mut self, passed: u64) {
-        let intervals = passed as f64 / self.pace.tick() as f64;
-        let part = self.stacks as f64 / (STACKS_PER_INTERVAL * intervals);
+        let now = (passed, self.stacks);
+        let before = std::mem::replace(&mut self.before, now);
+        let intervals = |ns: u64| ns as f64 / self.pace.tick() as f64;
+        let allowed = STACKS_PER_INTERVAL * intervals(passed + before.0);
+        let part = (self.stacks + before.1) as f64 / allowed;
         let step = if part >= MANY {
+            self.before = (0, 0);
             part.min(STEP)
         } else if part < FEW && self.stretch > 1.0 {
-            // One half for each stretch of time that has passed.
-            part.max(0.5f64.powf(intervals / WINDOW as f64))
+            // One half in the time in which a thread that is off the GVL has some samples: what
+            // is sampled coarsely and what is sampled finely mix badly.
+            let half = (HALF * self.stretch).max(WINDOW as f64);
+            part.max(0.5f64.powf(intervals(passed) / half))
         } else {
             return;
         };
@@ -160,13 +173,12 @@ impl Budget {
 
     fn judge_cost(&mut self, cpu: u64, most: f64) {
         let used = cpu.saturating_sub(self.cpu_since);
-        if used < COST_CPU {
-            return;
-        }
         let part = self.spent as f64 / used as f64 / most;
         self.cpu_since = cpu;
         self.spent = 0;
-        let step = if part > 1.0 {
+        let step = if used < COST_CPU {
+            return;
+        } else if part > 1.0 {
             part.min(COST_STEP)
         } else if part < FEW && self.cost_stretch > 1.0 {
             part.max(1.0 / COST_STEP)

@@ -40,14 +40,14 @@ mod values;
 mod vm;
 mod worker;
 
-pub use accounting::{Accounting, Due, Dues, GcWork};
+pub use accounting::{Accounting, Due, Dues, GcTime, GcWork};
 pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
 pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
-pub use gc_progress::{GcEvent, GcProgress};
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
+pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};

@@ -118,7 +118,7 @@ impl Axes {
     }
 
     /// The axis of `state`; of running, the one of CPU time.
-    fn of(&mut self, state: State) -> &mut Renewal {
+    pub(super) fn of(&mut self, state: State) -> &mut Renewal {
         match state {
             State::Running => &mut self.off_gvl_cpu,
             State::GvlBlocked => &mut self.blocked,

@@ -41,7 +41,9 @@ impl Accounting {
         };
         let [marking, sweeping] = [State::GcMarking, State::GcSweeping].map(|state| {
             let unsampled = self.axes.flush(state);
-            self.gc_values(0, unsampled)
+            let mut values = self.gc_values(0, unsampled);
+            values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+            values
         });
         running.cpu_ns = self.cpu.repay(running.cpu_ns);
         State::ALL

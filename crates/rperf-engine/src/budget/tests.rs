@@ -151,17 +151,6 @@ impl Program {
 
     /// The largest error of a stack's share.
     fn error(&self) -> f64 {
-        let shares = |sums: &[u64; 8]| {
-            let all: u64 = sums.iter().sum();
-            sums.map(|it| (it * 100_000 / all) as f64 / 1000.0)
-        };
-        eprintln!(
-            "stacks {} seen {:?} truth {:?} longest {:?}",
-            self.stacks,
-            shares(&self.seen),
-            shares(&self.truth),
-            self.budget.longest()
-        );
         let of = |sums: &[u64; 8], row: usize| sums[row] as f64 / sums.iter().sum::<u64>() as f64;
         let errors = (0..8).map(|row| (of(&self.seen, row) - of(&self.truth, row)).abs());
         errors.fold(0.0, f64::max)
@@ -179,10 +168,10 @@ const KINDS: [[(usize, u64); 2]; 4] = [
 #[test]
 fn shares_are_right_and_stacks_few_at_any_number_of_threads() {
     for (threads, seconds, most) in [
-        (1, 60, 0.02),
-        (4, 20, 0.02),
-        (200, 10, 0.01),
-        (1_000, 4, 0.01),
+        (1, 40, 0.02),
+        (3, 20, 0.02),
+        (200, 5, 0.015),
+        (1_000, 2, 0.02),
     ] {
         let mut program = Program::new();
         let mut turns = vec![0; threads];
@@ -203,7 +192,7 @@ fn shares_are_right_and_stacks_few_at_any_number_of_threads() {
             per_tick < 1.25 * STACKS_PER_INTERVAL + 0.5,
             "{per_tick} stacks"
         );
-        if threads <= 4 {
+        if threads <= 3 {
             let longest = program.budget.longest().off_gvl_ns;
             assert_eq!(longest, INTERVAL, "{threads} threads");
         }
@@ -213,28 +202,42 @@ fn shares_are_right_and_stacks_few_at_any_number_of_threads() {
 #[test]
 fn shares_are_right_where_the_load_comes_and_goes() {
     // All threads sleep in short pieces at one stack for a while, which lengthens the
-    // intervals, and then for as long at another one, while a few make them short again.
+    // intervals, and then for as long at another one, while two go on as before.
     for phase in [SECOND / 10, SECOND] {
         let mut program = Program::new();
-        for row in 0..300 {
+        for row in 0..100 {
             program.add(row * 3_000, (1, 1_000_000));
         }
-        let mut shortest = u64::MAX;
-        program.run(20 * SECOND, |program, row, now| {
-            shortest = shortest.min(program.budget.pace().off_gvl());
+        program.run(10 * SECOND, |_, row, now| {
             let left = phase - now % phase;
             let storm = now / phase % 2 == 0;
             Some(match row {
-                0..4 => (2, 900_000),
+                0..2 => (2, 900_000),
                 _ if storm => (0, left.min(1_000_000)),
                 _ => (1, left),
             })
         });
-        program.stop(20 * SECOND);
+        program.stop(10 * SECOND);
         let longest = program.budget.longest().off_gvl_ns;
-        assert!(longest > 30 * INTERVAL && shortest == INTERVAL, "{longest}");
+        assert!(longest > 20 * INTERVAL, "{longest}");
         assert!(program.error() < 0.02, "{phase}: {}", program.error());
     }
+}
+
+#[test]
+fn intervals_are_short_again_when_many_threads_have_gone() {
+    let mut program = Program::new();
+    for row in 0..200 {
+        program.add(row * 3_000, (0, 1_000_000));
+    }
+    let mut longest = 0;
+    program.run(4 * SECOND, |program, row, now| {
+        let interval = program.budget.pace().off_gvl();
+        longest = longest.max(interval);
+        assert!(now < 3 * SECOND || interval == INTERVAL, "{interval}");
+        (row < 2 || now < SECOND).then_some((0, 1_000_000))
+    });
+    assert!(longest > 40 * INTERVAL);
 }
 
 #[test]
