@@ -54,9 +54,11 @@ RSpec.describe "call graphs" do
         ["<main>", "Order#total", "500.0 ms"], ["Order#total", "block in Order#total", "400.0 ms"],
         ["block in Order#total", "Array#sort", "400.0 ms"]
       )
-      expect(graph).to include("wall, 1,000.0 ms, 1,000 samples, duration 1.000 s; sampled, so calls are not counted\\l",
-                               "Showing 4 of 5 functions; cut: 1 of less than 0.5%\\l",
-                               '[label="Order#total\nself 100.0 ms (10.0%)\ntotal 500.0 ms (50.0%)"')
+      expect(graph).to include(
+        "wall, 1,000.0 ms, 1,000 samples, duration 1.000 s; sampled, so calls are not counted\\l",
+        "Showing 4 of 5 functions; cut: 1 of less than 0.5%\\l",
+        '[label="Order#total\nself 100.0 ms (10.0%)\ntotal 500.0 ms (50.0%)"'
+      )
       expect(dot).to eq(graph)
     end
 
