@@ -135,7 +135,7 @@ RSpec.describe "looking at profiles" do
       %w[--html -n 3] => "-n goes with --top, --tree, --callers, --annotate, --format json or --format markdown, " \
                          "not with --html",
       %w[--tree --sort cum] => "--sort goes with --top or --format json, not with --tree",
-      %w[--format json --by gem] => "--by goes with --top, not with --format json",
+      %w[--format json --by gem] => "--by goes with --top, --dot or --svg, not with --format json",
       %w[--source] => "--source goes with --html or --web"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do

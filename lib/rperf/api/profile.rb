@@ -37,7 +37,8 @@ module Rperf
     # @param limit [Integer, nil] rows at most; nil: all
     # @param sort [Symbol] :flat: by what they take themselves, without those that take nothing; :cum: with what
     #   they call
-    # @param by [Symbol, String] what the rows are: :function, :class, :file, :dir, :gem, :thread, :state or "label:KEY"
+    # @param by [Symbol, String] what the rows are: :function, :class, :file, :dir, :gem, :thread, :state or
+    #   "label:KEY"
     # @return [Array<Hash>]
     def top(limit: nil, sort: :flat, by: :function, **filters)
       native.top(Questions.group(by), Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
@@ -79,7 +80,8 @@ module Rperf
     # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json, .html and
     # .dot too.
     #
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html or :dot; nil: by the file's extension
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html or :dot; nil: by the
+    #   file's extension
     # @return [nil]
     def save(path, format: nil, lines: false)
       format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
