@@ -1,15 +1,54 @@
-//! What a session had collected at one moment, and the profile that is made of it. Under
-//! the GVL, outside of hooks.
+//! What a session had collected at one moment, and the profile that is made of it. On the thread
+//! that asked for it, without the GVL.
 
 use crate::Values;
 use crate::budget::Intervals;
 use crate::call_tree::CapturedNode;
 use crate::config::SessionConfig;
 use crate::counters::{Capture, SessionCounters};
+use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
-use crate::profile_builder::{BuilderCounts, ProfileBuilder, ResolvedFrame};
+use crate::messages::{AwaitedReply, WorkerEnded};
+use crate::profile_builder::{BuilderCounts, ProfileBuilder};
 use crate::sample::SampleSums;
 use rperf_model::{Meta, Profile, SamplingStats};
+use std::sync::Arc;
+
+/// What was taken from a session, without what the worker has yet to hand out.
+#[derive(Debug)]
+pub struct Taken {
+    snapshot: Snapshot,
+    reply: AwaitedReply,
+    nodes: Vec<CapturedNode>,
+}
+
+impl Taken {
+    /// The `snapshot` lacks what comes with the `reply`; these are its epoch's nodes.
+    pub(crate) fn new(snapshot: Snapshot, reply: AwaitedReply, nodes: Vec<CapturedNode>) -> Self {
+        Self {
+            snapshot,
+            reply,
+            nodes,
+        }
+    }
+
+    /// Timer expiries that asked for a sample.
+    pub(crate) fn triggers(&self) -> u64 {
+        self.snapshot.triggers
+    }
+
+    /// Waits for the worker. Returns all of it, and the nodes of the present epoch.
+    /// Fails if the worker has ended early.
+    pub fn complete(self) -> Result<(Snapshot, Vec<CapturedNode>), WorkerEnded> {
+        let reply = self.reply.wait()?;
+        let snapshot = Snapshot {
+            collected: reply.collected,
+            earlier: reply.earlier,
+            ..self.snapshot
+        };
+        Ok((snapshot, self.nodes))
+    }
+}
 
 /// Everything collected up to now, still with frames as the VM gives them.
 #[derive(Debug)]
@@ -48,7 +87,7 @@ impl Snapshot {
     pub fn into_profile(
         mut self,
         nodes: &[CapturedNode],
-        frames: &[ResolvedFrame],
+        frames: &[Arc<ResolvedFrame>],
         program: String,
         mut comments: Vec<String>,
     ) -> Profile {

@@ -78,7 +78,7 @@ impl RunningSession {
             engine.count_sampling(drained.now_ns, stacks, drained.spent_ns);
             engine.count_capture(drained.counters);
             // Its end makes objects, which is for the sampling callback.
-            if engine.is_epoch_over(drained.now_ns) {
+            if engine.is_ending() || engine.is_epoch_over(drained.now_ns) {
                 self.ticks.trigger();
             }
         }
