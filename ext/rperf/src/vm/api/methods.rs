@@ -4,8 +4,10 @@
 
 use super::{labels, measure, scope, snapshot, start};
 use crate::vm::hooks::{fork, thread};
+use crate::vm::state::roots;
 use crate::vm::state::session::SESSION;
 use magnus::{Error, Object, RModule, function};
+use rperf_engine::Gvl;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -34,6 +36,8 @@ fn is_running() -> bool {
 }
 
 fn forget_in_child() {
+    // SAFETY: a method, on a thread of the main Ractor.
+    roots::forget_unnamed(&unsafe { Gvl::assume_held() });
     if !is_running() {
         fork::remove_inherited_hooks();
     }
