@@ -18,7 +18,9 @@ mod gvl;
 mod ids;
 mod labels;
 mod mode;
+mod other_holders;
 mod profile_builder;
+mod ractors;
 mod recording;
 mod renewal;
 mod running;
@@ -46,6 +48,7 @@ pub use ids::{SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
 pub use profile_builder::ResolvedFrame;
+pub use ractors::{OtherThread, ThreadSlot, take_stack as take_other_stack};
 pub use recording::Position;
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,

@@ -3,6 +3,7 @@
 
 use crate::call_tree::{CapturedTree, TreeSize};
 use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
+use crate::ractors::OtherRactors;
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::sources::{Source, TimerConfig};
 use crate::ticks::Ticks;
@@ -29,6 +30,8 @@ enum Message {
     Ask(Request),
     /// An epoch is over, and its frames have names: it goes into the profile.
     EpochEnded(Box<EndedEpoch>),
+    /// Sums of the present epoch that the sampling side has made itself.
+    Sums(Box<SampleSums>),
 }
 
 /// A request, with the samples not handed over yet.
@@ -103,7 +106,11 @@ type Opened = io::Result<Arc<dyn Source>>;
 
 impl Worker {
     /// Starts the thread and waits until its source is open.
-    pub fn start(config: WorkerConfig, ticks: Arc<Ticks>) -> io::Result<(Worker, BufferEnds)> {
+    pub fn start(
+        config: WorkerConfig,
+        ticks: Arc<Ticks>,
+        others: Arc<OtherRactors>,
+    ) -> io::Result<(Worker, BufferEnds)> {
         let (full, from_sampling) = bounded(2);
         let (to_sampling, empty) = bounded(2);
         // Unbounded: if the worker panics, what is queued is dropped, and with it
@@ -113,9 +120,11 @@ impl Worker {
         let worker_ticks = Arc::clone(&ticks);
         let held = Arc::new(WorkerSize::default());
         let worker_held = Arc::clone(&held);
+        let worker_others = Arc::clone(&others);
         let body = move || {
             let mut main = WorkerMain {
                 held: worker_held,
+                others: worker_others,
                 earlier: ProfileBuilder::default(),
                 limits: config.limits,
                 collected: SampleSums::default(),
@@ -136,6 +145,7 @@ impl Worker {
         let source = is_opened
             .recv()
             .map_err(|_| io::Error::other("the worker ended early"))??;
+        others.set_worker(Arc::clone(&source), thread.thread().clone());
         let worker = Worker {
             thread: Some(thread),
             held,
@@ -173,6 +183,13 @@ impl Worker {
     /// What has been collected, `samples` included; collecting begins anew.
     pub fn take_all(&self, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
         self.ask(RequestKind::TakeAll, samples)
+    }
+
+    /// Adds sums to the epoch's, in the background.
+    pub fn add(&self, sums: SampleSums) {
+        // Without the worker they are lost; `stop` says so.
+        let _ = self.messages.send(Message::Sums(Box::new(sums)));
+        self.wake();
     }
 
     /// Adds an epoch to the profile, in the background.
@@ -241,6 +258,7 @@ impl Drop for StopAtEnd {
 /// The worker's own side.
 struct WorkerMain {
     held: Arc<WorkerSize>,
+    others: Arc<OtherRactors>,
     earlier: ProfileBuilder,
     limits: SumLimits,
     collected: SampleSums,
@@ -255,7 +273,7 @@ impl WorkerMain {
         let _ = self
             .emptied
             .try_send(Vec::with_capacity(crate::buffer::BUFFER_SAMPLES));
-        let source = timer.open(ticks);
+        let source = timer.open(Arc::clone(&ticks));
         let hosted = source
             .as_ref()
             .map(|source| StopAtEnd(Arc::clone(source)))
@@ -265,7 +283,8 @@ impl WorkerMain {
             return;
         };
         while self.serve() {
-            match source.poll() {
+            let pauses = [source.poll(), self.others.tend(&ticks.others)];
+            match pauses.into_iter().flatten().min() {
                 Some(pause) => thread::park_timeout(pause),
                 None => thread::park(),
             }
@@ -286,6 +305,7 @@ impl WorkerMain {
                     self.earlier.add(tree.nodes(), &names, collected);
                     self.tell_what_is_held();
                 }
+                Message::Sums(sums) => self.collected.merge(*sums, self.limits),
                 Message::Ask(request) => {
                     // Buffers handed over before the request belong into its reply.
                     self.collect_buffers();

@@ -31,6 +31,7 @@ fn session() -> (FakeVm, RunningSession) {
     let calls = VmCalls {
         trigger: || (),
         take_stack: |_, _, _| (),
+        take_other_stack: |_, _, _, _| (),
     };
     let engine = Session::start(config, calls).expect("a worker");
     let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);

@@ -2,6 +2,7 @@
 //! early: sleeps and polls that are never restarted, and any call on some file systems.
 //! Called by the timer, in its signal handler, on one thread at a time.
 
+use crate::other_holders::Found;
 use libc::c_int;
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -37,12 +38,21 @@ impl KernelSleep {
     /// Whether thread `tid` of this process is known to sleep in the kernel. The kernel
     /// says "running", or the system call that the thread is in (proc(5)).
     /// Async-signal-safe.
-    pub fn is_asleep(&self, tid: u32) -> bool {
+    pub fn look(&self, tid: u32) -> Found {
         let file = self.file_of(tid);
-        let mut first = 0u8;
-        // SAFETY: reads one byte into `first`; a file that isn't open is an error.
-        let read = unsafe { libc::pread(file, (&raw mut first).cast(), 1, 0) };
-        read == 1 && first != b'r'
+        let mut text = [0u8; 8];
+        // SAFETY: reads into `text`; a file that isn't open is an error.
+        let read = unsafe { libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0) };
+        if read < 1 || text[0] == b'r' {
+            return Found::Awake;
+        }
+        let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+        let call = digits.fold(0, |sum, byte| sum * 10 + libc::c_long::from(byte - b'0'));
+        if call == libc::SYS_futex {
+            Found::Stopped
+        } else {
+            Found::Asleep
+        }
     }
 
     fn file_of(&self, tid: u32) -> c_int {
@@ -123,10 +133,11 @@ mod tests {
 
     fn becomes(sleep: &KernelSleep, tid: u32, asleep: bool) -> bool {
         let began = Instant::now();
-        while sleep.is_asleep(tid) != asleep && began.elapsed() < Duration::from_secs(60) {
+        let is_asleep = || sleep.look(tid) != Found::Awake;
+        while is_asleep() != asleep && began.elapsed() < Duration::from_secs(60) {
             thread::yield_now();
         }
-        sleep.is_asleep(tid) == asleep
+        is_asleep() == asleep
     }
 
     /// A thread that sleeps until it is told to compute, and ends when it is told to.
@@ -157,7 +168,7 @@ mod tests {
         wake.send(()).expect("a listener");
         assert!(becomes(&sleep, tid, false));
         end();
-        assert!(!sleep.is_asleep(u32::MAX), "nothing is known of it");
+        assert_eq!(sleep.look(u32::MAX), Found::Awake, "nothing is known of it");
     }
 
     #[test]

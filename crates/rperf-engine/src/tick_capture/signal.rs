@@ -9,9 +9,11 @@
 //! caught: its handler puts back the registers of the interrupted program, as if both
 //! handlers had returned.
 
+use super::at_work::other_ractors;
 use super::kernel_sleep::KernelSleep;
-use super::{Registers, TakeStack};
+use super::{OtherCalls, Registers, TakeStack};
 use crate::clock;
+use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use std::io;
@@ -33,8 +35,17 @@ static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
 /// Threads that use ACTIVE at the moment.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
+/// The native threads of other Ractors of which a file is kept open.
+const LOOKED_AT: usize = 8;
+
+/// What interrupts threads of other Ractors.
+pub const INTERRUPTER: Interrupter = Interrupter {
+    look: look_at_other,
+    interrupt: interrupt_other,
+};
+
 /// The context that the handler interrupted, while it reads frames; else null. Only
-/// the thread with the GVL reads, so there is one at a time.
+/// the thread with the main Ractor's GVL reads for it, so there is one at a time.
 static READING: AtomicPtr<ucontext_t> = AtomicPtr::new(ptr::null_mut());
 static READER: AtomicU32 = AtomicU32::new(0);
 static READER_ERRNO: AtomicI32 = AtomicI32::new(0);
@@ -50,8 +61,18 @@ struct Active {
     ticks: Arc<Ticks>,
     /// As in [`crate::VmCalls`].
     take_stack: TakeStack,
+    other_calls: OtherCalls,
     process: libc::pid_t,
     kernel_sleep: KernelSleep,
+    /// The same for threads of other Ractors, by their places.
+    others_sleep: [KernelSleep; LOOKED_AT],
+}
+
+impl Active {
+    fn interrupt(&self, tid: u32) -> bool {
+        // SAFETY: takes numbers only. The thread may be gone, then it fails.
+        unsafe { libc::syscall(libc::SYS_tgkill, self.process, tid, INTERRUPT) == 0 }
+    }
 }
 
 /// The installed handlers. Dropped, they are gone, and nothing runs in them.
@@ -62,7 +83,11 @@ impl TickSignal {
     /// Installs the handlers. Fails if there are some already, if the program has an
     /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
     /// it may hand on to ours, which must not hand back to it.
-    pub fn install(ticks: Arc<Ticks>, take_stack: TakeStack) -> io::Result<TickSignal> {
+    pub fn install(
+        ticks: Arc<Ticks>,
+        take_stack: TakeStack,
+        other_calls: OtherCalls,
+    ) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
@@ -78,8 +103,10 @@ impl TickSignal {
         let active = Box::new(Active {
             ticks,
             take_stack,
+            other_calls,
             process: std::process::id() as libc::pid_t,
             kernel_sleep: KernelSleep::new(),
+            others_sleep: std::array::from_fn(|_| KernelSleep::new()),
         });
         ACTIVE.store(Box::into_raw(active), SeqCst);
         let installed = TickSignal(());
@@ -112,6 +139,7 @@ pub fn forget_in_child() {
     if let Some(active) = unsafe { active.as_ref() } {
         restore_actions();
         active.kernel_sleep.close();
+        active.others_sleep.iter().for_each(KernelSleep::close);
     }
     AT_WORK.store(0, SeqCst);
     READING.store(ptr::null_mut(), SeqCst);
@@ -127,13 +155,33 @@ pub fn take_unreadable() -> u64 {
 /// kernel. Async-signal-safe; called by the timer.
 pub fn interrupt(tid: u32) -> bool {
     with_active(|active| {
-        let in_place = is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault);
-        // SAFETY: takes numbers only. The thread may be gone, then it fails.
-        let send = || unsafe { libc::syscall(libc::SYS_tgkill, active.process, tid, INTERRUPT) };
         // What it waits for in the kernel must not end early because of us.
-        in_place && !active.kernel_sleep.is_asleep(tid) && send() == 0
+        match active.kernel_sleep.look(tid) {
+            Found::Awake => are_in_place() && active.interrupt(tid),
+            // It is stopped while another Ractor collects garbage: this tick is none.
+            Found::Stopped if other_ractors() => {
+                active.ticks.answered(tid);
+                true
+            }
+            Found::Stopped | Found::Asleep => false,
+        }
     })
     .unwrap_or(false)
+}
+
+/// What thread `tid` of another Ractor, which has this place, is at. Called by the timer.
+fn look_at_other(tid: u32, place: usize) -> Found {
+    with_active(|active| active.others_sleep[place % LOOKED_AT].look(tid)).unwrap_or(Found::Asleep)
+}
+
+/// Interrupts thread `tid` of another Ractor. Called by the timer.
+fn interrupt_other(tid: u32) {
+    with_active(|active| are_in_place() && active.interrupt(tid));
+}
+
+/// Whether the handlers are ours still.
+fn are_in_place() -> bool {
+    is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault)
 }
 
 fn with_active<R>(use_it: impl FnOnce(&Active) -> R) -> Option<R> {
@@ -163,6 +211,14 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             let registers = unsafe { registers(interrupted) };
             (active.take_stack)(seq, active.ticks.last_tick(), registers);
             READING.store(ptr::null_mut(), SeqCst);
+        } else {
+            let tick_ns = active.ticks.last_tick();
+            let others = &active.ticks.others;
+            others.read(tid, tick_ns, context, errno, |owner| {
+                // SAFETY: as above.
+                let registers = unsafe { registers(interrupted) };
+                (active.other_calls.take_stack)(owner, tid, tick_ns, registers);
+            });
         }
     });
     set_errno(errno);
@@ -189,6 +245,29 @@ unsafe fn registers(context: *const ucontext_t) -> Registers {
         r12: 0,
         r13: 0,
     };
+}
+
+impl Registers {
+    /// Whether the thread was in a system call, and not in code of the program.
+    ///
+    /// # Safety
+    /// The registers are those of the calling thread as our handler has interrupted it. May fault.
+    pub unsafe fn are_in_system_call(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        let (size, call) = (2, 0x050F);
+        #[cfg(target_arch = "aarch64")]
+        let (size, call) = (4, 0xD400_0001_u32);
+        // One that is going to be restarted has the instruction before it.
+        [self.instruction - size, self.instruction].iter().any(|&at| {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: code of the thread.
+            let found = u32::from(unsafe { (at as *const u16).read_unaligned() });
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            let found = unsafe { (at as *const u32).read_unaligned() };
+            found == call
+        })
+    }
 }
 
 /// Whether faults are blocked, as in the handlers of those that Ruby reports as a
@@ -218,10 +297,34 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         unsafe { go_on_as(context.cast(), interrupted) };
         return;
     }
+    if is_fault(info) && end_other_reading(context.cast()) {
+        return;
+    }
     // It is there before this handler is.
     if let Some(previous) = PREVIOUS_FAULT.get() {
         hand_on(previous, signal, info, context);
     }
+}
+
+/// If the calling thread was reading a stack of another Ractor's in our handler, it goes on as
+/// before. Returns whether it was.
+fn end_other_reading(context: *mut ucontext_t) -> bool {
+    let interrupted = with_active(|active| {
+        let interrupted = active.ticks.others.take_interrupted(clock::thread_id())?;
+        // SAFETY: what the handler was reading for.
+        unsafe { (active.other_calls.give_up)(interrupted.owner) };
+        Some(interrupted)
+    });
+    let Some(interrupted) = interrupted.flatten() else {
+        return false;
+    };
+    UNREADABLE.fetch_add(1, SeqCst);
+    // What `on_interrupt` has added, which doesn't return.
+    AT_WORK.fetch_sub(1, SeqCst);
+    set_errno(interrupted.errno);
+    // SAFETY: both are contexts that the kernel wrote, on this stack.
+    unsafe { go_on_as(context, interrupted.context.cast()) };
+    true
 }
 
 /// Does what would be done without our handler.

@@ -6,6 +6,7 @@ use crate::text;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::live_threads::LiveThreads;
+use crate::vm::state::roots;
 use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::threads::RubyThread;
 use magnus::rb_sys::FromRawValue;
@@ -71,7 +72,7 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
         return Err(errors::rperf(ruby, INSIDE_CALLBACK));
     };
     let snapshot = if clear {
-        let threads = state.accounted_threads(&gvl);
+        let threads = state.accounted_threads(&gvl) + session.other_threads();
         let snapshot = state.engine.begin_clear(now, threads as u32);
         state.forget_points(&gvl);
         session.forget_learned(&AtWork::begin(&gvl));
@@ -107,6 +108,7 @@ fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Opti
     let threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread))?;
     let now = threads.now_ns;
     threads.for_each(|wanted| sample::record(gvl, session, wanted));
+    roots::keep_alive(&session.add_others(gvl, now));
     Some(now)
 }
 
