@@ -30,6 +30,9 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(250);
 const PAUSE_TICKS: u32 = 256;
 
+/// Threads that have ended, after which the worker comes at once.
+const ENDED_BATCH: u32 = 16;
+
 /// Recorders that are kept from one section to the next. The ends of threads in between go
 /// unseen.
 const KEPT_IN_PAUSE: usize = 1024;
@@ -79,6 +82,8 @@ pub struct OtherRactors {
     /// the worker sees the thread that runs.
     is_watched: AtomicBool,
     watched_ns: AtomicU64,
+    /// Threads that have ended since it came last.
+    ended: AtomicU32,
     /// What makes the ticks, and the worker.
     worker: OnceLock<(Arc<dyn Source>, Thread)>,
 }
@@ -119,6 +124,7 @@ impl OtherRactors {
             }),
             is_watched: AtomicBool::new(false),
             watched_ns: AtomicU64::new(0),
+            ended: AtomicU32::new(0),
             worker: OnceLock::new(),
         }
     }
@@ -144,8 +150,7 @@ impl OtherRactors {
         self.began_ns.store(now, Relaxed);
     }
 
-    /// `thread` has got its Ractor's GVL; it was ready since `ready`, or 0. Returns whether the
-    /// caller has to arm the timer.
+    /// `thread` has got its Ractor's GVL; it was ready since `ready`, or 0.
     pub fn resumed(&self, holders: &OtherHolders, vm: &impl VmFrames, thread: OtherThread, ready: u64) {
         let now = clock::monotonic_ns();
         let recorder = self.recorder(thread);
@@ -159,11 +164,8 @@ impl OtherRactors {
         let owner: *mut c_void = ptr::from_ref(recorder).cast_mut().cast();
         let place = holders.enter(native::id(), owner, recorder.last_place(), now);
         recorder.set_place(place);
-        if !self.is_watched.load(SeqCst)
-            && !self.is_watched.swap(true, SeqCst)
-            && let Some((_, worker)) = self.worker.get()
-        {
-            worker.unpark();
+        if !self.is_watched.load(SeqCst) && !self.is_watched.swap(true, SeqCst) {
+            self.wake_worker();
         }
     }
 
@@ -197,6 +199,15 @@ impl OtherRactors {
                 holders.leave(place);
             }
             recorder.end.note(0);
+            if self.ended.fetch_add(1, Relaxed) + 1 == ENDED_BATCH {
+                self.wake_worker();
+            }
+        }
+    }
+
+    fn wake_worker(&self) {
+        if let Some((_, worker)) = self.worker.get() {
+            worker.unpark();
         }
     }
 
@@ -244,8 +255,10 @@ impl OtherRactors {
         let pause = PAUSE.min(Duration::from_nanos(self.config.interval) * PAUSE_TICKS);
         let now = clock::monotonic_ns();
         let since = now.saturating_sub(self.watched_ns.load(Relaxed));
-        if self.is_watched.load(Relaxed) && since >= pause.as_nanos() as u64 / 2 {
+        let is_due = self.is_watched.load(Relaxed) && since >= pause.as_nanos() as u64 / 2;
+        if is_due || self.ended.load(Relaxed) >= ENDED_BATCH {
             self.watched_ns.store(now, Relaxed);
+            self.ended.store(0, Relaxed);
             self.empty_logs(now);
         }
         if !holders.is_any_running() {

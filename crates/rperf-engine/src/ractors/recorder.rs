@@ -7,7 +7,7 @@ use super::ThreadSlot;
 use super::missed_events::{MissedEvent, MissedEvents};
 use crate::accounting::{Accounting, Dues, SamplePoint};
 use crate::backtrace::Backtrace;
-use crate::call_tree::{FrameWord, LastStack};
+use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::ids::VmThread;
 use crate::mode::Mode;
@@ -16,7 +16,7 @@ use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::threads::ThreadEnd;
 use crate::tick_capture::{TickLog, TickTimes};
 use crate::vm::VmFrames;
-use rperf_model::State;
+use rperf_model::{LabelSetId, NodeId, State};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{
@@ -290,6 +290,9 @@ impl Recorder {
             let ended = Sample::thread_ended(taken.accounting.seq());
             taken.recording.buffer.push(ended);
         }
+        if !self.end.has_come() {
+            taken.leave_unattributed(now);
+        }
         taken.move_to(merged, self.ractor);
     }
 
@@ -404,7 +407,7 @@ impl ThreadRecording {
             let interned = self.recording.intern(stack, &mut self.last);
             self.off_at = Some(SamplePoint {
                 node: interned.node,
-                labels: Default::default(),
+                labels: LabelSetId::default(),
             });
         }
     }
@@ -476,6 +479,19 @@ impl ThreadRecording {
         self.spent_ns += clock::monotonic_ns().saturating_sub(now_ns);
     }
 
+    /// The thread goes on, and nobody else is to have its time that no stack is known for.
+    fn leave_unattributed(&mut self, now: u64) {
+        let (seq, labels) = (self.accounting.seq(), LabelSetId::default());
+        let node = NodeId::ROOT;
+        for state in State::ALL {
+            let values = std::mem::take(&mut self.recording.unattributed[state as usize]);
+            if !values.is_zero() {
+                let point = SamplePoint { node, labels };
+                self.recording.push(now, point, seq, state, values);
+            }
+        }
+    }
+
     fn move_to(&mut self, merged: &mut Merged, ractor: u32) {
         let sums = std::mem::take(&mut self.recording.buffer.sums);
         let points = State::ALL.map(|state| self.accounting.last_point(state));
@@ -485,7 +501,7 @@ impl ThreadRecording {
         merged.add_unattributed(&self.recording.tree, unattributed, points, ractor);
         merged.counters.add(&counters);
         if self.recording.tree.nodes().len() > LARGE_TREE {
-            self.recording.tree = crate::call_tree::CapturedTree::new(NODE_CAP);
+            self.recording.tree = CapturedTree::new(NODE_CAP);
             self.accounting.forget_points();
             self.last.keep(0);
             self.off_at = None;
