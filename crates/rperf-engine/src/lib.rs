@@ -16,6 +16,7 @@ mod dither;
 mod gc_progress;
 mod gvl;
 mod ids;
+mod interruption;
 mod labels;
 mod mode;
 mod other_holders;

@@ -2,6 +2,7 @@
 //! has a GVL of its own, so there may be several. Only atomics: the hooks of these threads write,
 //! the timer reads in its signal handler, and so does the handler on the thread itself.
 
+use crate::interruption::Interruption;
 use std::array;
 use std::ffi::c_void;
 use std::ptr;
@@ -34,8 +35,8 @@ pub enum Found {
 pub struct Interrupter {
     /// Looks at the native thread in this place.
     pub look: fn(u32, usize) -> Found,
-    /// Interrupts it.
-    pub interrupt: fn(u32),
+    /// Interrupts it, unless it calls it off.
+    pub interrupt: fn(u32, &Interruption),
 }
 
 /// The places of threads that run.
@@ -53,6 +54,7 @@ pub struct OtherHolders {
 struct Place {
     /// The native thread, or 0 if the place is free.
     native_id: AtomicU32,
+    interruption: Interruption,
     /// It slept in the kernel at the last tick. When it wakes, it runs there before it is out.
     was_asleep: AtomicBool,
     /// What its stacks are taken for.
@@ -81,6 +83,7 @@ impl OtherHolders {
         Self {
             places: array::from_fn(|_| Place {
                 native_id: AtomicU32::new(0),
+                interruption: Interruption::default(),
                 was_asleep: AtomicBool::new(false),
                 owner: AtomicPtr::new(ptr::null_mut()),
                 reading: AtomicPtr::new(ptr::null_mut()),
@@ -122,10 +125,11 @@ impl OtherHolders {
         None
     }
 
-    /// The calling thread gives its GVL up, and leaves its place, if it had one.
+    /// The calling thread gives its GVL up, and leaves its place, if it had one. Afterwards no
+    /// interruption is on its way to it.
     pub fn leave(&self, place: Option<usize>) {
         if let Some(place) = place.and_then(|row| self.places.get(row)) {
-            place.native_id.store(0, SeqCst);
+            place.interruption.leave(place.native_id.swap(0, SeqCst));
         }
         // After a pause nobody is known to run.
         let fewer = |running: u32| running.checked_sub(1);
@@ -159,7 +163,12 @@ impl OtherHolders {
         let found = (self.interrupter.look)(native_id, row);
         let was_asleep = place.was_asleep.swap(found == Found::Asleep, Relaxed);
         if found == Found::Awake && !was_asleep {
-            (self.interrupter.interrupt)(native_id);
+            place.interruption.begin(native_id, 0);
+            if place.native_id.load(SeqCst) == native_id {
+                (self.interrupter.interrupt)(native_id, &place.interruption);
+            } else {
+                place.interruption.withdraw(native_id);
+            }
         }
     }
 
@@ -175,9 +184,11 @@ impl OtherHolders {
         errno: i32,
         read: impl FnOnce(*mut c_void),
     ) {
-        if let Some(place) = self.place_of(native_id)
-            && place.since_ns.load(Relaxed) <= tick_ns
-        {
+        let Some(place) = self.place_of(native_id) else {
+            return;
+        };
+        place.interruption.answered(native_id);
+        if place.since_ns.load(Relaxed) <= tick_ns {
             place.errno.store(errno, Relaxed);
             place.reading.store(context, SeqCst);
             read(place.owner.load(Acquire));
@@ -215,7 +226,10 @@ mod tests {
     fn holders() -> OtherHolders {
         OtherHolders::new(Interrupter {
             look: |_, _| FOUND.with_borrow_mut(|found| found.pop().unwrap_or(Found::Awake)),
-            interrupt: |id| INTERRUPTED.with_borrow_mut(|ids| ids.push(id)),
+            interrupt: |id, interruption| {
+                assert!(interruption.commit(id));
+                INTERRUPTED.with_borrow_mut(|ids| ids.push(id));
+            },
         })
     }
 

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn it_ticks_while_armed_and_rests_when_nothing_runs() {
-        let ticks = Arc::new(Ticks::new(|| (), |_| false));
+        let ticks = Arc::new(Ticks::new(|| (), |_, _| false));
         let timer = SleepTimer::open(Schedule::new(200_000, 5), Arc::clone(&ticks));
         assert_eq!(timer.poll(), None, "at rest until armed");
         assert!(ticks.set_holder(1, 0));

@@ -1,6 +1,7 @@
 //! Systems on which threads can't be interrupted.
 
 use super::{OtherCalls, TakeStack};
+use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
 use std::io;
@@ -22,14 +23,14 @@ impl TickSignal {
 pub fn forget_in_child() {}
 
 /// Never interrupts anything.
-pub fn interrupt(_: u32) -> bool {
+pub(crate) fn interrupt(_: u32, _: &Interruption) -> bool {
     false
 }
 
 /// Never interrupts anything.
 pub const INTERRUPTER: Interrupter = Interrupter {
     look: |_, _| Found::Asleep,
-    interrupt: |_| (),
+    interrupt: |_, _| (),
 };
 
 /// None is ever read.

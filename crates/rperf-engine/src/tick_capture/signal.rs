@@ -13,6 +13,7 @@ use super::at_work::other_ractors;
 use super::kernel_sleep::KernelSleep;
 use super::{OtherCalls, Registers, TakeStack};
 use crate::clock;
+use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -69,9 +70,11 @@ struct Active {
 }
 
 impl Active {
-    fn interrupt(&self, tid: u32) -> bool {
+    /// Sends the signal to thread `tid`, unless it calls it off.
+    fn interrupt(&self, tid: u32, interruption: &Interruption) -> bool {
         // SAFETY: takes numbers only. The thread may be gone, then it fails.
-        unsafe { libc::syscall(libc::SYS_tgkill, self.process, tid, INTERRUPT) == 0 }
+        let send = || unsafe { libc::syscall(libc::SYS_tgkill, self.process, tid, INTERRUPT) };
+        interruption.commit(tid) && send() == 0
     }
 }
 
@@ -152,15 +155,15 @@ pub fn take_unreadable() -> u64 {
 }
 
 /// Interrupts thread `tid`, if our handlers are in place and it doesn't sleep in the
-/// kernel. Async-signal-safe; called by the timer.
-pub fn interrupt(tid: u32) -> bool {
+/// kernel, unless it calls it off meanwhile. Async-signal-safe; called by the timer.
+pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
     with_active(|active| {
         // What it waits for in the kernel must not end early because of us.
         match active.kernel_sleep.look(tid) {
-            Found::Awake => are_in_place() && active.interrupt(tid),
+            Found::Awake => are_in_place() && active.interrupt(tid, interruption),
             // It is stopped while another Ractor collects garbage: this tick is none.
             Found::Stopped if other_ractors() => {
-                active.ticks.answered(tid);
+                interruption.withdraw(tid);
                 true
             }
             Found::Stopped | Found::Asleep => false,
@@ -174,9 +177,14 @@ fn look_at_other(tid: u32, place: usize) -> Found {
     with_active(|active| active.others_sleep[place % LOOKED_AT].look(tid)).unwrap_or(Found::Asleep)
 }
 
-/// Interrupts thread `tid` of another Ractor. Called by the timer.
-fn interrupt_other(tid: u32) {
-    with_active(|active| are_in_place() && active.interrupt(tid));
+/// Interrupts thread `tid` of another Ractor, unless it calls it off. Called by the timer.
+fn interrupt_other(tid: u32, interruption: &Interruption) {
+    let is_sent = with_active(|active| are_in_place() && active.interrupt(tid, interruption));
+    if is_sent == Some(true) {
+        interruption.sent(tid);
+    } else {
+        interruption.withdraw(tid);
+    }
 }
 
 /// Whether the handlers are ours still.
