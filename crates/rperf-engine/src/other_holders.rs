@@ -103,7 +103,13 @@ impl OtherHolders {
 
     /// The calling thread has got its Ractor's GVL at `now`, on native thread `native_id`: its
     /// stacks are taken for `owner`. Returns its place, preferably `hint`; `None` if all are taken.
-    pub fn enter(&self, native_id: u32, owner: *mut c_void, hint: usize, now: u64) -> Option<usize> {
+    pub fn enter(
+        &self,
+        native_id: u32,
+        owner: *mut c_void,
+        hint: usize,
+        now: u64,
+    ) -> Option<usize> {
         self.running.fetch_add(1, SeqCst);
         let rows = (0..PLACES).map(|row| (hint + row) % PLACES);
         for row in rows {

@@ -8,7 +8,8 @@ mod recorder;
 
 use crate::call_tree::FrameWord;
 use crate::clock;
-use crate::ids::{SessionId, VmThread};
+use crate::gc_progress::GcEvent;
+use crate::ids::VmThread;
 use crate::other_holders::OtherHolders;
 use crate::sources::Source;
 use crate::threads::{NewList, OthersReady, native};
@@ -44,13 +45,14 @@ thread_local! {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct LastHere {
-    session: SessionId,
+    /// When time began to count: since then all turns on this native thread were seen.
+    began_ns: u64,
     thread: VmThread,
     recorder: *const Recorder,
 }
 
 const NOBODY: LastHere = LastHere {
-    session: SessionId(0),
+    began_ns: 0,
     thread: VmThread(0),
     recorder: ptr::null(),
 };
@@ -68,7 +70,6 @@ pub struct OtherRactors {
     config: RecorderConfig,
     with_lines: AtomicBool,
     seed: u64,
-    session: AtomicU64,
     /// The number of the thread that was seen last, of any Ractor.
     last_seq: AtomicU32,
     /// Since when time counts.
@@ -114,7 +115,6 @@ impl OtherRactors {
             config,
             with_lines: AtomicBool::new(config.with_lines),
             seed,
-            session: AtomicU64::new(0),
             last_seq: AtomicU32::new(0),
             began_ns: AtomicU64::new(0),
             new: NewList::default(),
@@ -129,9 +129,8 @@ impl OtherRactors {
         }
     }
 
-    /// Before the first hook: the session's id, and whether its stacks have lines.
-    pub fn prepare(&self, session: SessionId, with_lines: bool) {
-        self.session.store(session.0, Relaxed);
+    /// Before the first hook: whether stacks have lines.
+    pub fn set_lines(&self, with_lines: bool) {
         self.with_lines.store(with_lines, Relaxed);
     }
 
@@ -151,7 +150,13 @@ impl OtherRactors {
     }
 
     /// `thread` has got its Ractor's GVL; it was ready since `ready`, or 0.
-    pub fn resumed(&self, holders: &OtherHolders, vm: &impl VmFrames, thread: OtherThread, ready: u64) {
+    pub fn resumed(
+        &self,
+        holders: &OtherHolders,
+        vm: &impl VmFrames,
+        thread: OtherThread,
+        ready: u64,
+    ) {
         let now = clock::monotonic_ns();
         let recorder = self.recorder(thread);
         let here = self.here(recorder);
@@ -186,14 +191,29 @@ impl OtherRactors {
         recorder.suspended(vm, self.began_ns.load(Relaxed));
     }
 
+    /// `thread` collects garbage; `tick` and `is_marking` as for
+    /// [`GcProgress::advance`](crate::GcProgress::advance).
+    pub fn collecting(
+        &self,
+        vm: &impl VmFrames,
+        thread: OtherThread,
+        event: GcEvent,
+        (tick, is_marking): (u64, bool),
+    ) {
+        let began_ns = self.began_ns.load(Relaxed);
+        let recorder = self.recorder(thread);
+        recorder.collecting(vm, event, (tick, is_marking), began_ns);
+    }
+
     /// `thread`, the calling one, has ended, without its Ractor's GVL. Its object isn't looked at.
     pub fn exited(&self, holders: &OtherHolders, thread: VmThread) {
         let here = LAST_HERE.get();
-        if here.thread != thread || here.session.0 != self.session.load(Relaxed) {
+        if here.thread != thread || here.began_ns != self.began_ns.load(Relaxed) {
             return;
         }
         LAST_HERE.set(NOBODY);
-        // SAFETY: the recorder lives until its thread's end is noted, which is done here.
+        // SAFETY: while time counts the recorder lives until its thread's end is noted, which is
+        // done here.
         if let Some(recorder) = unsafe { here.recorder.as_ref() } {
             if let Some(place) = recorder.leave_place() {
                 holders.leave(place);
@@ -243,7 +263,7 @@ impl OtherRactors {
 
     fn here(&self, recorder: &Recorder) -> LastHere {
         LastHere {
-            session: SessionId(self.session.load(Relaxed)),
+            began_ns: self.began_ns.load(Relaxed),
             thread: recorder.thread,
             recorder,
         }
@@ -301,7 +321,10 @@ impl OtherRactors {
     /// How many threads are known that have not ended.
     pub fn threads(&self) -> usize {
         let kept = self.kept();
-        kept.recorders.iter().filter(|it| !it.end.has_come()).count()
+        kept.recorders
+            .iter()
+            .filter(|it| !it.end.has_come())
+            .count()
     }
 
     /// No time counts from `now` on, and no hook is at work any more.

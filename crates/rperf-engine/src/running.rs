@@ -87,7 +87,7 @@ impl RunningSession {
         shares_native_threads: bool,
     ) -> Self {
         let others = engine.shared_others();
-        others.prepare(id, with_lines);
+        others.set_lines(with_lines);
         Self {
             id,
             mode: config.mode,
@@ -207,7 +207,12 @@ impl RunningSession {
         // SAFETY: as above.
         let threads = state.threads.iter().map(|it| unsafe { it.memory() });
         let slots = state.threads.capacity() * size_of::<Box<ThreadState>>();
-        state.engine.memory() + self.others.memory() + backtrace.memory() + tick_capture + slots + threads.sum::<usize>()
+        state.engine.memory()
+            + self.others.memory()
+            + backtrace.memory()
+            + tick_capture
+            + slots
+            + threads.sum::<usize>()
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Registers {
     pub r12: usize,
     /// See `r12`.
     pub r13: usize,
+    /// The thread was waiting for another one in the kernel.
+    pub was_waiting: bool,
 }
 
 /// Takes the stack of the calling thread, which holds the GVL with this seq, for a tick

@@ -120,7 +120,9 @@ pub fn move_samples(
         truncated += if is_cut { count } else { 0 };
         node
     };
-    let mut rows = std::mem::take(&mut sums.sums).into_iter().collect::<Vec<_>>();
+    let mut rows = std::mem::take(&mut sums.sums)
+        .into_iter()
+        .collect::<Vec<_>>();
     // In the order of capture, so that equal runs give equal trees.
     rows.sort_unstable_by_key(|(key, _)| (key.node, key.thread, key.labels, key.state));
     for (key, values) in rows {
@@ -207,7 +209,8 @@ impl SampleSums {
             (raw, lost)
         };
         self.raw.extend(kept);
-        lost.iter().for_each(|sample| self.lost.add(sample.values()));
+        lost.iter()
+            .for_each(|sample| self.lost.add(sample.values()));
         self.lost.add(other.lost);
         self.ended.extend(other.ended);
         self.folded_threads += other.folded_threads;

@@ -2,7 +2,9 @@
 //! Written by the thread, without locks, and read by whoever has the recorder next.
 
 use std::array;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 
 /// Events that find room: others work on a recorder for a moment only.
 const ROOM: usize = 64;
@@ -95,7 +97,11 @@ mod tests {
         let resumed = |at| MissedEvent::Resumed(at, at - 1);
         for round in 0..3 {
             for at in 1..=ROOM as u64 {
-                let event = if at % 2 == 0 { resumed(at) } else { MissedEvent::Suspended(at) };
+                let event = if at % 2 == 0 {
+                    resumed(at)
+                } else {
+                    MissedEvent::Suspended(at)
+                };
                 assert!(events.push(event), "round {round}");
             }
             assert!(!events.push(resumed(1000)) && !events.are_none());

@@ -2,13 +2,14 @@
 //! thread, with its Ractor's GVL; the main Ractor and the worker come from other threads. So each
 //! takes the recorder for the moment of its work, and none of the first two waits for it.
 
-use super::merged::Merged;
 use super::ThreadSlot;
+use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
 use crate::accounting::{Accounting, Dues, SamplePoint};
 use crate::backtrace::Backtrace;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
+use crate::gc_progress::{GcEvent, GcProgress};
 use crate::ids::VmThread;
 use crate::mode::Mode;
 use crate::recording::{Position, Recording, Sink};
@@ -89,6 +90,7 @@ pub struct ThreadRecording {
     log: TickLog,
     /// The native thread whose CPU clock the accounting knows; 0 if none.
     native_id: u32,
+    gc: GcProgress,
     /// Nothing was told of the thread before its first event.
     is_new: bool,
     /// Where it gave the GVL up, if the stack was taken then, and when that was done last.
@@ -171,6 +173,7 @@ impl Recorder {
                 backtrace: Backtrace::with_room(DEPTH, config.with_lines),
                 log: TickLog::with_room(LOG_WORDS, DEPTH + 1, config.with_lines, merges),
                 native_id: 0,
+                gc: GcProgress::default(),
                 is_new: true,
                 off_at: None,
                 off_taken_ns: 0,
@@ -226,14 +229,22 @@ impl Recorder {
     /// The thread, which is calling, has got its Ractor's GVL at `now`; it was ready since `ready`,
     /// or 0. Since `began_ns` time counts. `has_moved`: it ran on another native thread before, or
     /// another thread on this one.
-    pub fn resumed(&self, vm: &impl VmFrames, (ready, now): (u64, u64), began_ns: u64, has_moved: bool) {
+    pub fn resumed(
+        &self,
+        vm: &impl VmFrames,
+        (ready, now): (u64, u64),
+        began_ns: u64,
+        has_moved: bool,
+    ) {
         let Some(mut taken) = self.try_take() else {
             self.missed.push(MissedEvent::Resumed(now, ready));
             return;
         };
         taken.catch_up(&self.missed, began_ns);
         if has_moved || taken.native_id == 0 {
-            taken.accounting.moved_to_native_thread(clock::thread_cpu_ns());
+            taken
+                .accounting
+                .moved_to_native_thread(clock::thread_cpu_ns());
             taken.native_id = crate::threads::native::id();
         }
         let dues = taken.resumed(now, ready, began_ns, clock::thread_cpu_ns);
@@ -245,13 +256,41 @@ impl Recorder {
     /// The thread, which is calling, is about to give its Ractor's GVL up.
     pub fn suspended(&self, vm: &impl VmFrames, began_ns: u64) {
         let Some(mut taken) = self.try_take() else {
-            self.missed.push(MissedEvent::Suspended(clock::monotonic_ns()));
+            self.missed
+                .push(MissedEvent::Suspended(clock::monotonic_ns()));
             return;
         };
         taken.catch_up(&self.missed, began_ns);
         let now = clock::monotonic_ns();
         taken.suspended(now, began_ns);
         taken.note_stack(vm, now);
+    }
+
+    /// The thread, which is calling, collects garbage; `tick` and `is_marking` as for
+    /// [`GcProgress::advance`].
+    pub fn collecting(
+        &self,
+        vm: &impl VmFrames,
+        event: GcEvent,
+        (tick, is_marking): (u64, bool),
+        began_ns: u64,
+    ) {
+        let Some(mut taken) = self.try_take() else {
+            return;
+        };
+        let now = clock::monotonic_ns();
+        let Some(work) = taken.gc.advance(event, now, tick, is_marking) else {
+            return;
+        };
+        taken.catch_up(&self.missed, began_ns);
+        if !taken.accounting.counts() {
+            taken.is_new = false;
+            taken.accounting.begin_running(began_ns);
+        }
+        let dues = taken.accounting.collected(work, tick);
+        if !dues.is_empty() {
+            taken.record(vm, now, dues);
+        }
     }
 
     /// The handler: takes the stack of the thread, which is calling, on native thread `native_id`,
@@ -303,6 +342,7 @@ impl Recorder {
         let dues = taken.accounting.pause(now, ready, || None);
         taken.leave(now, dues);
         taken.native_id = 0;
+        taken.gc = GcProgress::default();
         self.place.store(NOWHERE, Relaxed);
     }
 
@@ -352,12 +392,9 @@ impl ThreadRecording {
             return;
         }
         let began = clock::monotonic_ns();
-        let (ticks, _) = self.recording.replay(
-            &mut self.log,
-            &mut self.accounting,
-            &mut self.last,
-            None,
-        );
+        let (ticks, _) =
+            self.recording
+                .replay(&mut self.log, &mut self.accounting, &mut self.last, None);
         let spent = self.spent_ns + clock::monotonic_ns().saturating_sub(began);
         let counters = &mut self.recording.counters;
         counters.sampling_count += ticks;
@@ -422,7 +459,8 @@ impl ThreadRecording {
             last: &mut self.last,
             labels: None,
         };
-        self.recording.record(now, &mut self.accounting, dues, position);
+        self.recording
+            .record(now, &mut self.accounting, dues, position);
         self.recording.counters.sampling_time_ns += clock::monotonic_ns().saturating_sub(began);
     }
 

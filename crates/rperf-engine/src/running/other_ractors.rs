@@ -3,6 +3,7 @@
 
 use super::RunningSession;
 use super::due::NewFrames;
+use crate::gc_progress::GcEvent;
 use crate::gvl::Gvl;
 use crate::ractors::OtherThread;
 use crate::vm::VmFrames;
@@ -11,8 +12,7 @@ impl RunningSession {
     /// `thread`, the calling one, of another Ractor, has got that Ractor's GVL.
     pub fn other_resumed(&self, vm: &impl VmFrames, thread: OtherThread) {
         let ready = self.others_ready.since(thread.thread);
-        self.others
-            .resumed(&self.ticks.others, vm, thread, ready);
+        self.others.resumed(&self.ticks.others, vm, thread, ready);
         if self.ticks.arm_for_other() {
             self.others.arm();
         }
@@ -25,12 +25,28 @@ impl RunningSession {
         self.others.suspended(&self.ticks.others, vm, thread);
     }
 
+    /// `thread`, the calling one, of another Ractor, collects garbage. As
+    /// [`RunningSession::collecting`].
+    pub fn other_collecting(
+        &self,
+        vm: &impl VmFrames,
+        thread: OtherThread,
+        event: GcEvent,
+        is_marking: bool,
+    ) {
+        let tick = self.ticks.last_tick();
+        self.others
+            .collecting(vm, thread, event, (tick, is_marking));
+    }
+
     /// Takes in what was recorded of other Ractors, up to `now`.
     pub fn add_others<'a>(&'a self, gvl: &'a Gvl<'_>, now: u64) -> NewFrames<'a> {
         let Some(mut state) = self.state(gvl) else {
             return NewFrames::NONE;
         };
-        state.engine.add_others(self.others.take(now, &self.others_ready));
+        state
+            .engine
+            .add_others(self.others.take(now, &self.others_ready));
         NewFrames::take(state)
     }
 

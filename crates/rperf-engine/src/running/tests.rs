@@ -17,6 +17,7 @@ const REGISTERS: Registers = Registers {
     stack: 0,
     r12: 0,
     r13: 0,
+    was_waiting: false,
 };
 
 /// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.

@@ -30,8 +30,7 @@ impl Session {
             let set = known.entry(row).or_insert_with(|| label_of(row));
             LabelTable::number(labels, set, 1)
         };
-        let (sums, truncated) =
-            move_samples(sums, &tree, &mut self.recording.tree, &mut number_of);
+        let (sums, truncated) = move_samples(sums, &tree, &mut self.recording.tree, &mut number_of);
         self.recording.counters.add(&counters);
         self.recording.counters.truncated += truncated;
         self.worker.add(sums);

@@ -110,7 +110,8 @@ impl TickLog {
             return true;
         }
         let needed = HEADER + new + words_for_lines(new, self.with_lines);
-        let has_room = self.words.len() + needed <= self.room && self.last.has_room(depth - new, new);
+        let has_room =
+            self.words.len() + needed <= self.room && self.last.has_room(depth - new, new);
         if !has_room {
             return false;
         }

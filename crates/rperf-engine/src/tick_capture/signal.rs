@@ -232,7 +232,7 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     set_errno(errno);
 }
 
-/// The registers of an interrupted thread.
+/// The registers of the calling thread as it was interrupted. May fault.
 ///
 /// # Safety
 /// `context` is one that the kernel wrote.
@@ -245,6 +245,16 @@ unsafe fn registers(context: *const ucontext_t) -> Registers {
         stack: machine.gregs[libc::REG_RSP as usize] as usize,
         r12: machine.gregs[libc::REG_R12 as usize] as usize,
         r13: machine.gregs[libc::REG_R13 as usize] as usize,
+        // SAFETY: by this function's contract. A call that begins anew has its number there,
+        // one that has ended its result.
+        was_waiting: unsafe {
+            let number = machine.gregs[libc::REG_RAX as usize] as usize;
+            was_waiting(
+                machine.gregs[libc::REG_RIP as usize] as usize,
+                number,
+                number,
+            )
+        },
     };
     #[cfg(target_arch = "aarch64")]
     return Registers {
@@ -252,30 +262,42 @@ unsafe fn registers(context: *const ucontext_t) -> Registers {
         stack: machine.sp as usize,
         r12: 0,
         r13: 0,
+        // SAFETY: by this function's contract.
+        was_waiting: unsafe {
+            let (number, result) = (machine.regs[8] as usize, machine.regs[0] as usize);
+            was_waiting(machine.pc as usize, number, result)
+        },
     };
 }
 
-impl Registers {
-    /// Whether the thread was in a system call, and not in code of the program.
-    ///
-    /// # Safety
-    /// The registers are those of the calling thread as our handler has interrupted it. May fault.
-    pub unsafe fn are_in_system_call(&self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        let (size, call) = (2, 0x050F);
-        #[cfg(target_arch = "aarch64")]
-        let (size, call) = (4, 0xD400_0001_u32);
-        // One that is going to be restarted has the instruction before it.
-        [self.instruction - size, self.instruction].iter().any(|&at| {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: code of the thread.
-            let found = u32::from(unsafe { (at as *const u16).read_unaligned() });
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: as above.
-            let found = unsafe { (at as *const u32).read_unaligned() };
-            found == call
-        })
-    }
+/// Whether the thread was waiting for another one in the kernel, by `futex`, as it was interrupted.
+///
+/// # Safety
+/// The registers are those of the calling thread as our handler has interrupted it. May fault.
+unsafe fn was_waiting(at: usize, call: usize, result: usize) -> bool {
+    // Either the kernel lets the call begin anew after the handler, or it has ended early.
+    let begins_anew = call == libc::SYS_futex as usize;
+    let has_ended = result as isize == -(libc::EINTR as isize);
+    // SAFETY: code of the thread.
+    unsafe { (begins_anew && is_system_call(at)) || (has_ended && is_system_call(at - CALL_SIZE)) }
+}
+
+#[cfg(target_arch = "x86_64")]
+const CALL_SIZE: usize = 2;
+#[cfg(target_arch = "aarch64")]
+const CALL_SIZE: usize = 4;
+
+/// Whether the machine instruction at this address is a system call.
+///
+/// # Safety
+/// Code can be read there, or a fault is expected.
+unsafe fn is_system_call(at: usize) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: by this function's contract.
+    return unsafe { (at as *const u16).read_unaligned() } == 0x050F;
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: by this function's contract.
+    return unsafe { (at as *const u32).read_unaligned() } == 0xD400_0001;
 }
 
 /// Whether faults are blocked, as in the handlers of those that Ruby reports as a

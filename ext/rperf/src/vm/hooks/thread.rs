@@ -4,6 +4,7 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
+use super::other_ractor;
 use crate::vm::recording::sample;
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::ractor::OtherGvl;
@@ -16,7 +17,9 @@ use rb_sys::{
     rb_internal_thread_event_data_t, rb_internal_thread_event_hook_t,
 };
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{FollowUp, Gvl, Mode, OtherThread, RunningSession, set_other_ractors};
+use rperf_engine::{
+    FollowUp, Gvl, Mode, OtherThread, RunningSession, other_ractors, set_other_ractors,
+};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -136,31 +139,16 @@ unsafe fn in_its_ractor(
         // SAFETY: by this function's contract.
         let is_main = unsafe { ractor::is_main() };
         if !is_main {
+            // Its first turn comes before anything that it does.
+            if !other_ractors() {
+                set_other_ractors(true);
+            }
             // SAFETY: as above.
-            in_other_ractor(&unsafe { OtherGvl::assume_held() }, thread, other);
+            other_ractor::event(&unsafe { OtherGvl::assume_held() }, thread, other);
         }
         is_main.then(|| thread.announce(&gvl, &session.new_threads))
     });
     if let Some(state) = state {
         sample::complete(&gvl, session, event(session, &gvl, state));
-    }
-}
-
-/// Calls `event` for `thread`, the calling one.
-#[cold]
-fn in_other_ractor(
-    gvl: &OtherGvl,
-    thread: RubyThread<'_>,
-    event: impl FnOnce(RubyVm<'_, OtherGvl>, OtherThread),
-) {
-    // Its first turn comes before anything that it does.
-    set_other_ractors(true);
-    if let Some(slot) = thread.other_slot(gvl) {
-        let thread = OtherThread {
-            thread: thread.id(),
-            slot,
-            ractor: ractor::number_of(thread),
-        };
-        event(RubyVm(gvl), thread);
     }
 }

@@ -42,13 +42,12 @@ pub fn take_stack_of_other(owner: *mut c_void, native_id: u32, tick_ns: u64, reg
     // SAFETY: a thread with a place holds its Ractor's GVL.
     let gvl = unsafe { OtherGvl::assume_held() };
     // SAFETY: from the handler, for the thread in this place. Nobody moves objects: who collects
-    // garbage first waits until this thread has stopped, and it does so in a system call.
+    // garbage first waits until this thread has stopped, and that waits in the kernel.
     unsafe { take_other_stack(owner, &RubyVm(&gvl), native_id, tick_ns) };
 }
 
 /// Whether somebody collects garbage, or the calling thread may have been stopped for that: then
-/// objects may move. A thread is stopped in a system call.
+/// objects may move.
 fn is_stopped(registers: &Registers) -> bool {
-    // SAFETY: those that the handler has got; it is ready for faults.
-    !gc::is_over() || unsafe { registers.are_in_system_call() }
+    registers.was_waiting || !gc::is_over()
 }

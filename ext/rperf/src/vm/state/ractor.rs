@@ -111,7 +111,11 @@ pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
 /// `thread` is a Thread.
 unsafe fn data_of(thread: VALUE) -> *const VmThreadData {
     // SAFETY: by this function's contract it is an object with data.
-    unsafe { rb_sys::macros::RTYPEDDATA_GET_DATA(thread).cast_const().cast() }
+    unsafe {
+        rb_sys::macros::RTYPEDDATA_GET_DATA(thread)
+            .cast_const()
+            .cast()
+    }
 }
 
 /// The number of the Ractor of `thread`, the calling one, as `Ractor#inspect` has it; 0 if it isn't
