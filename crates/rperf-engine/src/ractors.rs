@@ -422,3 +422,6 @@ pub unsafe fn give_up(owner: *mut c_void) {
         recorder.give_up();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -187,7 +187,8 @@ impl Recorder {
     #[inline]
     fn try_take(&self) -> Option<Taken<'_>> {
         let is_taken = self.is_busy.compare_exchange(false, true, Acquire, Relaxed);
-        is_taken.is_ok().then_some(Taken(self))
+        // Made only then: dropped, it would give the recorder back.
+        is_taken.is_ok().then(|| Taken(self))
     }
 
     /// Takes the recorder as soon as it is free: its thread has it for microseconds. Not on that
