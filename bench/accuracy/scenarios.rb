@@ -8,6 +8,7 @@ require_relative "last_calls"
 require_relative "lines"
 require_relative "locked"
 require_relative "loop_and_sort"
+require_relative "many_threads"
 require_relative "new_threads"
 require_relative "ractors"
 require_relative "short_calls"
@@ -41,6 +42,7 @@ module Accuracy
     "threads-20ms" => NewThreads.new(20),
     "threads-1ms" => NewThreads.new(1),
     "ractors-2" => Ractors.new(2),
-    "ractors-4" => Ractors.new(4)
+    "ractors-4" => Ractors.new(4),
+    "many-threads" => ManyThreads.new
   }.freeze
 end

@@ -33,8 +33,8 @@ pub enum Found {
 /// What interrupts native threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Interrupter {
-    /// Looks at the native thread in this place.
-    pub look: fn(u32, usize) -> Found,
+    /// Looks at it.
+    pub look: fn(u32) -> Found,
     /// Interrupts it, unless it calls it off.
     pub interrupt: fn(u32, &Interruption),
 }
@@ -155,18 +155,17 @@ impl OtherHolders {
     pub fn tick(&self, captures: bool) -> bool {
         let is_any = self.is_any_running();
         if is_any && captures {
-            let places = self.places.iter().enumerate();
-            places.for_each(|(row, place)| self.interrupt(row, place));
+            self.places.iter().for_each(|place| self.interrupt(place));
         }
         is_any
     }
 
-    fn interrupt(&self, row: usize, place: &Place) {
+    fn interrupt(&self, place: &Place) {
         let native_id = place.native_id.load(SeqCst);
         if native_id == 0 || native_id == TAKEN {
             return;
         }
-        let found = (self.interrupter.look)(native_id, row);
+        let found = (self.interrupter.look)(native_id);
         let was_asleep = place.was_asleep.swap(found == Found::Asleep, Relaxed);
         if found == Found::Awake && !was_asleep {
             place.interruption.begin(native_id, 0);
@@ -231,7 +230,7 @@ mod tests {
 
     fn holders() -> OtherHolders {
         OtherHolders::new(Interrupter {
-            look: |_, _| FOUND.with_borrow_mut(|found| found.pop().unwrap_or(Found::Awake)),
+            look: |_| FOUND.with_borrow_mut(|found| found.pop().unwrap_or(Found::Awake)),
             interrupt: |id, interruption| {
                 assert!(interruption.commit(id));
                 INTERRUPTED.with_borrow_mut(|ids| ids.push(id));

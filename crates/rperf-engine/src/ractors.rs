@@ -11,6 +11,7 @@ use crate::clock;
 use crate::gc_progress::GcEvent;
 use crate::ids::VmThread;
 use crate::other_holders::OtherHolders;
+use crate::pace::Pace;
 use crate::sources::Source;
 use crate::threads::{NewList, OthersReady, native};
 use crate::vm::VmFrames;
@@ -68,6 +69,7 @@ pub struct ThreadSlot {
 #[derive(Debug)]
 pub struct OtherRactors {
     config: RecorderConfig,
+    pace: Arc<Pace>,
     with_lines: AtomicBool,
     seed: u64,
     /// The number of the thread that was seen last, of any Ractor.
@@ -110,9 +112,10 @@ pub struct OtherThread {
 
 impl OtherRactors {
     /// None is known.
-    pub fn new(config: RecorderConfig, seed: u64) -> Self {
+    pub fn new(config: RecorderConfig, pace: Arc<Pace>, seed: u64) -> Self {
         Self {
             config,
+            pace,
             with_lines: AtomicBool::new(config.with_lines),
             seed,
             last_seq: AtomicU32::new(0),
@@ -255,7 +258,7 @@ impl OtherRactors {
             slot,
             ractor,
         } = thread;
-        let recorder = Recorder::new((thread, slot), ractor, (seq, seed), config);
+        let recorder = Recorder::new((thread, slot), ractor, (seq, seed), config, &self.pace);
         let recorder = self.new.push(recorder);
         slot.recorder.store(recorder, SeqCst);
         recorder
@@ -342,6 +345,12 @@ impl OtherRactors {
         });
     }
 
+    /// Lets go of all recorders: the session has ended, no hook or handler is at work any more, and
+    /// a later session's must not find them. The worker may still hold the rest.
+    pub fn let_go(&self) {
+        self.kept().merge(|_, _| false);
+    }
+
     /// Hands out all words that may be objects, for the garbage collector, which has stopped all
     /// Ractors. Waits for the worker, if that is at work on one of them.
     pub fn each_root(&self, mut mark: impl FnMut(FrameWord)) {
@@ -382,8 +391,7 @@ impl Kept {
 
 impl Drop for OtherRactors {
     fn drop(&mut self) {
-        let kept = self.kept();
-        kept.recorders.iter().for_each(|recorder| let_go(recorder));
+        self.let_go();
     }
 }
 

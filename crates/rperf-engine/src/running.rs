@@ -119,6 +119,7 @@ impl RunningSession {
     /// The engine's session, all threads' states, and nothing else: the session is taken down.
     #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     pub fn into_parts(self) -> (Session, Vec<Box<ThreadState>>) {
+        self.others.let_go();
         let mut state = self.gvl_state.into_inner();
         self.new_threads.take_into(&mut state.threads);
         (state.engine, state.threads)

@@ -103,7 +103,7 @@ impl Ticks {
             captures: AtomicBool::new(false),
             interruption: Interruption::default(),
             others: OtherHolders::new(Interrupter {
-                look: |_, _| Found::Asleep,
+                look: |_| Found::Asleep,
                 interrupt: |_, _| (),
             }),
         }

@@ -9,9 +9,10 @@ use crate::accounting::{Accounting, Dues, SamplePoint};
 use crate::backtrace::Backtrace;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
-use crate::gc_progress::{GcEvent, GcProgress};
+use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
 use crate::ids::VmThread;
 use crate::mode::Mode;
+use crate::pace::Pace;
 use crate::recording::{Position, Recording, Sink};
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::threads::ThreadEnd;
@@ -20,6 +21,7 @@ use crate::vm::VmFrames;
 use rperf_model::{LabelSetId, NodeId, State};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
@@ -147,8 +149,9 @@ impl Recorder {
         ractor: u32,
         (seq, seed): (u32, u64),
         config: RecorderConfig,
+        pace: &Arc<Pace>,
     ) -> Box<Self> {
-        let accounting = Accounting::new(seq, config.mode, config.interval, 0, seed);
+        let accounting = Accounting::new(seq, config.mode, pace, 0, seed);
         let sums = Sums {
             sums: SampleSums::default(),
             limits: config.limits,
@@ -279,8 +282,9 @@ impl Recorder {
         let Some(mut taken) = self.try_take() else {
             return;
         };
-        let now = clock::monotonic_ns();
-        let Some(work) = taken.gc.advance(event, now, tick, is_marking) else {
+        let moment = GcMoment::now();
+        let now = moment.monotonic_ns;
+        let Some(work) = taken.gc.advance(event, moment, tick, is_marking) else {
             return;
         };
         taken.catch_up(&self.missed, began_ns);

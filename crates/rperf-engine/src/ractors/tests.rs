@@ -3,6 +3,7 @@
 use super::*;
 use crate::call_tree::Stack;
 use crate::mode::Mode;
+use crate::pace::Pace;
 use crate::other_holders::{Found, Interrupter};
 use crate::sample::SumLimits;
 use crate::vm::fake::FakeVm;
@@ -20,10 +21,10 @@ const CONFIG: RecorderConfig = RecorderConfig {
 };
 
 fn others() -> (OtherRactors, OtherHolders) {
-    let others = OtherRactors::new(CONFIG, 5);
+    let others = OtherRactors::new(CONFIG, Arc::new(Pace::new(CONFIG.interval)), 5);
     others.begin(clock::monotonic_ns());
     let holders = OtherHolders::new(Interrupter {
-        look: |_, _| Found::Awake,
+        look: |_| Found::Awake,
         interrupt: |_, _| (),
     });
     (others, holders)

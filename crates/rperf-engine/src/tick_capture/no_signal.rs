@@ -29,7 +29,7 @@ pub(crate) fn interrupt(_: u32, _: &Interruption) -> bool {
 
 /// Never interrupts anything.
 pub const INTERRUPTER: Interrupter = Interrupter {
-    look: |_, _| Found::Asleep,
+    look: |_| Found::Asleep,
     interrupt: |_, _| (),
 };
 

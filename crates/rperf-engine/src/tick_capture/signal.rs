@@ -36,9 +36,6 @@ static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
 /// Threads that use ACTIVE at the moment.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
-/// The native threads of other Ractors of which a file is kept open.
-const LOOKED_AT: usize = 8;
-
 /// What interrupts threads of other Ractors.
 pub const INTERRUPTER: Interrupter = Interrupter {
     look: look_at_other,
@@ -65,8 +62,6 @@ struct Active {
     other_calls: OtherCalls,
     process: libc::pid_t,
     kernel_sleep: KernelSleep,
-    /// The same for threads of other Ractors, by their places.
-    others_sleep: [KernelSleep; LOOKED_AT],
 }
 
 impl Active {
@@ -109,7 +104,6 @@ impl TickSignal {
             other_calls,
             process: std::process::id() as libc::pid_t,
             kernel_sleep: KernelSleep::new(),
-            others_sleep: std::array::from_fn(|_| KernelSleep::new()),
         });
         ACTIVE.store(Box::into_raw(active), SeqCst);
         let installed = TickSignal(());
@@ -142,7 +136,6 @@ pub fn forget_in_child() {
     if let Some(active) = unsafe { active.as_ref() } {
         restore_actions();
         active.kernel_sleep.close();
-        active.others_sleep.iter().for_each(KernelSleep::close);
     }
     AT_WORK.store(0, SeqCst);
     READING.store(ptr::null_mut(), SeqCst);
@@ -172,9 +165,9 @@ pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
     .unwrap_or(false)
 }
 
-/// What thread `tid` of another Ractor, which has this place, is at. Called by the timer.
-fn look_at_other(tid: u32, place: usize) -> Found {
-    with_active(|active| active.others_sleep[place % LOOKED_AT].look(tid)).unwrap_or(Found::Asleep)
+/// What thread `tid` of another Ractor is at. Called by the timer.
+fn look_at_other(tid: u32) -> Found {
+    with_active(|active| active.kernel_sleep.look(tid)).unwrap_or(Found::Asleep)
 }
 
 /// Interrupts thread `tid` of another Ractor, unless it calls it off. Called by the timer.
