@@ -2,9 +2,11 @@
 //! and handlers run at the same time: each thread has a [`Recorder`], and the worker and the main
 //! Ractor gather what they hold. docs/internals/ractors.md has the reasons.
 
+mod config;
 mod merged;
 mod missed_events;
 mod recorder;
+mod thread_recording;
 
 use crate::call_tree::FrameWord;
 use crate::clock;
@@ -15,14 +17,14 @@ use crate::pace::Pace;
 use crate::sources::Source;
 use crate::threads::{NewList, OthersReady, native};
 use crate::vm::VmFrames;
+pub use config::RecorderConfig;
 pub use merged::{Merged, move_samples};
-pub use recorder::{Recorder, RecorderConfig};
+pub use recorder::{Recorder, ThreadSlot};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed,
-    Ordering::SeqCst,
+    AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -57,13 +59,6 @@ const NOBODY: LastHere = LastHere {
     thread: VmThread(0),
     recorder: ptr::null(),
 };
-
-/// What a thread's slot in the VM leads to, for as long as it lives.
-#[derive(Debug, Default)]
-pub struct ThreadSlot {
-    /// In the running session; null if it has none yet.
-    recorder: AtomicPtr<Recorder>,
-}
 
 /// The threads of other Ractors in a session.
 #[derive(Debug)]

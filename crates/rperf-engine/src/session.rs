@@ -8,8 +8,8 @@ use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::config::{SessionConfig, VmCalls};
 use crate::counters::{Capture, CaptureCounters, StackCounts};
-use crate::labels::LabelSet;
 use crate::frame_names::{ResolvedFrame, names_memory};
+use crate::labels::LabelSet;
 use crate::messages::AwaitedReply;
 use crate::profile_builder::{RAW_CAP, ROW_CAP};
 use crate::ractors::{self, OtherRactors, RecorderConfig};
@@ -95,7 +95,11 @@ impl Session {
             with_lines: true,
             limits,
         };
-        let others = Arc::new(OtherRactors::new(recorder_config, Arc::clone(budget.pace()), seed));
+        let others = Arc::new(OtherRactors::new(
+            recorder_config,
+            Arc::clone(budget.pace()),
+            seed,
+        ));
         let (worker, (full, empty)) = Worker::start(worker_config, ticks, Arc::clone(&others))?;
         Ok(Session {
             config,

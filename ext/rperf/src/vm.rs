@@ -9,7 +9,7 @@
 //!   A token is made at the head of each callback and method. Code that can run Ruby code takes
 //!   it as `&mut`, so that nothing of the session is kept meanwhile.
 //! - Hooks of other Ractors' threads have those Ractors' GVLs
-//!   ([`OtherGvl`](state::ractor::OtherGvl)): they touch their thread's recorder, no more.
+//!   ([`OtherGvl`](state::other_gvl::OtherGvl)): they touch their thread's recorder, no more.
 //! - READY and EXITED run without the GVL and touch atomics only.
 //! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
 

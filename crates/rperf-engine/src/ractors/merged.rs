@@ -1,7 +1,7 @@
 //! What was recorded of threads of other Ractors, in one call tree: of those that have ended, and
 //! at a snapshot of all. Only numbers and words are moved, so the worker can do it too.
 
-use super::recorder::RecorderConfig;
+use super::config::RecorderConfig;
 use crate::Values;
 use crate::accounting::{SamplePoint, UNATTRIBUTED};
 use crate::call_tree::{CapturedTree, FrameWord, TRUNCATED};

@@ -2,41 +2,23 @@
 //! thread, with its Ractor's GVL; the main Ractor and the worker come from other threads. So each
 //! takes the recorder for the moment of its work, and none of the first two waits for it.
 
-use super::ThreadSlot;
+use super::config::RecorderConfig;
 use super::merged::Merged;
 use super::missed_events::{MissedEvent, MissedEvents};
-use crate::accounting::{Accounting, Dues, SamplePoint};
-use crate::backtrace::Backtrace;
-use crate::call_tree::{CapturedTree, FrameWord, LastStack};
+use super::thread_recording::ThreadRecording;
+use crate::call_tree::FrameWord;
 use crate::clock;
-use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
+use crate::gc_progress::GcEvent;
 use crate::ids::VmThread;
-use crate::mode::Mode;
 use crate::pace::Pace;
-use crate::recording::{Position, Recording, Sink};
-use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::threads::ThreadEnd;
-use crate::tick_capture::{TickLog, TickTimes};
 use crate::vm::VmFrames;
-use rperf_model::{LabelSetId, NodeId, State};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    AtomicBool, AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
-
-/// Frames of a stack that are kept, those nearest to the leaf: there may be many Ractors.
-const DEPTH: usize = 2048;
-
-/// Words of the log: 64 kB. The worker empties it some times a second.
-const LOG_WORDS: usize = 1 << 13;
-
-/// Nodes that the call tree holds at most.
-const NODE_CAP: usize = 1 << 20;
-
-/// What a recorder holds is let go of when it is taken out, from here on.
-const LARGE_TREE: usize = 1 << 12;
 
 /// In place of a place: it doesn't run.
 const NOWHERE: usize = usize::MAX;
@@ -44,17 +26,11 @@ const NOWHERE: usize = usize::MAX;
 /// In place of a place: it runs, and has found none.
 const WITHOUT_PLACE: usize = usize::MAX - 1;
 
-/// What all recorders of a session have in common.
-#[derive(Debug, Clone, Copy)]
-pub struct RecorderConfig {
-    /// What the weights measure.
-    pub mode: Mode,
-    /// Mean gap between samples in ns.
-    pub interval: u64,
-    /// Whether stacks have lines.
-    pub with_lines: bool,
-    /// How samples are kept.
-    pub limits: SumLimits,
+/// What a thread's slot in the VM leads to, for as long as it lives.
+#[derive(Debug, Default)]
+pub struct ThreadSlot {
+    /// In the running session; null if it has none yet.
+    pub recorder: AtomicPtr<Recorder>,
 }
 
 /// The recorder of a thread.
@@ -80,41 +56,6 @@ pub struct Recorder {
 // SAFETY: only who has taken the recorder gets at `recording`, by a flag that is set with Acquire
 // and given back with Release; the rest is atomics.
 unsafe impl Sync for Recorder {}
-
-/// What only who has taken the recorder may touch.
-#[derive(Debug)]
-pub struct ThreadRecording {
-    config: RecorderConfig,
-    accounting: Accounting,
-    recording: Recording<Sums>,
-    last: LastStack,
-    backtrace: Backtrace,
-    log: TickLog,
-    /// The native thread whose CPU clock the accounting knows; 0 if none.
-    native_id: u32,
-    gc: GcProgress,
-    /// Nothing was told of the thread before its first event.
-    is_new: bool,
-    /// Where it gave the GVL up, if the stack was taken then, and when that was done last.
-    off_at: Option<SamplePoint>,
-    off_taken_ns: u64,
-    unreadable: u64,
-    spent_ns: u64,
-}
-
-/// Sums samples.
-#[derive(Debug)]
-struct Sums {
-    sums: SampleSums,
-    limits: SumLimits,
-}
-
-impl Sink for Sums {
-    fn push(&mut self, sample: Sample) -> bool {
-        self.sums.add(&[sample], self.limits);
-        false
-    }
-}
 
 /// A recorder that was taken.
 #[derive(Debug)]
@@ -151,14 +92,6 @@ impl Recorder {
         config: RecorderConfig,
         pace: &Arc<Pace>,
     ) -> Box<Self> {
-        let accounting = Accounting::new(seq, config.mode, pace, 0, seed);
-        let sums = Sums {
-            sums: SampleSums::default(),
-            limits: config.limits,
-        };
-        let mut recording = Recording::new(NODE_CAP, sums);
-        recording.counters.threads = 1;
-        let merges = config.limits.aggregate;
         Box::new(Recorder {
             thread,
             end: ThreadEnd::default(),
@@ -168,21 +101,7 @@ impl Recorder {
             place: AtomicUsize::new(NOWHERE),
             last_place: AtomicUsize::new(0),
             missed: MissedEvents::default(),
-            recording: UnsafeCell::new(ThreadRecording {
-                config,
-                accounting,
-                recording,
-                last: LastStack::default(),
-                backtrace: Backtrace::with_room(DEPTH, config.with_lines),
-                log: TickLog::with_room(LOG_WORDS, DEPTH + 1, config.with_lines, merges),
-                native_id: 0,
-                gc: GcProgress::default(),
-                is_new: true,
-                off_at: None,
-                off_taken_ns: 0,
-                unreadable: 0,
-                spent_ns: 0,
-            }),
+            recording: UnsafeCell::new(ThreadRecording::new(seq, seed, config, pace)),
         })
     }
 
@@ -245,16 +164,7 @@ impl Recorder {
             return;
         };
         taken.catch_up(&self.missed, began_ns);
-        if has_moved || taken.native_id == 0 {
-            taken
-                .accounting
-                .moved_to_native_thread(clock::thread_cpu_ns());
-            taken.native_id = crate::threads::native::id();
-        }
-        let dues = taken.resumed(now, ready, began_ns, clock::thread_cpu_ns);
-        if let Some(dues) = dues {
-            taken.record(vm, now, dues);
-        }
+        taken.resumed_here(vm, (ready, now), began_ns, has_moved);
     }
 
     /// The thread, which is calling, is about to give its Ractor's GVL up.
@@ -271,7 +181,7 @@ impl Recorder {
     }
 
     /// The thread, which is calling, collects garbage; `tick` and `is_marking` as for
-    /// [`GcProgress::advance`].
+    /// [`GcProgress::advance`](crate::GcProgress::advance).
     pub fn collecting(
         &self,
         vm: &impl VmFrames,
@@ -282,19 +192,9 @@ impl Recorder {
         let Some(mut taken) = self.try_take() else {
             return;
         };
-        let moment = GcMoment::now();
-        let now = moment.monotonic_ns;
-        let Some(work) = taken.gc.advance(event, moment, tick, is_marking) else {
-            return;
-        };
-        taken.catch_up(&self.missed, began_ns);
-        if !taken.accounting.counts() {
-            taken.is_new = false;
-            taken.accounting.begin_running(began_ns);
-        }
-        let dues = taken.accounting.collected(work, tick);
-        if !dues.is_empty() {
-            taken.record(vm, now, dues);
+        if let Some((now, work)) = taken.collecting(event, tick, is_marking) {
+            taken.catch_up(&self.missed, began_ns);
+            taken.collected(vm, now, work, tick, began_ns);
         }
     }
 
@@ -325,18 +225,7 @@ impl Recorder {
     pub fn move_to(&self, merged: &mut Merged, now: u64, ready: u64, began_ns: u64) {
         let mut taken = self.take();
         taken.catch_up(&self.missed, began_ns);
-        let dues = match self.end.cpu_ns() {
-            Some(_) => taken.accounting.finish(None),
-            None => taken.accounting.flush(now, ready, None),
-        };
-        taken.leave(now, dues);
-        if self.end.has_come() && taken.accounting.was_sampled() {
-            let ended = Sample::thread_ended(taken.accounting.seq());
-            taken.recording.buffer.push(ended);
-        }
-        if !self.end.has_come() {
-            taken.leave_unattributed(now);
-        }
+        taken.bring_up(now, ready, self.end.has_come());
         taken.move_to(merged, self.ractor);
     }
 
@@ -344,210 +233,17 @@ impl Recorder {
     pub fn pause(&self, now: u64, ready: u64, began_ns: u64) {
         let mut taken = self.take();
         taken.catch_up(&self.missed, began_ns);
-        let dues = taken.accounting.pause(now, ready, || None);
-        taken.leave(now, dues);
-        taken.native_id = 0;
-        taken.gc = GcProgress::default();
+        taken.pause(now, ready);
         self.place.store(NOWHERE, Relaxed);
     }
 
     /// Hands out all words that may be objects, for the garbage collector.
-    pub fn each_root(&self, mut mark: impl FnMut(FrameWord)) {
-        let taken = self.take();
-        taken.log.frames().for_each(&mut mark);
-        taken.recording.tree.frames().iter().copied().for_each(mark);
+    pub fn each_root(&self, mark: impl FnMut(FrameWord)) {
+        self.take().each_root(mark);
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let taken = self.take();
-        size_of::<Self>()
-            + taken.backtrace.memory()
-            + taken.log.memory()
-            + taken.recording.tree.memory()
-            + taken.recording.buffer.sums.memory()
-    }
-}
-
-impl ThreadRecording {
-    /// Takes in what came before: the stacks of ticks, and then what was missed, as there are no
-    /// stacks while something is missed.
-    fn catch_up(&mut self, missed: &MissedEvents, began_ns: u64) {
-        self.make_samples();
-        while let Some(event) = missed.take() {
-            match event {
-                MissedEvent::Resumed(now, ready) => {
-                    let cpu = self.accounting.cpu_estimate();
-                    let dues = self.resumed(now, ready, began_ns, || cpu);
-                    self.native_id = 0;
-                    if let Some(dues) = dues {
-                        self.leave(now, dues);
-                    }
-                }
-                MissedEvent::Suspended(now) => {
-                    self.suspended(now, began_ns);
-                    self.off_at = None;
-                }
-            }
-        }
-    }
-
-    fn make_samples(&mut self) {
-        if self.log.is_empty() {
-            return;
-        }
-        let began = clock::monotonic_ns();
-        let (ticks, _) =
-            self.recording
-                .replay(&mut self.log, &mut self.accounting, &mut self.last, None);
-        let spent = self.spent_ns + clock::monotonic_ns().saturating_sub(began);
-        let counters = &mut self.recording.counters;
-        counters.sampling_count += ticks;
-        counters.sampling_time_ns += spent;
-        counters.capture.tick_stacks += ticks;
-        counters.capture.unreadable_stacks += self.unreadable;
-        (self.unreadable, self.spent_ns) = (0, 0);
-    }
-
-    fn resumed(
-        &mut self,
-        now: u64,
-        ready: u64,
-        began_ns: u64,
-        cpu: impl FnOnce() -> u64,
-    ) -> Option<Dues> {
-        let is_new = std::mem::replace(&mut self.is_new, false);
-        if !self.accounting.counts() {
-            let since = if is_new { ready } else { began_ns };
-            let since = if since == 0 { now } else { since };
-            self.accounting.begin_off_gvl(since);
-        }
-        // An event was lost: it has run until now.
-        self.accounting.suspended(now);
-        self.accounting.resumed(now, ready, cpu)
-    }
-
-    fn suspended(&mut self, now: u64, began_ns: u64) {
-        self.is_new = false;
-        if !self.accounting.counts() {
-            // It had the GVL when time began to count, and no event has told of it.
-            self.accounting.begin_running(began_ns);
-        }
-        self.accounting.suspended(now);
-    }
-
-    /// Takes the stack at which the thread gives the GVL up, once in an interval: one that waits
-    /// for long is in the profile with its own stack, though nobody else can take it.
-    fn note_stack(&mut self, vm: &impl VmFrames, now: u64) {
-        self.off_at = None;
-        let is_wanted = self.config.mode == Mode::Wall
-            && now.saturating_sub(self.off_taken_ns) >= self.config.interval;
-        if is_wanted {
-            self.off_taken_ns = now;
-            let depth = self.backtrace.take(vm);
-            let stack = self.backtrace.stack(depth);
-            let interned = self.recording.intern(stack, &mut self.last);
-            self.off_at = Some(SamplePoint {
-                node: interned.node,
-                labels: LabelSetId::default(),
-            });
-        }
-    }
-
-    /// Records what is due on the calling thread at its stack.
-    #[cold]
-    fn record(&mut self, vm: &impl VmFrames, now: u64, dues: Dues) {
-        let began = clock::monotonic_ns();
-        let depth = self.backtrace.take(vm);
-        let position = Position {
-            stack: Some(self.backtrace.stack(depth)),
-            last: &mut self.last,
-            labels: None,
-        };
-        self.recording
-            .record(now, &mut self.accounting, dues, position);
-        self.recording.counters.sampling_time_ns += clock::monotonic_ns().saturating_sub(began);
-    }
-
-    /// Records what is due at the stacks that are known: those of the last samples, or where the
-    /// thread gave the GVL up. Without one the time is unattributed.
-    fn leave(&mut self, now: u64, dues: Dues) {
-        for due in dues {
-            let is_off = matches!(due.state, State::GvlBlocked | State::GvlWait);
-            let off_at = self.off_at.filter(|_| is_off);
-            let last = self.accounting.last_point(due.state);
-            let known = if due.is_remainder() {
-                last.or(off_at)
-            } else {
-                off_at.or(last)
-            };
-            match known {
-                Some(point) => {
-                    let seq = self.accounting.seq();
-                    self.accounting.recorded_at(point, due.state);
-                    self.recording.push(now, point, seq, due.state, due.values);
-                }
-                None => self.recording.unattributed[due.state as usize].add(due.values),
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for [`Recorder::take_stack`].
-    unsafe fn take_stack(&mut self, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
-        let now_ns = clock::monotonic_ns();
-        let depth = self.backtrace.take(vm);
-        if depth == 0 || tick_ns <= self.log.last_tick() {
-            return;
-        }
-        let stack = self.backtrace.stack(depth);
-        let shared = self.log.shared_with(stack);
-        let new = stack.frames.len() - shared;
-        // SAFETY: from the VM; the handler is ready for faults.
-        if !unsafe { vm.are_frames(&stack.frames[..new]) } {
-            self.unreadable += 1;
-            return;
-        }
-        let cpu_ns = clock::thread_cpu_ns();
-        if self.native_id != native_id {
-            self.accounting.moved_to_native_thread(cpu_ns);
-            self.native_id = native_id;
-        }
-        let times = TickTimes {
-            tick_ns,
-            now_ns,
-            cpu_ns,
-        };
-        self.log.push(stack, shared, times);
-        self.spent_ns += clock::monotonic_ns().saturating_sub(now_ns);
-    }
-
-    /// The thread goes on, and nobody else is to have its time that no stack is known for.
-    fn leave_unattributed(&mut self, now: u64) {
-        let (seq, labels) = (self.accounting.seq(), LabelSetId::default());
-        let node = NodeId::ROOT;
-        for state in State::ALL {
-            let values = std::mem::take(&mut self.recording.unattributed[state as usize]);
-            if !values.is_zero() {
-                let point = SamplePoint { node, labels };
-                self.recording.push(now, point, seq, state, values);
-            }
-        }
-    }
-
-    fn move_to(&mut self, merged: &mut Merged, ractor: u32) {
-        let sums = std::mem::take(&mut self.recording.buffer.sums);
-        let points = State::ALL.map(|state| self.accounting.last_point(state));
-        let unattributed = std::mem::take(&mut self.recording.unattributed);
-        let counters = std::mem::take(&mut self.recording.counters);
-        merged.add(&self.recording.tree, sums, ractor);
-        merged.add_unattributed(&self.recording.tree, unattributed, points, ractor);
-        merged.counters.add(&counters);
-        if self.recording.tree.nodes().len() > LARGE_TREE {
-            self.recording.tree = CapturedTree::new(NODE_CAP);
-            self.accounting.forget_points();
-            self.last.keep(0);
-            self.off_at = None;
-        }
+        size_of::<Self>() + self.take().memory()
     }
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::call_tree::Stack;
 use crate::mode::Mode;
-use crate::pace::Pace;
 use crate::other_holders::{Found, Interrupter};
+use crate::pace::Pace;
 use crate::sample::SumLimits;
 use crate::vm::fake::FakeVm;
 use rperf_model::State;

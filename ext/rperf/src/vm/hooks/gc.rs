@@ -10,7 +10,8 @@
 use super::event_hook::EventHook;
 use super::other_ractor;
 use crate::vm::recording::sample;
-use crate::vm::state::ractor::{self, OtherGvl};
+use crate::vm::state::other_gvl::OtherGvl;
+use crate::vm::state::ractor;
 use crate::vm::state::session;
 use crate::vm::state::threads::RubyThread;
 use rb_sys::{

@@ -2,7 +2,8 @@
 //! Ractors, on the thread itself, with its Ractor's GVL.
 
 use crate::vm::state::frames::RubyVm;
-use crate::vm::state::ractor::{self, OtherGvl};
+use crate::vm::state::other_gvl::OtherGvl;
+use crate::vm::state::ractor;
 use crate::vm::state::threads::RubyThread;
 use rperf_engine::OtherThread;
 

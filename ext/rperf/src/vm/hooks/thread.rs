@@ -7,7 +7,7 @@
 use super::other_ractor;
 use crate::vm::recording::sample;
 use crate::vm::state::frames::RubyVm;
-use crate::vm::state::ractor::OtherGvl;
+use crate::vm::state::other_gvl::OtherGvl;
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::{ractor, session};
 use rb_sys::{

@@ -3,7 +3,7 @@
 
 use super::gc;
 use crate::vm::state::frames::RubyVm;
-use crate::vm::state::ractor::OtherGvl;
+use crate::vm::state::other_gvl::OtherGvl;
 use crate::vm::state::safepoint;
 use crate::vm::state::session::session;
 use rperf_engine::{Gvl, Registers, may_take_stack, other_ractors, take_other_stack};

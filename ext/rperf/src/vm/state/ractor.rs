@@ -50,20 +50,6 @@ pub unsafe fn is_main() -> bool {
     })
 }
 
-/// Proof that the calling thread is of another Ractor than the main one, and has that one's GVL.
-pub struct OtherGvl(());
-
-impl OtherGvl {
-    /// For the head of a callback.
-    ///
-    /// # Safety
-    /// It is so until this is dropped.
-    #[inline]
-    pub unsafe fn assume_held() -> OtherGvl {
-        OtherGvl(())
-    }
-}
-
 /// The beginning of what the VM keeps of a thread.
 #[repr(C)]
 struct VmThreadData {

@@ -1,7 +1,7 @@
 //! The register of threads: from a Ruby thread to what is kept for it. The VM's thread-specific
 //! slot leads there. Used by hooks and methods, with the GVL.
 
-use super::ractor::OtherGvl;
+use super::other_gvl::OtherGvl;
 use rb_sys::VALUE;
 use rperf_engine::threads::{NewList, ThreadState};
 use rperf_engine::{Gvl, ThreadSlot, VmThread};
