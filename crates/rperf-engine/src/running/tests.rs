@@ -17,6 +17,7 @@ const REGISTERS: Registers = Registers {
     stack: 0,
     r12: 0,
     r13: 0,
+    was_waiting: false,
 };
 
 /// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.
@@ -32,6 +33,7 @@ fn session() -> (FakeVm, RunningSession) {
     let calls = VmCalls {
         trigger: || (),
         take_stack: |_, _, _| (),
+        take_other_stack: |_, _, _, _| (),
     };
     let engine = Session::start(config, calls).expect("a worker");
     let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);
