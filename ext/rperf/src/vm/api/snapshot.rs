@@ -1,19 +1,19 @@
 //! `Native.stop` and `Native.snapshot`: what a session has collected. On a thread of
 //! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
 
+use super::{description, trace};
 use crate::profile::{self, errors};
-use crate::text;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::threads::RubyThread;
-use magnus::rb_sys::FromRawValue;
-use magnus::{Error, RArray, Ruby, Value, prelude::*};
+use crate::vm::state::trace::trace_session;
+use magnus::{Error, RArray, Ruby, Value};
 use rperf_engine::{
     AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, RunningSession, Session, SessionId, Snapshot,
 };
-use rperf_session::settings::{self as table, Settings};
+use rperf_session::settings::Settings;
 use std::sync::Arc;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
@@ -22,6 +22,9 @@ const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's cal
 pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
+    if trace_session(&gvl).is_some() {
+        return trace::stop(ruby, &mut gvl);
+    }
     let inside_callback = || errors::rperf(ruby, INSIDE_CALLBACK);
     let threads = threads_of_session(ruby, &mut gvl)?;
     let (Some(threads), Some(session)) = (threads, session(&gvl)) else {
@@ -58,6 +61,9 @@ pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
 pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
+    if trace_session(&gvl).is_some() {
+        return trace::snapshot(ruby, &mut gvl, clear);
+    }
     let threads = threads_of_session(ruby, &mut gvl)?;
     let (Some(threads), Some(session)) = (threads, session(&gvl)) else {
         return Ok(None);
@@ -165,37 +171,18 @@ fn wrap(
     nodes: &[CapturedNode],
     frames: &[ResolvedFrame],
 ) -> Result<Value, Error> {
-    let description: Option<String> = ruby
-        .class_object()
-        .const_get::<_, Value>("RUBY_DESCRIPTION")
-        .ok()
-        .and_then(text::of_string);
-    let comments = vec![
-        format!("rperf {}", env!("CARGO_PKG_VERSION")),
-        format!(
-            "mode: {}, frequency: {} Hz",
-            settings.mode(),
-            settings.frequency()
-        ),
-        description.unwrap_or_default(),
-        match snapshot.capture {
-            Capture::Tick => "capture: tick".to_owned(),
-            Capture::Safepoint => "capture: safepoint (methods that reach one soon get the time \
-                                   of others, and each tick interrupts compiled code)"
-                .to_owned(),
-        },
-    ];
-    // SAFETY: only looks a variable up: an interrupt that came meanwhile isn't met here,
-    // where it would be lost.
-    let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
-    let program = text::of_string(program).unwrap_or_default();
-    let mut profile = snapshot.into_profile(nodes, frames, program, comments);
-    if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
-        let labels: Vec<_> = labels
-            .iter()
-            .map(|(key, value)| (&**key, &**value))
-            .collect();
-        profile.label_rest(&labels);
-    }
-    profile::wrap(ruby, profile)
+    let mode = format!(
+        "mode: {}, frequency: {} Hz",
+        settings.mode(),
+        settings.frequency()
+    );
+    let mut comments = description::lines(ruby, mode);
+    comments.push(match snapshot.capture {
+        Capture::Tick => "capture: tick".to_owned(),
+        Capture::Safepoint => "capture: safepoint (methods that reach one soon get the time of \
+                               others, and each tick interrupts compiled code)"
+            .to_owned(),
+    });
+    let profile = snapshot.into_profile(nodes, frames, description::program(), comments);
+    profile::wrap(ruby, description::labelled(settings, profile))
 }
