@@ -44,10 +44,7 @@ impl<const PAGE: bool, const TRACED: bool> FromArgMatches for SettingFlags<PAGE,
 }
 
 /// The settings that have flags.
-fn flagged(
-    page: bool,
-    traced: bool,
-) -> impl Iterator<Item = (&'static Setting, &'static Takes)> {
+fn flagged(page: bool, traced: bool) -> impl Iterator<Item = (&'static Setting, &'static Takes)> {
     let other = if traced { Tracing::No } else { Tracing::Only };
     let ours = ALL.into_iter().filter(move |it| it.tracing != other);
     ours.filter_map(move |setting| {

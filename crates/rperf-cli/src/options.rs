@@ -137,7 +137,11 @@ mod tests {
         let options = options(&["trace", "--calls", "count-all", "ruby"]).expect("valid");
         let settings = &options.settings;
         assert!(settings.is_traced() && settings.traces_c_methods() && !settings.times_calls());
-        assert!(settings.output().is_some_and(|path| path.ends_with("rperf.data")));
+        assert!(
+            settings
+                .output()
+                .is_some_and(|path| path.ends_with("rperf.data"))
+        );
         let message = message(&["stat", "-m", "trace", "ruby"]);
         assert!(message.contains("'rperf trace' traces calls"), "{message}");
     }

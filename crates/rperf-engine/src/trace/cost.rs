@@ -46,9 +46,8 @@ impl Bodies {
     /// The mean of a call and its return together, in ticks, if it is known.
     pub fn of_pair(&self, kind: CallKind) -> Option<f64> {
         let [call, end] = self.0[kind as usize];
-        let mean = |(sum, number): (u64, u64)| {
-            (number >= FEW_LOOKS).then(|| sum as f64 / number as f64)
-        };
+        let mean =
+            |(sum, number): (u64, u64)| (number >= FEW_LOOKS).then(|| sum as f64 / number as f64);
         Some(mean(call)? + mean(end)?)
     }
 }
@@ -173,13 +172,26 @@ mod tests {
     use crate::trace::tree::{ROOT, TracedFrame, TracedTree};
 
     const COSTS: Costs = [
-        PairCost { callee_ns: 10.0, caller_ns: 20.0 },
-        PairCost { callee_ns: 1.0, caller_ns: 2.0 },
-        PairCost { callee_ns: 0.0, caller_ns: 0.0 },
+        PairCost {
+            callee_ns: 10.0,
+            caller_ns: 20.0,
+        },
+        PairCost {
+            callee_ns: 1.0,
+            caller_ns: 2.0,
+        },
+        PairCost {
+            callee_ns: 0.0,
+            caller_ns: 0.0,
+        },
     ];
 
     fn count(calls: u64, running: u64) -> Count {
-        Count { calls, running, blocked: 0 }
+        Count {
+            calls,
+            running,
+            blocked: 0,
+        }
     }
 
     fn frame(word: usize) -> TracedFrame {
@@ -194,9 +206,15 @@ mod tests {
         let block = tree.child(each, frame(1), FrameKind::Block);
         let counts = [(caller, count(1, 500)), (block, count(100, 300))];
         let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, false);
-        let found: Vec<_> = times.iter().map(|it| (it.node, it.running_ns, it.overhead_ns)).collect();
+        let found: Vec<_> = times
+            .iter()
+            .map(|it| (it.node, it.running_ns, it.overhead_ns))
+            .collect();
         assert_eq!(found, [(caller, 290, 210), (block, 200, 100)]);
-        assert_eq!(uncovered, 20.0, "the root has no time to take its part from");
+        assert_eq!(
+            uncovered, 20.0,
+            "the root has no time to take its part from"
+        );
         let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, true);
         assert_eq!((times[0].overhead_ns, uncovered), (10, 220.0));
     }
@@ -215,7 +233,12 @@ mod tests {
     fn parts_add_up_to_the_ns_whatever_a_tick_is() {
         let mut tree = TracedTree::default();
         let counts: Vec<_> = (1..200)
-            .map(|word| (tree.child(ROOT, frame(word), FrameKind::Inserted), count(0, word as u64)))
+            .map(|word| {
+                (
+                    tree.child(ROOT, frame(word), FrameKind::Inserted),
+                    count(0, word as u64),
+                )
+            })
             .collect();
         let (times, _) = compensate(tree.nodes(), &counts, &COSTS, 0.4987, false);
         let sum: u64 = times.iter().map(|it| it.running_ns + it.overhead_ns).sum();
@@ -224,7 +247,10 @@ mod tests {
 
     #[test]
     fn costs_follow_the_time_that_the_hook_takes() {
-        let calibration = Calibration { costs: COSTS, bodies_ns: [50.0, 50.0, 0.0] };
+        let calibration = Calibration {
+            costs: COSTS,
+            bodies_ns: [50.0, 50.0, 0.0],
+        };
         let mut bodies = Bodies::default();
         for _ in 0..FEW_LOOKS {
             bodies.add(CallKind::Method, false, 120);
@@ -233,7 +259,13 @@ mod tests {
             bodies.add(CallKind::C, true, 80);
         }
         let costs = calibration.costs_with(&bodies, 0.5);
-        assert_eq!(costs[0], PairCost { callee_ns: 20.0, caller_ns: 40.0 });
+        assert_eq!(
+            costs[0],
+            PairCost {
+                callee_ns: 20.0,
+                caller_ns: 40.0
+            }
+        );
         assert_eq!(costs[1..], COSTS[1..], "too little is known of others");
         assert_eq!(bodies.of_pair(CallKind::C), None);
     }

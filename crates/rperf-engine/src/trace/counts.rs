@@ -74,7 +74,10 @@ mod tests {
         counts.of(70_000).calls = 3;
         counts.of(5).running += 7;
         counts.of(5).running += 7;
-        let found: Vec<_> = counts.iter().map(|(node, it)| (node, it.calls, it.running)).collect();
+        let found: Vec<_> = counts
+            .iter()
+            .map(|(node, it)| (node, it.calls, it.running))
+            .collect();
         assert_eq!(found, [(5, 0, 14), (70_000, 3, 0)]);
         assert!(counts.memory() < 3 * size_of::<[Count; CHUNK]>());
     }

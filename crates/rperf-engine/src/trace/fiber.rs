@@ -81,7 +81,11 @@ impl Fiber {
 
     /// The words of the frames that the VM shows, topmost first.
     pub(super) fn shown(&self) -> impl Iterator<Item = FrameWord> {
-        let shown = self.stack.iter().rev().filter(|open| open.known != Known::Hidden);
+        let shown = self
+            .stack
+            .iter()
+            .rev()
+            .filter(|open| open.known != Known::Hidden);
         shown.map(|open| open.word)
     }
 

@@ -48,6 +48,9 @@ struct Sums {
     blocked_ns: u64,
     truncated_calls: u64,
     uncovered_ns: f64,
+    /// By row: frames whose calls aren't all told.
+    is_uncounted: Vec<bool>,
+    uncounted_methods: usize,
 }
 
 impl TraceSnapshot {
@@ -89,7 +92,11 @@ impl TraceSnapshot {
         let mut profile = Profile::new(schema(self.level.timed));
         let map = self.add_nodes(&mut profile, names);
         let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
-        let mut sums = Sums::default();
+        let mut sums = Sums {
+            is_uncounted: self.uncounted(names),
+            ..Sums::default()
+        };
+        sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
         for (number, counts) in self.counts.iter().enumerate() {
             let (times, uncovered_ns) = compensate(
                 &self.nodes,
@@ -104,12 +111,32 @@ impl TraceSnapshot {
         comments.extend(self.head(&sums));
         profile.meta = Meta {
             start_time_ns: self.start.realtime_ns,
-            duration_ns: self.end.monotonic_ns.saturating_sub(self.start.monotonic_ns),
+            duration_ns: self
+                .end
+                .monotonic_ns
+                .saturating_sub(self.start.monotonic_ns),
             program,
             comments,
             ..Meta::default()
         };
         profile
+    }
+
+    /// Ruby's own methods that call nothing, by the rows of their frames: without events of C
+    /// methods the VM runs some of them without a frame, all but the first time.
+    fn uncounted(&self, names: &[ResolvedFrame]) -> Vec<bool> {
+        let is_rubys_own = |name: &ResolvedFrame| name.path.starts_with("<internal:");
+        let mut uncounted: Vec<bool> = names
+            .iter()
+            .map(|name| !self.level.c_methods && is_rubys_own(name))
+            .collect();
+        for node in &self.nodes {
+            let parent = self.nodes.get(node.parent as usize);
+            if let Some(known) = parent.and_then(|it| uncounted.get_mut(it.row as usize)) {
+                *known = false;
+            }
+        }
+        uncounted
     }
 
     /// The profile's node for each of ours.
@@ -159,8 +186,10 @@ impl TraceSnapshot {
         for time in times {
             let node = map[time.node as usize];
             let is_block = self.nodes[time.node as usize].kind == FrameKind::Block;
+            let row = self.nodes[time.node as usize].row as usize;
             let (calls, block_calls) = match is_block {
                 true => (0, time.calls),
+                false if sums.is_uncounted.get(row) == Some(&true) => (0, 0),
                 false => (time.calls, 0),
             };
             sums.calls += calls;
@@ -173,7 +202,11 @@ impl TraceSnapshot {
             }
             let running = [calls, time.running_ns, time.overhead_ns, block_calls];
             add(&mut rows, (node, State::Running), running);
-            add(&mut rows, (node, State::GvlBlocked), [0, time.blocked_ns, 0, 0]);
+            add(
+                &mut rows,
+                (node, State::GvlBlocked),
+                [0, time.blocked_ns, 0, 0],
+            );
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
@@ -187,11 +220,16 @@ impl TraceSnapshot {
             };
             let [calls, wall, overhead, block_calls] = values.map(signed);
             match self.level.timed {
-                true => profile.weights.push(key, &[calls, wall, overhead, block_calls]),
+                true => profile
+                    .weights
+                    .push(key, &[calls, wall, overhead, block_calls]),
                 false => profile.weights.push(key, &[calls, block_calls]),
             }
         }
-        let has_rows = profile.weights.iter().any(|weight| weight.key.thread == seq);
+        let has_rows = profile
+            .weights
+            .iter()
+            .any(|weight| weight.key.thread == seq);
         if has_rows {
             let name = StringId(0);
             profile.threads.push(Thread { seq, name });
@@ -228,19 +266,24 @@ impl TraceSnapshot {
                 ));
             }
         }
+        if sums.uncounted_methods > 0 {
+            let methods = sums.uncounted_methods;
+            lines.push(format!(
+                "traced: {methods} of Ruby's own methods, which call nothing, have no count: the \
+                 VM doesn't tell of all their calls"
+            ));
+        }
         if sums.truncated_calls > 0 {
             let calls = sums.truncated_calls;
-            lines.push(format!("traced: {calls} calls found no room in the tree: [truncated]"));
+            lines.push(format!(
+                "traced: {calls} calls found no room in the tree: [truncated]"
+            ));
         }
         lines
     }
 }
 
-fn add(
-    rows: &mut FxHashMap<(NodeId, State), [u64; 4]>,
-    key: (NodeId, State),
-    values: [u64; 4],
-) {
+fn add(rows: &mut FxHashMap<(NodeId, State), [u64; 4]>, key: (NodeId, State), values: [u64; 4]) {
     if values == [0; 4] {
         return;
     }

@@ -3,7 +3,7 @@
 
 mod made_up_vm;
 
-use super::{ClockReading, Calibration, TraceClock, TraceLevel, Tracer};
+use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
 use crate::profile_builder::ResolvedFrame;
 use made_up_vm::{Act, Machine};
 use proptest::prelude::*;
@@ -43,7 +43,11 @@ fn traced(level_name: &str, before: &[Act], after: &[Act]) -> Machine {
     for act in before {
         machine.act(*act);
     }
-    machine.begin(Tracer::new(level(level_name), TraceClock::Monotonic, start()));
+    machine.begin(Tracer::new(
+        level(level_name),
+        TraceClock::Monotonic,
+        start(),
+    ));
     for act in after {
         machine.act(*act);
     }
@@ -56,10 +60,14 @@ fn calls_by_path(profile: &Profile) -> BTreeMap<Vec<usize>, i64> {
     let columns = ["calls", "block_calls"].map(|name| profile.schema.find(name).expect(name));
     for weight in profile.weights.iter() {
         let number: i64 = columns.iter().map(|column| weight.value(*column)).sum();
-        let mut path: Vec<usize> = profile.tree.stack(weight.key.node).map(|node| {
-            let frame = profile.frames.get(node.frame).expect("a frame");
-            profile.strings.get(frame.name).parse().expect("a word")
-        }).collect();
+        let mut path: Vec<usize> = profile
+            .tree
+            .stack(weight.key.node)
+            .map(|node| {
+                let frame = profile.frames.get(node.frame).expect("a frame");
+                profile.strings.get(frame.name).parse().expect("a word")
+            })
+            .collect();
         path.reverse();
         if number > 0 {
             *calls.entry(path).or_default() += number;
@@ -125,7 +133,11 @@ proptest! {
 
 #[test]
 fn a_block_that_defines_a_method_is_one_call_told_twice() {
-    let mut machine = traced("ruby", &[], &[Act::BlockMethod(1), Act::Return, Act::BlockMethod(1)]);
+    let mut machine = traced(
+        "ruby",
+        &[],
+        &[Act::BlockMethod(1), Act::Return, Act::BlockMethod(1)],
+    );
     let calls = calls_by_path(&profile_of(&mut machine));
     assert_eq!(calls.values().copied().collect::<Vec<_>>(), [2]);
 }
@@ -133,20 +145,35 @@ fn a_block_that_defines_a_method_is_one_call_told_twice() {
 #[test]
 fn the_callers_of_a_start_deep_in_the_stack_are_there_and_not_counted() {
     let before = [Act::Method(1), Act::Body(1), Act::Method(2), Act::C(1)];
-    let after = [Act::Return, Act::Method(3), Act::Return, Act::Return, Act::Return, Act::Method(4)];
+    let after = [
+        Act::Return,
+        Act::Method(3),
+        Act::Return,
+        Act::Return,
+        Act::Return,
+        Act::Method(4),
+    ];
     let mut machine = traced("ruby", &before, &after);
     assert_eq!(machine.unequal, []);
     let profile = profile_of(&mut machine);
     let mut depths: Vec<usize> = calls_by_path(&profile).keys().map(Vec::len).collect();
     depths.sort_unstable();
-    assert_eq!(depths, [2, 4], "one from the first method, one from the third frame");
+    assert_eq!(
+        depths,
+        [2, 4],
+        "one from the first method, one from the third frame"
+    );
 }
 
 #[test]
 fn what_is_cleared_is_counted_before_and_not_again() {
     let mut machine = traced("ruby", &[], &[Act::Method(1), Act::Method(2)]);
     let first = profile_of(&mut machine);
-    let now = ClockReading { ticks: machine.now, monotonic_ns: machine.now, realtime_ns: 0 };
+    let now = ClockReading {
+        ticks: machine.now,
+        monotonic_ns: machine.now,
+        realtime_ns: 0,
+    };
     machine.tracer.as_mut().expect("it is traced").clear(now);
     machine.act(Act::Return);
     machine.act(Act::Method(3));
@@ -161,12 +188,21 @@ fn what_is_cleared_is_counted_before_and_not_again() {
 fn another_fiber_at_the_place_of_a_known_one_is_found_out() {
     let before = [Act::Method(1)];
     let after = [
-        Act::SwitchFiber(1), Act::Method(2), Act::SwitchFiber(2), Act::Method(3), Act::Method(4),
+        Act::SwitchFiber(1),
+        Act::Method(2),
+        Act::SwitchFiber(2),
+        Act::Method(3),
+        Act::Method(4),
         Act::SwitchFiber(0),
     ];
     let mut machine = traced("ruby", &before, &after);
     machine.swap_fibers(1, 2);
-    for act in [Act::SwitchFiber(1), Act::Method(5), Act::SwitchFiber(2), Act::Method(5)] {
+    for act in [
+        Act::SwitchFiber(1),
+        Act::Method(5),
+        Act::SwitchFiber(2),
+        Act::Method(5),
+    ] {
         machine.act(act);
     }
     assert_eq!(machine.unequal, []);
@@ -174,7 +210,14 @@ fn another_fiber_at_the_place_of_a_known_one_is_found_out() {
 
 #[test]
 fn times_of_untold_c_methods_are_their_callers_at_level_ruby() {
-    let acts = [Act::Method(1), Act::C(1), Act::Block(1), Act::Return, Act::Return, Act::Return];
+    let acts = [
+        Act::Method(1),
+        Act::C(1),
+        Act::Block(1),
+        Act::Return,
+        Act::Return,
+        Act::Return,
+    ];
     for (name, rows) in [("ruby", 0), ("all", 1)] {
         let mut machine = traced(name, &[], &acts);
         let profile = profile_of(&mut machine);

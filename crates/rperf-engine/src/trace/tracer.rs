@@ -108,7 +108,9 @@ impl Tracer {
             return;
         };
         if let Some(since) = state.away_since.take() {
-            let node = self.fibers[state.fiber].top().map_or(ROOT, |top| top.charge);
+            let node = self.fibers[state.fiber]
+                .top()
+                .map_or(ROOT, |top| top.charge);
             if self.level.timed {
                 state.counts.of(node).blocked += now.saturating_sub(since);
             }
@@ -382,7 +384,9 @@ impl Tracer {
         let base = &mut self.fibers[fiber];
         base.stack.truncate(base.base);
         let known = base.stack.iter().zip(frames.iter().rev());
-        let known = known.take_while(|(open, frame)| open.word == **frame).count();
+        let known = known
+            .take_while(|(open, frame)| open.word == **frame)
+            .count();
         base.stack.truncate(known);
         for &word in frames[..frames.len() - known].iter().rev() {
             let top = self.fibers[fiber].top();
@@ -415,7 +419,8 @@ impl Tracer {
         let base = &mut self.fibers[fiber];
         (base.base, base.base_depth) = (base.stack.len(), depth);
         if let Some(top) = base.stack.last_mut() {
-            (top.depth, top.run) = (depth, run as u32);
+            // A hidden frame may be above it, and give way to one that is shown.
+            (top.depth, top.run) = (depth, run.max(1) as u32);
         }
     }
 
@@ -489,9 +494,8 @@ impl Tracer {
         let Some(fiber) = self.fibers.get_mut(self.fiber) else {
             return;
         };
-        fiber.drop_while(|open| {
-            open.depth > depth || open.depth == depth && open.word != frames[0]
-        });
+        fiber
+            .drop_while(|open| open.depth > depth || open.depth == depth && open.word != frames[0]);
         if fiber.is_at_base() && depth <= fiber.base_depth {
             self.retake(vm, 1, depth.saturating_sub(1));
         }
@@ -584,7 +588,10 @@ impl Tracer {
     /// Bytes held.
     pub fn memory(&self) -> usize {
         let counts = self.threads.iter().map(|thread| thread.counts.memory());
-        let stacks = self.fibers.iter().map(|it| it.stack.capacity() * size_of::<Open>());
+        let stacks = self
+            .fibers
+            .iter()
+            .map(|it| it.stack.capacity() * size_of::<Open>());
         self.tree.memory()
             + counts.sum::<usize>()
             + stacks.sum::<usize>()

@@ -219,7 +219,9 @@ impl Settings {
     /// What goes together with traced calls. Their flags are given apart from those of samples.
     fn check_tracing(&self, source: Source) -> Result<(), InvalidSetting> {
         if !self.is_traced() {
-            let given = [&CALLS, &CLOCK].into_iter().find(|it| self.get(it).is_some());
+            let given = [&CALLS, &CLOCK]
+                .into_iter()
+                .find(|it| self.get(it).is_some());
             return match given {
                 Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
                 None => Ok(()),

@@ -21,10 +21,7 @@ pub fn rperf(ruby: &Ruby, message: impl Into<String>) -> Error {
 
 /// For a start while a session is running.
 pub fn running_already(ruby: &Ruby) -> Error {
-    rperf(
-        ruby,
-        "profiling is running already; call Rperf.stop first",
-    )
+    rperf(ruby, "profiling is running already; call Rperf.stop first")
 }
 
 /// For a start in a process whose inherited hooks can't be removed.

@@ -96,7 +96,11 @@ impl TraceVm for View {
     }
 
     fn frames(&self, frames: &mut [FrameWord]) -> usize {
-        let shown = self.0.iter().rev().filter(|frame| frame.kind != Kind::Hidden);
+        let shown = self
+            .0
+            .iter()
+            .rev()
+            .filter(|frame| frame.kind != Kind::Hidden);
         let mut found = 0;
         for (place, frame) in frames.iter_mut().zip(shown) {
             *place = frame.word;
@@ -120,7 +124,10 @@ impl TraceVm for View {
 
 impl Machine {
     pub fn new(level: TraceLevel) -> Self {
-        let main = Thread { fibers: vec![Vec::new()], ..Thread::default() };
+        let main = Thread {
+            fibers: vec![Vec::new()],
+            ..Thread::default()
+        };
         Machine {
             level,
             threads: vec![main],
@@ -138,7 +145,8 @@ impl Machine {
         self.now = 0;
         let present = self.thread;
         // The present thread is the first.
-        let order = std::iter::once(present).chain((0..self.threads.len()).filter(|it| *it != present));
+        let order =
+            std::iter::once(present).chain((0..self.threads.len()).filter(|it| *it != present));
         for thread in order.collect::<Vec<_>>() {
             let number = tracer.announce(self.now);
             self.begun.push(self.now);
@@ -187,7 +195,11 @@ impl Machine {
             Act::Hidden => self.push(Frame::new(Kind::Hidden, 0)),
             Act::Return => self.pop(),
             Act::TailCall(number) => {
-                if self.stack().last().is_some_and(|it| it.kind == Kind::Method) {
+                if self
+                    .stack()
+                    .last()
+                    .is_some_and(|it| it.kind == Kind::Method)
+                {
                     self.stack().pop();
                     self.push(Frame::new(Kind::Method, number));
                 }
@@ -201,7 +213,10 @@ impl Machine {
     }
 
     fn push(&mut self, frame: Frame) {
-        let c_method = Call::C { owner: frame.word, method: 1 };
+        let c_method = Call::C {
+            owner: frame.word,
+            method: 1,
+        };
         match frame.kind {
             // Its frame comes after the event.
             Kind::C if self.level.c_methods => {
@@ -225,7 +240,10 @@ impl Machine {
 
     /// The topmost frame was told just now.
     fn was_called(&mut self) {
-        let shown = self.stack().iter().filter(|frame| frame.kind != Kind::Hidden);
+        let shown = self
+            .stack()
+            .iter()
+            .filter(|frame| frame.kind != Kind::Hidden);
         let words: Vec<_> = shown.map(|frame| frame.word).collect();
         if let Some(tracer) = &self.tracer {
             let ours = tracer.stack_words();
@@ -259,7 +277,10 @@ impl Machine {
     }
 
     fn tell_end(&mut self, frame: Frame) {
-        let c_method = TracedFrame { word: frame.word, method: 1 };
+        let c_method = TracedFrame {
+            word: frame.word,
+            method: 1,
+        };
         let level = self.level;
         if !level.timed {
             return;
@@ -317,7 +338,10 @@ impl Machine {
         }
         while self.threads.len() <= number {
             let fibers = vec![Vec::new()];
-            self.threads.push(Thread { fibers, ..Thread::default() });
+            self.threads.push(Thread {
+                fibers,
+                ..Thread::default()
+            });
         }
         self.thread = number;
         self.now += 7;

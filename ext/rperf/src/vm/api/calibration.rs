@@ -7,9 +7,7 @@ use crate::profile::errors;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::trace::{
-    CallKind, Calibration, PairCost, TraceClock, TraceLevel, TraceSnapshot,
-};
+use rperf_engine::trace::{Calibration, CallKind, PairCost, TraceClock, TraceLevel, TraceSnapshot};
 use rperf_engine::{Gvl, clock::monotonic_ns};
 use rperf_session::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,7 +84,11 @@ pub fn of(
     if !TRACE.is_empty() {
         return Err(errors::running_already(ruby));
     }
-    tracing::begin(gvl, TraceSession::new(Arc::clone(settings), level, clock), &threads);
+    tracing::begin(
+        gvl,
+        TraceSession::new(Arc::clone(settings), level, clock),
+        &threads,
+    );
     let calibration = measured(gvl, module, level, clock, untraced);
     tracing::end(gvl);
     let calibration = calibration?;

@@ -50,16 +50,20 @@ fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     let method = text::of_string(method).unwrap_or_else(|| "(unknown)".into());
     // Only a singleton class has an object.
     let object = ask(gvl, rb_sys::rb_class_attached_object, owner);
-    let is_named = |object: &Value| RModule::from_value(*object).is_some() || RClass::from_value(*object).is_some();
+    let is_named = |object: &Value| {
+        RModule::from_value(*object).is_some() || RClass::from_value(*object).is_some()
+    };
     let name = match object {
         Some(object) if is_named(&object) => {
             let path = ask(gvl, rb_sys::rb_class_path, object.as_raw());
-            path.and_then(text::of_string).map(|path| format!("{path}.{method}"))
+            path.and_then(text::of_string)
+                .map(|path| format!("{path}.{method}"))
         }
         Some(_) => None,
         None => {
             let path = ask(gvl, rb_sys::rb_class_path, owner);
-            path.and_then(text::of_string).map(|path| format!("{path}#{method}"))
+            path.and_then(text::of_string)
+                .map(|path| format!("{path}#{method}"))
         }
     };
     ResolvedFrame {
