@@ -10,6 +10,7 @@ mod cost;
 mod counts;
 mod event;
 mod fiber;
+mod follow;
 mod profile;
 mod thread;
 mod tracer;

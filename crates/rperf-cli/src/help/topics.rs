@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 22] = [
+pub const TOPICS: [Topic; 23] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -53,6 +53,7 @@ pub const TOPICS: [Topic; 22] = [
         "html"
     ),
     topic!("json",),
+    topic!("trace", "tracing", "calls", "count-calls"),
     topic!("environment-variables", "environment", "variables", "env"),
     topic!(
         "ruby-api",

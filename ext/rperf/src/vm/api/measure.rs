@@ -26,7 +26,7 @@ pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
 /// The same for a session that traces calls at `level`.
 pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
     let level = TraceLevel::from_name(&level.name()?).ok_or_else(|| {
-        let message = "calls must be :ruby, :all, :count or :count_all";
+        let message = "calls must be ruby, all, count or count-all";
         Error::new(ruby.exception_arg_error(), message)
     })?;
     trace::add_empty(level);
