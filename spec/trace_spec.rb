@@ -49,7 +49,8 @@ RSpec.describe "A trace" do
   pieces = {
     calls: "3.times { twice }", blocks: "each_of([1, 2, 3]) { leaf }", procs: "2.times(&:succ); proc { leaf }.call",
     lambda_after_its_maker: "makes_lambda.call", exception: "2.times { rescues }", ensure: "ensures",
-    throw: "catch(:out) { throws }; leaf", break: "yields { break }; leaf", return_from_block: "returns_from_block; leaf",
+    throw: "catch(:out) { throws }; leaf", break: "yields { break }; leaf",
+    return_from_block: "returns_from_block; leaf",
     overflow: "overflows; leaf", define_method: "5.times { THING.defined }", missing: "THING.missing",
     alias: "THING.other", super: "DERIVED.original", refinement: "1.refined", send: "send(:leaf); __send__(:leaf)",
     accessors: "3.times { THING.value = THING.value }", recursion: "recursive(9)", singleton: "Thing.singleton",
@@ -112,7 +113,9 @@ RSpec.describe "A trace" do
     end
 
     it "has the calls of recursion by their callers" do
-      expect(of(:tarai).calls("Object#tarai")).to eq(of(:tarai).below("Object#tarai").values.sum)
+      below = of(:tarai).below("Object#tarai").select { |path, _| path.end_with?("Object#tarai") }
+      expect([below.values.sum, of(:tarai).calls("Object#tarai")]).to eq([53, 53])
+      expect(below.size).to be > 4
       expect(of(:recursion).below("Object#recursive").size).to be >= 10
     end
   end

@@ -8,10 +8,11 @@ module Traces
     require "json"
     require "rperf"
 
-    # The paths of a profile, from the root, with how often what they end in was called.
+    # The paths of a profile, from the root, with how often what they end in was called; not those of deep recursion.
     def paths(profile, value)
       stack = []
-      profile.tree(least: 0, value:).to_h do |row|
+      rows = profile.tree(least: 0, value:).select { |row| row[:depth] < 60 }
+      rows.to_h do |row|
         stack = stack.take(row[:depth]) << row[:name]
         [stack.join(" > "), row[:self]]
       end
@@ -40,7 +41,7 @@ module Traces
 
     # Calls by the callers, from the first of these names on: "a > b" => 3.
     def below(first)
-      paths = data.dig("calls", "paths").select { |path, calls| path.include?("#{first}") && calls.positive? }
+      paths = data.dig("calls", "paths").select { |path, calls| path.include?(first) && calls.positive? }
       paths.to_h { |path, calls| [path[path.index(first)..], calls] }
     end
   end
@@ -48,12 +49,14 @@ module Traces
   # @param setup [String] definitions
   # @param pieces [Hash{Symbol => String}] code by a name
   # @return [Hash{Symbol => Counted}]
-  def trace_pieces(setup, pieces, calls: "ruby", options: [], env: {})
+  def trace_pieces(setup, pieces, calls: "ruby")
     cases = pieces.map { |name, code| "results[#{name.name.inspect}] = traced(:#{calls.inspect}) { #{code} }" }
     program = write_file("pieces.rb", format(PROGRAM, setup:, cases: cases.join("\n")))
-    outcome = run(ruby, *options, "-I#{File.join(Commands::ROOT, "lib")}", program, env:)
+    # A stack that overflows soon.
+    env = { "RUBY_THREAD_VM_STACK_SIZE" => "200000" }
+    outcome = run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", program, env:)
     raise outcome.stderr unless outcome.status.success?
 
-    JSON.parse(outcome.stdout).to_h { |name, data| [name.to_sym, Counted.new(data)] }
+    JSON.parse(outcome.stdout).transform_keys(&:to_sym).transform_values { |data| Counted.new(data) }
   end
 end

@@ -60,7 +60,7 @@ Examples:
   rperf trace --calls count -o calls.pb.gz bundle exec rake
 
 Every call is counted and timed, and what the tracing itself costs is taken out of the
-times. The program runs slower, without YJIT's code. 'rperf help trace' says when to
+times. The program runs slower, without YJIT's code. 'rperf help tracing' says when to
 trace and when to sample.
 
 "

@@ -53,7 +53,7 @@ pub const TOPICS: [Topic; 23] = [
         "html"
     ),
     topic!("json",),
-    topic!("trace", "tracing", "calls", "count-calls"),
+    topic!("tracing", "calls", "count-calls"),
     topic!("environment-variables", "environment", "variables", "env"),
     topic!(
         "ruby-api",
