@@ -160,6 +160,7 @@ fn call_cells(profile: &Profile, calls: &Calls, row: &TopRow) -> [String; 4] {
 fn noun(by: &By) -> String {
     match by {
         By::Function => "functions".to_string(),
+        By::Class => "classes".to_string(),
         By::File => "files".to_string(),
         By::Directory => "directories".to_string(),
         By::Gem => "gems".to_string(),

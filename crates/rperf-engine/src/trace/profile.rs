@@ -6,7 +6,7 @@ use super::cost::{Bodies, Calibration, Times, compensate};
 use super::counts::Count;
 use super::event::{CallKind, FrameKind, TraceLevel};
 use super::tree::TracedNode;
-use crate::profile_builder::ResolvedFrame;
+use crate::frame_names::ResolvedFrame;
 use rperf_model::{
     Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, StringId, Thread,
     ValueType, WeightKey,

@@ -4,7 +4,7 @@
 mod made_up_vm;
 
 use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
-use crate::profile_builder::ResolvedFrame;
+use crate::frame_names::ResolvedFrame;
 use made_up_vm::{Act, Machine};
 use proptest::prelude::*;
 use rperf_model::{NodeId, Profile};

@@ -6,8 +6,8 @@ use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, ALL_CALLS, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, DEFER, FORMAT, FREQUENCY,
-    INHERIT, LINES, MODE, MONOTONIC, OUTPUT, SAFEPOINT, SIGNAL, STAT, STAT_COMMAND, STAT_REPORT,
-    TICK, TRACE, VERBOSE,
+    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, OUTPUT, SAFEPOINT, SIGNAL, STAT, STAT_COMMAND,
+    STAT_REPORT, TICK, TRACE, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -306,7 +306,16 @@ impl Settings {
 
     /// Samples per second.
     pub fn frequency(&self) -> u32 {
-        match self.get(&FREQUENCY) {
+        self.number(&FREQUENCY)
+    }
+
+    /// The percentage of the program's CPU time that sampling may take.
+    pub fn max_overhead(&self) -> u32 {
+        self.number(&MAX_OVERHEAD)
+    }
+
+    fn number(&self, setting: &Setting) -> u32 {
+        match self.get(setting) {
             Some(Value::Integer(number)) => *number,
             _ => 0,
         }

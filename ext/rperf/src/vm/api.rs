@@ -9,5 +9,6 @@ mod scope;
 mod section;
 mod snapshot;
 mod start;
+mod taken_profile;
 mod trace;
 mod tracing;

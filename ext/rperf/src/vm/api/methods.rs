@@ -4,9 +4,11 @@
 
 use super::{labels, measure, scope, snapshot, start};
 use crate::vm::hooks::{fork, thread};
+use crate::vm::state::roots;
 use crate::vm::state::session::SESSION;
 use crate::vm::state::trace::TRACE;
 use magnus::{Error, Object, RModule, function};
+use rperf_engine::Gvl;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -23,6 +25,10 @@ pub fn init(native: RModule) -> Result<(), Error> {
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
     native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
+    native.define_singleton_method(
+        "remove_empty_hooks",
+        function!(measure::remove_empty_hooks, 0),
+    )?;
     native.define_singleton_method("sample_cost", function!(measure::sample_cost, 3))?;
     native.define_singleton_method("hooks?", function!(thread::is_registered, 0))
 }
@@ -32,6 +38,8 @@ fn is_running() -> bool {
 }
 
 fn forget_in_child() {
+    // SAFETY: a method, on a thread of the main Ractor.
+    roots::forget_unnamed(&unsafe { Gvl::assume_held() });
     if !is_running() {
         fork::remove_inherited_hooks();
     }
