@@ -32,6 +32,21 @@ pub struct CapturedNode {
     pub line: u32,
 }
 
+impl CapturedNode {
+    /// Room for so many nodes, whose memory the system has already given: then they can be copied
+    /// in a moment.
+    pub fn room(nodes: usize) -> Vec<CapturedNode> {
+        let any = CapturedNode {
+            parent: NodeId::ROOT,
+            frame: TRUNCATED,
+            line: 0,
+        };
+        let mut room = vec![any; nodes];
+        room.clear();
+        room
+    }
+}
+
 /// The frame of nodes that stand for stacks beyond the cap.
 pub const TRUNCATED: u32 = u32::MAX;
 
@@ -171,9 +186,9 @@ impl CapturedTree {
         }
     }
 
-    /// Its nodes; the frames are let go.
-    pub fn into_nodes(self) -> Vec<CapturedNode> {
-        self.nodes
+    /// Its nodes, and its frames.
+    pub fn into_parts(self) -> (Vec<CapturedNode>, Vec<FrameWord>) {
+        (self.nodes, self.frames)
     }
 
     /// Interns a stack given leaf first, as the VM gives it. `lines` is empty or
@@ -258,8 +273,9 @@ impl CapturedTree {
             + self.frame_index.capacity() * frame_entry
     }
 
+    /// The node of `frame` at `line` under `parent`; `None` if there is no room for it.
     #[inline]
-    fn child(&mut self, parent: NodeId, frame: FrameWord, line: u32) -> Option<NodeId> {
+    pub(crate) fn child(&mut self, parent: NodeId, frame: FrameWord, line: u32) -> Option<NodeId> {
         let first = self.first_children.get(parent.0 as usize).copied()?;
         if first != NONE {
             if self.is_node(first, frame, line) {
@@ -307,7 +323,8 @@ impl CapturedTree {
         NodeId(self.nodes.len() as u32)
     }
 
-    fn truncated_node(&mut self) -> NodeId {
+    /// The node of stacks that found no room.
+    pub(crate) fn truncated_node(&mut self) -> NodeId {
         if let Some(node) = self.truncated {
             return node;
         }

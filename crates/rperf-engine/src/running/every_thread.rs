@@ -20,7 +20,7 @@ const ENDED_BATCH: usize = 32;
 
 /// All threads, which are brought up to one moment as they come: those on which something is
 /// due. Each is to be recorded before the next one is asked for, and nothing else may happen
-/// between the first and the last.
+/// between the first and the last. If time runs out, the rest is left as it is.
 #[derive(Debug)]
 #[must_use = "threads are brought up to now as they come"]
 pub struct EveryThread<'a> {
@@ -32,6 +32,9 @@ pub struct EveryThread<'a> {
     up_to: UpTo,
     /// Of the next thread.
     row: usize,
+    /// When time runs out, on the monotonic clock.
+    until_ns: u64,
+    is_complete: bool,
 }
 
 /// What comes after the moment.
@@ -48,6 +51,7 @@ impl RunningSession {
     /// unnoticed.
     pub fn begin_section(&self, gvl: &Gvl<'_>, now: u64, has_ended: impl Fn(&ThreadState) -> bool) {
         self.ticks.go_on();
+        self.others.begin(now);
         if let Some(mut state) = self.state(gvl) {
             self.merge_ended(gvl, &mut state, now);
             state.merge(gvl, now, has_ended);
@@ -108,6 +112,7 @@ impl RunningSession {
     ) -> impl Iterator<Item = Wanted<'a>> {
         let now = clock::monotonic_ns();
         self.sections.note_end(now);
+        self.others.pause(now, &self.others_ready);
         let threads = self.state(gvl).map(|mut state| {
             // The others that were in this section are alive: its end would have been an EXITED.
             self.merge_ended(gvl, &mut state, now);
@@ -116,19 +121,25 @@ impl RunningSession {
         threads.into_iter().flatten()
     }
 
-    /// Brings every thread up to now, and records all remainders. `None` inside of a callback.
+    /// Brings the threads from row `from` on up to now, and records all remainders, for
+    /// `limit_ns` at most. `None` inside of a callback.
     /// `current` is the calling thread; `has_ended` knows which ones have ended unnoticed.
     pub fn flush<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,
         current: VmThread,
         has_ended: impl Fn(&ThreadState) -> bool,
+        (from, limit_ns): (usize, u64),
     ) -> Option<EveryThread<'a>> {
         let mut state = self.state(gvl)?;
         let now = clock::monotonic_ns();
         self.merge_ended(gvl, &mut state, now);
         state.merge(gvl, now, has_ended);
-        Some(self.every_thread(gvl, current, now, UpTo::Flush))
+        Some(EveryThread {
+            row: from,
+            until_ns: now.saturating_add(limit_ns),
+            ..self.every_thread(gvl, current, now, UpTo::Flush)
+        })
     }
 
     fn every_thread<'a>(
@@ -145,6 +156,8 @@ impl RunningSession {
             now_ns,
             up_to,
             row: 0,
+            until_ns: u64::MAX,
+            is_complete: false,
         }
     }
 
@@ -228,6 +241,14 @@ impl RunningSession {
     }
 }
 
+impl EveryThread<'_> {
+    /// The row of the first thread for which there was no time; `None` if all are up to now.
+    /// Rows change as threads end: one may be left out by who goes on from here.
+    pub fn next_row(&self) -> Option<usize> {
+        (!self.is_complete).then_some(self.row)
+    }
+}
+
 impl<'a> Iterator for EveryThread<'a> {
     type Item = Wanted<'a>;
 
@@ -236,6 +257,9 @@ impl<'a> Iterator for EveryThread<'a> {
         let mut state = self.session.state(gvl)?;
         while let Some(thread) = state.threads.get(self.row) {
             let row = self.row;
+            if self.until_ns != u64::MAX && clock::monotonic_ns() >= self.until_ns {
+                return None;
+            }
             self.row += 1;
             let is_current = thread.thread == self.current;
             let moment = (now, self.up_to);
@@ -247,6 +271,7 @@ impl<'a> Iterator for EveryThread<'a> {
         if self.up_to == UpTo::Flush {
             state.engine.flush_unattributed(now);
         }
+        self.is_complete = true;
         None
     }
 }

@@ -1,5 +1,7 @@
 //! The methods of `Rperf::Native` that belong to sampling.
 
+mod calibration;
+mod description;
 mod labels;
 mod measure;
 pub mod methods;
@@ -7,3 +9,6 @@ mod scope;
 mod section;
 mod snapshot;
 mod start;
+mod taken_profile;
+mod trace;
+mod tracing;
