@@ -6,12 +6,15 @@
 //! one edge: a residual one.
 
 mod choice;
+mod limits;
 mod sums;
 mod trim;
 
 use crate::filter::add_thread_frames;
 use crate::groups::{FrameKey, Function, Groups};
 use crate::top::thread_name;
+use limits::RankText;
+pub use limits::{Cut, GraphLimits};
 use rperf_model::{Column, Profile};
 use std::cmp::Reverse;
 use sums::{EdgeSum, NodeSum, Sums};
@@ -32,17 +35,6 @@ pub enum NodeKind {
     Gem,
     /// Functions, those of each thread for themselves.
     FunctionOfThread,
-}
-
-/// How much of a graph is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GraphLimits {
-    /// How many nodes there may be.
-    pub nodes: usize,
-    /// The least total of a node, whatever its sign.
-    pub least_node: u64,
-    /// The least value of an edge. The largest one that leads to a node is left always.
-    pub least_edge: u64,
 }
 
 /// A call graph.
@@ -88,37 +80,6 @@ pub struct GraphEdge {
     pub calls: Option<i64>,
     /// Whether all stacks lead from the one to the other by way of nodes that have been cut.
     pub is_residual: bool,
-}
-
-/// How much of a graph has been cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cut {
-    /// Nodes that are too small.
-    pub small_nodes: usize,
-    /// Nodes beyond the number that there may be.
-    pub further_nodes: usize,
-    /// Edges between nodes of the graph that are too small.
-    pub edges: usize,
-}
-
-impl GraphLimits {
-    /// The whole graph.
-    pub const NONE: Self = Self {
-        nodes: usize::MAX,
-        least_node: 0,
-        least_edge: 0,
-    };
-
-    /// The limits for values that add up to `whole`: so many nodes, and the least shares of
-    /// nodes and edges.
-    pub fn of_shares(whole: i64, nodes: usize, node_fraction: f64, edge_fraction: f64) -> Self {
-        let least = |fraction: f64| (whole.unsigned_abs() as f64 * fraction) as u64;
-        Self {
-            nodes,
-            least_node: least(node_fraction),
-            least_edge: least(edge_fraction),
-        }
-    }
 }
 
 impl CallGraph {
@@ -203,9 +164,6 @@ fn thread_of(profile: &Profile, groups: &Groups<'_>, thread: usize) -> String {
         thread.map_or("", |thread| profile.strings.get(thread.name)),
     )
 }
-
-/// What decides between nodes of equal values.
-type RankText<'a> = (&'a str, &'a str, &'a str);
 
 fn rank_text<'a>(groups: &'a Groups<'_>, node: &NodeSum) -> RankText<'a> {
     let (name, path) = &groups.texts[node.group];

@@ -34,6 +34,8 @@ export interface CallGraph {
 /** As `rperf report --dot` has them, and pprof. */
 const NODE_SHARE = 0.005;
 const EDGE_SHARE = 0.001;
+/** With more edges nobody could follow one. */
+const MOST_EDGES = 600;
 
 /** The call graph of a view, with `most` nodes at most: rperf-report has the same rules. */
 export function callGraph(view: View, grouping: Grouping, most: number): CallGraph {
@@ -62,10 +64,10 @@ export function callGraph(view: View, grouping: Grouping, most: number): CallGra
   );
   // The largest edge to each node stays, so that it doesn't hang in the air.
   const called = new Set<number>();
-  const large = edges.filter(({ caller, callee, value }) => {
+  const large = edges.filter(({ caller, callee, value }, i) => {
     const first = caller !== callee && !called.has(callee);
     if (first) called.add(callee);
-    return first || Math.abs(value) >= EDGE_SHARE * Math.abs(target.all);
+    return first || (i < MOST_EDGES && Math.abs(value) >= EDGE_SHARE * Math.abs(target.all));
   });
   cut.edges = edges.length - large.length;
   return { nodes: left.map((i) => all[i]), edges: withoutDetours(large, left.length), cut };

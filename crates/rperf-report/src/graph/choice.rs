@@ -3,8 +3,8 @@
 //! Where there are too many, not the largest ones are kept, but those that say most: a chain of
 //! wrappers, each of which calls the next one and nothing else, has large totals, but no branches.
 
+use super::limits::{Cut, GraphLimits, RankText};
 use super::sums::{NodeSum, Sums};
-use super::{Cut, GraphLimits, RankText};
 use std::cmp::Ordering;
 
 /// Whether each node is kept, and how many are not.

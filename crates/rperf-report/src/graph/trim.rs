@@ -3,8 +3,8 @@
 use super::sums::EdgeSum;
 use std::cmp::Reverse;
 
-/// Nodes of the largest graph that is looked through for other ways.
-const MAX_SEARCHED: usize = 2_000;
+/// Steps that the search for other ways may take: larger graphs are not for looking at.
+const MAX_STEPS: usize = 50_000_000;
 
 /// What is left of the edges.
 pub(super) struct Trimmed {
@@ -30,7 +30,8 @@ pub(super) fn trim(mut edges: Vec<EdgeSum>, nodes: usize, least: u64) -> Trimmed
         is_first || edge.value.unsigned_abs() >= least
     });
     let cut = all - edges.len();
-    if nodes <= MAX_SEARCHED {
+    let residual = edges.iter().filter(|edge| edge.is_residual).count();
+    if residual.saturating_mul(edges.len() + nodes) <= MAX_STEPS {
         drop_other_ways(&mut edges, nodes);
     }
     Trimmed { edges, cut }
