@@ -32,7 +32,7 @@ RSpec.describe "The settings" do
   end
 
   it "are flags of the commands" do
-    help = rperf("record", "--help").stdout
+    help = %w[record trace].map { |command| rperf(command, "--help").stdout }.join
     table.filter_map { |setting| setting[:flag] }.each { |flag| expect(help).to match(/^ +(?:-\w, )?#{flag}\b/) }
   end
 
