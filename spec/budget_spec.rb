@@ -19,7 +19,11 @@ RSpec.describe "The budget of samples" do
   end
 
   def blocked(profile, method = "")
-    profile[:samples].select { |row| row[0][0][1] == "[GVL blocked]" && row[0].any? { |_, name| name.end_with?(method) } }
+    profile[:samples].select do |row|
+      row[0][0][1] == "[GVL blocked]" && row[0].any? do |_, name|
+        name.end_with?(method)
+      end
+    end
   end
 
   def time(rows) = rows.sum { |row| row[1] }
