@@ -103,7 +103,10 @@ fn main() -> ExitCode {
         at_end.0 as i64 - after_first.0 as i64,
         at_end.1 as i64 - after_first.1 as i64
     );
-    match session.stop(clock::monotonic_ns()).and_then(|(taken, _)| taken.complete()) {
+    match session
+        .stop(clock::monotonic_ns())
+        .and_then(|(taken, _)| taken.complete())
+    {
         Ok((snapshot, _)) if snapshot.dropped == Values::default() => ExitCode::SUCCESS,
         Ok((snapshot, _)) => {
             eprintln!("memory: {} samples were dropped", snapshot.dropped.count);

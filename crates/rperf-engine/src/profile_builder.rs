@@ -74,7 +74,12 @@ impl ProfileBuilder {
     }
 
     /// Adds an epoch: its nodes, its frame table's names, and what was collected.
-    pub fn add(&mut self, nodes: &[CapturedNode], frames: &[Arc<ResolvedFrame>], epoch: SampleSums) {
+    pub fn add(
+        &mut self,
+        nodes: &[CapturedNode],
+        frames: &[Arc<ResolvedFrame>],
+        epoch: SampleSums,
+    ) {
         let map = self.add_nodes(nodes, frames);
         let truncated = self.truncated;
         let new_node = |node: NodeId| map.get(node.0 as usize).copied().unwrap_or(NodeId::ROOT);

@@ -7,8 +7,8 @@ use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::config::{SessionConfig, VmCalls};
 use crate::counters::{Capture, CaptureCounters};
-use crate::labels::LabelSet;
 use crate::frame_names::{ResolvedFrame, names_memory};
+use crate::labels::LabelSet;
 use crate::messages::AwaitedReply;
 use crate::profile_builder::{RAW_CAP, ROW_CAP};
 use crate::recording::{Position, Recording};
@@ -22,10 +22,11 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod ending_epoch;
 mod epochs;
 mod taking;
 
-use epochs::EndingEpoch;
+use ending_epoch::EndingEpoch;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;

@@ -2,7 +2,9 @@
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
 use crate::call_tree::TreeSize;
-use crate::messages::{AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded};
+use crate::messages::{
+    AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
+};
 use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::sources::{Source, TimerConfig};

@@ -34,11 +34,7 @@ impl Session {
     /// to what a session without them would have said. Flush the threads first; afterwards the
     /// caller lets them forget their points.
     /// Fails if the worker has ended early. Not while [`Session::is_ending`].
-    pub fn clear(
-        &mut self,
-        now: u64,
-        threads: u32,
-    ) -> Result<(Taken, FrameNames), WorkerEnded> {
+    pub fn clear(&mut self, now: u64, threads: u32) -> Result<(Taken, FrameNames), WorkerEnded> {
         let reply = self.worker.take_all(self.recording.buffer.take())?;
         let labels = self.take_labels();
         let (nodes, frames) = self.take_tree();

@@ -139,7 +139,11 @@ fn an_epoch_ends_little_by_little_while_the_session_goes_on() {
         record_new_frames(&mut session, &mut next, 2_000);
         let unnamed = 201 - 50 * (round - 1);
         let present = 1 + 2_000 * round;
-        assert_eq!(session.frames().count(), unnamed + present, "all stay alive");
+        assert_eq!(
+            session.frames().count(),
+            unnamed + present,
+            "all stay alive"
+        );
         assert_eq!(name_frames(&mut session, 50), 50);
     }
     assert_eq!(name_frames(&mut session, 50), 1);
