@@ -8,7 +8,9 @@ require_relative "last_calls"
 require_relative "lines"
 require_relative "locked"
 require_relative "loop_and_sort"
+require_relative "many_threads"
 require_relative "new_threads"
+require_relative "ractors"
 require_relative "short_calls"
 require_relative "slices"
 
@@ -38,6 +40,9 @@ module Accuracy
     "loop-and-sort" => LoopAndSort.new,
     **HiddenLeaf::WAYS.keys.to_h { |way| ["hidden-leaf-#{way}", HiddenLeaf.new(way)] },
     "threads-20ms" => NewThreads.new(20),
-    "threads-1ms" => NewThreads.new(1)
+    "threads-1ms" => NewThreads.new(1),
+    "ractors-2" => Ractors.new(2),
+    "ractors-4" => Ractors.new(4),
+    "many-threads" => ManyThreads.new
   }.freeze
 end

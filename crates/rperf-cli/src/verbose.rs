@@ -3,7 +3,7 @@
 
 use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{grouped, percent, seconds};
-use rperf_report::{By, Scale, Sort, Top, losses};
+use rperf_report::{By, Scale, Sort, Top, call_count, losses, tracing_lines};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -20,15 +20,19 @@ pub fn statistics(profile: &Profile) -> String {
     let mode = &profile.schema.default_type().name;
     let average_us =
         counters.sampling_time_ns as f64 / 1000.0 / counters.sampling_count.max(1) as f64;
-    let mut lines = vec![
-        format!("mode={mode} frequency={}Hz", meta.frequency),
-        format!(
-            "sampling: {} calls, {:.2}ms total, {average_us:.1}us/call avg",
-            grouped(counters.sampling_count),
-            counters.sampling_time_ns as f64 / 1e6,
-        ),
-        format!("samples recorded: {}", samples(profile)),
-    ];
+    let mut lines = match call_count(profile) {
+        Some(_) => tracing_lines(profile).map(String::from).collect(),
+        None => vec![
+            format!("mode={mode} frequency={}Hz", meta.frequency),
+            format!(
+                "sampling: {} calls, {:.2}ms total, {average_us:.1}us/call avg",
+                grouped(counters.sampling_count),
+                counters.sampling_time_ns as f64 / 1e6,
+            ),
+            format!("samples recorded: {}", samples(profile)),
+        ],
+    };
+    lines.extend(intervals(counters, meta.frequency));
     lines.extend(losses(counters).into_iter().map(|loss| loss.text));
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
@@ -46,6 +50,20 @@ pub fn statistics(profile: &Profile) -> String {
     lines.iter().fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "[rperf] {line}");
         text
+    })
+}
+
+/// How long the intervals became, if they did.
+fn intervals(counters: &SamplingStats, frequency: u32) -> Option<String> {
+    let asked = 1_000_000_000 / u64::from(frequency.max(1));
+    let (tick, off_gvl) = (counters.interval_ns, counters.off_gvl_interval_ns);
+    (tick.max(off_gvl) > asked).then(|| {
+        let ms = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
+        format!(
+            "longest intervals: {} between ticks, {} of a thread's time blocked or waiting",
+            ms(tick),
+            ms(off_gvl)
+        )
     })
 }
 
@@ -84,17 +102,17 @@ fn capture(counters: &SamplingStats) -> Option<String> {
     Some(line)
 }
 
-/// How much there is in a profile of so many processes: `1,234 samples, 5.678 s`.
+/// How much there is in a profile of so many processes: `1,234 samples, 5.678 s`, or calls.
 pub fn summary(profile: &Profile, processes: usize) -> String {
     let of = match processes {
         0 | 1 => String::new(),
         processes => format!(" of {} processes", grouped(processes as u64)),
     };
-    format!(
-        "{} samples{of}, {} s",
-        samples(profile),
-        seconds(profile.meta.duration_ns)
-    )
+    let number = match call_count(profile) {
+        Some(calls) => format!("{} calls", grouped(calls)),
+        None => format!("{} samples", samples(profile)),
+    };
+    format!("{number}{of}, {} s", seconds(profile.meta.duration_ns))
 }
 
 /// How many samples there are: profiles of our sessions count them.
@@ -119,6 +137,18 @@ mod tests {
 [rperf]        250.0 ms  25.0%  Object#work (app.rb)
 ";
         assert_eq!(statistics(&profile()), expected);
+    }
+
+    #[test]
+    fn intervals_are_told_that_became_longer() {
+        let mut counters = SamplingStats::default();
+        assert_eq!(intervals(&counters, 1000), None, "not known");
+        (counters.interval_ns, counters.off_gvl_interval_ns) = (1_000_000, 1_000_000);
+        assert_eq!(intervals(&counters, 1000), None);
+        counters.off_gvl_interval_ns = 53_120_000;
+        let expected = "longest intervals: 1.0 ms between ticks, 53.1 ms of a thread's time blocked or waiting";
+        assert_eq!(intervals(&counters, 1000).as_deref(), Some(expected));
+        assert_eq!(intervals(&counters, 0), None, "of another tool");
     }
 
     #[test]

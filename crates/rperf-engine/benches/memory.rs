@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    Accounting, FrameWord, LastStack, Mode, Position, Session, SessionConfig, Stack, TimerKind,
-    Values, VmCalls, clock,
+    Accounting, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position, Session, SessionConfig,
+    Stack, TimerKind, Values, VmCalls, clock,
 };
 use std::process::ExitCode;
 use std::thread;
@@ -63,12 +63,14 @@ fn main() -> ExitCode {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
     let calls = VmCalls {
         trigger: || (),
         take_stack: |_, _, _| (),
+        take_other_stack: |_, _, _, _| (),
     };
     let mut session = match Session::start(config, calls) {
         Ok(session) => session,

@@ -7,6 +7,7 @@
 
 mod accounting;
 mod backtrace;
+mod budget;
 mod buffer;
 mod call_tree;
 pub mod clock;
@@ -17,10 +18,14 @@ mod frame_names;
 mod gc_progress;
 mod gvl;
 mod ids;
+mod interruption;
 mod labels;
 mod messages;
 mod mode;
+mod other_holders;
+mod pace;
 mod profile_builder;
+mod ractors;
 mod recording;
 mod renewal;
 mod running;
@@ -33,22 +38,26 @@ mod sync;
 pub mod threads;
 mod tick_capture;
 mod ticks;
+pub mod trace;
 mod values;
 mod vm;
 mod worker;
 
-pub use accounting::{Accounting, Due, Dues, GcWork};
+pub use accounting::{Accounting, Due, Dues, GcTime, GcWork};
 pub use backtrace::{Backtrace, MAX_DEPTH};
+pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
 pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
-pub use gc_progress::{GcEvent, GcProgress};
+pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use messages::WorkerEnded;
 pub use mode::Mode;
+pub use pace::Pace;
+pub use ractors::{OtherThread, ThreadSlot, take_stack as take_other_stack};
 pub use recording::Position;
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,

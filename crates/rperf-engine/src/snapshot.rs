@@ -2,6 +2,7 @@
 //! that asked for it, without the GVL.
 
 use crate::Values;
+use crate::budget::Intervals;
 use crate::call_tree::CapturedNode;
 use crate::config::SessionConfig;
 use crate::counters::{Capture, SessionCounters};
@@ -10,6 +11,7 @@ use crate::labels::LabelTexts;
 use crate::messages::{AwaitedReply, WorkerEnded};
 use crate::profile_builder::{BuilderCounts, ProfileBuilder};
 use crate::sample::SampleSums;
+use rperf_model::label_keys::RACTOR;
 use rperf_model::{Meta, Profile, SamplingStats};
 use std::sync::Arc;
 
@@ -68,6 +70,8 @@ pub struct Snapshot {
     pub earlier: ProfileBuilder,
     /// The sampling side's counters.
     pub counters: SessionCounters,
+    /// The longest intervals that were in force.
+    pub intervals: Intervals,
     /// Samples dropped in the buffer.
     pub dropped: Values,
     /// Timer expiries that asked for a sample.
@@ -97,10 +101,44 @@ impl Snapshot {
                 counts.folded_threads
             ));
         }
+        let is_other = |set: &&LabelTexts| set.iter().any(|(key, _)| **key == *RACTOR);
+        let others = self.label_sets.iter().filter(is_other).count();
+        if others > 0 {
+            comments.push(format!(
+                "threads of other Ractors have samples at ticks only; in Ruby 3.4 their garbage \
+                 collections count as running time (Ractors: {others})"
+            ));
+        }
+        comments.extend(self.longer_intervals());
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
         let mut profile = builder.finish(self.config.mode, &self.label_sets, raw_since);
         profile.meta = self.meta(counts, program, comments);
         profile
+    }
+
+    /// For people: that fewer samples were taken than asked for.
+    fn longer_intervals(&self) -> impl Iterator<Item = String> + use<> {
+        let Intervals {
+            tick_ns,
+            off_gvl_ns,
+        } = self.intervals;
+        let limit = self.config.max_overhead;
+        let ms = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
+        let ticks = (tick_ns > self.config.interval()).then(|| {
+            format!(
+                "samples were taken as seldom as every {}, as sampling took more than {limit} % of \
+                 the CPU time",
+                ms(tick_ns)
+            )
+        });
+        let stacks = (off_gvl_ns > tick_ns).then(|| {
+            format!(
+                "stacks of blocked and waiting threads were taken as seldom as every {} of a \
+                 thread's time, as there were many",
+                ms(off_gvl_ns)
+            )
+        });
+        ticks.into_iter().chain(stacks)
     }
 
     fn meta(&self, counts: BuilderCounts, program: String, comments: Vec<String>) -> Meta {
@@ -131,6 +169,8 @@ impl Snapshot {
                 safepoint_calls: counters.capture.safepoint_calls,
                 unreadable_stacks: counters.capture.unreadable_stacks,
                 hidden_frames: counters.capture.hidden_frames,
+                interval_ns: self.intervals.tick_ns,
+                off_gvl_interval_ns: self.intervals.off_gvl_ns,
             },
         }
     }

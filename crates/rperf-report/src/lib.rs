@@ -6,20 +6,23 @@
 //! question is about one column of a profile's values.
 //!
 //! - [`Top`], [`Totals`] and [`Lines`] are sums;
-//! - [`Tree`] is the call tree, [`Neighbours`] are callers and callees, [`Listing`] has
-//!   the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
+//! - [`Tree`] is the call tree, [`CallGraph`] has each function once, [`Neighbours`] are
+//!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
 //!   time in which threads didn't run;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
+//! - [`Calls`] are how often methods were called, where that was traced;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod choose;
 mod diff;
 mod filter;
+mod graph;
 mod groups;
 mod lines;
 mod listing;
@@ -36,10 +39,12 @@ mod units;
 mod waits;
 mod walk;
 
+pub use calls::{Calls, call_count, tracing_lines};
 pub use choose::{NoSuchValues, choose_values};
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};
-pub use groups::Function;
+pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
+pub use groups::{Function, class_of};
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
 pub use losses::{Loss, losses, losses_line};

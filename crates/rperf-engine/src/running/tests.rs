@@ -5,7 +5,7 @@ use crate::ids::VmThread;
 use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::vm::fake::FakeVm;
-use crate::{GcEvent, LabelSet, TimerKind, Values, VmCalls, clock};
+use crate::{GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, VmCalls, clock};
 use rperf_model::State;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ const REGISTERS: Registers = Registers {
     stack: 0,
     r12: 0,
     r13: 0,
+    was_waiting: false,
 };
 
 /// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.
@@ -25,12 +26,14 @@ fn session() -> (FakeVm, RunningSession) {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
     let calls = VmCalls {
         trigger: || (),
         take_stack: |_, _, _| (),
+        take_other_stack: |_, _, _, _| (),
     };
     let engine = Session::start(config, calls).expect("a worker");
     let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);

@@ -46,6 +46,7 @@ impl Session {
         };
         self.triggers_before += taken.triggers();
         self.recording.buffer.forget_dropped();
+        self.budget.forget_longest();
         self.recording.labels = LabelTable::default();
         Ok((taken, frames))
     }
@@ -99,6 +100,7 @@ impl Session {
             collected: Default::default(),
             earlier: Default::default(),
             counters: self.recording.counters,
+            intervals: self.budget.longest(),
             dropped: self.recording.buffer.dropped(),
             triggers: self.worker.ticks().triggers() - self.triggers_before,
             label_sets,

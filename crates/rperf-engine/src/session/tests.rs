@@ -1,18 +1,18 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
-use crate::Mode;
-use crate::Snapshot;
 use crate::call_tree::{CapturedNode, Stack};
 use crate::frame_names::FrameNames;
 use crate::messages::WorkerEnded;
 use crate::snapshot::Taken;
+use crate::{Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use proptest::prelude::*;
 use rperf_model::Profile;
 
 /// Records a sample of 10 ns at `stack`.
 fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>) {
-    let mut accounting = Accounting::new(1, Mode::Wall, 1_000_000, 0, 0);
+    let pace = Arc::new(Pace::new(1_000_000));
+    let mut accounting = Accounting::new(1, Mode::Wall, &pace, 0, 0);
     accounting.begin_running(0);
     let dues = accounting.sample(10, 10, 0, || 1);
     let position = Position {
@@ -30,12 +30,14 @@ fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>)
 const CALLS: VmCalls = VmCalls {
     trigger: || (),
     take_stack: |_, _, _| (),
+    take_other_stack: |_, _, _, _| (),
 };
 
 fn session() -> Session {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
@@ -250,7 +252,7 @@ fn what_is_cleared_is_in_one_snapshot_only() {
         // Part of it has names already.
         end_epoch(&mut session);
         record_new_frames(&mut session, &mut next, round);
-        session.count_sampling(5, 50);
+        session.count_sampling(0, StackCounts::running(5), 50);
         let now = clock::monotonic_ns();
         let (taken, frames) = session.clear(now, 1).expect("the worker lives");
         assert_eq!(frames.unnamed().len(), round + 1);
@@ -294,6 +296,7 @@ fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 10_000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };

@@ -2,7 +2,9 @@
 //! early: sleeps and polls that are never restarted, and any call on some file systems.
 //! Called by the timer, in its signal handler, on one thread at a time.
 
+use crate::other_holders::Found;
 use libc::c_int;
+use std::array;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -12,9 +14,22 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 /// CPUs: 5 to 16 ms, many ticks.
 const HIGH: c_int = 48;
 
+/// In place of a system call: the thread is in none, or runs in one.
+const RUNNING: libc::c_long = -1;
+
+/// Threads whose files are kept open. Where threads hand the GVL on all the time, each tick
+/// finds another one, and to open a file takes some ten times as long as to read it.
+const FILES: usize = 8;
+
 /// Looks at one thread at a time.
 #[derive(Debug)]
 pub struct KernelSleep {
+    files: [ThreadFile; FILES],
+}
+
+/// The file of a thread that was looked at.
+#[derive(Debug)]
+struct ThreadFile {
     /// The file that is open, -1 if none is, and the thread that it tells of.
     file: AtomicI32,
     thread: AtomicU32,
@@ -27,6 +42,42 @@ pub struct KernelSleep {
 impl KernelSleep {
     pub fn new() -> Self {
         Self {
+            files: array::from_fn(|_| ThreadFile::none()),
+        }
+    }
+
+    /// Whether thread `tid` of this process is known to sleep in the kernel. The kernel
+    /// says "running", or the system call that the thread is in (proc(5)).
+    /// Async-signal-safe.
+    pub fn look(&self, tid: u32) -> Found {
+        let file = &self.files[tid as usize % FILES];
+        let call = system_call(file.of(tid)).or_else(|| {
+            // It is of a thread that has ended, and this one has got its number.
+            file.close();
+            system_call(file.of(tid))
+        });
+        match call {
+            None | Some(RUNNING) => Found::Awake,
+            Some(libc::SYS_futex) => Found::Stopped,
+            Some(_) => Found::Asleep,
+        }
+    }
+
+    /// Closes all files. Async-signal-safe; while nobody asks.
+    pub fn close(&self) {
+        self.files.iter().for_each(ThreadFile::close);
+    }
+}
+
+impl Drop for KernelSleep {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl ThreadFile {
+    fn none() -> Self {
+        Self {
             file: AtomicI32::new(-1),
             thread: AtomicU32::new(0),
             device: AtomicU64::new(0),
@@ -34,20 +85,9 @@ impl KernelSleep {
         }
     }
 
-    /// Whether thread `tid` of this process is known to sleep in the kernel. The kernel
-    /// says "running", or the system call that the thread is in (proc(5)).
-    /// Async-signal-safe.
-    pub fn is_asleep(&self, tid: u32) -> bool {
-        let file = self.file_of(tid);
-        let mut first = 0u8;
-        // SAFETY: reads one byte into `first`; a file that isn't open is an error.
-        let read = unsafe { libc::pread(file, (&raw mut first).cast(), 1, 0) };
-        read == 1 && first != b'r'
-    }
-
-    fn file_of(&self, tid: u32) -> c_int {
+    /// The file of thread `tid`.
+    fn of(&self, tid: u32) -> c_int {
         let file = self.file.load(SeqCst);
-        // It stays open: opening it takes three times as long as reading it.
         if self.thread.load(SeqCst) == tid && self.is_ours(file) {
             return file;
         }
@@ -70,8 +110,7 @@ impl KernelSleep {
         identity(file) == Some((self.device.load(SeqCst), self.inode.load(SeqCst)))
     }
 
-    /// Closes the file. Async-signal-safe; while nobody asks.
-    pub fn close(&self) {
+    fn close(&self) {
         self.thread.store(0, SeqCst);
         let file = self.file.swap(-1, SeqCst);
         if self.is_ours(file) {
@@ -81,10 +120,19 @@ impl KernelSleep {
     }
 }
 
-impl Drop for KernelSleep {
-    fn drop(&mut self) {
-        self.close();
+/// What `file` begins with, if it can be read.
+fn system_call(file: c_int) -> Option<libc::c_long> {
+    let mut text = [0u8; 8];
+    // SAFETY: reads into `text`; a file that isn't open is an error.
+    let read = unsafe { libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0) };
+    if read < 1 {
+        return None;
     }
+    if text[0] == b'r' {
+        return Some(RUNNING);
+    }
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |sum, byte| sum * 10 + libc::c_long::from(byte - b'0')))
 }
 
 /// `file` under a number that programs don't count on: they know that the lowest one that
@@ -123,10 +171,11 @@ mod tests {
 
     fn becomes(sleep: &KernelSleep, tid: u32, asleep: bool) -> bool {
         let began = Instant::now();
-        while sleep.is_asleep(tid) != asleep && began.elapsed() < Duration::from_secs(60) {
+        let is_asleep = || sleep.look(tid) != Found::Awake;
+        while is_asleep() != asleep && began.elapsed() < Duration::from_secs(60) {
             thread::yield_now();
         }
-        sleep.is_asleep(tid) == asleep
+        is_asleep() == asleep
     }
 
     /// A thread that sleeps until it is told to compute, and ends when it is told to.
@@ -157,7 +206,31 @@ mod tests {
         wake.send(()).expect("a listener");
         assert!(becomes(&sleep, tid, false));
         end();
-        assert!(!sleep.is_asleep(u32::MAX), "nothing is known of it");
+        assert_eq!(sleep.look(u32::MAX), Found::Awake, "nothing is known of it");
+    }
+
+    #[test]
+    fn files_of_threads_that_are_looked_at_in_turn_stay_open() {
+        let (one, wake_one, end_one) = thread();
+        let (mut other, mut wake_other, mut end_other) = thread();
+        // Their files may have the same place.
+        while other as usize % FILES == one as usize % FILES {
+            wake_other.send(()).expect("a listener");
+            end_other();
+            (other, wake_other, end_other) = thread();
+        }
+        let sleep = KernelSleep::new();
+        assert!(becomes(&sleep, one, true) && becomes(&sleep, other, true));
+        let numbers =
+            || [one, other].map(|tid| sleep.files[tid as usize % FILES].file.load(SeqCst));
+        let before = numbers();
+        wake_one.send(()).expect("a listener");
+        assert!(becomes(&sleep, one, false) && becomes(&sleep, other, true));
+        assert_eq!(numbers(), before);
+        wake_other.send(()).expect("a listener");
+        assert!(becomes(&sleep, other, false));
+        end_one();
+        end_other();
     }
 
     #[test]
@@ -165,7 +238,7 @@ mod tests {
         let (tid, wake, end) = thread();
         let sleep = KernelSleep::new();
         assert!(becomes(&sleep, tid, true));
-        let number = sleep.file.load(SeqCst);
+        let number = sleep.files[tid as usize % FILES].file.load(SeqCst);
         assert!((HIGH..64).contains(&number), "number {number}");
         wake.send(()).expect("a listener");
         end();
@@ -177,13 +250,14 @@ mod tests {
         let sleep = KernelSleep::new();
         wake.send(()).expect("a listener");
         assert!(becomes(&sleep, tid, false));
-        let ours = sleep.file.load(SeqCst);
+        let file = &sleep.files[tid as usize % FILES].file;
+        let ours = file.load(SeqCst);
         assert!(ours >= 0);
         let theirs = std::fs::File::open("/dev/zero").expect("readable");
         // SAFETY: puts another open file in the place of one that only `sleep` uses.
         assert_eq!(unsafe { libc::dup2(theirs.as_raw_fd(), ours) }, ours);
         assert!(becomes(&sleep, tid, false), "another file tells it");
-        assert_ne!(sleep.file.load(SeqCst), ours);
+        assert_ne!(file.load(SeqCst), ours);
         assert!(identity(ours).is_some(), "it is open still");
         // SAFETY: as above.
         unsafe { libc::close(ours) };

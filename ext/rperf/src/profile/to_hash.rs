@@ -64,6 +64,8 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     set("safepoint_calls", number(counters.safepoint_calls))?;
     set("unreadable_stacks", number(counters.unreadable_stacks))?;
     set("hidden_frames", number(counters.hidden_frames))?;
+    set("interval_ns", number(counters.interval_ns))?;
+    set("off_gvl_interval_ns", number(counters.off_gvl_interval_ns))?;
     set("samples", samples.as_value())?;
     set(second_name, samples.as_value())?;
     if profile.label_sets.len() > 1 {
