@@ -109,4 +109,4 @@ end
 profile = profile.to_h
 puts JSON.generate(gap:, without:, took:, stacks: profile[:unique_stacks], frames: profile[:unique_frames])
 $stdout.flush
-exit!
+exit!(true)
