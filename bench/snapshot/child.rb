@@ -2,6 +2,7 @@
 
 require "json"
 require "rperf"
+require "tmpdir"
 require_relative "../support/clock"
 
 # child.rb ACTION STACKS THREADS: a program that is profiled until its profile has so many stacks, while so many
@@ -29,12 +30,15 @@ module Stacks
   class << self
     # Methods in many files, as in a large application. Each calls the next one on the way.
     def define
-      METHODS.times.each_slice(METHODS_PER_FILE) do |numbers|
-        methods = numbers.map do |number|
-          "def self.method_#{number}(way, at) = (name = way[at]) ? __send__(name, way, at + 1) : sleep(#{STEP})"
+      Dir.mktmpdir("rperf-bench") do |folder|
+        METHODS.times.each_slice(METHODS_PER_FILE) do |numbers|
+          path = File.join(folder, "file_#{numbers.first / METHODS_PER_FILE}.rb")
+          methods = numbers.map do |number|
+            "def self.method_#{number}(way, at) = (name = way[at]) ? __send__(name, way, at + 1) : sleep(#{STEP})"
+          end
+          File.write(path, "module Stacks::Application\n#{methods.join("\n")}\nend")
+          load path
         end
-        path = "app/file_#{numbers.first / METHODS_PER_FILE}.rb"
-        eval("module Stacks::Application\n#{methods.join("\n")}\nend", TOPLEVEL_BINDING, path)
       end
     end
 
@@ -105,4 +109,4 @@ end
 profile = profile.to_h
 puts JSON.generate(gap:, without:, took:, stacks: profile[:unique_stacks], frames: profile[:unique_frames])
 $stdout.flush
-exit!
+exit!(true)

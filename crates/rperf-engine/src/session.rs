@@ -25,11 +25,12 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
+mod ending_epoch;
 mod epochs;
 mod others;
 mod taking;
 
-use epochs::EndingEpoch;
+use ending_epoch::EndingEpoch;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;

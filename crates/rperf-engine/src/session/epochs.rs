@@ -2,6 +2,7 @@
 //! snapshot, with the GVL; the frames are named a few at a time, and the session goes on.
 
 use super::Session;
+use super::ending_epoch::EndingEpoch;
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord};
 use crate::clock;
 use crate::frame_names::{FrameNames, ResolvedFrame};
@@ -10,27 +11,6 @@ use crate::messages::NamedEpoch;
 /// Ends of epochs hold the program up for at most one part in this many of the
 /// time, if the tree has room enough.
 const EPOCH_END_SHARE: u64 = 500;
-
-/// An epoch whose frames are being given names. The worker keeps what it has collected.
-#[derive(Debug)]
-pub(super) struct EndingEpoch {
-    nodes: Vec<CapturedNode>,
-    frames: FrameNames,
-    /// The time that has gone into its end, in ns.
-    spent_ns: u64,
-}
-
-impl EndingEpoch {
-    /// The frames that must stay alive.
-    pub(super) fn unnamed(&self) -> &[FrameWord] {
-        self.frames.unnamed()
-    }
-
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.nodes.capacity() * size_of::<CapturedNode>() + self.frames.memory()
-    }
-}
 
 impl Session {
     /// Whether the epoch should end at `now`: the call tree is full, or it has grown
