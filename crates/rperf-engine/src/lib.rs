@@ -38,6 +38,7 @@ mod sync;
 pub mod threads;
 mod tick_capture;
 mod ticks;
+pub mod trace;
 mod values;
 mod vm;
 mod worker;

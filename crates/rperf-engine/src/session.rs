@@ -184,7 +184,7 @@ impl Session {
         self.recording.counters.sampling_count += stacks.running;
         self.recording.counters.sampling_time_ns += time_ns;
         let cpu = clock::process_cpu_ns;
-        self.budget.count(now, stacks.off_gvl, time_ns, cpu);
+        self.budget.count(now, stacks, time_ns, cpu);
     }
 
     /// Counts how stacks were taken.

@@ -21,7 +21,7 @@ mod state;
 use api::methods;
 use hooks::{fork, sampling_job};
 use magnus::{Error, RModule, Ruby};
-use state::{label_set, live_threads, ractor, roots, safepoint, threads};
+use state::{label_set, live_threads, ractor, roots, safepoint, threads, trace};
 
 /// Makes what is made once per process, and defines the methods of `Rperf::Native`. On the main
 /// thread.
@@ -30,6 +30,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     live_threads::init(ruby);
     label_set::init(ruby, native)?;
     threads::make_keys();
+    trace::make_key();
     ractor::mark_main();
     ractor::learn_numbers(ruby)?;
     safepoint::register(sampling_job::on_safepoint);

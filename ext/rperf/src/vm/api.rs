@@ -1,5 +1,7 @@
 //! The methods of `Rperf::Native` that belong to sampling.
 
+mod calibration;
+mod description;
 mod labels;
 mod measure;
 pub mod methods;
@@ -8,3 +10,5 @@ mod section;
 mod snapshot;
 mod start;
 mod taken_profile;
+mod trace;
+mod tracing;

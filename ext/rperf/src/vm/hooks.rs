@@ -10,6 +10,7 @@ pub mod sampling_job;
 pub mod thread;
 pub mod tick;
 pub mod time_slice;
+pub mod trace;
 
 /// Removes all hooks of a session; afterwards none of them runs. With the GVL.
 pub fn remove_all() {

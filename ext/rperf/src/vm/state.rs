@@ -11,3 +11,4 @@ pub mod roots;
 pub mod safepoint;
 pub mod session;
 pub mod threads;
+pub mod trace;

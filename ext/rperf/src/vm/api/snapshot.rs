@@ -12,6 +12,7 @@
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
 use super::taken_profile::{TakenFrames, TakenProfile};
+use super::trace;
 use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
 use crate::vm::hooks;
@@ -20,6 +21,7 @@ use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::vm::state::threads::RubyThread;
+use crate::vm::state::trace::trace_session;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RArray, Ruby, Value};
 use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
@@ -47,6 +49,10 @@ pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
 fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
+    if trace_session(&gvl).is_some() {
+        let profile = trace::stop(ruby, &mut gvl)?;
+        return Ok((profile, Interrupts::default()));
+    }
     let Some((id, now, threads)) = bring_up(ruby, &mut gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
@@ -76,6 +82,9 @@ fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
 pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
+    if trace_session(&gvl).is_some() {
+        return trace::snapshot(ruby, &mut gvl, clear);
+    }
     let room = if clear {
         Vec::new()
     } else {

@@ -64,7 +64,12 @@ pub fn unregister(hook: *mut rb_internal_thread_event_hook_t) {
 
 /// Registers the hook. With the GVL, outside of hooks.
 pub fn add(mode: Mode) {
-    HOOK.store(register(on_event, events(mode)), SeqCst);
+    add_callback(on_event, events(mode));
+}
+
+/// Registers a hook with another callback in its place. With the GVL, outside of hooks.
+pub fn add_callback(callback: Callback, events: rb_event_flag_t) {
+    HOOK.store(register(callback, events), SeqCst);
 }
 
 /// Whether the hook is registered.

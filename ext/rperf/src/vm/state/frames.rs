@@ -3,6 +3,7 @@
 
 use super::threads::RubyThread;
 use rb_sys::VALUE;
+use rperf_engine::trace::TraceVm;
 use rperf_engine::{Backtrace, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
 use std::mem::offset_of;
 use std::ptr;
@@ -39,7 +40,8 @@ struct IseqBody {
 
 /// The kinds of internal objects that stand for frames: method entries and instruction
 /// sequences. The same in Ruby 3.4 and 4.0; [`are_known`] tells of others.
-const FRAME_KINDS: [VALUE; 2] = [6, 7];
+const FRAME_KINDS: [VALUE; 2] = [6, CODE_KIND];
+const CODE_KIND: VALUE = 7;
 
 /// Where an object's flags have its kind, if it is an internal one.
 const KIND_SHIFT: u32 = 12;
@@ -147,6 +149,41 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
     }
 }
 
+/// At events, where all frames of the stack are objects.
+impl TraceVm for RubyVm<'_> {
+    #[inline]
+    fn depth(&self) -> u32 {
+        VmFrames::depth(self) as u32
+    }
+
+    #[inline]
+    fn frames(&self, frames: &mut [FrameWord]) -> usize {
+        self.backtrace(frames, &mut [])
+    }
+
+    fn is_c_method(&self, frame: FrameWord) -> bool {
+        // SAFETY: it is on the stack.
+        unsafe { VmFrames::is_c_method(self, frame) }
+    }
+
+    fn is_called(&self, frame: FrameWord) -> bool {
+        let frame = frame as VALUE;
+        // SAFETY: it is on the stack; the answers are nil or Strings that it holds.
+        unsafe {
+            // The body of a file or class has a label that is nobody's method, nor inside one.
+            rb_sys::rb_profile_frame_method_name(frame) != NIL
+                || rb_sys::rb_profile_frame_label(frame)
+                    != rb_sys::rb_profile_frame_base_label(frame)
+        }
+    }
+
+    fn is_bare_code(&self, frame: FrameWord) -> bool {
+        // SAFETY: it is on the stack, and an object begins with its flags.
+        let flags = unsafe { (frame as *const VALUE).read() };
+        (flags >> KIND_SHIFT) & 15 == CODE_KIND
+    }
+}
+
 /// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost
 /// frame that is compiled, as it may be anywhere. At safepoints and in hooks it has one all the
 /// same: errors are raised and objects allocated there, which needs the line.
@@ -154,7 +191,7 @@ pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
     let (frames, lines) = backtrace.room();
     let depth = vm.backtrace(frames, lines);
     // SAFETY: the leaf is on the stack.
-    if depth > 0 && lines.first() == Some(&0) && !unsafe { vm.is_c_method(frames[0]) } {
+    if depth > 0 && lines.first() == Some(&0) && !unsafe { VmFrames::is_c_method(&vm, frames[0]) } {
         lines[0] = vm.line();
     }
     depth
