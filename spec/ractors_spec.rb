@@ -54,7 +54,7 @@ RSpec.describe "other Ractors" do
     it "have their methods' shares, each under its number, #{[mode, *flags].join(" ")}" do
       shares, = answer(<<~RUBY, *flags)
         data = Rperf.start(mode: :#{mode}) { Array.new(4) { Ractor.new { work(0.7) } }.each { value_of(it) } }
-        ractors = sums(data).compact.reject { |name,| name == "other" }
+        ractors = sums(data).except(nil, "other")
         puts JSON.generate(ractors.transform_values { |all| all.values_at(*%w[work six three one]) })
       RUBY
       expect(shares.size).to eq(4)
@@ -89,7 +89,7 @@ RSpec.describe "other Ractors" do
         @waiting = Ractor.new { wait }
         value_of(Ractor.new { doze })
       end
-      puts sums(data, "[GVL blocked]").compact.values.reduce(:merge).slice("doze", "wait").to_json
+      puts sums(data, "[GVL blocked]").except(nil).values.reduce(:merge).slice("doze", "wait").to_json
       @waiting.send(1)
     RUBY
     expect(blocked).to match("doze" => be_between(2.5e8, 4e8), "wait" => be_between(2.5e8, 8e8))
@@ -101,7 +101,7 @@ RSpec.describe "other Ractors" do
       data = Rperf.start(mode: :cpu) do
         150.times { truth += value_of(Ractor.new { before = cpu; six(0.003); ((cpu - before) * 1e9).to_i }) }
       end
-      puts data[:detected_thread_count], sums(data).compact.sum { |_, all| all["six"] }, truth
+      puts data[:detected_thread_count], sums(data).except(nil).sum { |_, all| all["six"] }, truth
     RUBY
     expect(count).to eq(151)
     expect(busy).to be_within(truth * 0.3).of(truth)
@@ -111,7 +111,7 @@ RSpec.describe "other Ractors" do
     first, second, rest = answer(<<~'RUBY')
       Rperf.start(mode: :wall, frequency: 500)
       ractor = Ractor.new { Array.new(2) { Thread.new { work(0.3) } }.each(&:join) && Ractor.receive }
-      of_ractor = ->(data) { sums(data).compact.reduce(Hash.new(0)) { |sum, (_, all)| sum.merge(all) } }
+      of_ractor = ->(data) { sums(data).except(nil).reduce(Hash.new(0)) { |sum, (_, all)| sum.merge(all) } }
       sleep 0.2
       parts = Array.new(2) { Rperf.snapshot(clear: true).tap { sleep 0.2 } }
       ractor.send(1)
@@ -123,20 +123,16 @@ RSpec.describe "other Ractors" do
   end
 
   it "count in sections" do
-    inside, outside = answer(<<~'RUBY')
+    inside, elapsed = answer(<<~'RUBY')
       Rperf.start(mode: :wall, defer: true)
-      ractor = Ractor.new do
-        Ractor.receive
-        20.times { six(0.02).then { sleep 0.001 } }
-        20.times { three(0.02).then { sleep 0.001 } }
-      end
-      Rperf.profile { ractor.send(1).then { sleep 0.2 } }
-      sleep 0.05
+      ractor = Ractor.new { Ractor.receive && six(2) }
+      began = now
+      Rperf.profile { ractor.send(1).then { sleep 0.3 } }
+      elapsed = now - began
       value_of(ractor)
-      all = sums(Rperf.stop).compact.values.reduce({}) { |sum, one| sum.merge(one) }
-      puts all.fetch("six", 0), all.fetch("three", 0)
+      puts sums(Rperf.stop).except(nil).values.sum { |all| all["six"] }, (elapsed * 1e9).to_i
     RUBY
-    expect([inside, outside]).to match([be > 1e8, 0])
+    expect(inside).to be_between(elapsed * 0.4, elapsed * 1.02)
   end
 
   it "are told from labels of the program's with the same name" do

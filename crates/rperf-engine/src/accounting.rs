@@ -483,6 +483,11 @@ impl Accounting {
         self.cpu.pending_off_gvl += off_gvl;
     }
 
+    /// The CPU clock of the thread, which doesn't run any more, stands at `cpu`.
+    pub(crate) fn read_cpu(&mut self, cpu: u64) {
+        self.take_cpu(cpu);
+    }
+
     /// The thread's CPU clock, were all time with the GVL CPU time.
     pub(crate) fn cpu_estimate(&self) -> u64 {
         self.cpu.estimate()

@@ -216,7 +216,7 @@ impl OtherRactors {
             if let Some(place) = recorder.leave_place() {
                 holders.leave(place);
             }
-            recorder.end.note(0);
+            recorder.end.note(clock::thread_cpu_ns());
             if self.ended.fetch_add(1, Relaxed) + 1 == ENDED_BATCH {
                 self.wake_worker();
             }

@@ -175,9 +175,7 @@ impl Recorder {
             return;
         };
         taken.catch_up(&self.missed, began_ns);
-        let now = clock::monotonic_ns();
-        taken.suspended(now, began_ns);
-        taken.note_stack(vm, now);
+        taken.suspended_here(vm, began_ns);
     }
 
     /// The thread, which is calling, collects garbage; `tick` and `is_marking` as for
@@ -225,7 +223,7 @@ impl Recorder {
     pub fn move_to(&self, merged: &mut Merged, now: u64, ready: u64, began_ns: u64) {
         let mut taken = self.take();
         taken.catch_up(&self.missed, began_ns);
-        taken.bring_up(now, ready, self.end.has_come());
+        taken.bring_up(now, ready, self.end.cpu_ns());
         taken.move_to(merged, self.ractor);
     }
 

@@ -25,6 +25,9 @@ const DEPTH: usize = 2048;
 /// Words of the log: 64 kB. The worker empties it some times a second.
 const LOG_WORDS: usize = 1 << 13;
 
+/// One part in so many of an interval: after a shorter run the CPU clock isn't read.
+const CLOCK_PART: u64 = 8;
+
 /// Nodes that the call tree holds at most.
 const NODE_CAP: usize = 1 << 20;
 
@@ -42,6 +45,8 @@ pub struct ThreadRecording {
     log: TickLog,
     /// The native thread whose CPU clock the accounting knows; 0 if none.
     native_id: u32,
+    /// When it got the GVL, as far as it was seen.
+    resumed_ns: u64,
     gc: GcProgress,
     /// Nothing was told of the thread before its first event.
     is_new: bool,
@@ -85,6 +90,7 @@ impl ThreadRecording {
             backtrace: Backtrace::with_room(DEPTH, config.with_lines),
             log: TickLog::with_room(LOG_WORDS, DEPTH + 1, config.with_lines, merges),
             native_id: 0,
+            resumed_ns: 0,
             gc: GcProgress::default(),
             is_new: true,
             off_at: None,
@@ -147,9 +153,22 @@ impl ThreadRecording {
                 .moved_to_native_thread(clock::thread_cpu_ns());
             self.native_id = native::id();
         }
+        self.resumed_ns = now;
         if let Some(dues) = self.resumed(now, ready, began_ns, clock::thread_cpu_ns) {
             self.record(vm, now, dues);
         }
+    }
+
+    /// The thread, which is calling, is about to give its Ractor's GVL up.
+    pub fn suspended_here(&mut self, vm: &impl VmFrames, began_ns: u64) {
+        let now = clock::monotonic_ns();
+        self.suspended(now, began_ns);
+        // It may go on elsewhere, and then nobody can read this clock for it.
+        let ran = now.saturating_sub(self.resumed_ns);
+        if self.native_id != 0 && ran > self.config.interval / CLOCK_PART {
+            self.accounting.read_cpu(clock::thread_cpu_ns());
+        }
+        self.note_stack(vm, now);
     }
 
     /// The thread, which is calling, collects garbage. Returns the piece of work that has ended, and
@@ -184,15 +203,19 @@ impl ThreadRecording {
         }
     }
 
-    /// Brings the thread up to `now`, and records all remainders.
-    pub fn bring_up(&mut self, now: u64, ready: u64, has_ended: bool) {
-        if !has_ended {
+    /// Brings the thread up to `now`, and records all remainders. If it has ended, its CPU clock then
+    /// is given.
+    pub fn bring_up(&mut self, now: u64, ready: u64, end_cpu_ns: Option<u64>) {
+        if end_cpu_ns.is_none() {
             let dues = self.accounting.flush(now, ready, None);
             self.leave(now, dues);
             self.leave_unattributed(now);
             return;
         }
-        let dues = self.accounting.finish(None);
+        // It has ended on the native thread that it last ran on.
+        let dues = self
+            .accounting
+            .finish(end_cpu_ns.filter(|_| self.native_id != 0));
         self.leave(now, dues);
         if self.accounting.was_sampled() {
             let ended = Sample::thread_ended(self.accounting.seq());
@@ -241,8 +264,7 @@ impl ThreadRecording {
         self.accounting.resumed(now, ready, cpu)
     }
 
-    /// The thread has given its GVL up at `now`.
-    pub fn suspended(&mut self, now: u64, began_ns: u64) {
+    fn suspended(&mut self, now: u64, began_ns: u64) {
         self.is_new = false;
         if !self.accounting.counts() {
             // It had the GVL when time began to count, and no event has told of it.
@@ -253,7 +275,7 @@ impl ThreadRecording {
 
     /// Takes the stack at which the thread gives the GVL up, once in an interval: one that waits
     /// for long is in the profile with its own stack, though nobody else can take it.
-    pub fn note_stack(&mut self, vm: &impl VmFrames, now: u64) {
+    fn note_stack(&mut self, vm: &impl VmFrames, now: u64) {
         self.off_at = None;
         let is_wanted = self.config.mode == Mode::Wall
             && now.saturating_sub(self.off_taken_ns) >= self.config.interval;
