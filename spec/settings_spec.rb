@@ -37,8 +37,8 @@ RSpec.describe "The settings" do
   end
 
   {
-    frequency: ["0", 0], mode: ["gpu", :gpu], format: ["svg", :svg], signal: ["9", 9], capture: ["leaf", :leaf],
-    output: ["/no/such/p", "/no/such/p"]
+    frequency: ["0", 0], max_overhead: ["0", 0], mode: ["gpu", :gpu], format: ["svg", :svg], signal: ["9", 9],
+    capture: ["leaf", :leaf], output: ["/no/such/p", "/no/such/p"]
   }.each do |name, (text, object)|
     it "say the same of a wrong #{name}, be it a flag, a keyword or a variable" do
       setting = table.find { |it| it[:name] == name.name }

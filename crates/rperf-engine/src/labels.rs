@@ -2,6 +2,7 @@
 //! makes no object of the VM, and all but a set's first one are two comparisons.
 
 use rperf_model::LabelSetId;
+use rperf_model::label_keys::{RACTOR, set_apart};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -38,14 +39,23 @@ impl LabelSet {
         }
     }
 
-    /// This one with `changes`: new values, or none for keys that are taken away.
+    /// That of the samples of another Ractor, which is called so.
+    pub fn of_ractor(name: &str) -> Self {
+        Self {
+            texts: [(RACTOR.into(), name.into())].into(),
+            known: Cell::new((0, 0)),
+        }
+    }
+
+    /// This one with a program's `changes`: new values, or none for keys that are taken away.
     pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let pairs = self.texts.iter().cloned();
         let mut pairs: BTreeMap<Box<str>, Box<str>> = pairs.collect();
         for (key, value) in changes {
+            let key = set_apart(&key, |key| key == RACTOR);
             match value {
                 Some(value) => pairs.insert(key.into(), value.into()),
-                None => pairs.remove(key.as_str()),
+                None => pairs.remove(&*key),
             };
         }
         Self {

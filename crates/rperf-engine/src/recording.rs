@@ -23,20 +23,33 @@ pub struct Position<'a> {
     pub labels: Option<&'a LabelSet>,
 }
 
+/// Where samples go.
+pub(crate) trait Sink {
+    /// Takes a sample. Returns whether the worker has got something to do.
+    fn push(&mut self, sample: Sample) -> bool;
+}
+
+impl Sink for ActiveBuffer {
+    #[inline]
+    fn push(&mut self, sample: Sample) -> bool {
+        ActiveBuffer::push(self, sample)
+    }
+}
+
 /// The sampling side's tables, and the buffer that samples leave through.
 #[derive(Debug)]
-pub(crate) struct Recording {
+pub(crate) struct Recording<S = ActiveBuffer> {
     pub(crate) tree: CapturedTree,
     pub(crate) labels: LabelTable,
-    pub(crate) buffer: ActiveBuffer,
+    pub(crate) buffer: S,
     pub(crate) counters: SessionCounters,
     /// Time of ended threads that never had a stack, by state.
     pub(crate) unattributed: [Values; State::ALL.len()],
 }
 
-impl Recording {
+impl<S: Sink> Recording<S> {
     /// An empty call tree of at most `node_cap` nodes; samples go into `buffer`.
-    pub(crate) fn new(node_cap: usize, buffer: ActiveBuffer) -> Self {
+    pub(crate) fn new(node_cap: usize, buffer: S) -> Self {
         Self {
             tree: CapturedTree::new(node_cap),
             labels: LabelTable::default(),
@@ -136,7 +149,7 @@ impl Recording {
     }
 
     #[inline]
-    fn intern(&mut self, stack: Stack<'_>, last: &mut LastStack) -> Interned {
+    pub(crate) fn intern(&mut self, stack: Stack<'_>, last: &mut LastStack) -> Interned {
         let interned = self.tree.intern(stack.frames, stack.lines, last);
         Interned {
             truncated: interned.truncated || stack.cut,
@@ -185,7 +198,7 @@ impl Recording {
     }
 
     #[inline]
-    fn push(
+    pub(crate) fn push(
         &mut self,
         now: u64,
         point: SamplePoint,

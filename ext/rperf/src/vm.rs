@@ -8,6 +8,8 @@
 //! - What asks for a [`Gvl`](rperf_engine::Gvl): only a thread that holds the main Ractor's GVL.
 //!   A token is made at the head of each callback and method. Code that can run Ruby code takes
 //!   it as `&mut`, so that nothing of the session is kept meanwhile.
+//! - Hooks of other Ractors' threads have those Ractors' GVLs
+//!   ([`OtherGvl`](state::other_gvl::OtherGvl)): they touch their thread's recorder, no more.
 //! - READY and EXITED run without the GVL and touch atomics only.
 //! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
 
@@ -27,9 +29,10 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     roots::init();
     live_threads::init(ruby);
     label_set::init(ruby, native)?;
-    threads::make_key();
+    threads::make_keys();
     trace::make_key();
     ractor::mark_main();
+    ractor::learn_numbers(ruby)?;
     safepoint::register(sampling_job::on_safepoint);
     fork::watch();
     methods::init(native)

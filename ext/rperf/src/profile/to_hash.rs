@@ -15,7 +15,7 @@ use rperf_model::{
     WeightTable, Weights,
 };
 use rperf_report::is_traced;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
 /// The Hash that users get.
@@ -223,7 +223,7 @@ impl<'a> Rows<'a> {
 }
 
 fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
-    let mut first: HashMap<(NodeId, FrameId), NodeId> = HashMap::new();
+    let mut first: FxHashMap<(NodeId, FrameId), NodeId> = FxHashMap::default();
     let mut nodes = vec![NodeId::ROOT];
     for (id, node) in tree.iter() {
         let parent = nodes
@@ -238,14 +238,14 @@ fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
 /// Frozen Ruby objects, each made once.
 struct Shared<K> {
     objects: RArray,
-    indexes: HashMap<K, isize>,
+    indexes: FxHashMap<K, isize>,
 }
 
 impl<K: Eq + Hash> Shared<K> {
     fn new(ruby: &Ruby) -> Self {
         Self {
             objects: ruby.ary_new(),
-            indexes: HashMap::new(),
+            indexes: FxHashMap::default(),
         }
     }
 

@@ -5,6 +5,7 @@ pub mod event_hook;
 pub mod fiber;
 pub mod fork;
 pub mod gc;
+pub mod other_ractor;
 pub mod sampling_job;
 pub mod thread;
 pub mod tick;

@@ -5,6 +5,7 @@ pub mod data_type;
 pub mod frames;
 pub mod label_set;
 pub mod live_threads;
+pub mod other_gvl;
 pub mod ractor;
 pub mod roots;
 pub mod safepoint;

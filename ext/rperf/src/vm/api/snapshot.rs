@@ -18,6 +18,7 @@ use crate::profile::errors;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::live_threads::LiveThreads;
+use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::trace::trace_session;
@@ -169,7 +170,9 @@ fn flush(
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
-    Some((now, threads.next_row()))
+    let next_row = threads.next_row();
+    roots::keep_alive(&session.add_others(gvl, now));
+    Some((now, next_row))
 }
 
 fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {
@@ -186,7 +189,7 @@ fn tree(gvl: &Gvl<'_>, session: &StartedSession) -> Option<(SessionId, u64)> {
 /// All that is recorded up to `now`; the session begins anew. `None` inside a callback.
 fn take_all(gvl: &Gvl<'_>, session: &StartedSession, now: u64) -> Option<TakenFrames> {
     let mut state = session.state(gvl)?;
-    let threads = state.accounted_threads(gvl);
+    let threads = state.accounted_threads(gvl) + session.other_threads();
     let taken = state.engine.clear(now, threads as u32);
     state.forget_points(gvl);
     session.forget_learned(&AtWork::begin(gvl));

@@ -129,6 +129,7 @@ fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> 
     let calls = VmCalls {
         trigger: safepoint::trigger,
         take_stack: tick::take_stack,
+        take_other_stack: tick::take_stack_of_other,
     };
     Session::start(config, calls).or_else(|error| {
         if !any_timer || config.timer == TimerKind::Sleep {

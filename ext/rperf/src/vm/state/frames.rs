@@ -50,11 +50,18 @@ const NIL: VALUE = rb_sys::Qnil as VALUE;
 
 const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
-/// The VM as the calling thread sees it, which has the GVL.
-#[derive(Clone, Copy)]
-pub struct RubyVm<'g>(#[expect(dead_code, reason = "a proof")] pub &'g Gvl<'g>);
+/// The VM as the calling thread sees it, which has the GVL of its Ractor.
+pub struct RubyVm<'g, Proof = Gvl<'g>>(#[expect(dead_code, reason = "a proof")] pub &'g Proof);
 
-impl VmFrames for RubyVm<'_> {
+impl<Proof> Clone for RubyVm<'_, Proof> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Proof> Copy for RubyVm<'_, Proof> {}
+
+impl<Proof> VmFrames for RubyVm<'_, Proof> {
     const LAYOUT: FrameLayout = FrameLayout {
         frame_in_context: offset_of!(ExecutionContext, frame),
         program_counter: offset_of!(ControlFrame, program_counter),
