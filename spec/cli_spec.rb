@@ -21,7 +21,7 @@ RSpec.describe "the rperf command" do
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
       listed = outcome.stdout.scan(/^  (\S+) {2,}\S.*$/).flatten
       pages = Dir[File.join(Commands::ROOT, "docs/guide/*.md")].map { |path| File.basename(path, ".md") } - ["README"]
-      expect(listed).to match_array(%w[record report diff stat exec help all] + pages)
+      expect(listed).to match_array(%w[record report diff stat exec trace help all] + pages)
     end
 
     it "prints everything with rperf help all" do
@@ -97,7 +97,7 @@ RSpec.describe "the rperf command" do
       %w[record -o /dev/fd/987 true] => "-o must be open for writing, not '/dev/fd/987'",
       %w[exec --signal 9
          true] => /--signal must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not '9'/,
-      %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
+      %w[stat -m gpu true] => "-m must be cpu, wall or trace, not 'gpu'",
       %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json, html or dot, not 'svg'",
       %w[record -o no/ true] => "-o must be a file, without a '/' at the end, not 'no/'",
       %w[record -o /no/such/p true] => "-o must be in a folder that exists, not '/no/such/p'",

@@ -38,7 +38,7 @@ RSpec.describe "What the README and the guide print" do
           expect(messages).to be_empty, said
           expect(outcome.stderr).not_to match(/\.rb:\d+:in |warning:/), said
           expect(outcome.stdout).not_to match(/^Showing 0 of |^no .* match/), "#{said}#{outcome.stdout}"
-          writes_elsewhere = command.match?(/ (?:-o|record|stat|exec|--html)\b/) || !command.start_with?("rperf ")
+          writes_elsewhere = command.match?(/ (?:-o|record|stat|exec|trace|--html)\b/) || !command.start_with?("rperf ")
           expect(outcome.stdout).not_to be_empty, said unless writes_elsewhere
         end
       end

@@ -62,6 +62,11 @@ fn text(calls: Option<i64>) -> String {
     calls.map_or_else(|| "-".into(), grouped)
 }
 
+/// Whether a profile is one of calls that rperf has traced.
+pub fn is_traced(profile: &Profile) -> bool {
+    profile.schema.find(CALLS).is_some() && profile.schema.find(BLOCK_CALLS).is_some()
+}
+
 /// All calls of a profile that counts them, of methods and of blocks.
 pub fn call_count(profile: &Profile) -> Option<i64> {
     let schema = &profile.schema;
@@ -139,5 +144,6 @@ mod tests {
         let sampled = Profile::new(test_support::wall_schema());
         assert!(Calls::of(&sampled, &By::Function).is_none());
         assert_eq!(call_count(&sampled), None);
+        assert!(is_traced(&profile(0)) && !is_traced(&sampled));
     }
 }

@@ -39,7 +39,7 @@ mod units;
 mod waits;
 mod walk;
 
-pub use calls::{Calls, call_count, tracing_lines};
+pub use calls::{Calls, call_count, is_traced, tracing_lines};
 pub use choose::{NoSuchValues, choose_values};
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};

@@ -14,6 +14,7 @@ use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
     WeightTable, Weights,
 };
+use rperf_report::is_traced;
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
@@ -24,8 +25,11 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     let number = |number: u64| ruby.integer_from_u64(number).as_value();
     let meta = &profile.meta;
     let counters = &meta.counters;
-    let mode = &profile.schema.default_type().name;
-    set("mode", ruby.to_symbol(mode.as_str()).as_value())?;
+    let mode = match is_traced(profile) {
+        true => "trace",
+        false => profile.schema.default_type().name.as_str(),
+    };
+    set("mode", ruby.to_symbol(mode).as_value())?;
     let frequency = (meta.frequency > 0).then(|| number(u64::from(meta.frequency)));
     set("frequency", frequency.unwrap_or(ruby.qnil().as_value()))?;
     set("sampling_count", number(counters.sampling_count))?;
