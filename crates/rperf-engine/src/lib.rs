@@ -13,6 +13,7 @@ pub mod clock;
 mod config;
 mod counters;
 mod dither;
+mod endpoint;
 mod gc_progress;
 mod gvl;
 mod ids;
@@ -40,13 +41,14 @@ pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
 pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
+pub use endpoint::endpoint_path;
 pub use gc_progress::{GcEvent, GcProgress};
 pub use gvl::{Gvl, GvlCell, GvlRef};
-pub use ids::{SessionId, VmThread};
+pub use ids::{FiberWord, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use mode::Mode;
 pub use profile_builder::ResolvedFrame;
-pub use recording::Position;
+pub use recording::{NotedLabels, Position};
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,
     WantedStack,

@@ -7,9 +7,8 @@ use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::config::{SessionConfig, VmCalls};
 use crate::counters::{Capture, CaptureCounters};
-use crate::labels::LabelSet;
 use crate::profile_builder::{RAW_CAP, ROW_CAP, ResolvedFrame};
-use crate::recording::{Position, Recording};
+use crate::recording::{NotedLabels, Position, Recording};
 use crate::sample::{SampleSums, SumLimits};
 use crate::snapshot::Snapshot;
 use crate::sources::{TimerConfig, TimerKind};
@@ -257,14 +256,14 @@ impl Session {
     }
 
     /// Makes samples of the stacks in the `log`, all of them from the thread of
-    /// `accounting`, and empties it. `last` and `labels` as in [`Position`]. Returns of how
-    /// many ticks they are.
+    /// `accounting`, which has run fibers with these `labels`, and empties it. `last` as in
+    /// [`Position`]. Returns of how many ticks they are.
     pub fn replay(
         &mut self,
         log: &mut TickLog,
         accounting: &mut Accounting,
         last: &mut LastStack,
-        labels: Option<&LabelSet>,
+        labels: &[NotedLabels<'_>],
     ) -> u64 {
         let (ticks, is_handed_over) = self.recording.replay(log, accounting, last, labels);
         self.wake_worker(is_handed_over);

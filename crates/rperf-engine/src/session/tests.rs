@@ -1,6 +1,7 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
+use crate::LabelSet;
 use crate::Mode;
 use crate::call_tree::Stack;
 use rperf_model::Profile;

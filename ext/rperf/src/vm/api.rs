@@ -1,5 +1,6 @@
 //! The methods of `Rperf::Native` that belong to sampling.
 
+mod endpoint;
 mod labels;
 mod measure;
 pub mod methods;

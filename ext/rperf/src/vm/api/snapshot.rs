@@ -5,6 +5,7 @@ use crate::profile::{self, errors};
 use crate::text;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
+use crate::vm::state::label_cache;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{SESSION, session};
 use crate::vm::state::threads::RubyThread;
@@ -39,6 +40,7 @@ pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
     // The frames stay marked as long as the session is in its slot.
     let (nodes, frames) = present_tree(&mut gvl);
     let (settings, engine) = take_down(&mut gvl, id, &threads).ok_or_else(inside_callback)?;
+    label_cache::clear(ruby)?;
     let snapshot = engine.stop(now);
     let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
     wrap(ruby, &settings, snapshot, &nodes, &frames).map(Some)

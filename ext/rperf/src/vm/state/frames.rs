@@ -3,7 +3,8 @@
 
 use super::threads::RubyThread;
 use rb_sys::VALUE;
-use rperf_engine::{Backtrace, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
+use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
+use rperf_engine::threads::ThreadState;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -50,7 +51,7 @@ const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
 /// The VM as the calling thread sees it, which has the GVL.
 #[derive(Clone, Copy)]
-pub struct RubyVm<'g>(#[expect(dead_code, reason = "a proof")] pub &'g Gvl<'g>);
+pub struct RubyVm<'g>(pub &'g Gvl<'g>);
 
 impl VmFrames for RubyVm<'_> {
     const LAYOUT: FrameLayout = FrameLayout {
@@ -78,6 +79,18 @@ impl VmFrames for RubyVm<'_> {
     fn line(&self) -> u32 {
         // SAFETY: on a Ruby thread; only reads. A line is never negative.
         unsafe { rb_sys::rb_sourceline() as u32 }
+    }
+
+    #[inline]
+    fn fiber(&self) -> FiberWord {
+        let thread = RubyThread::current(self.0);
+        let state = thread.known_state(self.0);
+        let is_known = state.is_some_and(ThreadState::knows_fiber);
+        if is_known {
+            thread.present_fiber()
+        } else {
+            FiberWord::default()
+        }
     }
 
     fn file(&self) -> usize {
