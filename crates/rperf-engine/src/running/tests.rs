@@ -3,9 +3,9 @@
 use super::*;
 use crate::ids::{FiberWord, VmThread};
 use crate::recording::NotedLabels;
-use crate::tick_capture::at_work::AtWork;
 use crate::threads::native;
 use crate::tick_capture::Registers;
+use crate::tick_capture::at_work::AtWork;
 use crate::vm::fake::FakeVm;
 use crate::{GcEvent, LabelSet, TimerKind, Values, VmCalls, clock};
 use rperf_model::State;

@@ -30,12 +30,7 @@ pub fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
 
 /// Merges the Hash `changes` into the labels of the present fiber; nil takes a label away.
 /// Notes the set to be put back in `undo`. Runs Ruby code.
-pub fn add(
-    ruby: &Ruby,
-    gvl: &mut Gvl<'_>,
-    undo: RArray,
-    changes: RHash,
-) -> Result<(), Error> {
+pub fn add(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray, changes: RHash) -> Result<(), Error> {
     let outer = present(ruby, gvl)?;
     let inner = match Changes::of(changes)? {
         Some(changes) => with_constant(ruby, gvl, outer, changes)?,
@@ -84,8 +79,8 @@ fn present(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
         return Ok(nothing);
     }
     label_set::adopt(gvl)?;
-    let present = session(gvl)
-        .and_then(|session| label_set::object_of(session, RubyThread::current(gvl)));
+    let present =
+        session(gvl).and_then(|session| label_set::object_of(session, RubyThread::current(gvl)));
     Ok(present.unwrap_or(nothing))
 }
 

@@ -15,12 +15,7 @@ use rperf_engine::Gvl;
 /// `Native.enter(undo, labels, counts)`: adds the Hash `labels`, unless that is nil, to the
 /// labels of the present fiber; then, if `counts`, a section begins. Does nothing without
 /// a session.
-pub fn enter(
-    ruby: &Ruby,
-    undo: RArray,
-    labels: Option<RHash>,
-    counts: bool,
-) -> Result<(), Error> {
+pub fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Result<(), Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
     if session(&gvl).is_none() {

@@ -3,8 +3,8 @@
 
 use super::threads::RubyThread;
 use rb_sys::VALUE;
-use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
 use rperf_engine::threads::ThreadState;
+use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
 use std::mem::offset_of;
 use std::ptr;
 

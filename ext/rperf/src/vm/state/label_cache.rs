@@ -68,7 +68,11 @@ impl Changes {
                 (Some(key), Some(pair)) => *pair = Some((key, value)),
                 _ => fits = false,
             }
-            Ok(if fits { ForEach::Continue } else { ForEach::Stop })
+            Ok(if fits {
+                ForEach::Continue
+            } else {
+                ForEach::Stop
+            })
         })?;
         Ok(fits.then_some(Changes { pairs }))
     }
