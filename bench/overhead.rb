@@ -7,6 +7,7 @@
 # how far to trust it. "Empty" hooks are what rperf registers, with callbacks that
 # do nothing: what no profiler of this kind gets below.
 
+require_relative "overhead/hand_overs"
 require_relative "overhead/idle"
 require_relative "overhead/label"
 require_relative "overhead/middleware"
@@ -24,7 +25,7 @@ module Overhead
   WORKLOADS = [*Programs::NAMES, "rack", "middleware", "label", "idle"].freeze
 
   def self.options(arguments)
-    defaults = { runs: 10, workloads: [], profilers: [], frequency: 1000, scale: 1.0, warm_up: 0.25,
+    defaults = { runs: 15, workloads: [], profilers: [], frequency: 1000, scale: 1.0, warm_up: 0.25,
                  idle_seconds: 3 }
     smoke = { runs: 1, scale: 0.03, idle_seconds: 0.2 }
     options = Bench::Options.parse("overhead", arguments, defaults, smoke:) do |parser, given|
@@ -32,6 +33,8 @@ module Overhead
       parser.on("--profiler NAME", *Bench::Options.some_of(Bench::Profilers.names, "all there are by default")) do |it|
         given[:profilers] |= ["none", it]
       end
+      parser.on("--hand-overs", "programs that hand the GVL over all the time, #{HandOvers::WORKLOADS.join(", ")}:",
+                "their CPU time, on all CPUs and on one, above hooks that do nothing") { given[:hand_overs] = true }
       parser.on("--frequency HZ", Integer, "samples per second (default 1000)") { |it| given[:frequency] = it }
       parser.on("--scale X", Float, "size of the workloads (default 1.0)") { |it| given[:scale] = it }
       parser.on("--warm-up X", Float, "part of a workload that is run first in every session, untimed (default",
@@ -43,15 +46,22 @@ module Overhead
       parser.on("--[no-]one-cpu", "confines the programs to one CPU (default for #{Programs::ON_ONE_CPU.join(", ")}),",
                 "or lets them use all") { |it| given[:one_cpu] = it }
     end
+    with_defaults(options)
+  end
+
+  def self.with_defaults(options)
     options[:workloads] = WORKLOADS if options[:workloads].empty?
-    options[:profilers] = Bench::Profilers.available if options[:profilers].empty?
-    options
+    return options unless options[:profilers].empty?
+
+    options.merge(profilers: options[:hand_overs] ? HandOvers::PROFILERS : Bench::Profilers.available)
   end
 
   def self.run(options)
     Bench::Machine.head("#{options[:runs]} rounds at #{options[:frequency]} Hz, medians. Runs have a process each, " \
                         "or alternate in one.",
                         "Each session begins with a warm-up of #{options[:warm_up]} of the workload.")
+    return print_hand_overs(options) if options[:hand_overs]
+
     programs = options[:workloads] & Programs::NAMES
     print_programs(programs, options) unless programs.empty?
     print_web(options) if options[:workloads].include?("rack")
@@ -67,6 +77,10 @@ module Overhead
       Report.rows(workload, how, results)
     end
     Bench::Table.print(Report::HEADINGS, rows)
+  end
+
+  def self.print_hand_overs(options)
+    Bench::Table.print(HandOvers::HEADINGS, HandOvers.new(options).rows)
   end
 
   def self.print_web(options)

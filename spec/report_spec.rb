@@ -123,11 +123,11 @@ RSpec.describe "looking at profiles" do
       %w[--value x] => "there are no values named 'x'; the profile has samples, wall, cpu",
       %w[--focus (] => "--focus: '(' is no valid regular expression: unclosed group",
       %w[--tree --text] => "--text and --tree can't be combined: give one of them",
-      %w[--by colour] => "--by must be function, file, dir, gem, label:KEY, thread or state, not 'colour'",
+      %w[--by colour] => "--by must be function, class, file, dir, gem, label:KEY, thread or state, not 'colour'",
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
-      %w[--top -o x] => "-o goes with --html, --text or --format, not with --top",
-      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json or html, not 'svg'",
+      %w[--top -o x] => "-o goes with --html, --text, --format, --dot or --svg, not with --top",
+      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json, html or dot, not 'svg'",
       %w[--least 5] => "--least goes with --tree",
       %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
       %w[--lines -o x.collapsed] => "--lines goes with --text",
@@ -135,7 +135,7 @@ RSpec.describe "looking at profiles" do
       %w[--html -n 3] => "-n goes with --top, --tree, --callers, --annotate, --format json or --format markdown, " \
                          "not with --html",
       %w[--tree --sort cum] => "--sort goes with --top or --format json, not with --tree",
-      %w[--format json --by gem] => "--by goes with --top, not with --format json",
+      %w[--format json --by gem] => "--by goes with --top, --dot or --svg, not with --format json",
       %w[--source] => "--source goes with --html or --web"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do

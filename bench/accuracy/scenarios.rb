@@ -8,6 +8,7 @@ require_relative "last_calls"
 require_relative "lines"
 require_relative "locked"
 require_relative "loop_and_sort"
+require_relative "many_threads"
 require_relative "new_threads"
 require_relative "short_calls"
 require_relative "slices"
@@ -38,6 +39,7 @@ module Accuracy
     "loop-and-sort" => LoopAndSort.new,
     **HiddenLeaf::WAYS.keys.to_h { |way| ["hidden-leaf-#{way}", HiddenLeaf.new(way)] },
     "threads-20ms" => NewThreads.new(20),
-    "threads-1ms" => NewThreads.new(1)
+    "threads-1ms" => NewThreads.new(1),
+    "many-threads" => ManyThreads.new
   }.freeze
 end

@@ -29,7 +29,7 @@ def measure(name, hertz, scale, warm_up)
   WORKLOAD.call(scale)
   ended = Bench::Clock.wall
   cpu_ns = Bench::Clock.process_cpu - cpu
-  profiler.stop&.call
+  profiler.stop.call
   { wall_ns: ended - started, cpu_ns:, stop_ns: Bench::Clock.wall - ended }
 end
 

@@ -28,23 +28,20 @@ module Overhead
       @cpu = Bench::Child.one_cpu if @options.fetch(:one_cpu) { ON_ONE_CPU.include?(workload) }
       how = @cpu ? ", 1 CPU" : ""
       together = @options.fetch(:in_process) { IN_ONE_PROCESS.include?(workload) }
-      return [in_turn(workload, @options[:profilers]), "processes#{how}"] unless together
-
-      # Empty hooks stay, so that nothing else can be measured after them.
-      names = @options[:profilers].select { |name| Bench::Profilers.fetch(name).ends? }
-      [alternating(workload, names), "alternating#{how}"]
+      together ? [alternating(workload), "alternating#{how}"] : [in_turn(workload), "processes#{how}"]
     end
 
     private
 
-    def in_turn(workload, names)
-      Bench::Interleave.call(names, runs: @options[:runs], warm_up: !@options[:smoke]) do |name|
+    def in_turn(workload)
+      Bench::Interleave.call(@options[:profilers], runs: @options[:runs], warm_up: !@options[:smoke]) do |name|
         output = child(workload, 1, [name])
         output[:results].values.first.first.merge(peak_kb: output[:peak_kb])
       end
     end
 
-    def alternating(workload, names)
+    def alternating(workload)
+      names = @options[:profilers]
       results = names.to_h { |name| [name, []] }
       while (left = @options[:runs] - results.values.first.size).positive?
         output = child(workload, [left, ROUNDS].min, names)

@@ -7,8 +7,8 @@ require_relative "../support/table"
 module Overhead
   # The tables, from the runs of each profiler.
   module Report
-    HEADINGS = ["workload", "runs", "profiler", "ms", "ratio", "quartiles", "above empty", "CPU ratio", "extra MB",
-                "stop ms"].freeze
+    HEADINGS = ["workload", "runs", "profiler", "ms", "ratio", "quartiles", "above empty", "CPU ratio", "above empty",
+                "extra MB", "stop ms"].freeze
     WEB_HEADINGS = ["profiler", "requests/s", "ratio", "p50 ms", "p99 ms"].freeze
     IDLE_HEADINGS = ["profiler", "wakeups/s", "of its own threads", "its threads", "CPU us/s"].freeze
 
@@ -19,10 +19,9 @@ module Overhead
       base = results.fetch("none")
       results.map do |name, runs|
         ratios = ratios(runs, base, :wall_ns)
-        [workload, how, name, milliseconds(runs, :wall_ns), ratio(ratios),
-         Bench::Statistics.quartiles(ratios).map { |it| ratio([it]) }.join(" to "),
-         above_floor(name, ratios, results), ratio(ratios(runs, base, :cpu_ns)), extra_megabytes(runs, base),
-         milliseconds(runs, :stop_ns)]
+        wall_above, cpu_above = %i[wall_ns cpu_ns].map { |key| difference(above_floor(name, results, key)) }
+        [workload, how, name, milliseconds(runs, :wall_ns), ratio(ratios), quartiles(ratios), wall_above,
+         ratio(ratios(runs, base, :cpu_ns)), cpu_above, extra_megabytes(runs, base), milliseconds(runs, :stop_ns)]
       end
     end
 
@@ -44,13 +43,19 @@ module Overhead
     end
 
     # How much more than hooks that do nothing: the profiler's own part.
-    def above_floor(name, ratios, results)
+    # @return [Float, nil] a difference of ratios to no profiler; nil if there are no such hooks to set it against
+    def above_floor(name, results, key)
+      base = results.fetch("none")
       floor = results[Bench::Profilers.fetch(name).floor]
-      return "-" unless floor
+      return unless floor
 
-      floor_ratios = ratios(floor, results.fetch("none"), :wall_ns)
-      format("%+.3f", Bench::Statistics.median(ratios.zip(floor_ratios).map { |ratio, least| ratio - least }))
+      pairs = ratios(results.fetch(name), base, key).zip(ratios(floor, base, key))
+      Bench::Statistics.median(pairs.map { |ratio, least| ratio - least })
     end
+
+    def difference(value) = value ? format("%+.3f", value) : "-"
+
+    def quartiles(ratios) = Bench::Statistics.quartiles(ratios).map { |it| ratio([it]) }.join(" to ")
 
     def extra_megabytes(runs, base)
       differences = runs.zip(base).filter_map do |run, other|

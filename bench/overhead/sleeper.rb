@@ -14,4 +14,4 @@ $stdin.readline
 profiler.start.call(Integer(hertz))
 puts "ready"
 $stdin.read
-profiler.stop&.call
+profiler.stop.call

@@ -18,7 +18,7 @@ module Overhead
     def run
       return [in_turn(@options[:profilers]), "processes"] unless @options[:in_process]
 
-      [alternating(@options[:profilers].select { |name| Bench::Profilers.fetch(name).ends? }), "alternating"]
+      [alternating(@options[:profilers]), "alternating"]
     end
 
     private

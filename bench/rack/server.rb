@@ -38,7 +38,7 @@ class Commands
   def stop
     cpu_ns = Bench::Clock.process_cpu - @cpu
     started = Bench::Clock.wall
-    @profiler.stop&.call
+    @profiler.stop.call
     { cpu_ns:, stop_ns: Bench::Clock.wall - started }
   end
 

@@ -7,12 +7,9 @@ module Bench
   # profilers that are installed. Each stops with its profile written out.
   module Profilers
     # library: what to require first; floor: the name of the empty hooks to set
-    # it against; start takes samples per second; stop is nil if it can't end.
+    # it against; start takes samples per second.
     Profiler = Data.define(:library, :floor, :start, :stop) do
-      def initialize(library: nil, floor: nil, start: ->(_) {}, stop: nil) = super
-
-      # Hooks that do nothing stay until the process ends.
-      def ends? = !stop.nil?
+      def initialize(library: nil, floor: nil, start: ->(_) {}, stop: -> {}) = super
     end
 
     RPERF = lambda do |mode, **options|
@@ -21,7 +18,9 @@ module Bench
     end
 
     EMPTY_HOOKS = lambda do |mode|
-      Profiler.new(library: "rperf", start: ->(_) { Rperf.const_get(:Native).add_empty_hooks(mode) })
+      native = -> { Rperf.const_get(:Native) }
+      Profiler.new(library: "rperf", start: ->(_) { native.call.add_empty_hooks(mode) },
+                   stop: -> { native.call.remove_empty_hooks })
     end
 
     STACKPROF = lambda do |mode|
@@ -44,7 +43,7 @@ module Bench
                            end)
 
     ALL = {
-      "none" => Profiler.new(stop: -> {}),
+      "none" => Profiler.new,
       "rperf cpu" => RPERF[:cpu],
       "rperf wall" => RPERF[:wall],
       "empty cpu" => EMPTY_HOOKS[:cpu],

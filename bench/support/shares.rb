@@ -17,11 +17,10 @@ module Bench
       sums
     end
 
-    # @return [Array(Integer, Integer)] nanoseconds running, and in all
-    def self.running(profile)
-      total = profile[:samples].sum { |_, weight| weight }
-      away = profile[:samples].sum { |frames, weight| SYNTHETIC.first(2).include?(frames.first&.last) ? weight : 0 }
-      [total - away, total]
+    # @return [Array(Hash, Hash)] the profile's samples without the GVL, and the others
+    def self.off_gvl(profile)
+      parts = profile[:samples].partition { |frames, _| SYNTHETIC.first(2).include?(frames.first&.last) }
+      parts.map { |samples| { samples: } }
     end
 
     # @return [Hash{String => Float}] by how many points each share is off

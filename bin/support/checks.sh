@@ -115,4 +115,10 @@ run_examples() {
   return "$bad"
 }
 
+# Graphviz draws call graphs. Without it the graphs are tested, but not the pictures.
+graphviz_ready() {
+  ! have dot || return 0
+  [ "$(id -u)" -eq 0 ] && is_debian && (install_system_packages graphviz)
+}
+
 run_benchmarks() { bin/bench all --smoke; }

@@ -13,12 +13,16 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
 }
 
 fn whole<T>(path: &Path, write: impl FnOnce() -> T) -> T {
-    let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
-    if is_file && Descriptor::named_by(path).is_none() {
-        signals::hold_during(write)
-    } else {
-        write()
+    match is_file(path) {
+        true => signals::hold_during(write),
+        false => write(),
     }
+}
+
+/// Whether what is written to `path` becomes a file: it is no pipe, device or descriptor.
+pub fn is_file(path: &Path) -> bool {
+    let is_file = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+    is_file && Descriptor::named_by(path).is_none()
 }
 
 /// As [`write_whole`], for content that is too much to be held in memory.

@@ -2,6 +2,8 @@
 //! `run`, on Ruby's main thread.
 
 pub mod filter_args;
+mod graph_args;
+mod graphviz;
 pub mod load;
 mod options;
 mod pages;
@@ -18,6 +20,7 @@ use rperf_format::markdown::markdown;
 use rperf_format::viewer::TitledProfile;
 use rperf_format::{Format, FormatError, JsonOptions, TextOptions};
 use rperf_model::Profile;
+use rperf_report::numbers::grouped;
 use rperf_report::{Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
 use std::io::{self, IsTerminal};
@@ -62,6 +65,13 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Markdown { output } => {
             let text = markdown(page.question(), options.limit);
             return write_text(&text, output.as_deref(), screen);
+        }
+        View::Dot { graph, output } => {
+            let text = rperf_format::dot(page.question(), graph);
+            return write_text(&text, output.as_deref(), screen);
+        }
+        View::Svg { graph, output } => {
+            return save_svg(&rperf_format::dot(page.question(), graph), output);
         }
         View::Format {
             format: Format::Collapsed,
@@ -176,6 +186,28 @@ fn write(
         };
     }
     print(screen, &String::from_utf8_lossy(bytes))
+}
+
+/// Draws the graph as the picture at `path`. Without Graphviz the graph itself is written, as a
+/// file beside that one.
+fn save_svg(dot: &str, path: &Path) -> Result<i32, Refusal> {
+    let failed = match graphviz::svg(dot) {
+        Ok(svg) => {
+            write_file(path, &svg)?;
+            let (path, size) = (path.display(), grouped(svg.len().div_ceil(1000) as u64));
+            crate::say(&format!("wrote {path} ({size} KB)"));
+            return Ok(0);
+        }
+        Err(failed) => failed,
+    };
+    let remedy = failed.remedy();
+    if !crate::output::is_file(path) {
+        return Err(failure(&format!("{failed}: {remedy}")));
+    }
+    let graph = path.with_extension("dot");
+    write_file(&graph, dot.as_bytes())?;
+    let message = format!("{failed}: {remedy}. Wrote {} instead", graph.display());
+    Err(failure(&message))
 }
 
 /// Text for a file or, without one, for stdout. Used by `rperf diff` too.

@@ -84,6 +84,11 @@ pub fn hold_during<T>(act: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Whether a signal came that is held up.
+pub fn is_one_held() -> bool {
+    HELD.load(SeqCst) != 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,6 +29,7 @@ pub fn statistics(profile: &Profile) -> String {
         ),
         format!("samples recorded: {}", samples(profile)),
     ];
+    lines.extend(intervals(counters, meta.frequency));
     lines.extend(losses(counters).into_iter().map(|loss| loss.text));
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
@@ -46,6 +47,20 @@ pub fn statistics(profile: &Profile) -> String {
     lines.iter().fold(String::new(), |mut text, line| {
         let _ = writeln!(text, "[rperf] {line}");
         text
+    })
+}
+
+/// How long the intervals became, if they did.
+fn intervals(counters: &SamplingStats, frequency: u32) -> Option<String> {
+    let asked = 1_000_000_000 / u64::from(frequency.max(1));
+    let (tick, off_gvl) = (counters.interval_ns, counters.off_gvl_interval_ns);
+    (tick.max(off_gvl) > asked).then(|| {
+        let ms = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
+        format!(
+            "longest intervals: {} between ticks, {} of a thread's time blocked or waiting",
+            ms(tick),
+            ms(off_gvl)
+        )
     })
 }
 
@@ -119,6 +134,18 @@ mod tests {
 [rperf]        250.0 ms  25.0%  Object#work (app.rb)
 ";
         assert_eq!(statistics(&profile()), expected);
+    }
+
+    #[test]
+    fn intervals_are_told_that_became_longer() {
+        let mut counters = SamplingStats::default();
+        assert_eq!(intervals(&counters, 1000), None, "not known");
+        (counters.interval_ns, counters.off_gvl_interval_ns) = (1_000_000, 1_000_000);
+        assert_eq!(intervals(&counters, 1000), None);
+        counters.off_gvl_interval_ns = 53_120_000;
+        let expected = "longest intervals: 1.0 ms between ticks, 53.1 ms of a thread's time blocked or waiting";
+        assert_eq!(intervals(&counters, 1000).as_deref(), Some(expected));
+        assert_eq!(intervals(&counters, 0), None, "of another tool");
     }
 
     #[test]

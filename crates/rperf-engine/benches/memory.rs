@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    Accounting, FrameWord, LastStack, Mode, Position, Session, SessionConfig, Stack, TimerKind,
-    Values, VmCalls, clock,
+    Accounting, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position, Session, SessionConfig,
+    Stack, TimerKind, Values, VmCalls, clock,
 };
 use std::process::ExitCode;
 use std::thread;
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
@@ -103,9 +104,12 @@ fn main() -> ExitCode {
         at_end.0 as i64 - after_first.0 as i64,
         at_end.1 as i64 - after_first.1 as i64
     );
-    match session.stop(clock::monotonic_ns()) {
-        Ok(snapshot) if snapshot.dropped == Values::default() => ExitCode::SUCCESS,
-        Ok(snapshot) => {
+    match session
+        .stop(clock::monotonic_ns())
+        .and_then(|(taken, _)| taken.complete())
+    {
+        Ok((snapshot, _)) if snapshot.dropped == Values::default() => ExitCode::SUCCESS,
+        Ok((snapshot, _)) => {
             eprintln!("memory: {} samples were dropped", snapshot.dropped.count);
             ExitCode::FAILURE
         }

@@ -4,11 +4,13 @@
 //! has the rules and their reasons).
 
 use crate::dither::Dither;
-use crate::renewal::Renewal;
+use crate::pace::Pace;
 use crate::tick_capture::TickTimes;
 use crate::{Mode, Values};
 use rperf_model::{LabelSetId, NodeId, State};
+use std::sync::Arc;
 
+mod axes;
 mod cpu_split;
 mod due;
 mod pause;
@@ -16,6 +18,7 @@ mod remainders;
 #[cfg(test)]
 mod tests;
 
+use axes::{Axes, ByState};
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
 
@@ -50,10 +53,21 @@ pub struct GcWork {
     pub enter_ns: u64,
     /// See `enter_ns`.
     pub exit_ns: u64,
+    /// The CPU time that it took.
+    pub cpu_ns: u64,
     /// How much of it was marking; the rest is sweeping.
-    pub marking_ns: u64,
+    pub marking: GcTime,
     /// The last tick before it began.
     pub tick_before_ns: u64,
+}
+
+/// How long some of the work took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GcTime {
+    /// On the monotonic clock.
+    pub wall_ns: u64,
+    /// On the thread's CPU clock.
+    pub cpu_ns: u64,
 }
 
 /// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
@@ -71,8 +85,8 @@ pub struct Accounting {
     gc_in_slice: u64,
     cpu: CpuSplit,
     axes: Axes,
-    interval: u64,
     dither: Dither,
+    pace: Arc<Pace>,
     /// The last tick that made a sample: a tick counts once.
     last_tick: u64,
     /// The last tick that fell into a collection: none for running time, which stood
@@ -82,33 +96,18 @@ pub struct Accounting {
     gc_tick: u64,
     gc_after_tick: u64,
     was_sampled: bool,
+    /// CPU time in collections that no sample has taken yet (wall mode).
+    gc_cpu: ByState<u64>,
     /// The point of the last sample in each state: takes the remainders.
-    last_points: [Option<SamplePoint>; State::ALL.len()],
-}
-
-#[derive(Debug)]
-struct Axes {
-    blocked: Renewal,
-    wait: Renewal,
-    marking: Renewal,
-    sweeping: Renewal,
-    /// CPU time used without the GVL (cpu mode).
-    off_gvl_cpu: Renewal,
+    last_points: ByState<Option<SamplePoint>>,
 }
 
 impl Accounting {
     /// A thread with number `seq` that has not been seen doing anything yet and
     /// whose CPU clock stands at `cpu_base`.
-    pub fn new(seq: u32, mode: Mode, interval: u64, cpu_base: u64, seed: u64) -> Self {
+    pub fn new(seq: u32, mode: Mode, pace: &Arc<Pace>, cpu_base: u64, seed: u64) -> Self {
         let mut dither = Dither::new(seed);
-        let mut axis = || Renewal::new(interval, &mut dither);
-        let axes = Axes {
-            blocked: axis(),
-            wait: axis(),
-            marking: axis(),
-            sweeping: axis(),
-            off_gvl_cpu: axis(),
-        };
+        let axes = Axes::new(pace, &mut dither);
         Self {
             seq,
             mode,
@@ -117,13 +116,14 @@ impl Accounting {
             gc_in_slice: 0,
             cpu: CpuSplit::new(cpu_base),
             axes,
-            interval,
             dither,
+            pace: Arc::clone(pace),
             last_tick: 0,
             tick_in_gc: 0,
             gc_tick: 0,
             gc_after_tick: 0,
             was_sampled: false,
+            gc_cpu: Default::default(),
             last_points: [None; State::ALL.len()],
         }
     }
@@ -284,7 +284,8 @@ impl Accounting {
         let GcWork {
             enter_ns,
             exit_ns,
-            marking_ns,
+            cpu_ns,
+            marking,
             tick_before_ns,
         } = work;
         let length = exit_ns.saturating_sub(enter_ns);
@@ -299,7 +300,7 @@ impl Accounting {
         }
         if let Activity::Running { .. } = self.activity {
             self.gc_in_slice += length;
-            self.cpu.in_gc += length;
+            self.cpu.in_gc += cpu_ns;
             if tick_before_ns != self.tick_in_gc && tick_before_ns != self.gc_tick {
                 (self.gc_tick, self.gc_after_tick) = (tick_before_ns, 0);
             }
@@ -308,38 +309,54 @@ impl Accounting {
                 self.tick_in_gc = tick;
             }
         }
-        let mut marking = marking_ns.min(length);
-        let mut sweeping = length - marking;
-        if self.mode == Mode::Cpu {
-            marking = self.cpu.repay(marking);
-            sweeping = self.cpu.repay(sweeping);
-        }
-        let marked = self
-            .axes
-            .marking
-            .advance(marking, self.interval, &mut self.dither);
-        let swept = self
-            .axes
-            .sweeping
-            .advance(sweeping, self.interval, &mut self.dither);
+        let marking = GcTime {
+            wall_ns: marking.wall_ns.min(length),
+            cpu_ns: marking.cpu_ns.min(cpu_ns),
+        };
+        let sweeping = GcTime {
+            wall_ns: length - marking.wall_ns,
+            cpu_ns: cpu_ns - marking.cpu_ns,
+        };
+        let marked = self.advance_gc(State::GcMarking, marking);
+        let swept = self.advance_gc(State::GcSweeping, sweeping);
         for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
             if weight > 0 {
-                dues.add_sample(state, self.gc_values(1, weight));
+                let (settled, weight) = self.axes.settle(state, weight);
+                let settled = self.gc_values(0, settled);
+                let mut values = self.gc_values(1, weight);
+                values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+                self.add(state, settled, values, &mut dues);
             }
         }
         dues
     }
 
-    /// GC time is wall time in both modes. A collection doesn't wait for anything,
-    /// so it is CPU time as well, but for what the thread was preempted.
-    fn gc_values(&mut self, count: u64, weight: u64) -> Values {
+    /// Moves an axis of GC time: of wall time, or in cpu mode of CPU time. Returns the weight
+    /// that is due.
+    fn advance_gc(&mut self, state: State, time: GcTime) -> u64 {
+        let cpu_ns = self.cpu.repay(time.cpu_ns);
+        let length = match self.mode {
+            Mode::Wall => {
+                self.gc_cpu[state as usize] += cpu_ns;
+                time.wall_ns
+            }
+            Mode::Cpu => cpu_ns,
+        };
+        let interval = self.axes.gc_interval(&self.pace, &self.last_points);
+        let axis = self.axes.of(state);
+        axis.advance(length, interval, &mut self.dither)
+    }
+
+    /// A weight of GC time, in the mode's clock.
+    fn gc_values(&self, count: u64, weight: u64) -> Values {
+        let (wall_ns, cpu_ns) = match self.mode {
+            Mode::Wall => (weight, 0),
+            Mode::Cpu => (0, weight),
+        };
         Values {
             count,
-            wall_ns: weight,
-            cpu_ns: match self.mode {
-                Mode::Wall => self.cpu.repay(weight),
-                Mode::Cpu => weight,
-            },
+            wall_ns,
+            cpu_ns,
         }
     }
 
@@ -399,14 +416,14 @@ impl Accounting {
         self.cpu.without_gvl += length;
         if self.mode == Mode::Cpu {
             // Only a long time off the GVL can hide CPU time worth a sample.
-            if self.cpu.without_gvl > self.interval / 2 {
+            if self.cpu.without_gvl > self.pace.tick() / 2 {
                 self.take_cpu(cpu());
                 let off_gvl = std::mem::take(&mut self.cpu.pending_off_gvl);
-                let weight =
-                    self.axes
-                        .off_gvl_cpu
-                        .advance(off_gvl, self.interval, &mut self.dither);
+                let interval = self.axes.off_gvl_interval(&self.pace, &self.last_points);
+                let axis = &mut self.axes.off_gvl_cpu;
+                let weight = axis.advance(off_gvl, interval, &mut self.dither);
                 if weight > 0 {
+                    dues.note_off_gvl();
                     let values = Values {
                         count: 1,
                         wall_ns: 0,
@@ -423,31 +440,40 @@ impl Accounting {
         } else {
             ready.clamp(since, now.max(since))
         };
-        let blocked = self
-            .axes
-            .blocked
-            .advance(ready - since, self.interval, &mut self.dither);
-        let wait =
-            self.axes
-                .wait
-                .advance(now.saturating_sub(ready), self.interval, &mut self.dither);
+        let interval = self.axes.off_gvl_interval(&self.pace, &self.last_points);
+        let (axes, dither) = (&mut self.axes, &mut self.dither);
+        let blocked = axes.blocked.advance(ready - since, interval, dither);
+        let waited = now.saturating_sub(ready);
+        let wait = axes.wait.advance(waited, interval, dither);
         if blocked > 0 {
             self.take_cpu(cpu());
             let cpu_ns = std::mem::take(&mut self.cpu.pending_off_gvl);
-            let values = Values {
-                count: 1,
-                wall_ns: blocked,
-                cpu_ns,
-            };
-            dues.add_sample(State::GvlBlocked, values);
+            self.add_off_gvl(State::GvlBlocked, blocked, cpu_ns, dues);
         }
         if wait > 0 {
-            let values = Values {
-                count: 1,
-                wall_ns: wait,
-                cpu_ns: 0,
-            };
-            dues.add_sample(State::GvlWait, values);
+            self.add_off_gvl(State::GvlWait, wait, 0, dues);
+        }
+    }
+
+    /// A point has been crossed off the GVL, in wall mode.
+    fn add_off_gvl(&mut self, state: State, weight: u64, cpu_ns: u64, dues: &mut Dues) {
+        let (settled, weight) = self.axes.settle(state, weight);
+        let of = |count, wall_ns, cpu_ns| Values {
+            count,
+            wall_ns,
+            cpu_ns,
+        };
+        self.add(state, of(0, settled, 0), of(1, weight, cpu_ns), dues);
+        dues.note_off_gvl();
+    }
+
+    /// Adds what goes to the last sample in `state`, and the next one.
+    fn add(&self, state: State, settled: Values, values: Values, dues: &mut Dues) {
+        if !settled.is_zero() {
+            dues.add_remainder(state, settled, self.last_point(state).is_some());
+        }
+        if values.wall_ns > 0 || values.cpu_ns > 0 {
+            dues.add_sample(state, values);
         }
     }
 

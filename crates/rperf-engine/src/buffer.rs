@@ -2,6 +2,7 @@
 //! it takes no lock, and allocates only when the worker has fallen behind.
 
 use crate::Values;
+use crate::messages::Message;
 use crate::sample::Sample;
 use crossbeam_channel::{Receiver, Sender};
 
@@ -15,14 +16,14 @@ pub const BUFFER_CAP: usize = 16 * BUFFER_SAMPLES;
 #[derive(Debug)]
 pub struct ActiveBuffer {
     samples: Vec<Sample>,
-    full: Sender<Vec<Sample>>,
+    full: Sender<Message>,
     empty: Receiver<Vec<Sample>>,
     dropped: Values,
 }
 
 impl ActiveBuffer {
     /// A buffer that hands over through `full` and gets buffers back from `empty`.
-    pub fn new(full: Sender<Vec<Sample>>, empty: Receiver<Vec<Sample>>) -> Self {
+    pub fn new(full: Sender<Message>, empty: Receiver<Vec<Sample>>) -> Self {
         let samples = Vec::with_capacity(BUFFER_SAMPLES);
         Self {
             samples,
@@ -70,11 +71,8 @@ impl ActiveBuffer {
             return false;
         };
         let full = std::mem::replace(&mut self.samples, empty);
-        if let Err(refused) = self.full.try_send(full) {
-            self.samples = refused.into_inner();
-            return false;
-        }
-        true
+        // Without the worker they are lost; `stop` says so.
+        self.full.try_send(Message::Samples(full)).is_ok()
     }
 }
 
@@ -103,10 +101,10 @@ mod tests {
         let mut buffer = ActiveBuffer::new(full, empty);
         let handed_over = (0..BUFFER_SAMPLES).filter(|_| buffer.push(SAMPLE)).count();
         assert_eq!(handed_over, 1);
-        assert_eq!(
-            from_sampling.recv().expect("a buffer").len(),
-            BUFFER_SAMPLES
-        );
+        let Ok(Message::Samples(samples)) = from_sampling.recv() else {
+            panic!("no buffer")
+        };
+        assert_eq!(samples.len(), BUFFER_SAMPLES);
         assert!(buffer.take().is_empty());
     }
 

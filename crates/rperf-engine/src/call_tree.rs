@@ -32,6 +32,21 @@ pub struct CapturedNode {
     pub line: u32,
 }
 
+impl CapturedNode {
+    /// Room for so many nodes, whose memory the system has already given: then they can be copied
+    /// in a moment.
+    pub fn room(nodes: usize) -> Vec<CapturedNode> {
+        let any = CapturedNode {
+            parent: NodeId::ROOT,
+            frame: TRUNCATED,
+            line: 0,
+        };
+        let mut room = vec![any; nodes];
+        room.clear();
+        room
+    }
+}
+
 /// The frame of nodes that stand for stacks beyond the cap.
 pub const TRUNCATED: u32 = u32::MAX;
 
@@ -171,9 +186,9 @@ impl CapturedTree {
         }
     }
 
-    /// Its nodes; the frames are let go.
-    pub fn into_nodes(self) -> Vec<CapturedNode> {
-        self.nodes
+    /// Its nodes, and its frames.
+    pub fn into_parts(self) -> (Vec<CapturedNode>, Vec<FrameWord>) {
+        (self.nodes, self.frames)
     }
 
     /// Interns a stack given leaf first, as the VM gives it. `lines` is empty or

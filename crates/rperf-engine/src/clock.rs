@@ -18,6 +18,11 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
+/// CPU time of the process in ns: a system call, too.
+pub fn process_cpu_ns() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
+}
+
 /// CPU time of another native thread of this process, where the system can tell.
 pub fn thread_cpu_of(tid: u32) -> Option<u64> {
     if cfg!(target_os = "linux") && tid != 0 {

@@ -11,6 +11,9 @@ pub struct SessionConfig {
     pub mode: Mode,
     /// Samples per second, 1 to 10,000.
     pub frequency: u32,
+    /// How much of the program's CPU time sampling may take before intervals lengthen, in
+    /// percent; at 100 they never do.
+    pub max_overhead: u32,
     /// The timer.
     pub timer: TimerKind,
     /// Sum samples, or keep each.

@@ -37,6 +37,33 @@ impl CaptureCounters {
     }
 }
 
+/// Stacks that were taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StackCounts {
+    /// At ticks, or at the safepoint after them.
+    pub running: u64,
+    /// As threads came back to the GVL.
+    pub off_gvl: u64,
+}
+
+impl StackCounts {
+    /// Of threads that run.
+    pub fn running(stacks: u64) -> Self {
+        Self {
+            running: stacks,
+            off_gvl: 0,
+        }
+    }
+
+    /// Of a thread that came back to the GVL.
+    pub fn off_gvl(stacks: u64) -> Self {
+        Self {
+            running: 0,
+            off_gvl: stacks,
+        }
+    }
+}
+
 /// What was counted on the sampling side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionCounters {

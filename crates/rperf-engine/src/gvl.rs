@@ -104,7 +104,7 @@ unsafe impl<T: Send> Sync for GvlCell<T> {}
 
 impl<T> GvlCell<T> {
     /// A cell with this value.
-    pub fn new(value: T) -> Self {
+    pub const fn new(value: T) -> Self {
         Self {
             value: UnsafeCell::new(value),
             borrowed: Cell::new(false),

@@ -116,6 +116,11 @@ impl LabelTable {
         &self.sets
     }
 
+    /// Takes the sets out, from number 1: the table is used no more.
+    pub fn take_sets(&mut self) -> Vec<LabelTexts> {
+        std::mem::take(&mut self.sets)
+    }
+
     /// Samples that went without their labels.
     pub fn refused(&self) -> u64 {
         self.refused

@@ -7,6 +7,7 @@
 
 mod accounting;
 mod backtrace;
+mod budget;
 mod buffer;
 mod call_tree;
 pub mod clock;
@@ -14,11 +15,15 @@ mod config;
 mod counters;
 mod dither;
 mod endpoint;
+mod frame_names;
 mod gc_progress;
 mod gvl;
 mod ids;
+mod interruption;
 mod labels;
+mod messages;
 mod mode;
+mod pace;
 mod profile_builder;
 mod recording;
 mod renewal;
@@ -36,18 +41,21 @@ mod values;
 mod vm;
 mod worker;
 
-pub use accounting::{Accounting, Due, Dues, GcWork};
+pub use accounting::{Accounting, Due, Dues, GcTime, GcWork};
 pub use backtrace::{Backtrace, MAX_DEPTH};
+pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
 pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
-pub use gc_progress::{GcEvent, GcProgress};
+pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
+pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{FiberWord, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
+pub use messages::WorkerEnded;
 pub use mode::Mode;
-pub use profile_builder::ResolvedFrame;
+pub use pace::Pace;
 pub use recording::{NotedLabels, Position};
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,
@@ -56,7 +64,7 @@ pub use running::{
 pub use sample::{Sample, SampleSums, SumLimits};
 pub use session::Session;
 pub use session_slot::SessionSlot;
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, Taken};
 pub use sources::TimerKind;
 #[cfg(target_os = "linux")]
 pub use sources::{default_signal, is_usable_signal};
@@ -67,7 +75,6 @@ pub use tick_capture::{Registers, TakeStack, TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
 pub use vm::{FrameLayout, MethodWord, VmFrames};
-pub use worker::WorkerEnded;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.

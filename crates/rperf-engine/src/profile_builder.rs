@@ -1,9 +1,10 @@
 //! From what was captured to a profile: epoch by epoch, node by node, with the
 //! names that the bridge has resolved. Epochs are added by the worker, and the last one
-//! by a snapshot, under the GVL and outside of hooks.
+//! by a snapshot, without the GVL.
 
 use crate::accounting::UNATTRIBUTED;
 use crate::call_tree::{CapturedNode, TRUNCATED, TreeSize};
+use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
 use crate::sample::{Sample, SampleSums, merge_ended_threads};
 use crate::{Mode, Values};
@@ -12,6 +13,7 @@ use rperf_model::{
     Strings, Thread, WeightKey, Weights,
 };
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Nodes that a profile holds at most; further stacks are `[truncated]`.
 const NODE_CAP: usize = 1 << 20;
@@ -19,17 +21,6 @@ const NODE_CAP: usize = 1 << 20;
 pub(crate) const ROW_CAP: usize = 1 << 20;
 /// Raw samples that it holds at most.
 pub(crate) const RAW_CAP: usize = 10_000_000;
-
-/// What the bridge knows of a frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResolvedFrame {
-    /// Qualified name.
-    pub name: String,
-    /// Path, or a marker such as `<C method>`.
-    pub path: String,
-    /// Line of the definition, or 0.
-    pub first_line: u32,
-}
 
 /// A profile in the making. Epochs are added one after the other; stacks with
 /// the same names are the same stack, whichever epoch they come from.
@@ -83,7 +74,12 @@ impl ProfileBuilder {
     }
 
     /// Adds an epoch: its nodes, its frame table's names, and what was collected.
-    pub fn add(&mut self, nodes: &[CapturedNode], frames: &[ResolvedFrame], epoch: SampleSums) {
+    pub fn add(
+        &mut self,
+        nodes: &[CapturedNode],
+        frames: &[Arc<ResolvedFrame>],
+        epoch: SampleSums,
+    ) {
         let map = self.add_nodes(nodes, frames);
         let truncated = self.truncated;
         let new_node = |node: NodeId| map.get(node.0 as usize).copied().unwrap_or(NodeId::ROOT);
@@ -195,7 +191,7 @@ impl ProfileBuilder {
     /// Adds the frames and nodes; returns the model's node for each captured one,
     /// the root included. Several captured nodes can become one: two methods of
     /// the VM may have the same name and place.
-    fn add_nodes(&mut self, nodes: &[CapturedNode], frames: &[ResolvedFrame]) -> Vec<NodeId> {
+    fn add_nodes(&mut self, nodes: &[CapturedNode], frames: &[Arc<ResolvedFrame>]) -> Vec<NodeId> {
         let mut frame_ids = vec![None; frames.len()];
         let mut map = vec![NodeId::ROOT];
         for node in nodes {
@@ -307,7 +303,7 @@ mod tests {
     use super::*;
     use crate::call_tree::{CapturedTree, LastStack};
 
-    fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<ResolvedFrame>, SampleSums) {
+    fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<Arc<ResolvedFrame>>, SampleSums) {
         let mut tree = CapturedTree::new(100);
         let mut collected = SampleSums::default();
         for stack in stacks {
@@ -325,10 +321,12 @@ mod tests {
             };
             collected.sums.entry(key).or_default().add(values);
         }
-        let name = |&frame: &usize| ResolvedFrame {
-            name: format!("method{frame}"),
-            path: "app.rb".into(),
-            first_line: 1,
+        let name = |&frame: &usize| {
+            Arc::new(ResolvedFrame {
+                name: format!("method{frame}"),
+                path: "app.rb".into(),
+                first_line: 1,
+            })
         };
         let names = tree.frames().iter().map(name).collect();
         (tree, names, collected)

@@ -26,7 +26,7 @@ impl Renewal {
     }
 
     /// Moves the axis by `length` ns. Returns the weight to record now, or 0.
-    /// `interval` is always the same.
+    /// `interval` is the one that it was made for, or changed to ([`Renewal::stretch`]).
     #[inline]
     pub fn advance(&mut self, length: u64, interval: u64, dither: &mut Dither) -> u64 {
         self.unsampled += length;
@@ -35,6 +35,24 @@ impl Renewal {
             return 0;
         }
         self.cross(length, interval, dither)
+    }
+
+    /// Gaps average `to` ns from now on, and `from` ns so far. The next point moves in
+    /// proportion: the axis is what it would have been with a longer or shorter unit, and
+    /// where it stands between two points is as random as before.
+    #[cold]
+    pub fn stretch(&mut self, from: u64, to: u64) {
+        self.remaining = scale(self.remaining, from, to);
+    }
+
+    /// The same for what has passed since the last point. Returns what that has become less:
+    /// so much isn't for the next sample. If it is negative, the next one gets more than
+    /// there is.
+    #[cold]
+    pub fn stretch_unsampled(&mut self, from: u64, to: u64) -> i64 {
+        let before = self.unsampled;
+        self.unsampled = scale(before, from, to);
+        before as i64 - self.unsampled as i64
     }
 
     /// Whether there is anything that no sample has taken yet.
@@ -64,6 +82,11 @@ impl Renewal {
         self.unsampled -= weight;
         weight
     }
+}
+
+fn scale(length: u64, from: u64, to: u64) -> u64 {
+    let scaled = u128::from(length) * u128::from(to) / u128::from(from.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -2,32 +2,33 @@
 //! and the worker behind one [`Session`]. All calls under the GVL.
 
 use crate::accounting::{Accounting, Dues};
+use crate::budget::Budget;
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::config::{SessionConfig, VmCalls};
-use crate::counters::{Capture, CaptureCounters};
-use crate::profile_builder::{RAW_CAP, ROW_CAP, ResolvedFrame};
+use crate::counters::{Capture, CaptureCounters, StackCounts};
+use crate::frame_names::{ResolvedFrame, names_memory};
+use crate::messages::AwaitedReply;
+use crate::profile_builder::{RAW_CAP, ROW_CAP};
 use crate::recording::{NotedLabels, Position, Recording};
-use crate::sample::{SampleSums, SumLimits};
-use crate::snapshot::Snapshot;
+use crate::sample::SumLimits;
 use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TakeStack, TickLog};
 use crate::ticks::Ticks;
-use crate::worker::{EndedEpoch, Reply, Worker, WorkerConfig, WorkerEnded};
+use crate::worker::{Worker, WorkerConfig};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-mod clear;
+mod epochs;
+mod taking;
+
+use epochs::EndingEpoch;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;
-
-/// Ends of epochs hold the program up for at most one part in this many of the
-/// time, if the tree has room enough.
-const EPOCH_END_SHARE: u64 = 500;
 
 /// A running session.
 #[derive(Debug)]
@@ -41,8 +42,12 @@ pub struct Session {
     /// There while stacks are taken at the tick.
     tick_signal: Option<TickSignal>,
     recording: Recording,
-    /// The epoch that is being ended: its frames must stay alive until they have
-    /// been resolved.
+    budget: Budget,
+    /// Names of the call tree's first frames, which a snapshot has asked for.
+    names: Vec<Arc<ResolvedFrame>>,
+    /// How many call trees there were before this one.
+    epoch: u64,
+    /// The epoch that is being ended: its frames must stay alive until they have names.
     ending: Option<EndingEpoch>,
     /// Up to when an epoch ends only if its tree is full.
     no_end_before: u64,
@@ -51,14 +56,6 @@ pub struct Session {
     last_seq: u32,
     /// The timer's expiries before what is kept began.
     triggers_before: u64,
-}
-
-/// An epoch whose frames are being given names.
-#[derive(Debug)]
-struct EndingEpoch {
-    since: u64,
-    tree: CapturedTree,
-    collected: SampleSums,
 }
 
 impl Session {
@@ -70,10 +67,17 @@ impl Session {
             aggregate: config.aggregate,
             rows: if config.aggregate { ROW_CAP } else { RAW_CAP },
         };
+        let start_ns = clock::monotonic_ns();
+        let budget = Budget::new(
+            config.interval(),
+            config.max_overhead,
+            start_ns,
+            clock::process_cpu_ns(),
+        );
         let worker_config = WorkerConfig {
             timer: TimerConfig {
                 kind: config.timer,
-                interval: config.interval(),
+                pace: Arc::clone(budget.pace()),
                 seed,
             },
             limits,
@@ -81,13 +85,16 @@ impl Session {
         let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
         Ok(Session {
             config,
-            start_ns: clock::monotonic_ns(),
+            start_ns,
             start_realtime_ns: clock::realtime_ns(),
             seed,
             take_stack: calls.take_stack,
             capture: Capture::Safepoint,
             tick_signal: None,
             recording: Recording::new(EPOCH_NODE_CAP, ActiveBuffer::new(full, empty)),
+            budget,
+            names: Vec::new(),
+            epoch: 0,
             ending: None,
             no_end_before: 0,
             worker,
@@ -126,13 +133,7 @@ impl Session {
         self.last_seq += 1;
         let seq = self.last_seq;
         let seed = self.seed ^ (u64::from(seq) << 32);
-        Accounting::new(
-            seq,
-            self.config.mode,
-            self.config.interval(),
-            cpu_base,
-            seed,
-        )
+        Accounting::new(seq, self.config.mode, self.budget.pace(), cpu_base, seed)
     }
 
     /// The ticks that the timer, the hooks and the sampling callback share.
@@ -151,10 +152,12 @@ impl Session {
     }
 
     /// Counts stacks that were taken, and the time spent in the sampling callback or
-    /// in hooks, in ns.
-    pub fn count_sampling(&mut self, stacks: u64, time_ns: u64) {
-        self.recording.counters.sampling_count += stacks;
+    /// in hooks up to `now`, in ns. Keeps both within bounds.
+    pub fn count_sampling(&mut self, now: u64, stacks: StackCounts, time_ns: u64) {
+        self.recording.counters.sampling_count += stacks.running;
         self.recording.counters.sampling_time_ns += time_ns;
+        let cpu = clock::process_cpu_ns;
+        self.budget.count(now, stacks.off_gvl, time_ns, cpu);
     }
 
     /// Counts how stacks were taken.
@@ -162,66 +165,9 @@ impl Session {
         self.recording.counters.capture.add(counts);
     }
 
-    /// Whether the epoch should end at `now`: the call tree is full, or it has grown
-    /// and the last end lies so far back that this one takes little of the time.
-    #[inline]
-    pub fn is_epoch_over(&self, now: u64) -> bool {
-        let over = self.recording.tree.is_full()
-            || (now >= self.no_end_before
-                && self.recording.tree.has_outgrown(self.worker.earlier_size()));
-        over && !self.is_ending()
-    }
-
-    /// Begins to end the epoch: an empty call tree takes over. The caller then
-    /// lets all threads forget their nodes, resolves the frames
-    /// ([`Session::ending_frame`]), and calls [`Session::end_epoch`].
-    pub fn begin_epoch_end(&mut self) {
-        self.ending = Some(EndingEpoch {
-            since: clock::monotonic_ns(),
-            tree: self.take_tree(),
-            // Without the worker it is lost; `stop` says so.
-            collected: self
-                .worker
-                .take_epoch(self.recording.buffer.take())
-                .unwrap_or_default(),
-        });
-    }
-
-    /// Frame `row` of the epoch that is being ended; `None` after the last one.
-    pub fn ending_frame(&self, row: usize) -> Option<FrameWord> {
-        self.ending.as_ref()?.tree.frames().get(row).copied()
-    }
-
-    /// Whether frames of an epoch, or of what was cleared, are being given names.
-    pub fn is_ending(&self) -> bool {
-        self.ending.is_some()
-    }
-
-    /// Lets go of the frames of the epoch that is being ended; the worker keeps the
-    /// rest, with these names.
-    pub fn end_epoch(&mut self, names: Vec<ResolvedFrame>) {
-        let Some(EndingEpoch {
-            since,
-            tree,
-            collected,
-        }) = self.ending.take()
-        else {
-            return;
-        };
-        self.worker.end_epoch(EndedEpoch {
-            tree,
-            names,
-            collected,
-        });
-        let now = clock::monotonic_ns();
-        let took = now.saturating_sub(since);
-        self.recording.counters.sampling_time_ns += took;
-        self.no_end_before = now + took * EPOCH_END_SHARE;
-    }
-
     /// All frames that must stay alive: the garbage collector's roots.
     pub fn frames(&self) -> impl Iterator<Item = FrameWord> + '_ {
-        let ending = self.ending.iter().flat_map(|epoch| epoch.tree.frames());
+        let ending = self.ending.iter().flat_map(EndingEpoch::unnamed);
         self.recording.tree.frames().iter().chain(ending).copied()
     }
 
@@ -229,7 +175,8 @@ impl Session {
     pub fn memory(&self) -> usize {
         size_of::<Self>()
             + self.recording.tree.memory()
-            + self.ending.as_ref().map_or(0, |epoch| epoch.tree.memory())
+            + names_memory(&self.names)
+            + self.ending.as_ref().map_or(0, EndingEpoch::memory)
             + self.recording.buffer.memory()
             + self.recording.labels.memory()
             + self.worker.memory()
@@ -284,26 +231,11 @@ impl Session {
         self.wake_worker(is_handed_over);
     }
 
-    /// Everything up to `now`; the session goes on. Flush the threads first.
-    /// Fails if the worker has ended early.
-    pub fn snapshot(&mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
-        let reply = self.worker.report(self.recording.buffer.take())?;
-        Ok(self.describe(now, reply))
-    }
-
-    /// Everything up to `now`, and the end of the worker and the timer.
-    /// Fails if the worker had ended early.
-    pub fn stop(mut self, now: u64) -> Result<Snapshot, WorkerEnded> {
-        self.end_tick_capture();
-        let reply = self.worker.stop(self.recording.buffer.take())?;
-        Ok(self.describe(now, reply))
-    }
-
     /// Ends the worker and the timer of a session that nobody wants the result of.
     pub fn abandon(&mut self) {
         self.end_tick_capture();
         // If the worker has ended early, there is nothing left to end.
-        let _ = self.worker.stop(Vec::new());
+        let _ = self.worker.stop(Vec::new()).and_then(AwaitedReply::wait);
     }
 
     /// Time counts from `now` on: what came before was the session's own set-up.
@@ -311,23 +243,6 @@ impl Session {
         let since = clock::monotonic_ns().saturating_sub(now);
         self.start_ns = now;
         self.start_realtime_ns = clock::realtime_ns().saturating_sub(since);
-    }
-
-    fn describe(&self, now: u64, reply: Reply) -> Snapshot {
-        Snapshot {
-            config: self.config,
-            capture: self.capture,
-            start_time_ns: self.start_realtime_ns,
-            start_ns: self.start_ns,
-            end_ns: now,
-            collected: reply.collected,
-            earlier: reply.earlier,
-            counters: self.recording.counters,
-            dropped: self.recording.buffer.dropped(),
-            triggers: self.worker.ticks().triggers() - self.triggers_before,
-            label_sets: self.recording.labels.sets().to_vec(),
-            unlabelled: self.recording.labels.refused(),
-        }
     }
 
     #[inline]

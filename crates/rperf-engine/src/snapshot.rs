@@ -1,14 +1,54 @@
-//! What a session had collected at one moment, and the profile that is made of it. Under
-//! the GVL, outside of hooks.
+//! What a session had collected at one moment, and the profile that is made of it. On the thread
+//! that asked for it, without the GVL.
 
 use crate::Values;
+use crate::budget::Intervals;
 use crate::call_tree::CapturedNode;
 use crate::config::SessionConfig;
 use crate::counters::{Capture, SessionCounters};
+use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
-use crate::profile_builder::{BuilderCounts, ProfileBuilder, ResolvedFrame};
+use crate::messages::{AwaitedReply, WorkerEnded};
+use crate::profile_builder::{BuilderCounts, ProfileBuilder};
 use crate::sample::SampleSums;
 use rperf_model::{Meta, Profile, SamplingStats};
+use std::sync::Arc;
+
+/// What was taken from a session, without what the worker has yet to hand out.
+#[derive(Debug)]
+pub struct Taken {
+    snapshot: Snapshot,
+    reply: AwaitedReply,
+    nodes: Vec<CapturedNode>,
+}
+
+impl Taken {
+    /// The `snapshot` lacks what comes with the `reply`; these are its epoch's nodes.
+    pub(crate) fn new(snapshot: Snapshot, reply: AwaitedReply, nodes: Vec<CapturedNode>) -> Self {
+        Self {
+            snapshot,
+            reply,
+            nodes,
+        }
+    }
+
+    /// Timer expiries that asked for a sample.
+    pub(crate) fn triggers(&self) -> u64 {
+        self.snapshot.triggers
+    }
+
+    /// Waits for the worker. Returns all of it, and the nodes of the present epoch.
+    /// Fails if the worker has ended early.
+    pub fn complete(self) -> Result<(Snapshot, Vec<CapturedNode>), WorkerEnded> {
+        let reply = self.reply.wait()?;
+        let snapshot = Snapshot {
+            collected: reply.collected,
+            earlier: reply.earlier,
+            ..self.snapshot
+        };
+        Ok((snapshot, self.nodes))
+    }
+}
 
 /// Everything collected up to now, still with frames as the VM gives them.
 #[derive(Debug)]
@@ -29,6 +69,8 @@ pub struct Snapshot {
     pub earlier: ProfileBuilder,
     /// The sampling side's counters.
     pub counters: SessionCounters,
+    /// The longest intervals that were in force.
+    pub intervals: Intervals,
     /// Samples dropped in the buffer.
     pub dropped: Values,
     /// Timer expiries that asked for a sample.
@@ -45,7 +87,7 @@ impl Snapshot {
     pub fn into_profile(
         mut self,
         nodes: &[CapturedNode],
-        frames: &[ResolvedFrame],
+        frames: &[Arc<ResolvedFrame>],
         program: String,
         mut comments: Vec<String>,
     ) -> Profile {
@@ -58,10 +100,36 @@ impl Snapshot {
                 counts.folded_threads
             ));
         }
+        comments.extend(self.longer_intervals());
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
         let mut profile = builder.finish(self.config.mode, &self.label_sets, raw_since);
         profile.meta = self.meta(counts, program, comments);
         profile
+    }
+
+    /// For people: that fewer samples were taken than asked for.
+    fn longer_intervals(&self) -> impl Iterator<Item = String> + use<> {
+        let Intervals {
+            tick_ns,
+            off_gvl_ns,
+        } = self.intervals;
+        let limit = self.config.max_overhead;
+        let ms = |ns: u64| format!("{:.1} ms", ns as f64 / 1e6);
+        let ticks = (tick_ns > self.config.interval()).then(|| {
+            format!(
+                "samples were taken as seldom as every {}, as sampling took more than {limit} % of \
+                 the CPU time",
+                ms(tick_ns)
+            )
+        });
+        let stacks = (off_gvl_ns > tick_ns).then(|| {
+            format!(
+                "stacks of blocked and waiting threads were taken as seldom as every {} of a \
+                 thread's time, as there were many",
+                ms(off_gvl_ns)
+            )
+        });
+        ticks.into_iter().chain(stacks)
     }
 
     fn meta(&self, counts: BuilderCounts, program: String, comments: Vec<String>) -> Meta {
@@ -92,6 +160,8 @@ impl Snapshot {
                 safepoint_calls: counters.capture.safepoint_calls,
                 unreadable_stacks: counters.capture.unreadable_stacks,
                 hidden_frames: counters.capture.hidden_frames,
+                interval_ns: self.intervals.tick_ns,
+                off_gvl_interval_ns: self.intervals.off_gvl_ns,
             },
         }
     }

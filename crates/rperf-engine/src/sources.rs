@@ -2,6 +2,7 @@
 //! interface ([`Source`]): [`signal`] is a POSIX timer that interrupts the worker,
 //! [`sleep`] the worker's own timed wait.
 
+use crate::pace::Pace;
 use crate::ticks::Ticks;
 use std::io;
 use std::sync::Arc;
@@ -27,12 +28,12 @@ pub enum TimerKind {
 }
 
 /// What a timer is opened with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct TimerConfig {
     /// The timer.
     pub kind: TimerKind,
-    /// Mean gap between ticks in ns.
-    pub interval: u64,
+    /// Has the mean gap between ticks.
+    pub pace: Arc<Pace>,
     /// Seed of the schedule's dither.
     pub seed: u64,
 }
@@ -40,7 +41,7 @@ pub struct TimerConfig {
 impl TimerConfig {
     /// The timer, at rest. On the worker, which hosts it.
     pub fn open(self, ticks: Arc<Ticks>) -> io::Result<Arc<dyn Source>> {
-        let schedule = schedule::Schedule::new(self.interval, self.seed);
+        let schedule = schedule::Schedule::new(self.pace, self.seed);
         Ok(match self.kind {
             #[cfg(target_os = "linux")]
             TimerKind::Signal(signal) => signal::SignalTimer::open(signal, schedule, ticks)?,

@@ -3,6 +3,7 @@
 //! runs in a signal handler.
 
 use crate::clock;
+use crate::interruption::Interruption;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Ticks without a runner after which the timer stops.
@@ -62,23 +63,25 @@ pub struct Ticks {
     resumptions: AtomicU32,
     /// See [`Ticks::new`].
     trigger: fn(),
-    interrupt: fn(u32) -> bool,
+    interrupt: Interrupt,
     /// Time of the last tick.
     tick_ns: AtomicU64,
     triggers: AtomicU64,
     /// The holder's stack is captured at the tick: it is interrupted.
     captures: AtomicBool,
-    /// The native thread that has not answered its last interruption yet, 0 if none,
-    /// and since when.
-    unanswered: AtomicU32,
-    unanswered_since: AtomicU64,
+    /// Of the holder.
+    interruption: Interruption,
 }
+
+/// Interrupts a native thread, and returns whether it could. Right before it sends the signal
+/// it must call [`Interruption::commit`], and send none if that says no.
+pub(crate) type Interrupt = fn(u32, &Interruption) -> bool;
 
 impl Ticks {
     /// No tick yet, nobody holds the GVL, the timer rests. `trigger` asks the VM for the
     /// sampling callback; `interrupt` interrupts a native thread and returns whether it
     /// could. Both are async-signal-safe.
-    pub fn new(trigger: fn(), interrupt: fn(u32) -> bool) -> Self {
+    pub(crate) fn new(trigger: fn(), interrupt: Interrupt) -> Self {
         Self {
             holder: AtomicU64::new(0),
             collecting_ns: AtomicU64::new(0),
@@ -95,8 +98,7 @@ impl Ticks {
             tick_ns: AtomicU64::new(0),
             triggers: AtomicU64::new(0),
             captures: AtomicBool::new(false),
-            unanswered: AtomicU32::new(0),
-            unanswered_since: AtomicU64::new(0),
+            interruption: Interruption::default(),
         }
     }
 
@@ -107,9 +109,7 @@ impl Ticks {
 
     /// The interruption has arrived at native thread `tid`. Async-signal-safe.
     pub(crate) fn answered(&self, tid: u32) {
-        if self.unanswered.load(SeqCst) == tid {
-            self.unanswered.store(0, SeqCst);
-        }
+        self.interruption.answered(tid);
     }
 
     /// No interruptions until [`Ticks::at_safepoint`], or until a thread gets the GVL.
@@ -199,15 +199,25 @@ impl Ticks {
         self.resumptions.load(Relaxed) != resumptions
     }
 
-    /// Thread `seq` gives the GVL up. Nobody does that in a collection: if the end of one
-    /// was not seen, this was it.
+    /// Thread `seq`, the calling one, gives the GVL up. Afterwards no interruption is on its
+    /// way to it. Nobody does that in a collection: if the end of one was not seen, this was
+    /// it.
     #[inline]
     pub fn clear_holder(&self, seq: u32) {
         self.collecting_ns.store(0, Relaxed);
         if self.holder.load(Relaxed) as u32 == seq {
-            self.holder.store(0, Relaxed);
+            self.leave();
         }
         self.released.store(true, Relaxed);
+    }
+
+    /// Nobody is known to hold the GVL.
+    #[inline]
+    fn leave(&self) {
+        // SeqCst on both sides: either the timer sees that the thread has left, or the
+        // thread sees that the timer means to interrupt it.
+        let tid = (self.holder.swap(0, SeqCst) >> 32) as u32;
+        self.interruption.leave(tid);
     }
 
     /// The thread with the GVL begins to collect garbage at `now`.
@@ -233,7 +243,7 @@ impl Ticks {
     pub fn pause(&self) {
         self.paused.store(true, SeqCst);
         self.has_pauses.store(true, Relaxed);
-        self.holder.store(0, SeqCst);
+        self.leave();
     }
 
     /// Ends a pause. The next [`Ticks::set_holder`] says whether to arm the timer.
@@ -289,23 +299,29 @@ impl Ticks {
         let captures = self.captures.load(SeqCst) && tid != 0 && !self.held.load(SeqCst);
         if !captures {
             self.trigger();
-        } else if self.unanswered.load(SeqCst) == tid {
-            if now.saturating_sub(self.unanswered_since.load(Relaxed)) >= UNANSWERED_NS {
+        } else if self.interruption.is_of(tid) {
+            if now.saturating_sub(self.interruption.since_ns()) >= UNANSWERED_NS {
                 // The thread that was asked may have gone, and another have its number.
-                (self.interrupt)(tid);
+                self.interrupt_holder(tid, now);
                 self.trigger();
             }
-        } else if !self.collects_since_just_now(now) {
-            self.unanswered_since.store(now, Relaxed);
-            self.unanswered.store(tid, SeqCst);
-            if !(self.interrupt)(tid) {
-                self.unanswered.store(0, SeqCst);
-                // It may sleep in the kernel. When it wakes, it runs there before it is out,
-                // and until then poll and select take a signal for an early end.
-                self.hold_interrupts();
-                self.trigger();
-            }
+        } else if !self.collects_since_just_now(now) && !self.interrupt_holder(tid, now) {
+            // It may sleep in the kernel. When it wakes, it runs there before it is out,
+            // and until then poll and select take a signal for an early end.
+            self.hold_interrupts();
+            self.trigger();
         }
+    }
+
+    /// Interrupts native thread `tid`, unless it gives the GVL up just now. Returns false if it
+    /// has the GVL and can't be interrupted.
+    fn interrupt_holder(&self, tid: u32, now: u64) -> bool {
+        self.interruption.begin(tid, now);
+        let is_sent = self.holder_tid() == tid && (self.interrupt)(tid, &self.interruption);
+        if is_sent {
+            self.interruption.sent(tid);
+        }
+        is_sent || !self.interruption.withdraw(tid) || self.holder_tid() != tid
     }
 
     /// Whether the tick at `now` falls into a collection, so that it is none. One that is
@@ -330,10 +346,11 @@ impl Ticks {
 mod tests {
     use super::*;
     use std::cell::Cell;
+    use std::sync::OnceLock;
 
     #[test]
     fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
-        let ticks = Ticks::new(|| (), |_| panic!("no interruption was asked for"));
+        let ticks = Ticks::new(|| (), |_, _| panic!("no interruption was asked for"));
         assert!(ticks.set_holder(1, 0), "the first holder arms");
         assert!(!ticks.set_holder(1, 0), "once");
         for _ in 0..100 {
@@ -363,7 +380,7 @@ mod tests {
 
     #[test]
     fn it_rests_in_a_pause_and_the_first_holder_after_it_arms_it() {
-        let ticks = Ticks::new(|| panic!("no tick in a pause"), |_| false);
+        let ticks = Ticks::new(|| panic!("no tick in a pause"), |_, _| false);
         assert!(ticks.set_holder(1, 0));
         ticks.pause();
         assert!(ticks.armed(), "until the next expiry");
@@ -385,10 +402,10 @@ mod tests {
 
     fn capturing() -> Ticks {
         let trigger = || ASKED.set((ASKED.get().0 + 1, ASKED.get().1));
-        let interrupt = |tid| {
+        let interrupt = |tid, interruption: &Interruption| {
             assert_eq!(tid, 77);
             ASKED.set((ASKED.get().0, ASKED.get().1 + 1));
-            CAN_INTERRUPT.get()
+            CAN_INTERRUPT.get() && interruption.commit(tid)
         };
         let ticks = Ticks::new(trigger, interrupt);
         ticks.set_captures(true);
@@ -468,15 +485,35 @@ mod tests {
         ticks.tick();
         ticks.tick();
         assert_eq!(ASKED.get(), (0, 1), "it may wait for a CPU");
-        ticks.unanswered_since.store(1, Relaxed);
+        let ages_ago = || ticks.interruption.begin(77, 1);
+        ages_ago();
         ticks.tick();
         assert_eq!(ASKED.get(), (1, 2));
         ticks.answered(78);
+        ages_ago();
         ticks.tick();
         assert_eq!(ASKED.get(), (2, 3), "another thread's answer");
         ticks.answered(77);
         ticks.tick();
         assert_eq!(ASKED.get(), (2, 4));
+    }
+
+    #[test]
+    fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
+        static TICKS: OnceLock<Ticks> = OnceLock::new();
+        let ticks = TICKS.get_or_init(|| {
+            let interrupt = |tid, interruption: &Interruption| {
+                TICKS.get().expect("made").clear_holder(1);
+                assert!(!interruption.commit(tid), "it may wait in the kernel");
+                false
+            };
+            Ticks::new(|| panic!("the thread is awake"), interrupt)
+        });
+        ticks.set_captures(true);
+        let _ = ticks.set_holder(1, 77);
+        ticks.tick();
+        assert!(!ticks.has_holder() && !ticks.is_callback_due());
+        assert!(!ticks.interruption.is_of(77));
     }
 
     #[test]

@@ -1,18 +1,24 @@
 //! The worker thread: sums full buffers and hosts the source of ticks. It knows nothing of
 //! Ruby, holds no frame, and sleeps unless a tick, a buffer or a request is due.
 
-use crate::call_tree::{CapturedTree, TreeSize};
-use crate::profile_builder::{ProfileBuilder, ResolvedFrame};
+use crate::call_tree::TreeSize;
+use crate::messages::{
+    AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
+};
+use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::sources::{Source, TimerConfig};
 use crate::ticks::Ticks;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::collections::VecDeque;
 use std::io;
-use std::mem::MaybeUninit;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
+
+mod native_thread;
+
+use native_thread::{ask_for_short_slices, block_all_signals, restore_signals};
 
 /// What the worker is started with.
 #[derive(Debug)]
@@ -21,54 +27,6 @@ pub struct WorkerConfig {
     pub timer: TimerConfig,
     /// How samples are collected.
     pub limits: SumLimits,
-}
-
-/// What is sent to the worker.
-#[derive(Debug)]
-enum Message {
-    Ask(Request),
-    /// An epoch is over, and its frames have names: it goes into the profile.
-    EpochEnded(Box<EndedEpoch>),
-}
-
-/// A request, with the samples not handed over yet.
-#[derive(Debug)]
-struct Request {
-    samples: Vec<Sample>,
-    reply: Sender<Reply>,
-    kind: RequestKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RequestKind {
-    /// What there is; collecting goes on.
-    Report,
-    /// What the epoch has; collecting begins anew.
-    TakeEpoch,
-    /// What there is, of which the worker keeps nothing.
-    TakeAll,
-    /// What there is, and the end of the worker.
-    Stop,
-}
-
-/// What the worker has collected.
-#[derive(Debug, Default)]
-pub struct Reply {
-    /// In the present epoch.
-    pub collected: SampleSums,
-    /// In those before it; empty where only the epoch was asked for.
-    pub earlier: ProfileBuilder,
-}
-
-/// What an epoch held: the call tree, its frames' names, what was collected on it.
-#[derive(Debug)]
-pub struct EndedEpoch {
-    /// The nodes, and frames that are no longer used.
-    pub tree: CapturedTree,
-    /// The names, in the order of the tree's frames.
-    pub names: Vec<ResolvedFrame>,
-    /// The sums.
-    pub collected: SampleSums,
 }
 
 /// How much the worker holds, for the sampling side to read.
@@ -80,12 +38,6 @@ struct WorkerSize {
     frames: AtomicUsize,
 }
 
-/// The worker is gone, by a panic whose message has been printed; what it had
-/// collected is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the profile is lost: rperf's worker thread ended by an internal error")]
-pub struct WorkerEnded;
-
 /// The sampling side's handle of the worker.
 #[derive(Debug)]
 pub struct Worker {
@@ -96,18 +48,18 @@ pub struct Worker {
     source: Arc<dyn Source>,
 }
 
-/// The sampling side's ends of the buffer channels.
-pub type BufferEnds = (Sender<Vec<Sample>>, Receiver<Vec<Sample>>);
+/// The sampling side's ends of the ways of full and of empty buffers.
+pub type BufferEnds = (Sender<Message>, Receiver<Vec<Sample>>);
 
 type Opened = io::Result<Arc<dyn Source>>;
 
 impl Worker {
     /// Starts the thread and waits until its source is open.
     pub fn start(config: WorkerConfig, ticks: Arc<Ticks>) -> io::Result<(Worker, BufferEnds)> {
-        let (full, from_sampling) = bounded(2);
         let (to_sampling, empty) = bounded(2);
         // Unbounded: if the worker panics, what is queued is dropped, and with it
-        // the reply that somebody may be waiting for. There are a few at most.
+        // the reply that somebody may be waiting for. There are a few at most, as a full
+        // buffer is sent only if an empty one has come back.
         let (messages, from_messages) = unbounded();
         let (opened, is_opened) = bounded::<Opened>(1);
         let worker_ticks = Arc::clone(&ticks);
@@ -119,7 +71,7 @@ impl Worker {
                 earlier: ProfileBuilder::default(),
                 limits: config.limits,
                 collected: SampleSums::default(),
-                buffers: from_sampling,
+                unnamed: VecDeque::new(),
                 emptied: to_sampling,
                 messages: from_messages,
             };
@@ -136,6 +88,7 @@ impl Worker {
         let source = is_opened
             .recv()
             .map_err(|_| io::Error::other("the worker ended early"))??;
+        let buffers = (messages.clone(), empty);
         let worker = Worker {
             thread: Some(thread),
             held,
@@ -143,7 +96,7 @@ impl Worker {
             ticks,
             source,
         };
-        Ok((worker, (full, empty)))
+        Ok((worker, buffers))
     }
 
     /// Ends the rest of the source; only for the caller to whom `Ticks::set_holder` said
@@ -161,24 +114,25 @@ impl Worker {
     }
 
     /// What has been collected, `samples` included.
-    pub fn report(&self, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
+    pub fn report(&self, samples: Vec<Sample>) -> Result<AwaitedReply, WorkerEnded> {
         self.ask(RequestKind::Report, samples)
     }
 
-    /// What the epoch has collected, `samples` included; collecting begins anew.
-    pub fn take_epoch(&self, samples: Vec<Sample>) -> Result<SampleSums, WorkerEnded> {
-        Ok(self.ask(RequestKind::TakeEpoch, samples)?.collected)
-    }
-
     /// What has been collected, `samples` included; collecting begins anew.
-    pub fn take_all(&self, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
+    pub fn take_all(&self, samples: Vec<Sample>) -> Result<AwaitedReply, WorkerEnded> {
         self.ask(RequestKind::TakeAll, samples)
     }
 
-    /// Adds an epoch to the profile, in the background.
-    pub fn end_epoch(&self, epoch: EndedEpoch) {
+    /// The epoch is over, with these last `samples`; [`Worker::add_epoch`] follows.
+    pub fn end_epoch(&self, samples: Vec<Sample>) {
         // Without the worker it is lost; `stop` says so.
-        let _ = self.messages.send(Message::EpochEnded(Box::new(epoch)));
+        let _ = self.messages.send(Message::EpochOver(samples));
+        self.wake();
+    }
+
+    /// Adds the epoch that is over to the profile.
+    pub fn add_epoch(&self, epoch: NamedEpoch) {
+        let _ = self.messages.send(Message::EpochNamed(Box::new(epoch)));
         self.wake();
     }
 
@@ -197,12 +151,9 @@ impl Worker {
     }
 
     /// What has been collected, `samples` included; the worker ends.
-    pub fn stop(&mut self, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
-        let reply = self.ask(RequestKind::Stop, samples);
-        if let Some(thread) = self.thread.take() {
-            thread.join().map_err(|_| WorkerEnded)?;
-        }
-        reply
+    pub fn stop(&mut self, samples: Vec<Sample>) -> Result<AwaitedReply, WorkerEnded> {
+        let reply = self.ask(RequestKind::Stop, samples)?;
+        Ok(reply.with_end_of(self.thread.take()))
     }
 
     /// The shared ticks.
@@ -215,7 +166,7 @@ impl Worker {
         Arc::clone(&self.ticks)
     }
 
-    fn ask(&self, kind: RequestKind, samples: Vec<Sample>) -> Result<Reply, WorkerEnded> {
+    fn ask(&self, kind: RequestKind, samples: Vec<Sample>) -> Result<AwaitedReply, WorkerEnded> {
         let (reply, replies) = bounded(1);
         let request = Request {
             samples,
@@ -225,7 +176,7 @@ impl Worker {
         let sent = self.messages.send(Message::Ask(request));
         sent.map_err(|_| WorkerEnded)?;
         self.wake();
-        replies.recv().map_err(|_| WorkerEnded)
+        Ok(AwaitedReply::new(replies))
     }
 }
 
@@ -244,7 +195,8 @@ struct WorkerMain {
     earlier: ProfileBuilder,
     limits: SumLimits,
     collected: SampleSums,
-    buffers: Receiver<Vec<Sample>>,
+    /// What epochs have collected that are over, and whose frames have no names yet.
+    unnamed: VecDeque<SampleSums>,
     emptied: Sender<Vec<Sample>>,
     messages: Receiver<Message>,
 }
@@ -274,21 +226,18 @@ impl WorkerMain {
 
     /// Does what is due. Returns whether to go on.
     fn serve(&mut self) -> bool {
-        self.collect_buffers();
         while let Ok(message) = self.messages.try_recv() {
             match message {
-                Message::EpochEnded(epoch) => {
-                    let EndedEpoch {
-                        tree,
-                        names,
-                        collected,
-                    } = *epoch;
-                    self.earlier.add(tree.nodes(), &names, collected);
-                    self.tell_what_is_held();
+                Message::Samples(samples) => self.collect(samples),
+                Message::EpochOver(samples) => {
+                    self.collected.add(&samples, self.limits);
+                    self.unnamed.push_back(std::mem::take(&mut self.collected));
+                }
+                Message::EpochNamed(epoch) => {
+                    let collected = self.unnamed.pop_front().unwrap_or_default();
+                    self.earlier.add(&epoch.nodes, &epoch.names, collected);
                 }
                 Message::Ask(request) => {
-                    // Buffers handed over before the request belong into its reply.
-                    self.collect_buffers();
                     self.collected.add(&request.samples, self.limits);
                     let reply = self.reply(request.kind);
                     self.tell_what_is_held();
@@ -298,6 +247,7 @@ impl WorkerMain {
                     }
                 }
             }
+            self.tell_what_is_held();
         }
         true
     }
@@ -308,10 +258,6 @@ impl WorkerMain {
                 collected: self.collected.clone(),
                 earlier: self.earlier.clone(),
             },
-            RequestKind::TakeEpoch => Reply {
-                collected: std::mem::take(&mut self.collected),
-                ..Reply::default()
-            },
             RequestKind::TakeAll | RequestKind::Stop => Reply {
                 collected: std::mem::take(&mut self.collected),
                 earlier: std::mem::take(&mut self.earlier),
@@ -319,76 +265,19 @@ impl WorkerMain {
         }
     }
 
-    fn collect_buffers(&mut self) {
-        while let Ok(mut samples) = self.buffers.try_recv() {
-            self.collected.add(&samples, self.limits);
-            samples.clear();
-            samples.shrink_to(crate::buffer::BUFFER_SAMPLES);
-            let _ = self.emptied.try_send(samples);
-            self.tell_what_is_held();
-        }
+    fn collect(&mut self, mut samples: Vec<Sample>) {
+        self.collected.add(&samples, self.limits);
+        samples.clear();
+        samples.shrink_to(crate::buffer::BUFFER_SAMPLES);
+        let _ = self.emptied.try_send(samples);
     }
 
     fn tell_what_is_held(&self) {
         let TreeSize { nodes, frames } = self.earlier.size();
-        let bytes = self.collected.memory() + self.earlier.memory();
+        let unnamed = self.unnamed.iter().map(SampleSums::memory);
+        let bytes = self.collected.memory() + self.earlier.memory() + unnamed.sum::<usize>();
         self.held.bytes.store(bytes, Relaxed);
         self.held.nodes.store(nodes, Relaxed);
         self.held.frames.store(frames, Relaxed);
     }
-}
-
-/// Asks the scheduler for a short time slice, so that a tick is served at once
-/// though the program keeps the CPU busy (measured on one CPU: without, of 205
-/// ticks due in 300 us slices between sleeps 1 was on time; with, all). Linux
-/// 6.12 and later heed `sched_runtime` for SCHED_OTHER; older kernels preempt
-/// at wake-up anyway. Needs no privilege; if it fails, ticks may come late.
-fn ask_for_short_slices() {
-    #[cfg(target_os = "linux")]
-    {
-        #[repr(C)]
-        struct SchedAttr {
-            size: u32,
-            policy: u32,
-            flags: u64,
-            nice: i32,
-            priority: u32,
-            runtime: u64,
-            deadline: u64,
-            period: u64,
-        }
-        // The worker keeps the nice value it has inherited.
-        // SAFETY: getpriority has no memory arguments; 0 means this thread.
-        let nice = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        let attr = SchedAttr {
-            size: size_of::<SchedAttr>() as u32,
-            policy: libc::SCHED_OTHER as u32,
-            flags: 0,
-            nice,
-            priority: 0,
-            runtime: 100_000,
-            deadline: 0,
-            period: 0,
-        };
-        // SAFETY: `attr` is a valid sched_attr of the size it states.
-        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
-        // SAFETY: sets this thread's timer slack (ns); no memory is involved.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
-    }
-}
-
-fn block_all_signals() -> libc::sigset_t {
-    let (mut all, mut previous) = (MaybeUninit::uninit(), MaybeUninit::zeroed());
-    // SAFETY: sigfillset initialises `all`; pthread_sigmask fills `previous` in,
-    // and if it failed a zeroed set is valid too.
-    unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), previous.as_mut_ptr());
-        previous.assume_init()
-    }
-}
-
-fn restore_signals(mask: &libc::sigset_t) {
-    // SAFETY: `mask` is what `block_all_signals` was given by the system.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut()) };
 }

@@ -1,7 +1,7 @@
 //! The list of formats, and how one is chosen: by name or by a file's extension. Called by the
 //! command and by the extension as a profile is written. Any thread.
 
-use crate::{FormatError, TextOptions, collapsed, json, markdown, pprof, text, viewer};
+use crate::{FormatError, TextOptions, collapsed, dot, json, markdown, pprof, text, viewer};
 use rperf_model::Profile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -24,17 +24,20 @@ pub enum Format {
     Json,
     /// The web viewer as one file.
     Html,
+    /// The call graph, for Graphviz.
+    Dot,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 6] = [
+    pub const ALL: [Format; 7] = [
         Format::Pprof,
         Format::Collapsed,
         Format::Text,
         Format::Markdown,
         Format::Json,
         Format::Html,
+        Format::Dot,
     ];
 
     /// The name by which users ask for it.
@@ -46,6 +49,7 @@ impl Format {
             Format::Markdown => "markdown",
             Format::Json => "json",
             Format::Html => "html",
+            Format::Dot => "dot",
         }
     }
 
@@ -76,6 +80,7 @@ impl Format {
             Some("md") => Format::Markdown,
             Some("json") => Format::Json,
             Some("html") => Format::Html,
+            Some("dot" | "gv") => Format::Dot,
             _ => Format::from_path(path),
         }
     }
@@ -100,6 +105,7 @@ pub fn write(
         Format::Markdown => markdown::write(profile, output),
         Format::Json => json::write(profile, output),
         Format::Html => viewer::write_page(profile, output),
+        Format::Dot => dot::write(profile, output),
     }
 }
 
@@ -128,6 +134,8 @@ mod tests {
             ("a.md", Format::Markdown),
             ("b/a.json", Format::Json),
             ("a.html", Format::Html),
+            ("a.dot", Format::Dot),
+            ("a.gv", Format::Dot),
         ] {
             assert_eq!(Format::of_report(Path::new(path)), format);
             assert_eq!(Format::from_path(Path::new(path)), Format::Pprof);

@@ -1,5 +1,5 @@
 //! Profile files: pprof (written and read), collapsed stacks, and reports for people and programs:
-//! text, Markdown, JSON and the web viewer's page.
+//! text, Markdown, JSON, the web viewer's page and the call graph in DOT.
 //!
 //! Each format is one module that goes from a [`Profile`] to any
 //! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));
@@ -29,6 +29,7 @@
 
 pub mod answers;
 mod collapsed;
+mod dot;
 mod error;
 mod format;
 mod json;
@@ -38,6 +39,7 @@ pub mod pprof;
 mod text;
 pub mod viewer;
 
+pub use dot::{GraphOptions, dot};
 pub use error::{FormatError, ReadError};
 pub use format::{Format, write};
 pub use json::{JsonOptions, json};

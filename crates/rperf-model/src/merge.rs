@@ -255,7 +255,7 @@ impl Meta {
 }
 
 impl SamplingStats {
-    /// Adds `other`, saturating.
+    /// Adds `other`, saturating; of intervals the longer one stays.
     pub fn add(&mut self, other: &SamplingStats) {
         let SamplingStats {
             trigger_count,
@@ -271,6 +271,8 @@ impl SamplingStats {
             safepoint_calls,
             unreadable_stacks,
             hidden_frames,
+            interval_ns,
+            off_gvl_interval_ns,
         } = self;
         for (ours, theirs) in [
             (trigger_count, other.trigger_count),
@@ -288,6 +290,12 @@ impl SamplingStats {
             (hidden_frames, other.hidden_frames),
         ] {
             *ours = ours.saturating_add(theirs);
+        }
+        for (ours, theirs) in [
+            (interval_ns, other.interval_ns),
+            (off_gvl_interval_ns, other.off_gvl_interval_ns),
+        ] {
+            *ours = theirs.max(*ours);
         }
     }
 }

@@ -97,6 +97,14 @@ impl Schema {
             .map(Column)
     }
 
+    /// The column that counts calls, if there is one.
+    pub fn calls(&self) -> Option<Column> {
+        self.types
+            .iter()
+            .position(|value_type| value_type.name == "calls" && value_type.unit == "count")
+            .map(Column)
+    }
+
     /// For each of our columns the one of `other` with the same name and unit, if
     /// both have the same types in whatever order. Of several columns with one type
     /// the first is matched with the first.
@@ -164,6 +172,13 @@ mod tests {
     fn samples_are_counted_by_a_count() {
         let schema = schema(&[("samples", "bytes"), ("samples", "count")]);
         assert_eq!(schema.samples(), Some(Column(1)));
+        assert_eq!(schema.calls(), None);
+    }
+
+    #[test]
+    fn calls_are_counted_by_a_count() {
+        let schema = schema(&[("calls", "ms"), ("calls", "count")]);
+        assert_eq!(schema.calls(), Some(Column(1)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::pattern::{PatternError, regex};
 use frames::{FrameFilters, Frames};
 use keys::set_keys;
 use regex::Regex;
-use rperf_model::label_keys::PID;
+use rperf_model::label_keys::{PID, THREAD_SEQ};
 use rperf_model::{Profile, WeightKey, Weights};
 use tags::ThreadNames;
 
@@ -172,6 +172,11 @@ impl Filter {
         let keys: Vec<_> = keys.collect();
         set_keys(profile, &keys);
     }
+}
+
+/// Puts a frame above all stacks of each thread, named for the thread's number.
+pub(crate) fn add_thread_frames(profile: &mut Profile) {
+    label_frames::add(profile, &[THREAD_SEQ.to_string()], &[]);
 }
 
 fn rows(weights: &Weights, is_kept: impl Fn(WeightKey) -> bool) -> Vec<bool> {

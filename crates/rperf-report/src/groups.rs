@@ -22,6 +22,7 @@ pub struct Function {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKey {
     Function,
+    Class,
     File,
     Directory,
     Gem,
@@ -47,6 +48,7 @@ impl<'a> Groups<'a> {
             let text = profile.frame_text(frame);
             let text = match key {
                 FrameKey::Function => (Cow::Borrowed(text.name), text.path),
+                FrameKey::Class => (Cow::Borrowed(class_of(text.name)), ""),
                 FrameKey::File => (Cow::Borrowed(text.path), ""),
                 FrameKey::Directory => (Cow::Borrowed(directory(text.path)), ""),
                 FrameKey::Gem => (gem(text.path), ""),
@@ -99,6 +101,32 @@ impl<'a> Groups<'a> {
     }
 }
 
+/// What Ruby writes in front of the name of a method, for code inside it.
+const INSIDE: [&str; 3] = ["block", "rescue", "ensure"];
+
+/// The class or module of a function, as far as its name tells: `Order` of `Order#total`,
+/// `Order.find` and `block in Order#total`. What has none, such as `<main>`, is its own.
+pub fn class_of(name: &str) -> &str {
+    let mut name = name;
+    while let Some((inside, rest)) = name.split_once(" in ") {
+        let word = inside.split(' ').next().unwrap_or_default();
+        if !INSIDE.contains(&word) {
+            break;
+        }
+        name = rest;
+    }
+    for opening in ["<class:", "<module:"] {
+        let class = name.strip_prefix(opening);
+        if let Some(class) = class.and_then(|rest| rest.strip_suffix('>')) {
+            return class;
+        }
+    }
+    match name.split_once('#').or_else(|| name.rsplit_once('.')) {
+        Some((class, method)) if !class.is_empty() && !method.is_empty() => class,
+        _ => name,
+    }
+}
+
 /// Ruby writes names that are not files in angle brackets, as `<internal:kernel>`; so do we.
 pub(crate) fn is_file(path: &str) -> bool {
     !path.is_empty() && !path.starts_with('<')
@@ -141,6 +169,34 @@ fn gem(path: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn methods_and_what_is_inside_them_have_a_class() {
+        for (name, expected) in [
+            ("Order#total", "Order"),
+            ("Shop::Order.find", "Shop::Order"),
+            ("block in Shop::Order#total", "Shop::Order"),
+            ("block (2 levels) in Order.each", "Order"),
+            ("rescue in block in Order#total", "Order"),
+            ("Order#what is in it", "Order"),
+            ("Order#find.by", "Order"),
+            ("block in <main>", "<main>"),
+            ("<class:Order>", "Order"),
+            ("<module:Shop>", "Shop"),
+            ("<main>", "<main>"),
+            ("[GVL blocked]", "[GVL blocked]"),
+            ("std::vector<int>::push_back", "std::vector<int>::push_back"),
+            (
+                "encoding/json.(*Decoder).Decode",
+                "encoding/json.(*Decoder)",
+            ),
+            ("#", "#"),
+            ("..", ".."),
+            ("", ""),
+        ] {
+            assert_eq!(class_of(name), expected, "{name}");
+        }
+    }
 
     #[test]
     fn files_have_a_directory_and_markers_are_their_own() {

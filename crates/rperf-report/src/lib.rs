@@ -6,8 +6,8 @@
 //! question is about one column of a profile's values.
 //!
 //! - [`Top`], [`Totals`] and [`Lines`] are sums;
-//! - [`Tree`] is the call tree, [`Neighbours`] are callers and callees, [`Listing`] has
-//!   the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
+//! - [`Tree`] is the call tree, [`CallGraph`] has each function once, [`Neighbours`] are
+//!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
 //!   time in which threads didn't run;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
@@ -20,6 +20,7 @@
 mod choose;
 mod diff;
 mod filter;
+mod graph;
 mod groups;
 mod lines;
 mod listing;
@@ -39,7 +40,8 @@ mod walk;
 pub use choose::{NoSuchValues, choose_values};
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};
-pub use groups::Function;
+pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
+pub use groups::{Function, class_of};
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
 pub use losses::{Loss, losses, losses_line};

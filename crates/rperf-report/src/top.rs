@@ -12,6 +12,8 @@ use std::cmp::Reverse;
 pub enum By {
     /// Methods, blocks and the synthetic leaves, by name and path.
     Function,
+    /// Classes and modules, with the functions that have none.
+    Class,
     /// Paths.
     File,
     /// Directories of paths.
@@ -75,6 +77,7 @@ impl Top {
         }
         let mut rows = match by {
             By::Function => by_frames(profile, columns, FrameKey::Function),
+            By::Class => by_frames(profile, columns, FrameKey::Class),
             By::File => by_frames(profile, columns, FrameKey::File),
             By::Directory => by_frames(profile, columns, FrameKey::Directory),
             By::Gem => by_frames(profile, columns, FrameKey::Gem),
@@ -257,13 +260,19 @@ fn by_thread(profile: &Profile, columns: [Column; 2]) -> Vec<TopRow> {
         .iter()
         .map(|thread| (thread.seq, profile.strings.get(thread.name)))
         .collect();
-    by_weight(profile, columns, |weight| match weight.key.thread {
-        0 => "(ended threads)".to_string(),
-        seq => match names.get(&seq).copied().unwrap_or_default() {
-            "" => format!("thread {seq}"),
-            name => format!("thread {seq}: {name}"),
-        },
+    by_weight(profile, columns, |weight| {
+        let seq = weight.key.thread;
+        thread_name(seq, names.get(&seq).copied().unwrap_or_default())
     })
+}
+
+/// The thread with this number and name in words.
+pub(crate) fn thread_name(seq: u32, name: &str) -> String {
+    match (seq, name) {
+        (0, _) => "(ended threads)".to_string(),
+        (seq, "") => format!("thread {seq}"),
+        (seq, name) => format!("thread {seq}: {name}"),
+    }
 }
 
 fn by_weight(

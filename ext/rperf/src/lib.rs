@@ -8,6 +8,7 @@
 
 mod abi;
 mod cli;
+mod interrupts;
 mod profile;
 mod settings;
 mod shared_session;

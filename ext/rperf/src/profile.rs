@@ -1,6 +1,6 @@
 //! `Rperf::NativeProfile`: a finished profile as a Ruby object, which `Rperf::Profile`
-//! stands on. Its methods run on the calling Ruby thread with the GVL, but for questions and
-//! reading, which let it go; the profile in it never changes.
+//! stands on. Its methods run on the calling Ruby thread; questions, reading and writing let the
+//! GVL go. The profile in it never changes.
 
 pub mod errors;
 mod from_hash;
@@ -12,6 +12,7 @@ mod viewer;
 
 pub use object::{copy, wrap};
 
+use crate::without_gvl::without_gvl;
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
     Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
@@ -55,7 +56,8 @@ impl ProfileObject {
     fn write(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
         let ((path, format), options) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
         let content = rb_self.encoded(ruby, &path, format, options)?;
-        output::write(&path, &content).map_err(|error| errors::system(ruby, &path, &error))
+        let written = without_gvl(|| output::write(&path, &content));
+        written.map_err(|error| errors::system(ruby, &path, &error))
     }
 
     /// `#deliver(path, format, messages, lines: false)`: as `#write`, but if it can't be written
@@ -65,7 +67,8 @@ impl ProfileObject {
         let ((path, format, messages), options) =
             arguments::<(PathBuf, Option<Symbol>, RArray)>(args)?;
         let format = format.map(|name| named_format(ruby, name)).transpose()?;
-        match output::deliver(&rb_self.0, &path, format, options) {
+        let profile = &*rb_self.0;
+        match without_gvl(|| output::deliver(profile, &path, format, options)) {
             Ok(()) => Ok(()),
             Err(misplaced) => messages.push(misplaced.to_string()),
         }
@@ -106,10 +109,13 @@ impl ProfileObject {
             None => Format::from_path(path),
             Some(name) => named_format(ruby, name)?,
         };
-        let mut content = Vec::new();
-        rperf_format::write(&self.0, format, options, &mut content)
-            .map_err(|error| errors::rperf(ruby, error.to_string()))?;
-        Ok(content)
+        // It outlives this: the caller's frame holds the object, which never changes.
+        let profile = &*self.0;
+        let encoded = without_gvl(|| {
+            let mut content = Vec::new();
+            rperf_format::write(profile, format, options, &mut content).map(|()| content)
+        });
+        encoded.map_err(|error| errors::rperf(ruby, error.to_string()))
     }
 }
 

@@ -13,8 +13,15 @@ struct Job<F, T> {
 }
 
 /// What `work` returns. It runs to its end: interrupts wait, and are handled by the caller's
-/// next safepoint, so nothing is raised here. `Send` keeps Ruby's values out of it.
+/// next safepoint, so nothing is raised here. `Send` keeps Ruby's values out of it. If an
+/// interrupt is pending, the GVL is kept.
 pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
+    try_without_gvl(work).unwrap_or_else(|work| work())
+}
+
+/// The same, but gives `work` back, undone, if an interrupt is pending: even that other threads
+/// have waited for the GVL for a while is one.
+pub fn try_without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> Result<T, F> {
     let mut job = Job {
         work: Some(work),
         outcome: None,
@@ -31,9 +38,9 @@ pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(work: F) -> T {
         );
     }
     match (job.work, job.outcome) {
-        (_, Some(Ok(value))) => value,
+        (_, Some(Ok(value))) => Ok(value),
         (_, Some(Err(panic))) => resume_unwind(panic),
-        (Some(work), None) => work(),
+        (Some(work), None) => Err(work),
         (None, None) => unreachable!("work that was begun has an outcome"),
     }
 }

@@ -14,7 +14,7 @@ module Rperf
   # `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the values.
   class Profile < Hash
     # What `save` knows beside what {Rperf.save} goes by.
-    EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html }.freeze
+    EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html, ".dot" => :dot, ".gv" => :dot }.freeze
     private_constant :EXTENSIONS
 
     # @private
@@ -37,7 +37,8 @@ module Rperf
     # @param limit [Integer, nil] rows at most; nil: all
     # @param sort [Symbol] :flat: by what they take themselves, without those that take nothing; :cum: with what
     #   they call
-    # @param by [Symbol, String] what the rows are: :function, :file, :dir, :gem, :thread, :state or "label:KEY"
+    # @param by [Symbol, String] what the rows are: :function, :class, :file, :dir, :gem, :thread, :state or
+    #   "label:KEY"
     # @return [Array<Hash>]
     def top(limit: nil, sort: :flat, by: :function, **filters)
       native.top(Questions.group(by), Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
@@ -76,10 +77,11 @@ module Rperf
       Profile.from_native(native.filter(Questions.filters(**filters)))
     end
 
-    # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json and .html
-    # too.
+    # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json, .html and
+    # .dot too.
     #
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json or :html; nil: by the file's extension
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html or :dot; nil: by the
+    #   file's extension
     # @return [nil]
     def save(path, format: nil, lines: false)
       format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)

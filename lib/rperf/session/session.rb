@@ -26,6 +26,11 @@ module Rperf
       end
 
       attr_writer :current
+
+      # `session` has ended. Another one may have begun meanwhile.
+      def leave(session)
+        @current = nil if session.equal?(@current)
+      end
     end
 
     attr_reader :options, :initiator, :shared, :destination
@@ -58,7 +63,7 @@ module Rperf
       obstacle = snapshot_obstacle(clear:)
       raise Error, obstacle if obstacle
 
-      Native.snapshot(clear)
+      whole { Native.snapshot(clear) }
     end
 
     # @return [String, nil] why there is no snapshot
@@ -71,8 +76,8 @@ module Rperf
     # Ends profiling.
     # @return [NativeProfile, nil] the profile, when it has been delivered
     def stop
-      profile = Native.stop
-      Session.current = nil
+      profile = whole { Native.stop }
+      Session.leave(self)
       return unless profile
 
       begin
@@ -93,7 +98,7 @@ module Rperf
       Native.stop
       report(:withdrawn)
       leave
-      Session.current = nil
+      Session.leave(self)
     end
 
     # @param event [Symbol] a step of the process; crates/rperf-session/src/event.rs has them
@@ -118,6 +123,11 @@ module Rperf
 
     # @return [SharedSession, nil] what children join, if this process merges their profiles
     def own_shared = (shared if shared&.mine?)
+
+    private
+
+    # Other threads run while a profile is made, and may raise something here: that waits until it is whole.
+    def whole(&) = Thread.handle_interrupt(Object => :never, &)
   end
   private_constant :Session
 end

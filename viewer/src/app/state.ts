@@ -1,6 +1,6 @@
 import { FILTER_KINDS, type Filter, type FilterKind, filterProblem } from "../model/filters.ts";
 
-export const VIEWS = ["flame", "top", "tree", "callers", "source", "labels", "changes", "snapshots"] as const;
+export const VIEWS = ["flame", "top", "tree", "callers", "graph", "source", "labels", "changes", "snapshots"] as const;
 export type ViewName = (typeof VIEWS)[number];
 export const COLOURINGS = ["category", "cpu", "change"] as const;
 export type Colouring = (typeof COLOURINGS)[number];
@@ -31,6 +31,9 @@ export interface State {
   group: string;
   sort: string;
   treeUp: boolean;
+  /** What the boxes of the call graph are, and how many there may be. */
+  graphBy: string;
+  graphCount: string;
 }
 
 export const INITIAL: State = {
@@ -52,6 +55,8 @@ export const INITIAL: State = {
   group: "method",
   sort: "",
   treeUp: false,
+  graphBy: "method",
+  graphCount: "80",
 };
 
 const MAX_ZOOM = 500;
@@ -109,5 +114,7 @@ export function fromHash(hash: string, initial: State): State {
     group: text("group"),
     sort: text("sort"),
     treeUp: flag("treeUp"),
+    graphBy: text("graphBy"),
+    graphCount: text("graphCount"),
   };
 }

@@ -38,6 +38,20 @@ export function cpuColour(share: number, dark: boolean): Rgb {
   return changeColour(2 * Math.min(1, Math.max(0, share)) - 1 || 1e-9, dark);
 }
 
+/** From the ground's colour to red: `heat` goes from 0 to 1. */
+export function heatColour(heat: number, dark: boolean): Rgb {
+  const [from, to]: [Rgb, Rgb] = dark
+    ? [
+        [32, 36, 42],
+        [150, 45, 32],
+      ]
+    : [
+        [255, 255, 255],
+        [242, 101, 80],
+      ];
+  return from.map((part, i) => Math.round(part + (to[i] - part) * heat)) as Rgb;
+}
+
 /** The same tint for the methods of one class, in every run. */
 export function tintOf(name: string): number {
   const end = name.search(/[#.](?!.*::)/);

@@ -51,8 +51,9 @@ interface NodeGroups {
 
 const grouped = new WeakMap<object, Map<string, NodeGroups & { outermost: Uint8Array }>>();
 
-function byNodes(view: View, grouping: Grouping): Groups {
-  const { tree, target, base } = view;
+/** The group of each node, and which nodes are the outermost of theirs. */
+export function nodeGroups(view: View, grouping: Grouping): NodeGroups & { outermost: Uint8Array } {
+  const { tree } = view;
   const known = grouped.get(tree) ?? new Map<string, NodeGroups & { outermost: Uint8Array }>();
   grouped.set(tree, known);
   let groups = known.get(grouping);
@@ -61,6 +62,12 @@ function byNodes(view: View, grouping: Grouping): Groups {
     groups = { ...made, outermost: tree.outermost(made.group, made.name.length) };
     known.set(grouping, groups);
   }
+  return groups;
+}
+
+function byNodes(view: View, grouping: Grouping): Groups {
+  const { tree, target, base } = view;
+  const groups = nodeGroups(view, grouping);
   const { group, outermost, name } = groups;
   const sums = (side: Side | null) => {
     const self = new Float64Array(name.length);

@@ -11,6 +11,7 @@ import { CallersView } from "./CallersView.tsx";
 import { ChangesView } from "./ChangesView.tsx";
 import { Filters } from "./Filters.tsx";
 import { FlameView } from "./FlameView.tsx";
+import { GraphView } from "./GraphView.tsx";
 import { Header } from "./Header.tsx";
 import { Help } from "./Help.tsx";
 import { LabelsView } from "./LabelsView.tsx";
@@ -25,6 +26,7 @@ const TABS: Record<ViewName, [title: string, view: FunctionComponent]> = {
   top: ["Top", TopView],
   tree: ["Call tree", TreeView],
   callers: ["Callers and callees", CallersView],
+  graph: ["Call graph", GraphView],
   source: ["Source", SourceView],
   labels: ["Labels, threads, states", LabelsView],
   changes: ["Changes", ChangesView],

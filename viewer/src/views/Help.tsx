@@ -3,9 +3,9 @@ import { usePage } from "../app/context.ts";
 import { formatWhen } from "../model/units.ts";
 
 const KEYS: [string, string][] = [
-  ["1 to 8", "the views"],
+  ["1 to 9", "the views"],
   ["/", "search; N and Shift-N go from hit to hit in the flame graph"],
-  ["arrows", "move between methods in the flame graph, rows in a table"],
+  ["arrows", "move between methods in a graph, rows in a table"],
   ["Enter", "zooms in, or opens a row"],
   ["Esc", "zooms out, closes what is open"],
   ["M", "a menu for the method: focus, ignore, hide, callers, source"],

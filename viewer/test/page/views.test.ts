@@ -133,6 +133,43 @@ test("flame graph by keyboard: every box, zoom, menu, pivot", async () => {
   });
 });
 
+test("call graph: boxes by keyboard and mouse, fewer of them, by file, larger", async () => {
+  await visit(`${report}#view=graph`, async (page) => {
+    const box = page.locator(".graph [tabindex='0']");
+    const boxes = page.locator(".graph .box");
+    const focused = () => page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? "");
+    assert.match(await text(page, ".tools"), /\d+ of \d+: \d+ are too small, 0 too many/);
+    await box.focus();
+    assert.match(await focused(), /^Puma::ThreadPool#spawn_thread, self 0 s \(0 %\), total 2\.\d+ s \(100 %\)/);
+    await page.keyboard.press("ArrowDown");
+    const second = await focused();
+    assert.doesNotMatch(second, /spawn_thread/);
+    assert.ok((await page.locator(".graph .far").count()) > 0, "arrows elsewhere are pale");
+    await page.keyboard.press("ArrowUp");
+    assert.match(await focused(), /spawn_thread/);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("m");
+    assert.ok(second.startsWith(await text(page, ".menu-title")));
+    await page.keyboard.press("Escape");
+    assert.equal(await focused(), second);
+    await page.keyboard.press("Enter");
+    assert.ok(second.startsWith(await text(page, ".subject")));
+    await page.goBack();
+    const width = () => page.locator(".graph svg").evaluate((svg) => svg.getBoundingClientRect().width);
+    const before = await width();
+    await page.getByRole("button", { name: "Larger" }).click();
+    assert.ok((await width()) > before);
+    const all = await boxes.count();
+    await page.locator(".view label", { hasText: "At most" }).locator("select").selectOption("20");
+    assert.ok(all > 20 && (await boxes.count()) === 20);
+    assert.match(await page.evaluate(() => location.hash), /graphCount=20/);
+    await page.locator(".view label", { hasText: "Boxes are" }).locator("select").selectOption("file");
+    assert.match((await boxes.first().getAttribute("aria-label")) ?? "", /\.rb, self/);
+    await boxes.first().click({ button: "right" });
+    assert.equal(await page.locator(".menu").count(), 0, "a file has no menu");
+  });
+});
+
 test("search counts hits once, filters the table, and walks from hit to hit", async () => {
   await visit(report, async (page) => {
     await page.keyboard.press("/");
@@ -293,7 +330,7 @@ test("a diff opens with what got slower, and colours the flame graph", async () 
     await page.getByLabel("Width").selectOption("before");
     await page.getByLabel("compared with").selectOption("-1");
     assert.equal(await page.getByLabel("Width").count(), 0);
-    await page.keyboard.press("8");
+    await page.keyboard.press("9");
     await page.getByRole("button", { name: "show: before.pb.gz" }).click();
     assert.match(await page.title(), /^before\.pb\.gz/);
     await page.keyboard.press("]");

@@ -35,13 +35,14 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 22] = [
+pub const TOPICS: [Topic; 23] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
     topic!("states", "state", "gvl", "gc", "what-to-look-for"),
     topic!("cli", "command-line", "commands", "options", "exit-status"),
     topic!("views", "reports", "filters", "flame-graph"),
+    topic!("call-graphs", "call-graph", "dot", "svg", "graphviz"),
     topic!("comparing", "diffs", "compare", "noise", "ci"),
     topic!(
         "formats",

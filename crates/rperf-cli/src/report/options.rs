@@ -1,13 +1,14 @@
 //! The options of `rperf report`: as clap sees them, and checked.
 
 use super::filter_args::FilterArgs;
+use super::graph_args::{GraphArgs, SVG_FILE, node_kind};
 use super::pages::TreeOptions;
 use super::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use crate::Refusal;
 use crate::checked::parse_format;
-use rperf_format::Format;
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
+use rperf_format::{Format, GraphOptions};
 use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
 use rperf_session::settings::DEFAULT_FILE;
 use std::ffi::OsString;
@@ -34,11 +35,12 @@ pub struct ReportArgs {
     /// Print the source of a file or method with what each line costs
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
-    /// Convert to pprof, collapsed, text, markdown, json or html [default with -o: by the
-    /// file's extension]
+    /// Convert to pprof, collapsed, text, markdown, json, html or dot [default with -o: by
+    /// the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
-    /// Rows of --top: function, file, dir, gem, label:KEY, thread or state
+    /// Rows of --top, and nodes of call graphs: function, class, file, dir, gem, thread; of
+    /// --top also label:KEY, state
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub by: Option<String>,
     /// Begin the tree with the methods that have time of their own, callers below
@@ -50,6 +52,9 @@ pub struct ReportArgs {
     /// Add a table of the hottest lines to the text report
     #[arg(long)]
     pub lines: bool,
+    /// The call graph.
+    #[command(flatten)]
+    pub graph: GraphArgs,
     /// What of the profile is looked at.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -84,6 +89,20 @@ pub enum View {
     Markdown {
         /// The file to write; `None`: stdout.
         output: Option<PathBuf>,
+    },
+    /// The call graph in DOT.
+    Dot {
+        /// Which one.
+        graph: GraphOptions,
+        /// The file to write; `None`: stdout.
+        output: Option<PathBuf>,
+    },
+    /// The call graph as a picture.
+    Svg {
+        /// Which one.
+        graph: GraphOptions,
+        /// The file to write.
+        output: PathBuf,
     },
     /// The profile in a format.
     Format {
@@ -160,6 +179,8 @@ impl View {
             View::Annotate(_) => "--annotate",
             View::Json { .. } => "--format json",
             View::Markdown { .. } => "--format markdown",
+            View::Dot { .. } => "--dot",
+            View::Svg { .. } => "--svg",
             View::Format { format, .. } => match format {
                 Format::Text => "--text",
                 Format::Collapsed => "--format collapsed",
@@ -181,6 +202,8 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--tree", args.tree),
         ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
+        ("--dot", args.graph.dot),
+        ("--svg", args.graph.svg),
         ("--format", args.format.is_some()),
     ])?;
     let view = match asked {
@@ -190,6 +213,8 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some("--tree") => View::Tree(tree_options(args)?),
         Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
         Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
+        Some("--dot") => in_format(args, Format::Dot)?,
+        Some("--svg") => svg(args)?,
         Some("--format") => {
             let name = args.format.as_deref().unwrap_or_default();
             in_format(args, parse_format(name)?)?
@@ -202,17 +227,18 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
 }
 
 /// Filters, --value and --no-pager are right everywhere.
-fn belongings(args: &ReportArgs) -> [Belongs; 9] {
+fn belongings(args: &ReportArgs) -> [Belongs; 13] {
     let rows = args.view.limit.is_some();
+    let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
     [
         (
             "-o",
             args.view.output.is_some(),
-            &["--html", "--text", "--format"],
+            &["--html", "--text", "--format", "--dot", "--svg"],
         ),
         ("--no-browser", args.view.no_browser, &["--web"]),
         ("--source", args.source, &["--html", "--web"]),
-        ("--by", args.by.is_some(), &["--top"]),
+        ("--by", args.by.is_some(), &["--top", "--dot", "--svg"]),
         (
             "--sort",
             args.view.sort.is_some(),
@@ -233,6 +259,10 @@ fn belongings(args: &ReportArgs) -> [Belongs; 9] {
         ("--bottom-up", args.bottom_up, &["--tree"]),
         ("--least", args.least.is_some(), &["--tree"]),
         ("--lines", args.lines, &["--text"]),
+        count,
+        node_fraction,
+        edge_fraction,
+        clusters,
     ]
 }
 
@@ -257,9 +287,26 @@ fn html(args: &ReportArgs) -> Result<View, Refusal> {
     Ok(View::Html(output.unwrap_or_else(|| HTML_FILE.into())))
 }
 
+fn svg(args: &ReportArgs) -> Result<View, Refusal> {
+    let output = args.view.output()?;
+    Ok(View::Svg {
+        graph: graph(args)?,
+        output: output.unwrap_or_else(|| SVG_FILE.into()),
+    })
+}
+
+fn graph(args: &ReportArgs) -> Result<GraphOptions, Refusal> {
+    let by = args.by.as_deref().map_or(Ok(By::Function), parse_by)?;
+    args.graph.options(node_kind(&by)?)
+}
+
 fn in_format(args: &ReportArgs, format: Format) -> Result<View, Refusal> {
     let output = args.view.output()?;
     Ok(match format {
+        Format::Dot => View::Dot {
+            graph: graph(args)?,
+            output,
+        },
         Format::Html => html(args)?,
         Format::Json => View::Json {
             output,
@@ -275,7 +322,10 @@ fn by_extension(args: &ReportArgs) -> Result<Option<View>, Refusal> {
     let Some(path) = args.view.output.as_ref().map(Path::new) else {
         return Ok(None);
     };
-    in_format(args, Format::of_report(path)).map(Some)
+    match path.extension().is_some_and(|it| it == "svg") {
+        true => svg(args).map(Some),
+        false => in_format(args, Format::of_report(path)).map(Some),
+    }
 }
 
 fn tree_options(args: &ReportArgs) -> Result<TreeOptions, Refusal> {
@@ -293,6 +343,7 @@ fn tree_options(args: &ReportArgs) -> Result<TreeOptions, Refusal> {
 fn parse_by(text: &str) -> Result<By, Refusal> {
     Ok(match text {
         "function" | "method" => By::Function,
+        "class" => By::Class,
         "file" => By::File,
         "dir" => By::Directory,
         "gem" => By::Gem,
@@ -302,7 +353,7 @@ fn parse_by(text: &str) -> Result<By, Refusal> {
             Some(key) if !key.is_empty() => By::Label(key.to_string()),
             _ => {
                 return Err(Refusal::usage(format!(
-                    "--by must be function, file, dir, gem, label:KEY, thread or state, not '{text}'"
+                    "--by must be function, class, file, dir, gem, label:KEY, thread or state, not '{text}'"
                 )));
             }
         },

@@ -129,6 +129,7 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
 fn noun(by: &By) -> String {
     match by {
         By::Function => "functions".to_string(),
+        By::Class => "classes".to_string(),
         By::File => "files".to_string(),
         By::Directory => "directories".to_string(),
         By::Gem => "gems".to_string(),

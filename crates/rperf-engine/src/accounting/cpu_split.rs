@@ -7,14 +7,14 @@
 pub(super) struct CpuSplit {
     /// The CPU clock when it was last read.
     base: u64,
-    /// Wall time with the GVL, without it, and in GC since then.
+    /// Wall time with the GVL and without it, and CPU time in GC since then.
     pub(super) with_gvl: u64,
     pub(super) without_gvl: u64,
     pub(super) in_gc: u64,
     /// CPU time without the GVL that no sample has taken yet (wall mode).
     pub(super) pending_off_gvl: u64,
-    /// CPU time that GC samples have claimed and the thread did not use: GC is
-    /// timed by the wall clock, which goes on while the thread is preempted.
+    /// CPU time of collections that was counted as running time before: the clock had been
+    /// estimated to be ahead of where it stands.
     gc_debt: u64,
 }
 
@@ -63,7 +63,7 @@ impl CpuSplit {
         running
     }
 
-    /// What is left of `claim`, CPU time of GC work, after paying back the debt.
+    /// What is left of `claim`, CPU time that is to be counted, after paying back the debt.
     pub(super) fn repay(&mut self, claim: u64) -> u64 {
         let repaid = claim.min(self.gc_debt);
         self.gc_debt -= repaid;

@@ -4,8 +4,9 @@
 use crate::Values;
 use rperf_model::State;
 
-/// At most: two samples for time off the GVL, and a remainder in each state.
-const MOST: usize = 2 + State::ALL.len();
+/// At most: two samples for time off the GVL, each with what goes to the one before it, and a
+/// remainder in each state.
+const MOST: usize = 4 + State::ALL.len();
 
 /// Values to record for one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,7 @@ pub struct Dues {
     dues: [Option<Due>; MOST],
     len: usize,
     needs_stack: bool,
+    is_off_gvl: bool,
 }
 
 impl Dues {
@@ -43,6 +45,16 @@ impl Dues {
     /// Whether some of it belongs to the thread's current stack.
     pub fn needs_stack(&self) -> bool {
         self.needs_stack
+    }
+
+    /// Whether there is a sample of time off the GVL.
+    pub(crate) fn is_off_gvl(&self) -> bool {
+        self.is_off_gvl
+    }
+
+    /// A sample is added of time off the GVL.
+    pub(super) fn note_off_gvl(&mut self) {
+        self.is_off_gvl = true;
     }
 
     /// Whether there is a sample in `state`.

@@ -31,20 +31,13 @@ impl Accounting {
     }
 
     /// `dues` are about to be recorded: their samples give points.
-    fn has_remainder_without_place(&self, dues: &Dues) -> bool {
-        let running = !self.pending.is_zero()
-            || self.cpu.pending_off_gvl > 0
-            || self.axes.off_gvl_cpu.has_unsampled();
-        let remainders = [
-            running,
-            self.axes.blocked.has_unsampled(),
-            self.axes.wait.has_unsampled(),
-            self.axes.marking.has_unsampled(),
-            self.axes.sweeping.has_unsampled(),
-        ];
-        let mut states = State::ALL.into_iter().zip(remainders);
-        states.any(|(state, has)| {
-            has && self.last_point(state).is_none() && !dues.has_sample_in(state)
+    fn has_remainder_without_place(&mut self, dues: &Dues) -> bool {
+        State::ALL.into_iter().any(|state| {
+            let has_pending = state == State::Running
+                && (!self.pending.is_zero() || self.cpu.pending_off_gvl > 0);
+            (has_pending || self.axes.has_unsampled(state))
+                && self.last_point(state).is_none()
+                && !dues.has_sample_in(state)
         })
     }
 }

@@ -26,7 +26,7 @@ impl Accounting {
         let mut running = std::mem::take(&mut self.pending);
         let off_gvl_cpu = std::mem::take(&mut self.cpu.pending_off_gvl);
         let mut blocked = Values {
-            wall_ns: self.axes.blocked.flush(),
+            wall_ns: self.axes.flush(State::GvlBlocked),
             ..Values::default()
         };
         if self.mode == Mode::Wall && blocked.wall_ns > 0 {
@@ -34,14 +34,17 @@ impl Accounting {
         } else {
             running.cpu_ns += off_gvl_cpu;
         }
-        running.cpu_ns += self.axes.off_gvl_cpu.flush();
+        running.cpu_ns += self.axes.flush(State::Running);
         let wait = Values {
-            wall_ns: self.axes.wait.flush(),
+            wall_ns: self.axes.flush(State::GvlWait),
             ..Values::default()
         };
-        let (marking, sweeping) = (self.axes.marking.flush(), self.axes.sweeping.flush());
-        let marking = self.gc_values(0, marking);
-        let sweeping = self.gc_values(0, sweeping);
+        let [marking, sweeping] = [State::GcMarking, State::GcSweeping].map(|state| {
+            let unsampled = self.axes.flush(state);
+            let mut values = self.gc_values(0, unsampled);
+            values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+            values
+        });
         running.cpu_ns = self.cpu.repay(running.cpu_ns);
         State::ALL
             .into_iter()

@@ -14,6 +14,10 @@ use std::collections::HashMap;
 
 const INTERVAL: u64 = 1_000_000;
 
+fn pace() -> Arc<Pace> {
+    Arc::new(Pace::new(INTERVAL))
+}
+
 /// What a simulated thread does next, each for so many ns.
 #[derive(Debug, Clone)]
 enum Step {
@@ -32,9 +36,11 @@ enum Step {
     },
     /// A tick from before the thread got the GVL.
     StaleTick,
+    /// A collection, of which so much goes to another process.
     Collect {
         marking: u64,
         sweeping: u64,
+        preempted: u64,
     },
 }
 
@@ -52,7 +58,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => length.clone().prop_map(Step::OffUnnoticed),
         4 => (0u64..400_000).prop_map(|before| Step::Tick { before }),
         1 => Just(Step::StaleTick),
-        2 => (length.clone(), length).prop_map(|(marking, sweeping)| Step::Collect { marking, sweeping }),
+        2 => (length.clone(), length, 0u64..4_000_000).prop_map(|(marking, sweeping, preempted)| {
+            Step::Collect { marking, sweeping, preempted }
+        }),
     ]
 }
 
@@ -62,18 +70,21 @@ struct Simulated {
     now: u64,
     cpu: u64,
     resumed: u64,
+    /// CPU time in collections.
+    collecting_cpu: u64,
     wall: HashMap<&'static str, u64>,
 }
 
 impl Simulated {
     fn new(seq: u32, mode: Mode, start: u64, seed: u64) -> Self {
-        let mut accounting = Accounting::new(seq, mode, INTERVAL, 7_000, seed);
+        let mut accounting = Accounting::new(seq, mode, &pace(), 7_000, seed);
         accounting.begin_running(start);
         Self {
             accounting,
             now: start,
             cpu: 7_000,
             resumed: start,
+            collecting_cpu: 0,
             wall: HashMap::new(),
         }
     }
@@ -146,14 +157,24 @@ impl Simulated {
                     "a stale tick makes no sample"
                 );
             }
-            Step::Collect { marking, sweeping } => {
-                let enter = self.now;
-                self.pass("marking", marking, marking);
+            Step::Collect {
+                marking,
+                sweeping,
+                preempted,
+            } => {
+                let (enter, cpu) = (self.now, self.cpu);
+                let marking_cpu = marking.saturating_sub(preempted);
+                self.pass("marking", marking, marking_cpu);
                 self.pass("sweeping", sweeping, sweeping);
+                self.collecting_cpu += self.cpu - cpu;
                 let work = GcWork {
                     enter_ns: enter,
                     exit_ns: self.now,
-                    marking_ns: marking,
+                    cpu_ns: self.cpu - cpu,
+                    marking: GcTime {
+                        wall_ns: marking,
+                        cpu_ns: marking_cpu,
+                    },
                     tick_before_ns: 0,
                 };
                 let dues = self.accounting.collected(work, enter + marking / 2);
@@ -183,6 +204,8 @@ proptest! {
         prop_assert_eq!(recorded.sum_of_thread(1).wall_ns, thread.now - 5_000_000);
         // CPU time beside it: all that was used, each nanosecond once.
         prop_assert_eq!(recorded.sum_of_thread(1).cpu_ns, thread.cpu - 7_000);
+        let collecting = recorded.sum(|row| row.state >= State::GcMarking);
+        prop_assert_eq!(collecting.cpu_ns, thread.collecting_cpu);
     }
 
     #[test]
@@ -194,6 +217,8 @@ proptest! {
         steps.iter().for_each(|step| thread.apply(step, &mut recorded));
         thread.flush(&mut recorded);
         prop_assert_eq!(recorded.sum_of_thread(1).cpu_ns, thread.cpu - 7_000);
+        let collecting = recorded.sum(|row| row.state >= State::GcMarking);
+        prop_assert_eq!(collecting.cpu_ns, thread.collecting_cpu);
         let waiting = |state| matches!(state, State::GvlBlocked | State::GvlWait);
         prop_assert!(recorded.sum(|row| waiting(row.state)).is_zero());
     }
@@ -275,7 +300,7 @@ proptest! {
 /// the running time.
 fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
     let mut recorded = Recorded::default();
-    let mut schedule = crate::sources::schedule::Schedule::new(INTERVAL, 99);
+    let mut schedule = crate::sources::schedule::Schedule::new(pace(), 99);
     let mut thread = Simulated::new(1, Mode::Wall, 1_000, 3);
     let mut next_tick = thread.now + schedule.gap(true);
     let mut released = false;

@@ -6,6 +6,7 @@ use crate::accounting::Dues;
 use crate::backtrace::Backtrace;
 use crate::call_tree::{FrameWord, Stack};
 use crate::clock;
+use crate::counters::StackCounts;
 use crate::gvl::{Gvl, GvlRef};
 use crate::ids::VmThread;
 use crate::labels::LabelSet;
@@ -184,6 +185,7 @@ impl RunningSession {
         let Some(mut state) = self.state(gvl) else {
             return NewFrames::NONE;
         };
+        let is_off_gvl = wanted.dues.is_off_gvl();
         let GvlState {
             engine, threads, ..
         } = &mut *state;
@@ -206,7 +208,9 @@ impl RunningSession {
             engine.record(wanted.now_ns, accounting, wanted.dues, position);
         }
         if let Some(began_ns) = wanted.began_ns {
-            engine.count_sampling(0, clock::monotonic_ns().saturating_sub(began_ns));
+            let now = clock::monotonic_ns();
+            let stacks = StackCounts::off_gvl(u64::from(is_off_gvl));
+            engine.count_sampling(now, stacks, now.saturating_sub(began_ns));
         }
         NewFrames::take(state)
     }

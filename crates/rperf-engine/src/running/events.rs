@@ -5,7 +5,7 @@ use super::RunningSession;
 use super::due::FollowUp;
 use crate::accounting::{Accounting, GcWork};
 use crate::clock;
-use crate::gc_progress::GcEvent;
+use crate::gc_progress::{GcEvent, GcMoment};
 use crate::gvl::Gvl;
 use crate::ids::VmThread;
 use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
@@ -131,13 +131,14 @@ impl RunningSession {
         is_marking: bool,
         thread: impl FnOnce() -> &'a ThreadState,
     ) -> FollowUp<'a> {
-        let now = clock::monotonic_ns();
+        let moment = GcMoment::now();
+        let now = moment.monotonic_ns;
         if event == GcEvent::Enter {
             self.ticks.begin_collecting(now);
         }
         let tick = self.ticks.last_tick();
         let state = self.state(gvl);
-        let ended = state.and_then(|mut state| state.gc.advance(event, now, tick, is_marking));
+        let ended = state.and_then(|mut state| state.gc.advance(event, moment, tick, is_marking));
         let follow_up = match ended {
             Some(work) => self.collected(gvl, thread(), now, work),
             None => FollowUp::None,

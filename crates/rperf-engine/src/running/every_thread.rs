@@ -21,7 +21,7 @@ const ENDED_BATCH: usize = 32;
 
 /// All threads, which are brought up to one moment as they come: those on which something is
 /// due. Each is to be recorded before the next one is asked for, and nothing else may happen
-/// between the first and the last.
+/// between the first and the last. If time runs out, the rest is left as it is.
 #[derive(Debug)]
 #[must_use = "threads are brought up to now as they come"]
 pub struct EveryThread<'a> {
@@ -33,6 +33,9 @@ pub struct EveryThread<'a> {
     up_to: UpTo,
     /// Of the next thread.
     row: usize,
+    /// When time runs out, on the monotonic clock.
+    until_ns: u64,
+    is_complete: bool,
 }
 
 /// What comes after the moment.
@@ -121,19 +124,25 @@ impl RunningSession {
         threads.into_iter().flatten()
     }
 
-    /// Brings every thread up to now, and records all remainders. `None` inside of a callback.
+    /// Brings the threads from row `from` on up to now, and records all remainders, for
+    /// `limit_ns` at most. `None` inside of a callback.
     /// `current` is the calling thread; `has_ended` knows which ones have ended unnoticed.
     pub fn flush<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,
         current: VmThread,
         has_ended: impl Fn(&ThreadState) -> bool,
+        (from, limit_ns): (usize, u64),
     ) -> Option<EveryThread<'a>> {
         let mut state = self.state(gvl)?;
         let now = clock::monotonic_ns();
         self.merge_ended(gvl, &mut state, now);
         state.merge(gvl, now, has_ended);
-        Some(self.every_thread(gvl, current, now, UpTo::Flush))
+        Some(EveryThread {
+            row: from,
+            until_ns: now.saturating_add(limit_ns),
+            ..self.every_thread(gvl, current, now, UpTo::Flush)
+        })
     }
 
     fn every_thread<'a>(
@@ -150,6 +159,8 @@ impl RunningSession {
             now_ns,
             up_to,
             row: 0,
+            until_ns: u64::MAX,
+            is_complete: false,
         }
     }
 
@@ -233,6 +244,14 @@ impl RunningSession {
     }
 }
 
+impl EveryThread<'_> {
+    /// The row of the first thread for which there was no time; `None` if all are up to now.
+    /// Rows change as threads end: one may be left out by who goes on from here.
+    pub fn next_row(&self) -> Option<usize> {
+        (!self.is_complete).then_some(self.row)
+    }
+}
+
 impl<'a> Iterator for EveryThread<'a> {
     type Item = Wanted<'a>;
 
@@ -241,6 +260,9 @@ impl<'a> Iterator for EveryThread<'a> {
         let mut state = self.session.state(gvl)?;
         while let Some(thread) = state.threads.get(self.row) {
             let row = self.row;
+            if self.until_ns != u64::MAX && clock::monotonic_ns() >= self.until_ns {
+                return None;
+            }
             self.row += 1;
             let is_current = thread.thread == self.current;
             let moment = (now, self.up_to);
@@ -252,6 +274,7 @@ impl<'a> Iterator for EveryThread<'a> {
         if self.up_to == UpTo::Flush {
             state.engine.flush_unattributed(now);
         }
+        self.is_complete = true;
         None
     }
 }

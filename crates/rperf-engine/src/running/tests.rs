@@ -7,7 +7,7 @@ use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
 use crate::vm::fake::FakeVm;
-use crate::{GcEvent, LabelSet, TimerKind, Values, VmCalls, clock};
+use crate::{GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, VmCalls, clock};
 use rperf_model::State;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ fn session() -> (FakeVm, RunningSession) {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
@@ -116,13 +117,14 @@ fn is_epoch_over(session: &RunningSession, vm: &FakeVm) -> bool {
 
 /// Brings every thread up to now, which is returned.
 fn flush(session: &RunningSession, vm: &FakeVm, has_ended: impl Fn(&ThreadState) -> bool) -> u64 {
-    let threads = session.flush(vm.gvl(), vm.thread.get(), has_ended);
-    let threads = threads.expect("no borrow is held");
-    let now = threads.now_ns;
-    for wanted in threads {
+    let all = (0, u64::MAX);
+    let threads = session.flush(vm.gvl(), vm.thread.get(), has_ended, all);
+    let mut threads = threads.expect("no borrow is held");
+    for wanted in threads.by_ref() {
         record(session, vm, wanted);
     }
-    now
+    assert_eq!(threads.next_row(), None);
+    threads.now_ns
 }
 
 fn pass_time() {
@@ -134,7 +136,9 @@ fn pass_time() {
 fn sums(session: &RunningSession, vm: &FakeVm) -> (Vec<(State, Values)>, crate::Snapshot) {
     let now = flush(session, vm, |_| false);
     let mut state = session.state(vm.gvl()).expect("no borrow is held");
-    let snapshot = state.engine.snapshot(now).expect("the worker lives");
+    let taken = state.engine.snapshot(now, Vec::new());
+    let (taken, _) = taken.expect("the worker lives");
+    let (snapshot, _) = taken.complete().expect("the worker lives");
     let sums = snapshot.collected.sums.iter();
     (
         sums.map(|(key, &values)| (key.state, values)).collect(),

@@ -5,7 +5,7 @@ use super::RunningSession;
 use super::due::{FollowUp, Wanted};
 use crate::accounting::Accounting;
 use crate::clock;
-use crate::counters::CaptureCounters;
+use crate::counters::{CaptureCounters, StackCounts};
 use crate::gvl::Gvl;
 use crate::recording::NotedLabels;
 use crate::threads::{GvlPart, ThreadState};
@@ -101,10 +101,11 @@ impl RunningSession {
             })
         });
         if let Some(drained) = drained {
-            engine.count_sampling(drained.counters.tick_stacks, drained.spent_ns);
+            let stacks = StackCounts::running(drained.counters.tick_stacks);
+            engine.count_sampling(drained.now_ns, stacks, drained.spent_ns);
             engine.count_capture(drained.counters);
             // Its end makes objects, which is for the sampling callback.
-            if engine.is_epoch_over(drained.now_ns) {
+            if engine.is_ending() || engine.is_epoch_over(drained.now_ns) {
                 self.ticks.trigger();
             }
         }
@@ -174,11 +175,12 @@ impl RunningSession {
     /// Counts a call of the sampling callback, and the time since `began_ns`.
     fn count_callback(&self, gvl: &Gvl<'_>, counters: CaptureCounters, began_ns: u64) {
         if let Some(mut state) = self.state(gvl) {
-            let spent = clock::monotonic_ns().saturating_sub(began_ns);
+            let now = clock::monotonic_ns();
+            let stacks = StackCounts::running(counters.safepoint_stacks);
             state.engine.count_capture(counters);
             state
                 .engine
-                .count_sampling(counters.safepoint_stacks, spent);
+                .count_sampling(now, stacks, now.saturating_sub(began_ns));
         }
     }
 }

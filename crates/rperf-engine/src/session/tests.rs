@@ -2,13 +2,18 @@
 
 use super::*;
 use crate::LabelSet;
-use crate::Mode;
-use crate::call_tree::Stack;
+use crate::call_tree::{CapturedNode, Stack};
+use crate::frame_names::FrameNames;
+use crate::messages::WorkerEnded;
+use crate::snapshot::Taken;
+use crate::{Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
+use proptest::prelude::*;
 use rperf_model::Profile;
 
 /// Records a sample of 10 ns at `stack`.
 fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>) {
-    let mut accounting = Accounting::new(1, Mode::Wall, 1_000_000, 0, 0);
+    let pace = Arc::new(Pace::new(1_000_000));
+    let mut accounting = Accounting::new(1, Mode::Wall, &pace, 0, 0);
     accounting.begin_running(0);
     let dues = accounting.sample(10, 10, 0, || 1);
     let position = Position {
@@ -32,6 +37,7 @@ fn session() -> Session {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
@@ -45,17 +51,59 @@ fn record_new_frames(session: &mut Session, next: &mut usize, samples: usize) {
     }
 }
 
-fn end_epoch(session: &mut Session) -> usize {
-    session.begin_epoch_end();
-    let frames = (0..).map_while(|row| session.ending_frame(row)).count();
-    // The code is new each time, its name is not.
-    let name = |row| ResolvedFrame {
-        name: if row == 1 { "main" } else { "template" }.into(),
+fn method(name: &str) -> ResolvedFrame {
+    ResolvedFrame {
+        name: name.into(),
         path: "app.rb".into(),
         first_line: 1,
-    };
-    session.end_epoch((0..frames).map(name).collect());
-    frames
+    }
+}
+
+fn names(count: usize) -> Vec<Arc<ResolvedFrame>> {
+    let name = Arc::new(method("method"));
+    vec![name; count]
+}
+
+/// Names `some` of the frames of the ending epoch. Returns how many there were.
+fn name_frames(session: &mut Session, some: usize) -> usize {
+    // The code is new each time, its name is not.
+    let named = (0..some).map_while(|_| {
+        let frame = session.next_unnamed()?;
+        session.name(frame, method(if frame == 1 { "main" } else { "template" }));
+        Some(frame)
+    });
+    let named = named.count();
+    session.end_epoch_if_named(1_000);
+    named
+}
+
+fn end_epoch(session: &mut Session) -> usize {
+    session.begin_epoch_end();
+    let named = name_frames(session, usize::MAX);
+    assert!(!session.is_ending());
+    named
+}
+
+/// All that was taken, with its nodes.
+fn complete(taken: Result<(Taken, FrameNames), WorkerEnded>) -> (Snapshot, Vec<CapturedNode>) {
+    let taken = taken.and_then(|(taken, _)| taken.complete());
+    taken.expect("the worker lives")
+}
+
+/// The profile of what was taken; all its methods have one name.
+fn profile(taken: Result<(Taken, FrameNames), WorkerEnded>) -> Profile {
+    let (taken, mut frames) = taken.expect("the worker lives");
+    while let Some(frame) = frames.next() {
+        frames.add(frame, method("method"));
+    }
+    let (snapshot, nodes) = taken.complete().expect("the worker lives");
+    let profile = snapshot.into_profile(&nodes, frames.names(), String::new(), Vec::new());
+    assert_eq!(profile.check(), Ok(()));
+    profile
+}
+
+fn total(profile: &Profile) -> i64 {
+    profile.sum(profile.schema.default_column())
 }
 
 #[test]
@@ -77,22 +125,123 @@ fn epochs_end_as_frames_come_without_end_but_not_too_often() {
     assert!(session.no_end_before >= ended);
     assert!(session.is_epoch_over(session.no_end_before));
     end_epoch(&mut session);
-    let snapshot = session
-        .stop(clock::monotonic_ns())
-        .expect("the worker lives");
-    let profile = snapshot.into_profile(&[], &[], String::new(), Vec::new());
-    let sum = profile.sum(profile.schema.default_column());
-    assert_eq!((sum, profile.frames.len()), (6_000, 2));
-    assert_eq!(profile.check(), Ok(()));
+    let profile = profile(session.stop(clock::monotonic_ns()));
+    assert_eq!((total(&profile), profile.frames.len()), (6_000, 2));
+}
+
+#[test]
+fn an_epoch_ends_little_by_little_while_the_session_goes_on() {
+    let mut session = session();
+    let mut next = 1;
+    record_new_frames(&mut session, &mut next, 200);
+    session.begin_epoch_end();
+    for round in 1..=4 {
+        assert!(session.is_ending() && !session.is_epoch_over(u64::MAX));
+        // These belong to the next epoch, though the last one has no names yet.
+        record_new_frames(&mut session, &mut next, 2_000);
+        let unnamed = 201 - 50 * (round - 1);
+        let present = 1 + 2_000 * round;
+        assert_eq!(
+            session.frames().count(),
+            unnamed + present,
+            "all stay alive"
+        );
+        assert_eq!(name_frames(&mut session, 50), 50);
+    }
+    assert_eq!(name_frames(&mut session, 50), 1);
+    assert!(!session.is_ending());
+    assert_eq!(end_epoch(&mut session), 8_001);
+    record_new_frames(&mut session, &mut next, 5);
+    let profile = profile(session.stop(clock::monotonic_ns()));
+    let names = profile.frames.iter();
+    let names: Vec<&str> = names.map(|(_, it)| profile.strings.get(it.name)).collect();
+    assert_eq!(total(&profile), 10 * (200 + 8_000 + 5));
+    assert_eq!(names, ["main", "template", "method"]);
+}
+
+#[test]
+fn frames_have_to_be_named_once_as_long_as_the_call_tree_stays() {
+    let mut session = session();
+    let mut next = 1;
+    let mut unnamed = Vec::new();
+    for _ in 0..3 {
+        record_new_frames(&mut session, &mut next, 10);
+        let epoch = session.epoch();
+        let (taken, mut frames) = session.snapshot(0, Vec::new()).expect("the worker lives");
+        unnamed.push(frames.unnamed().len());
+        while let Some(frame) = frames.next() {
+            frames.add(frame, method("method"));
+        }
+        session.learn_names(epoch, &frames);
+        // Out of date: somebody else was faster.
+        session.learn_names(epoch, &FrameNames::default());
+        let (snapshot, nodes) = taken.complete().expect("the worker lives");
+        let profile = snapshot.into_profile(&nodes, frames.names(), String::new(), Vec::new());
+        assert_eq!(profile.check(), Ok(()));
+    }
+    assert_eq!(unnamed, [11, 10, 10]);
+    let epoch = session.epoch();
+    let (_, frames) = session.clear(0, 1).expect("the worker lives");
+    assert_eq!(frames.next(), None);
+    session.learn_names(epoch, &frames);
+    record_new_frames(&mut session, &mut next, 10);
+    let (_, frames) = session.snapshot(0, Vec::new()).expect("the worker lives");
+    assert_eq!(frames.unnamed().len(), 11, "another tree");
+}
+
+proptest! {
+    /// Each step records some samples, which fill buffers or don't, and takes something: nothing
+    /// is lost or comes twice, though what was taken is completed later, in any order.
+    #[test]
+    fn what_is_taken_adds_up_to_what_was_recorded(
+        steps in prop::collection::vec((0usize..9_000, 0u8..4), 1..8),
+        order: u64,
+    ) {
+        let mut session = session();
+        let (mut next, mut recorded, mut reported) = (1, 0, 0);
+        let (mut cleared, mut reports) = (Vec::new(), Vec::new());
+        for (samples, kind) in steps {
+            record_new_frames(&mut session, &mut next, samples);
+            recorded += 10 * samples as i64;
+            reported += 10 * samples as i64;
+            match kind {
+                0 => cleared.push(session.clear(0, 1)),
+                1 => reports.push((reported, session.snapshot(0, Vec::new()))),
+                2 => drop(end_epoch(&mut session)),
+                _ => {}
+            }
+            if kind == 0 {
+                reported = 0;
+            }
+        }
+        cleared.push(session.stop(0));
+        if order % 2 == 0 {
+            cleared.reverse();
+        }
+        let dropped = |snapshot: &Snapshot| snapshot.dropped.wall_ns as i64;
+        for (expected, report) in reports {
+            let (snapshot, _) = complete(report);
+            let sums = snapshot.collected.sums.values();
+            let sum: u64 = sums.map(|values| values.wall_ns).sum();
+            prop_assert!(sum as i64 + dropped(&snapshot) <= expected);
+        }
+        let mut sum = 0;
+        for taken in cleared {
+            let (taken, frames) = taken.expect("the worker lives");
+            let (snapshot, nodes) = taken.complete().expect("the worker lives");
+            sum += dropped(&snapshot);
+            let names = names(frames.unnamed().len());
+            let profile = snapshot.into_profile(&nodes, &names, String::new(), Vec::new());
+            prop_assert_eq!(profile.check(), Ok(()));
+            sum += total(&profile);
+        }
+        prop_assert_eq!(sum, recorded);
+    }
 }
 
 #[test]
 fn what_is_cleared_is_in_one_snapshot_only() {
     let mut session = session();
-    let sum = |profile: &Profile| -> i64 {
-        assert_eq!(profile.check(), Ok(()));
-        profile.sum(profile.schema.default_column())
-    };
     let mut next = 1;
     session.new_thread(0);
     let mut start = clock::monotonic_ns();
@@ -103,31 +252,23 @@ fn what_is_cleared_is_in_one_snapshot_only() {
         // Part of it has names already.
         end_epoch(&mut session);
         record_new_frames(&mut session, &mut next, round);
-        session.count_sampling(5, 50);
+        session.count_sampling(0, StackCounts::running(5), 50);
         let now = clock::monotonic_ns();
-        let snapshot = session.begin_clear(now, 1).expect("the worker lives");
+        let (taken, frames) = session.clear(now, 1).expect("the worker lives");
+        assert_eq!(frames.unnamed().len(), round + 1);
+        assert_eq!(session.frames().count(), 0, "nothing is kept alive");
+        let (snapshot, nodes) = taken.complete().expect("the worker lives");
         assert_eq!((snapshot.start_ns, snapshot.end_ns), (start, now));
         start = now;
         assert_eq!(snapshot.counters.sampling_count, 5);
         assert_eq!(snapshot.counters.threads, 1);
-        let frames = (0..).map_while(|row| session.ending_frame(row)).count();
-        assert_eq!(frames, round + 1);
-        let nodes = session.end_clear();
-        assert_eq!(session.frames().count(), 0, "nothing is kept alive");
-        let name = ResolvedFrame {
-            name: "method".into(),
-            path: "app.rb".into(),
-            first_line: 1,
-        };
-        let profile = snapshot.into_profile(&nodes, &vec![name; frames], String::new(), Vec::new());
-        totals.push(sum(&profile));
+        let names = names(round + 1);
+        let profile = snapshot.into_profile(&nodes, &names, String::new(), Vec::new());
+        assert_eq!(profile.check(), Ok(()));
+        totals.push(total(&profile));
     }
     assert_eq!(totals, [2_010, 2_020, 2_030]);
-    let rest = session
-        .stop(clock::monotonic_ns())
-        .expect("the worker lives");
-    let rest = rest.into_profile(&[], &[], String::new(), Vec::new());
-    assert_eq!(sum(&rest), 0);
+    assert_eq!(total(&profile(session.stop(clock::monotonic_ns()))), 0);
 }
 
 #[test]
@@ -140,10 +281,7 @@ fn samples_carry_the_label_sets_of_their_snapshot() {
         for set in order {
             record(&mut session, &[5], Some(set));
         }
-        let snapshot = session.begin_clear(0, 1).expect("the worker lives");
-        let nodes = session.end_clear();
-        let profile = snapshot.into_profile(&nodes, &[], String::new(), Vec::new());
-        assert_eq!(profile.check(), Ok(()));
+        let profile = profile(session.clear(0, 1));
         let value_of = |row: rperf_model::Weight<'_>| {
             let pairs = profile.label_sets.get(row.key.labels);
             profile.strings.get(pairs[0].1).to_string()
@@ -158,6 +296,7 @@ fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 10_000,
+        max_overhead: NO_OVERHEAD_LIMIT,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
@@ -171,8 +310,13 @@ fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
         if session.shared_ticks().set_holder(1, 0) {
             session.arm();
         }
-        while session.snapshot(0).is_ok() {}
-        let _ = done.send(session.stop(0).map(drop));
+        let report = |session: &mut Session| {
+            let taken = session.snapshot(0, Vec::new());
+            taken.and_then(|(taken, _)| taken.complete())
+        };
+        while report(&mut session).is_ok() {}
+        let stopped = session.stop(0).and_then(|(taken, _)| taken.complete());
+        let _ = done.send(stopped.map(drop));
     });
     let outcome = is_done.recv_timeout(std::time::Duration::from_secs(30));
     assert_eq!(outcome, Ok(Err(WorkerEnded)));

@@ -3,6 +3,8 @@
 
 use crate::clock;
 use crate::dither::Dither;
+use crate::pace::Pace;
+use std::sync::Arc;
 
 /// Random deadlines. The next one counts from the last one's nominal time, not
 /// from when it was handled, so that lateness doesn't lower the frequency.
@@ -16,15 +18,15 @@ use crate::dither::Dither;
 /// it with slices of 0.3 ms between sleeps; see the accounting's tests).
 #[derive(Debug)]
 pub struct Schedule {
-    interval: u64,
+    pace: Arc<Pace>,
     dither: Dither,
     deadline: u64,
 }
 
 impl Schedule {
-    pub fn new(interval: u64, seed: u64) -> Self {
+    pub fn new(pace: Arc<Pace>, seed: u64) -> Self {
         Self {
-            interval,
+            pace,
             dither: Dither::new(seed),
             deadline: 0,
         }
@@ -32,7 +34,7 @@ impl Schedule {
 
     /// The first deadline after a rest, which ends as a thread gets the GVL.
     pub fn restart(&mut self) -> u64 {
-        self.deadline = clock::monotonic_ns() + self.dither.memoryless_gap(self.interval);
+        self.deadline = clock::monotonic_ns() + self.gap(true);
         self.deadline
     }
 
@@ -48,10 +50,11 @@ impl Schedule {
     }
 
     pub fn gap(&mut self, in_slices: bool) -> u64 {
+        let interval = self.pace.tick();
         if in_slices {
-            self.dither.memoryless_gap(self.interval)
+            self.dither.memoryless_gap(interval)
         } else {
-            self.dither.gap(self.interval)
+            self.dither.gap(interval)
         }
     }
 }
@@ -62,7 +65,7 @@ mod tests {
 
     #[test]
     fn deadlines_average_the_interval_and_never_lie_in_the_past() {
-        let mut schedule = Schedule::new(1_000_000_000, 3);
+        let mut schedule = Schedule::new(Arc::new(Pace::new(1_000_000_000)), 3);
         let start = clock::monotonic_ns();
         let first = schedule.restart();
         assert!((start..start + 40_000_000_000).contains(&first));
@@ -72,7 +75,7 @@ mod tests {
             .expect("a thousand");
         let mean = (last - first) as f64 / 1000.0;
         assert!((mean - 1e9).abs() < 5e7, "mean {mean}");
-        let mut late = Schedule::new(1, 3);
+        let mut late = Schedule::new(Arc::new(Pace::new(1)), 3);
         late.restart();
         std::thread::sleep(std::time::Duration::from_millis(1));
         assert!(late.advance(true) >= clock::monotonic_ns() - 1_000_000);

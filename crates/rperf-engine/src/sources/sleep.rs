@@ -82,11 +82,13 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::Pace;
 
     #[test]
     fn it_ticks_while_armed_and_rests_when_nothing_runs() {
-        let ticks = Arc::new(Ticks::new(|| (), |_| false));
-        let timer = SleepTimer::open(Schedule::new(200_000, 5), Arc::clone(&ticks));
+        let ticks = Arc::new(Ticks::new(|| (), |_, _| false));
+        let schedule = Schedule::new(Arc::new(Pace::new(200_000)), 5);
+        let timer = SleepTimer::open(schedule, Arc::clone(&ticks));
         assert_eq!(timer.poll(), None, "at rest until armed");
         assert!(ticks.set_holder(1, 0));
         let until = clock::monotonic_ns() + 100_000_000;

@@ -3,6 +3,7 @@
 //! Called by the timer, in its signal handler, on one thread at a time.
 
 use libc::c_int;
+use std::array;
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -12,9 +13,19 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 /// CPUs: 5 to 16 ms, many ticks.
 const HIGH: c_int = 48;
 
+/// Threads whose files are kept open. Where threads hand the GVL on all the time, each tick
+/// finds another one, and to open a file takes some ten times as long as to read it.
+const FILES: usize = 8;
+
 /// Looks at one thread at a time.
 #[derive(Debug)]
 pub struct KernelSleep {
+    files: [ThreadFile; FILES],
+}
+
+/// The file of a thread that was looked at.
+#[derive(Debug)]
+struct ThreadFile {
     /// The file that is open, -1 if none is, and the thread that it tells of.
     file: AtomicI32,
     thread: AtomicU32,
@@ -27,10 +38,7 @@ pub struct KernelSleep {
 impl KernelSleep {
     pub fn new() -> Self {
         Self {
-            file: AtomicI32::new(-1),
-            thread: AtomicU32::new(0),
-            device: AtomicU64::new(0),
-            inode: AtomicU64::new(0),
+            files: array::from_fn(|_| ThreadFile::none()),
         }
     }
 
@@ -38,16 +46,40 @@ impl KernelSleep {
     /// says "running", or the system call that the thread is in (proc(5)).
     /// Async-signal-safe.
     pub fn is_asleep(&self, tid: u32) -> bool {
-        let file = self.file_of(tid);
-        let mut first = 0u8;
-        // SAFETY: reads one byte into `first`; a file that isn't open is an error.
-        let read = unsafe { libc::pread(file, (&raw mut first).cast(), 1, 0) };
-        read == 1 && first != b'r'
+        let file = &self.files[tid as usize % FILES];
+        let first = first_byte(file.of(tid)).or_else(|| {
+            // It is of a thread that has ended, and this one has got its number.
+            file.close();
+            first_byte(file.of(tid))
+        });
+        first.is_some_and(|first| first != b'r')
     }
 
-    fn file_of(&self, tid: u32) -> c_int {
+    /// Closes all files. Async-signal-safe; while nobody asks.
+    pub fn close(&self) {
+        self.files.iter().for_each(ThreadFile::close);
+    }
+}
+
+impl Drop for KernelSleep {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl ThreadFile {
+    fn none() -> Self {
+        Self {
+            file: AtomicI32::new(-1),
+            thread: AtomicU32::new(0),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+        }
+    }
+
+    /// The file of thread `tid`.
+    fn of(&self, tid: u32) -> c_int {
         let file = self.file.load(SeqCst);
-        // It stays open: opening it takes three times as long as reading it.
         if self.thread.load(SeqCst) == tid && self.is_ours(file) {
             return file;
         }
@@ -70,8 +102,7 @@ impl KernelSleep {
         identity(file) == Some((self.device.load(SeqCst), self.inode.load(SeqCst)))
     }
 
-    /// Closes the file. Async-signal-safe; while nobody asks.
-    pub fn close(&self) {
+    fn close(&self) {
         self.thread.store(0, SeqCst);
         let file = self.file.swap(-1, SeqCst);
         if self.is_ours(file) {
@@ -81,10 +112,12 @@ impl KernelSleep {
     }
 }
 
-impl Drop for KernelSleep {
-    fn drop(&mut self) {
-        self.close();
-    }
+/// What `file` begins with, if it can be read.
+fn first_byte(file: c_int) -> Option<u8> {
+    let mut first = 0u8;
+    // SAFETY: reads one byte into `first`; a file that isn't open is an error.
+    let read = unsafe { libc::pread(file, (&raw mut first).cast(), 1, 0) };
+    (read == 1).then_some(first)
 }
 
 /// `file` under a number that programs don't count on: they know that the lowest one that
@@ -161,11 +194,35 @@ mod tests {
     }
 
     #[test]
+    fn files_of_threads_that_are_looked_at_in_turn_stay_open() {
+        let (one, wake_one, end_one) = thread();
+        let (mut other, mut wake_other, mut end_other) = thread();
+        // Their files may have the same place.
+        while other as usize % FILES == one as usize % FILES {
+            wake_other.send(()).expect("a listener");
+            end_other();
+            (other, wake_other, end_other) = thread();
+        }
+        let sleep = KernelSleep::new();
+        assert!(becomes(&sleep, one, true) && becomes(&sleep, other, true));
+        let numbers =
+            || [one, other].map(|tid| sleep.files[tid as usize % FILES].file.load(SeqCst));
+        let before = numbers();
+        wake_one.send(()).expect("a listener");
+        assert!(becomes(&sleep, one, false) && becomes(&sleep, other, true));
+        assert_eq!(numbers(), before);
+        wake_other.send(()).expect("a listener");
+        assert!(becomes(&sleep, other, false));
+        end_one();
+        end_other();
+    }
+
+    #[test]
     fn its_file_has_a_high_number_that_needs_no_larger_table() {
         let (tid, wake, end) = thread();
         let sleep = KernelSleep::new();
         assert!(becomes(&sleep, tid, true));
-        let number = sleep.file.load(SeqCst);
+        let number = sleep.files[tid as usize % FILES].file.load(SeqCst);
         assert!((HIGH..64).contains(&number), "number {number}");
         wake.send(()).expect("a listener");
         end();
@@ -177,13 +234,14 @@ mod tests {
         let sleep = KernelSleep::new();
         wake.send(()).expect("a listener");
         assert!(becomes(&sleep, tid, false));
-        let ours = sleep.file.load(SeqCst);
+        let file = &sleep.files[tid as usize % FILES].file;
+        let ours = file.load(SeqCst);
         assert!(ours >= 0);
         let theirs = std::fs::File::open("/dev/zero").expect("readable");
         // SAFETY: puts another open file in the place of one that only `sleep` uses.
         assert_eq!(unsafe { libc::dup2(theirs.as_raw_fd(), ours) }, ours);
         assert!(becomes(&sleep, tid, false), "another file tells it");
-        assert_ne!(sleep.file.load(SeqCst), ours);
+        assert_ne!(file.load(SeqCst), ours);
         assert!(identity(ours).is_some(), "it is open still");
         // SAFETY: as above.
         unsafe { libc::close(ours) };

@@ -1,6 +1,7 @@
 //! Systems on which threads can't be interrupted.
 
 use super::TakeStack;
+use crate::interruption::Interruption;
 use crate::ticks::Ticks;
 use std::io;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ impl TickSignal {
 pub fn forget_in_child() {}
 
 /// Never interrupts anything.
-pub fn interrupt(_: u32) -> bool {
+pub(crate) fn interrupt(_: u32, _: &Interruption) -> bool {
     false
 }
 

@@ -12,6 +12,7 @@
 use super::kernel_sleep::KernelSleep;
 use super::{Registers, TakeStack};
 use crate::clock;
+use crate::interruption::Interruption;
 use crate::ticks::Ticks;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use std::io;
@@ -124,14 +125,14 @@ pub fn take_unreadable() -> u64 {
 }
 
 /// Interrupts thread `tid`, if our handlers are in place and it doesn't sleep in the
-/// kernel. Async-signal-safe; called by the timer.
-pub fn interrupt(tid: u32) -> bool {
+/// kernel, unless it calls it off meanwhile. Async-signal-safe; called by the timer.
+pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
     with_active(|active| {
         let in_place = is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault);
         // SAFETY: takes numbers only. The thread may be gone, then it fails.
         let send = || unsafe { libc::syscall(libc::SYS_tgkill, active.process, tid, INTERRUPT) };
         // What it waits for in the kernel must not end early because of us.
-        in_place && !active.kernel_sleep.is_asleep(tid) && send() == 0
+        in_place && !active.kernel_sleep.is_asleep(tid) && interruption.commit(tid) && send() == 0
     })
     .unwrap_or(false)
 }

@@ -20,7 +20,7 @@ pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
 
 /// Sets what `comments` tell, but for the mode, which the default sample type tells. Those
 /// not written by [`comments`] itself are kept. Profiles that pprof has merged have
-/// several machine-made lines, whose counters are summed.
+/// several machine-made lines, whose counters are summed; of intervals the longest stays.
 pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
     for comment in &comments {
         if let Some(fields) = comment.strip_prefix(MACHINE_PREFIX) {
@@ -44,6 +44,10 @@ fn machine_line(meta: &Meta, schema: &Schema) -> String {
     for (name, value) in named(&mut counters) {
         line.push_str(&format!(" {name}={value}"));
     }
+    let known = intervals(&mut counters).into_iter().filter(|it| *it.1 > 0);
+    for (name, value) in known {
+        line.push_str(&format!(" {name}={value}"));
+    }
     line
 }
 
@@ -58,6 +62,11 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
         for (counter_name, counter) in named(&mut meta.counters) {
             if counter_name == name {
                 *counter = counter.saturating_add(number);
+            }
+        }
+        for (interval_name, interval) in intervals(&mut meta.counters) {
+            if interval_name == name {
+                *interval = number.max(*interval);
             }
         }
     }
@@ -78,6 +87,13 @@ fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 13] {
         ("safepoint_calls", &mut counters.safepoint_calls),
         ("unreadable_stacks", &mut counters.unreadable_stacks),
         ("hidden_frames", &mut counters.hidden_frames),
+    ]
+}
+
+fn intervals(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 2] {
+    [
+        ("interval_ns", &mut counters.interval_ns),
+        ("off_gvl_interval_ns", &mut counters.off_gvl_interval_ns),
     ]
 }
 
@@ -120,11 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_merged_profiles_add_up() {
+    fn counters_of_merged_profiles_add_up_and_the_longest_intervals_stay() {
         let mut meta = Meta::default();
-        let line = "#rperf mode=wall trigger_count=2".to_string();
-        restore(vec![line.clone(), line], &mut meta);
-        assert_eq!(meta.counters.trigger_count, 4);
+        let line =
+            |interval: u64| format!("#rperf mode=wall trigger_count=2 interval_ns={interval}");
+        restore(vec![line(3), line(5), line(4)], &mut meta);
+        assert_eq!(meta.counters.trigger_count, 6);
+        assert_eq!(meta.counters.interval_ns, 5);
     }
 
     #[test]

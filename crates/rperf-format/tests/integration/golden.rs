@@ -14,7 +14,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::{env, fs};
 
-fn assert_golden(name: &str, content: &[u8]) {
+pub fn assert_golden(name: &str, content: &[u8]) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);

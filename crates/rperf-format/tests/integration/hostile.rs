@@ -4,11 +4,14 @@
 use crate::profiles;
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
+use rperf_format::answers::FilteredProfile;
 use rperf_format::viewer::{self, TitledProfile, View};
-use rperf_format::{Format, TextOptions, pprof, write};
+use rperf_format::{Format, GraphOptions, TextOptions, dot, pprof, write};
 use rperf_model::test_support::wall_schema;
 use rperf_model::{MergeError, Profile};
-use rperf_report::{By, Direction, Filter, Lines, TagFilter, Top, Tree, TreeLimits, regex};
+use rperf_report::{
+    By, Direction, Filter, Lines, NodeKind, TagFilter, Top, Tree, TreeLimits, regex,
+};
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
@@ -62,6 +65,15 @@ fn look_at(profile: Profile) {
         Tree::of(&profile, column, direction, TreeLimits::default());
     }
     Lines::of(&profile, column);
+    for kind in [NodeKind::Class, NodeKind::FunctionOfThread] {
+        let options = GraphOptions {
+            kind,
+            node_count: 2,
+            has_clusters: true,
+            ..GraphOptions::default()
+        };
+        dot(FilteredProfile::all(&profile), &options);
+    }
     let titled = TitledProfile {
         title: "damaged",
         profile: &profile,

@@ -2,6 +2,7 @@
 //! it can be read back, and what the reader makes of damaged files.
 
 mod collapsed;
+mod dot;
 mod foreign;
 mod golden;
 mod hostile;

@@ -103,6 +103,8 @@ pub fn everything(schema: Schema) -> Profile {
             safepoint_calls: 410,
             unreadable_stacks: 17,
             hidden_frames: 5,
+            interval_ns: 1_000_000,
+            off_gvl_interval_ns: 25_000_000,
         },
     };
     let mut builder = Builder::new(schema, meta);
@@ -189,7 +191,7 @@ fn arbitrary_of(
     let state = prop::sample::select(State::ALL.to_vec());
     let values = prop::collection::vec(number, MAX_COLUMNS);
     let sample = (stack, 0..4u32, labels, state, values);
-    let meta = (1..=10_000u32, 0..=max, 0..=max, any::<[u64; 13]>());
+    let meta = (1..=10_000u32, 0..=max, 0..=max, any::<[u64; 15]>());
     let samples = prop::collection::vec(sample, 0..20);
     (schema, meta, samples).prop_map(|(schema, meta, samples)| {
         let mut builder = Builder::new(schema, arbitrary_meta(meta));
@@ -207,7 +209,7 @@ fn arbitrary_of(
 }
 
 fn arbitrary_meta(
-    (frequency, start_time_ns, duration_ns, counters): (u32, u64, u64, [u64; 13]),
+    (frequency, start_time_ns, duration_ns, counters): (u32, u64, u64, [u64; 15]),
 ) -> Meta {
     Meta {
         frequency,
@@ -230,6 +232,8 @@ fn arbitrary_meta(
             safepoint_calls: counters[10],
             unreadable_stacks: counters[11],
             hidden_frames: counters[12],
+            interval_ns: counters[13],
+            off_gvl_interval_ns: counters[14],
         },
     }
 }

@@ -5,8 +5,8 @@ use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, CAPTURE, DEFER, FORMAT, FREQUENCY, INHERIT, LINES, MODE, OUTPUT, SAFEPOINT,
-    SIGNAL, STAT, STAT_COMMAND, STAT_REPORT, TICK, VERBOSE,
+    AGGREGATE, ALL, CAPTURE, DEFER, FORMAT, FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MODE, OUTPUT,
+    SAFEPOINT, SIGNAL, STAT, STAT_COMMAND, STAT_REPORT, TICK, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -266,7 +266,16 @@ impl Settings {
 
     /// Samples per second.
     pub fn frequency(&self) -> u32 {
-        match self.get(&FREQUENCY) {
+        self.number(&FREQUENCY)
+    }
+
+    /// The percentage of the program's CPU time that sampling may take.
+    pub fn max_overhead(&self) -> u32 {
+        self.number(&MAX_OVERHEAD)
+    }
+
+    fn number(&self, setting: &Setting) -> u32 {
+        match self.get(setting) {
             Some(Value::Integer(number)) => *number,
             _ => 0,
         }

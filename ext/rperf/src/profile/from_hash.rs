@@ -146,6 +146,8 @@ impl Input<'_> {
                 safepoint_calls: self.count("safepoint_calls")?,
                 unreadable_stacks: self.count("unreadable_stacks")?,
                 hidden_frames: self.count("hidden_frames")?,
+                interval_ns: self.count("interval_ns")?,
+                off_gvl_interval_ns: self.count("off_gvl_interval_ns")?,
             },
             ..Meta::default()
         })

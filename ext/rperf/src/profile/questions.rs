@@ -83,6 +83,7 @@ fn top(
     filters: RHash,
 ) -> Result<Value, Error> {
     let by = match by.as_str() {
+        "class" => By::Class,
         "file" => By::File,
         "dir" => By::Directory,
         "gem" => By::Gem,

@@ -1,4 +1,4 @@
-//! `NativeProfile#to_h`. On a Ruby thread, with the GVL.
+//! `NativeProfile#to_h`. On a Ruby thread, with the GVL, which others get in between.
 //!
 //! The Hash is about methods, as users know it: rows whose stacks differ in lines
 //! only are one row. Everything that repeats is one frozen object, so that many
@@ -7,6 +7,8 @@
 //! Ruby objects are kept in Ruby arrays and named by their index there: the
 //! garbage collector doesn't see into Rust's collections.
 
+use crate::interrupts::Stretch;
+use crate::without_gvl::without_gvl;
 use magnus::{Error, RArray, RHash, RString, Ruby, Value, value::ReprValue};
 use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
@@ -35,7 +37,8 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     )?;
     set("start_time_ns", number(meta.start_time_ns))?;
     set("duration_ns", number(meta.duration_ns))?;
-    let mut rows = Rows::new(ruby, profile);
+    let shapes = without_gvl(|| Shapes::new(profile));
+    let mut rows = Rows::new(ruby, profile, &shapes.first_nodes);
     let (samples, second_name) = match &profile.raw_samples {
         Some(raw) => {
             for (time_ns, weight) in raw.iter() {
@@ -44,7 +47,7 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
             (rows.finish(), "raw_samples")
         }
         None => {
-            for weight in rows.without_lines(&profile.weights).iter() {
+            for weight in shapes.weights.iter() {
                 rows.push(weight, None)?;
             }
             set("unique_frames", number(profile.frames.len() as u64))?;
@@ -61,6 +64,8 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     set("safepoint_calls", number(counters.safepoint_calls))?;
     set("unreadable_stacks", number(counters.unreadable_stacks))?;
     set("hidden_frames", number(counters.hidden_frames))?;
+    set("interval_ns", number(counters.interval_ns))?;
+    set("off_gvl_interval_ns", number(counters.off_gvl_interval_ns))?;
     set("samples", samples.as_value())?;
     set(second_name, samples.as_value())?;
     if profile.label_sets.len() > 1 {
@@ -85,6 +90,38 @@ fn label_sets(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
     Ok(sets)
 }
 
+/// The profile's stacks as the Hash has them: without lines.
+struct Shapes {
+    /// For each node, by id, the first one with the same frames, whatever the lines.
+    first_nodes: Vec<NodeId>,
+    /// The weights, summed over stacks that differ in lines only; none if each sample is shown.
+    weights: Weights,
+}
+
+impl Shapes {
+    fn new(profile: &Profile) -> Self {
+        let first_nodes = first_nodes(&profile.tree);
+        let mut table = WeightTable::new(profile.weights.width());
+        if profile.raw_samples.is_none() {
+            for weight in profile.weights.iter() {
+                table.add(without_line(&first_nodes, weight.key), weight.values);
+            }
+        }
+        Self {
+            first_nodes,
+            weights: table.into_weights(),
+        }
+    }
+}
+
+fn without_line(first_nodes: &[NodeId], key: WeightKey) -> WeightKey {
+    let node = first_nodes.get(key.node.0 as usize).copied();
+    WeightKey {
+        node: node.unwrap_or(key.node),
+        ..key
+    }
+}
+
 /// The array of samples in the making.
 struct Rows<'a> {
     ruby: &'a Ruby,
@@ -93,13 +130,14 @@ struct Rows<'a> {
     texts: Shared<&'a str>,
     frames: Shared<DisplayFrame>,
     stacks: Shared<(NodeId, Option<DisplayFrame>)>,
-    first_nodes: Vec<NodeId>,
+    first_nodes: &'a [NodeId],
+    stretch: Stretch,
     count: Option<Column>,
     cpu: Option<Column>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(ruby: &'a Ruby, profile: &'a Profile) -> Self {
+    fn new(ruby: &'a Ruby, profile: &'a Profile, first_nodes: &'a [NodeId]) -> Self {
         Self {
             ruby,
             profile,
@@ -107,31 +145,16 @@ impl<'a> Rows<'a> {
             texts: Shared::new(ruby),
             frames: Shared::new(ruby),
             stacks: Shared::new(ruby),
-            first_nodes: first_nodes(&profile.tree),
+            first_nodes,
+            stretch: Stretch::begin(),
             count: profile.schema.samples(),
             cpu: profile.schema.find("cpu"),
         }
     }
 
-    /// The weights, summed over stacks that differ in lines only.
-    fn without_lines(&self, weights: &Weights) -> Weights {
-        let mut table = WeightTable::new(weights.width());
-        for weight in weights.iter() {
-            table.add(self.without_line(weight.key), weight.values);
-        }
-        table.into_weights()
-    }
-
-    fn without_line(&self, key: WeightKey) -> WeightKey {
-        let node = self.first_nodes.get(key.node.0 as usize).copied();
-        WeightKey {
-            node: node.unwrap_or(key.node),
-            ..key
-        }
-    }
-
     /// A profile of another tool has no count or no CPU time: nil.
     fn push(&mut self, weight: Weight<'_>, time_ns: Option<u64>) -> Result<(), Error> {
+        self.stretch.end_if_long()?;
         let frames = self.stack(weight.key)?;
         let ruby = self.ruby;
         let row = ruby.ary_new_capa(7);
@@ -154,15 +177,18 @@ impl<'a> Rows<'a> {
     }
 
     fn stack(&mut self, key: WeightKey) -> Result<Value, Error> {
-        let key = self.without_line(key);
+        let key = without_line(self.first_nodes, key);
         let shown = (key.node, self.profile.display_leaf(key));
         if let Some(stack) = self.stacks.get(shown)? {
             return Ok(stack);
         }
-        let stack = self.ruby.ary_new();
-        for frame in self.profile.display_stack(key) {
-            stack.push(self.frame(frame)?)?;
-        }
+        let shared: Result<Vec<Value>, Error> = self
+            .profile
+            .display_stack(key)
+            .map(|frame| self.frame(frame))
+            .collect();
+        // The collector finds them in `frames`.
+        let stack = self.ruby.ary_new_from_values(&shared?);
         self.stacks.add(shown, stack)
     }
 
@@ -192,7 +218,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// For each node, by id, the first one with the same frames, whatever the lines.
 fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
     let mut first: HashMap<(NodeId, FrameId), NodeId> = HashMap::new();
     let mut nodes = vec![NodeId::ROOT];

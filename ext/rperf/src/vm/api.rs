@@ -8,3 +8,4 @@ mod scope;
 mod section;
 mod snapshot;
 mod start;
+mod taken_profile;

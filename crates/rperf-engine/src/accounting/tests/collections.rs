@@ -3,12 +3,12 @@
 use super::*;
 
 #[test]
-fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
+fn collections_that_are_preempted_have_the_cpu_time_that_they_used() {
     for mode in [Mode::Cpu, Mode::Wall] {
-        let mut accounting = Accounting::new(1, mode, INTERVAL, 0, 3);
+        let mut accounting = Accounting::new(1, mode, &pace(), 0, 3);
         let mut recorded = Recorded::default();
         accounting.begin_running(0);
-        let (mut now, mut cpu) = (0, 0);
+        let (mut now, mut cpu, mut collecting) = (0, 0, 0);
         for round in 0..2_000u64 {
             // Half of the time of every other collection goes to another process.
             let length = 700_000;
@@ -16,11 +16,16 @@ fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
             let work = GcWork {
                 enter_ns: now,
                 exit_ns: now + length,
-                marking_ns: length / 3,
+                cpu_ns: used,
+                marking: GcTime {
+                    wall_ns: length / 3,
+                    cpu_ns: used / 3,
+                },
                 tick_before_ns: 0,
             };
             now += length;
             cpu += used;
+            collecting += used;
             let dues = accounting.collected(work, 0);
             recorded.record(&mut accounting, dues);
             now += 100_000;
@@ -31,13 +36,15 @@ fn collections_that_are_preempted_claim_no_more_cpu_time_than_there_was() {
         let dues = accounting.flush(now, 0, Some(cpu));
         recorded.record(&mut accounting, dues);
         assert_eq!(recorded.sum(|_| true).cpu_ns, cpu, "{mode:?}");
+        let in_gc = recorded.sum(|row| row.state >= State::GcMarking).cpu_ns;
+        assert_eq!(in_gc, collecting, "{mode:?}");
     }
 }
 
 /// A method that ends in a collection, and one that doesn't, of about the same length.
 #[test]
 fn a_tick_within_a_collection_is_none_for_running_time() {
-    let mut accounting = Accounting::new(1, Mode::Wall, INTERVAL, 0, 5);
+    let mut accounting = Accounting::new(1, Mode::Wall, &pace(), 0, 5);
     let mut recorded = Recorded::default();
     let mut dither = Dither::new(7);
     let (mut now, mut next_tick, mut tick) = (1, INTERVAL, 0);
@@ -66,7 +73,8 @@ fn a_tick_within_a_collection_is_none_for_running_time() {
             let work = GcWork {
                 enter_ns,
                 exit_ns: now,
-                marking_ns: 0,
+                cpu_ns: now - enter_ns,
+                marking: GcTime::default(),
                 tick_before_ns,
             };
             let dues = accounting.collected(work, tick);

@@ -45,6 +45,13 @@ fn computing_thread() -> (u32, impl FnOnce() -> bool) {
     })
 }
 
+/// What the timer does.
+fn send_to(tid: u32) -> bool {
+    let interruption = Interruption::default();
+    interruption.begin(tid, 0);
+    interrupt(tid, &interruption)
+}
+
 fn results() -> (f64, u64) {
     let float = (1..2000).map(|n| f64::from(n).sqrt() * 0.5).sum();
     let whole = (1..2000u64).map(|n| (n * n) ^ (n << 7)).sum();
@@ -54,7 +61,7 @@ fn results() -> (f64, u64) {
 fn interrupt_until(tid: u32, reached: impl Fn() -> bool) {
     let began = Instant::now();
     while !reached() && began.elapsed() < Duration::from_secs(60) {
-        assert!(interrupt(tid), "the thread is there");
+        assert!(send_to(tid), "the thread is there");
         thread::sleep(Duration::from_micros(50));
     }
     assert!(reached());
@@ -65,8 +72,8 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     let trigger = || {
         TRIGGERED.fetch_add(1, SeqCst);
     };
-    let ticks = Arc::new(Ticks::new(trigger, interrupt));
-    assert!(!interrupt(1), "nothing is installed");
+    let ticks = Arc::new(Ticks::new(trigger, super::interrupt));
+    assert!(!send_to(1), "nothing is installed");
     let before = action_of(FAULT).expect("readable");
     let installed = TickSignal::install(Arc::clone(&ticks), take_stack).expect("free");
     assert!(TickSignal::install(Arc::clone(&ticks), take_stack).is_err());
@@ -74,7 +81,7 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
 
     // Not the holder: it is left alone.
     for _ in 0..100 {
-        assert!(interrupt(tid));
+        assert!(send_to(tid));
         thread::sleep(Duration::from_micros(50));
     }
     assert_eq!((TAKEN.load(SeqCst), TRIGGERED.load(SeqCst)), (0, 0));
@@ -100,7 +107,7 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     let ours = theirs;
     theirs.sa_sigaction = libc::SIG_IGN;
     put_action(INTERRUPT, &theirs).expect("allowed");
-    assert!(!interrupt(tid));
+    assert!(!send_to(tid));
     put_action(INTERRUPT, &ours).expect("allowed");
 
     assert!(finish(), "the thread has computed what it should");
@@ -114,13 +121,13 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
         action_of(FAULT).expect("readable").sa_sigaction,
         before.sa_sigaction
     );
-    assert!(!interrupt(tid));
+    assert!(!send_to(tid));
 
     // As compaction does: a handler that comes within a session and goes after it.
     let again = TickSignal::install(Arc::clone(&ticks), take_stack).expect("free");
     let ours = action_of(FAULT).expect("readable");
     put_action(FAULT, &before).expect("allowed");
-    assert!(!interrupt(clock::thread_id()));
+    assert!(!send_to(clock::thread_id()));
     drop(again);
     put_action(FAULT, &ours).expect("allowed");
     drop(TickSignal::install(Arc::clone(&ticks), take_stack).expect("free"));

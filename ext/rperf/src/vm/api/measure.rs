@@ -5,21 +5,38 @@ use crate::vm::hooks::event_hook::EventHook;
 use crate::vm::hooks::{gc, thread};
 use crate::vm::state::frames::{RubyVm, take_complete};
 use magnus::{Error, RHash, Ruby, Symbol};
-use rb_sys::{ID, VALUE};
+use rb_sys::{ID, VALUE, rb_internal_thread_event_hook_t};
 use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
 use std::hint::black_box;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 /// Samples between two readings of the clock: its own cost is then negligible.
 const BATCH: u32 = 100;
 
+/// The registered thread hook that does nothing; null if there is none.
+static EMPTY_HOOK: AtomicPtr<rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
+
+static EMPTY_GC_HOOK: EventHook = EventHook::new(no_gc_event, gc::HOOK.events);
+
 /// Registers the same events as a session in `mode`, with callbacks that do
-/// nothing, until the process ends.
+/// nothing.
 pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
     let mode = Mode::from_name(&mode.name()?)
         .ok_or_else(|| Error::new(ruby.exception_arg_error(), "mode must be :cpu or :wall"))?;
-    thread::register(thread::do_nothing, thread::events(mode));
-    EventHook::new(no_gc_event, gc::HOOK.events).add();
+    remove_empty_hooks();
+    EMPTY_HOOK.store(
+        thread::register(thread::do_nothing, thread::events(mode)),
+        SeqCst,
+    );
+    EMPTY_GC_HOOK.add();
     Ok(())
+}
+
+/// Removes them.
+pub fn remove_empty_hooks() {
+    thread::unregister(EMPTY_HOOK.swap(ptr::null_mut(), SeqCst));
+    EMPTY_GC_HOOK.remove();
 }
 
 unsafe extern "C" fn no_gc_event(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}

@@ -4,8 +4,10 @@
 
 use super::{endpoint, labels, measure, scope, snapshot, start};
 use crate::vm::hooks::{fork, thread};
+use crate::vm::state::roots;
 use crate::vm::state::session::SESSION;
 use magnus::{Error, Object, RModule, function};
+use rperf_engine::Gvl;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -25,6 +27,10 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
+    native.define_singleton_method(
+        "remove_empty_hooks",
+        function!(measure::remove_empty_hooks, 0),
+    )?;
     native.define_singleton_method("sample_cost", function!(measure::sample_cost, 3))?;
     native.define_singleton_method("hooks?", function!(thread::is_registered, 0))
 }
@@ -34,6 +40,8 @@ fn is_running() -> bool {
 }
 
 fn forget_in_child() {
+    // SAFETY: a method, on a thread of the main Ractor.
+    roots::forget_unnamed(&unsafe { Gvl::assume_held() });
     if !is_running() {
         fork::remove_inherited_hooks();
     }

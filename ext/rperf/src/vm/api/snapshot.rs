@@ -1,58 +1,75 @@
 //! `Native.stop` and `Native.snapshot`: what a session has collected. On a thread of
-//! the main Ractor, with the GVL; what gathers the samples lets no other thread run.
+//! the main Ractor, with the GVL, which others get in between: it is held for some milliseconds
+//! at a stretch, however much there is.
+//!
+//! 1. All threads are brought up to now. If that takes long, other threads run in between, and in
+//!    the end all are brought up to one moment once more, which is quick then.
+//! 2. At that moment everything is taken from the session, and belongs to this call alone. Other
+//!    threads may stop the session, start another or take snapshots of their own.
+//! 3. Without the GVL, the worker's reply is waited for. With it, the frames get their names; other
+//!    threads run in between. Without it, the profile is made.
+//!
+//! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
-use crate::profile::{self, errors};
-use crate::text;
+use super::taken_profile::{TakenFrames, TakenProfile};
+use crate::interrupts::{Interrupts, LIMIT, let_others_run};
+use crate::profile::errors;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::label_cache;
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::session::{SESSION, session};
+use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::vm::state::threads::RubyThread;
-use magnus::rb_sys::FromRawValue;
-use magnus::{Error, RArray, Ruby, Value, prelude::*};
-use rperf_engine::{
-    AtWork, Capture, CapturedNode, Gvl, ResolvedFrame, RunningSession, Session, SessionId, Snapshot,
-};
-use rperf_session::settings::{self as table, Settings};
+use crate::without_gvl::without_gvl;
+use magnus::{Error, RArray, Ruby, Value};
+use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
+use rperf_session::settings::Settings;
 use std::sync::Arc;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
 /// `Native.stop`: ends the session; its profile, or nil if there is none.
 pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let mut gvl = unsafe { Gvl::assume_held() };
-    let inside_callback = || errors::rperf(ruby, INSIDE_CALLBACK);
-    let threads = threads_of_session(ruby, &mut gvl)?;
-    let (Some(threads), Some(session)) = (threads, session(&gvl)) else {
-        return Ok(None);
-    };
-    // Stop the interrupts before the hooks go: their handler learns the GVL's holder from
-    // the hooks.
-    if let Some(mut state) = session.state(&gvl) {
-        state.engine.end_tick_capture();
-    }
-    hooks::remove_all();
-    session.end();
-    let id = session.id;
-    let now = flush(&gvl, session, &threads).ok_or_else(inside_callback)?;
-    // The frames stay marked as long as the session is in its slot.
-    let (nodes, frames) = present_tree(&mut gvl);
-    let (settings, engine) = take_down(&mut gvl, id, &threads).ok_or_else(inside_callback)?;
-    label_cache::clear(ruby)?;
-    let snapshot = engine.stop(now);
-    let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    wrap(ruby, &settings, snapshot, &nodes, &frames).map(Some)
+    let (profile, interrupts) = stopped(ruby)?;
+    interrupts.raise().map(|()| profile)
 }
 
 /// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
 /// interrupted as it returns, and then nobody gets what it returns.
 pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
-    match stop(ruby)? {
-        Some(profile) => array.push(profile),
-        None => Ok(()),
+    let (profile, interrupts) = stopped(ruby)?;
+    if let Some(profile) = profile {
+        array.push(profile)?;
     }
+    interrupts.raise()
+}
+
+fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let mut gvl = unsafe { Gvl::assume_held() };
+    let Some((id, now, threads)) = bring_up(ruby, &mut gvl, u64::MAX)? else {
+        return Ok(Default::default());
+    };
+    if let Some(session) = session(&gvl) {
+        // Stop the interrupts before the hooks go: their handler learns the GVL's holder from
+        // the hooks.
+        if let Some(mut state) = session.state(&gvl) {
+            state.engine.end_tick_capture();
+        }
+        hooks::remove_all();
+        session.end();
+    }
+    label_cache::clear(ruby)?;
+    // No collection runs until the frames are kept alive again.
+    let ending = Ending::begin();
+    let Some((settings, engine)) = take_down(&mut gvl, id, &threads) else {
+        return Ok(Default::default());
+    };
+    let taken = TakenProfile::keep(ruby, &gvl, settings, engine.stop(now))?;
+    // No interrupt takes effect until the worker has ended: what it ran could begin a session.
+    let complete = taken.complete(ruby, &mut gvl, |_, wait| without_gvl(wait))?;
+    drop(ending);
+    complete.into_profile(ruby, &mut gvl, Interrupts::default())
 }
 
 /// `Native.snapshot(clear)`: the profile up to now, which is let go of if `clear`; or
@@ -60,83 +77,131 @@ pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
 pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
-    let threads = threads_of_session(ruby, &mut gvl)?;
-    let (Some(threads), Some(session)) = (threads, session(&gvl)) else {
+    let room = if clear {
+        Vec::new()
+    } else {
+        room_for_nodes(&gvl)
+    };
+    let Some((_, now, _)) = bring_up(ruby, &mut gvl, LIMIT.as_nanos() as u64)? else {
+        return Ok(None);
+    };
+    let Some(session) = session(&gvl) else {
         return Ok(None);
     };
     let settings = Arc::clone(&session.settings);
-    let now = flush(&gvl, session, &threads);
-    let state = session
-        .state(&gvl)
-        .filter(|state| !state.engine.is_ending());
-    let (Some(now), Some(mut state)) = (now, state) else {
-        return Err(errors::rperf(ruby, INSIDE_CALLBACK));
-    };
-    let snapshot = if clear {
-        let threads = state.accounted_threads(&gvl);
-        let snapshot = state.engine.begin_clear(now, threads as u32);
-        state.forget_points(&gvl);
-        session.forget_learned(&AtWork::begin(&gvl));
-        snapshot
+    let (taken, tree) = if clear {
+        (take_all(&gvl, session, now), None)
     } else {
-        state.engine.snapshot(now)
+        let tree = tree(&gvl, session);
+        (take_copy(&gvl, session, now, room), tree)
     };
-    drop(state);
-    let snapshot = snapshot.map_err(|error| errors::rperf(ruby, error.to_string()))?;
-    let (nodes, frames) = if clear {
-        cleared_tree(&mut gvl)
-    } else {
-        present_tree(&mut gvl)
-    };
-    wrap(ruby, &settings, snapshot, &nodes, &frames).map(Some)
+    let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
+    let mut taken = TakenProfile::keep(ruby, &gvl, settings, taken)?;
+    taken.tree = tree;
+    let mut interrupts = Interrupts::default();
+    let complete = taken.complete(ruby, &mut gvl, |gvl, wait| {
+        interrupts.without_gvl(gvl, wait)
+    })?;
+    let (profile, interrupts) = complete.into_profile(ruby, &mut gvl, interrupts)?;
+    interrupts.raise().map(|()| profile)
 }
 
-/// The threads that are alive, if a session runs. Runs Ruby code.
-fn threads_of_session(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<LiveThreads>, Error> {
-    match session(gvl) {
-        Some(_) => LiveThreads::list(ruby, gvl).map(Some),
-        None => Ok(None),
+/// Brings all threads up to now and records all remainders: to one moment, which is returned with
+/// the session's id and the threads that are alive, if that takes `limit_ns` at most. The threads
+/// for which there is no time are up to a moment ago. From the last of them on, no other thread
+/// has run. `None` without a session, or if it ends meanwhile. Runs Ruby code.
+fn bring_up(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    limit_ns: u64,
+) -> Result<Option<(SessionId, u64, LiveThreads)>, Error> {
+    let Some(id) = session(gvl).map(|session| session.id) else {
+        return Ok(None);
+    };
+    let slice_ns = LIMIT.as_nanos() as u64;
+    let (mut row, mut is_second) = (0, false);
+    loop {
+        while epoch::name_frames(gvl, LIMIT) {
+            let_others_run(gvl)?;
+        }
+        let threads = LiveThreads::list(ruby, gvl)?;
+        let Some(session) = session(gvl).filter(|session| session.id == id) else {
+            return Ok(None);
+        };
+        // The sampling callback has begun to end an epoch just now.
+        if is_ending(gvl, session) {
+            continue;
+        }
+        let limit_ns = if is_second { limit_ns } else { slice_ns };
+        let (now, next_row) = flush(gvl, session, &threads, (row, limit_ns))
+            .ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
+        match next_row {
+            Some(next) if !is_second => row = next,
+            None if row > 0 => (row, is_second) = (0, true),
+            _ => return Ok(Some((id, now, threads))),
+        }
+        let_others_run(gvl)?;
     }
 }
 
-/// Brings every thread up to now, which is returned, and records all remainders.
+/// Brings threads up to now, which is returned, and records all remainders: those `from` a row
+/// on, for so many nanoseconds. The row of the first for which there was no time comes with it.
 /// `None` if this runs inside a callback.
-fn flush(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) -> Option<u64> {
+fn flush(
+    gvl: &Gvl<'_>,
+    session: &StartedSession,
+    threads: &LiveThreads,
+    from: (usize, u64),
+) -> Option<(u64, Option<usize>)> {
     // A tick from here on would come before the time that all threads are brought up to.
     let guard = AtWork::begin(gvl);
     sample::drain_ticks(gvl, session, &guard);
     let current = RubyThread::current(gvl).id();
-    let threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread))?;
+    let mut threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread), from)?;
     let now = threads.now_ns;
-    threads.for_each(|wanted| sample::record(gvl, session, wanted));
-    Some(now)
+    for wanted in threads.by_ref() {
+        sample::record(gvl, session, wanted);
+    }
+    Some((now, threads.next_row()))
 }
 
-/// The present epoch's nodes and the names of its frames.
-fn present_tree(gvl: &mut Gvl<'_>) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
-    with_engine(gvl, |id, engine| (id, engine.tree().nodes().to_vec()))
-        .map(|(id, nodes)| {
-            let frame_at = |engine: &Session, row| engine.tree().frames().get(row).copied();
-            (nodes, epoch::resolve_frames(gvl, id, frame_at))
-        })
-        .unwrap_or_default()
+fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {
+    let state = session.state(gvl);
+    state.is_some_and(|state| state.engine.is_ending())
 }
 
-/// The nodes of what was cleared, and the names of its frames, which are let go.
-fn cleared_tree(gvl: &mut Gvl<'_>) -> (Vec<CapturedNode>, Vec<ResolvedFrame>) {
-    let Some(id) = with_engine(gvl, |id, _| id) else {
-        return Default::default();
-    };
-    let frames = epoch::resolve_frames(gvl, id, Session::ending_frame);
-    let end = |present, engine: &mut Session| (present == id).then(|| engine.end_clear());
-    let nodes = with_engine(gvl, end).flatten();
-    (nodes.unwrap_or_default(), frames)
+/// The session's id, and the number of its call tree.
+fn tree(gvl: &Gvl<'_>, session: &StartedSession) -> Option<(SessionId, u64)> {
+    let state = session.state(gvl)?;
+    Some((session.id, state.engine.epoch()))
 }
 
-/// What `act` does with the running session.
-fn with_engine<T>(gvl: &Gvl<'_>, act: impl FnOnce(SessionId, &mut Session) -> T) -> Option<T> {
-    let session = session(gvl)?;
-    Some(act(session.id, &mut session.state(gvl)?.engine))
+/// All that is recorded up to `now`; the session begins anew. `None` inside a callback.
+fn take_all(gvl: &Gvl<'_>, session: &StartedSession, now: u64) -> Option<TakenFrames> {
+    let mut state = session.state(gvl)?;
+    let threads = state.accounted_threads(gvl);
+    let taken = state.engine.clear(now, threads as u32);
+    state.forget_points(gvl);
+    session.forget_learned(&AtWork::begin(gvl));
+    Some(taken)
+}
+
+/// A copy of all that is recorded up to `now`. `None` inside a callback.
+fn take_copy(
+    gvl: &Gvl<'_>,
+    session: &StartedSession,
+    now: u64,
+    room: Vec<CapturedNode>,
+) -> Option<TakenFrames> {
+    let mut state = session.state(gvl)?;
+    Some(state.engine.snapshot(now, room))
+}
+
+/// Room for the call tree's nodes, and for some more.
+fn room_for_nodes(gvl: &Gvl<'_>) -> Vec<CapturedNode> {
+    let state = session(gvl).and_then(|session| session.state(gvl));
+    let nodes = state.map_or(0, |state| state.engine.nodes());
+    without_gvl(|| CapturedNode::room(nodes + nodes / 8))
 }
 
 /// Frees the bridge side of the session `id`, whose hooks have been removed. `None` if another
@@ -157,47 +222,4 @@ fn take_down(
         }
     }
     Some((settings, engine))
-}
-
-/// The profile as a Ruby object, with what is to be said of the whole run.
-fn wrap(
-    ruby: &Ruby,
-    settings: &Settings,
-    snapshot: Snapshot,
-    nodes: &[CapturedNode],
-    frames: &[ResolvedFrame],
-) -> Result<Value, Error> {
-    let description: Option<String> = ruby
-        .class_object()
-        .const_get::<_, Value>("RUBY_DESCRIPTION")
-        .ok()
-        .and_then(text::of_string);
-    let comments = vec![
-        format!("rperf {}", env!("CARGO_PKG_VERSION")),
-        format!(
-            "mode: {}, frequency: {} Hz",
-            settings.mode(),
-            settings.frequency()
-        ),
-        description.unwrap_or_default(),
-        match snapshot.capture {
-            Capture::Tick => "capture: tick".to_owned(),
-            Capture::Safepoint => "capture: safepoint (methods that reach one soon get the time \
-                                   of others, and each tick interrupts compiled code)"
-                .to_owned(),
-        },
-    ];
-    // SAFETY: only looks a variable up: an interrupt that came meanwhile isn't met here,
-    // where it would be lost.
-    let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
-    let program = text::of_string(program).unwrap_or_default();
-    let mut profile = snapshot.into_profile(nodes, frames, program, comments);
-    if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
-        let labels: Vec<_> = labels
-            .iter()
-            .map(|(key, value)| (&**key, &**value))
-            .collect();
-        profile.label_rest(&labels);
-    }
-    profile::wrap(ruby, profile)
 }

@@ -1,12 +1,13 @@
 //! `Native.start`: the start of a session. On a thread of the main Ractor, with the GVL.
 
 use super::section;
+use crate::interrupts::let_others_run;
 use crate::profile::errors;
 use crate::settings::SettingsObject;
 use crate::vm::hooks::{fork, tick};
 use crate::vm::state::frames::{self, RubyVm};
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::session::{SESSION, StartedSession, session};
+use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::vm::state::{ractor, safepoint};
 use magnus::{Error, Ruby};
 use rperf_engine::{
@@ -26,8 +27,14 @@ static LAST_ID: AtomicU64 = AtomicU64::new(0);
 pub fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
+    while Ending::is_there() {
+        let_others_run(&mut gvl)?;
+    }
     let others = ractor::are_there_others(ruby, &mut gvl)?;
     let threads = LiveThreads::list(ruby, &mut gvl)?;
+    if Ending::is_there() {
+        return start(ruby, settings);
+    }
     if session(&gvl).is_some() {
         let message = "profiling is running already; call Rperf.stop first";
         return Err(errors::rperf(ruby, message));
@@ -83,6 +90,7 @@ impl StartOptions {
             config: SessionConfig {
                 mode: Mode::from_name(settings.mode()).unwrap_or_default(),
                 frequency: settings.frequency(),
+                max_overhead: settings.max_overhead(),
                 timer: timer_kind(settings.signal()),
                 aggregate: settings.aggregate(),
             },

@@ -9,7 +9,7 @@
 //! threads that are about to leave them are given a moment.
 
 use super::{fiber, gc, thread, time_slice};
-use crate::vm::state::session::{SESSION, session};
+use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
@@ -68,6 +68,7 @@ unsafe extern "C" fn in_parent() {
 unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     SESSION.abandon();
+    Ending::forget();
     native::forget_id();
     reset_at_work();
     rperf_engine::forget_in_child();

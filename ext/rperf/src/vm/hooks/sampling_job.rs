@@ -22,7 +22,7 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
                 let learned = session.learn(&RubyVm(gvl), gvl, thread);
                 sample::complete(gvl, session, session.sample(gvl, thread, learned));
             }
-            epoch::end_if_over(gvl);
+            epoch::work_on_end(gvl);
         });
     }
 }

@@ -49,7 +49,8 @@ pub fn register(
 }
 
 /// Removes what `register` has returned, unless it is null. The caller gives the pointer away.
-fn unregister(hook: *mut rb_internal_thread_event_hook_t) {
+/// With the GVL, outside of hooks.
+pub fn unregister(hook: *mut rb_internal_thread_event_hook_t) {
     if !hook.is_null() {
         // SAFETY: the hook is registered, and nobody else removes it.
         unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };

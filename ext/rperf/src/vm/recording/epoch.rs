@@ -1,34 +1,45 @@
 //! The end of an epoch: names take the place of frames, and what the frames kept
-//! alive may be collected. In the sampling callback, with the GVL: it makes Ruby objects.
+//! alive may be collected. In the sampling callback, and before a snapshot, with the GVL: it makes
+//! Ruby objects.
 
 use super::resolve;
 use crate::vm::state::session::session;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame, Session, SessionId};
+use rperf_engine::Gvl;
+use std::time::{Duration, Instant};
 
-/// Ends the epoch of the running session if it is over.
-pub fn end_if_over(gvl: &mut Gvl<'_>) {
-    let over = session(gvl).filter(|session| session.begin_epoch_end(gvl));
-    let Some(id) = over.map(|session| session.id) else {
+/// How long the sampling callback names frames: the next one goes on with the rest.
+const CALLBACK_LIMIT: Duration = Duration::from_millis(1);
+
+/// In the sampling callback: works on the end of the running session's epoch, if it is over.
+pub fn work_on_end(gvl: &mut Gvl<'_>) {
+    let Some(session) = session(gvl) else {
         return;
     };
-    let names = resolve_frames(gvl, id, Session::ending_frame);
-    if let Some(session) = session(gvl).filter(|session| session.id == id)
-        && let Some(mut state) = session.state(gvl)
-    {
-        state.engine.end_epoch(names);
+    let is_ending = |session: &rperf_engine::RunningSession| {
+        let state = session.state(gvl);
+        state.is_some_and(|state| state.engine.is_ending())
+    };
+    if is_ending(session) || session.begin_epoch_end(gvl) {
+        name_frames(gvl, CALLBACK_LIMIT);
     }
 }
 
-/// The names of the session's frames, up to the first that `frame_at` doesn't have. Naming runs
-/// the VM's code: should it ever let another thread run, and that one end the session, the rest
-/// has none.
-pub fn resolve_frames(
-    gvl: &mut Gvl<'_>,
-    id: SessionId,
-    frame_at: impl Fn(&Session, usize) -> Option<FrameWord>,
-) -> Vec<ResolvedFrame> {
-    resolve::resolve_all(gvl, |gvl, row| {
-        let session = session(gvl).filter(|session| session.id == id)?;
-        frame_at(&session.state(gvl)?.engine, row)
-    })
+/// Names frames of the epoch that is being ended, if one is, for `limit` at most. Returns whether
+/// there are more.
+pub fn name_frames(gvl: &mut Gvl<'_>, limit: Duration) -> bool {
+    let began = Instant::now();
+    let has_more = resolve::name_frames(gvl, limit, |gvl, named| {
+        let mut state = session(gvl)?.state(gvl)?;
+        if let Some((frame, name)) = named {
+            state.engine.name(frame, name);
+        }
+        state.engine.next_unnamed()
+    });
+    if let Some(session) = session(gvl)
+        && let Some(mut state) = session.state(gvl)
+    {
+        let spent = began.elapsed().as_nanos() as u64;
+        state.engine.end_epoch_if_named(spent);
+    }
+    has_more
 }

@@ -1,5 +1,6 @@
 //! Names of captured frames. At stop, at a snapshot and at the end of an epoch, with
-//! the GVL, outside of hooks: these calls make Ruby objects and may run a collection.
+//! the GVL, outside of hooks: these calls make Ruby objects and may run a collection. To name a
+//! frame takes about a microsecond: with many of them, other threads run in between.
 //!
 //! They call no method: as one returns, an interrupt (Thread#raise, Timeout, a signal)
 //! could come, and it would be lost here.
@@ -9,18 +10,25 @@ use magnus::rb_sys::{FromRawValue, protect};
 use magnus::{Fixnum, Value};
 use rb_sys::VALUE;
 use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
+use std::time::{Duration, Instant};
 
-/// Resolves frames one by one, up to the first that `frame_at` doesn't have: the
-/// session goes on in between, so nothing of it can stay borrowed.
-pub fn resolve_all(
+/// Names frames one by one, for `limit` at most. `next` takes the name of a frame, and has the
+/// next one: the session goes on in between, so nothing of it can stay borrowed. Returns whether
+/// there are more.
+pub fn name_frames(
     gvl: &mut Gvl<'_>,
-    frame_at: impl Fn(&Gvl<'_>, usize) -> Option<FrameWord>,
-) -> Vec<ResolvedFrame> {
-    let frame = |row| {
-        let frame = frame_at(gvl, row)?;
-        Some(resolve(gvl, frame as VALUE))
-    };
-    (0..).map_while(frame).collect()
+    limit: Duration,
+    mut next: impl FnMut(&Gvl<'_>, Option<(FrameWord, ResolvedFrame)>) -> Option<FrameWord>,
+) -> bool {
+    let began = Instant::now();
+    let mut named = None;
+    while let Some(frame) = next(gvl, named.take()) {
+        if began.elapsed() >= limit {
+            return true;
+        }
+        named = Some((frame, resolve(gvl, frame as VALUE)));
+    }
+    false
 }
 
 /// Asks the VM a question about `frame`; `None` if that raises.

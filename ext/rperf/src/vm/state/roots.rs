@@ -1,14 +1,19 @@
-//! The objects that keep frames alive, for as long as a session has them: one for the frame
-//! table, and one for the stacks taken at ticks. In collections, on any Ractor's thread.
+//! The objects that keep frames alive, for as long as a session has them, or a snapshot that gives
+//! them names: one for frame tables, and one for the stacks taken at ticks. In collections, on any
+//! Ractor's thread.
 
 use super::data_type::DataType;
 use super::session::{self, SESSION};
 use rb_sys::VALUE;
-use rperf_engine::NewFrames;
+use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs, NewFrames};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-/// The VM's view of the frame table, with barriers by [`keep_alive`].
+/// Frames that are being given names, apart from the session's. All have been in its frame table:
+/// the collector was told of them.
+static NAMING: GvlCell<NamingJobs> = GvlCell::new(NamingJobs::new());
+
+/// The VM's view of the frame tables, with barriers by [`keep_alive`].
 static FRAME_TABLE: DataType = DataType::new(c"rperf frame roots", Some(mark_frames))
     .with_barriers(Some(end_with_vm), memory_size);
 
@@ -36,6 +41,33 @@ pub fn keep_alive(new_frames: &NewFrames<'_>) {
     }
 }
 
+/// Keeps `frames` alive, which the session has, or had until just now, until they have names.
+pub fn keep_until_named(gvl: &Gvl<'_>, frames: FrameNames) -> Option<JobId> {
+    Some(NAMING.borrow(gvl)?.add(frames))
+}
+
+/// What `job` keeps alive.
+pub fn with_unnamed<T>(
+    gvl: &Gvl<'_>,
+    job: JobId,
+    act: impl FnOnce(&mut FrameNames) -> T,
+) -> Option<T> {
+    NAMING.borrow(gvl)?.get(job).map(act)
+}
+
+/// What `job` has kept alive.
+pub fn take_named(gvl: &Gvl<'_>, job: JobId) -> FrameNames {
+    let jobs = NAMING.borrow(gvl);
+    jobs.map_or_else(FrameNames::default, |mut jobs| jobs.take(job))
+}
+
+/// In a forked child: the threads that were naming frames are not there.
+pub fn forget_unnamed(gvl: &Gvl<'_>) {
+    if let Some(mut jobs) = NAMING.borrow(gvl) {
+        jobs.forget();
+    }
+}
+
 /// Marks, and so pins, every captured frame.
 unsafe extern "C" fn mark_frames(_: *mut c_void) {
     // SAFETY: freeing a session allocates no Ruby object, so no collection runs then. It runs
@@ -45,6 +77,8 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
         if let Some(session) = SESSION.get_unguarded() {
             session.each_frame(|frame| rb_sys::rb_gc_mark(frame as VALUE));
         }
+        let unnamed = NAMING.peek().unnamed();
+        unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
     }
 }
 

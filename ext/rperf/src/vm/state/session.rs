@@ -8,10 +8,41 @@ use rperf_session::settings::Settings;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The session that is running. Put in and taken out with the main Ractor's GVL, and let go of
 /// in a forked child.
 pub static SESSION: SessionSlot<StartedSession> = SessionSlot::empty();
+
+/// Sessions that are out of the slot, and whose workers and timers have yet to end: none can
+/// begin meanwhile.
+static ENDING: AtomicUsize = AtomicUsize::new(0);
+
+/// A session that is out of the slot, until its worker has ended.
+pub struct Ending(());
+
+impl Ending {
+    pub fn begin() -> Ending {
+        ENDING.fetch_add(1, Relaxed);
+        Ending(())
+    }
+
+    /// Whether there is one.
+    pub fn is_there() -> bool {
+        ENDING.load(Relaxed) != 0
+    }
+
+    /// In a forked child nothing is left to end. Async-signal-safe.
+    pub fn forget() {
+        ENDING.store(0, Relaxed);
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        ENDING.fetch_sub(1, Relaxed);
+    }
+}
 
 /// The running session, and the settings that it was started with.
 pub struct StartedSession {

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require_relative "../support/clock"
+require_relative "../support/engines"
+require_relative "../support/shares"
+require_relative "scenario"
+
+module Accuracy
+  # 200 threads, each of which works and naps in turn, with methods of known shares of both.
+  # Three kinds of threads call different ones, so that a thread's own shares aren't the
+  # program's. Clocks around each call are the truth: the thread's CPU clock for running
+  # time, and what the wall clock has beyond it for time that the thread didn't run. The
+  # figures, in points, are the worst method's share of all running time, and (in wall mode)
+  # of all other time. In wall mode the naps have no part in the first one: most of the CPU
+  # time that a nap takes is the kernel's, without the GVL, which isn't running time there.
+  class ManyThreads < Scenario
+    THREADS = 200
+    # Microseconds of work and milliseconds of naps in a round, by method, for each kind of thread.
+    KINDS = [
+      { long_work: 150, long_nap: 60, short_work: 50, short_nap: 10 },
+      { middle_work: 100, middle_nap: 30, long_work: 100, long_nap: 40 },
+      { short_work: 60, short_nap: 20, middle_work: 140, middle_nap: 50 }
+    ].freeze
+    WORKS = %w[long_work middle_work short_work].freeze
+    NAMES = [*WORKS, "long_nap", "middle_nap", "short_nap"].freeze
+
+    def engines = Bench::Engines::NAMES
+    def frequencies = [1000]
+    def bounds = { "running, points" => (..3.0), "not running, points" => (..3.0) }
+
+    def long_work(length) = spin(length)
+    def middle_work(length) = spin(length)
+    def short_work(length) = spin(length)
+    def long_nap(length) = nap(length)
+    def middle_nap(length) = nap(length)
+    def short_nap(length) = nap(length)
+
+    # @return [Hash{String => Float}] the figures
+    def call(measurement)
+      times = nil
+      profile = measurement.profile { times = run_threads(measurement) }
+      off_gvl, running = Bench::Shares.off_gvl(profile).map { |part| Bench::Shares.by_method(part, NAMES) }
+      ran, others = %i[first last].map { |which| sums(times, which) }
+      return { "running, points" => worst(measurement, ran, running, NAMES) } if measurement.mode == :cpu
+
+      { "running, points" => worst(measurement, ran, running, WORKS),
+        "not running, points" => worst(measurement, others, off_gvl, NAMES) }
+    end
+
+    private
+
+    # @return [Array<Hash{String => Array(Integer, Integer)}>] of each thread: nanoseconds running and others, by method
+    def run_threads(measurement)
+      Array.new(THREADS) do |number|
+        Thread.new do
+          times = Hash.new { |all, name| all[name] = [0, 0] }
+          measurement.until_over { round(KINDS[number % KINDS.size], times) }
+          times
+        end
+      end.map(&:value)
+    end
+
+    def round(kind, times)
+      kind.each do |name, length|
+        wall = Bench::Clock.wall
+        cpu = Bench::Clock.thread_cpu
+        public_send(name, length)
+        ran = Bench::Clock.thread_cpu - cpu
+        sums = times[name.name]
+        sums[0] += ran
+        sums[1] += Bench::Clock.wall - wall - ran
+      end
+    end
+
+    # Uses so much CPU time, in microseconds.
+    def spin(length)
+      ends = Bench::Clock.thread_cpu + (length * 1000)
+      nil while Bench::Clock.thread_cpu < ends
+    end
+
+    def nap(milliseconds) = sleep(milliseconds / 1000.0)
+
+    def sums(times, which)
+      NAMES.to_h { |name| [name, times.sum { |of_thread| of_thread[name].public_send(which) }] }
+    end
+
+    def worst(measurement, truth, measured, names)
+      truth, measured = [truth, measured].map { |it| it.slice(*names) }
+      measurement.details(truth, measured)
+      Bench::Shares.points(truth, measured).values.map(&:abs).max
+    end
+  end
+end

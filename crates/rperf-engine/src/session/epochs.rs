@@ -1,0 +1,106 @@
+//! The end of an epoch: names take the place of frames. In the sampling callback, or before a
+//! snapshot, with the GVL; the frames are named a few at a time, and the session goes on.
+
+use super::Session;
+use crate::call_tree::{CapturedNode, CapturedTree, FrameWord};
+use crate::clock;
+use crate::frame_names::{FrameNames, ResolvedFrame};
+use crate::messages::NamedEpoch;
+
+/// Ends of epochs hold the program up for at most one part in this many of the
+/// time, if the tree has room enough.
+const EPOCH_END_SHARE: u64 = 500;
+
+/// An epoch whose frames are being given names. The worker keeps what it has collected.
+#[derive(Debug)]
+pub(super) struct EndingEpoch {
+    nodes: Vec<CapturedNode>,
+    frames: FrameNames,
+    /// The time that has gone into its end, in ns.
+    spent_ns: u64,
+}
+
+impl EndingEpoch {
+    /// The frames that must stay alive.
+    pub(super) fn unnamed(&self) -> &[FrameWord] {
+        self.frames.unnamed()
+    }
+
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.nodes.capacity() * size_of::<CapturedNode>() + self.frames.memory()
+    }
+}
+
+impl Session {
+    /// Whether the epoch should end at `now`: the call tree is full, or it has grown
+    /// and the last end lies so far back that this one takes little of the time.
+    #[inline]
+    pub fn is_epoch_over(&self, now: u64) -> bool {
+        let over = self.recording.tree.is_full()
+            || (now >= self.no_end_before
+                && self.recording.tree.has_outgrown(self.worker.earlier_size()));
+        over && !self.is_ending()
+    }
+
+    /// Begins to end the epoch: an empty call tree takes over. The caller then
+    /// lets all threads forget their nodes, and names the frames
+    /// ([`Session::next_unnamed`], [`Session::name`]).
+    pub fn begin_epoch_end(&mut self) {
+        let since = clock::monotonic_ns();
+        self.worker.end_epoch(self.recording.buffer.take());
+        let (nodes, frames) = self.take_tree();
+        self.ending = Some(EndingEpoch {
+            nodes,
+            frames,
+            spent_ns: clock::monotonic_ns().saturating_sub(since),
+        });
+    }
+
+    /// The frame of the epoch that is being ended which is to be named next; `None` if all have
+    /// names, or no epoch is being ended.
+    pub fn next_unnamed(&self) -> Option<FrameWord> {
+        self.ending.as_ref()?.frames.next()
+    }
+
+    /// Names `frame`, if it is still the next one.
+    pub fn name(&mut self, frame: FrameWord, name: ResolvedFrame) {
+        if let Some(ending) = &mut self.ending {
+            ending.frames.add(frame, name);
+        }
+    }
+
+    /// Whether frames of an epoch are being given names.
+    #[inline]
+    pub fn is_ending(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    /// The caller has named frames for `spent_ns`. Once all have names, the epoch ends: the
+    /// frames are let go, and the worker gets the rest.
+    pub fn end_epoch_if_named(&mut self, spent_ns: u64) {
+        let Some(ending) = &mut self.ending else {
+            return;
+        };
+        ending.spent_ns += spent_ns;
+        if ending.frames.next().is_some() {
+            return;
+        }
+        let took = ending.spent_ns;
+        if let Some(EndingEpoch { nodes, frames, .. }) = self.ending.take() {
+            let names = frames.into_names();
+            self.worker.add_epoch(NamedEpoch { nodes, names });
+        }
+        self.recording.counters.sampling_time_ns += took;
+        self.no_end_before = clock::monotonic_ns() + took * EPOCH_END_SHARE;
+    }
+
+    /// The call tree's nodes and frames; an empty tree takes over.
+    pub(super) fn take_tree(&mut self) -> (Vec<CapturedNode>, FrameNames) {
+        self.epoch += 1;
+        let empty = CapturedTree::new(super::EPOCH_NODE_CAP);
+        let (nodes, frames) = std::mem::replace(&mut self.recording.tree, empty).into_parts();
+        let names = std::mem::take(&mut self.names);
+        (nodes, FrameNames::new(frames, names))
+    }
+}

@@ -1,0 +1,95 @@
+//! Interrupts (Thread#raise, Thread#kill, Timeout, signals) that come while something has to be
+//! finished, and the moments in between in which other threads run. On Ruby threads, with the GVL.
+
+use crate::without_gvl::{try_without_gvl, without_gvl};
+use magnus::Error;
+use magnus::rb_sys::protect;
+use rperf_engine::Gvl;
+use std::time::{Duration, Instant};
+
+/// For how long the GVL is held at a stretch.
+pub const LIMIT: Duration = Duration::from_millis(2);
+
+/// How often interrupts are met before work is done with the GVL: they could come without end.
+const ATTEMPTS: usize = 3;
+
+/// Lets other threads run that wait for the GVL, and interrupts take effect: what they raise is
+/// the error.
+pub fn let_others_run(_: &mut Gvl<'_>) -> Result<(), Error> {
+    give_way()
+}
+
+/// The same for work that has nothing to do with a session, on any Ractor.
+fn give_way() -> Result<(), Error> {
+    // SAFETY: a Ruby thread with the GVL; `protect` catches what interrupts raise.
+    unsafe {
+        protect(|| {
+            rb_sys::rb_thread_schedule();
+            rb_sys::Qnil as rb_sys::VALUE
+        })
+    }
+    .map(drop)
+}
+
+/// A stretch of long work on Ruby objects, with the GVL.
+pub struct Stretch {
+    began: Instant,
+}
+
+impl Stretch {
+    /// It begins.
+    pub fn begin() -> Self {
+        Self {
+            began: Instant::now(),
+        }
+    }
+
+    /// If it has been long enough, lets other threads run, and interrupts take effect: what they
+    /// raise is the error.
+    pub fn end_if_long(&mut self) -> Result<(), Error> {
+        if self.began.elapsed() < LIMIT {
+            return Ok(());
+        }
+        give_way()?;
+        self.began = Instant::now();
+        Ok(())
+    }
+}
+
+/// Interrupts that have to wait. Handlers of signals run when the signals come, but what they
+/// raise, or another thread, is kept until [`Interrupts::raise`]. Only the first one is: what
+/// comes after it stays with the VM, which handles it later.
+#[derive(Default)]
+pub struct Interrupts {
+    raised: Option<Error>,
+}
+
+impl Interrupts {
+    /// Lets other threads run that wait for the GVL.
+    pub fn let_others_run(&mut self, gvl: &mut Gvl<'_>) {
+        if self.raised.is_none() {
+            self.raised = let_others_run(gvl).err();
+        }
+    }
+
+    /// What `work` returns, which is done without the GVL.
+    pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(
+        &mut self,
+        gvl: &mut Gvl<'_>,
+        mut work: F,
+    ) -> T {
+        for _ in 0..ATTEMPTS {
+            match try_without_gvl(work) {
+                Ok(value) => return value,
+                Err(undone) => work = undone,
+            }
+            self.let_others_run(gvl);
+        }
+        without_gvl(work)
+    }
+
+    /// Everything is finished: what was raised is the error.
+    pub fn raise(self) -> Result<(), Error> {
+        self.raised.map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,172 @@
+//! From what was taken from a session to a profile: the worker's reply is waited for, frames get
+//! their names, and the profile is made. On the Ruby thread that stops the session or takes a
+//! snapshot; it needs no session, and other threads run in between.
+
+use crate::interrupts::{Interrupts, LIMIT};
+use crate::profile::{self, errors};
+use crate::text;
+use crate::vm::recording::resolve;
+use crate::vm::state::roots;
+use crate::vm::state::session::session;
+use magnus::rb_sys::FromRawValue;
+use magnus::{Error, Ruby, Value, prelude::*};
+use rperf_engine::{
+    Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken, WorkerEnded,
+};
+use rperf_model::Profile;
+use rperf_session::settings::{self as table, Settings};
+use std::process;
+use std::sync::Arc;
+
+/// What is recorded, with its frames.
+pub type TakenFrames = Result<(Taken, FrameNames), WorkerEnded>;
+
+/// All that is known when the worker has replied.
+type Completed = Result<(Snapshot, Vec<CapturedNode>), WorkerEnded>;
+
+/// What was taken, and whatever else belongs to it. `T` is [`Taken`], and later what it becomes.
+pub struct TakenProfile<T> {
+    taken: T,
+    settings: Arc<Settings>,
+    /// The frames, which are kept alive.
+    frames: JobId,
+    /// The session that has these frames still, and the number of its call tree: they have to be
+    /// named once.
+    pub tree: Option<(SessionId, u64)>,
+}
+
+impl TakenProfile<Taken> {
+    /// Keeps the frames alive. No collection has run since they were taken.
+    pub fn keep(
+        ruby: &Ruby,
+        gvl: &Gvl<'_>,
+        settings: Arc<Settings>,
+        taken: TakenFrames,
+    ) -> Result<Self, Error> {
+        let (taken, frames) = taken.map_err(|error| errors::rperf(ruby, error.to_string()))?;
+        let frames = roots::keep_until_named(gvl, frames)
+            .ok_or_else(|| errors::rperf(ruby, "can't read the profile inside a collection"))?;
+        Ok(Self {
+            taken,
+            settings,
+            frames,
+            tree: None,
+        })
+    }
+
+    /// Has `without_gvl` wait for the worker.
+    pub fn complete(
+        self,
+        ruby: &Ruby,
+        gvl: &mut Gvl<'_>,
+        without_gvl: impl FnOnce(&mut Gvl<'_>, Box<dyn FnOnce() -> Completed + Send>) -> Completed,
+    ) -> Result<TakenProfile<(Snapshot, Vec<CapturedNode>)>, Error> {
+        let taken = self.taken;
+        let completed = without_gvl(gvl, Box::new(move || taken.complete()));
+        let taken = completed.map_err(|error| {
+            roots::take_named(gvl, self.frames);
+            errors::rperf(ruby, error.to_string())
+        })?;
+        Ok(TakenProfile {
+            taken,
+            settings: self.settings,
+            frames: self.frames,
+            tree: self.tree,
+        })
+    }
+}
+
+impl TakenProfile<(Snapshot, Vec<CapturedNode>)> {
+    /// The profile as a Ruby object, and the interrupts that have to wait until it is kept. `None`
+    /// in a child that a handler of a signal has forked: the profile is the parent's.
+    pub fn into_profile(
+        self,
+        ruby: &Ruby,
+        gvl: &mut Gvl<'_>,
+        mut interrupts: Interrupts,
+    ) -> Result<(Option<Value>, Interrupts), Error> {
+        let process = process::id();
+        let job = self.frames;
+        let next = |gvl: &Gvl<'_>, named| {
+            roots::with_unnamed(gvl, job, |frames| {
+                if let Some((frame, name)) = named {
+                    frames.add(frame, name);
+                }
+                frames.next()
+            })?
+        };
+        while resolve::name_frames(gvl, LIMIT, next) {
+            interrupts.let_others_run(gvl);
+        }
+        let frames = roots::take_named(gvl, job);
+        if process != process::id() {
+            return Ok((None, interrupts));
+        }
+        self.learn_names(gvl, &frames);
+        let (program, comments) = self.description(ruby);
+        let Self {
+            taken: (snapshot, nodes),
+            settings,
+            ..
+        } = self;
+        let profile = interrupts.without_gvl(gvl, move || {
+            let mut profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
+            add_labels(&mut profile, &settings);
+            profile
+        });
+        Ok((Some(profile::wrap(ruby, profile)?), interrupts))
+    }
+
+    /// Lets the session know the names, if it has these frames still.
+    fn learn_names(&self, gvl: &Gvl<'_>, frames: &FrameNames) {
+        if let Some((id, tree)) = self.tree
+            && let Some(session) = session(gvl).filter(|session| session.id == id)
+            && let Some(mut state) = session.state(gvl)
+        {
+            state.engine.learn_names(tree, frames);
+        }
+    }
+
+    /// The program's name, and what is to be said of the whole run.
+    fn description(&self, ruby: &Ruby) -> (String, Vec<String>) {
+        let description: Option<String> = ruby
+            .class_object()
+            .const_get::<_, Value>("RUBY_DESCRIPTION")
+            .ok()
+            .and_then(text::of_string);
+        let settings = &self.settings;
+        let (snapshot, _) = &self.taken;
+        let comments = vec![
+            format!("rperf {}", env!("CARGO_PKG_VERSION")),
+            format!(
+                "mode: {}, frequency: {} Hz",
+                settings.mode(),
+                settings.frequency()
+            ),
+            description.unwrap_or_default(),
+            match snapshot.capture {
+                Capture::Tick => "capture: tick".to_owned(),
+                Capture::Safepoint => {
+                    "capture: safepoint (methods that reach one soon get the time \
+                     of others, and each tick interrupts compiled code)"
+                        .to_owned()
+                }
+            },
+        ];
+        // SAFETY: only looks a variable up: an interrupt that came meanwhile isn't met here,
+        // where it would be lost.
+        let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
+        (text::of_string(program).unwrap_or_default(), comments)
+    }
+}
+
+/// Gives the samples without labels those of the settings.
+fn add_labels(profile: &mut Profile, settings: &Settings) {
+    if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
+        let labels: Vec<_> = labels
+            .iter()
+            .map(|(key, value)| (&**key, &**value))
+            .collect();
+        profile.label_rest(&labels);
+    }
+}
