@@ -5,7 +5,7 @@ require_relative "../support/interleave"
 require_relative "../support/statistics"
 
 module Overhead
-  # What something of ours adds to a call, in this process: nanoseconds with it and without, in each session, with the
+  # What something of ours adds to a call: nanoseconds of CPU time with it and without, in each session, with the
   # interpreter and with YJIT.
   module PerCall
     # By the arguments of Rperf.start; nil: there is no session.
@@ -22,7 +22,7 @@ module Overhead
     def rows(variants, options, count:, sessions: SESSIONS.keys)
       calls = (count * options[:scale]).ceil
       cases = variants.keys.product(sessions)
-      codes.flat_map do |code|
+      with_each_code do |code|
         runs = Bench::Interleave.call(cases, runs: options[:runs]) do |name, session|
           in_session(session, options[:frequency]) { variants.fetch(name).transform_values { |it| time(calls, it) } }
         end
@@ -30,14 +30,24 @@ module Overhead
       end
     end
 
-    # YJIT can't be turned off again: it comes last.
-    def codes
-      return ["YJIT"] if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
+    # What the block makes with the interpreter, and with YJIT, each in a process of its own.
+    def with_each_code
+      enable = { "interpreter" => -> { true }, "YJIT" => -> { defined?(RubyVM::YJIT) && RubyVM::YJIT.enable } }
+      enable.flat_map { |code, turn_on| in_child { turn_on.call ? yield(code) : [] } }
+    end
 
-      Enumerator.new do |codes|
-        codes << "interpreter"
-        codes << "YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enable
+    def in_child
+      reader, writer = IO.pipe(binmode: true)
+      child = fork do
+        writer.write(Marshal.dump(yield))
+        writer.flush
+        exit!(0)
       end
+      writer.close
+      Marshal.load(reader.read) # rubocop:disable Security/MarshalLoad -- of this program's own child.
+    ensure
+      reader&.close
+      Process.wait(child) if child
     end
 
     def in_session(session, frequency)
@@ -49,9 +59,9 @@ module Overhead
     end
 
     def time(calls, work)
-      started = Bench::Clock.wall
+      started = Bench::Clock.process_cpu
       work.call(calls)
-      (Bench::Clock.wall - started).fdiv(calls)
+      (Bench::Clock.process_cpu - started).fdiv(calls)
     end
 
     def figures(results)
