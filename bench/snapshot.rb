@@ -4,7 +4,9 @@
 #
 # A program is profiled until its profile has so many stacks. Then it takes a snapshot,
 # while a thread sleeps for 0.1 ms at a time and notes its longest gap. "Again" is the
-# second snapshot, whose frames have names already. A process for each.
+# second snapshot, whose frames have names already; "Hash" is that of a profile, which
+# Rperf.snapshot and Rperf.stop return, but the viewer and the end of a profiled program
+# don't need. A process for each.
 
 require_relative "support/child"
 require_relative "support/interleave"
@@ -15,7 +17,7 @@ require_relative "support/table"
 
 module Snapshot
   CHILD = File.join(__dir__, "snapshot", "child.rb")
-  ACTIONS = ["snapshot", "snapshot again", "clear", "stop"].freeze
+  ACTIONS = ["snapshot", "snapshot again", "clear", "stop", "Hash"].freeze
   # Stacks, and further threads, which are blocked.
   SIZES = [[1_000, 0], [10_000, 0], [100_000, 0], [1_000, 1_000]].freeze
   HEADINGS = ["what", "stacks", "frames", "threads", "longest gap ms", "quartiles", "without ms", "takes ms"].freeze

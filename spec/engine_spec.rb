@@ -201,19 +201,4 @@ RSpec.describe "the engine" do
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", script)
     expect([outcome.stdout, outcome.stderr]).to eq(%w[true] + [""])
   end
-
-  it "leaves other Ractors alone" do
-    script = write_file("ractors.rb", <<~RUBY)
-      require "rperf"
-      Warning[:experimental] = false
-      data = Rperf.start(mode: :wall, frequency: 5000) do
-        ractors = Array.new(2) { Ractor.new { 300_000.times { |n| [n].sum }; :done } }
-        3_000.times { "x" * 100 }
-        ractors.each { |ractor| ractor.respond_to?(:value) ? ractor.value : ractor.take }
-      end
-      print data[:detected_thread_count]
-    RUBY
-    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script)
-    expect([outcome.stdout, outcome.stderr]).to eq(["1", ""])
-  end
 end

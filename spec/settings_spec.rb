@@ -32,13 +32,13 @@ RSpec.describe "The settings" do
   end
 
   it "are flags of the commands" do
-    help = rperf("record", "--help").stdout
+    help = %w[record trace].map { |command| rperf(command, "--help").stdout }.join
     table.filter_map { |setting| setting[:flag] }.each { |flag| expect(help).to match(/^ +(?:-\w, )?#{flag}\b/) }
   end
 
   {
-    frequency: ["0", 0], mode: ["gpu", :gpu], format: ["svg", :svg], signal: ["9", 9], capture: ["leaf", :leaf],
-    output: ["/no/such/p", "/no/such/p"]
+    frequency: ["0", 0], max_overhead: ["0", 0], mode: ["gpu", :gpu], format: ["svg", :svg], signal: ["9", 9],
+    capture: ["leaf", :leaf], output: ["/no/such/p", "/no/such/p"]
   }.each do |name, (text, object)|
     it "say the same of a wrong #{name}, be it a flag, a keyword or a variable" do
       setting = table.find { |it| it[:name] == name.name }

@@ -10,6 +10,7 @@ require_relative "locked"
 require_relative "loop_and_sort"
 require_relative "many_threads"
 require_relative "new_threads"
+require_relative "ractors"
 require_relative "short_calls"
 require_relative "slices"
 
@@ -40,6 +41,8 @@ module Accuracy
     **HiddenLeaf::WAYS.keys.to_h { |way| ["hidden-leaf-#{way}", HiddenLeaf.new(way)] },
     "threads-20ms" => NewThreads.new(20),
     "threads-1ms" => NewThreads.new(1),
+    "ractors-2" => Ractors.new(2),
+    "ractors-4" => Ractors.new(4),
     "many-threads" => ManyThreads.new
   }.freeze
 end

@@ -16,11 +16,14 @@ module Stacks
   FILLERS = 50
   # Far shorter than what is looked for.
   STEP = 0.0001
+  NATIVE = Rperf.const_get(:Native)
+  # What is timed, after what is not.
   ACTIONS = {
-    "snapshot" => -> { Rperf.snapshot },
-    "snapshot again" => -> { Rperf.snapshot },
-    "clear" => -> { Rperf.snapshot(clear: true) },
-    "stop" => -> { Rperf.stop }
+    "snapshot" => [-> {}, ->(_) { NATIVE.snapshot(false) }],
+    "snapshot again" => [-> { NATIVE.snapshot(false) }, ->(_) { NATIVE.snapshot(false) }],
+    "clear" => [-> {}, ->(_) { NATIVE.snapshot(true) }],
+    "stop" => [-> {}, ->(_) { NATIVE.stop }],
+    "Hash" => [-> { NATIVE.snapshot(true) }, ->(profile) { profile.to_h }]
   }.freeze
 
   class << self
@@ -89,14 +92,17 @@ blocked = Array.new(Integer(threads)) { Thread.new { sleep } }
 Thread.pass until blocked.all?(&:stop?)
 Rperf.start(mode: :wall, frequency: 10_000)
 Stacks.fill(Integer(stacks))
-Rperf.snapshot if action == "snapshot again"
+first, second = Stacks::ACTIONS.fetch(action)
+given = first.call
+GC.start
 without = Stacks.longest_gap { sleep 0.3 }
 profile = took = nil
 gap = Stacks.longest_gap do
   began = Bench::Clock.wall
-  profile = Stacks::ACTIONS.fetch(action).call
+  profile = second.call(given)
   took = Bench::Clock.wall - began
 end
+profile = profile.to_h
 puts JSON.generate(gap:, without:, took:, stacks: profile[:unique_stacks], frames: profile[:unique_frames])
 $stdout.flush
 exit!

@@ -23,6 +23,11 @@ module Bench
       parts.map { |samples| { samples: } }
     end
 
+    # @return [Integer] nanoseconds in collections
+    def self.collecting(profile)
+      profile[:samples].sum { |frames, weight| SYNTHETIC.last(2).include?(frames.first&.last) ? weight : 0 }
+    end
+
     # @return [Hash{String => Float}] by how many points each share is off
     def self.points(truth, measured)
       truth_total = truth.values.sum.to_f

@@ -15,5 +15,5 @@ ensure
 end
 
 WORKLOAD = lambda do |scale|
-  Array.new(4) { Thread.new { echo((10_000 * scale).ceil) } }.each(&:join)
+  Array.new(4) { Thread.new { echo((40_000 * scale).ceil) } }.each(&:join)
 end

@@ -4,6 +4,7 @@ require_relative "api/start"
 require_relative "api/labels"
 require_relative "api/sections"
 require_relative "api/snapshot"
+require_relative "api/trace"
 require_relative "api/profile"
 require_relative "api/files"
 

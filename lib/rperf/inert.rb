@@ -16,6 +16,11 @@ module Rperf
     end
 
     # @raise [Rperf::Error] always
+    def trace(**_options)
+      start
+    end
+
+    # @raise [Rperf::Error] always
     def save(*_arguments, **_options)
       raise Error, "no profile can be written here: #{@obstacle}"
     end

@@ -58,8 +58,7 @@ results = Array.new(sessions) do |session|
   began = now
   Rperf.start(output: "#{session}.pb.gz", **options) if options
   end_threads.call
-  # Where other Ractors run, no stacks are taken at the tick to the session's end.
-  work_beside_ractors(began + (length / 4)) if session.zero?
+  work_beside_ractors(began + (length / 4))
   end_threads = begin_threads
   # What the profile is looked at for, whatever chance brings: for hundreds of ticks.
   worked = cpu + 0.03

@@ -3,7 +3,7 @@
 //! front, for which clap has no message of one line.
 
 use crate::diff::DiffArgs;
-use crate::flags::{PageFlags, RecordFlags};
+use crate::flags::{PageFlags, RecordFlags, TraceFlags};
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use std::ffi::OsString;
@@ -29,6 +29,7 @@ Examples:
   rperf report                        what is in it, in a browser
   rperf diff old.pb.gz new.pb.gz      what got slower, and what faster
   rperf stat ruby app.rb              where the time went, on one page
+  rperf trace ruby app.rb             how often each method was called, in rperf.data
   rperf exec ruby app.rb              the same with tables of methods
 
 Everything from the first word that isn't an option is the command. It runs with its
@@ -47,6 +48,20 @@ Examples:
 The format follows the file's extension: .collapsed and .txt are collapsed stacks
 and text, everything else is pprof. The file is written when the program ends: by
 itself, by exit! or an exception, by INT, TERM or another signal that Ruby handles.
+
+"
+);
+
+const TRACE_NOTES: &str = with_status!(
+    "\
+Examples:
+  rperf trace ruby app.rb
+  rperf trace -p --calls all ruby app.rb
+  rperf trace --calls count -o calls.pb.gz bundle exec rake
+
+Every call is counted and timed, and what the tracing itself costs is taken out of the
+times. The program runs slower, without YJIT's code. 'rperf help tracing' says when to
+trace and when to sample.
 
 "
 );
@@ -130,6 +145,9 @@ pub enum Subcommand {
     /// Run a command and write its profile to a file
     #[command(after_help = RECORD_NOTES)]
     Record(RecordArgs),
+    /// Run a command and count and time each of its calls
+    #[command(after_help = TRACE_NOTES)]
+    Trace(TraceArgs),
     /// Look at profiles: in a browser, or as tables, the call tree, callers, source lines
     #[command(after_help = REPORT_NOTES)]
     Report(ReportArgs),
@@ -158,6 +176,20 @@ pub struct RecordArgs {
     /// Run the command so many times, and write each profile to its own file: app.1.pb.gz
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub runs: Option<String>,
+    /// The command to run, with its arguments
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Options of `rperf trace`.
+#[derive(Debug, clap::Args)]
+pub struct TraceArgs {
+    /// Options of settings.
+    #[command(flatten)]
+    pub settings: TraceFlags,
+    /// Print a text profile to stdout instead of writing a file
+    #[arg(short, long)]
+    pub print: bool,
     /// The command to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -2,24 +2,27 @@
 //! by `args`; on Ruby's main thread.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
-use rperf_session::settings::{ALL, Defaults, Setting, Source, Takes};
+use rperf_session::settings::{ALL, Defaults, Setting, Source, Takes, Tracing};
 use std::ffi::OsString;
 
 /// The flags of `rperf record`.
-pub type RecordFlags = SettingFlags<false>;
+pub type RecordFlags = SettingFlags<false, false>;
 /// The flags of `rperf stat` and `rperf exec`, which print a page.
-pub type PageFlags = SettingFlags<true>;
+pub type PageFlags = SettingFlags<true, false>;
+/// The flags of `rperf trace`.
+pub type TraceFlags = SettingFlags<false, true>;
 
 /// What was given by flags: each setting with a value as text, which nobody has checked yet.
 #[derive(Debug)]
-pub struct SettingFlags<const PAGE: bool> {
+pub struct SettingFlags<const PAGE: bool, const TRACED: bool> {
     /// For a flag without a value, `1` stands for on and `0` for off.
     pub given: Vec<(&'static Setting, OsString)>,
 }
 
-impl<const PAGE: bool> clap::Args for SettingFlags<PAGE> {
+impl<const PAGE: bool, const TRACED: bool> clap::Args for SettingFlags<PAGE, TRACED> {
     fn augment_args(command: Command) -> Command {
-        command.args(flagged(PAGE).flat_map(|(setting, takes)| flags(setting, takes, PAGE)))
+        let flagged = flagged(PAGE, TRACED);
+        command.args(flagged.flat_map(|(setting, takes)| flags(setting, takes, PAGE)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -27,10 +30,10 @@ impl<const PAGE: bool> clap::Args for SettingFlags<PAGE> {
     }
 }
 
-impl<const PAGE: bool> FromArgMatches for SettingFlags<PAGE> {
+impl<const PAGE: bool, const TRACED: bool> FromArgMatches for SettingFlags<PAGE, TRACED> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let read = |(setting, takes)| Some((setting, given(matches, setting, takes)?));
-        let given = flagged(PAGE).filter_map(read).collect();
+        let given = flagged(PAGE, TRACED).filter_map(read).collect();
         Ok(Self { given })
     }
 
@@ -41,8 +44,10 @@ impl<const PAGE: bool> FromArgMatches for SettingFlags<PAGE> {
 }
 
 /// The settings that have flags.
-fn flagged(page: bool) -> impl Iterator<Item = (&'static Setting, &'static Takes)> {
-    ALL.into_iter().filter_map(move |setting| {
+fn flagged(page: bool, traced: bool) -> impl Iterator<Item = (&'static Setting, &'static Takes)> {
+    let other = if traced { Tracing::No } else { Tracing::Only };
+    let ours = ALL.into_iter().filter(move |it| it.tracing != other);
+    ours.filter_map(move |setting| {
         let flags = setting.flags.as_ref()?;
         (!page || !flags.record_only).then_some((setting, &flags.takes))
     })

@@ -127,6 +127,7 @@ fn set_arguments(command: &mut Command, options: &Options) {
 
 fn initiator(options: &Options) -> &'static str {
     match options.stat {
+        None if options.settings.is_traced() => "rperf trace",
         None => "rperf record",
         Some(stat) if stat.report => "rperf exec",
         Some(_) => "rperf stat",

@@ -47,6 +47,9 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
     };
     let result = match args.subcommand {
         Subcommand::Record(args) => runs::record(args, library, abi),
+        Subcommand::Trace(args) => {
+            Options::for_trace(args).and_then(|options| launch::launch(&options, library, abi))
+        }
         Subcommand::Stat(args) => Options::for_page(args.page, args.report)
             .and_then(|options| launch::launch(&options, library, abi)),
         Subcommand::Exec(args) => {

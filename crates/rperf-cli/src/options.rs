@@ -2,8 +2,8 @@
 //! before anything is started, so that no program runs for a profile that can't be written.
 
 use crate::Refusal;
-use crate::args::{PageArgs, RecordArgs};
-use rperf_session::settings::{FORMAT, OUTPUT, Settings};
+use crate::args::{PageArgs, RecordArgs, TraceArgs};
+use rperf_session::settings::{FORMAT, OUTPUT, Setting, Settings};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -28,28 +28,43 @@ pub struct Options {
 impl Options {
     /// The options of `rperf record`.
     pub fn for_record(args: RecordArgs) -> Result<Self, Refusal> {
-        let given = args.settings.given;
+        Self::for_file(args.settings.given, args.print, false, args.command)
+    }
+
+    /// The options of `rperf trace`.
+    pub fn for_trace(args: TraceArgs) -> Result<Self, Refusal> {
+        Self::for_file(args.settings.given, args.print, true, args.command)
+    }
+
+    fn for_file(
+        given: Vec<(&'static Setting, OsString)>,
+        print: bool,
+        traced: bool,
+        command: Vec<OsString>,
+    ) -> Result<Self, Refusal> {
         let is_about_the_file = |name| name == OUTPUT.name || name == FORMAT.name;
-        if args.print && given.iter().any(|(it, _)| is_about_the_file(it.name)) {
+        if print && given.iter().any(|(it, _)| is_about_the_file(it.name)) {
             let message = "-p prints text to stdout: it can't be combined with -o or --format";
             return Err(Refusal::usage(message));
         }
-        let settings = match args.print {
-            true => Settings::for_printing(given, Path::new("/dev/stdout")),
-            false => Settings::from_flags(given, false),
-        };
+        let print = print.then(|| Path::new("/dev/stdout"));
         Ok(Options {
-            command: args.command,
-            settings: settings?,
+            command,
+            settings: Settings::for_file(given, print, traced)?,
             stat: None,
         })
     }
 
     /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
     pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
+        let settings = Settings::from_flags(args.settings.given, true)?;
+        if settings.is_traced() {
+            let message = "-m must be cpu or wall, not 'trace': 'rperf trace' traces calls";
+            return Err(Refusal::usage(message));
+        }
         Ok(Options {
             command: args.command,
-            settings: Settings::from_flags(args.settings.given, true)?,
+            settings,
             stat: Some(Stat { report }),
         })
     }
@@ -79,6 +94,7 @@ mod tests {
             Subcommand::Record(args) => Options::for_record(args),
             Subcommand::Stat(args) => Options::for_page(args.page, args.report),
             Subcommand::Exec(args) => Options::for_page(args, true),
+            Subcommand::Trace(args) => Options::for_trace(args),
             Subcommand::Report(_) | Subcommand::Diff(_) | Subcommand::Help(_) => {
                 panic!("runs no command")
             }
@@ -114,6 +130,20 @@ mod tests {
             ("wall", None)
         );
         assert_eq!(options.stat, Some(Stat { report: false }));
+    }
+
+    #[test]
+    fn trace_traces_calls_into_rperf_data_and_stat_does_not() {
+        let options = options(&["trace", "--calls", "count-all", "ruby"]).expect("valid");
+        let settings = &options.settings;
+        assert!(settings.is_traced() && settings.traces_c_methods() && !settings.times_calls());
+        assert!(
+            settings
+                .output()
+                .is_some_and(|path| path.ends_with("rperf.data"))
+        );
+        let message = message(&["stat", "-m", "trace", "ruby"]);
+        assert!(message.contains("'rperf trace' traces calls"), "{message}");
     }
 
     #[test]
@@ -238,7 +268,7 @@ mod tests {
             let message = message(&["record", "-f", frequency, "ruby"]);
             assert!(message.contains("1 to 10000") && message.contains(&format!("'{frequency}'")));
         }
-        assert!(message(&["stat", "-m", "gpu", "ruby"]).contains("cpu or wall, not 'gpu'"));
+        assert!(message(&["stat", "-m", "gpu", "ruby"]).contains("cpu, wall or trace, not 'gpu'"));
         for capture in ["ticks", "", "-v"] {
             let message = message(&["stat", "--capture", capture, "ruby"]);
             assert!(message.ends_with(&format!("must be tick or safepoint, not '{capture}'")));

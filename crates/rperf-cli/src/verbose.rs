@@ -3,7 +3,7 @@
 
 use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{grouped, percent, seconds};
-use rperf_report::{By, Scale, Sort, Top, losses};
+use rperf_report::{By, Scale, Sort, Top, call_count, losses, tracing_lines};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -20,15 +20,18 @@ pub fn statistics(profile: &Profile) -> String {
     let mode = &profile.schema.default_type().name;
     let average_us =
         counters.sampling_time_ns as f64 / 1000.0 / counters.sampling_count.max(1) as f64;
-    let mut lines = vec![
-        format!("mode={mode} frequency={}Hz", meta.frequency),
-        format!(
-            "sampling: {} calls, {:.2}ms total, {average_us:.1}us/call avg",
-            grouped(counters.sampling_count),
-            counters.sampling_time_ns as f64 / 1e6,
-        ),
-        format!("samples recorded: {}", samples(profile)),
-    ];
+    let mut lines = match call_count(profile) {
+        Some(_) => tracing_lines(profile).map(String::from).collect(),
+        None => vec![
+            format!("mode={mode} frequency={}Hz", meta.frequency),
+            format!(
+                "sampling: {} calls, {:.2}ms total, {average_us:.1}us/call avg",
+                grouped(counters.sampling_count),
+                counters.sampling_time_ns as f64 / 1e6,
+            ),
+            format!("samples recorded: {}", samples(profile)),
+        ],
+    };
     lines.extend(intervals(counters, meta.frequency));
     lines.extend(losses(counters).into_iter().map(|loss| loss.text));
     lines.extend(capture(counters));
@@ -99,17 +102,17 @@ fn capture(counters: &SamplingStats) -> Option<String> {
     Some(line)
 }
 
-/// How much there is in a profile of so many processes: `1,234 samples, 5.678 s`.
+/// How much there is in a profile of so many processes: `1,234 samples, 5.678 s`, or calls.
 pub fn summary(profile: &Profile, processes: usize) -> String {
     let of = match processes {
         0 | 1 => String::new(),
         processes => format!(" of {} processes", grouped(processes as u64)),
     };
-    format!(
-        "{} samples{of}, {} s",
-        samples(profile),
-        seconds(profile.meta.duration_ns)
-    )
+    let number = match call_count(profile) {
+        Some(calls) => format!("{} calls", grouped(calls)),
+        None => format!("{} samples", samples(profile)),
+    };
+    format!("{number}{of}, {} s", seconds(profile.meta.duration_ns))
 }
 
 /// How many samples there are: profiles of our sessions count them.

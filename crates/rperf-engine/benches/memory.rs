@@ -70,6 +70,7 @@ fn main() -> ExitCode {
     let calls = VmCalls {
         trigger: || (),
         take_stack: |_, _, _| (),
+        take_other_stack: |_, _, _, _| (),
     };
     let mut session = match Session::start(config, calls) {
         Ok(session) => session,

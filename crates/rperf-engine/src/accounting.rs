@@ -483,6 +483,11 @@ impl Accounting {
         self.cpu.pending_off_gvl += off_gvl;
     }
 
+    /// The thread's CPU clock, were all time with the GVL CPU time.
+    pub(crate) fn cpu_estimate(&self) -> u64 {
+        self.cpu.estimate()
+    }
+
     /// Where the thread's last sample in `state` was recorded.
     pub(crate) fn last_point(&self, state: State) -> Option<SamplePoint> {
         self.last_points[state as usize]

@@ -19,13 +19,23 @@ pub struct Backtrace {
 impl Backtrace {
     /// An empty one.
     pub fn new(with_lines: bool) -> Self {
+        Self::with_room(MAX_DEPTH, with_lines)
+    }
+
+    /// An empty one for `depth` frames.
+    pub fn with_room(depth: usize, with_lines: bool) -> Self {
         // Zeroed memory comes from the system untouched: only what the deepest
         // stack needs is ever resident.
-        let lines = if with_lines { MAX_DEPTH + 1 } else { 0 };
+        let lines = if with_lines { depth + 1 } else { 0 };
         Self {
-            frames: vec![0; MAX_DEPTH + 1],
+            frames: vec![0; depth + 1],
             lines: vec![0; lines],
         }
+    }
+
+    /// Frames that there is room for.
+    fn most(&self) -> usize {
+        self.frames.len() - 1
     }
 
     /// Bytes held.
@@ -35,8 +45,9 @@ impl Backtrace {
 
     /// Takes the calling thread's backtrace; returns its depth. Async-signal-safe.
     pub fn take(&mut self, vm: &impl VmFrames) -> usize {
+        let most = self.most();
         let (frames, lines) = self.room();
-        vm.backtrace(frames, lines).min(MAX_DEPTH)
+        vm.backtrace(frames, lines).min(most)
     }
 
     /// Where frames go, and their lines unless these are not wanted.
@@ -95,7 +106,7 @@ impl Backtrace {
         Stack {
             frames: &self.frames[first..first + depth],
             lines: self.lines.get(first..first + depth).unwrap_or_default(),
-            cut: depth >= MAX_DEPTH,
+            cut: depth >= self.most(),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! there is too much, and shortens them again. Kept by the session, with the GVL, after
 //! samples; so nothing here is on the way of a hook that records nothing.
 
+use crate::counters::StackCounts;
 use crate::pace::Pace;
 use std::sync::Arc;
 
@@ -34,9 +35,12 @@ const MOST_STRETCH: f64 = 65_536.0;
 /// In ns: how long the cost of sampling is counted before it is judged.
 const COST_WINDOW: u64 = 250_000_000;
 
-/// In ns: the CPU time that a program has to use meanwhile, a fifth of one CPU. What sampling
-/// costs a more idle one nobody notices.
-const COST_CPU: u64 = 50_000_000;
+/// In ns: what a stack costs at most. One that took longer was preempted meanwhile.
+const MOST_PER_STACK: u64 = 100_000;
+
+/// The part of one CPU that sampling may always take: nobody notices what a nearly idle program
+/// pays.
+const FREE: f64 = 0.01;
 
 /// How far one step changes all intervals for their cost.
 const COST_STEP: f64 = 2.0;
@@ -68,9 +72,8 @@ pub(crate) struct Budget {
     /// The time before, and its stacks: many threads that wake up at once after a rest are
     /// not too many.
     before: (u64, u64),
-    /// From when on the cost is judged.
-    cost_at: u64,
-    /// The CPU time of the process when it was judged last, and sampling time since.
+    /// When the cost was judged last, the CPU time of the process then, and sampling time since.
+    cost_since: u64,
     cpu_since: u64,
     spent: u64,
     longest: Intervals,
@@ -101,7 +104,7 @@ impl Budget {
             since: now,
             stacks: 0,
             before: (0, 0),
-            cost_at: now + COST_WINDOW,
+            cost_since: now,
             cpu_since: cpu,
             spent: 0,
             longest: asked,
@@ -131,22 +134,32 @@ impl Budget {
         }
     }
 
-    /// By `now` sampling has taken `spent` ns more, and `stacks` more stacks of threads that
-    /// came back to the GVL. `cpu` reads the process' CPU clock.
-    pub(crate) fn count(&mut self, now: u64, stacks: u64, spent: u64, cpu: impl FnOnce() -> u64) {
-        self.stacks += stacks;
-        self.spent += spent;
+    /// By `now` these `stacks` were taken as well, in `spent` ns. `cpu` reads the process' CPU
+    /// clock.
+    pub(crate) fn count(
+        &mut self,
+        now: u64,
+        stacks: StackCounts,
+        spent: u64,
+        cpu: impl FnOnce() -> u64,
+    ) {
+        let all = stacks.running + stacks.off_gvl;
+        self.stacks += stacks.off_gvl;
+        self.spent += spent.min(MOST_PER_STACK * all.max(1));
         let passed = now.saturating_sub(self.since).max(1);
         if self.stacks >= MOST_STACKS || passed >= WINDOW * self.pace.tick() {
             self.judge_stacks(passed);
             self.since = now;
             self.stacks = 0;
         }
-        if now >= self.cost_at
+        let passed = now.saturating_sub(self.cost_since);
+        if passed >= COST_WINDOW
             && let Some(most) = self.max_overhead
         {
-            self.cost_at = now + COST_WINDOW;
-            self.judge_cost(cpu(), most);
+            let cpu = cpu();
+            let used = cpu.saturating_sub(self.cpu_since);
+            self.judge_cost((most * used as f64).max(FREE * passed as f64));
+            (self.cost_since, self.cpu_since, self.spent) = (now, cpu, 0);
         }
     }
 
@@ -171,14 +184,9 @@ impl Budget {
         self.set_pace();
     }
 
-    fn judge_cost(&mut self, cpu: u64, most: f64) {
-        let used = cpu.saturating_sub(self.cpu_since);
-        let part = self.spent as f64 / used as f64 / most;
-        self.cpu_since = cpu;
-        self.spent = 0;
-        let step = if used < COST_CPU {
-            return;
-        } else if part > 1.0 {
+    fn judge_cost(&mut self, allowed: f64) {
+        let part = self.spent as f64 / allowed;
+        let step = if part > 1.0 {
             part.min(COST_STEP)
         } else if part < FEW && self.cost_stretch > 1.0 {
             part.max(1.0 / COST_STEP)

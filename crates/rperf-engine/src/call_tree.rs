@@ -273,8 +273,9 @@ impl CapturedTree {
             + self.frame_index.capacity() * frame_entry
     }
 
+    /// The node of `frame` at `line` under `parent`; `None` if there is no room for it.
     #[inline]
-    fn child(&mut self, parent: NodeId, frame: FrameWord, line: u32) -> Option<NodeId> {
+    pub(crate) fn child(&mut self, parent: NodeId, frame: FrameWord, line: u32) -> Option<NodeId> {
         let first = self.first_children.get(parent.0 as usize).copied()?;
         if first != NONE {
             if self.is_node(first, frame, line) {
@@ -322,7 +323,8 @@ impl CapturedTree {
         NodeId(self.nodes.len() as u32)
     }
 
-    fn truncated_node(&mut self) -> NodeId {
+    /// The node of stacks that found no room.
+    pub(crate) fn truncated_node(&mut self) -> NodeId {
         if let Some(node) = self.truncated {
             return node;
         }

@@ -2,7 +2,7 @@
 
 use crate::Mode;
 use crate::sources::TimerKind;
-use crate::tick_capture::TakeStack;
+use crate::tick_capture::{TakeOtherStack, TakeStack};
 
 /// What a session is started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl SessionConfig {
     }
 }
 
-/// What the engine calls in the VM; both async-signal-safe.
+/// What the engine calls in the VM; all async-signal-safe.
 #[derive(Debug, Clone, Copy)]
 pub struct VmCalls {
     /// Asks for the sampling callback.
@@ -35,4 +35,6 @@ pub struct VmCalls {
     /// Takes the stack of the calling thread, which holds the GVL under this seq, for
     /// the tick at this time. It may fault: then it doesn't return.
     pub take_stack: TakeStack,
+    /// The same for a thread of another Ractor.
+    pub take_other_stack: TakeOtherStack,
 }

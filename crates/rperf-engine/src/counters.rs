@@ -80,3 +80,15 @@ pub struct SessionCounters {
     /// Samples lost because no backtrace could be taken, and their time.
     pub uncaptured: Values,
 }
+
+impl SessionCounters {
+    /// Adds those of `other`.
+    pub fn add(&mut self, other: &SessionCounters) {
+        self.sampling_count += other.sampling_count;
+        self.sampling_time_ns += other.sampling_time_ns;
+        self.threads += other.threads;
+        self.truncated += other.truncated;
+        self.capture.add(other.capture);
+        self.uncaptured.add(other.uncaptured);
+    }
+}

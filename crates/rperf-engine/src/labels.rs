@@ -2,6 +2,7 @@
 //! makes no object of the VM, and all but a set's first one are two comparisons.
 
 use rperf_model::LabelSetId;
+use rperf_model::label_keys::{RACTOR, set_apart};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -48,11 +49,17 @@ impl LabelSet {
         Self(Arc::new(Content { texts, known }))
     }
 
-    /// This one with `changes`: new values, or none for keys that are taken away.
+    /// That of the samples of another Ractor, which is called so.
+    pub fn of_ractor(name: &str) -> Self {
+        Self::of([(RACTOR.into(), name.into())].into())
+    }
+
+    /// This one with a program's `changes`: new values, or none for keys that are taken away.
     pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let mut pairs = self.0.texts.to_vec();
         for (key, value) in changes {
-            let row = pairs.binary_search_by(|pair| (*pair.0).cmp(&key));
+            let key = set_apart(&key, |key| key == RACTOR);
+            let row = pairs.binary_search_by(|pair| (*pair.0).cmp(&*key));
             match (row, value) {
                 (Ok(row), Some(value)) => pairs[row].1 = value.into(),
                 (Ok(row), None) => drop(pairs.remove(row)),

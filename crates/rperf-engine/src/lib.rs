@@ -23,8 +23,10 @@ mod interruption;
 mod labels;
 mod messages;
 mod mode;
+mod other_holders;
 mod pace;
 mod profile_builder;
+mod ractors;
 mod recording;
 mod renewal;
 mod running;
@@ -37,6 +39,7 @@ mod sync;
 pub mod threads;
 mod tick_capture;
 mod ticks;
+pub mod trace;
 mod values;
 mod vm;
 mod worker;
@@ -56,6 +59,7 @@ pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use messages::WorkerEnded;
 pub use mode::Mode;
 pub use pace::Pace;
+pub use ractors::{OtherThread, ThreadSlot, take_stack as take_other_stack};
 pub use recording::{NotedLabels, Position};
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,

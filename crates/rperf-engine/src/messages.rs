@@ -15,6 +15,8 @@ use std::thread::JoinHandle;
 pub enum Message {
     /// A full buffer.
     Samples(Vec<Sample>),
+    /// Sums that the sampling side has made itself.
+    Sums(Box<SampleSums>),
     /// Somebody wants what there is.
     Ask(Request),
     /// The epoch is over, with these last samples. Its frames are being given names.

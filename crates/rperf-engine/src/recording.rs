@@ -33,6 +33,14 @@ pub struct NotedLabels<'a> {
     pub set: Option<&'a LabelSet>,
 }
 
+impl NotedLabels<'_> {
+    /// None, whatever the fiber.
+    pub const NONE: NotedLabels<'static> = NotedLabels {
+        fiber: FiberWord(0),
+        set: None,
+    };
+}
+
 /// The labels of `fiber`; `None` if they aren't noted.
 fn labels_of<'a>(noted: &[NotedLabels<'a>], fiber: FiberWord) -> Option<NotedLabels<'a>> {
     let is_unknown = |fiber| fiber == FiberWord::default();
@@ -41,20 +49,33 @@ fn labels_of<'a>(noted: &[NotedLabels<'a>], fiber: FiberWord) -> Option<NotedLab
     exact.or_else(|| all.find(|it| is_unknown(fiber) || is_unknown(it.fiber)))
 }
 
+/// Where samples go.
+pub(crate) trait Sink {
+    /// Takes a sample. Returns whether the worker has got something to do.
+    fn push(&mut self, sample: Sample) -> bool;
+}
+
+impl Sink for ActiveBuffer {
+    #[inline]
+    fn push(&mut self, sample: Sample) -> bool {
+        ActiveBuffer::push(self, sample)
+    }
+}
+
 /// The sampling side's tables, and the buffer that samples leave through.
 #[derive(Debug)]
-pub(crate) struct Recording {
+pub(crate) struct Recording<S = ActiveBuffer> {
     pub(crate) tree: CapturedTree,
     pub(crate) labels: LabelTable,
-    pub(crate) buffer: ActiveBuffer,
+    pub(crate) buffer: S,
     pub(crate) counters: SessionCounters,
     /// Time of ended threads that never had a stack, by state.
     pub(crate) unattributed: [Values; State::ALL.len()],
 }
 
-impl Recording {
+impl<S: Sink> Recording<S> {
     /// An empty call tree of at most `node_cap` nodes; samples go into `buffer`.
-    pub(crate) fn new(node_cap: usize, buffer: ActiveBuffer) -> Self {
+    pub(crate) fn new(node_cap: usize, buffer: S) -> Self {
         Self {
             tree: CapturedTree::new(node_cap),
             labels: LabelTable::default(),
@@ -160,7 +181,7 @@ impl Recording {
     }
 
     #[inline]
-    fn intern(&mut self, stack: Stack<'_>, last: &mut LastStack) -> Interned {
+    pub(crate) fn intern(&mut self, stack: Stack<'_>, last: &mut LastStack) -> Interned {
         let interned = self.tree.intern(stack.frames, stack.lines, last);
         Interned {
             truncated: interned.truncated || stack.cut,
@@ -209,7 +230,7 @@ impl Recording {
     }
 
     #[inline]
-    fn push(
+    pub(crate) fn push(
         &mut self,
         now: u64,
         point: SamplePoint,

@@ -5,6 +5,7 @@
 mod due;
 mod events;
 mod every_thread;
+mod other_ractors;
 mod sections;
 mod ticks;
 
@@ -14,6 +15,7 @@ use crate::gc_progress::GcProgress;
 use crate::gvl::{Gvl, GvlCell, GvlRef};
 use crate::ids::SessionId;
 use crate::mode::Mode;
+use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
 use crate::session::Session;
 use crate::threads::{NewList, OthersReady, ThreadState};
@@ -50,6 +52,8 @@ pub struct RunningSession {
     tick_capture: TickCapture,
     /// When threads became ready that were woken by others.
     others_ready: OthersReady,
+    /// The threads of other Ractors.
+    others: Arc<OtherRactors>,
     /// How many threads have ended and wait to be merged.
     ended_threads: AtomicUsize,
     /// Some fiber has had labels.
@@ -82,9 +86,12 @@ impl RunningSession {
         with_lines: bool,
         shares_native_threads: bool,
     ) -> Self {
+        let others = engine.shared_others();
+        others.set_lines(with_lines);
         Self {
             id,
             mode: config.mode,
+            others,
             ticks: engine.shared_ticks(),
             new_threads: NewList::default(),
             sections: Sections::default(),
@@ -112,6 +119,7 @@ impl RunningSession {
     /// The engine's session, all threads' states, and nothing else: the session is taken down.
     #[allow(clippy::vec_box, reason = "the slots of the VM hold their addresses")]
     pub fn into_parts(self) -> (Session, Vec<Box<ThreadState>>) {
+        self.others.let_go();
         let mut state = self.gvl_state.into_inner();
         self.new_threads.take_into(&mut state.threads);
         (state.engine, state.threads)
@@ -185,9 +193,10 @@ impl RunningSession {
     ///
     /// # Safety
     /// As for [`GvlCell::peek`].
-    pub unsafe fn each_tick_root(&self, mark: impl FnMut(crate::FrameWord)) {
+    pub unsafe fn each_tick_root(&self, mut mark: impl FnMut(crate::FrameWord)) {
         // SAFETY: by this function's contract.
-        unsafe { self.tick_capture.each_root(mark) };
+        unsafe { self.tick_capture.each_root(&mut mark) };
+        self.others.each_root(mark);
     }
 
     /// Bytes held.
@@ -202,7 +211,12 @@ impl RunningSession {
         // SAFETY: as above.
         let threads = state.threads.iter().map(|it| unsafe { it.memory() });
         let slots = state.threads.capacity() * size_of::<Box<ThreadState>>();
-        state.engine.memory() + backtrace.memory() + tick_capture + slots + threads.sum::<usize>()
+        state.engine.memory()
+            + self.others.memory()
+            + backtrace.memory()
+            + tick_capture
+            + slots
+            + threads.sum::<usize>()
     }
 }
 

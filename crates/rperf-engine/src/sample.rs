@@ -131,12 +131,16 @@ impl SampleSums {
             return;
         }
         self.ended.push(thread);
-        // Each fold visits every row: there must be as many ended threads as a
-        // good part of them.
-        let rows = self.sums.len();
-        if rows + self.ended.len() >= FOLD_ROWS && self.ended.len() >= rows / 16 {
+        if self.has_to_fold() {
             self.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
         }
+    }
+
+    /// Whether rows of ended threads are to be added up. Each fold visits every row: there must
+    /// be as many ended threads as a good part of them.
+    pub fn has_to_fold(&self) -> bool {
+        let rows = self.sums.len();
+        rows + self.ended.len() >= FOLD_ROWS && self.ended.len() >= rows / 16
     }
 
     /// Bytes held.

@@ -9,20 +9,24 @@ use crate::clock;
 use crate::config::{SessionConfig, VmCalls};
 use crate::counters::{Capture, CaptureCounters, StackCounts};
 use crate::frame_names::{ResolvedFrame, names_memory};
+use crate::labels::LabelSet;
 use crate::messages::AwaitedReply;
 use crate::profile_builder::{RAW_CAP, ROW_CAP};
+use crate::ractors::{self, OtherRactors, RecorderConfig};
 use crate::recording::{NotedLabels, Position, Recording};
 use crate::sample::SumLimits;
 use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
-use crate::tick_capture::{TakeStack, TickLog};
+use crate::tick_capture::{OtherCalls, TickLog};
 use crate::ticks::Ticks;
 use crate::worker::{Worker, WorkerConfig};
+use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 mod epochs;
+mod others;
 mod taking;
 
 use epochs::EndingEpoch;
@@ -37,7 +41,7 @@ pub struct Session {
     start_ns: u64,
     start_realtime_ns: u64,
     seed: u64,
-    take_stack: TakeStack,
+    calls: VmCalls,
     capture: Capture,
     /// There while stacks are taken at the tick.
     tick_signal: Option<TickSignal>,
@@ -52,8 +56,10 @@ pub struct Session {
     /// Up to when an epoch ends only if its tree is full.
     no_end_before: u64,
     worker: Worker,
-    /// The number of the thread that was seen last.
-    last_seq: u32,
+    /// The threads of other Ractors.
+    others: Arc<OtherRactors>,
+    /// What the samples of other Ractors are labelled with, by their numbers.
+    ractor_labels: FxHashMap<u32, LabelSet>,
     /// The timer's expiries before what is kept began.
     triggers_before: u64,
 }
@@ -61,7 +67,8 @@ pub struct Session {
 impl Session {
     /// Starts the worker and, at rest, the timer.
     pub fn start(config: SessionConfig, calls: VmCalls) -> io::Result<Session> {
-        let ticks = Arc::new(Ticks::new(calls.trigger, signal::interrupt));
+        let ticks = Ticks::new(calls.trigger, signal::interrupt);
+        let ticks = Arc::new(ticks.with_others(signal::INTERRUPTER));
         let seed = clock::realtime_ns() ^ u64::from(std::process::id()).rotate_left(40);
         let limits = SumLimits {
             aggregate: config.aggregate,
@@ -82,13 +89,24 @@ impl Session {
             },
             limits,
         };
-        let (worker, (full, empty)) = Worker::start(worker_config, ticks)?;
+        let recorder_config = RecorderConfig {
+            mode: config.mode,
+            interval: config.interval(),
+            with_lines: true,
+            limits,
+        };
+        let others = Arc::new(OtherRactors::new(
+            recorder_config,
+            Arc::clone(budget.pace()),
+            seed,
+        ));
+        let (worker, (full, empty)) = Worker::start(worker_config, ticks, Arc::clone(&others))?;
         Ok(Session {
             config,
             start_ns,
             start_realtime_ns: clock::realtime_ns(),
             seed,
-            take_stack: calls.take_stack,
+            calls,
             capture: Capture::Safepoint,
             tick_signal: None,
             recording: Recording::new(EPOCH_NODE_CAP, ActiveBuffer::new(full, empty)),
@@ -98,7 +116,8 @@ impl Session {
             ending: None,
             no_end_before: 0,
             worker,
-            last_seq: 0,
+            others,
+            ractor_labels: FxHashMap::default(),
             triggers_before: 0,
         })
     }
@@ -113,7 +132,11 @@ impl Session {
         }
         if self.tick_signal.is_none() {
             let ticks = self.worker.shared_ticks();
-            self.tick_signal = Some(TickSignal::install(ticks, self.take_stack)?);
+            let calls = OtherCalls {
+                take_stack: self.calls.take_other_stack,
+                give_up: ractors::give_up,
+            };
+            self.tick_signal = Some(TickSignal::install(ticks, self.calls.take_stack, calls)?);
             self.worker.ticks().set_captures(true);
             self.capture = Capture::Tick;
         }
@@ -130,8 +153,7 @@ impl Session {
     /// CPU clock.
     pub fn new_thread(&mut self, cpu_base: u64) -> Accounting {
         self.recording.counters.threads += 1;
-        self.last_seq += 1;
-        let seq = self.last_seq;
+        let seq = self.others.next_seq();
         let seed = self.seed ^ (u64::from(seq) << 32);
         Accounting::new(seq, self.config.mode, self.budget.pace(), cpu_base, seed)
     }
@@ -139,6 +161,11 @@ impl Session {
     /// The ticks that the timer, the hooks and the sampling callback share.
     pub fn shared_ticks(&self) -> Arc<Ticks> {
         self.worker.shared_ticks()
+    }
+
+    /// The threads of other Ractors.
+    pub fn shared_others(&self) -> Arc<OtherRactors> {
+        Arc::clone(&self.others)
     }
 
     /// Starts the timer; only for the caller to whom [`Ticks::set_holder`] said so.
@@ -157,7 +184,7 @@ impl Session {
         self.recording.counters.sampling_count += stacks.running;
         self.recording.counters.sampling_time_ns += time_ns;
         let cpu = clock::process_cpu_ns;
-        self.budget.count(now, stacks.off_gvl, time_ns, cpu);
+        self.budget.count(now, stacks, time_ns, cpu);
     }
 
     /// Counts how stacks were taken.

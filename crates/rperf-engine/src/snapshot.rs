@@ -11,6 +11,7 @@ use crate::labels::LabelTexts;
 use crate::messages::{AwaitedReply, WorkerEnded};
 use crate::profile_builder::{BuilderCounts, ProfileBuilder};
 use crate::sample::SampleSums;
+use rperf_model::label_keys::RACTOR;
 use rperf_model::{Meta, Profile, SamplingStats};
 use std::sync::Arc;
 
@@ -98,6 +99,14 @@ impl Snapshot {
             comments.push(format!(
                 "{} threads that had ended are shown together as thread 0",
                 counts.folded_threads
+            ));
+        }
+        let is_other = |set: &&LabelTexts| set.iter().any(|(key, _)| **key == *RACTOR);
+        let others = self.label_sets.iter().filter(is_other).count();
+        if others > 0 {
+            comments.push(format!(
+                "threads of other Ractors have samples at ticks only; in Ruby 3.4 their garbage \
+                 collections count as running time (Ractors: {others})"
             ));
         }
         comments.extend(self.longer_intervals());

@@ -24,6 +24,8 @@ mod stack_buffer;
 )]
 pub mod signal;
 
+use std::ffi::c_void;
+
 pub use capture::TickCapture;
 use code_map::CodeMap;
 pub use log::{TickLog, TickTimes};
@@ -40,8 +42,24 @@ pub struct Registers {
     pub r12: usize,
     /// See `r12`.
     pub r13: usize,
+    /// The thread was waiting for another one in the kernel.
+    pub was_waiting: bool,
 }
 
 /// Takes the stack of the calling thread, which holds the GVL with this seq, for a tick
 /// at that time in ns. Async-signal-safe; called by the signal handler.
 pub type TakeStack = fn(u32, u64, Registers);
+
+/// Takes the stack of the calling thread, of another Ractor than the main one, for the owner of
+/// its place: on this native thread, for a tick at that time in ns. Async-signal-safe; called by
+/// the signal handler.
+pub type TakeOtherStack = fn(*mut c_void, u32, u64, Registers);
+
+/// What the signal handler calls on threads of other Ractors.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherCalls {
+    /// Takes the stack.
+    pub take_stack: TakeOtherStack,
+    /// Taking it has faulted.
+    pub give_up: unsafe fn(*mut c_void),
+}

@@ -4,6 +4,7 @@
 
 use crate::clock;
 use crate::interruption::Interruption;
+use crate::other_holders::{Found, Interrupter, OtherHolders};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// Ticks without a runner after which the timer stops.
@@ -71,6 +72,8 @@ pub struct Ticks {
     captures: AtomicBool,
     /// Of the holder.
     interruption: Interruption,
+    /// The threads of other Ractors that run.
+    pub(crate) others: OtherHolders,
 }
 
 /// Interrupts a native thread, and returns whether it could. Right before it sends the signal
@@ -99,6 +102,18 @@ impl Ticks {
             triggers: AtomicU64::new(0),
             captures: AtomicBool::new(false),
             interruption: Interruption::default(),
+            others: OtherHolders::new(Interrupter {
+                look: |_| Found::Asleep,
+                interrupt: |_, _| (),
+            }),
+        }
+    }
+
+    /// The same, which interrupts threads of other Ractors, too.
+    pub(crate) fn with_others(self, interrupter: Interrupter) -> Self {
+        Self {
+            others: OtherHolders::new(interrupter),
+            ..self
         }
     }
 
@@ -185,6 +200,12 @@ impl Ticks {
         !self.armed.load(SeqCst) && !self.armed.swap(true, SeqCst)
     }
 
+    /// A thread of another Ractor runs. Returns whether the caller has to arm the timer.
+    #[must_use = "a timer that rests must be armed"]
+    pub(crate) fn arm_for_other(&self) -> bool {
+        !self.armed.load(SeqCst) && !self.armed.swap(true, SeqCst)
+    }
+
     /// How often the GVL was taken, if nobody has it now: whoever takes it next
     /// need not wait for it, if the number is the same then.
     #[inline]
@@ -244,10 +265,12 @@ impl Ticks {
         self.paused.store(true, SeqCst);
         self.has_pauses.store(true, Relaxed);
         self.leave();
+        self.others.clear();
     }
 
     /// Ends a pause. The next [`Ticks::set_holder`] says whether to arm the timer.
     pub fn go_on(&self) {
+        self.others.clear();
         self.paused.store(false, SeqCst);
     }
 
@@ -267,14 +290,19 @@ impl Ticks {
         }
         let now = clock::monotonic_ns();
         self.tick_ns.store(now, Relaxed);
+        let do_others_run = self.others.tick(self.captures.load(SeqCst));
         if self.holder.load(SeqCst) != 0 {
             self.triggers.fetch_add(1, Relaxed);
             self.sample_holder(now);
+        } else if do_others_run {
+            self.triggers.fetch_add(1, Relaxed);
+            self.idle.store(0, Relaxed);
         } else {
             let idle = self.idle.fetch_add(1, Relaxed);
             if idle >= IDLE_TICKS {
                 self.armed.store(false, SeqCst);
-                if self.holder.load(SeqCst) == 0 || self.armed.swap(true, SeqCst) {
+                let is_idle = self.holder.load(SeqCst) == 0 && !self.others.is_any_running();
+                if is_idle || self.armed.swap(true, SeqCst) {
                     return AfterTick::Rest;
                 }
             }

@@ -6,6 +6,7 @@ use crate::messages::{
     AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
 };
 use crate::profile_builder::ProfileBuilder;
+use crate::ractors::OtherRactors;
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::sources::{Source, TimerConfig};
 use crate::ticks::Ticks;
@@ -55,7 +56,11 @@ type Opened = io::Result<Arc<dyn Source>>;
 
 impl Worker {
     /// Starts the thread and waits until its source is open.
-    pub fn start(config: WorkerConfig, ticks: Arc<Ticks>) -> io::Result<(Worker, BufferEnds)> {
+    pub fn start(
+        config: WorkerConfig,
+        ticks: Arc<Ticks>,
+        others: Arc<OtherRactors>,
+    ) -> io::Result<(Worker, BufferEnds)> {
         let (to_sampling, empty) = bounded(2);
         // Unbounded: if the worker panics, what is queued is dropped, and with it
         // the reply that somebody may be waiting for. There are a few at most, as a full
@@ -65,9 +70,11 @@ impl Worker {
         let worker_ticks = Arc::clone(&ticks);
         let held = Arc::new(WorkerSize::default());
         let worker_held = Arc::clone(&held);
+        let worker_others = Arc::clone(&others);
         let body = move || {
             let mut main = WorkerMain {
                 held: worker_held,
+                others: worker_others,
                 earlier: ProfileBuilder::default(),
                 limits: config.limits,
                 collected: SampleSums::default(),
@@ -88,6 +95,7 @@ impl Worker {
         let source = is_opened
             .recv()
             .map_err(|_| io::Error::other("the worker ended early"))??;
+        others.set_worker(Arc::clone(&source), thread.thread().clone());
         let buffers = (messages.clone(), empty);
         let worker = Worker {
             thread: Some(thread),
@@ -121,6 +129,13 @@ impl Worker {
     /// What has been collected, `samples` included; collecting begins anew.
     pub fn take_all(&self, samples: Vec<Sample>) -> Result<AwaitedReply, WorkerEnded> {
         self.ask(RequestKind::TakeAll, samples)
+    }
+
+    /// Adds sums to the epoch's, in the background.
+    pub fn add(&self, sums: SampleSums) {
+        // Without the worker they are lost; `stop` says so.
+        let _ = self.messages.send(Message::Sums(Box::new(sums)));
+        self.wake();
     }
 
     /// The epoch is over, with these last `samples`; [`Worker::add_epoch`] follows.
@@ -192,6 +207,7 @@ impl Drop for StopAtEnd {
 /// The worker's own side.
 struct WorkerMain {
     held: Arc<WorkerSize>,
+    others: Arc<OtherRactors>,
     earlier: ProfileBuilder,
     limits: SumLimits,
     collected: SampleSums,
@@ -207,7 +223,7 @@ impl WorkerMain {
         let _ = self
             .emptied
             .try_send(Vec::with_capacity(crate::buffer::BUFFER_SAMPLES));
-        let source = timer.open(ticks);
+        let source = timer.open(Arc::clone(&ticks));
         let hosted = source
             .as_ref()
             .map(|source| StopAtEnd(Arc::clone(source)))
@@ -217,7 +233,8 @@ impl WorkerMain {
             return;
         };
         while self.serve() {
-            match source.poll() {
+            let pauses = [source.poll(), self.others.tend(&ticks.others)];
+            match pauses.into_iter().flatten().min() {
                 Some(pause) => thread::park_timeout(pause),
                 None => thread::park(),
             }
@@ -237,6 +254,7 @@ impl WorkerMain {
                     let collected = self.unnamed.pop_front().unwrap_or_default();
                     self.earlier.add(&epoch.nodes, &epoch.names, collected);
                 }
+                Message::Sums(sums) => self.collected.merge(*sums, self.limits),
                 Message::Ask(request) => {
                     self.collected.add(&request.samples, self.limits);
                     let reply = self.reply(request.kind);

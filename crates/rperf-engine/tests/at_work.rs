@@ -1,7 +1,7 @@
 //! When the handler of ticks may take a stack. One test in a process of its own, as the flags are
 //! the process's.
 
-use rperf_engine::{AtWork, Gvl, may_take_stack, reset_at_work, set_other_ractors};
+use rperf_engine::{AtWork, Gvl, may_take_stack, reset_at_work};
 
 #[test]
 fn the_handler_is_kept_off_until_the_outermost_guard_goes() {
@@ -13,9 +13,6 @@ fn the_handler_is_kept_off_until_the_outermost_guard_goes() {
     assert!(!may_take_stack());
     drop(outer);
     assert!(may_take_stack());
-    set_other_ractors(true);
-    assert!(!may_take_stack());
-    set_other_ractors(false);
     std::mem::forget(AtWork::begin(&gvl));
     assert!(!may_take_stack(), "as in a forked child");
     reset_at_work();

@@ -6,7 +6,9 @@ use crate::FormatError;
 use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent};
 use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{By, Lines, Scale, Sort, Top, TopRow, losses_line, nanoseconds_per};
+use rperf_report::{
+    By, Calls, Lines, Scale, Sort, Top, TopRow, losses_line, nanoseconds_per, tracing_lines,
+};
 use std::io::Write;
 
 /// Rows in each table.
@@ -43,8 +45,19 @@ pub(crate) fn write(
     if let Some(losses) = losses_line(&profile.meta.counters) {
         writeln!(output, "{losses}")?;
     }
+    for line in tracing_lines(profile) {
+        writeln!(output, "Traced: {}", one_line(line))?;
+    }
+    let calls = Calls::of(profile, &By::Function);
     for (title, sort) in [("Flat", Sort::Flat), ("Cumulative", Sort::Cumulative)] {
-        write_table(output, title, &top.sorted(sort), &amounts, sort)?;
+        write_table(
+            output,
+            title,
+            &top.sorted(sort),
+            &amounts,
+            sort,
+            calls.as_ref(),
+        )?;
     }
     if options.lines {
         write_lines(output, &Lines::of(profile, column), &amounts)?;
@@ -70,14 +83,25 @@ fn write_table(
     rows: &[&TopRow],
     amounts: &Amounts,
     sort: Sort,
+    calls: Option<&Calls>,
 ) -> Result<(), FormatError> {
     writeln!(output, "\n{title}:")?;
     let shown = || rows.iter().take(ROWS);
     let width = amounts.width(shown().map(|row| row.value(sort)));
+    if calls.is_some() {
+        let blank = amounts.cell(0, width).chars().count();
+        writeln!(output, "  {:blank$}  {:>12}  {:>12}", "", "calls", "blocks")?;
+    }
     for row in shown() {
         let amount = amounts.cell(row.value(sort), width);
         let name = function_name(&row.function.name);
-        write!(output, "  {amount}  {name}")?;
+        write!(output, "  {amount}")?;
+        if let Some(calls) = calls {
+            let methods = calls.calls_text(&row.function);
+            let blocks = calls.block_calls_text(&row.function);
+            write!(output, "  {methods:>12}  {blocks:>12}")?;
+        }
+        write!(output, "  {name}")?;
         match one_line(&row.function.path) {
             path if path.is_empty() => writeln!(output)?,
             path => writeln!(output, " ({path})")?,

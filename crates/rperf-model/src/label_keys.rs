@@ -12,6 +12,8 @@ pub const GC: &str = "%GC";
 pub const PID: &str = "%pid";
 /// The name of a process, in profiles of several.
 pub const PROCESS: &str = "%process";
+/// The number of a Ractor, on samples of others than the main one.
+pub const RACTOR: &str = "%ractor";
 /// The name of a thread.
 pub const THREAD: &str = "thread";
 /// The number of a thread.

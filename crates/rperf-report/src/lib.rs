@@ -12,11 +12,13 @@
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
+//! - [`Calls`] are how often methods were called, where that was traced;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod choose;
 mod diff;
 mod filter;
@@ -37,6 +39,7 @@ mod units;
 mod waits;
 mod walk;
 
+pub use calls::{Calls, call_count, tracing_lines};
 pub use choose::{NoSuchValues, choose_values};
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};

@@ -9,9 +9,9 @@ mod setting;
 mod table;
 
 pub use check::{InvalidSetting, check, quoted};
-pub use checked::{Capture, Inherit, Settings, Signal};
+pub use checked::{Capture, Clock, Inherit, Settings, Signal};
 pub use form::{Given, Source, Value};
-pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes};
+pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes, Tracing};
 pub use table::*;
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //! - What asks for a [`Gvl`](rperf_engine::Gvl): only a thread that holds the main Ractor's GVL.
 //!   A token is made at the head of each callback and method. Code that can run Ruby code takes
 //!   it as `&mut`, so that nothing of the session is kept meanwhile.
+//! - Hooks of other Ractors' threads have those Ractors' GVLs
+//!   ([`OtherGvl`](state::other_gvl::OtherGvl)): they touch their thread's recorder, no more.
 //! - READY and EXITED run without the GVL and touch atomics only.
 //! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
 
@@ -19,7 +21,7 @@ mod state;
 use api::methods;
 use hooks::{fork, sampling_job};
 use magnus::{Error, RModule, Ruby};
-use state::{label_cache, label_set, live_threads, ractor, roots, safepoint, threads};
+use state::{label_cache, label_set, live_threads, ractor, roots, safepoint, threads, trace};
 
 /// Makes what is made once per process, and defines the methods of `Rperf::Native`. On the main
 /// thread.
@@ -28,8 +30,10 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     live_threads::init(ruby);
     label_set::init(ruby, native)?;
     label_cache::init(ruby);
-    threads::make_key();
+    threads::make_keys();
+    trace::make_key();
     ractor::mark_main();
+    ractor::learn_numbers(ruby)?;
     safepoint::register(sampling_job::on_safepoint);
     fork::watch();
     methods::init(native)

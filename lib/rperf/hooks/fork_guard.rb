@@ -12,7 +12,7 @@ module Rperf
     # Every fork by Ruby code calls Process._fork, except daemon.
     module Hook
       def _fork
-        # Only the main Ractor is profiled, and only it may call Native.
+        # Only the main Ractor may call Native.
         return super unless Ractor.main?
 
         shared = Session.current&.shared

@@ -43,7 +43,7 @@ export function heatColour(heat: number, dark: boolean): Rgb {
   const [from, to]: [Rgb, Rgb] = dark
     ? [
         [32, 36, 42],
-        [150, 45, 32],
+        [185, 50, 34],
       ]
     : [
         [255, 255, 255],

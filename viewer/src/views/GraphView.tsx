@@ -6,7 +6,7 @@ import { type Layout, layout } from "../model/graph_layout.ts";
 import type { Grouping } from "../model/groups.ts";
 import { formatShare, formatValue } from "../model/units.ts";
 
-const COUNTS = ["20", "40", "80", "160"];
+const COUNTS = ["10", "20", "40", "80", "160"];
 const GROUPINGS: [Grouping, string][] = [
   ["method", "method"],
   ["file", "file"],
@@ -56,8 +56,9 @@ export function GraphView() {
           +
         </button>
         <span class="muted">
-          {nodes.length} of {all}: {cut.small} are too small, {cut.further} too many. Colour and size: self. Border:
-          total. Dotted: by way of what is left out. Calls are not counted. Arrow keys, Enter and M work.
+          {nodes.length} of {all}
+          {all > nodes.length && `; left out: ${cut.small} too small, ${cut.further} too many`}. Colour and size: self.
+          Border: total. Dotted: by way of what is left out. Calls are not counted. Arrow keys, Enter and M work.
         </span>
       </div>
       <Graph key={`${grouping} ${count}`} graph={graph} picture={picture} zoom={zoom} />
@@ -113,7 +114,6 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
   const { view, dark, store, session, state, found } = page;
   const { nodes, edges } = graph;
   const area = useRef<HTMLDivElement>(null);
-  const wantsFocus = useRef(false);
   const [at, setAt] = useState(-1);
   const [width, setWidth] = useState(0);
   const type = view.file.valueTypes[view.query.type];
@@ -131,17 +131,10 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
     const box = area.current;
     if (box && picture.x.length > 0) box.scrollLeft = picture.x[0] * scale - width / 2;
   }, [picture, width]);
-  useLayoutEffect(() => {
-    if (!wantsFocus.current) return;
-    wantsFocus.current = false;
-    const box = area.current?.querySelector<SVGElement>("[tabindex='0']");
-    box?.focus();
-    box?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  });
-
+  const boxOf = (node: number) => area.current?.querySelectorAll(".box")[node];
   const pick = (node: number | undefined) => {
     if (node === undefined) return;
-    wantsFocus.current = true;
+    boxOf(node)?.scrollIntoView({ block: "nearest", inline: "nearest" });
     setAt(node);
   };
   const byMethod = state.graphBy === "method";
@@ -149,8 +142,13 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
     byMethod && store.set({ view: "callers", method: session.methodName(state, nodes[node].frame) });
   const openMenu = (node: number, x: number, y: number) =>
     byMethod && page.openMenu({ frame: nodes[node].frame, x, y });
-  const onKeyDown = (event: KeyboardEvent, node: number) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const node = at;
+    if (event.ctrlKey || event.metaKey || event.altKey || nodes.length === 0) return;
+    if (node < 0) {
+      if (event.key.startsWith("Arrow")) pick(0);
+      return;
+    }
     const row = picture.rows[picture.row[node]];
     const beside = (step: number) => row[row.indexOf(node) + step];
     const actions: Record<string, () => void> = {
@@ -163,8 +161,8 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
       Escape: () => setAt(-1),
       ...(page.settings.letterKeys && {
         m: () => {
-          const { left, bottom } = (event.currentTarget as Element).getBoundingClientRect();
-          openMenu(node, left, bottom);
+          const bounds = boxOf(node)?.getBoundingClientRect();
+          if (bounds) openMenu(node, bounds.left, bounds.bottom);
         },
       }),
     };
@@ -176,16 +174,26 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
   };
 
   const text = css(TEXT[dark ? "dark" : "light"]);
-  const first = at >= 0 && at < nodes.length ? at : 0;
   const paths = useMemo(() => edges.map((_, i) => curve(picture, edges[i].caller, i)), [edges, picture]);
   return (
-    <div ref={area} class="graph">
+    <div
+      ref={area}
+      id="graph"
+      class="graph"
+      role="application"
+      aria-roledescription="call graph"
+      aria-label="Call graph"
+      aria-describedby="graph-help"
+      aria-activedescendant={at >= 0 ? "graph-cursor" : undefined}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+      onFocus={() => at < 0 && nodes.length > 0 && setAt(0)}
+    >
       <svg
         width={picture.width * scale}
         height={picture.height * scale}
         viewBox={`0 0 ${picture.width} ${picture.height}`}
-        role="group"
-        aria-label={`Call graph of ${nodes.length}, the largest first`}
+        aria-hidden="true"
       >
         <defs>
           <marker
@@ -201,7 +209,7 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
             <path d="M0 0L10 5L0 10z" />
           </marker>
         </defs>
-        <g aria-hidden="true">
+        <g>
           {edges.map(({ caller, callee, value, residual }, i) => {
             const near = at < 0 || caller === at || callee === at;
             const [x, y] = paths[i].middle;
@@ -231,18 +239,14 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
           return (
             <g
               key={i}
-              class={found?.frames[node.frame] === 1 && byMethod ? "box found" : "box"}
-              role="button"
-              tabIndex={i === first ? 0 : -1}
-              aria-label={about(node)}
-              onFocus={() => setAt(i)}
+              class={`box${found?.frames[node.frame] === 1 && byMethod ? " found" : ""}${i === at ? " at" : ""}`}
               onClick={() => pick(i)}
               onDblClick={() => openCallers(i)}
               onContextMenu={(event) => {
                 event.preventDefault();
+                setAt(i);
                 openMenu(i, event.clientX, event.clientY);
               }}
-              onKeyDown={(event) => onKeyDown(event, i)}
             >
               <title>{about(node)}</title>
               <rect
@@ -265,6 +269,11 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
           );
         })}
       </svg>
+      <div id="graph-cursor" class="hidden-text" role="img" aria-label={at >= 0 ? about(nodes[at]) : "nothing"} />
+      <p id="graph-help" class="hidden-text">
+        Up goes to the caller and down to the callee with most, left and right go along the row. Enter shows callers and
+        callees, M opens a menu. The view of callers and callees has the same as tables.
+      </p>
       {nodes.length === 0 && <p class="muted">There is nothing to draw.</p>}
     </div>
   );

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 23] = [
+pub const TOPICS: [Topic; 24] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -54,6 +54,7 @@ pub const TOPICS: [Topic; 23] = [
         "html"
     ),
     topic!("json",),
+    topic!("tracing", "calls", "count-calls"),
     topic!("environment-variables", "environment", "variables", "env"),
     topic!(
         "ruby-api",

@@ -13,7 +13,10 @@ use rperf_format::answers::FilteredProfile;
 use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{By, Function, Neighbour, Neighbours, Scale, Sort, Top, losses_line};
+use rperf_report::{
+    By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, losses_line,
+    tracing_lines,
+};
 
 /// What all pages are made with.
 #[derive(Debug)]
@@ -80,6 +83,9 @@ impl Page<'_> {
             head += &losses;
             head.push('\n');
         }
+        for line in tracing_lines(self.profile) {
+            head += &format!("Traced: {}\n", one_line(line));
+        }
         head
     }
 }
@@ -107,23 +113,48 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
         noun(by),
         page.value_with_percent(shown)
     );
-    let mut table = Table::new(&["flat", "flat%", "sum%", "cum", "cum%"]);
+    let calls = Calls::of(page.profile, by);
+    let mut header = vec!["flat", "flat%", "sum%", "cum", "cum%"];
+    if calls.is_some() {
+        header.splice(0..0, ["calls", "blocks", "flat/call", "cum/call"]);
+    }
+    let mut table = Table::new(&header);
     let mut sum: i64 = 0;
     for row in rows {
         sum = sum.saturating_add(row.self_value);
-        let cells = vec![
+        let mut cells = vec![
             scale.text(row.self_value),
             page.percent(row.self_value),
             page.percent(sum),
             scale.text(row.total_value),
             page.percent(row.total_value),
         ];
+        if let Some(calls) = &calls {
+            cells.splice(0..0, call_cells(page.profile, calls, row));
+        }
         table.push(Row::of(&row.function, cells, page.share(row.value(sort))));
     }
     if sum == 0 && all == 0 {
         return text;
     }
     text + &table.render(&page.screen)
+}
+
+/// How often a row was called, and what a call took.
+fn call_cells(profile: &Profile, calls: &Calls, row: &TopRow) -> [String; 4] {
+    let per_call = |value: i64| match calls.calls(&row.function) {
+        Some(number) => {
+            let value = value / number.max(1);
+            Scale::new(profile.schema.default_type(), value).text(value)
+        }
+        None => "-".into(),
+    };
+    [
+        calls.calls_text(&row.function),
+        calls.block_calls_text(&row.function),
+        per_call(row.self_value),
+        per_call(row.total_value),
+    ]
 }
 
 fn noun(by: &By) -> String {

@@ -106,7 +106,9 @@ impl Program {
             self.stacks += 1;
         }
         if is_off_gvl && self.adapts {
-            self.budget.count(now, 1, 0, || panic!("there is no limit"));
+            let no_limit = || panic!("there is no limit");
+            let stack = StackCounts::off_gvl(1);
+            self.budget.count(now, stack, 0, no_limit);
         }
     }
 
@@ -309,7 +311,7 @@ fn sampling_that_costs_too_much_becomes_rarer_and_is_as_often_as_asked_for_again
             let gap = budget.pace().tick();
             now += gap;
             cpu += gap;
-            budget.count(now, 0, cost, || cpu);
+            budget.count(now, StackCounts::running(1), cost, || cpu);
         }
         let interval = budget.pace().tick();
         let range = expected..=expected * 4 / 3;
@@ -322,11 +324,24 @@ fn sampling_that_costs_too_much_becomes_rarer_and_is_as_often_as_asked_for_again
 }
 
 #[test]
+fn what_other_processes_take_from_sampling_is_not_its_cost() {
+    let mut budget = Budget::new(INTERVAL, 5, 0, 0);
+    for tick in 1..20_000 {
+        // Every hundredth sample is preempted for 20 ms.
+        let cost = if tick % 100 == 0 { 20_000_000 } else { 10_000 };
+        let now = tick * INTERVAL;
+        budget.count(now, StackCounts::running(1), cost, || now);
+    }
+    assert_eq!(budget.pace().tick(), INTERVAL);
+}
+
+#[test]
 fn what_an_idle_program_costs_is_not_judged() {
     let mut budget = Budget::new(INTERVAL, 5, 0, 0);
     for round in 1..1_000 {
         // One CPU second in a thousand, of which sampling takes half.
-        budget.count(round * SECOND / 50, 0, 10_000, || round * 20_000);
+        let now = round * SECOND / 50;
+        budget.count(now, StackCounts::running(1), 10_000, || round * 20_000);
     }
     assert_eq!(budget.pace().tick(), INTERVAL);
 }

@@ -79,13 +79,13 @@ pub struct NewFrames<'a> {
 
 impl<'a> NewFrames<'a> {
     /// Those of the session that the collector hasn't been told of.
-    fn take(mut state: GvlRef<'a, GvlState>) -> Self {
+    pub(super) fn take(mut state: GvlRef<'a, GvlState>) -> Self {
         let rows = state.engine.take_new_frames();
         let state = Some(state);
         NewFrames { state, rows }
     }
 
-    const NONE: NewFrames<'static> = NewFrames {
+    pub(super) const NONE: NewFrames<'static> = NewFrames {
         state: None,
         rows: 0..0,
     };

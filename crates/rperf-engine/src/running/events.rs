@@ -108,6 +108,8 @@ impl RunningSession {
             native::leave();
             self.ended_threads.fetch_add(1, Relaxed);
             state.end.note(clock::thread_cpu_ns());
+        } else {
+            self.others.exited(&self.ticks.others, thread);
         }
     }
 

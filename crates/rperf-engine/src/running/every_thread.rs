@@ -52,6 +52,7 @@ impl RunningSession {
     /// unnoticed.
     pub fn begin_section(&self, gvl: &Gvl<'_>, now: u64, has_ended: impl Fn(&ThreadState) -> bool) {
         self.ticks.go_on();
+        self.others.begin(now);
         if let Some(mut state) = self.state(gvl) {
             self.merge_ended(gvl, &mut state, now);
             state.merge(gvl, now, has_ended);
@@ -116,6 +117,7 @@ impl RunningSession {
     ) -> impl Iterator<Item = Wanted<'a>> {
         let now = clock::monotonic_ns();
         self.sections.note_end(now);
+        self.others.pause(now, &self.others_ready);
         let threads = self.state(gvl).map(|mut state| {
             // The others that were in this section are alive: its end would have been an EXITED.
             self.merge_ended(gvl, &mut state, now);

@@ -19,6 +19,7 @@ const REGISTERS: Registers = Registers {
     stack: 0,
     r12: 0,
     r13: 0,
+    was_waiting: false,
 };
 
 /// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.
@@ -34,6 +35,7 @@ fn session() -> (FakeVm, RunningSession) {
     let calls = VmCalls {
         trigger: || (),
         take_stack: |_, _, _| (),
+        take_other_stack: |_, _, _, _| (),
     };
     let engine = Session::start(config, calls).expect("a worker");
     let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);
@@ -430,6 +432,31 @@ fn all_threads_of_a_section_are_accounted_from_its_begin_to_its_end() {
     assert_eq!(snapshot.counters.threads, 2);
     assert!(vm.kept.borrow().contains(&7), "at the other thread's stack");
     assert!(session.sections.ended_just_now());
+}
+
+#[test]
+fn threads_that_are_brought_up_in_parts_have_all_of_their_time() {
+    let (vm, session) = session();
+    vm.stacks.borrow_mut().insert(OTHER, vec![(7, 71), (1, 11)]);
+    let began = clock::monotonic_ns();
+    for id in [MAIN, OTHER] {
+        begin_thread(&session, &vm, thread(&session, id), began);
+    }
+    let part = |from, limit_ns| {
+        let threads = session.flush(vm.gvl(), MAIN, |_| false, (from, limit_ns));
+        let mut threads = threads.expect("no borrow is held");
+        let recorded = threads.by_ref().map(|wanted| record(&session, &vm, wanted));
+        (recorded.count(), threads.next_row())
+    };
+    pass_time();
+    assert_eq!(part(0, 0), (0, Some(0)), "there is no time for any");
+    assert_eq!(part(1, u64::MAX), (1, None), "one is left out");
+    pass_time();
+    assert_eq!(part(5, u64::MAX), (0, None), "threads have ended meanwhile");
+    let (sums, snapshot) = sums(&session, &vm);
+    let life = snapshot.end_ns - began;
+    let of_both: u64 = sums.iter().map(|(_, values)| values.wall_ns).sum();
+    assert_eq!(of_both, 2 * life);
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>)
 const CALLS: VmCalls = VmCalls {
     trigger: || (),
     take_stack: |_, _, _| (),
+    take_other_stack: |_, _, _, _| (),
 };
 
 fn session() -> Session {

@@ -11,13 +11,13 @@ static AT_WORK: AtomicBool = AtomicBool::new(false);
 /// Another Ractor than the main one may run.
 static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
 
-/// Whether the stack may be taken, if this Ractor collects no garbage: not while what was
-/// taken before is being read, nor where other Ractors may collect. A thread
-/// that they have stopped for that still gets signals. Were it to read while compaction
-/// moves objects, it would fault in the collector's handler of faults, and wait there
-/// for the VM's lock, on a signal stack where no collector looks for it.
+/// Whether the stack may be taken, if nobody collects garbage: not while what was taken before
+/// is being read. Where there are other Ractors, the handler has to see for itself whether
+/// one of them collects: a thread that they have stopped for that still gets signals. Were it to
+/// read while compaction moves objects, it would fault in the collector's handler of faults, and
+/// wait there for the VM's lock, on a signal stack where no collector looks for it.
 pub fn may_take_stack() -> bool {
-    !other_ractors() && !AT_WORK.load(SeqCst)
+    !AT_WORK.load(SeqCst)
 }
 
 /// Notes whether other Ractors than the main one may run.

@@ -281,6 +281,7 @@ mod tests {
                 stack: 0,
                 r12: self.context.as_ptr() as usize,
                 r13: self.frame.as_ptr() as usize,
+                was_waiting: false,
             }
         }
 
@@ -316,6 +317,7 @@ mod tests {
         );
         let other_frame = Registers {
             r13: machine.iseq.as_ptr() as usize,
+            was_waiting: false,
             ..machine.registers()
         };
         assert_eq!(machine.lines().line(&vm, &other_frame), None);

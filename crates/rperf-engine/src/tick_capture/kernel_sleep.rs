@@ -2,6 +2,7 @@
 //! early: sleeps and polls that are never restarted, and any call on some file systems.
 //! Called by the timer, in its signal handler, on one thread at a time.
 
+use crate::other_holders::Found;
 use libc::c_int;
 use std::array;
 use std::io::Write;
@@ -12,6 +13,9 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::SeqCst};
 /// number beyond it the kernel makes a larger one, and who asks for that waits for all
 /// CPUs: 5 to 16 ms, many ticks.
 const HIGH: c_int = 48;
+
+/// In place of a system call: the thread is in none, or runs in one.
+const RUNNING: libc::c_long = -1;
 
 /// Threads whose files are kept open. Where threads hand the GVL on all the time, each tick
 /// finds another one, and to open a file takes some ten times as long as to read it.
@@ -45,14 +49,18 @@ impl KernelSleep {
     /// Whether thread `tid` of this process is known to sleep in the kernel. The kernel
     /// says "running", or the system call that the thread is in (proc(5)).
     /// Async-signal-safe.
-    pub fn is_asleep(&self, tid: u32) -> bool {
+    pub fn look(&self, tid: u32) -> Found {
         let file = &self.files[tid as usize % FILES];
-        let first = first_byte(file.of(tid)).or_else(|| {
+        let call = system_call(file.of(tid)).or_else(|| {
             // It is of a thread that has ended, and this one has got its number.
             file.close();
-            first_byte(file.of(tid))
+            system_call(file.of(tid))
         });
-        first.is_some_and(|first| first != b'r')
+        match call {
+            None | Some(RUNNING) => Found::Awake,
+            Some(libc::SYS_futex) => Found::Stopped,
+            Some(_) => Found::Asleep,
+        }
     }
 
     /// Closes all files. Async-signal-safe; while nobody asks.
@@ -113,11 +121,18 @@ impl ThreadFile {
 }
 
 /// What `file` begins with, if it can be read.
-fn first_byte(file: c_int) -> Option<u8> {
-    let mut first = 0u8;
-    // SAFETY: reads one byte into `first`; a file that isn't open is an error.
-    let read = unsafe { libc::pread(file, (&raw mut first).cast(), 1, 0) };
-    (read == 1).then_some(first)
+fn system_call(file: c_int) -> Option<libc::c_long> {
+    let mut text = [0u8; 8];
+    // SAFETY: reads into `text`; a file that isn't open is an error.
+    let read = unsafe { libc::pread(file, text.as_mut_ptr().cast(), text.len(), 0) };
+    if read < 1 {
+        return None;
+    }
+    if text[0] == b'r' {
+        return Some(RUNNING);
+    }
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |sum, byte| sum * 10 + libc::c_long::from(byte - b'0')))
 }
 
 /// `file` under a number that programs don't count on: they know that the lowest one that
@@ -156,10 +171,11 @@ mod tests {
 
     fn becomes(sleep: &KernelSleep, tid: u32, asleep: bool) -> bool {
         let began = Instant::now();
-        while sleep.is_asleep(tid) != asleep && began.elapsed() < Duration::from_secs(60) {
+        let is_asleep = || sleep.look(tid) != Found::Awake;
+        while is_asleep() != asleep && began.elapsed() < Duration::from_secs(60) {
             thread::yield_now();
         }
-        sleep.is_asleep(tid) == asleep
+        is_asleep() == asleep
     }
 
     /// A thread that sleeps until it is told to compute, and ends when it is told to.
@@ -190,7 +206,7 @@ mod tests {
         wake.send(()).expect("a listener");
         assert!(becomes(&sleep, tid, false));
         end();
-        assert!(!sleep.is_asleep(u32::MAX), "nothing is known of it");
+        assert_eq!(sleep.look(u32::MAX), Found::Awake, "nothing is known of it");
     }
 
     #[test]

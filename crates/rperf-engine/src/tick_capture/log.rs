@@ -9,9 +9,9 @@ use crate::ids::FiberWord;
 /// Words of a log: 1 MB.
 const WORDS: usize = 1 << 17;
 
-/// Words that may be in use before somebody should empty the log. The next collection
-/// has to look at all of them.
-const FILLING: usize = WORDS / 4;
+/// One part in so many may be in use before somebody should empty the log. The next
+/// collection has to look at all of it.
+const FILLING_PART: usize = 4;
 
 /// Words of a record before its frames.
 const HEADER: usize = 6;
@@ -51,8 +51,9 @@ pub struct LoggedTick<'a> {
 /// all of its stack.
 #[derive(Debug)]
 pub struct TickLog {
-    /// Never longer than its capacity: the handler must not allocate.
+    /// Never longer than `room`, which is allocated: the handler must not allocate.
     words: Vec<u64>,
+    room: usize,
     /// The stack of the last record.
     last: StackBuffer,
     /// Where the last record begins, if there is one.
@@ -68,8 +69,14 @@ impl TickLog {
     /// An empty log for stacks of up to `max_depth` frames. `merges`: ticks in a row
     /// that find the same stack become one sample of several counts.
     pub fn new(max_depth: usize, with_lines: bool, merges: bool) -> Self {
+        Self::with_room(WORDS, max_depth, with_lines, merges)
+    }
+
+    /// The same with room for so many words.
+    pub fn with_room(room: usize, max_depth: usize, with_lines: bool, merges: bool) -> Self {
         Self {
-            words: Vec::with_capacity(WORDS),
+            words: Vec::with_capacity(room),
+            room,
             last: StackBuffer::new(max_depth, with_lines),
             last_record: None,
             read: StackBuffer::new(max_depth, with_lines),
@@ -86,7 +93,7 @@ impl TickLog {
 
     /// Whether it should be emptied soon.
     pub fn is_filling(&self) -> bool {
-        self.words.len() >= FILLING
+        self.words.len() >= self.room / FILLING_PART
     }
 
     /// How many frames from the root `stack` shares with the last one: those are in
@@ -112,7 +119,8 @@ impl TickLog {
             return true;
         }
         let needed = HEADER + new + words_for_lines(new, self.with_lines);
-        let has_room = self.words.len() + needed <= WORDS && self.last.has_room(depth - new, new);
+        let has_room =
+            self.words.len() + needed <= self.room && self.last.has_room(depth - new, new);
         if !has_room {
             return false;
         }

@@ -1,7 +1,8 @@
 //! Systems on which threads can't be interrupted.
 
-use super::TakeStack;
+use super::{OtherCalls, TakeStack};
 use crate::interruption::Interruption;
+use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
 use std::io;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ pub struct TickSignal(std::convert::Infallible);
 
 impl TickSignal {
     /// Fails.
-    pub fn install(_: Arc<Ticks>, _: TakeStack) -> io::Result<TickSignal> {
+    pub fn install(_: Arc<Ticks>, _: TakeStack, _: OtherCalls) -> io::Result<TickSignal> {
         let message = "this system can't interrupt threads at a tick";
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
     }
@@ -25,6 +26,12 @@ pub fn forget_in_child() {}
 pub(crate) fn interrupt(_: u32, _: &Interruption) -> bool {
     false
 }
+
+/// Never interrupts anything.
+pub const INTERRUPTER: Interrupter = Interrupter {
+    look: |_| Found::Asleep,
+    interrupt: |_, _| (),
+};
 
 /// None is ever read.
 pub fn take_unreadable() -> u64 {

@@ -9,10 +9,12 @@
 //! caught: its handler puts back the registers of the interrupted program, as if both
 //! handlers had returned.
 
+use super::at_work::other_ractors;
 use super::kernel_sleep::KernelSleep;
-use super::{Registers, TakeStack};
+use super::{OtherCalls, Registers, TakeStack};
 use crate::clock;
 use crate::interruption::Interruption;
+use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use std::io;
@@ -34,8 +36,14 @@ static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
 /// Threads that use ACTIVE at the moment.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
+/// What interrupts threads of other Ractors.
+pub const INTERRUPTER: Interrupter = Interrupter {
+    look: look_at_other,
+    interrupt: interrupt_other,
+};
+
 /// The context that the handler interrupted, while it reads frames; else null. Only
-/// the thread with the GVL reads, so there is one at a time.
+/// the thread with the main Ractor's GVL reads for it, so there is one at a time.
 static READING: AtomicPtr<ucontext_t> = AtomicPtr::new(ptr::null_mut());
 static READER: AtomicU32 = AtomicU32::new(0);
 static READER_ERRNO: AtomicI32 = AtomicI32::new(0);
@@ -51,8 +59,18 @@ struct Active {
     ticks: Arc<Ticks>,
     /// As in [`crate::VmCalls`].
     take_stack: TakeStack,
+    other_calls: OtherCalls,
     process: libc::pid_t,
     kernel_sleep: KernelSleep,
+}
+
+impl Active {
+    /// Sends the signal to thread `tid`, unless it calls it off.
+    fn interrupt(&self, tid: u32, interruption: &Interruption) -> bool {
+        // SAFETY: takes numbers only. The thread may be gone, then it fails.
+        let send = || unsafe { libc::syscall(libc::SYS_tgkill, self.process, tid, INTERRUPT) };
+        interruption.commit(tid) && send() == 0
+    }
 }
 
 /// The installed handlers. Dropped, they are gone, and nothing runs in them.
@@ -63,7 +81,11 @@ impl TickSignal {
     /// Installs the handlers. Fails if there are some already, if the program has an
     /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
     /// it may hand on to ours, which must not hand back to it.
-    pub fn install(ticks: Arc<Ticks>, take_stack: TakeStack) -> io::Result<TickSignal> {
+    pub fn install(
+        ticks: Arc<Ticks>,
+        take_stack: TakeStack,
+        other_calls: OtherCalls,
+    ) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
@@ -79,6 +101,7 @@ impl TickSignal {
         let active = Box::new(Active {
             ticks,
             take_stack,
+            other_calls,
             process: std::process::id() as libc::pid_t,
             kernel_sleep: KernelSleep::new(),
         });
@@ -128,13 +151,38 @@ pub fn take_unreadable() -> u64 {
 /// kernel, unless it calls it off meanwhile. Async-signal-safe; called by the timer.
 pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
     with_active(|active| {
-        let in_place = is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault);
-        // SAFETY: takes numbers only. The thread may be gone, then it fails.
-        let send = || unsafe { libc::syscall(libc::SYS_tgkill, active.process, tid, INTERRUPT) };
         // What it waits for in the kernel must not end early because of us.
-        in_place && !active.kernel_sleep.is_asleep(tid) && interruption.commit(tid) && send() == 0
+        match active.kernel_sleep.look(tid) {
+            Found::Awake => are_in_place() && active.interrupt(tid, interruption),
+            // It is stopped while another Ractor collects garbage: this tick is none.
+            Found::Stopped if other_ractors() => {
+                interruption.withdraw(tid);
+                true
+            }
+            Found::Stopped | Found::Asleep => false,
+        }
     })
     .unwrap_or(false)
+}
+
+/// What thread `tid` of another Ractor is at. Called by the timer.
+fn look_at_other(tid: u32) -> Found {
+    with_active(|active| active.kernel_sleep.look(tid)).unwrap_or(Found::Asleep)
+}
+
+/// Interrupts thread `tid` of another Ractor, unless it calls it off. Called by the timer.
+fn interrupt_other(tid: u32, interruption: &Interruption) {
+    let is_sent = with_active(|active| are_in_place() && active.interrupt(tid, interruption));
+    if is_sent == Some(true) {
+        interruption.sent(tid);
+    } else {
+        interruption.withdraw(tid);
+    }
+}
+
+/// Whether the handlers are ours still.
+fn are_in_place() -> bool {
+    is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault)
 }
 
 fn with_active<R>(use_it: impl FnOnce(&Active) -> R) -> Option<R> {
@@ -164,12 +212,20 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             let registers = unsafe { registers(interrupted) };
             (active.take_stack)(seq, active.ticks.last_tick(), registers);
             READING.store(ptr::null_mut(), SeqCst);
+        } else {
+            let tick_ns = active.ticks.last_tick();
+            let others = &active.ticks.others;
+            others.read(tid, tick_ns, context, errno, |owner| {
+                // SAFETY: as above.
+                let registers = unsafe { registers(interrupted) };
+                (active.other_calls.take_stack)(owner, tid, tick_ns, registers);
+            });
         }
     });
     set_errno(errno);
 }
 
-/// The registers of an interrupted thread.
+/// The registers of the calling thread as it was interrupted. May fault.
 ///
 /// # Safety
 /// `context` is one that the kernel wrote.
@@ -182,6 +238,16 @@ unsafe fn registers(context: *const ucontext_t) -> Registers {
         stack: machine.gregs[libc::REG_RSP as usize] as usize,
         r12: machine.gregs[libc::REG_R12 as usize] as usize,
         r13: machine.gregs[libc::REG_R13 as usize] as usize,
+        // SAFETY: by this function's contract. A call that begins anew has its number there,
+        // one that has ended its result.
+        was_waiting: unsafe {
+            let number = machine.gregs[libc::REG_RAX as usize] as usize;
+            was_waiting(
+                machine.gregs[libc::REG_RIP as usize] as usize,
+                number,
+                number,
+            )
+        },
     };
     #[cfg(target_arch = "aarch64")]
     return Registers {
@@ -189,7 +255,42 @@ unsafe fn registers(context: *const ucontext_t) -> Registers {
         stack: machine.sp as usize,
         r12: 0,
         r13: 0,
+        // SAFETY: by this function's contract.
+        was_waiting: unsafe {
+            let (number, result) = (machine.regs[8] as usize, machine.regs[0] as usize);
+            was_waiting(machine.pc as usize, number, result)
+        },
     };
+}
+
+/// Whether the thread was waiting for another one in the kernel, by `futex`, as it was interrupted.
+///
+/// # Safety
+/// The registers are those of the calling thread as our handler has interrupted it. May fault.
+unsafe fn was_waiting(at: usize, call: usize, result: usize) -> bool {
+    // Either the kernel lets the call begin anew after the handler, or it has ended early.
+    let begins_anew = call == libc::SYS_futex as usize;
+    let has_ended = result as isize == -(libc::EINTR as isize);
+    // SAFETY: code of the thread.
+    unsafe { (begins_anew && is_system_call(at)) || (has_ended && is_system_call(at - CALL_SIZE)) }
+}
+
+#[cfg(target_arch = "x86_64")]
+const CALL_SIZE: usize = 2;
+#[cfg(target_arch = "aarch64")]
+const CALL_SIZE: usize = 4;
+
+/// Whether the machine instruction at this address is a system call.
+///
+/// # Safety
+/// Code can be read there, or a fault is expected.
+unsafe fn is_system_call(at: usize) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: by this function's contract.
+    return unsafe { (at as *const u16).read_unaligned() } == 0x050F;
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: by this function's contract.
+    return unsafe { (at as *const u32).read_unaligned() } == 0xD400_0001;
 }
 
 /// Whether faults are blocked, as in the handlers of those that Ruby reports as a
@@ -219,10 +320,34 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         unsafe { go_on_as(context.cast(), interrupted) };
         return;
     }
+    if is_fault(info) && end_other_reading(context.cast()) {
+        return;
+    }
     // It is there before this handler is.
     if let Some(previous) = PREVIOUS_FAULT.get() {
         hand_on(previous, signal, info, context);
     }
+}
+
+/// If the calling thread was reading a stack of another Ractor's in our handler, it goes on as
+/// before. Returns whether it was.
+fn end_other_reading(context: *mut ucontext_t) -> bool {
+    let interrupted = with_active(|active| {
+        let interrupted = active.ticks.others.take_interrupted(clock::thread_id())?;
+        // SAFETY: what the handler was reading for.
+        unsafe { (active.other_calls.give_up)(interrupted.owner) };
+        Some(interrupted)
+    });
+    let Some(interrupted) = interrupted.flatten() else {
+        return false;
+    };
+    UNREADABLE.fetch_add(1, SeqCst);
+    // What `on_interrupt` has added, which doesn't return.
+    AT_WORK.fetch_sub(1, SeqCst);
+    set_errno(interrupted.errno);
+    // SAFETY: both are contexts that the kernel wrote, on this stack.
+    unsafe { go_on_as(context, interrupted.context.cast()) };
+    true
 }
 
 /// Does what would be done without our handler.

@@ -283,16 +283,16 @@ fn profile(stacks: &[Stack]) -> TestProfile {
     test
 }
 
+/// Caller and callee; value, and whether the edge is a residual one.
+type Edges = BTreeMap<(String, String), (i64, bool)>;
+
 /// The graph as it is defined: stack by stack.
 fn by_definition(
     test: &TestProfile,
     kept: &BTreeSet<&str>,
-) -> (
-    BTreeMap<String, (i64, i64)>,
-    BTreeMap<(String, String), (i64, bool)>,
-) {
+) -> (BTreeMap<String, (i64, i64)>, Edges) {
     let mut nodes: BTreeMap<String, (i64, i64)> = BTreeMap::new();
-    let mut edges: BTreeMap<(String, String), (i64, bool)> = BTreeMap::new();
+    let mut edges = Edges::new();
     let profile = &test.profile;
     for row in profile.weights.iter() {
         let value = row.value(TIME);
@@ -401,7 +401,7 @@ proptest! {
 }
 
 /// Whether one can get from the one to the other.
-fn leads(edges: &BTreeMap<(String, String), (i64, bool)>, caller: &str, callee: &str) -> bool {
+fn leads(edges: &Edges, caller: &str, callee: &str) -> bool {
     let mut reached = BTreeSet::from([caller.to_string()]);
     loop {
         let next: Vec<_> = edges

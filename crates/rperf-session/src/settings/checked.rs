@@ -5,8 +5,9 @@ use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, CAPTURE, DEFER, FORMAT, FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MODE, OUTPUT,
-    SAFEPOINT, SIGNAL, STAT, STAT_COMMAND, STAT_REPORT, TICK, VERBOSE,
+    AGGREGATE, ALL, ALL_CALLS, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, DEFER, FORMAT, FREQUENCY,
+    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, OUTPUT, SAFEPOINT, SIGNAL, STAT, STAT_COMMAND,
+    STAT_REPORT, TICK, TRACE, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -29,6 +30,15 @@ pub enum Capture {
     Tick,
     /// Where the VM next looks for interrupts.
     Safepoint,
+}
+
+/// The clock of traced calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// The processor's counter if the kernel trusts it.
+    Best,
+    /// CLOCK_MONOTONIC.
+    Monotonic,
 }
 
 /// Which children are profiled, too.
@@ -74,14 +84,21 @@ impl Settings {
         Self::new().read_flags(given, page)
     }
 
-    /// The same of a command that prints the profile as text, whatever its flags say.
-    pub fn for_printing(
+    /// The same of a command that writes the profile to a file, or prints it as text to `print`,
+    /// whatever its flags say. With `traced` it traces calls.
+    pub fn for_file(
         given: impl IntoIterator<Item = (&'static Setting, OsString)>,
-        path: &Path,
+        print: Option<&Path>,
+        traced: bool,
     ) -> Result<Self, InvalidSetting> {
-        let format = Value::Word(Format::Text.name());
-        let mut settings = Self::new().with_output(path);
-        settings.put(&FORMAT, Some(format));
+        let mut settings = Self::new();
+        if let Some(path) = print {
+            settings = settings.with_output(path);
+            settings.put(&FORMAT, Some(Value::Word(Format::Text.name())));
+        }
+        if traced {
+            settings.put(&MODE, Some(Value::Word(TRACE)));
+        }
         settings.read_flags(given, false)
     }
 
@@ -191,9 +208,32 @@ impl Settings {
         if self.capture() == Some(Capture::Tick) && self.signal() == Some(Signal::None) {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
+        self.check_tracing(source)?;
         // Processes leave sums to be merged. The command does what it can with them.
         if source != Source::Flag && self.inherit() != Inherit::None && !self.aggregate() {
             return Err(self.refuse(&INHERIT, Form::False, &AGGREGATE, source));
+        }
+        Ok(())
+    }
+
+    /// What goes together with traced calls. Their flags are given apart from those of samples.
+    fn check_tracing(&self, source: Source) -> Result<(), InvalidSetting> {
+        if !self.is_traced() {
+            let given = [&CALLS, &CLOCK]
+                .into_iter()
+                .find(|it| self.get(it).is_some());
+            return match given {
+                Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
+                None => Ok(()),
+            };
+        }
+        for setting in [&DEFER, &STAT] {
+            if self.is_on(setting) {
+                return Err(self.refuse(setting, Form::False, &MODE, source));
+            }
+        }
+        if !self.aggregate() {
+            return Err(self.refuse(&AGGREGATE, Form::True, &MODE, source));
         }
         Ok(())
     }
@@ -281,7 +321,30 @@ impl Settings {
         }
     }
 
-    /// What is measured: `cpu` or `wall`.
+    /// Whether calls are traced, and nothing is sampled.
+    pub fn is_traced(&self) -> bool {
+        self.mode() == TRACE
+    }
+
+    /// Whether calls of methods of C are traced, too.
+    pub fn traces_c_methods(&self) -> bool {
+        matches!(self.word(&CALLS), Some(ALL_CALLS | COUNT_ALL))
+    }
+
+    /// Whether traced calls are timed.
+    pub fn times_calls(&self) -> bool {
+        !matches!(self.word(&CALLS), Some(COUNT | COUNT_ALL))
+    }
+
+    /// The clock that they are timed by.
+    pub fn clock(&self) -> Clock {
+        match self.word(&CLOCK) {
+            Some(MONOTONIC) => Clock::Monotonic,
+            _ => Clock::Best,
+        }
+    }
+
+    /// What is measured: `cpu`, `wall` or `trace`.
     pub fn mode(&self) -> &'static str {
         self.word(&MODE).unwrap_or_default()
     }

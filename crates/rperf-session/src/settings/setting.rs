@@ -19,6 +19,8 @@ pub struct Setting {
     pub unset: Option<&'static str>,
     /// What it is if nobody says anything.
     pub default: Defaults,
+    /// Whether it is about tracing.
+    pub tracing: Tracing,
     /// Its flags, if it has any.
     pub flags: Option<Flags>,
     /// Whether `Rperf.start` takes it.
@@ -70,6 +72,17 @@ pub struct Flags {
     pub record_only: bool,
 }
 
+/// Whether a setting is about calls that are traced, or about samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tracing {
+    /// About samples.
+    No,
+    /// About both.
+    Also,
+    /// About traced calls.
+    Only,
+}
+
 /// What a setting's flags take.
 #[derive(Debug)]
 pub enum Takes {
@@ -99,6 +112,7 @@ impl Setting {
             meaning,
             unset: None,
             default: Defaults::NONE,
+            tracing: Tracing::No,
             flags: None,
             keyword: true,
             variable: true,

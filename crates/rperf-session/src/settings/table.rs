@@ -2,7 +2,7 @@
 //! here. Used by `checked`, and by the command for its flags; any thread.
 
 use super::form::Form;
-use super::setting::{Defaults, Flags, Setting, Takes};
+use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use Form::{
     False, Labels, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word,
     WordWithTimerSignals,
@@ -22,6 +22,17 @@ pub(super) const TICK: &str = "tick";
 /// A stack is taken at a safepoint.
 pub(super) const SAFEPOINT: &str = "safepoint";
 
+/// Calls are traced.
+pub(super) const TRACE: &str = "trace";
+/// Which calls: methods of C, too; or counted only.
+pub(super) const RUBY: &str = "ruby";
+pub(super) const ALL_CALLS: &str = "all";
+pub(super) const COUNT: &str = "count";
+pub(super) const COUNT_ALL: &str = "count-all";
+/// By which clock.
+pub(super) const AUTO: &str = "auto";
+pub(super) const MONOTONIC: &str = "monotonic";
+
 /// The words for formats come from those who write them.
 const FORMATS: [Form; Format::ALL.len()] = {
     let mut forms = [True; Format::ALL.len()];
@@ -35,6 +46,7 @@ const FORMATS: [Form; Format::ALL.len()] = {
 
 /// The file to write.
 pub static OUTPUT: Setting = Setting {
+    tracing: Tracing::Also,
     unset: Some("no file"),
     default: Defaults {
         record: Some(DEFAULT_FILE),
@@ -59,15 +71,60 @@ pub static MODE: Setting = Setting {
         short: Some('m'),
         takes: Takes::Value(
             "MODE",
-            "cpu: CPU time of each thread; wall: all time, with waiting and sleeping",
+            "cpu: CPU time of each thread; wall: all time, with waiting and sleeping; trace: every \
+             call, as 'rperf trace'",
         ),
         record_only: false,
     }),
-    ..Setting::named("mode", &[Word("cpu"), Word("wall")], "what to measure")
+    ..Setting::named(
+        "mode",
+        &[Word("cpu"), Word("wall"), Word(TRACE)],
+        "what to measure",
+    )
+};
+
+/// Which calls are traced.
+pub static CALLS: Setting = Setting {
+    unset: Some(RUBY),
+    tracing: Tracing::Only,
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "CALLS",
+            "ruby: methods and blocks of Ruby; all: those of C, too; count and count-all: the \
+             same without times",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "calls",
+        &[Word(RUBY), Word(ALL_CALLS), Word(COUNT), Word(COUNT_ALL)],
+        "which calls are traced",
+    )
+};
+
+/// The clock that traced calls are timed by.
+pub static CLOCK: Setting = Setting {
+    unset: Some(AUTO),
+    tracing: Tracing::Only,
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "CLOCK",
+            "auto: the processor's counter if the kernel trusts it; monotonic: the system's clock",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "clock",
+        &[Word(AUTO), Word(MONOTONIC)],
+        "clock of traced calls",
+    )
 };
 
 /// The format of the file.
 pub static FORMAT: Setting = Setting {
+    tracing: Tracing::Also,
     unset: Some("by the file's extension"),
     flags: Some(Flags {
         short: None,
@@ -135,6 +192,7 @@ pub static LINES: Setting = Setting {
 
 /// The labels of all samples.
 pub static LABELS: Setting = Setting {
+    tracing: Tracing::Also,
     unset: Some("none"),
     flags: Some(Flags {
         short: None,
@@ -214,6 +272,7 @@ pub static DEFER: Setting = Setting {
 
 /// Whether the processes that the program starts are profiled, too. With the command they are.
 pub static INHERIT: Setting = Setting {
+    tracing: Tracing::Also,
     default: Defaults {
         command: Some("1"),
         ..Defaults::is("0")
@@ -233,6 +292,7 @@ pub static INHERIT: Setting = Setting {
 
 /// Whether sampling statistics are printed.
 pub static VERBOSE: Setting = Setting {
+    tracing: Tracing::Also,
     default: Defaults::is("0"),
     flags: Some(Flags {
         short: Some('v'),
@@ -280,9 +340,11 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 16] = [
+pub static ALL: [&Setting; 18] = [
     &OUTPUT,
     &MODE,
+    &CALLS,
+    &CLOCK,
     &FORMAT,
     &FREQUENCY,
     &MAX_OVERHEAD,

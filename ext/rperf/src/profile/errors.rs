@@ -19,6 +19,18 @@ pub fn rperf(ruby: &Ruby, message: impl Into<String>) -> Error {
     Error::new(class, message.into())
 }
 
+/// For a start while a session is running.
+pub fn running_already(ruby: &Ruby) -> Error {
+    rperf(ruby, "profiling is running already; call Rperf.stop first")
+}
+
+/// For a start in a process whose inherited hooks can't be removed.
+pub fn forked_elsewhere(ruby: &Ruby) -> Error {
+    let message = "can't profile in this process: it was forked outside of the main Ractor, or \
+                   without the GVL";
+    rperf(ruby, message)
+}
+
 /// The `Errno` exception for an error with `path`.
 pub fn system(ruby: &Ruby, path: &Path, error: &io::Error) -> Error {
     let Some(number) = error.raw_os_error() else {

@@ -14,7 +14,7 @@ use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
     WeightTable, Weights,
 };
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
 /// The Hash that users get.
@@ -219,7 +219,7 @@ impl<'a> Rows<'a> {
 }
 
 fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
-    let mut first: HashMap<(NodeId, FrameId), NodeId> = HashMap::new();
+    let mut first: FxHashMap<(NodeId, FrameId), NodeId> = FxHashMap::default();
     let mut nodes = vec![NodeId::ROOT];
     for (id, node) in tree.iter() {
         let parent = nodes
@@ -234,14 +234,14 @@ fn first_nodes(tree: &CallTree) -> Vec<NodeId> {
 /// Frozen Ruby objects, each made once.
 struct Shared<K> {
     objects: RArray,
-    indexes: HashMap<K, isize>,
+    indexes: FxHashMap<K, isize>,
 }
 
 impl<K: Eq + Hash> Shared<K> {
     fn new(ruby: &Ruby) -> Self {
         Self {
             objects: ruby.ary_new(),
-            indexes: HashMap::new(),
+            indexes: FxHashMap::default(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! The methods of `Rperf::Native` that belong to sampling.
 
+mod calibration;
+mod description;
 mod endpoint;
 mod labels;
 mod measure;
@@ -9,3 +11,5 @@ mod section;
 mod snapshot;
 mod start;
 mod taken_profile;
+mod trace;
+mod tracing;

@@ -1,6 +1,12 @@
 //! The handlers on real threads. One test, as a process has one set of them.
 
 use super::*;
+
+/// There are no other Ractors.
+const OTHERS: OtherCalls = OtherCalls {
+    take_stack: |_, _, _, _| (),
+    give_up: |_| (),
+};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc;
 use std::thread;
@@ -75,8 +81,8 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     let ticks = Arc::new(Ticks::new(trigger, super::interrupt));
     assert!(!send_to(1), "nothing is installed");
     let before = action_of(FAULT).expect("readable");
-    let installed = TickSignal::install(Arc::clone(&ticks), take_stack).expect("free");
-    assert!(TickSignal::install(Arc::clone(&ticks), take_stack).is_err());
+    let installed = TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).expect("free");
+    assert!(TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).is_err());
     let (tid, finish) = computing_thread();
 
     // Not the holder: it is left alone.
@@ -124,13 +130,13 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     assert!(!send_to(tid));
 
     // As compaction does: a handler that comes within a session and goes after it.
-    let again = TickSignal::install(Arc::clone(&ticks), take_stack).expect("free");
+    let again = TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).expect("free");
     let ours = action_of(FAULT).expect("readable");
     put_action(FAULT, &before).expect("allowed");
     assert!(!send_to(clock::thread_id()));
     drop(again);
     put_action(FAULT, &ours).expect("allowed");
-    drop(TickSignal::install(Arc::clone(&ticks), take_stack).expect("free"));
+    drop(TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).expect("free"));
     assert_eq!(
         action_of(FAULT).expect("readable").sa_sigaction,
         before.sa_sigaction
@@ -139,7 +145,7 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     // Another one that stays may hand on to ours.
     let theirs = Theirs::action(Theirs::of_three as *const () as usize, libc::SA_SIGINFO);
     put_action(FAULT, &theirs).expect("allowed");
-    let refused = TickSignal::install(ticks, take_stack).expect_err("not ours");
+    let refused = TickSignal::install(ticks, take_stack, OTHERS).expect_err("not ours");
     assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
     put_action(FAULT, &before).expect("allowed");
 }

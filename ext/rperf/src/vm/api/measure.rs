@@ -2,10 +2,11 @@
 //! the floor that a profiler's own cost is set against, and what a sample costs.
 
 use crate::vm::hooks::event_hook::EventHook;
-use crate::vm::hooks::{gc, thread};
+use crate::vm::hooks::{gc, thread, trace};
 use crate::vm::state::frames::{RubyVm, take_complete};
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE, rb_internal_thread_event_hook_t};
+use rperf_engine::trace::TraceLevel;
 use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
 use std::hint::black_box;
 use std::ptr;
@@ -30,6 +31,16 @@ pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
         SeqCst,
     );
     EMPTY_GC_HOOK.add();
+    Ok(())
+}
+
+/// The same for a session that traces calls at `level`.
+pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
+    let level = TraceLevel::from_name(&level.name()?).ok_or_else(|| {
+        let message = "calls must be ruby, all, count or count-all";
+        Error::new(ruby.exception_arg_error(), message)
+    })?;
+    trace::add_empty(level);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use super::{endpoint, labels, measure, scope, snapshot, start};
 use crate::vm::hooks::{fork, thread};
 use crate::vm::state::roots;
 use crate::vm::state::session::SESSION;
+use crate::vm::state::trace::TRACE;
 use magnus::{Error, Object, RModule, function};
 use rperf_engine::Gvl;
 
@@ -27,6 +28,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
+    native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
     native.define_singleton_method(
         "remove_empty_hooks",
         function!(measure::remove_empty_hooks, 0),
@@ -36,7 +38,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
 }
 
 fn is_running() -> bool {
-    !SESSION.is_empty()
+    !SESSION.is_empty() || !TRACE.is_empty()
 }
 
 fn forget_in_child() {

@@ -12,14 +12,17 @@
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
 use super::taken_profile::{TakenFrames, TakenProfile};
+use super::trace;
 use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::label_cache;
 use crate::vm::state::live_threads::LiveThreads;
+use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::vm::state::threads::RubyThread;
+use crate::vm::state::trace::trace_session;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RArray, Ruby, Value};
 use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
@@ -47,6 +50,10 @@ pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
 fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
+    if trace_session(&gvl).is_some() {
+        let profile = trace::stop(ruby, &mut gvl)?;
+        return Ok((profile, Interrupts::default()));
+    }
     let Some((id, now, threads)) = bring_up(ruby, &mut gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
@@ -77,6 +84,9 @@ fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
 pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
+    if trace_session(&gvl).is_some() {
+        return trace::snapshot(ruby, &mut gvl, clear);
+    }
     let room = if clear {
         Vec::new()
     } else {
@@ -162,7 +172,9 @@ fn flush(
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
-    Some((now, threads.next_row()))
+    let next_row = threads.next_row();
+    roots::keep_alive(&session.add_others(gvl, now));
+    Some((now, next_row))
 }
 
 fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {
@@ -179,7 +191,7 @@ fn tree(gvl: &Gvl<'_>, session: &StartedSession) -> Option<(SessionId, u64)> {
 /// All that is recorded up to `now`; the session begins anew. `None` inside a callback.
 fn take_all(gvl: &Gvl<'_>, session: &StartedSession, now: u64) -> Option<TakenFrames> {
     let mut state = session.state(gvl)?;
-    let threads = state.accounted_threads(gvl);
+    let threads = state.accounted_threads(gvl) + session.other_threads();
     let taken = state.engine.clear(now, threads as u32);
     state.forget_points(gvl);
     session.forget_learned(&AtWork::begin(gvl));

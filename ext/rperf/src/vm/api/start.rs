@@ -1,6 +1,6 @@
 //! `Native.start`: the start of a session. On a thread of the main Ractor, with the GVL.
 
-use super::section;
+use super::{section, trace};
 use crate::interrupts::let_others_run;
 use crate::profile::errors;
 use crate::settings::SettingsObject;
@@ -8,6 +8,7 @@ use crate::vm::hooks::{fork, tick};
 use crate::vm::state::frames::{self, RubyVm};
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
+use crate::vm::state::trace::trace_session;
 use crate::vm::state::{ractor, safepoint};
 use magnus::{Error, Ruby};
 use rperf_engine::{
@@ -30,20 +31,20 @@ pub fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
     while Ending::is_there() {
         let_others_run(&mut gvl)?;
     }
+    if settings.0.is_traced() {
+        return trace::start(ruby, &mut gvl, &settings.0);
+    }
     let others = ractor::are_there_others(ruby, &mut gvl)?;
     let threads = LiveThreads::list(ruby, &mut gvl)?;
     if Ending::is_there() {
         return start(ruby, settings);
     }
-    if session(&gvl).is_some() {
-        let message = "profiling is running already; call Rperf.stop first";
-        return Err(errors::rperf(ruby, message));
+    if session(&gvl).is_some() || trace_session(&gvl).is_some() {
+        return Err(errors::running_already(ruby));
     }
     let options = StartOptions::new(&settings.0);
     if !fork::remove_inherited_hooks() {
-        let message = "can't profile in this process: it was forked outside of the main Ractor, \
-                       or without the GVL";
-        return Err(errors::rperf(ruby, message));
+        return Err(errors::forked_elsewhere(ruby));
     }
     let cant_start =
         |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
@@ -128,6 +129,7 @@ fn start_session(config: SessionConfig, any_timer: bool) -> io::Result<Session> 
     let calls = VmCalls {
         trigger: safepoint::trigger,
         take_stack: tick::take_stack,
+        take_other_stack: tick::take_stack_of_other,
     };
     Session::start(config, calls).or_else(|error| {
         if !any_timer || config.timer == TimerKind::Sleep {

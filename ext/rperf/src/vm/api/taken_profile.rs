@@ -2,19 +2,17 @@
 //! their names, and the profile is made. On the Ruby thread that stops the session or takes a
 //! snapshot; it needs no session, and other threads run in between.
 
+use super::description;
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, errors};
-use crate::text;
 use crate::vm::recording::resolve;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
-use magnus::rb_sys::FromRawValue;
-use magnus::{Error, Ruby, Value, prelude::*};
+use magnus::{Error, Ruby, Value};
 use rperf_engine::{
     Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken, WorkerEnded,
 };
-use rperf_model::Profile;
-use rperf_session::settings::{self as table, Settings};
+use rperf_session::settings::Settings;
 use std::process;
 use std::sync::Arc;
 
@@ -110,9 +108,8 @@ impl TakenProfile<(Snapshot, Vec<CapturedNode>)> {
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
-            let mut profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
-            add_labels(&mut profile, &settings);
-            profile
+            let profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
+            description::labelled(&settings, profile)
         });
         Ok((Some(profile::wrap(ruby, profile)?), interrupts))
     }
@@ -129,44 +126,20 @@ impl TakenProfile<(Snapshot, Vec<CapturedNode>)> {
 
     /// The program's name, and what is to be said of the whole run.
     fn description(&self, ruby: &Ruby) -> (String, Vec<String>) {
-        let description: Option<String> = ruby
-            .class_object()
-            .const_get::<_, Value>("RUBY_DESCRIPTION")
-            .ok()
-            .and_then(text::of_string);
         let settings = &self.settings;
         let (snapshot, _) = &self.taken;
-        let comments = vec![
-            format!("rperf {}", env!("CARGO_PKG_VERSION")),
-            format!(
-                "mode: {}, frequency: {} Hz",
-                settings.mode(),
-                settings.frequency()
-            ),
-            description.unwrap_or_default(),
-            match snapshot.capture {
-                Capture::Tick => "capture: tick".to_owned(),
-                Capture::Safepoint => {
-                    "capture: safepoint (methods that reach one soon get the time \
-                     of others, and each tick interrupts compiled code)"
-                        .to_owned()
-                }
-            },
-        ];
-        // SAFETY: only looks a variable up: an interrupt that came meanwhile isn't met here,
-        // where it would be lost.
-        let program = unsafe { Value::from_raw(rb_sys::rb_gv_get(c"$0".as_ptr())) };
-        (text::of_string(program).unwrap_or_default(), comments)
-    }
-}
-
-/// Gives the samples without labels those of the settings.
-fn add_labels(profile: &mut Profile, settings: &Settings) {
-    if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
-        let labels: Vec<_> = labels
-            .iter()
-            .map(|(key, value)| (&**key, &**value))
-            .collect();
-        profile.label_rest(&labels);
+        let mode = format!(
+            "mode: {}, frequency: {} Hz",
+            settings.mode(),
+            settings.frequency()
+        );
+        let mut comments = description::lines(ruby, mode);
+        comments.push(match snapshot.capture {
+            Capture::Tick => "capture: tick".to_owned(),
+            Capture::Safepoint => "capture: safepoint (methods that reach one soon get the time \
+                                   of others, and each tick interrupts compiled code)"
+                .to_owned(),
+        });
+        (description::program(), comments)
     }
 }

@@ -8,8 +8,9 @@
 //! The same goes for locks of the VM's that a thread holds as it runs hooks, so
 //! threads that are about to leave them are given a moment.
 
-use super::{fiber, gc, thread, time_slice};
+use super::{fiber, gc, thread, time_slice, trace};
 use crate::vm::state::session::{Ending, SESSION, session};
+use crate::vm::state::trace::{TRACE, trace_session};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
@@ -41,14 +42,13 @@ unsafe extern "C" fn before() {
     }
     // SAFETY: an announced fork is a Ruby thread's, with the GVL.
     let gvl = unsafe { Gvl::assume_held() };
-    let Some(session) = session(&gvl) else {
-        return;
-    };
-    if session.sections.are_open() {
+    let session = session(&gvl);
+    let is_sampling = session.is_some_and(|session| session.sections.are_open());
+    if is_sampling || trace_session(&gvl).is_some() {
         PAUSED.store(true, SeqCst);
         thread::remove();
         thread::wait_for_stragglers();
-    } else if session.sections.ended_just_now() {
+    } else if session.is_some_and(|session| session.sections.ended_just_now()) {
         thread::wait_for_stragglers();
     }
 }
@@ -61,6 +61,8 @@ unsafe extern "C" fn in_parent() {
     let gvl = unsafe { Gvl::assume_held() };
     if let Some(session) = session(&gvl) {
         thread::add(session.mode);
+    } else if trace_session(&gvl).is_some() {
+        trace::add_thread_hook();
     }
 }
 
@@ -68,6 +70,7 @@ unsafe extern "C" fn in_parent() {
 unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     SESSION.abandon();
+    TRACE.abandon();
     Ending::forget();
     native::forget_id();
     reset_at_work();
@@ -81,5 +84,6 @@ pub fn remove_inherited_hooks() -> bool {
     gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
+    trace::remove_event_hooks();
     !thread::is_registered()
 }

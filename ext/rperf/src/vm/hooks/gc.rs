@@ -8,7 +8,10 @@
 //! anew.
 
 use super::event_hook::EventHook;
+use super::other_ractor;
 use crate::vm::recording::sample;
+use crate::vm::state::other_gvl::OtherGvl;
+use crate::vm::state::ractor;
 use crate::vm::state::session;
 use crate::vm::state::threads::RubyThread;
 use rb_sys::{
@@ -94,8 +97,6 @@ pub fn listen(session: &RunningSession) {
 }
 
 unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
-    // Hooks are a Ractor's own, though collections are the VM's: those that threads of
-    // other Ractors do go unseen.
     let event = match event {
         ENTER => GcEvent::Enter,
         START => {
@@ -111,6 +112,10 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     };
     let is_marking = MARKING.load(Relaxed);
     // SAFETY: on the thread that collects, which runs Ruby code.
+    if !unsafe { ractor::is_main() } {
+        return collected_elsewhere(event, is_marking);
+    }
+    // SAFETY: as above.
     unsafe {
         session::with_counting_session(|gvl, session| {
             let state = || RubyThread::current(gvl).state(gvl, &session.new_threads);
@@ -121,6 +126,23 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
                 session,
                 session.collecting(gvl, event, is_marking, state),
             );
+        });
+    }
+}
+
+/// A thread of another Ractor collects, the calling one. In Ruby 3.4 hooks are a Ractor's own, and
+/// no event tells of it.
+#[cold]
+fn collected_elsewhere(event: GcEvent, is_marking: bool) {
+    // SAFETY: the calling thread has its Ractor's GVL, and its object lives as long as it runs. The
+    // thread that frees a session is stopped, as all but this one are.
+    unsafe {
+        let gvl = OtherGvl::assume_held();
+        let thread = RubyThread::from_raw(rb_sys::rb_thread_current());
+        session::in_hook(|session| {
+            other_ractor::event(&gvl, thread, |vm, thread| {
+                session.other_collecting(&vm, thread, event, is_marking);
+            });
         });
     }
 }

@@ -4,7 +4,10 @@
 //! lock; SUSPENDED on the thread while it still has the GVL; READY on any native
 //! thread without it; EXITED on the thread without it.
 
+use super::other_ractor;
 use crate::vm::recording::sample;
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::other_gvl::OtherGvl;
 use crate::vm::state::threads::RubyThread;
 use crate::vm::state::{ractor, session};
 use rb_sys::{
@@ -14,7 +17,9 @@ use rb_sys::{
     rb_internal_thread_event_data_t, rb_internal_thread_event_hook_t,
 };
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{FollowUp, Gvl, Mode, RunningSession, set_other_ractors};
+use rperf_engine::{
+    FollowUp, Gvl, Mode, OtherThread, RunningSession, other_ractors, set_other_ractors,
+};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
@@ -59,7 +64,12 @@ pub fn unregister(hook: *mut rb_internal_thread_event_hook_t) {
 
 /// Registers the hook. With the GVL, outside of hooks.
 pub fn add(mode: Mode) {
-    HOOK.store(register(on_event, events(mode)), SeqCst);
+    add_callback(on_event, events(mode));
+}
+
+/// Registers a hook with another callback in its place. With the GVL, outside of hooks.
+pub fn add_callback(callback: Callback, events: rb_event_flag_t) {
+    HOOK.store(register(callback, events), SeqCst);
 }
 
 /// Whether the hook is registered.
@@ -104,8 +114,12 @@ unsafe extern "C" fn on_event(
     unsafe {
         let thread = RubyThread::from_raw((*data).thread);
         session::in_hook(|session| match event {
-            RESUMED => in_main_ractor(session, thread, RunningSession::resumed),
-            SUSPENDED => in_main_ractor(session, thread, RunningSession::suspended),
+            RESUMED => in_its_ractor(session, thread, RunningSession::resumed, |vm, thread| {
+                session.other_resumed(&vm, thread);
+            }),
+            SUSPENDED => in_its_ractor(session, thread, RunningSession::suspended, |vm, thread| {
+                session.other_suspended(&vm, thread);
+            }),
             READY => session.ready(thread.id()),
             EXITED => session.exited(thread.id(), || thread.known_state_without_gvl()),
             _ => {}
@@ -113,15 +127,17 @@ unsafe extern "C" fn on_event(
     }
 }
 
-/// Calls `event` if `thread` is of the main Ractor, with its state, announced if it is new.
+/// Calls `event` with the state of `thread`, announced if it is new; or `other` if it is of another
+/// Ractor than the main one.
 ///
 /// # Safety
 /// It is the calling thread, which holds its Ractor's GVL.
 #[inline]
-unsafe fn in_main_ractor(
+unsafe fn in_its_ractor(
     session: &RunningSession,
     thread: RubyThread<'_>,
     event: impl for<'e> FnOnce(&'e RunningSession, &'e Gvl<'e>, &'e ThreadState) -> FollowUp<'e>,
+    other: impl FnOnce(RubyVm<'_, OtherGvl>, OtherThread),
 ) {
     // SAFETY: it holds the main Ractor's GVL, or has no state and the token isn't used.
     let gvl = unsafe { Gvl::assume_held() };
@@ -130,7 +146,11 @@ unsafe fn in_main_ractor(
         let is_main = unsafe { ractor::is_main() };
         if !is_main {
             // Its first turn comes before anything that it does.
-            set_other_ractors(true);
+            if !other_ractors() {
+                set_other_ractors(true);
+            }
+            // SAFETY: as above.
+            other_ractor::event(&unsafe { OtherGvl::assume_held() }, thread, other);
         }
         is_main.then(|| thread.announce(&gvl, &session.new_threads))
     });

@@ -6,11 +6,15 @@
 //! could come, and it would be lost here.
 
 use crate::text;
-use magnus::rb_sys::{FromRawValue, protect};
-use magnus::{Fixnum, Value};
+use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
+use magnus::{Fixnum, RClass, RModule, Value};
 use rb_sys::VALUE;
+use rperf_engine::trace::TracedFrame;
 use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
 use std::time::{Duration, Instant};
+
+/// The path of methods of C.
+const NO_PATH: &str = "<C method>";
 
 /// Names frames one by one, for `limit` at most. `next` takes the name of a frame, and has the
 /// next one: the session goes on in between, so nothing of it can stay borrowed. Returns whether
@@ -29,6 +33,52 @@ pub fn name_frames(
         named = Some((frame, resolve(gvl, frame as VALUE)));
     }
     false
+}
+
+/// Names the frames of a traced session, up to the first that `frame_at` doesn't have.
+pub fn resolve_traced(
+    gvl: &mut Gvl<'_>,
+    frame_at: impl Fn(&Gvl<'_>, usize) -> Option<TracedFrame>,
+) -> Vec<ResolvedFrame> {
+    let frame = |row| {
+        let frame = frame_at(gvl, row)?;
+        Some(match frame.method {
+            0 => resolve(gvl, frame.word as VALUE),
+            _ => resolve_c_method(gvl, frame),
+        })
+    };
+    (0..).map_while(frame).collect()
+}
+
+/// Names a method of C by its owner, as the VM names its frames.
+fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
+    let owner = frame.word as VALUE;
+    // SAFETY: the VM holds a String for each name that it knows.
+    let method = unsafe { Value::from_raw(rb_sys::rb_id2str(frame.method as rb_sys::ID)) };
+    let method = text::of_string(method).unwrap_or_else(|| "(unknown)".into());
+    // Only a singleton class has an object.
+    let object = ask(gvl, rb_sys::rb_class_attached_object, owner);
+    let is_named = |object: &Value| {
+        RModule::from_value(*object).is_some() || RClass::from_value(*object).is_some()
+    };
+    let name = match object {
+        Some(object) if is_named(&object) => {
+            let path = ask(gvl, rb_sys::rb_class_path, object.as_raw());
+            path.and_then(text::of_string)
+                .map(|path| format!("{path}.{method}"))
+        }
+        Some(_) => None,
+        None => {
+            let path = ask(gvl, rb_sys::rb_class_path, owner);
+            path.and_then(text::of_string)
+                .map(|path| format!("{path}#{method}"))
+        }
+    };
+    ResolvedFrame {
+        name: name.unwrap_or(method),
+        path: NO_PATH.into(),
+        first_line: 0,
+    }
 }
 
 /// Asks the VM a question about `frame`; `None` if that raises.
@@ -59,7 +109,7 @@ fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
             .and_then(text::of_string)
             .unwrap_or_else(|| "(unknown)".into()),
         // C methods have no path, and evaluated code has none that is absolute.
-        path: absolute.or(path).unwrap_or_else(|| "<C method>".into()),
+        path: absolute.or(path).unwrap_or_else(|| NO_PATH.into()),
         first_line: first_line
             .and_then(Fixnum::from_value)
             .and_then(|line| line.to_u32().ok())

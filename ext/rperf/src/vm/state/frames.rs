@@ -4,6 +4,7 @@
 use super::threads::RubyThread;
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
+use rperf_engine::trace::TraceVm;
 use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
 use std::mem::offset_of;
 use std::ptr;
@@ -40,7 +41,8 @@ struct IseqBody {
 
 /// The kinds of internal objects that stand for frames: method entries and instruction
 /// sequences. The same in Ruby 3.4 and 4.0; [`are_known`] tells of others.
-const FRAME_KINDS: [VALUE; 2] = [6, 7];
+const FRAME_KINDS: [VALUE; 2] = [6, CODE_KIND];
+const CODE_KIND: VALUE = 7;
 
 /// Where an object's flags have its kind, if it is an internal one.
 const KIND_SHIFT: u32 = 12;
@@ -49,11 +51,18 @@ const NIL: VALUE = rb_sys::Qnil as VALUE;
 
 const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
-/// The VM as the calling thread sees it, which has the GVL.
-#[derive(Clone, Copy)]
-pub struct RubyVm<'g>(pub &'g Gvl<'g>);
+/// The VM as the calling thread sees it, which has the GVL of its Ractor.
+pub struct RubyVm<'g, Proof = Gvl<'g>>(#[expect(dead_code, reason = "a proof")] pub &'g Proof);
 
-impl VmFrames for RubyVm<'_> {
+impl<Proof> Clone for RubyVm<'_, Proof> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<Proof> Copy for RubyVm<'_, Proof> {}
+
+impl<Proof> VmFrames for RubyVm<'_, Proof> {
     const LAYOUT: FrameLayout = FrameLayout {
         frame_in_context: offset_of!(ExecutionContext, frame),
         program_counter: offset_of!(ControlFrame, program_counter),
@@ -83,8 +92,12 @@ impl VmFrames for RubyVm<'_> {
 
     #[inline]
     fn fiber(&self) -> FiberWord {
-        let thread = RubyThread::current(self.0);
-        let state = thread.known_state(self.0);
+        // SAFETY: on a Ruby thread, which keeps its state as long as it runs; one of another
+        // Ractor has none in this slot.
+        let (thread, state) = unsafe {
+            let thread = RubyThread::from_raw(rb_sys::rb_thread_current());
+            (thread, thread.known_state_without_gvl())
+        };
         let is_known = state.is_some_and(ThreadState::knows_fiber);
         if is_known {
             thread.present_fiber()
@@ -153,6 +166,41 @@ impl VmFrames for RubyVm<'_> {
     }
 }
 
+/// At events, where all frames of the stack are objects.
+impl TraceVm for RubyVm<'_> {
+    #[inline]
+    fn depth(&self) -> u32 {
+        VmFrames::depth(self) as u32
+    }
+
+    #[inline]
+    fn frames(&self, frames: &mut [FrameWord]) -> usize {
+        self.backtrace(frames, &mut [])
+    }
+
+    fn is_c_method(&self, frame: FrameWord) -> bool {
+        // SAFETY: it is on the stack.
+        unsafe { VmFrames::is_c_method(self, frame) }
+    }
+
+    fn is_called(&self, frame: FrameWord) -> bool {
+        let frame = frame as VALUE;
+        // SAFETY: it is on the stack; the answers are nil or Strings that it holds.
+        unsafe {
+            // The body of a file or class has a label that is nobody's method, nor inside one.
+            rb_sys::rb_profile_frame_method_name(frame) != NIL
+                || rb_sys::rb_profile_frame_label(frame)
+                    != rb_sys::rb_profile_frame_base_label(frame)
+        }
+    }
+
+    fn is_bare_code(&self, frame: FrameWord) -> bool {
+        // SAFETY: it is on the stack, and an object begins with its flags.
+        let flags = unsafe { (frame as *const VALUE).read() };
+        (flags >> KIND_SHIFT) & 15 == CODE_KIND
+    }
+}
+
 /// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost
 /// frame that is compiled, as it may be anywhere. At safepoints and in hooks it has one all the
 /// same: errors are raised and objects allocated there, which needs the line.
@@ -160,7 +208,7 @@ pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
     let (frames, lines) = backtrace.room();
     let depth = vm.backtrace(frames, lines);
     // SAFETY: the leaf is on the stack.
-    if depth > 0 && lines.first() == Some(&0) && !unsafe { vm.is_c_method(frames[0]) } {
+    if depth > 0 && lines.first() == Some(&0) && !unsafe { VmFrames::is_c_method(&vm, frames[0]) } {
         lines[0] = vm.line();
     }
     depth

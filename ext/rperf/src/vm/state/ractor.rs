@@ -1,9 +1,14 @@
-//! The main Ractor, which alone is profiled, and others.
+//! The main Ractor, whose threads share the GVL that [`Gvl`] stands for, and others, each of which
+//! has its own.
 
+use super::threads::RubyThread;
+use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
+use rb_sys::VALUE;
 use rperf_engine::Gvl;
 use std::ffi::c_void;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Key whose value is non-null in the main Ractor only; a pointer, by its address.
 static KEY: OnceLock<usize> = OnceLock::new();
@@ -43,6 +48,71 @@ pub unsafe fn is_main() -> bool {
         // SAFETY: the key is valid; the rest by this function's contract.
         !unsafe { rb_sys::rb_ractor_local_storage_ptr(key) }.is_null()
     })
+}
+
+/// The beginning of what the VM keeps of a thread.
+#[repr(C)]
+struct VmThreadData {
+    _list: [usize; 2],
+    thread: VALUE,
+    ractor: *const RactorData,
+}
+
+/// The beginning of what it keeps of a Ractor.
+#[repr(C)]
+struct RactorData {
+    ractor: VALUE,
+    number: u32,
+}
+
+/// The VM's data of threads and Ractors is of the form that is expected here.
+static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+
+/// Looks whether this Ruby is one whose Ractors' numbers can be told. On the main Ractor, once.
+pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
+    let ractor: Value = ruby.class_object().const_get("Ractor")?;
+    let main: Value = ractor.funcall("main", ())?;
+    let thread: Value = ruby.class_thread().funcall("current", ())?;
+    // SAFETY: a Thread, which is running.
+    let is_known = unsafe {
+        let data = data_of(thread.as_raw());
+        data.as_ref().is_some_and(|data| {
+            let is_thread = data.thread == thread.as_raw();
+            let is_aligned = (data.ractor.addr()).is_multiple_of(align_of::<RactorData>());
+            is_thread
+                && is_aligned
+                && data
+                    .ractor
+                    .as_ref()
+                    .is_some_and(|data| data.ractor == main.as_raw() && data.number == 1)
+        })
+    };
+    IS_KNOWN.store(is_known, Relaxed);
+    Ok(())
+}
+
+/// What the VM keeps of a thread.
+///
+/// # Safety
+/// `thread` is a Thread.
+unsafe fn data_of(thread: VALUE) -> *const VmThreadData {
+    // SAFETY: by this function's contract it is an object with data.
+    unsafe {
+        rb_sys::macros::RTYPEDDATA_GET_DATA(thread)
+            .cast_const()
+            .cast()
+    }
+}
+
+/// The number of the Ractor of `thread`, the calling one, as `Ractor#inspect` has it; 0 if it isn't
+/// known.
+#[cold]
+pub fn number_of(thread: RubyThread<'_>) -> u32 {
+    if !IS_KNOWN.load(Relaxed) {
+        return 0;
+    }
+    // SAFETY: a thread that runs, whose data is of the known form.
+    unsafe { (*(*data_of(thread.object())).ractor).number }
 }
 
 /// Whether there are other Ractors than the main one. Runs Ruby code.

@@ -4,8 +4,9 @@
 
 use super::data_type::DataType;
 use super::session::{self, SESSION};
+use super::trace::TRACE;
 use rb_sys::VALUE;
-use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs, NewFrames};
+use rperf_engine::{FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs, NewFrames};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
@@ -31,10 +32,16 @@ pub fn init() {
 
 /// Tells the collector of frames that have just entered the frame table.
 pub fn keep_alive(new_frames: &NewFrames<'_>) {
+    keep_words_alive(new_frames.iter().copied());
+}
+
+/// The same for words that were borrowed with the GVL.
+#[inline]
+pub fn keep_words_alive(words: impl Iterator<Item = FrameWord>) {
     let Some(&roots) = FRAME_ROOTS.get() else {
         return;
     };
-    for &frame in new_frames.iter() {
+    for frame in words {
         // SAFETY: with the GVL, which they borrow. Both are live objects, and the roots' mark
         // function finds the frame. The barrier allocates nothing and may be used in hooks.
         unsafe { rb_sys::rb_gc_writebarrier(roots, frame as VALUE) };
@@ -77,6 +84,10 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
         if let Some(session) = SESSION.get_unguarded() {
             session.each_frame(|frame| rb_sys::rb_gc_mark(frame as VALUE));
         }
+        if let Some(session) = TRACE.get_unguarded() {
+            let frames = session.tracer.peek().frames().iter();
+            frames.for_each(|frame| rb_sys::rb_gc_mark(frame.word as VALUE));
+        }
         let unnamed = NAMING.peek().unnamed();
         unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
     }
@@ -105,6 +116,7 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     // SAFETY: with the GVL (ObjectSpace.memsize_of), or as in `mark_frames`.
     unsafe {
         let memory = SESSION.get_unguarded().map(|session| session.memory());
-        memory.unwrap_or(0) as rb_sys::size_t
+        let traced = TRACE.get_unguarded().map(|it| it.tracer.peek().memory());
+        memory.or(traced).unwrap_or(0) as rb_sys::size_t
     }
 }

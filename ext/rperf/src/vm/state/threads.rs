@@ -1,9 +1,10 @@
 //! The register of threads: from a Ruby thread to what is kept for it. The VM's thread-specific
 //! slot leads there. Used by hooks and methods, with the GVL.
 
+use super::other_gvl::OtherGvl;
 use rb_sys::VALUE;
 use rperf_engine::threads::{NewList, ThreadState};
-use rperf_engine::{FiberWord, Gvl, VmThread};
+use rperf_engine::{FiberWord, Gvl, ThreadSlot, VmThread};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
@@ -11,10 +12,15 @@ use std::sync::OnceLock;
 /// Key of a thread's state; the VM has only 8 such keys.
 static KEY: OnceLock<rb_sys::rb_internal_thread_specific_key_t> = OnceLock::new();
 
-/// Makes the key, once per process. With the GVL.
-pub fn make_key() {
-    // SAFETY: takes nothing.
-    KEY.get_or_init(|| unsafe { rb_sys::rb_internal_thread_specific_key_create() });
+/// The same for threads of other Ractors.
+static OTHER_KEY: OnceLock<rb_sys::rb_internal_thread_specific_key_t> = OnceLock::new();
+
+/// Makes the keys, once per process. With the GVL.
+pub fn make_keys() {
+    for key in [&KEY, &OTHER_KEY] {
+        // SAFETY: takes nothing.
+        key.get_or_init(|| unsafe { rb_sys::rb_internal_thread_specific_key_create() });
+    }
 }
 
 /// A thread whose object is alive as long as this is.
@@ -132,6 +138,23 @@ impl<'g> RubyThread<'g> {
         self.set_slot(state);
         // SAFETY: the list has made the session its owner; it lives as `known_state` says.
         unsafe { &*state }
+    }
+
+    /// What is kept for the thread, the calling one, if it is of another Ractor than the main one.
+    pub fn other_slot(self, _: &OtherGvl) -> Option<&'static ThreadSlot> {
+        let key = *OTHER_KEY.get()?;
+        // SAFETY: the thread is alive, and the key valid; what is in the slot was put there below,
+        // and is freed only when the thread has ended.
+        unsafe {
+            let slot = rb_sys::rb_internal_thread_specific_get(self.object, key);
+            if let Some(slot) = slot.cast::<ThreadSlot>().as_ref() {
+                return Some(slot);
+            }
+            let slot: &ThreadSlot = Box::leak(Box::default());
+            let pointer = ptr::from_ref(slot).cast_mut().cast();
+            rb_sys::rb_internal_thread_specific_set(self.object, key, pointer);
+            Some(slot)
+        }
     }
 
     /// Lets the thread forget its state.

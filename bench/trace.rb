@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+# The cost of tracing: programs with and without it, and with hooks that do nothing.
+#
+# Each run has a process of its own, as calls stay slower after a trace. Only the program's own work is timed, by its
+# CPU time. A ratio is the median of the ratios to the run of the same round: to the untraced one, and to the one with
+# empty hooks on the same events, which no tracer gets below. The field's tracer is measured where it is installed.
+
+require_relative "support/child"
+require_relative "support/interleave"
+require_relative "support/machine"
+require_relative "support/options"
+require_relative "support/statistics"
+require_relative "support/table"
+
+# Measures and prints.
+module Trace
+  WORKLOADS = %w[tarai interpreter].freeze
+  LEVELS = %w[ruby all].freeze
+  HEADINGS = ["workload", "calls", "tracer", "to untraced", "quartiles", "to empty hooks"].freeze
+
+  module_function
+
+  def options(arguments)
+    defaults = { runs: 5, workloads: [], scale: 1.0 }
+    options = Bench::Options.parse("trace", arguments, defaults, smoke: { runs: 1, scale: 0.02 }) do |parser, given|
+      parser.on("--workload NAME", *Bench::Options.some_of(WORKLOADS, "all")) { |it| given[:workloads] |= [it] }
+      parser.on("--scale X", Float, "size of the workloads (default 1.0)") { |it| given[:scale] = it }
+    end
+    options[:workloads] = WORKLOADS if options[:workloads].empty?
+    options
+  end
+
+  # The variants of a level, by what they are called in the table.
+  def variants(level)
+    counted = level == "all" ? "count-all" : "count"
+    all = {
+      "none" => "none", "empty hooks" => "empty:#{level}", "empty hooks, calls only" => "empty:#{counted}",
+      "rperf, counts" => "rperf:#{counted}:auto", "rperf, auto clock" => "rperf:#{level}:auto",
+      "rperf, monotonic" => "rperf:#{level}:monotonic"
+    }
+    all["ruby-prof"] = "ruby_prof" if level == "all" && field?
+    all
+  end
+
+  def field?
+    return @field unless @field.nil?
+
+    @field = system(RbConfig.ruby, "-e", 'require "ruby-prof"', out: File::NULL, err: File::NULL)
+  end
+
+  def run(options)
+    Bench::Machine.head("#{options[:runs]} rounds, medians; CPU time, each run in a process of its own")
+    rows = options[:workloads].flat_map do |workload|
+      LEVELS.flat_map do |level|
+        warn("trace: #{workload}, #{level} ...")
+        rows(workload, level, options)
+      end
+    end
+    Bench::Table.print(HEADINGS, rows)
+  end
+
+  def rows(workload, level, options)
+    variants = variants(level)
+    results = Bench::Interleave.call(variants.keys, runs: options[:runs], warm_up: false) do |name|
+      child = File.expand_path("trace/child.rb", __dir__)
+      Bench::Child.json(child, workload, variants.fetch(name), options[:scale]).fetch(:cpu_ns)
+    end
+    variants.keys.drop(1).map { |name| row(workload, level, name, results) }
+  end
+
+  def row(workload, level, name, results)
+    ratios = Bench::Statistics.ratios(results[name], results["none"])
+    # A trace without times has events of calls only.
+    empty = name.end_with?("counts") ? "empty hooks, calls only" : "empty hooks"
+    to_empty = Bench::Statistics.median(Bench::Statistics.ratios(results[name], results[empty]))
+    quartiles = Bench::Statistics.quartiles(ratios).map { |it| format("%.2f", it) }.join(" to ")
+    [workload, level, name, format("%.2f", Bench::Statistics.median(ratios)), quartiles,
+     name.start_with?("empty") ? "-" : format("%.2f", to_empty)]
+  end
+end
+
+Trace.run(Trace.options(ARGV)) if $PROGRAM_NAME == __FILE__

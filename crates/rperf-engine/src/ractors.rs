@@ -1,0 +1,430 @@
+//! Threads of other Ractors than the main one. Each Ractor has a GVL of its own, so their hooks
+//! and handlers run at the same time: each thread has a [`Recorder`], and the worker and the main
+//! Ractor gather what they hold. docs/internals/ractors.md has the reasons.
+
+mod config;
+mod merged;
+mod missed_events;
+mod recorder;
+mod thread_recording;
+
+use crate::call_tree::FrameWord;
+use crate::clock;
+use crate::gc_progress::GcEvent;
+use crate::ids::VmThread;
+use crate::other_holders::OtherHolders;
+use crate::pace::Pace;
+use crate::sources::Source;
+use crate::threads::{NewList, OthersReady, native};
+use crate::vm::VmFrames;
+pub use config::RecorderConfig;
+pub use merged::{Merged, move_samples};
+pub use recorder::{Recorder, ThreadSlot};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
+};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// How long the worker lets stacks wait in logs, at most, and for how many ticks.
+const PAUSE: Duration = Duration::from_millis(250);
+const PAUSE_TICKS: u32 = 256;
+
+/// Threads that have ended, after which the worker comes at once.
+const ENDED_BATCH: u32 = 16;
+
+/// Recorders that are kept from one section to the next. The ends of threads in between go
+/// unseen.
+const KEPT_IN_PAUSE: usize = 1024;
+
+thread_local! {
+    /// The thread of another Ractor that last ran on this native thread.
+    static LAST_HERE: Cell<LastHere> = const { Cell::new(NOBODY) };
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct LastHere {
+    /// When time began to count: since then all turns on this native thread were seen.
+    began_ns: u64,
+    thread: VmThread,
+    recorder: *const Recorder,
+}
+
+const NOBODY: LastHere = LastHere {
+    began_ns: 0,
+    thread: VmThread(0),
+    recorder: ptr::null(),
+};
+
+/// The threads of other Ractors in a session.
+#[derive(Debug)]
+pub struct OtherRactors {
+    config: RecorderConfig,
+    pace: Arc<Pace>,
+    with_lines: AtomicBool,
+    seed: u64,
+    /// The number of the thread that was seen last, of any Ractor.
+    last_seq: AtomicU32,
+    /// Since when time counts.
+    began_ns: AtomicU64,
+    /// Those seen for the first time.
+    new: NewList<Recorder>,
+    /// For the worker and the main Ractor, and for the garbage collector: none of them runs Ruby
+    /// code, or waits, while it has this.
+    kept: Mutex<Kept>,
+    /// The worker comes by itself. As for the timer's rest, either this sees that it doesn't, or
+    /// the worker sees the thread that runs.
+    is_watched: AtomicBool,
+    watched_ns: AtomicU64,
+    /// Threads that have ended since it came last.
+    ended: AtomicU32,
+    /// What makes the ticks, and the worker.
+    worker: OnceLock<(Arc<dyn Source>, Thread)>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    #[allow(clippy::vec_box, reason = "slots and places hold their addresses")]
+    recorders: Vec<Box<Recorder>>,
+    /// Of threads that have ended.
+    merged: Merged,
+}
+
+/// The calling thread, which has its Ractor's GVL.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherThread {
+    /// The thread.
+    pub thread: VmThread,
+    /// What its slot leads to.
+    pub slot: &'static ThreadSlot,
+    /// The number of its Ractor; 0 if not known.
+    pub ractor: u32,
+}
+
+impl OtherRactors {
+    /// None is known.
+    pub fn new(config: RecorderConfig, pace: Arc<Pace>, seed: u64) -> Self {
+        Self {
+            config,
+            pace,
+            with_lines: AtomicBool::new(config.with_lines),
+            seed,
+            last_seq: AtomicU32::new(0),
+            began_ns: AtomicU64::new(0),
+            new: NewList::default(),
+            kept: Mutex::new(Kept {
+                recorders: Vec::new(),
+                merged: Merged::new(&config),
+            }),
+            is_watched: AtomicBool::new(false),
+            watched_ns: AtomicU64::new(0),
+            ended: AtomicU32::new(0),
+            worker: OnceLock::new(),
+        }
+    }
+
+    /// Before the first hook: whether stacks have lines.
+    pub fn set_lines(&self, with_lines: bool) {
+        self.with_lines.store(with_lines, Relaxed);
+    }
+
+    /// The worker has begun.
+    pub fn set_worker(&self, source: Arc<dyn Source>, worker: Thread) {
+        let _ = self.worker.set((source, worker));
+    }
+
+    /// The number for a thread that was not seen before, of any Ractor.
+    pub fn next_seq(&self) -> u32 {
+        self.last_seq.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Time counts from `now` on.
+    pub fn begin(&self, now: u64) {
+        self.began_ns.store(now, Relaxed);
+    }
+
+    /// `thread` has got its Ractor's GVL; it was ready since `ready`, or 0.
+    pub fn resumed(
+        &self,
+        holders: &OtherHolders,
+        vm: &impl VmFrames,
+        thread: OtherThread,
+        ready: u64,
+    ) {
+        let now = clock::monotonic_ns();
+        let recorder = self.recorder(thread);
+        let here = self.here(recorder);
+        let has_moved = LAST_HERE.replace(here) != here;
+        if let Some(place) = recorder.leave_place() {
+            // Its event was lost.
+            holders.leave(place);
+        }
+        recorder.resumed(vm, (ready, now), self.began_ns.load(Relaxed), has_moved);
+        let owner: *mut c_void = ptr::from_ref(recorder).cast_mut().cast();
+        let place = holders.enter(native::id(), owner, recorder.last_place(), now);
+        recorder.set_place(place);
+        if !self.is_watched.load(SeqCst) && !self.is_watched.swap(true, SeqCst) {
+            self.wake_worker();
+        }
+    }
+
+    /// Ends the rest of the timer; only for the caller to whom
+    /// [`Ticks::arm_for_other`](crate::ticks::Ticks::arm_for_other) said so.
+    pub fn arm(&self) {
+        if let Some((source, _)) = self.worker.get() {
+            source.arm();
+        }
+    }
+
+    /// `thread` is about to give its Ractor's GVL up.
+    pub fn suspended(&self, holders: &OtherHolders, vm: &impl VmFrames, thread: OtherThread) {
+        let recorder = self.recorder(thread);
+        if let Some(place) = recorder.leave_place() {
+            holders.leave(place);
+        }
+        recorder.suspended(vm, self.began_ns.load(Relaxed));
+    }
+
+    /// `thread` collects garbage; `tick` and `is_marking` as for
+    /// [`GcProgress::advance`](crate::GcProgress::advance).
+    pub fn collecting(
+        &self,
+        vm: &impl VmFrames,
+        thread: OtherThread,
+        event: GcEvent,
+        (tick, is_marking): (u64, bool),
+    ) {
+        let began_ns = self.began_ns.load(Relaxed);
+        let recorder = self.recorder(thread);
+        recorder.collecting(vm, event, (tick, is_marking), began_ns);
+    }
+
+    /// `thread`, the calling one, has ended, without its Ractor's GVL. Its object isn't looked at.
+    pub fn exited(&self, holders: &OtherHolders, thread: VmThread) {
+        let here = LAST_HERE.get();
+        if here.thread != thread || here.began_ns != self.began_ns.load(Relaxed) {
+            return;
+        }
+        LAST_HERE.set(NOBODY);
+        // SAFETY: while time counts the recorder lives until its thread's end is noted, which is
+        // done here.
+        if let Some(recorder) = unsafe { here.recorder.as_ref() } {
+            if let Some(place) = recorder.leave_place() {
+                holders.leave(place);
+            }
+            recorder.end.note(0);
+            if self.ended.fetch_add(1, Relaxed) + 1 == ENDED_BATCH {
+                self.wake_worker();
+            }
+        }
+    }
+
+    fn wake_worker(&self) {
+        if let Some((_, worker)) = self.worker.get() {
+            worker.unpark();
+        }
+    }
+
+    /// The recorder of the calling thread.
+    fn recorder(&self, thread: OtherThread) -> &Recorder {
+        let mut recorder = thread.slot.recorder.load(Acquire);
+        if recorder.is_null() {
+            recorder = self.begin_recorder(thread);
+        }
+        // SAFETY: it lives until its thread's end is noted, or until the session has ended, before
+        // which the hooks are removed.
+        unsafe { &*recorder }
+    }
+
+    #[cold]
+    fn begin_recorder(&self, thread: OtherThread) -> *mut Recorder {
+        let seq = self.next_seq();
+        let seed = self.seed ^ (u64::from(seq) << 32);
+        let config = RecorderConfig {
+            with_lines: self.with_lines.load(Relaxed),
+            ..self.config
+        };
+        let OtherThread {
+            thread,
+            slot,
+            ractor,
+        } = thread;
+        let recorder = Recorder::new((thread, slot), ractor, (seq, seed), config, &self.pace);
+        let recorder = self.new.push(recorder);
+        slot.recorder.store(recorder, SeqCst);
+        recorder
+    }
+
+    fn here(&self, recorder: &Recorder) -> LastHere {
+        LastHere {
+            began_ns: self.began_ns.load(Relaxed),
+            thread: recorder.thread,
+            recorder,
+        }
+    }
+
+    /// On the worker: empties the logs, and merges what ended threads have left, where that is due.
+    /// Returns how long the worker may sleep before it comes again; `None` as long as nobody runs.
+    pub fn tend(&self, holders: &OtherHolders) -> Option<Duration> {
+        let pause = PAUSE.min(Duration::from_nanos(self.config.interval) * PAUSE_TICKS);
+        let now = clock::monotonic_ns();
+        let since = now.saturating_sub(self.watched_ns.load(Relaxed));
+        let is_due = self.is_watched.load(Relaxed) && since >= pause.as_nanos() as u64 / 2;
+        if is_due || self.ended.load(Relaxed) >= ENDED_BATCH {
+            self.watched_ns.store(now, Relaxed);
+            self.ended.store(0, Relaxed);
+            self.empty_logs(now);
+        }
+        if !holders.is_any_running() {
+            self.is_watched.store(false, SeqCst);
+            if !holders.is_any_running() || self.is_watched.swap(true, SeqCst) {
+                return None;
+            }
+        }
+        Some(pause)
+    }
+
+    fn empty_logs(&self, now: u64) {
+        let mut kept = self.kept();
+        let began_ns = self.began_ns.load(Relaxed);
+        for recorder in &kept.recorders {
+            recorder.empty_log(began_ns);
+        }
+        kept.merge(|recorder, merged| {
+            let has_ended = recorder.end.has_come();
+            if has_ended {
+                recorder.move_to(merged, now, 0, began_ns);
+            }
+            !has_ended
+        });
+    }
+
+    /// Brings all threads up to `now`, and takes what was recorded of them.
+    pub fn take(&self, now: u64, ready: &OthersReady) -> Merged {
+        let mut kept = self.kept();
+        let began_ns = self.began_ns.load(Relaxed);
+        kept.merge(|recorder, merged| {
+            let has_ended = recorder.end.has_come();
+            recorder.move_to(merged, now, ready.since(recorder.thread), began_ns);
+            !has_ended
+        });
+        kept.merged.flush_unattributed();
+        std::mem::replace(&mut kept.merged, Merged::new(&self.config))
+    }
+
+    /// How many threads are known that have not ended.
+    pub fn threads(&self) -> usize {
+        let kept = self.kept();
+        kept.recorders
+            .iter()
+            .filter(|it| !it.end.has_come())
+            .count()
+    }
+
+    /// No time counts from `now` on, and no hook is at work any more.
+    pub fn pause(&self, now: u64, ready: &OthersReady) {
+        let mut kept = self.kept();
+        let began_ns = self.began_ns.load(Relaxed);
+        let are_many = kept.recorders.len() > KEPT_IN_PAUSE;
+        kept.merge(|recorder, merged| {
+            recorder.pause(now, ready.since(recorder.thread), began_ns);
+            let goes = are_many || recorder.end.has_come();
+            if goes {
+                recorder.move_to(merged, now, 0, began_ns);
+            }
+            !goes
+        });
+    }
+
+    /// Lets go of all recorders: the session has ended, no hook or handler is at work any more, and
+    /// a later session's must not find them. The worker may still hold the rest.
+    pub fn let_go(&self) {
+        self.kept().merge(|_, _| false);
+    }
+
+    /// Hands out all words that may be objects, for the garbage collector, which has stopped all
+    /// Ractors. Waits for the worker, if that is at work on one of them.
+    pub fn each_root(&self, mut mark: impl FnMut(FrameWord)) {
+        let kept = self.kept();
+        let recorders = kept.recorders.iter();
+        recorders.for_each(|recorder| recorder.each_root(&mut mark));
+        kept.merged.each_root(mark);
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        let kept = self.kept();
+        let recorders = kept.recorders.iter();
+        kept.merged.memory() + recorders.map(|it| it.memory()).sum::<usize>()
+    }
+
+    /// All recorders, with the new ones.
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        self.new.take_into(&mut kept.recorders);
+        kept
+    }
+}
+
+impl Kept {
+    /// Lets go of the recorders that `stays` doesn't keep.
+    fn merge(&mut self, mut stays: impl FnMut(&Recorder, &mut Merged) -> bool) {
+        let Kept { recorders, merged } = self;
+        recorders.retain(|recorder| {
+            let stays = stays(recorder, merged);
+            if !stays {
+                let_go(recorder);
+            }
+            stays
+        });
+    }
+}
+
+impl Drop for OtherRactors {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+/// The recorder is about to be freed: nothing leads to it any more.
+fn let_go(recorder: &Recorder) {
+    let slot = recorder.slot;
+    slot.recorder.store(ptr::null_mut(), SeqCst);
+    if recorder.end.has_come() {
+        // SAFETY: slots are leaked boxes, and the thread, which has ended, was the only other one
+        // that led to it.
+        drop(unsafe { Box::from_raw(ptr::from_ref(slot).cast_mut()) });
+    }
+}
+
+/// The signal handler: takes the stack of the calling thread, which runs in the place of `owner`
+/// on native thread `native_id`, for the tick at `tick_ns`.
+///
+/// # Safety
+/// `owner` is from [`OtherHolders::read`], in a handler that is gone before the session's recorders
+/// are; the thread has its Ractor's GVL, and nobody moves objects.
+pub unsafe fn take_stack(owner: *mut c_void, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
+    // SAFETY: the recorder of the thread that runs there, by this function's contract.
+    if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {
+        // SAFETY: as above.
+        unsafe { recorder.take_stack(vm, native_id, tick_ns) };
+    }
+}
+
+/// Reading a stack for `owner` has faulted. Async-signal-safe.
+///
+/// # Safety
+/// `owner` is from [`OtherHolders::take_interrupted`].
+pub unsafe fn give_up(owner: *mut c_void) {
+    // SAFETY: as for `take_stack`.
+    if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {
+        recorder.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests;

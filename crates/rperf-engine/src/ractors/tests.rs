@@ -1,0 +1,230 @@
+//! Threads of other Ractors, by the clock: their hooks and handlers are called as the VM would.
+
+use super::*;
+use crate::call_tree::Stack;
+use crate::mode::Mode;
+use crate::other_holders::{Found, Interrupter};
+use crate::pace::Pace;
+use crate::sample::SumLimits;
+use crate::vm::fake::FakeVm;
+use rperf_model::State;
+use std::time::Instant;
+
+const CONFIG: RecorderConfig = RecorderConfig {
+    mode: Mode::Wall,
+    interval: 1_000_000,
+    with_lines: true,
+    limits: SumLimits {
+        aggregate: true,
+        rows: 1 << 10,
+    },
+};
+
+fn others() -> (OtherRactors, OtherHolders) {
+    let others = OtherRactors::new(CONFIG, Arc::new(Pace::new(CONFIG.interval)), 5);
+    others.begin(clock::monotonic_ns());
+    let holders = OtherHolders::new(Interrupter {
+        look: |_| Found::Awake,
+        interrupt: |_, _| (),
+    });
+    (others, holders)
+}
+
+fn thread(number: usize) -> OtherThread {
+    OtherThread {
+        thread: VmThread(40 * number),
+        slot: Box::leak(Box::default()),
+        ractor: number as u32,
+    }
+}
+
+fn vm(thread: OtherThread, frame: FrameWord) -> FakeVm {
+    FakeVm::new(thread.thread, &[(frame, 7), (1, 3)])
+}
+
+fn run(length: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < length {
+        std::hint::spin_loop();
+    }
+}
+
+/// The handler, for a tick now.
+fn tick(holders: &OtherHolders, vm: &FakeVm) {
+    let now = clock::monotonic_ns();
+    let mut context = 0u8;
+    let context = (&raw mut context).cast();
+    holders.read(native::id(), now, context, 0, |owner| {
+        // SAFETY: the owner is the recorder of the thread that runs here.
+        unsafe { take_stack(owner, vm, native::id(), now) };
+    });
+}
+
+/// Nanoseconds at the leaf `frame` in `state`, of Ractor `ractor`.
+fn at(merged: &Merged, frame: FrameWord, state: State, ractor: u32) -> u64 {
+    let rows = merged.sums.sums.iter().filter(|(key, _)| {
+        let row = (key.node.0 as usize).wrapping_sub(1);
+        let node = merged.tree.nodes().get(row);
+        node.is_some_and(|node| merged.tree.frames()[node.frame as usize] == frame)
+            && key.state == state
+            && key.labels.0 == ractor
+    });
+    rows.map(|(_, values)| values.wall_ns).sum()
+}
+
+fn total(merged: &Merged) -> u64 {
+    merged.sums.sums.values().map(|values| values.wall_ns).sum()
+}
+
+#[test]
+fn threads_have_their_time_each_in_its_own_ractor() {
+    let (others, holders) = others();
+    let ready = OthersReady::default();
+    for number in 1..=2 {
+        let thread = thread(number);
+        let vm = vm(thread, 10 * number);
+        others.resumed(&holders, &vm, thread, 0);
+        assert!(holders.is_any_running());
+        run(Duration::from_millis(3));
+        tick(&holders, &vm);
+        others.suspended(&holders, &vm, thread);
+        assert!(!holders.is_any_running());
+        others.exited(&holders, thread.thread);
+    }
+    assert_eq!(others.threads(), 0, "both have ended");
+    let merged = others.take(clock::monotonic_ns(), &ready);
+    for ractor in 1..=2 {
+        let time = at(&merged, 10 * ractor as usize, State::Running, ractor);
+        assert!(time >= 3_000_000, "{time}");
+    }
+    assert_eq!(merged.counters.threads, 2);
+    assert_eq!(merged.counters.capture.tick_stacks, 2);
+    let rest = others.take(clock::monotonic_ns(), &ready);
+    assert_eq!((total(&rest), rest.counters.threads), (0, 0), "once");
+}
+
+#[test]
+fn one_that_never_stops_is_there_up_to_now_and_goes_on() {
+    let (others, holders) = others();
+    let (ready, thread) = (OthersReady::default(), thread(1));
+    let vm = vm(thread, 10);
+    let began = Instant::now();
+    others.resumed(&holders, &vm, thread, 0);
+    let mut sum = 0;
+    for _ in 0..3 {
+        run(Duration::from_millis(2));
+        tick(&holders, &vm);
+        run(Duration::from_millis(1));
+        let merged = others.take(clock::monotonic_ns(), &ready);
+        assert_eq!(at(&merged, 10, State::Running, 1), total(&merged));
+        sum += total(&merged);
+    }
+    let elapsed = began.elapsed().as_nanos() as u64;
+    assert!((9_000_000..=elapsed).contains(&sum), "{sum} of {elapsed}");
+    assert_eq!(others.threads(), 1);
+}
+
+#[test]
+fn who_waits_has_the_stack_at_which_it_began_to() {
+    let (others, holders) = others();
+    let (ready, thread) = (OthersReady::default(), thread(1));
+    others.resumed(&holders, &vm(thread, 10), thread, 0);
+    others.suspended(&holders, &vm(thread, 20), thread);
+    std::thread::sleep(Duration::from_millis(5));
+    let merged = others.take(clock::monotonic_ns(), &ready);
+    assert!(at(&merged, 20, State::GvlBlocked, 1) >= 4_000_000);
+    std::thread::sleep(Duration::from_millis(5));
+    others.resumed(&holders, &vm(thread, 20), thread, 0);
+    let merged = others.take(clock::monotonic_ns(), &ready);
+    assert!(at(&merged, 20, State::GvlBlocked, 1) >= 4_000_000);
+}
+
+#[test]
+fn hooks_dont_wait_and_lose_no_time() {
+    let (others, holders) = others();
+    let (ready, thread) = (OthersReady::default(), thread(1));
+    let vm = vm(thread, 10);
+    let began = Instant::now();
+    others.resumed(&holders, &vm, thread, 0);
+    tick(&holders, &vm);
+    run(Duration::from_millis(2));
+    {
+        let _taken = others.recorder(thread).take();
+        tick(&holders, &vm);
+        others.suspended(&holders, &vm, thread);
+        std::thread::sleep(Duration::from_millis(2));
+        others.resumed(&holders, &vm, thread, 0);
+        tick(&holders, &vm);
+    }
+    tick(&holders, &vm);
+    run(Duration::from_millis(2));
+    others.suspended(&holders, &vm, thread);
+    let life = began.elapsed().as_nanos() as u64;
+    let merged = others.take(clock::monotonic_ns(), &ready);
+    let sum = total(&merged);
+    assert!(
+        sum >= 6_000_000 && sum + 1_000_000 >= life,
+        "{sum} of {life}"
+    );
+    assert_eq!(
+        merged.counters.capture.tick_stacks, 1,
+        "others found it taken, or behind"
+    );
+}
+
+#[test]
+fn the_worker_empties_logs_and_merges_what_has_ended() {
+    let (others, holders) = others();
+    let (alive, ended) = (thread(1), thread(2));
+    for thread in [alive, ended] {
+        let vm = vm(thread, 10);
+        others.resumed(&holders, &vm, thread, 0);
+        run(Duration::from_millis(1));
+        tick(&holders, &vm);
+        others.suspended(&holders, &vm, thread);
+    }
+    others.exited(&holders, ended.thread);
+    others.empty_logs(clock::monotonic_ns());
+    assert_eq!(others.kept().recorders.len(), 1);
+    let mut roots = Vec::new();
+    others.each_root(|frame| roots.push(frame));
+    assert!(roots.contains(&10) && roots.contains(&1));
+    assert!(others.memory() > 0);
+    assert_eq!(others.tend(&holders), None, "nobody runs");
+    let vm = vm(alive, 10);
+    others.resumed(&holders, &vm, alive, 0);
+    assert!(others.tend(&holders).is_some());
+}
+
+#[test]
+fn stacks_move_from_one_tree_to_another() {
+    let mut from = crate::call_tree::CapturedTree::new(100);
+    let mut to = crate::call_tree::CapturedTree::new(3);
+    let mut sums = crate::sample::SampleSums::default();
+    for (frame, wall_ns) in [(2, 5), (3, 7), (4, 9)] {
+        let stack = Stack {
+            frames: &[frame, 1],
+            lines: &[],
+            cut: false,
+        };
+        let node = from.intern(stack.frames, stack.lines, &mut Default::default());
+        let values = crate::Values {
+            count: 1,
+            wall_ns,
+            cpu_ns: 0,
+        };
+        let key = rperf_model::WeightKey {
+            node: node.node,
+            thread: 1,
+            labels: rperf_model::LabelSetId(0),
+            state: State::Running,
+        };
+        sums.sums.insert(key, values);
+    }
+    let (moved, truncated) = move_samples(sums, &from, &mut to, |_| rperf_model::LabelSetId(4));
+    assert_eq!(truncated, 1, "one found no room");
+    assert_eq!(moved.sums.len(), 3);
+    assert_eq!(to.frames(), [1, 2, 3]);
+    assert!(moved.sums.keys().all(|key| key.labels.0 == 4));
+    assert_eq!(moved.sums.values().map(|it| it.wall_ns).sum::<u64>(), 21);
+}

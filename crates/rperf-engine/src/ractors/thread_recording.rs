@@ -1,0 +1,373 @@
+//! What is recorded of one thread of another Ractor: by whoever has taken its recorder. Times are
+//! told by the thread's hooks and its handler; the worker and the main Ractor gather the samples.
+
+use super::config::RecorderConfig;
+use super::merged::Merged;
+use super::missed_events::{MissedEvent, MissedEvents};
+use crate::accounting::{Accounting, Dues, GcWork, SamplePoint};
+use crate::backtrace::Backtrace;
+use crate::call_tree::{CapturedTree, FrameWord, LastStack};
+use crate::clock;
+use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
+use crate::ids::FiberWord;
+use crate::mode::Mode;
+use crate::pace::Pace;
+use crate::recording::{NotedLabels, Position, Recording, Sink};
+use crate::sample::{Sample, SampleSums, SumLimits};
+use crate::threads::native;
+use crate::tick_capture::{TickLog, TickTimes};
+use crate::vm::VmFrames;
+use rperf_model::{LabelSetId, NodeId, State};
+use std::sync::Arc;
+
+/// Frames of a stack that are kept, those nearest to the leaf: there may be many Ractors.
+const DEPTH: usize = 2048;
+
+/// Words of the log: 64 kB. The worker empties it some times a second.
+const LOG_WORDS: usize = 1 << 13;
+
+/// Nodes that the call tree holds at most.
+const NODE_CAP: usize = 1 << 20;
+
+/// What a recorder holds is let go of when it is taken out, from here on.
+const LARGE_TREE: usize = 1 << 12;
+
+/// What only who has taken the recorder may touch.
+#[derive(Debug)]
+pub struct ThreadRecording {
+    config: RecorderConfig,
+    accounting: Accounting,
+    recording: Recording<Sums>,
+    last: LastStack,
+    backtrace: Backtrace,
+    log: TickLog,
+    /// The native thread whose CPU clock the accounting knows; 0 if none.
+    native_id: u32,
+    gc: GcProgress,
+    /// Nothing was told of the thread before its first event.
+    is_new: bool,
+    /// Where it gave the GVL up, if the stack was taken then, and when that was done last.
+    off_at: Option<SamplePoint>,
+    off_taken_ns: u64,
+    unreadable: u64,
+    spent_ns: u64,
+}
+
+/// Sums samples.
+#[derive(Debug)]
+struct Sums {
+    sums: SampleSums,
+    limits: SumLimits,
+}
+
+impl Sink for Sums {
+    fn push(&mut self, sample: Sample) -> bool {
+        self.sums.add(&[sample], self.limits);
+        false
+    }
+}
+
+impl ThreadRecording {
+    /// Of a thread of which nothing is known yet, which has the number `seq` in the profile.
+    pub fn new(seq: u32, seed: u64, config: RecorderConfig, pace: &Arc<Pace>) -> Self {
+        let accounting = Accounting::new(seq, config.mode, pace, 0, seed);
+        let sums = Sums {
+            sums: SampleSums::default(),
+            limits: config.limits,
+        };
+        let mut recording = Recording::new(NODE_CAP, sums);
+        recording.counters.threads = 1;
+        let merges = config.limits.aggregate;
+        Self {
+            config,
+            accounting,
+            recording,
+            last: LastStack::default(),
+            backtrace: Backtrace::with_room(DEPTH, config.with_lines),
+            log: TickLog::with_room(LOG_WORDS, DEPTH + 1, config.with_lines, merges),
+            native_id: 0,
+            gc: GcProgress::default(),
+            is_new: true,
+            off_at: None,
+            off_taken_ns: 0,
+            unreadable: 0,
+            spent_ns: 0,
+        }
+    }
+
+    /// Takes in what came before: the stacks of ticks, and then what was missed, as there are no
+    /// stacks while something is missed.
+    pub fn catch_up(&mut self, missed: &MissedEvents, began_ns: u64) {
+        self.make_samples();
+        while let Some(event) = missed.take() {
+            match event {
+                MissedEvent::Resumed(now, ready) => {
+                    let cpu = self.accounting.cpu_estimate();
+                    let dues = self.resumed(now, ready, began_ns, || cpu);
+                    self.native_id = 0;
+                    if let Some(dues) = dues {
+                        self.leave(now, dues);
+                    }
+                }
+                MissedEvent::Suspended(now) => {
+                    self.suspended(now, began_ns);
+                    self.off_at = None;
+                }
+            }
+        }
+    }
+
+    fn make_samples(&mut self) {
+        if self.log.is_empty() {
+            return;
+        }
+        let began = clock::monotonic_ns();
+        let (ticks, _) = self.recording.replay(
+            &mut self.log,
+            &mut self.accounting,
+            &mut self.last,
+            &[NotedLabels::NONE],
+        );
+        let spent = self.spent_ns + clock::monotonic_ns().saturating_sub(began);
+        let counters = &mut self.recording.counters;
+        counters.sampling_count += ticks;
+        counters.sampling_time_ns += spent;
+        counters.capture.tick_stacks += ticks;
+        counters.capture.unreadable_stacks += self.unreadable;
+        (self.unreadable, self.spent_ns) = (0, 0);
+    }
+
+    /// The thread, which is calling, has got its Ractor's GVL; as
+    /// [`Recorder::resumed`](super::recorder::Recorder::resumed).
+    pub fn resumed_here(
+        &mut self,
+        vm: &impl VmFrames,
+        (ready, now): (u64, u64),
+        began_ns: u64,
+        has_moved: bool,
+    ) {
+        if has_moved || self.native_id == 0 {
+            self.accounting
+                .moved_to_native_thread(clock::thread_cpu_ns());
+            self.native_id = native::id();
+        }
+        if let Some(dues) = self.resumed(now, ready, began_ns, clock::thread_cpu_ns) {
+            self.record(vm, now, dues);
+        }
+    }
+
+    /// The thread, which is calling, collects garbage. Returns the piece of work that has ended, and
+    /// when.
+    pub fn collecting(
+        &mut self,
+        event: GcEvent,
+        tick: u64,
+        is_marking: bool,
+    ) -> Option<(u64, GcWork)> {
+        let moment = GcMoment::now();
+        let work = self.gc.advance(event, moment, tick, is_marking)?;
+        Some((moment.monotonic_ns, work))
+    }
+
+    /// Such a piece of work has ended at `now`; `tick` is the last one.
+    pub fn collected(
+        &mut self,
+        vm: &impl VmFrames,
+        now: u64,
+        work: GcWork,
+        tick: u64,
+        began_ns: u64,
+    ) {
+        if !self.accounting.counts() {
+            self.is_new = false;
+            self.accounting.begin_running(began_ns);
+        }
+        let dues = self.accounting.collected(work, tick);
+        if !dues.is_empty() {
+            self.record(vm, now, dues);
+        }
+    }
+
+    /// Brings the thread up to `now`, and records all remainders.
+    pub fn bring_up(&mut self, now: u64, ready: u64, has_ended: bool) {
+        if !has_ended {
+            let dues = self.accounting.flush(now, ready, None);
+            self.leave(now, dues);
+            self.leave_unattributed(now);
+            return;
+        }
+        let dues = self.accounting.finish(None);
+        self.leave(now, dues);
+        if self.accounting.was_sampled() {
+            let ended = Sample::thread_ended(self.accounting.seq());
+            self.recording.buffer.push(ended);
+        }
+    }
+
+    /// No time counts from `now` on.
+    pub fn pause(&mut self, now: u64, ready: u64) {
+        let dues = self.accounting.pause(now, ready, || None);
+        self.leave(now, dues);
+        self.native_id = 0;
+        self.gc = GcProgress::default();
+    }
+
+    /// Hands out all words that may be objects, for the garbage collector.
+    pub fn each_root(&self, mut mark: impl FnMut(FrameWord)) {
+        self.log.frames().for_each(&mut mark);
+        let frames = self.recording.tree.frames();
+        frames.iter().copied().for_each(mark);
+    }
+
+    /// Bytes held.
+    pub fn memory(&self) -> usize {
+        self.backtrace.memory()
+            + self.log.memory()
+            + self.recording.tree.memory()
+            + self.recording.buffer.sums.memory()
+    }
+
+    fn resumed(
+        &mut self,
+        now: u64,
+        ready: u64,
+        began_ns: u64,
+        cpu: impl FnOnce() -> u64,
+    ) -> Option<Dues> {
+        let is_new = std::mem::replace(&mut self.is_new, false);
+        if !self.accounting.counts() {
+            let since = if is_new { ready } else { began_ns };
+            let since = if since == 0 { now } else { since };
+            self.accounting.begin_off_gvl(since);
+        }
+        // An event was lost: it has run until now.
+        self.accounting.suspended(now);
+        self.accounting.resumed(now, ready, cpu)
+    }
+
+    /// The thread has given its GVL up at `now`.
+    pub fn suspended(&mut self, now: u64, began_ns: u64) {
+        self.is_new = false;
+        if !self.accounting.counts() {
+            // It had the GVL when time began to count, and no event has told of it.
+            self.accounting.begin_running(began_ns);
+        }
+        self.accounting.suspended(now);
+    }
+
+    /// Takes the stack at which the thread gives the GVL up, once in an interval: one that waits
+    /// for long is in the profile with its own stack, though nobody else can take it.
+    pub fn note_stack(&mut self, vm: &impl VmFrames, now: u64) {
+        self.off_at = None;
+        let is_wanted = self.config.mode == Mode::Wall
+            && now.saturating_sub(self.off_taken_ns) >= self.config.interval;
+        if is_wanted {
+            self.off_taken_ns = now;
+            let depth = self.backtrace.take(vm);
+            let stack = self.backtrace.stack(depth);
+            let interned = self.recording.intern(stack, &mut self.last);
+            self.off_at = Some(SamplePoint {
+                node: interned.node,
+                labels: LabelSetId::default(),
+            });
+        }
+    }
+
+    /// Records what is due on the calling thread at its stack.
+    #[cold]
+    fn record(&mut self, vm: &impl VmFrames, now: u64, dues: Dues) {
+        let began = clock::monotonic_ns();
+        let depth = self.backtrace.take(vm);
+        let position = Position {
+            stack: Some(self.backtrace.stack(depth)),
+            last: &mut self.last,
+            labels: None,
+        };
+        self.recording
+            .record(now, &mut self.accounting, dues, position);
+        self.recording.counters.sampling_time_ns += clock::monotonic_ns().saturating_sub(began);
+    }
+
+    /// Records what is due at the stacks that are known: those of the last samples, or where the
+    /// thread gave the GVL up. Without one the time is unattributed.
+    fn leave(&mut self, now: u64, dues: Dues) {
+        for due in dues {
+            let is_off = matches!(due.state, State::GvlBlocked | State::GvlWait);
+            let off_at = self.off_at.filter(|_| is_off);
+            let last = self.accounting.last_point(due.state);
+            let known = if due.is_remainder() {
+                last.or(off_at)
+            } else {
+                off_at.or(last)
+            };
+            match known {
+                Some(point) => {
+                    let seq = self.accounting.seq();
+                    self.accounting.recorded_at(point, due.state);
+                    self.recording.push(now, point, seq, due.state, due.values);
+                }
+                None => self.recording.unattributed[due.state as usize].add(due.values),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Recorder::take_stack`].
+    pub unsafe fn take_stack(&mut self, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
+        let now_ns = clock::monotonic_ns();
+        let depth = self.backtrace.take(vm);
+        if depth == 0 || tick_ns <= self.log.last_tick() {
+            return;
+        }
+        let stack = self.backtrace.stack(depth);
+        let shared = self.log.shared_with(stack);
+        let new = stack.frames.len() - shared;
+        // SAFETY: from the VM; the handler is ready for faults.
+        if !unsafe { vm.are_frames(&stack.frames[..new]) } {
+            self.unreadable += 1;
+            return;
+        }
+        let cpu_ns = clock::thread_cpu_ns();
+        if self.native_id != native_id {
+            self.accounting.moved_to_native_thread(cpu_ns);
+            self.native_id = native_id;
+        }
+        let times = TickTimes {
+            tick_ns,
+            now_ns,
+            cpu_ns,
+        };
+        self.log.push(stack, shared, times, FiberWord::default());
+        self.spent_ns += clock::monotonic_ns().saturating_sub(now_ns);
+    }
+
+    /// The thread goes on, and nobody else is to have its time that no stack is known for.
+    fn leave_unattributed(&mut self, now: u64) {
+        let (seq, labels) = (self.accounting.seq(), LabelSetId::default());
+        let node = NodeId::ROOT;
+        for state in State::ALL {
+            let values = std::mem::take(&mut self.recording.unattributed[state as usize]);
+            if !values.is_zero() {
+                let point = SamplePoint { node, labels };
+                self.recording.push(now, point, seq, state, values);
+            }
+        }
+    }
+
+    /// Moves what is recorded to `merged`; `ractor` is the thread's.
+    pub fn move_to(&mut self, merged: &mut Merged, ractor: u32) {
+        let sums = std::mem::take(&mut self.recording.buffer.sums);
+        let points = State::ALL.map(|state| self.accounting.last_point(state));
+        let unattributed = std::mem::take(&mut self.recording.unattributed);
+        let counters = std::mem::take(&mut self.recording.counters);
+        merged.add(&self.recording.tree, sums, ractor);
+        merged.add_unattributed(&self.recording.tree, unattributed, points, ractor);
+        merged.counters.add(&counters);
+        if self.recording.tree.nodes().len() > LARGE_TREE {
+            self.recording.tree = CapturedTree::new(NODE_CAP);
+            self.accounting.forget_points();
+            self.last.keep(0);
+            self.off_at = None;
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Events of threads of other Ractors: called by their hooks, on the threads themselves. What is
+//! recorded of them becomes part of the session on the main Ractor.
+
+use super::RunningSession;
+use super::due::NewFrames;
+use crate::gc_progress::GcEvent;
+use crate::gvl::Gvl;
+use crate::ractors::OtherThread;
+use crate::vm::VmFrames;
+
+impl RunningSession {
+    /// `thread`, the calling one, of another Ractor, has got that Ractor's GVL.
+    pub fn other_resumed(&self, vm: &impl VmFrames, thread: OtherThread) {
+        let ready = self.others_ready.since(thread.thread);
+        self.others.resumed(&self.ticks.others, vm, thread, ready);
+        if self.ticks.arm_for_other() {
+            self.others.arm();
+        }
+    }
+
+    /// `thread`, the calling one, of another Ractor, is about to give that Ractor's GVL up.
+    pub fn other_suspended(&self, vm: &impl VmFrames, thread: OtherThread) {
+        // READY can't come before the GVL is given up.
+        self.others_ready.forget(thread.thread);
+        self.others.suspended(&self.ticks.others, vm, thread);
+    }
+
+    /// `thread`, the calling one, of another Ractor, collects garbage. As
+    /// [`RunningSession::collecting`].
+    pub fn other_collecting(
+        &self,
+        vm: &impl VmFrames,
+        thread: OtherThread,
+        event: GcEvent,
+        is_marking: bool,
+    ) {
+        let tick = self.ticks.last_tick();
+        self.others
+            .collecting(vm, thread, event, (tick, is_marking));
+    }
+
+    /// Takes in what was recorded of other Ractors, up to `now`.
+    pub fn add_others<'a>(&'a self, gvl: &'a Gvl<'_>, now: u64) -> NewFrames<'a> {
+        let Some(mut state) = self.state(gvl) else {
+            return NewFrames::NONE;
+        };
+        state
+            .engine
+            .add_others(self.others.take(now, &self.others_ready));
+        NewFrames::take(state)
+    }
+
+    /// How many threads of other Ractors are accounted.
+    pub fn other_threads(&self) -> usize {
+        self.others.threads()
+    }
+}

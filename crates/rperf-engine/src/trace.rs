@@ -1,0 +1,27 @@
+//! Exact tracing without Ruby: each call of a program is counted in a call tree, and the time
+//! between two events goes to the frame that was innermost. The bridge hands the VM's events to
+//! [`Tracer`] with the time at which they came, under the GVL; tests do so with a made-up VM.
+//!
+//! The VM tells of most calls and returns, but not of all. How deep its stack is, it says exactly
+//! at each event, and that keeps our stack in step with its own.
+
+mod clock;
+mod cost;
+mod counts;
+mod event;
+mod fiber;
+mod follow;
+mod profile;
+mod thread;
+mod tracer;
+mod tree;
+
+pub use clock::{ClockReading, TraceClock};
+pub use cost::{Bodies, Calibration, Costs, PairCost};
+pub use event::{Call, CallKind, TraceLevel, TraceVm};
+pub use profile::TraceSnapshot;
+pub use tracer::{ThreadNumber, Tracer};
+pub use tree::TracedFrame;
+
+#[cfg(test)]
+mod tests;

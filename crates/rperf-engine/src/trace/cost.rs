@@ -1,0 +1,272 @@
+//! What tracing itself costs, taken out of the times. A pair of events costs the callee and the
+//! caller something beyond the truth; both are in proportion to calls, so that nothing has to be
+//! done at the events. Arithmetic on numbers that are handed in.
+
+use super::counts::Count;
+use super::event::{CallKind, FrameKind};
+use super::tree::TracedNode;
+
+/// A hook that took longer was interrupted, in ticks of any clock that is read: 1,000 ticks are
+/// at most 1,000 ns.
+const LONGEST_BODY: u64 = 1_000;
+
+/// Looks at the hook's time that are too few to say anything.
+const FEW_LOOKS: u64 = 20;
+
+/// By how much the conditions of a program may differ from those of the calibration.
+const LARGEST_FACTOR: f64 = 4.0;
+
+/// What a call costs beyond the truth, in ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct PairCost {
+    /// In the time of what is called.
+    pub callee_ns: f64,
+    /// In the time of its caller.
+    pub caller_ns: f64,
+}
+
+/// The cost of each kind of call.
+pub type Costs = [PairCost; CallKind::ALL.len()];
+
+/// How long the hook took after its reading of the clock: sums and numbers, by kind of call, for
+/// calls and for returns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bodies([[(u64, u64); 2]; CallKind::ALL.len()]);
+
+impl Bodies {
+    /// Adds one, unless something else has come in between.
+    pub(super) fn add(&mut self, kind: CallKind, is_return: bool, ticks: u64) {
+        if ticks < LONGEST_BODY {
+            let (sum, number) = &mut self.0[kind as usize][usize::from(is_return)];
+            *sum += ticks;
+            *number += 1;
+        }
+    }
+
+    /// The mean of a call and its return together, in ticks, if it is known.
+    pub fn of_pair(&self, kind: CallKind) -> Option<f64> {
+        let [call, end] = self.0[kind as usize];
+        let mean =
+            |(sum, number): (u64, u64)| (number >= FEW_LOOKS).then(|| sum as f64 / number as f64);
+        Some(mean(call)? + mean(end)?)
+    }
+}
+
+/// What was measured before the program's first line.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Calibration {
+    /// The costs there.
+    pub costs: Costs,
+    /// How long a pair of events kept the hook busy there, in ns, by kind; 0 if it isn't known.
+    pub bodies_ns: [f64; CallKind::ALL.len()],
+}
+
+impl Calibration {
+    /// The costs in a program in which the hook took as long as `bodies` say: colder caches and a
+    /// busy machine are in it.
+    pub(super) fn costs_with(&self, bodies: &Bodies, ns_per_tick: f64) -> Costs {
+        let mut costs = self.costs;
+        for kind in CallKind::ALL {
+            let there = self.bodies_ns[kind as usize];
+            if let Some(ticks) = bodies.of_pair(kind)
+                && there > 0.0
+            {
+                let factor = ticks * ns_per_tick / there;
+                let factor = factor.clamp(1.0 / LARGEST_FACTOR, LARGEST_FACTOR);
+                let cost = &mut costs[kind as usize];
+                cost.callee_ns *= factor;
+                cost.caller_ns *= factor;
+            }
+        }
+        costs
+    }
+}
+
+/// The times of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) node: u32,
+    pub(super) calls: u64,
+    /// While its thread ran, without the cost of tracing.
+    pub(super) running_ns: u64,
+    /// That cost.
+    pub(super) overhead_ns: u64,
+    /// While its thread had no GVL.
+    pub(super) blocked_ns: u64,
+}
+
+/// The times of a thread's nodes, and how many ns of cost found no time to be taken out of.
+/// `c_pays`: methods of C that no event told of have time of their own.
+pub(super) fn compensate(
+    nodes: &[TracedNode],
+    counts: &[(u32, Count)],
+    costs: &Costs,
+    ns_per_tick: f64,
+    c_pays: bool,
+) -> (Vec<Times>, f64) {
+    let mut overheads = vec![0.0; nodes.len()];
+    for &(node, count) in counts {
+        let traced = nodes[node as usize];
+        if let Some(kind) = traced.kind.counted() {
+            let (calls, cost) = (count.calls as f64, costs[kind as usize]);
+            overheads[node as usize] += calls * cost.callee_ns.max(0.0);
+            let payer = payer(nodes, traced.parent, c_pays);
+            overheads[payer as usize] += calls * cost.caller_ns.max(0.0);
+        }
+    }
+    let mut rounding = Rounding::new(ns_per_tick);
+    let mut uncovered: f64 = overheads.iter().sum();
+    let times = counts.iter().map(|&(node, count)| {
+        let raw_ns = rounding.ns(count.running);
+        let overhead_ns = (overheads[node as usize].round() as u64).min(raw_ns);
+        uncovered -= overhead_ns as f64;
+        Times {
+            node,
+            calls: count.calls,
+            running_ns: raw_ns - overhead_ns,
+            overhead_ns,
+            blocked_ns: rounding.ns(count.blocked),
+        }
+    });
+    let times = times.collect();
+    (times, uncovered.max(0.0))
+}
+
+/// The node that has the caller's part of the cost of a call.
+fn payer(nodes: &[TracedNode], parent: u32, c_pays: bool) -> u32 {
+    let mut node = parent;
+    while !c_pays && nodes[node as usize].kind == FrameKind::InsertedC {
+        node = nodes[node as usize].parent;
+    }
+    node
+}
+
+/// From ticks to ns, so that the sum is right to the ns, whatever the parts are.
+struct Rounding {
+    ns_per_tick: f64,
+    ticks: u64,
+    ns: u64,
+}
+
+impl Rounding {
+    fn new(ns_per_tick: f64) -> Self {
+        Self {
+            ns_per_tick,
+            ticks: 0,
+            ns: 0,
+        }
+    }
+
+    fn ns(&mut self, ticks: u64) -> u64 {
+        self.ticks = self.ticks.saturating_add(ticks);
+        let sum = (self.ticks as f64 * self.ns_per_tick).round() as u64;
+        let ns = sum.saturating_sub(self.ns);
+        self.ns += ns;
+        ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::tree::{ROOT, TracedFrame, TracedTree};
+
+    const COSTS: Costs = [
+        PairCost {
+            callee_ns: 10.0,
+            caller_ns: 20.0,
+        },
+        PairCost {
+            callee_ns: 1.0,
+            caller_ns: 2.0,
+        },
+        PairCost {
+            callee_ns: 0.0,
+            caller_ns: 0.0,
+        },
+    ];
+
+    fn count(calls: u64, running: u64) -> Count {
+        Count {
+            calls,
+            running,
+            blocked: 0,
+        }
+    }
+
+    fn frame(word: usize) -> TracedFrame {
+        TracedFrame { word, method: 0 }
+    }
+
+    #[test]
+    fn each_call_costs_the_callee_and_who_has_the_callers_time() {
+        let mut tree = TracedTree::default();
+        let caller = tree.child(ROOT, frame(1), FrameKind::Method);
+        let each = tree.child(caller, frame(2), FrameKind::InsertedC);
+        let block = tree.child(each, frame(1), FrameKind::Block);
+        let counts = [(caller, count(1, 500)), (block, count(100, 300))];
+        let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, false);
+        let found: Vec<_> = times
+            .iter()
+            .map(|it| (it.node, it.running_ns, it.overhead_ns))
+            .collect();
+        assert_eq!(found, [(caller, 290, 210), (block, 200, 100)]);
+        assert_eq!(
+            uncovered, 20.0,
+            "the root has no time to take its part from"
+        );
+        let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, true);
+        assert_eq!((times[0].overhead_ns, uncovered), (10, 220.0));
+    }
+
+    #[test]
+    fn what_would_be_negative_is_zero_and_told() {
+        let mut tree = TracedTree::default();
+        let node = tree.child(ROOT, frame(1), FrameKind::Method);
+        let counts = [(node, count(100, 300))];
+        let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, false);
+        assert_eq!((times[0].running_ns, times[0].overhead_ns), (0, 300));
+        assert_eq!(uncovered, 2_700.0);
+    }
+
+    #[test]
+    fn parts_add_up_to_the_ns_whatever_a_tick_is() {
+        let mut tree = TracedTree::default();
+        let counts: Vec<_> = (1..200)
+            .map(|word| {
+                (
+                    tree.child(ROOT, frame(word), FrameKind::Inserted),
+                    count(0, word as u64),
+                )
+            })
+            .collect();
+        let (times, _) = compensate(tree.nodes(), &counts, &COSTS, 0.4987, false);
+        let sum: u64 = times.iter().map(|it| it.running_ns + it.overhead_ns).sum();
+        assert_eq!(sum, (199.0 * 100.0 * 0.4987_f64).round() as u64);
+    }
+
+    #[test]
+    fn costs_follow_the_time_that_the_hook_takes() {
+        let calibration = Calibration {
+            costs: COSTS,
+            bodies_ns: [50.0, 50.0, 0.0],
+        };
+        let mut bodies = Bodies::default();
+        for _ in 0..FEW_LOOKS {
+            bodies.add(CallKind::Method, false, 120);
+            bodies.add(CallKind::Method, true, 80);
+            bodies.add(CallKind::Method, true, LONGEST_BODY);
+            bodies.add(CallKind::C, true, 80);
+        }
+        let costs = calibration.costs_with(&bodies, 0.5);
+        assert_eq!(
+            costs[0],
+            PairCost {
+                callee_ns: 20.0,
+                caller_ns: 40.0
+            }
+        );
+        assert_eq!(costs[1..], COSTS[1..], "too little is known of others");
+        assert_eq!(bodies.of_pair(CallKind::C), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! The stack of open frames of one fiber, as the events tell it. At the bottom is what was taken
+//! from the VM at once, whose ends only show by how deep the VM's stack is then. Under the GVL.
+
+use crate::call_tree::FrameWord;
+
+/// Stacks of fibers that are gone keep room for so many frames, for the next fiber.
+const KEPT_ROOM: usize = 64;
+
+/// How we know of an open frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// An event told of it.
+    Told,
+    /// No event did; the VM shows it.
+    Shown,
+    /// No event did, and the VM doesn't show it: only its depth is noted.
+    Hidden,
+}
+
+/// An open frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Open {
+    pub(super) node: u32,
+    /// The node that its time goes to: that of its caller, for a method of C that no event told
+    /// of. All that the caller did up to its next event would be the method's otherwise.
+    pub(super) charge: u32,
+    pub(super) depth: u32,
+    /// The frame as the VM shows it; of a method of C that was told, 0. If it is hidden, the one
+    /// that is shown below it.
+    pub(super) word: FrameWord,
+    /// How many frames from here down have no event that tells of their ends: they are looked at
+    /// again at the next call. 0 if this one has.
+    pub(super) run: u32,
+    pub(super) known: Known,
+}
+
+impl Open {
+    #[inline]
+    pub(super) fn is_told(&self) -> bool {
+        self.known == Known::Told
+    }
+}
+
+/// A fiber, or the part of a thread that is in none.
+#[derive(Debug, Default)]
+pub(super) struct Fiber {
+    pub(super) stack: Vec<Open>,
+    /// How many of these, from the bottom, were taken from the VM at once.
+    pub(super) base: usize,
+    /// How deep the VM's stack was then.
+    pub(super) base_depth: u32,
+}
+
+impl Fiber {
+    #[inline]
+    pub(super) fn top(&self) -> Option<&Open> {
+        self.stack.last()
+    }
+
+    /// Whether only the base is left.
+    #[inline]
+    pub(super) fn is_at_base(&self) -> bool {
+        self.stack.len() == self.base
+    }
+
+    /// Drops frames above the base for as long as `is_gone`.
+    pub(super) fn drop_while(&mut self, is_gone: impl Fn(&Open) -> bool) {
+        while !self.is_at_base() && self.top().is_some_and(&is_gone) {
+            self.stack.pop();
+        }
+    }
+
+    /// Whether the topmost frames, as far as no event tells of their ends, are those of `frames`,
+    /// which has them leaf first.
+    #[inline]
+    pub(super) fn still_has(&self, frames: &[FrameWord]) -> bool {
+        let run = self.top().map_or(0, |top| top.run as usize);
+        let ours = self.stack.iter().rev().take(run);
+        ours.zip(frames).all(|(open, frame)| open.word == *frame)
+    }
+
+    /// The words of the frames that the VM shows, topmost first.
+    pub(super) fn shown(&self) -> impl Iterator<Item = FrameWord> {
+        let shown = self
+            .stack
+            .iter()
+            .rev()
+            .filter(|open| open.known != Known::Hidden);
+        shown.map(|open| open.word)
+    }
+
+    /// A new fiber has taken the place of one that is gone.
+    pub(super) fn clear(&mut self) {
+        self.stack.clear();
+        self.stack.shrink_to(KEPT_ROOM);
+        (self.base, self.base_depth) = (0, 0);
+    }
+}

@@ -1,0 +1,303 @@
+//! From what was traced to a profile: nodes with names, times without the cost of tracing, and
+//! lines about the run. Outside of hooks, on the thread that asks for the profile.
+
+use super::clock::{ClockReading, TraceClock};
+use super::cost::{Bodies, Calibration, Times, compensate};
+use super::counts::Count;
+use super::event::{CallKind, FrameKind, TraceLevel};
+use super::tree::TracedNode;
+use crate::frame_names::ResolvedFrame;
+use rperf_model::{
+    Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, StringId, Thread,
+    ValueType, WeightKey,
+};
+use rustc_hash::FxHashMap;
+
+/// The columns of a profile with times, and of one without. Methods and C methods are calls;
+/// blocks are apart, as they have the names of their methods.
+const TIMED: [(&str, &str); 4] = [
+    ("calls", "count"),
+    ("wall", "nanoseconds"),
+    ("overhead", "nanoseconds"),
+    ("block_calls", "count"),
+];
+const COUNTED: [(&str, &str); 2] = [("calls", "count"), ("block_calls", "count")];
+
+/// Everything up to a moment, still with frames as the VM gives them.
+#[derive(Debug)]
+pub struct TraceSnapshot {
+    pub(super) level: TraceLevel,
+    pub(super) clock: TraceClock,
+    pub(super) start: ClockReading,
+    pub(super) end: ClockReading,
+    pub(super) nodes: Vec<TracedNode>,
+    pub(super) truncated: Option<u32>,
+    /// By thread.
+    pub(super) counts: Vec<Vec<(u32, Count)>>,
+    pub(super) events: u64,
+    pub(super) bodies: Bodies,
+}
+
+/// Sums over a profile, for its head.
+#[derive(Debug, Default)]
+struct Sums {
+    calls: u64,
+    block_calls: u64,
+    running_ns: u64,
+    overhead_ns: u64,
+    blocked_ns: u64,
+    truncated_calls: u64,
+    uncovered_ns: f64,
+    /// By row: frames whose calls aren't all told.
+    is_uncounted: Vec<bool>,
+    uncounted_methods: usize,
+}
+
+impl TraceSnapshot {
+    /// How many ns a tick has had.
+    pub fn ns_per_tick(&self) -> f64 {
+        self.end.ns_per_tick_since(&self.start)
+    }
+
+    /// How long a pair of events of each kind kept the hook busy, in ns; 0 if it isn't known.
+    pub fn bodies_ns(&self) -> [f64; CallKind::ALL.len()] {
+        let ns = |kind| self.bodies.of_pair(kind).unwrap_or(0.0) * self.ns_per_tick();
+        CallKind::ALL.map(ns)
+    }
+
+    /// The raw times of what was called most, and of its caller, in ns: for the calibration.
+    pub fn busiest_pair_ns(&self) -> (f64, f64) {
+        let counts = || self.counts.iter().flatten();
+        let Some(&(callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
+            return (0.0, 0.0);
+        };
+        let caller = self.nodes[callee as usize].parent;
+        let ns_of = |wanted: u32| {
+            let found = counts().filter(|(node, _)| *node == wanted);
+            let ticks: u64 = found.map(|(_, count)| count.running).sum();
+            ticks as f64 * self.ns_per_tick()
+        };
+        (ns_of(callee), ns_of(caller))
+    }
+
+    /// The profile. `names` are those of the frames, in the order of their rows; `program` and
+    /// `comments` describe the run.
+    pub fn into_profile(
+        self,
+        names: &[ResolvedFrame],
+        calibration: &Calibration,
+        program: String,
+        mut comments: Vec<String>,
+    ) -> Profile {
+        let mut profile = Profile::new(schema(self.level.timed));
+        let map = self.add_nodes(&mut profile, names);
+        let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
+        let mut sums = Sums {
+            is_uncounted: self.uncounted(names),
+            ..Sums::default()
+        };
+        sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
+        for (number, counts) in self.counts.iter().enumerate() {
+            let (times, uncovered_ns) = compensate(
+                &self.nodes,
+                counts,
+                &costs,
+                self.ns_per_tick(),
+                self.level.c_methods,
+            );
+            sums.uncovered_ns += uncovered_ns;
+            self.add_thread(&mut profile, number as u32 + 1, &times, &map, &mut sums);
+        }
+        comments.extend(self.head(&sums));
+        profile.meta = Meta {
+            start_time_ns: self.start.realtime_ns,
+            duration_ns: self
+                .end
+                .monotonic_ns
+                .saturating_sub(self.start.monotonic_ns),
+            program,
+            comments,
+            ..Meta::default()
+        };
+        profile
+    }
+
+    /// Ruby's own methods that call nothing, by the rows of their frames: without events of C
+    /// methods the VM runs some of them without a frame, all but the first time.
+    fn uncounted(&self, names: &[ResolvedFrame]) -> Vec<bool> {
+        let is_rubys_own = |name: &ResolvedFrame| name.path.starts_with("<internal:");
+        let mut uncounted: Vec<bool> = names
+            .iter()
+            .map(|name| !self.level.c_methods && is_rubys_own(name))
+            .collect();
+        for node in &self.nodes {
+            let parent = self.nodes.get(node.parent as usize);
+            if let Some(known) = parent.and_then(|it| uncounted.get_mut(it.row as usize)) {
+                *known = false;
+            }
+        }
+        uncounted
+    }
+
+    /// The profile's node for each of ours.
+    fn add_nodes(&self, profile: &mut Profile, names: &[ResolvedFrame]) -> Vec<NodeId> {
+        let unknown = ResolvedFrame {
+            name: "(unknown)".into(),
+            path: "<C method>".into(),
+            first_line: 0,
+        };
+        let truncated = ResolvedFrame {
+            name: "[truncated]".into(),
+            path: "<rperf>".into(),
+            first_line: 0,
+        };
+        let mut map = vec![NodeId::ROOT];
+        for (number, node) in self.nodes.iter().enumerate().skip(1) {
+            let resolved = match self.truncated == Some(number as u32) {
+                true => &truncated,
+                false => names.get(node.row as usize).unwrap_or(&unknown),
+            };
+            let frame = Frame {
+                name: profile.strings.intern(&resolved.name),
+                path: profile.strings.intern(&resolved.path),
+                first_line: resolved.first_line,
+            };
+            let frame = profile.frames.intern(frame);
+            let parent = map[node.parent as usize];
+            map.push(profile.tree.intern(Node {
+                parent,
+                frame,
+                line: 0,
+            }));
+        }
+        map
+    }
+
+    /// Adds a thread's rows: several of our nodes can be one of the profile's.
+    fn add_thread(
+        &self,
+        profile: &mut Profile,
+        seq: u32,
+        times: &[Times],
+        map: &[NodeId],
+        sums: &mut Sums,
+    ) {
+        let mut rows: FxHashMap<(NodeId, State), [u64; 4]> = FxHashMap::default();
+        for time in times {
+            let node = map[time.node as usize];
+            let is_block = self.nodes[time.node as usize].kind == FrameKind::Block;
+            let row = self.nodes[time.node as usize].row as usize;
+            let (calls, block_calls) = match is_block {
+                true => (0, time.calls),
+                false if sums.is_uncounted.get(row) == Some(&true) => (0, 0),
+                false => (time.calls, 0),
+            };
+            sums.calls += calls;
+            sums.block_calls += block_calls;
+            sums.running_ns += time.running_ns;
+            sums.overhead_ns += time.overhead_ns;
+            sums.blocked_ns += time.blocked_ns;
+            if self.truncated == Some(time.node) {
+                sums.truncated_calls += time.calls;
+            }
+            let running = [calls, time.running_ns, time.overhead_ns, block_calls];
+            add(&mut rows, (node, State::Running), running);
+            add(
+                &mut rows,
+                (node, State::GvlBlocked),
+                [0, time.blocked_ns, 0, 0],
+            );
+        }
+        let mut rows: Vec<_> = rows.into_iter().collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        for ((node, state), values) in rows {
+            let key = WeightKey {
+                node,
+                thread: seq,
+                labels: LabelSetId::default(),
+                state,
+            };
+            let [calls, wall, overhead, block_calls] = values.map(signed);
+            match self.level.timed {
+                true => profile
+                    .weights
+                    .push(key, &[calls, wall, overhead, block_calls]),
+                false => profile.weights.push(key, &[calls, block_calls]),
+            }
+        }
+        let has_rows = profile
+            .weights
+            .iter()
+            .any(|weight| weight.key.thread == seq);
+        if has_rows {
+            let name = StringId(0);
+            profile.threads.push(Thread { seq, name });
+        }
+    }
+
+    /// Lines about how it was traced, and what it cost.
+    fn head(&self, sums: &Sums) -> Vec<String> {
+        let mut lines = vec![format!(
+            "traced: calls {}, clock {}, {} calls, {} calls of blocks",
+            self.level.name(),
+            self.clock.name(),
+            sums.calls,
+            sums.block_calls
+        )];
+        if self.level.timed {
+            let ms = |ns: u64| ns as f64 / 1e6;
+            let per_event = sums.overhead_ns as f64 / self.events.max(1) as f64;
+            lines.push(format!(
+                "traced: {:.1} ms raw, of which {:.1} ms are the cost of {} events ({per_event:.0} ns \
+                 each) and left out",
+                ms(sums.running_ns + sums.overhead_ns),
+                ms(sums.overhead_ns),
+                self.events,
+            ));
+            if sums.blocked_ns > 0 {
+                let blocked = ms(sums.blocked_ns);
+                lines.push(format!("traced: {blocked:.1} ms without the GVL"));
+            }
+            if sums.uncovered_ns >= 1e5 {
+                let uncovered = sums.uncovered_ns / 1e6;
+                lines.push(format!(
+                    "traced: {uncovered:.1} ms of cost found no time to be taken from"
+                ));
+            }
+        }
+        if sums.uncounted_methods > 0 {
+            let methods = sums.uncounted_methods;
+            lines.push(format!(
+                "traced: {methods} of Ruby's own methods, which call nothing, have no count: the \
+                 VM doesn't tell of all their calls"
+            ));
+        }
+        if sums.truncated_calls > 0 {
+            let calls = sums.truncated_calls;
+            lines.push(format!(
+                "traced: {calls} calls found no room in the tree: [truncated]"
+            ));
+        }
+        lines
+    }
+}
+
+fn add(rows: &mut FxHashMap<(NodeId, State), [u64; 4]>, key: (NodeId, State), values: [u64; 4]) {
+    if values == [0; 4] {
+        return;
+    }
+    let row = rows.entry(key).or_default();
+    for (sum, value) in row.iter_mut().zip(values) {
+        *sum = sum.saturating_add(value);
+    }
+}
+
+fn schema(timed: bool) -> Schema {
+    let (types, default): (&[(&str, &str)], _) = match timed {
+        true => (&TIMED, Column(1)),
+        false => (&COUNTED, Column(0)),
+    };
+    let types = types.iter().map(|&(name, unit)| ValueType::new(name, unit));
+    Schema::new(types.collect(), default).expect("the default is one of them")
+}

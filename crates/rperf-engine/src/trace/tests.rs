@@ -1,0 +1,231 @@
+//! Tracing of a made-up VM: whatever it does, our stack is its stack at each call, the counts are
+//! its counts, and the times of a thread add up to its life.
+
+mod made_up_vm;
+
+use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
+use crate::frame_names::ResolvedFrame;
+use made_up_vm::{Act, Machine};
+use proptest::prelude::*;
+use rperf_model::{NodeId, Profile};
+use std::collections::BTreeMap;
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        12 => (0usize..6).prop_map(Act::Method),
+        6 => (0usize..6).prop_map(Act::Block),
+        3 => (0usize..4).prop_map(Act::BlockMethod),
+        6 => (0usize..4).prop_map(Act::C),
+        3 => (0usize..4).prop_map(Act::Body),
+        2 => Just(Act::Hidden),
+        24 => Just(Act::Return),
+        2 => (0usize..4).prop_map(Act::TailCall),
+        2 => (1usize..6).prop_map(Act::Overflow),
+        2 => (1usize..6).prop_map(Act::Unwind),
+        2 => (0usize..4).prop_map(Act::SwitchFiber),
+        2 => Just(Act::EndFiber),
+        3 => (0usize..4).prop_map(Act::SwitchThread),
+    ];
+    prop::collection::vec(act, 0..300)
+}
+
+fn level(name: &str) -> TraceLevel {
+    TraceLevel::from_name(name).expect("a level")
+}
+
+fn start() -> ClockReading {
+    ClockReading::default()
+}
+
+/// A machine that has done `before` untraced, and `after` traced.
+fn traced(level_name: &str, before: &[Act], after: &[Act]) -> Machine {
+    let mut machine = Machine::new(level(level_name));
+    for act in before {
+        machine.act(*act);
+    }
+    machine.begin(Tracer::new(
+        level(level_name),
+        TraceClock::Monotonic,
+        start(),
+    ));
+    for act in after {
+        machine.act(*act);
+    }
+    machine
+}
+
+/// The calls of a profile by path; those of blocks are with those of methods.
+fn calls_by_path(profile: &Profile) -> BTreeMap<Vec<usize>, i64> {
+    let mut calls = BTreeMap::new();
+    let columns = ["calls", "block_calls"].map(|name| profile.schema.find(name).expect(name));
+    for weight in profile.weights.iter() {
+        let number: i64 = columns.iter().map(|column| weight.value(*column)).sum();
+        let mut path: Vec<usize> = profile
+            .tree
+            .stack(weight.key.node)
+            .map(|node| {
+                let frame = profile.frames.get(node.frame).expect("a frame");
+                profile.strings.get(frame.name).parse().expect("a word")
+            })
+            .collect();
+        path.reverse();
+        if number > 0 {
+            *calls.entry(path).or_default() += number;
+        }
+    }
+    calls
+}
+
+fn profile_of(machine: &mut Machine) -> Profile {
+    let end = ClockReading {
+        ticks: machine.now,
+        monotonic_ns: machine.now,
+        realtime_ns: 0,
+    };
+    let tracer = machine.tracer.as_mut().expect("it is traced");
+    tracer.flush(end.ticks, |_| false);
+    let name = |frame: &super::TracedFrame| ResolvedFrame {
+        name: frame.word.to_string(),
+        path: "made_up.rb".into(),
+        first_line: 0,
+    };
+    let names: Vec<_> = tracer.frames().iter().map(name).collect();
+    let profile = tracer.snapshot(end).into_profile(
+        &names,
+        &Calibration::default(),
+        String::new(),
+        Vec::new(),
+    );
+    profile.check().expect("it hangs together");
+    profile
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn our_stack_is_the_vms_and_counts_and_times_are_its_own(
+        before in acts(), after in acts(), c_methods in any::<bool>()
+    ) {
+        let level_name = if c_methods { "all" } else { "ruby" };
+        let mut machine = traced(level_name, &before, &after);
+        prop_assert_eq!(&machine.unequal, &[], "stacks at calls");
+        let profile = profile_of(&mut machine);
+        prop_assert_eq!(calls_by_path(&profile), machine.calls.clone());
+        let wall = profile.schema.find("wall").expect("a column");
+        for (thread, begun) in machine.begun.iter().enumerate() {
+            let rows = profile.weights.iter().filter(|it| it.key.thread == thread as u32 + 1);
+            let sum: i64 = rows.map(|weight| weight.value(wall)).sum();
+            prop_assert_eq!(sum, (machine.now - begun) as i64, "the life of thread {}", thread);
+        }
+    }
+
+    #[test]
+    fn counts_without_returns_are_the_same(before in acts(), after in acts(), c_methods in any::<bool>()) {
+        let level_name = if c_methods { "count-all" } else { "count" };
+        let mut machine = traced(level_name, &before, &after);
+        let profile = profile_of(&mut machine);
+        let total = |calls: &BTreeMap<Vec<usize>, i64>| calls.values().sum::<i64>();
+        prop_assert_eq!(total(&calls_by_path(&profile)), total(&machine.calls));
+        prop_assert!(profile.schema.find("wall").is_none());
+    }
+}
+
+#[test]
+fn a_block_that_defines_a_method_is_one_call_told_twice() {
+    let mut machine = traced(
+        "ruby",
+        &[],
+        &[Act::BlockMethod(1), Act::Return, Act::BlockMethod(1)],
+    );
+    let calls = calls_by_path(&profile_of(&mut machine));
+    assert_eq!(calls.values().copied().collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn the_callers_of_a_start_deep_in_the_stack_are_there_and_not_counted() {
+    let before = [Act::Method(1), Act::Body(1), Act::Method(2), Act::C(1)];
+    let after = [
+        Act::Return,
+        Act::Method(3),
+        Act::Return,
+        Act::Return,
+        Act::Return,
+        Act::Method(4),
+    ];
+    let mut machine = traced("ruby", &before, &after);
+    assert_eq!(machine.unequal, []);
+    let profile = profile_of(&mut machine);
+    let mut depths: Vec<usize> = calls_by_path(&profile).keys().map(Vec::len).collect();
+    depths.sort_unstable();
+    assert_eq!(
+        depths,
+        [2, 4],
+        "one from the first method, one from the third frame"
+    );
+}
+
+#[test]
+fn what_is_cleared_is_counted_before_and_not_again() {
+    let mut machine = traced("ruby", &[], &[Act::Method(1), Act::Method(2)]);
+    let first = profile_of(&mut machine);
+    let now = ClockReading {
+        ticks: machine.now,
+        monotonic_ns: machine.now,
+        realtime_ns: 0,
+    };
+    machine.tracer.as_mut().expect("it is traced").clear(now);
+    machine.act(Act::Return);
+    machine.act(Act::Method(3));
+    let second = profile_of(&mut machine);
+    let wall = first.schema.find("wall").expect("a column");
+    assert_eq!(first.sum(wall) + second.sum(wall), machine.now as i64);
+    let sum = |profile: &Profile| calls_by_path(profile).values().sum::<i64>();
+    assert_eq!((sum(&first), sum(&second)), (2, 1));
+}
+
+#[test]
+fn another_fiber_at_the_place_of_a_known_one_is_found_out() {
+    let before = [Act::Method(1)];
+    let after = [
+        Act::SwitchFiber(1),
+        Act::Method(2),
+        Act::SwitchFiber(2),
+        Act::Method(3),
+        Act::Method(4),
+        Act::SwitchFiber(0),
+    ];
+    let mut machine = traced("ruby", &before, &after);
+    machine.swap_fibers(1, 2);
+    for act in [
+        Act::SwitchFiber(1),
+        Act::Method(5),
+        Act::SwitchFiber(2),
+        Act::Method(5),
+    ] {
+        machine.act(act);
+    }
+    assert_eq!(machine.unequal, []);
+}
+
+#[test]
+fn times_of_untold_c_methods_are_their_callers_at_level_ruby() {
+    let acts = [
+        Act::Method(1),
+        Act::C(1),
+        Act::Block(1),
+        Act::Return,
+        Act::Return,
+        Act::Return,
+    ];
+    for (name, rows) in [("ruby", 0), ("all", 1)] {
+        let mut machine = traced(name, &[], &acts);
+        let profile = profile_of(&mut machine);
+        let wall = profile.schema.find("wall").expect("a column");
+        let of_c = profile.weights.iter().filter(|weight| {
+            let node = weight.key.node;
+            node != NodeId::ROOT && profile.tree.stack(node).count() == 2 && weight.value(wall) > 0
+        });
+        assert_eq!(of_c.count(), rows, "level {name}");
+    }
+}

@@ -1,0 +1,359 @@
+//! A made-up VM: its threads, fibers and frames, and the events by which it tells a tracer of
+//! them, as Ruby does. It compares the tracer's stack with its own at each call.
+
+use crate::call_tree::FrameWord;
+use crate::trace::{Call, ThreadNumber, TraceLevel, TraceVm, TracedFrame, Tracer};
+use std::collections::BTreeMap;
+
+/// What the program does next.
+#[derive(Debug, Clone, Copy)]
+pub enum Act {
+    Method(usize),
+    /// A block of that method.
+    Block(usize),
+    /// A method that a block defines.
+    BlockMethod(usize),
+    C(usize),
+    /// The body of a file: no event tells of it.
+    Body(usize),
+    /// A frame that backtraces don't show, without events.
+    Hidden,
+    Return,
+    TailCall(usize),
+    /// A stack overflow: so many frames go without a word, and a rescue clause begins.
+    Overflow(usize),
+    /// An exception unwinds so many frames.
+    Unwind(usize),
+    SwitchFiber(usize),
+    /// The present fiber ends, if it isn't the thread's own; the next one has its place.
+    EndFiber,
+    SwitchThread(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Method,
+    Block,
+    BlockMethod,
+    C,
+    Body,
+    Hidden,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    word: FrameWord,
+    kind: Kind,
+}
+
+const KINDS: FrameWord = 8;
+
+impl Frame {
+    fn new(kind: Kind, number: usize) -> Self {
+        // A block has the word of its method.
+        let tag = match kind {
+            Kind::Method | Kind::Block => 0,
+            Kind::BlockMethod => 1,
+            Kind::C => 2,
+            Kind::Body => 3,
+            Kind::Hidden => 4,
+        };
+        let word = (number + 1) * KINDS + tag;
+        Frame { word, kind }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    /// The first is the thread's own.
+    fibers: Vec<Vec<Frame>>,
+    fiber: usize,
+    number: Option<ThreadNumber>,
+}
+
+/// The VM, and the tracer that it tells.
+#[derive(Debug)]
+pub struct Machine {
+    level: TraceLevel,
+    threads: Vec<Thread>,
+    thread: usize,
+    pub tracer: Option<Tracer>,
+    pub now: u64,
+    /// When each traced thread was first seen.
+    pub begun: Vec<u64>,
+    /// Calls that were told, by the words from the root.
+    pub calls: BTreeMap<Vec<usize>, i64>,
+    /// Stacks that weren't equal: the VM's, and the tracer's.
+    pub unequal: Vec<(Vec<FrameWord>, Vec<FrameWord>)>,
+}
+
+/// The present stack, as the tracer may ask for it.
+struct View(Vec<Frame>);
+
+impl TraceVm for View {
+    fn depth(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn frames(&self, frames: &mut [FrameWord]) -> usize {
+        let shown = self
+            .0
+            .iter()
+            .rev()
+            .filter(|frame| frame.kind != Kind::Hidden);
+        let mut found = 0;
+        for (place, frame) in frames.iter_mut().zip(shown) {
+            *place = frame.word;
+            found += 1;
+        }
+        found
+    }
+
+    fn is_c_method(&self, frame: FrameWord) -> bool {
+        frame % KINDS == 2
+    }
+
+    fn is_called(&self, frame: FrameWord) -> bool {
+        frame % KINDS < 2
+    }
+
+    fn is_bare_code(&self, frame: FrameWord) -> bool {
+        frame % KINDS == 1
+    }
+}
+
+impl Machine {
+    pub fn new(level: TraceLevel) -> Self {
+        let main = Thread {
+            fibers: vec![Vec::new()],
+            ..Thread::default()
+        };
+        Machine {
+            level,
+            threads: vec![main],
+            thread: 0,
+            tracer: None,
+            now: 0,
+            begun: Vec::new(),
+            calls: BTreeMap::new(),
+            unequal: Vec::new(),
+        }
+    }
+
+    /// Tracing begins, in whatever runs just now.
+    pub fn begin(&mut self, mut tracer: Tracer) {
+        self.now = 0;
+        let present = self.thread;
+        // The present thread is the first.
+        let order =
+            std::iter::once(present).chain((0..self.threads.len()).filter(|it| *it != present));
+        for thread in order.collect::<Vec<_>>() {
+            let number = tracer.announce(self.now);
+            self.begun.push(self.now);
+            let state = &mut self.threads[thread];
+            state.number = Some(number);
+            let view = View(state.fibers[state.fiber].clone());
+            let mut frames = vec![0; 1000];
+            let found = view.frames(&mut frames);
+            let depth = (thread == present).then(|| view.depth());
+            tracer.adopt_stack(&view, number, &frames[..found], depth);
+        }
+        tracer.resumed(ThreadNumber(0), self.now);
+        self.tracer = Some(tracer);
+    }
+
+    fn stack(&mut self) -> &mut Vec<Frame> {
+        let thread = &mut self.threads[self.thread];
+        &mut thread.fibers[thread.fiber]
+    }
+
+    fn tell(&mut self, event: impl FnOnce(&mut Tracer, &View, u64)) {
+        self.now += 3;
+        let view = View(self.stack().clone());
+        let now = self.now;
+        if let Some(tracer) = &mut self.tracer {
+            event(tracer, &view, now);
+        }
+    }
+
+    /// Exchanges two fibers' places, as a compaction can.
+    pub fn swap_fibers(&mut self, one: usize, other: usize) {
+        self.threads[self.thread].fibers.swap(one, other);
+    }
+
+    pub fn act(&mut self, act: Act) {
+        self.now += 5;
+        if self.stack().len() > 200 {
+            return self.pop();
+        }
+        match act {
+            Act::Method(number) => self.push(Frame::new(Kind::Method, number)),
+            Act::Block(number) => self.push(Frame::new(Kind::Block, number)),
+            Act::BlockMethod(number) => self.push(Frame::new(Kind::BlockMethod, number)),
+            Act::C(number) => self.push(Frame::new(Kind::C, number)),
+            Act::Body(number) => self.push(Frame::new(Kind::Body, number)),
+            Act::Hidden => self.push(Frame::new(Kind::Hidden, 0)),
+            Act::Return => self.pop(),
+            Act::TailCall(number) => {
+                if self
+                    .stack()
+                    .last()
+                    .is_some_and(|it| it.kind == Kind::Method)
+                {
+                    self.stack().pop();
+                    self.push(Frame::new(Kind::Method, number));
+                }
+            }
+            Act::Overflow(frames) => self.overflow(frames),
+            Act::Unwind(frames) => (0..frames).for_each(|_| self.unwind()),
+            Act::SwitchFiber(number) => self.switch_fiber(number),
+            Act::EndFiber => self.end_fiber(),
+            Act::SwitchThread(number) => self.switch_thread(number),
+        }
+    }
+
+    fn push(&mut self, frame: Frame) {
+        let c_method = Call::C {
+            owner: frame.word,
+            method: 1,
+        };
+        match frame.kind {
+            // Its frame comes after the event.
+            Kind::C if self.level.c_methods => {
+                self.tell(|tracer, vm, now| tracer.enter(vm, c_method, now));
+                self.stack().push(frame);
+                self.was_called();
+            }
+            Kind::Method | Kind::Block | Kind::BlockMethod => {
+                self.stack().push(frame);
+                let is_block = frame.kind == Kind::Block;
+                let call = if is_block { Call::Block } else { Call::Method };
+                self.tell(|tracer, vm, now| tracer.enter(vm, call, now));
+                self.was_called();
+                if frame.kind == Kind::BlockMethod {
+                    self.tell(|tracer, vm, now| tracer.enter(vm, Call::Block, now));
+                }
+            }
+            _ => self.stack().push(frame),
+        }
+    }
+
+    /// The topmost frame was told just now.
+    fn was_called(&mut self) {
+        let shown = self
+            .stack()
+            .iter()
+            .filter(|frame| frame.kind != Kind::Hidden);
+        let words: Vec<_> = shown.map(|frame| frame.word).collect();
+        if let Some(tracer) = &self.tracer {
+            let ours = tracer.stack_words();
+            if ours != words {
+                self.unequal.push((words.clone(), ours));
+            }
+            *self.calls.entry(words).or_default() += 1;
+        }
+    }
+
+    fn pop(&mut self) {
+        let Some(frame) = self.stack().last().copied() else {
+            return;
+        };
+        let is_told_c = frame.kind == Kind::C && self.level.c_methods;
+        if is_told_c {
+            self.stack().pop();
+        }
+        self.tell_end(frame);
+        if !is_told_c {
+            self.stack().pop();
+        }
+    }
+
+    /// An exception passes the topmost frame, which is still there at the event.
+    fn unwind(&mut self) {
+        if let Some(frame) = self.stack().last().copied() {
+            self.tell_end(frame);
+            self.stack().pop();
+        }
+    }
+
+    fn tell_end(&mut self, frame: Frame) {
+        let c_method = TracedFrame {
+            word: frame.word,
+            method: 1,
+        };
+        let level = self.level;
+        if !level.timed {
+            return;
+        }
+        match frame.kind {
+            Kind::C if level.c_methods => {
+                self.tell(|tracer, vm, now| tracer.leave(vm, Some(c_method), now));
+            }
+            Kind::Method | Kind::Block => self.tell(|tracer, vm, now| tracer.leave(vm, None, now)),
+            Kind::BlockMethod => {
+                self.tell(|tracer, vm, now| tracer.leave(vm, None, now));
+                self.tell(|tracer, vm, now| tracer.leave(vm, None, now));
+            }
+            _ => {}
+        }
+    }
+
+    fn overflow(&mut self, frames: usize) {
+        let left = self.stack().len().saturating_sub(frames);
+        self.stack().truncate(left);
+        // A clause that is nowhere else.
+        self.push(Frame::new(Kind::Body, 9));
+        if self.level.timed {
+            self.tell(|tracer, vm, now| tracer.rescued(vm, now));
+        }
+    }
+
+    fn switch_fiber(&mut self, number: usize) {
+        let thread = &mut self.threads[self.thread];
+        if number == thread.fiber {
+            return;
+        }
+        if thread.fibers.len() <= number {
+            thread.fibers.resize_with(number + 1, Vec::new);
+        }
+        thread.fiber = number;
+        let object = 1000 * (self.thread + 1) + number;
+        self.tell(|tracer, vm, now| tracer.switched(vm, object, now));
+    }
+
+    fn end_fiber(&mut self) {
+        let fiber = self.threads[self.thread].fiber;
+        if fiber != 0 {
+            self.stack().clear();
+            self.switch_fiber(0);
+        }
+    }
+
+    fn switch_thread(&mut self, number: usize) {
+        if number == self.thread {
+            return;
+        }
+        if let Some(thread) = self.threads[self.thread].number {
+            self.tell(|tracer, _, now| tracer.suspended(thread, now));
+        }
+        while self.threads.len() <= number {
+            let fibers = vec![Vec::new()];
+            self.threads.push(Thread {
+                fibers,
+                ..Thread::default()
+            });
+        }
+        self.thread = number;
+        self.now += 7;
+        let now = self.now;
+        if let Some(tracer) = &mut self.tracer {
+            let thread = &mut self.threads[number];
+            let begun = &mut self.begun;
+            let number = *thread.number.get_or_insert_with(|| {
+                begun.push(now);
+                tracer.announce(now)
+            });
+            tracer.resumed(number, now);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! How often methods were called, in profiles whose calls were traced: for the tables of methods.
+//! Used by text reports and `rperf report`; any thread.
+
+use crate::groups::Function;
+use crate::numbers::grouped;
+use crate::top::{By, Top};
+use rperf_model::Profile;
+use rustc_hash::FxHashMap;
+
+/// The columns that count calls: of methods, and of blocks, which have their methods' names.
+const CALLS: &str = "calls";
+const BLOCK_CALLS: &str = "block_calls";
+
+/// What the lines about tracing begin with, among a profile's comments.
+const TRACED: &str = "traced: ";
+
+/// The calls of each row of a table.
+#[derive(Debug)]
+pub struct Calls {
+    calls: FxHashMap<Function, i64>,
+    block_calls: FxHashMap<Function, i64>,
+}
+
+impl Calls {
+    /// The calls of `profile`, by what its rows are; `None` if it counts none, or counts nothing
+    /// but them.
+    pub fn of(profile: &Profile, by: &By) -> Option<Self> {
+        let schema = &profile.schema;
+        let column = schema.find(CALLS)?;
+        if schema.default_type().unit == "count" || schema.types()[column.0].unit != "count" {
+            return None;
+        }
+        let sums = |column| {
+            let rows = Top::of(profile, column, by).rows.into_iter();
+            let rows = rows.map(|row| (row.function, row.self_value));
+            rows.filter(|(_, calls)| *calls != 0).collect()
+        };
+        Some(Self {
+            calls: sums(column),
+            block_calls: schema.find(BLOCK_CALLS).map(sums).unwrap_or_default(),
+        })
+    }
+
+    /// The calls of a row, if any were counted.
+    pub fn calls(&self, function: &Function) -> Option<i64> {
+        self.calls.get(function).copied()
+    }
+
+    /// The same as text.
+    pub fn calls_text(&self, function: &Function) -> String {
+        text(self.calls(function))
+    }
+
+    /// How often blocks of a row were called, as text.
+    pub fn block_calls_text(&self, function: &Function) -> String {
+        text(self.block_calls.get(function).copied())
+    }
+}
+
+/// What was not counted is unknown, and not 0.
+fn text(calls: Option<i64>) -> String {
+    calls.map_or_else(|| "-".into(), grouped)
+}
+
+/// All calls of a profile that counts them, of methods and of blocks.
+pub fn call_count(profile: &Profile) -> Option<i64> {
+    let schema = &profile.schema;
+    let calls = profile.sum(
+        schema
+            .find(CALLS)
+            .filter(|it| schema.types()[it.0].unit == "count")?,
+    );
+    let block_calls = schema
+        .find(BLOCK_CALLS)
+        .map_or(0, |column| profile.sum(column));
+    Some(calls.saturating_add(block_calls))
+}
+
+/// What a profile says of how it was traced, line by line.
+pub fn tracing_lines(profile: &Profile) -> impl Iterator<Item = &str> {
+    let comments = profile.meta.comments.iter();
+    comments.filter_map(|comment| comment.strip_prefix(TRACED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::test_support::{self, TestFrame};
+    use rperf_model::{LabelSetId, State, WeightKey, WeightTable};
+
+    const MAIN: TestFrame<'_> = ("<main>", "app.rb", 1, 0);
+    const WORK: TestFrame<'_> = ("Object#work", "app.rb", 2, 0);
+
+    fn profile(default: usize) -> Profile {
+        let types = [
+            ("calls", "count"),
+            ("wall", "nanoseconds"),
+            ("block_calls", "count"),
+        ];
+        let mut profile = Profile::new(test_support::schema(&types, default));
+        let mut table = WeightTable::new(3);
+        for (frames, values) in [
+            (&[MAIN][..], [0, 5, 0]),
+            (&[MAIN, WORK], [1_000, 7, 0]),
+            (&[MAIN, WORK, WORK], [0, 2, 30]),
+        ] {
+            let key = WeightKey {
+                node: test_support::node(&mut profile, frames),
+                thread: 0,
+                labels: LabelSetId(0),
+                state: State::Running,
+            };
+            table.add(key, &values);
+        }
+        profile.weights = table.into_weights();
+        profile.meta.comments = vec!["ruby".into(), "traced: by a clock".into()];
+        profile
+    }
+
+    #[test]
+    fn calls_are_by_method_and_those_not_counted_are_unknown() {
+        let profile = profile(1);
+        let calls = Calls::of(&profile, &By::Function).expect("it counts them");
+        let function = |name: &str| Function {
+            name: name.into(),
+            path: "app.rb".into(),
+        };
+        assert_eq!(calls.calls(&function("Object#work")), Some(1_000));
+        assert_eq!(calls.calls_text(&function("Object#work")), "1,000");
+        assert_eq!(calls.block_calls_text(&function("Object#work")), "30");
+        assert_eq!(calls.calls_text(&function("<main>")), "-");
+        assert_eq!(call_count(&profile), Some(1_030));
+        assert!(tracing_lines(&profile).eq(["by a clock"]));
+    }
+
+    #[test]
+    fn a_profile_about_calls_needs_no_further_column() {
+        assert!(Calls::of(&profile(0), &By::Function).is_none());
+        let sampled = Profile::new(test_support::wall_schema());
+        assert!(Calls::of(&sampled, &By::Function).is_none());
+        assert_eq!(call_count(&sampled), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! What tracing costs here, measured before the program's first traced line: methods that make 2
+//! and 12 calls in a loop, untraced and traced. With the GVL, on the thread that starts a session;
+//! runs Ruby code of its own.
+
+use super::tracing;
+use crate::profile::errors;
+use crate::vm::state::live_threads::LiveThreads;
+use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
+use magnus::{Error, Ruby, Value, prelude::*};
+use rperf_engine::trace::{Calibration, CallKind, PairCost, TraceClock, TraceLevel, TraceSnapshot};
+use rperf_engine::{Gvl, clock::monotonic_ns};
+use rperf_session::settings::Settings;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Turns of a loop, and how often each loop is run: the fastest run counts.
+const TURNS: u32 = 400;
+const RUNS: usize = 5;
+
+/// A loop with this many calls more in each turn.
+const MORE_CALLS: f64 = 10.0;
+
+/// The loops of a kind: with 2 calls a turn, and with 12.
+fn loops(kind: CallKind) -> (&'static str, &'static str) {
+    match kind {
+        CallKind::Method => ("method_2", "method_12"),
+        CallKind::Block => ("block_2", "block_12"),
+        CallKind::C => ("c_2", "c_12"),
+    }
+}
+
+/// Their code.
+fn code() -> String {
+    let mut code = String::from("Module.new do\ndef self.m = nil\n");
+    for (name, call) in [("method", "m"), ("block", "yield"), ("c", "f.nan?")] {
+        for calls in [2, 12] {
+            let calls_text = vec![call; calls].join("; ");
+            code += &format!(
+                "def self.loop_{name}_{calls}(n) = (i = 0; f = 1.5; ({calls_text}; i += 1) while i < n)\n\
+                 def self.{name}_{calls}(n) = loop_{name}_{calls}(n) {{ nil }}\n"
+            );
+        }
+    }
+    code + "end"
+}
+
+/// What was measured in this process so far: untraced calls, in ns, as they can't be had once
+/// calls have been traced; and the costs.
+#[derive(Default)]
+struct Known {
+    untraced_ns: Option<[f64; CallKind::ALL.len()]>,
+    costs: Vec<(TraceLevel, TraceClock, Calibration)>,
+}
+
+static KNOWN: Mutex<Known> = Mutex::new(Known {
+    untraced_ns: None,
+    costs: Vec::new(),
+});
+
+/// The costs at this level with this clock, measured if they aren't known. Runs Ruby code.
+pub fn of(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    settings: &Arc<Settings>,
+    level: TraceLevel,
+    clock: TraceClock,
+) -> Result<Calibration, Error> {
+    if !level.timed {
+        return Ok(Calibration::default());
+    }
+    let untraced = {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let costs = known.costs.iter().find(|it| (it.0, it.1) == (level, clock));
+        if let Some((_, _, calibration)) = costs {
+            return Ok(*calibration);
+        }
+        known.untraced_ns
+    };
+    let module: Value = ruby.eval(&code())?;
+    let untraced = match untraced {
+        Some(untraced) => untraced,
+        None => untraced_ns(module)?,
+    };
+    let threads = LiveThreads::list(ruby, gvl)?;
+    if !TRACE.is_empty() {
+        return Err(errors::running_already(ruby));
+    }
+    tracing::begin(
+        gvl,
+        TraceSession::new(Arc::clone(settings), level, clock),
+        &threads,
+    );
+    let calibration = measured(gvl, module, level, clock, untraced);
+    tracing::end(gvl);
+    let calibration = calibration?;
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.untraced_ns = Some(untraced);
+    known.costs.push((level, clock, calibration));
+    Ok(calibration)
+}
+
+/// What a call takes without tracing.
+fn untraced_ns(module: Value) -> Result<[f64; CallKind::ALL.len()], Error> {
+    let fastest = |name: &str| -> Result<f64, Error> {
+        let mut fastest = f64::MAX;
+        for _ in 0..RUNS {
+            let started = monotonic_ns();
+            module.funcall::<_, _, Value>(name, (TURNS,))?;
+            fastest = fastest.min((monotonic_ns() - started) as f64);
+        }
+        Ok(fastest)
+    };
+    let mut all = [0.0; CallKind::ALL.len()];
+    for kind in CallKind::ALL {
+        let (few, many) = loops(kind);
+        all[kind as usize] = per_call(fastest(many)? - fastest(few)?).max(0.0);
+    }
+    Ok(all)
+}
+
+fn per_call(ns: f64) -> f64 {
+    ns / (MORE_CALLS * f64::from(TURNS))
+}
+
+/// Traces the loops, in the session that has begun.
+fn measured(
+    gvl: &Gvl<'_>,
+    module: Value,
+    level: TraceLevel,
+    clock: TraceClock,
+    untraced: [f64; CallKind::ALL.len()],
+) -> Result<Calibration, Error> {
+    let mut calibration = Calibration::default();
+    for kind in CallKind::ALL {
+        if kind == CallKind::C && !level.c_methods {
+            continue;
+        }
+        let (few, many) = loops(kind);
+        let few = traced(gvl, module, few, clock, kind)?;
+        let many = traced(gvl, module, many, clock, kind)?;
+        let half = untraced[kind as usize] / 2.0;
+        calibration.costs[kind as usize] = PairCost {
+            callee_ns: (per_call(many.callee_ns - few.callee_ns) - half).max(0.0),
+            caller_ns: (per_call(many.caller_ns - few.caller_ns) - half).max(0.0),
+        };
+        calibration.bodies_ns[kind as usize] = many.body_ns;
+    }
+    Ok(calibration)
+}
+
+/// The times of a traced loop: of what it calls, of itself, and of the hook for a call.
+struct Traced {
+    callee_ns: f64,
+    caller_ns: f64,
+    body_ns: f64,
+}
+
+/// The fastest run of a loop.
+fn traced(
+    gvl: &Gvl<'_>,
+    module: Value,
+    name: &str,
+    clock: TraceClock,
+    kind: CallKind,
+) -> Result<Traced, Error> {
+    let mut fastest: Option<Traced> = None;
+    for _ in 0..RUNS {
+        take(gvl, clock);
+        module.funcall::<_, _, Value>(name, (TURNS,))?;
+        let Some(snapshot) = take(gvl, clock) else {
+            continue;
+        };
+        let (callee_ns, caller_ns) = snapshot.busiest_pair_ns();
+        let body_ns = snapshot.bodies_ns()[kind as usize];
+        let is_faster = |it: &Traced| callee_ns + caller_ns < it.callee_ns + it.caller_ns;
+        if fastest.as_ref().is_none_or(is_faster) {
+            fastest = Some(Traced {
+                callee_ns,
+                caller_ns,
+                body_ns,
+            });
+        }
+    }
+    Ok(fastest.unwrap_or(Traced {
+        callee_ns: 0.0,
+        caller_ns: 0.0,
+        body_ns: 0.0,
+    }))
+}
+
+/// What has been counted since this was done last.
+fn take(gvl: &Gvl<'_>, clock: TraceClock) -> Option<TraceSnapshot> {
+    let mut tracer = trace_session(gvl)?.tracer.borrow(gvl)?;
+    let end = clock.reading();
+    tracer.flush(end.ticks, |_| true);
+    let snapshot = tracer.snapshot(end);
+    tracer.clear(end);
+    Some(snapshot)
+}

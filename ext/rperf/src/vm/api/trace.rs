@@ -1,0 +1,136 @@
+//! The begin and the end of a traced session, and what it has counted. On a thread of the main
+//! Ractor, with the GVL, outside of hooks.
+
+use super::{calibration, description, tracing};
+use crate::profile::{self, errors};
+use crate::vm::hooks::{fork, trace};
+use crate::vm::recording::resolve;
+use crate::vm::state::live_threads::LiveThreads;
+use crate::vm::state::ractor;
+use crate::vm::state::session::session;
+use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
+use magnus::{Error, Ruby, Value, prelude::*};
+use rperf_engine::Gvl;
+use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
+use rperf_session::settings::{Clock, Settings};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Begins a traced session with these settings. Fails if a session is running.
+pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result<bool, Error> {
+    if session(gvl).is_some() || trace_session(gvl).is_some() {
+        return Err(errors::running_already(ruby));
+    }
+    if is_compiler_on(ruby, gvl, "ZJIT")? {
+        let message = "calls can't be traced under ZJIT, which doesn't tell of all of them";
+        return Err(errors::rperf(ruby, message));
+    }
+    if !fork::remove_inherited_hooks() {
+        return Err(errors::forked_elsewhere(ruby));
+    }
+    let (level, clock) = level_and_clock(settings);
+    let mut session = TraceSession::new(Arc::clone(settings), level, clock);
+    session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
+    session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
+    let others = ractor::are_there_others(ruby, gvl)?;
+    session.other_ractors.store(others, Relaxed);
+    let threads = LiveThreads::list(ruby, gvl)?;
+    if !TRACE.is_empty() {
+        return Err(errors::running_already(ruby));
+    }
+    tracing::begin(gvl, session, &threads);
+    Ok(true)
+}
+
+/// What is traced, and by which clock.
+fn level_and_clock(settings: &Settings) -> (TraceLevel, TraceClock) {
+    let level = TraceLevel {
+        c_methods: settings.traces_c_methods(),
+        timed: settings.times_calls(),
+    };
+    let clock = match settings.clock() {
+        _ if !level.timed => TraceClock::None,
+        Clock::Best => TraceClock::best(),
+        Clock::Monotonic => TraceClock::Monotonic,
+    };
+    (level, clock)
+}
+
+/// Whether a compiler of the VM's is on. Runs Ruby code.
+fn is_compiler_on(ruby: &Ruby, _: &mut Gvl<'_>, name: &str) -> Result<bool, Error> {
+    let vm: Value = ruby.class_object().const_get("RubyVM")?;
+    let has_one: bool = vm.funcall("const_defined?", (name,))?;
+    if !has_one {
+        return Ok(false);
+    }
+    let compiler: Value = vm.funcall("const_get", (name,))?;
+    compiler.funcall("enabled?", ())
+}
+
+/// Ends the session; its profile, or nil if there is none.
+pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<Value>, Error> {
+    let threads = LiveThreads::list(ruby, gvl)?;
+    if trace_session(gvl).is_none() {
+        return Ok(None);
+    }
+    // The frames stay marked as long as the session is there.
+    trace::remove();
+    let profile = profile_so_far(ruby, gvl, &threads, false);
+    tracing::end(gvl);
+    profile
+}
+
+/// The profile up to now, which is let go of if `clear`.
+pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
+    let threads = LiveThreads::list(ruby, gvl)?;
+    profile_so_far(ruby, gvl, &threads, clear)
+}
+
+fn profile_so_far(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    threads: &LiveThreads,
+    clear: bool,
+) -> Result<Option<Value>, Error> {
+    let others = ractor::are_there_others(ruby, gvl)?;
+    let Some(session) = trace_session(gvl) else {
+        return Ok(None);
+    };
+    let alive: HashSet<ThreadNumber> = threads
+        .threads()
+        .filter_map(|thread| session.number_of(thread))
+        .collect();
+    let Some(mut tracer) = session.tracer.borrow(gvl) else {
+        return Ok(None);
+    };
+    let end = session.clock.reading();
+    tracer.flush(end.ticks, |number| !alive.contains(&number));
+    let snapshot = tracer.snapshot(end);
+    if clear {
+        tracer.clear(end);
+    }
+    drop(tracer);
+    let has_others = others || session.other_ractors.load(Relaxed);
+    let comments = comments(ruby, session, has_others);
+    let (settings, calibration) = (Arc::clone(&session.settings), session.calibration);
+    let frame_at = |gvl: &Gvl<'_>, row: usize| {
+        let tracer = trace_session(gvl)?.tracer.borrow(gvl)?;
+        tracer.frames().get(row).copied()
+    };
+    let names = resolve::resolve_traced(gvl, frame_at);
+    let program = description::program();
+    let profile = snapshot.into_profile(&names, &calibration, program, comments);
+    profile::wrap(ruby, description::labelled(&settings, profile)).map(Some)
+}
+
+fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String> {
+    let mut comments = description::lines(ruby, "mode: trace".to_owned());
+    if session.with_yjit {
+        comments.push("traced: YJIT was on, but code that is traced runs without it".to_owned());
+    }
+    if has_others {
+        comments.push("traced: other Ractors than the main one were not traced".to_owned());
+    }
+    comments
+}

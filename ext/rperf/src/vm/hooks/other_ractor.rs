@@ -1,0 +1,25 @@
+//! Events on threads of other Ractors than the main one: in the hooks that the VM calls for all
+//! Ractors, on the thread itself, with its Ractor's GVL.
+
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::other_gvl::OtherGvl;
+use crate::vm::state::ractor;
+use crate::vm::state::threads::RubyThread;
+use rperf_engine::OtherThread;
+
+/// Calls `event` for `thread`, the calling one.
+#[cold]
+pub fn event(
+    gvl: &OtherGvl,
+    thread: RubyThread<'_>,
+    event: impl FnOnce(RubyVm<'_, OtherGvl>, OtherThread),
+) {
+    if let Some(slot) = thread.other_slot(gvl) {
+        let thread = OtherThread {
+            thread: thread.id(),
+            slot,
+            ractor: ractor::number_of(thread),
+        };
+        event(RubyVm(gvl), thread);
+    }
+}

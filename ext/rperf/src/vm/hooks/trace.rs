@@ -1,0 +1,157 @@
+//! The hooks of a traced session: on calls and returns, on switches of fibers, and on threads
+//! that get the GVL and give it up. All but the last run on threads of the main Ractor only, to
+//! which they belong. A hook on calls makes the VM rewrite the code of all methods for good: they
+//! stay slower when it is removed.
+
+use super::event_hook::EventHook;
+use super::thread;
+use crate::vm::state::frames::RubyVm;
+use crate::vm::state::ractor;
+use crate::vm::state::roots;
+use crate::vm::state::threads::RubyThread;
+use crate::vm::state::trace::{TRACE, with_tracer};
+use rb_sys::{
+    ID, RUBY_EVENT_B_CALL as B_CALL, RUBY_EVENT_B_RETURN as B_RETURN, RUBY_EVENT_C_CALL as C_CALL,
+    RUBY_EVENT_C_RETURN as C_RETURN, RUBY_EVENT_CALL as CALL, RUBY_EVENT_CLASS as CLASS,
+    RUBY_EVENT_END as END, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, RUBY_EVENT_RESCUE as RESCUE,
+    RUBY_EVENT_RETURN as RETURN, RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
+    RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, VALUE, rb_event_flag_t,
+    rb_internal_thread_event_data_t,
+};
+use rperf_engine::Gvl;
+use rperf_engine::trace::{Call, CallKind, TraceLevel, TracedFrame, Tracer};
+use std::ffi::c_void;
+use std::sync::atomic::Ordering::Relaxed;
+
+static FIBER_HOOK: EventHook = EventHook::new(on_fiber_switch, FIBER_SWITCH);
+
+/// The events of a level. Without times, a call says what has returned before it.
+fn events(level: TraceLevel) -> u32 {
+    let calls = CALL | B_CALL | CLASS | if level.c_methods { C_CALL } else { 0 };
+    let returns = RETURN | B_RETURN | END | if level.c_methods { C_RETURN } else { 0 };
+    match level.timed {
+        true => calls | returns | RESCUE,
+        false => calls,
+    }
+}
+
+/// Registers the hooks. With the GVL, outside of hooks.
+pub fn add(level: TraceLevel) {
+    add_thread_hook();
+    FIBER_HOOK.add();
+    EventHook::new(on_event, events(level)).add();
+}
+
+/// Registers the hook on threads alone.
+pub fn add_thread_hook() {
+    thread::add_callback(on_thread, RESUMED | SUSPENDED);
+}
+
+/// Registers a hook that does nothing, on the events of a level: for benchmarks.
+pub fn add_empty(level: TraceLevel) {
+    EventHook::new(on_nothing, events(level)).add();
+}
+
+unsafe extern "C" fn on_nothing(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
+
+/// Removes the hooks that are there. With the GVL.
+pub fn remove() {
+    thread::remove();
+    remove_event_hooks();
+}
+
+/// Removes those that a forked child inherits, too.
+pub fn remove_event_hooks() {
+    FIBER_HOOK.remove();
+    EventHook::new(on_event, 0).remove();
+}
+
+unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VALUE) {
+    // SAFETY: the VM calls the hook on threads of the Ractor that added it, which run Ruby code.
+    let gvl = unsafe { Gvl::assume_held() };
+    with_tracer(&gvl, |session, tracer| {
+        let now = session.clock.now();
+        let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
+        if tracer.is_look_due() {
+            tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
+        }
+        roots::keep_words_alive(tracer.new_frames().iter().map(|frame| frame.word));
+    });
+}
+
+/// Tells the tracer of an event; returns whose cost it is.
+#[inline]
+fn told(
+    gvl: &Gvl<'_>,
+    tracer: &mut Tracer,
+    event: u32,
+    id: ID,
+    class: VALUE,
+    now: u64,
+) -> (CallKind, bool) {
+    let vm = RubyVm(gvl);
+    let c_method = TracedFrame {
+        word: class as usize,
+        method: id as usize,
+    };
+    match event {
+        CALL => tracer.enter(&vm, Call::Method, now),
+        RETURN | END => tracer.leave(&vm, None, now),
+        B_CALL => tracer.enter(&vm, Call::Block, now),
+        B_RETURN => tracer.leave(&vm, None, now),
+        C_CALL => {
+            let (owner, method) = (c_method.word, c_method.method);
+            tracer.enter(&vm, Call::C { owner, method }, now);
+        }
+        C_RETURN => tracer.leave(&vm, Some(c_method), now),
+        CLASS => tracer.enter(&vm, Call::Class, now),
+        _ => tracer.rescued(&vm, now),
+    }
+    match event {
+        B_CALL | B_RETURN => (CallKind::Block, event == B_RETURN),
+        C_CALL | C_RETURN => (CallKind::C, event == C_RETURN),
+        _ => (CallKind::Method, event == RETURN),
+    }
+}
+
+unsafe extern "C" fn on_fiber_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
+    // SAFETY: as in `on_event`; a fiber that is switched to has an object already.
+    let (gvl, fiber) = unsafe { (Gvl::assume_held(), rb_sys::rb_fiber_current()) };
+    with_tracer(&gvl, |session, tracer| {
+        tracer.switched(&RubyVm(&gvl), fiber as usize, session.clock.now());
+    });
+}
+
+unsafe extern "C" fn on_thread(
+    event: rb_event_flag_t,
+    data: *const rb_internal_thread_event_data_t,
+    _: *mut c_void,
+) {
+    // SAFETY: the VM passes valid event data of the calling thread, which holds its Ractor's GVL.
+    // The hook is removed before a session is freed. If the thread is of another Ractor, it has
+    // no number, and the token isn't used.
+    unsafe {
+        let Some(session) = TRACE.get_unguarded() else {
+            return;
+        };
+        let thread = RubyThread::from_raw((*data).thread);
+        let number = session.number_of(thread);
+        if number.is_none() && !ractor::is_main() {
+            session.other_ractors.store(true, Relaxed);
+            return;
+        }
+        let gvl = Gvl::assume_held();
+        with_tracer(&gvl, |session, tracer| {
+            let now = session.clock.now();
+            let number = number.unwrap_or_else(|| {
+                let number = tracer.announce(now);
+                session.set_number(thread, number);
+                number
+            });
+            match event {
+                RESUMED => tracer.resumed(number, now),
+                _ => tracer.suspended(number, now),
+            }
+        });
+    }
+}

@@ -1,0 +1,105 @@
+//! The traced session of this process, and the way to it: there is this one or the sampling one.
+//! What hooks on calls touch is the main Ractor's, and its GVL protects it.
+
+use super::threads::RubyThread;
+use rperf_engine::trace::{Calibration, ThreadNumber, TraceClock, TraceLevel, Tracer};
+use rperf_engine::{Gvl, GvlCell, SessionSlot};
+use rperf_session::settings::Settings;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+/// The session that traces calls. Put in and taken out with the main Ractor's GVL, and let go of
+/// in a forked child.
+pub static TRACE: SessionSlot<TraceSession> = SessionSlot::empty();
+
+/// Key of a thread's number; the VM has only 8 such keys.
+static KEY: OnceLock<rb_sys::rb_internal_thread_specific_key_t> = OnceLock::new();
+
+/// The id of the last session: numbers of threads of others don't count.
+static LAST_ID: AtomicU32 = AtomicU32::new(0);
+
+/// A traced session.
+pub struct TraceSession {
+    pub settings: Arc<Settings>,
+    pub level: TraceLevel,
+    pub clock: TraceClock,
+    pub calibration: Calibration,
+    /// YJIT was on as it began.
+    pub with_yjit: bool,
+    /// Other Ractors have been seen.
+    pub other_ractors: AtomicBool,
+    pub tracer: GvlCell<Tracer>,
+    id: u32,
+    failed: AtomicBool,
+}
+
+impl TraceSession {
+    pub fn new(settings: Arc<Settings>, level: TraceLevel, clock: TraceClock) -> Self {
+        let tracer = Tracer::new(level, clock, clock.reading());
+        Self {
+            settings,
+            level,
+            clock,
+            calibration: Calibration::default(),
+            with_yjit: false,
+            other_ractors: AtomicBool::new(false),
+            tracer: GvlCell::new(tracer),
+            // Small, so that a number and it fit into a pointer.
+            id: LAST_ID.fetch_add(1, Relaxed).wrapping_add(1) & 0x7fff_ffff,
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    /// The number of a thread of the main Ractor that was announced.
+    #[inline]
+    pub fn number_of(&self, thread: RubyThread<'_>) -> Option<ThreadNumber> {
+        let slot = KEY.get().map_or(0, |&key| {
+            // SAFETY: the thread is alive, and the key valid.
+            unsafe { rb_sys::rb_internal_thread_specific_get(thread.object(), key) }.addr()
+        });
+        let (id, number) = ((slot >> 32) as u32, slot as u32);
+        (id == self.id && number > 0).then(|| ThreadNumber(number - 1))
+    }
+
+    /// Notes the number of a thread.
+    pub fn set_number(&self, thread: RubyThread<'_>, number: ThreadNumber) {
+        let slot = (self.id as usize) << 32 | (number.0 as usize + 1);
+        let slot: *mut c_void = ptr::without_provenance_mut(slot);
+        if let Some(&key) = KEY.get() {
+            // SAFETY: the thread is alive, and the key valid.
+            unsafe { rb_sys::rb_internal_thread_specific_set(thread.object(), key, slot) };
+        }
+    }
+}
+
+/// Makes the key, once per process. With the GVL.
+pub fn make_key() {
+    // SAFETY: takes nothing.
+    KEY.get_or_init(|| unsafe { rb_sys::rb_internal_thread_specific_key_create() });
+}
+
+/// The traced session, until the token is lent to code that may run Ruby code.
+#[inline]
+pub fn trace_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a TraceSession> {
+    TRACE.get(gvl)
+}
+
+/// Runs a hook's work for the traced session, unless there is none or it has failed. A panic
+/// ends its tracing: one line says so, and the program runs on.
+#[inline]
+pub fn with_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer)) {
+    let Some(session) = trace_session(gvl).filter(|it| !it.failed.load(Relaxed)) else {
+        return;
+    };
+    let at_work = AssertUnwindSafe(|| {
+        if let Some(mut tracer) = session.tracer.borrow(gvl) {
+            work(session, &mut tracer);
+        }
+    });
+    if catch_unwind(at_work).is_err() && !session.failed.swap(true, Relaxed) {
+        eprintln!("rperf: internal error, tracing has stopped; the program runs on");
+    }
+}

@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+# A snapshot lets other threads run before it is finished: whatever they do then, all profiles are sound.
+RSpec.describe "a snapshot while other threads run" do
+  def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
+  def total(parts, threads = nil)
+    parts.sum { |part| part[:samples].sum { |row| threads.nil? || threads.include?(row[2]) ? row[1] : 0 } }
+  end
+
+  # So many different methods are seen that naming them takes some milliseconds.
+  def call_many_methods(count = 4000)
+    code = Array.new(count) { |n| "def many_#{n} = (limit = nanoseconds + 120_000; nil while nanoseconds < limit)" }
+    singleton_class.class_eval(code.join("\n"), "many.rb")
+    count.times { |n| send(:"many_#{n}") }
+  end
+
+  def start = Rperf.start(mode: :wall, frequency: 10_000)
+
+  it "lets them go on" do
+    start
+    call_many_methods
+    turns = 0
+    other = Thread.new { loop { (turns += 1) && Thread.pass } }
+    Thread.pass until turns.positive?
+    seen = Array.new(3) do |n|
+      before = turns
+      parts = n == 2 ? Rperf.stop : Rperf.snapshot(clear: n == 1)
+      [turns - before, parts[:unique_frames]]
+    end
+    expect(seen.map(&:first)).to all(be_positive)
+    expect(seen.first.last).to be > 1000
+  ensure
+    other&.kill
+  end
+
+  it "covers a thousand threads, each with all of its time" do
+    start
+    threads = Array.new(1000) { Thread.new { Rperf.label(mine: 1) { sleep } } }
+    Thread.pass until threads.all?(&:stop?)
+    parts = Array.new(3) do
+      sleep 0.02
+      Rperf.snapshot
+      Rperf.snapshot(clear: true)
+    end
+    parts << Rperf.stop
+    mine = parts.last[:samples].filter_map { |row| row[2] unless row[3].zero? }.uniq
+    expect(mine.size).to eq(1000)
+    # All of them have been there since the first part.
+    later = parts.drop(1)
+    duration = later.sum { |part| part[:duration_ns] }
+    seen = mine.map { |seq| total(later, [seq]) }
+    expect(seen).to all(be_within((duration * 0.05) + 50_000_000).of(duration))
+    expect(total(parts, [1])).to be_within(20_000_000).of(parts.sum { |part| part[:duration_ns] })
+  ensure
+    threads&.each(&:kill)
+  end
+
+  it "can be interrupted by Thread#raise and Timeout: the session goes on, and no interrupt is lost" do
+    start
+    call_many_methods(1500)
+    interrupted = 0
+    asking = Thread.new do
+      Thread.current.report_on_exception = false
+      Thread.handle_interrupt(RuntimeError => :never) do
+        20.times do
+          Thread.handle_interrupt(RuntimeError => :immediate) { Rperf.snapshot }
+        rescue RuntimeError
+          interrupted += 1
+          retry
+        end
+      end
+    end
+    sent = 0
+    while asking.alive? && sent < 200
+      asking.raise("for the snapshot")
+      sent += 1
+      seen = interrupted
+      Thread.pass while asking.alive? && seen == interrupted
+    end
+    # The last one may come after the block.
+    begin
+      asking.join
+    rescue RuntimeError => e
+      expect(e.message).to eq("for the snapshot")
+    end
+    expect(interrupted).to be_between(sent - 1, sent)
+    20.times do |n|
+      expect(Timeout.timeout(0.0005 * (n + 1)) { Rperf.snapshot }).to be_a(Hash)
+    rescue Timeout::Error
+      expect(Rperf).to be_running
+    end
+    data = Rperf.stop
+    expect(total([data], [1])).to be_within((data[:duration_ns] * 0.01) + 2_000_000).of(data[:duration_ns])
+  end
+
+  it "runs handlers of signals, which may take snapshots themselves" do
+    taken = 0
+    previous = trap("USR2") { taken += 1 if Rperf.snapshot }
+    start
+    call_many_methods(1500)
+    killer = Thread.new { loop { Process.kill(:USR2, Process.pid) && sleep(0.005) } }
+    parts = Array.new(10) { Rperf.snapshot(clear: true) }
+    killer.kill.join
+    parts << Rperf.stop
+    expect(taken).to be_positive
+    expect(total(parts, [1])).to be_within(20_000_000).of(parts.sum { |part| part[:duration_ns] })
+  ensure
+    trap("USR2", previous || "DEFAULT")
+  end
+
+  it "and forks in other threads don't disturb each other" do
+    start
+    call_many_methods(1500)
+    statuses = []
+    forking = Thread.new do
+      10.times do
+        pid = fork do
+          GC.start
+          exit!(Rperf.running? || Rperf.snapshot ? 1 : 0)
+        end
+        statuses << Process.wait2(pid).last.exitstatus
+      end
+    end
+    parts = []
+    parts << Rperf.snapshot(clear: true) while forking.alive?
+    parts << Rperf.stop
+    expect(statuses).to eq([0] * 10)
+    expect(total(parts, [1])).to be_within(50_000_000).of(parts.sum { |part| part[:duration_ns] })
+  end
+
+  it "in the stress of collections has all names" do
+    script = write_file("stress.rb", <<~RUBY)
+      require "rperf"
+      native = Rperf.const_get(:Native)
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+      60.times { |n| eval("def many_\#{n} = (limit = now + 1_000_000; nil while now < limit)") }
+      work = -> { 60.times { |n| send(:"many_\#{n}") } }
+      stressed = lambda do |&taken|
+        GC.stress = true
+        taken.call
+      ensure
+        GC.stress = false
+      end
+      Rperf.start(mode: :wall, frequency: 10_000)
+      Thread.new { loop { GC.start && sleep(0.001) } }
+      work.call
+      profiles = [stressed.call { native.snapshot(false) }, stressed.call { native.snapshot(true) }]
+      work.call
+      profiles << stressed.call { native.stop }
+      profiles.each do |profile|
+        names = profile.to_h[:samples].flat_map { |row| row[0].map(&:last) }.uniq
+        p [names.grep(/many_/).size > 30, names & ["(unknown)", "[truncated]"], profile.check]
+      end
+    RUBY
+    expect(run(ruby, "-I#{Commands::ROOT}/lib", script).stdout).to eq("[true, [], []]\n" * 3)
+  end
+
+  it "leaves a session alone that another thread begins meanwhile" do
+    10.times do
+      start
+      call_many_methods(300)
+      stopping = Thread.new { Rperf.stop }
+      Thread.pass while Rperf.running?
+      Rperf.start(mode: :cpu)
+      first = stopping.value
+      expect(Rperf).to be_running
+      limit = nanoseconds + 30_000_000
+      nil while nanoseconds < limit
+      second = Rperf.stop
+      expect([first[:mode], second[:mode]]).to eq(%i[wall cpu])
+      expect([first[:trigger_count], second[:trigger_count]]).to all(be_positive)
+    end
+  end
+end

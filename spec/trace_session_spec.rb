@@ -1,0 +1,235 @@
+# frozen_string_literal: true
+
+require "json"
+
+# A trace as a session: the command, the API, processes, and what the numbers add up to.
+RSpec.describe "Tracing" do
+  include Traces
+
+  tarai = "def tarai(x, y, z) = x <= y ? y : tarai(tarai(x - 1, y, z), tarai(y - 1, z, x), tarai(z - 1, x, y))\n"
+
+  # What a program prints as JSON that has rperf, and may trace itself.
+  def told(program, *options, env: {})
+    outcome = run(ruby, *options, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-rjson", "-e", program, env:)
+    raise outcome.stderr unless outcome.status.success?
+
+    JSON.parse(outcome.stdout, symbolize_names: true)
+  end
+
+  def calls_in(path, name)
+    Rperf.load(path).top(value: "calls", sort: :cum).find { |row| row[:name] == name }&.fetch(:self)
+  end
+
+  describe "by the command" do
+    it "counts each call, and writes a profile for all views" do
+      write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
+      outcome = rperf("trace", ruby, "tarai.rb")
+      expect(outcome.stderr).to match(/\Arperf: wrote rperf.data \(12,6\d\d calls, [\d.]+ s\)\n\z/)
+      expect(calls_in(in_folder("rperf.data"), "Object#tarai")).to eq(12_605)
+      top = rperf("report", "--top").stdout
+      expect(top).to match(/^Type: wall, /).and match(/^Traced: calls ruby, clock (?:TSC|monotonic), 12,?6\d\d calls/)
+      expect(top).to match(%r{^ *calls  blocks  flat/call  cum/call .*\n *12,605 +- .*Object#tarai})
+      expect(rperf("report", "--tree").stdout).to include("Object#tarai")
+    end
+
+    it "counts operators at level all, and counts alone at level count" do
+      write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
+      rperf("trace", "--calls", "all", "-o", "all.pb.gz", ruby, "tarai.rb")
+      expect(calls_in(in_folder("all.pb.gz"), "Integer#<=")).to eq(12_605)
+      text = rperf("trace", "-p", "--calls", "count", ruby, "tarai.rb").stdout
+      expect(text).to match(/\ATotal: 12,6\d\d \(calls\)\nTraced: calls count, clock none/)
+      expect(text).to match(/^ +12,605 +99\.\d%  Object#tarai/)
+    end
+
+    it "prints text with the calls of each method" do
+      write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
+      text = rperf("trace", "-p", ruby, "tarai.rb").stdout
+      expect(text).to match(/^Traced: [\d.]+ ms raw, of which [\d.]+ ms are the cost of \d+ events \(\d+ ns each\)/)
+      expect(text).to match(/^ +[\d.]+ ms +[\d.]+% +12,605 +-  Object#tarai/)
+    end
+
+    it "traces what the program forks and starts, too" do
+      write_file("children.rb", <<~RUBY)
+        def leaf = 1
+        leaf
+        Process.wait(fork { 2.times { leaf } })
+        system(RbConfig.ruby, "-e", "def leaf = 1; 3.times { leaf }")
+      RUBY
+      outcome = rperf("trace", "-o", "c.pb.gz", ruby, "children.rb")
+      expect(outcome.stderr).to match(/calls of 3 processes/)
+      rows = Rperf.load(in_folder("c.pb.gz")).top(value: "calls").select { |row| row[:name] == "Object#leaf" }
+      expect(rows.sum { |row| row[:self] }).to eq(6)
+    end
+
+    it "refuses what has no meaning" do
+      expect(rperf("trace", "--clock", "sundial", ruby, "-e", "1").stderr)
+        .to eq("rperf: --clock must be auto or monotonic, not 'sundial'\n")
+      expect(rperf("stat", "-m", "trace", ruby, "-e", "1").stderr)
+        .to start_with("rperf: -m must be cpu or wall, not 'trace'")
+      expect(rperf("trace", "-f", "5", ruby, "-e", "1").status.exitstatus).to eq(2)
+    end
+  end
+
+  describe "by variables" do
+    it "traces the whole program" do
+      env = { "RPERF_ENABLED" => "1", "RPERF_MODE" => "trace", "RPERF_CALLS" => "count", "RPERF_OUTPUT" => "v.pb.gz" }
+      run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", "def leaf = 1; 7.times { leaf }", env:)
+      expect(calls_in(in_folder("v.pb.gz"), "Object#leaf")).to eq(7)
+    end
+  end
+
+  describe "in a program" do
+    it "says once that calls stay slower, unless it is told not to" do
+      program = "Rperf.trace(warn: false) { 1 }; 2.times { Rperf.trace { 1 } }"
+      outcome = run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", program)
+      expect(outcome.stderr).to match(/\Arperf: Rperf.trace: calls in this process stay slower [^\n]+\n\z/)
+    end
+
+    it "begins and ends wherever the stack is" do
+      counts = told(<<~RUBY)
+        def leaf = 1
+        def deep(n, &) = n.zero? ? yield : (deep(n - 1, &); leaf)
+        def starts = deep(20) { Rperf.start(mode: :trace); leaf }
+        starts
+        def stops = deep(3) { $profile = Rperf.stop unless $profile }
+        stops
+        puts $profile.top(value: "calls", sort: :cum).to_h { |row| [row[:name], row[:self]] }.to_json
+      RUBY
+      expect(counts.values_at(:"Object#leaf", :"Object#deep", :"Object#starts", :"Object#stops")).to eq([21, 4, 0, 1])
+    end
+
+    it "adds up to each thread's life" do
+      sums, lives = told(<<~RUBY).values_at(:sums, :lives)
+        def work = 2_000.times { |i| [i].map { |it| it + 1 } }
+        threads = nil
+        profile = Rperf.trace(warn: false) do
+          threads = Array.new(3) { Thread.new { work; sleep 0.02; work } }
+          threads.each(&:join)
+          sleep 0.05
+        end
+        sum = ->(value) { profile.top(by: :thread, value:).to_h { |row| [row[:name], row[:self]] } }
+        wall, overhead = sum["wall"], sum["overhead"]
+        lives = profile[:duration_ns]
+        puts({ sums: wall.to_h { |name, ns| [name, ns + overhead.fetch(name, 0)] }, lives: }.to_json)
+      RUBY
+      expect(sums.size).to be_between(4, 5)
+      expect(sums.values.max).to be_within(2_000_000).of(lives)
+      expect(sums.values.sort.drop(1)).to all(be > 20_000_000)
+    end
+
+    it "gives snapshots, and nothing twice" do
+      counts = told(<<~RUBY)
+        def leaf = 1
+        Rperf.start(mode: :trace, calls: :count)
+        3.times { leaf }
+        first = Rperf.snapshot
+        second = Rperf.snapshot(clear: true)
+        2.times { leaf }
+        third = Rperf.stop
+        puts [first, second, third].map { |it|
+          it.top(value: "calls").find { |row| row[:name] == "Object#leaf" }[:self] }.to_json
+      RUBY
+      expect(counts).to eq([3, 3, 2])
+    end
+
+    it "is one session with sampling" do
+      messages = told(<<~RUBY)
+        errors = [[{ mode: :trace }, {}], [{}, { mode: :trace }]].map do |first, second|
+          Rperf.start(**first)
+          Rperf.start(**second)
+        rescue Rperf::Error => e
+          Rperf.stop
+          e.message
+        end
+        puts errors.to_json
+      RUBY
+      expect(messages).to all(eq("profiling is running already; call Rperf.stop first"))
+    end
+
+    it "refuses settings of sampling" do
+      messages = [{ defer: true }, { aggregate: false }].map do |settings|
+        Rperf.start(mode: :trace, **settings)
+      rescue ArgumentError => e
+        e.message
+      end
+      expect(messages).to eq(["defer: must be false with mode: :trace, not true",
+                              "aggregate: must be true with mode: :trace, not false"])
+      expect { Rperf.start(calls: :all) }.to raise_error(ArgumentError, /\Amode: must be :trace with calls: :all/)
+      expect { Rperf.trace }.to raise_error(ArgumentError, "Rperf.trace needs a block")
+      expect { Rperf.trace(mode: :wall) { nil } }.to raise_error(ArgumentError, "unknown keyword: :mode")
+    end
+
+    it "counts the same under GC stress, and with methods that come and go" do
+      count = told(<<~RUBY)
+        def leaf = 1
+        profile = Rperf.trace(warn: false) do
+          GC.stress = true
+          5.times { |i| Class.new { define_singleton_method(:made) { leaf } ; def m = leaf }.new.m }
+          GC.stress = false
+          300.times { |i| eval("def made_\#{i} = leaf"); send("made_\#{i}") }
+          GC.compact if GC.respond_to?(:compact)
+        end
+        puts profile.top(value: "calls").find { |row| row[:name] == "Object#leaf" }[:self]
+      RUBY
+      expect(count).to eq(305)
+    end
+
+    it "counts the same with a fork in the middle, in the parent and without a session in the child" do
+      counts = told(<<~RUBY)
+        def leaf = 1
+        reader, writer = IO.pipe
+        profile = Rperf.trace(warn: false) do
+          leaf
+          pid = fork { 5.times { leaf }; writer.write(Rperf.running?.inspect) }
+          Process.wait(pid)
+          leaf
+        end
+        writer.close
+        puts [profile.top(value: "calls").find { |row| row[:name] == "Object#leaf" }[:self], reader.read].to_json
+      RUBY
+      expect(counts).to eq([2, "false"])
+    end
+
+    it "says of other Ractors that they are not traced" do
+      outcome = run(ruby, "-W:no-experimental", "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", <<~RUBY)
+        def leaf = 1
+        profile = Rperf.trace(warn: false) do
+          ractor = Ractor.new { 10.times { leaf } }
+          ractor.respond_to?(:value) ? ractor.value : ractor.take
+          leaf
+        end
+        Rperf.save("r.txt", profile)
+        print profile.top(value: "calls").find { |row| row[:name] == "Object#leaf" }[:self]
+      RUBY
+      expect(outcome.stdout).to eq("1")
+      expect(File.read(in_folder("r.txt"))).to include("Traced: other Ractors than the main one were not traced\n")
+    end
+  end
+
+  it "names methods as samples do" do
+    program = <<~RUBY
+      class Thing
+        def self.spin = (limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.3
+                         [1].each { work } while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit)
+        def self.work = 200.times { |i| made(i) }
+        define_singleton_method(:made) { |i| Array.new(3, i).sort_by { |it| -it } }
+      end
+      main = -> { Thing.spin }
+      names = [{ mode: :wall }, { mode: :trace }].map do |settings|
+        Rperf.start(**settings) { main.call }.top(sort: :cum, value: "wall").map { |row| [row[:path], row[:name]] }
+      end
+      puts names.to_json
+    RUBY
+    sampled, traced = told(program).map { |names| names.reject { |path, _| path.match?(/rperf|<GVL>|<GC>|<C /) } }
+    expect(sampled.size).to be > 4
+    expect(sampled - traced).to eq([])
+  end
+
+  it "leaves the same counts under a compiler, and refuses ZJIT" do
+    flags = Compilers::FLAGS
+    program = "#{tarai}puts Rperf.trace(warn: false) { tarai(8, 4, 0) }.top(value: 'calls').first[:self]"
+    expect(told(program, flags["YJIT"])).to eq(12_605) if flags["YJIT"]
+    zjit = flags["ZJIT"]
+    expect { told(program, zjit) }.to raise_error(/calls can't be traced under ZJIT/) if zjit
+  end
+end
