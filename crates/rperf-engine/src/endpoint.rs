@@ -119,7 +119,7 @@ mod tests {
             ("/deadbeefdeadbeef", "/deadbeefdeadbeef"),
             ("/V1StGXR8_Z5jdHi6B-myT", "/:token"),
             ("/%34%32", "/:id"),
-            ("/%2534%", "/%34%"),
+            ("/%2534%", "/%:id%"),
             ("", ""),
         ] {
             assert_eq!(endpoint_path(path.as_bytes()), name, "{path}");
