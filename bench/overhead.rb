@@ -9,6 +9,7 @@
 
 require_relative "overhead/hand_overs"
 require_relative "overhead/idle"
+require_relative "overhead/label"
 require_relative "overhead/middleware"
 require_relative "overhead/programs"
 require_relative "overhead/report"
@@ -21,7 +22,7 @@ require_relative "support/profilers"
 require_relative "support/table"
 
 module Overhead
-  WORKLOADS = [*Programs::NAMES, "rack", "middleware", "idle"].freeze
+  WORKLOADS = [*Programs::NAMES, "rack", "middleware", "label", "idle"].freeze
 
   def self.options(arguments)
     defaults = { runs: 15, workloads: [], profilers: [], frequency: 1000, scale: 1.0, warm_up: 0.25,
@@ -65,6 +66,7 @@ module Overhead
     print_programs(programs, options) unless programs.empty?
     print_web(options) if options[:workloads].include?("rack")
     print_middleware(options) if options[:workloads].include?("middleware")
+    print_label(options) if options[:workloads].include?("label")
     print_idle(options) if options[:workloads].include?("idle")
   end
 
@@ -93,7 +95,13 @@ module Overhead
   def self.print_middleware(options)
     warn("overhead: middleware ...")
     puts "What the Rack middleware costs a request, by the session that runs:"
-    Bench::Table.print(Middleware::HEADINGS, Middleware.new(options).rows)
+    Bench::Table.print(PerCall::HEADINGS, Middleware.new(options).rows)
+  end
+
+  def self.print_label(options)
+    warn("overhead: label ...")
+    puts "What a block of Rperf.label costs, by the session that runs:"
+    Bench::Table.print(PerCall::HEADINGS, Label.new(options).rows)
   end
 
   def self.print_idle(options)

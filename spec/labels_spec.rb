@@ -301,6 +301,34 @@ RSpec.describe "labels" do
       expect_own_labels(data, :task, { "task0" => "0", "task1" => "1", "task2" => "2" })
     end
 
+    # A tick can come after the switch, and before anybody knows of it.
+    it "are on all samples of their fiber also where fibers do nothing but switch" do
+      data = Rperf.start(mode: :wall, frequency: 10_000) do
+        fibers = Array.new(3) do |n|
+          Fiber.new { Rperf.label(task: n) { send(:"task#{n}") { loop { Fiber.yield } } } }
+        end
+        50_000.times { fibers.each(&:resume) }
+      end
+      expect_own_labels(data, :task, { "task0" => "0", "task1" => "1", "task2" => "2" })
+      unlabelled = data[:samples].reject { |frames,| frames.any? { |_, name| name.match?(/task|label/) } }
+      expect(unlabelled.map { |sample| label_of(data, :task, sample) }.uniq).to eq([nil])
+    end
+
+    # The VM says nothing of a switch in which an interrupt comes.
+    it "are their own after a switch that a Timeout has ended" do
+      late = Class.new(StandardError)
+      data = Rperf.start(mode: :wall, frequency: 10_000) do
+        other = Fiber.new { Rperf.label(other: 1) { loop { Fiber.yield } } }
+        200.times do |round|
+          Timeout.timeout(0.0005 + (round * 0.000001), late) { loop { other.resume } }
+        rescue late
+          other = Fiber.new { Rperf.label(other: 1) { loop { Fiber.yield } } } unless other.alive?
+          task0 { spin_wall(0.0005) }
+        end
+      end
+      expect(labels_of(data, :other, "task0")).to eq([nil])
+    end
+
     it "are theirs also in a session whose sections they begin themselves" do
       Rperf.start(defer: true, mode: :wall)
       Rperf.label(request: "a") { Fiber.new { Rperf.profile { spin_wall 0.03 } }.resume }
@@ -363,6 +391,70 @@ RSpec.describe "labels" do
       Rperf.start
       expect { Rperf.label(failing:) { nil } }.to raise_error(KeyError, "mine")
       expect(Rperf.labels).to eq({})
+    end
+  end
+
+  # Labels that are put on again are the same object as before.
+  describe "that are put on again" do
+    # What the program sees, each time the block has put a label on.
+    def seen(*values) = values.map { |value| Rperf.label(a: value) { Rperf.labels[:a] } }
+
+    it "are what was given, also where the text is the same" do
+      Rperf.start
+      values = [1, "1", :"1", 1.0, true, "true", false, "caf\u00E9", "caf\u00E9".b, ""] * 3
+      expect(seen(*values)).to eq(values)
+      expect(seen(*values).map(&:class)).to eq(values.map(&:class))
+      expect(seen(*values).map { |it| it.encoding if it.is_a?(String) })
+        .to eq(values.map { |it| it.encoding if it.is_a?(String) })
+    end
+
+    it "are another's when the program changes its String" do
+      value = +"a"
+      data = Rperf.start(mode: :wall) do
+        3.times do
+          Rperf.label(text: value) do
+            expect(Rperf.labels).to eq(text: value)
+            value << "b"
+            spin_wall 0.02
+            expect(Rperf.labels).to eq(text: value.chop)
+          end
+        end
+      end
+      expect(data[:label_sets] - [{}]).to eq([{ text: "a" }, { text: "ab" }, { text: "abb" }])
+    end
+
+    it "are asked for their text again where that can change" do
+      count = 0
+      counter = Object.new
+      counter.define_singleton_method(:to_s) { (count += 1).to_s }
+      data = Rperf.start(mode: :wall) { 3.times { Rperf.label(counter:) { spin_wall 0.02 } } }
+      expect(data[:label_sets] - [{}]).to eq([{ counter: "1" }, { counter: "2" }, { counter: "3" }])
+    end
+
+    it "are those of what they are added to" do
+      Rperf.start
+      inner = ->(**outer) { Rperf.label(**outer) { Rperf.label(b: 1, c: 2) { Rperf.labels } } }
+      3.times do
+        expect(inner[a: 1]).to eq(a: 1, b: 1, c: 2)
+        expect(inner[a: 2]).to eq(a: 2, b: 1, c: 2)
+        expect(inner[b: 2]).to eq(b: 1, c: 2)
+        expect(inner[b: nil]).to eq(b: 1, c: 2)
+        expect(Rperf.label(c: 2, b: 1) { Rperf.labels.to_a }).to eq([[:c, 2], [:b, 1]])
+        expect(Rperf.label { Rperf.labels }).to eq({})
+      end
+    end
+
+    it "are each thread's own, and let go of with the session" do
+      sets = ObjectSpace.each_object(Rperf.const_get(:Native)::LabelSet)
+      Rperf.start
+      label = -> { 3.times { Rperf.label(a: 1) { Fiber.new { Rperf.labels }.resume } } }
+      in_fiber = -> { label.call && Fiber.new { Rperf.labels }.resume }
+      expect(Array.new(4) { Thread.new(&in_fiber).value }.uniq).to eq([{}])
+      100.times { |n| 3.times { Rperf.label(a: n) { nil } } }
+      expect(sets.count).to be > 100
+      Rperf.stop
+      GC.start
+      expect(sets.count).to be < 20
     end
   end
 

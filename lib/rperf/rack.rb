@@ -48,7 +48,8 @@ module Rperf
       return Work.run(custom_label(env)) { @app.call(env) } if @label
 
       begin
-        request = Work.attempt { Request.new(env, @endpoints, @label_key) }
+        request = Request.usual(env, @endpoints, @label_key) ||
+                  Work.attempt { Request.new(env, @endpoints, @label_key) }
         Work.run(request&.labels) { @app.call(env) }
       ensure
         request&.end

@@ -269,9 +269,10 @@ RSpec.describe Rperf::RackMiddleware do
   end
 
   describe "when rperf fails" do
-    # Before the app is called, or after it.
+    # Before the app is called, or after it, where something can fail.
     def break_sections(after: false)
       broken = after ? :leave : :enter
+      allow(Rperf.const_get(:Native)).to receive(:"#{broken}_at_once").and_return(false)
       allow(Rperf.const_get(:Native)).to receive(broken).and_wrap_original do |step, *arguments|
         step.call(*arguments)
         raise "out of order"
@@ -322,6 +323,12 @@ RSpec.describe Rperf::RackMiddleware do
       messages do
         expect(middleware { Rperf.labels }.call({}.freeze)).to eq({})
         expect(middleware { Rperf.labels }.call({})).to eq(endpoint: " /")
+        expect(middleware { Rperf.labels }.call(nil)).to eq({})
+        strict = Hash.new { |_, key| raise KeyError, key }
+        expect(middleware { Rperf.labels }.call(strict)).to eq({})
+        odd = Class.new(Hash).new.merge!(env(:"/users/1"))
+        expect(middleware { Rperf.labels }.call(odd)).to eq(endpoint: "GET /users/:id")
+        expect(middleware { Rperf.labels }.call(env(:"/users/1"))).to eq(endpoint: "GET /users/:id")
       end
     end
 

@@ -1,9 +1,13 @@
-//! Threads and sessions as the bridge names them. Hooks hand threads in, on any native thread.
+//! Threads, fibers and sessions as the bridge names them. Hooks hand threads in, on any native thread.
 
 /// A thread's object: an opaque word here, and never 0. Another thread may have it once this
 /// one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VmThread(pub usize);
+
+/// A fiber's object: an opaque word here; 0 for a fiber that nobody has asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FiberWord(pub usize);
 
 /// No two sessions of a process have the same; none has 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

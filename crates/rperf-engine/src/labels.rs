@@ -4,10 +4,8 @@
 use rperf_model::LabelSetId;
 use rperf_model::label_keys::{RACTOR, set_apart};
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Pairs of key and value, sorted, each key once.
 pub type LabelTexts = Arc<[(Box<str>, Box<str>)]>;
@@ -20,61 +18,61 @@ const TEXT_CAP: usize = 32 << 20;
 /// In place of a number: the set found no room.
 const REFUSED: u32 = u32::MAX;
 
-/// One set of labels, as a program has put it on a fiber. It gets a number only
-/// when it is first sampled: the sets of a server's requests, most of which end
-/// between two samples, take no room.
+/// One set of labels, as a program has put it on a fiber; clones are the same set. It gets
+/// a number only when it is first sampled: the sets of a server's requests, most of which
+/// end between two samples, take no room.
+#[derive(Debug, Clone)]
+pub struct LabelSet(Arc<Content>);
+
 #[derive(Debug)]
-pub struct LabelSet {
+struct Content {
     texts: LabelTexts,
     /// The table that it was looked up in last, and its number there.
-    known: Cell<(u64, u32)>,
+    known: AtomicU64,
+}
+
+impl PartialEq for LabelSet {
+    /// Whether both are the same set. Others can have the same texts.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl LabelSet {
     /// The empty one.
     pub fn empty() -> Self {
-        Self {
-            texts: LabelTexts::default(),
-            known: Cell::new((0, 0)),
-        }
+        Self::of(LabelTexts::default())
+    }
+
+    fn of(texts: LabelTexts) -> Self {
+        let known = AtomicU64::new(0);
+        Self(Arc::new(Content { texts, known }))
     }
 
     /// That of the samples of another Ractor, which is called so.
     pub fn of_ractor(name: &str) -> Self {
-        Self {
-            texts: [(RACTOR.into(), name.into())].into(),
-            known: Cell::new((0, 0)),
-        }
+        Self::of([(RACTOR.into(), name.into())].into())
     }
 
     /// This one with a program's `changes`: new values, or none for keys that are taken away.
     pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
-        let pairs = self.texts.iter().cloned();
-        let mut pairs: BTreeMap<Box<str>, Box<str>> = pairs.collect();
+        let mut pairs = self.0.texts.to_vec();
         for (key, value) in changes {
             let key = set_apart(&key, |key| key == RACTOR);
-            match value {
-                Some(value) => pairs.insert(key.into(), value.into()),
-                None => pairs.remove(&*key),
-            };
+            let row = pairs.binary_search_by(|pair| (*pair.0).cmp(&*key));
+            match (row, value) {
+                (Ok(row), Some(value)) => pairs[row].1 = value.into(),
+                (Ok(row), None) => drop(pairs.remove(row)),
+                (Err(row), Some(value)) => pairs.insert(row, (key.into(), value.into())),
+                (Err(_), None) => {}
+            }
         }
-        Self {
-            texts: pairs.into_iter().collect(),
-            known: Cell::new((0, 0)),
-        }
-    }
-
-    /// The same set, which shares its texts.
-    pub fn share(&self) -> Self {
-        Self {
-            texts: Arc::clone(&self.texts),
-            known: self.known.clone(),
-        }
+        Self::of(pairs.into())
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        text_bytes(&self.texts) + size_of_val(&*self.texts)
+        text_bytes(&self.0.texts) + size_of_val(&*self.0.texts)
     }
 }
 
@@ -82,7 +80,7 @@ impl LabelSet {
 #[derive(Debug)]
 pub struct LabelTable {
     /// No other table of this process has it.
-    serial: u64,
+    serial: u32,
     sets: Vec<LabelTexts>,
     numbers: FxHashMap<LabelTexts, u32>,
     text_bytes: usize,
@@ -91,7 +89,7 @@ pub struct LabelTable {
 
 impl Default for LabelTable {
     fn default() -> Self {
-        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        static SERIAL: AtomicU32 = AtomicU32::new(1);
         Self {
             serial: SERIAL.fetch_add(1, Relaxed),
             sets: Vec::new(),
@@ -107,9 +105,9 @@ impl LabelTable {
     /// the sample goes without labels, and is counted.
     #[inline]
     pub fn number(&mut self, set: &LabelSet, count: u64) -> LabelSetId {
-        let (table, known) = set.known.get();
-        let number = if table == self.serial {
-            known
+        let known = set.0.known.load(Relaxed);
+        let number = if (known >> 32) as u32 == self.serial {
+            known as u32
         } else {
             self.look_up(set)
         };
@@ -143,20 +141,22 @@ impl LabelTable {
 
     #[cold]
     fn look_up(&mut self, set: &LabelSet) -> u32 {
-        let number = if set.texts.is_empty() {
+        let texts = &set.0.texts;
+        let number = if texts.is_empty() {
             0
-        } else if let Some(&number) = self.numbers.get(&set.texts) {
+        } else if let Some(&number) = self.numbers.get(texts) {
             number
         } else if self.sets.len() >= SET_CAP || self.text_bytes >= TEXT_CAP {
             REFUSED
         } else {
             self.text_bytes += set.memory();
-            self.sets.push(Arc::clone(&set.texts));
+            self.sets.push(Arc::clone(texts));
             let number = self.sets.len() as u32;
-            self.numbers.insert(Arc::clone(&set.texts), number);
+            self.numbers.insert(Arc::clone(texts), number);
             number
         };
-        set.known.set((self.serial, number));
+        let known = u64::from(self.serial) << 32 | u64::from(number);
+        set.0.known.store(known, Relaxed);
         number
     }
 }
@@ -187,15 +187,15 @@ mod tests {
         assert_eq!(table.number(&first, 1).0, 1);
         assert_eq!(table.number(&set(&[]), 1).0, 0);
         assert_eq!(table.sets().len(), 2);
-        assert_eq!(*table.sets()[1], *set(&[("a", "1"), ("a", "2")]).texts);
+        assert_eq!(*table.sets()[1], *set(&[("a", "1"), ("a", "2")]).0.texts);
     }
 
     #[test]
     fn changes_are_merged_and_taken_away() {
         let base = set(&[("a", "1"), ("b", "2")]);
         let changed = base.with([("a".into(), None), ("c".into(), Some("3".into()))]);
-        assert_eq!(changed.texts, set(&[("b", "2"), ("c", "3")]).texts);
-        assert_eq!(base.texts.len(), 2);
+        assert_eq!(changed.0.texts, set(&[("b", "2"), ("c", "3")]).0.texts);
+        assert_eq!(base.0.texts.len(), 2);
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod clock;
 mod config;
 mod counters;
 mod dither;
+mod endpoint;
 mod frame_names;
 mod gc_progress;
 mod gvl;
@@ -49,16 +50,17 @@ pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
 pub use config::{SessionConfig, VmCalls};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
+pub use endpoint::endpoint_path;
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gvl::{Gvl, GvlCell, GvlRef};
-pub use ids::{SessionId, VmThread};
+pub use ids::{FiberWord, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use messages::WorkerEnded;
 pub use mode::Mode;
 pub use pace::Pace;
 pub use ractors::{OtherThread, ThreadSlot, take_stack as take_other_stack};
-pub use recording::Position;
+pub use recording::{NotedLabels, Position};
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,
     WantedStack,

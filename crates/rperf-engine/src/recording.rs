@@ -7,6 +7,7 @@ use crate::accounting::{Accounting, Dues, SamplePoint, UNATTRIBUTED};
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedTree, Interned, LastStack, Stack};
 use crate::counters::SessionCounters;
+use crate::ids::FiberWord;
 use crate::labels::{LabelSet, LabelTable};
 use crate::sample::Sample;
 use crate::tick_capture::TickLog;
@@ -21,6 +22,31 @@ pub struct Position<'a> {
     pub last: &'a mut LastStack,
     /// Its label set, which gets its number if a sample is recorded.
     pub labels: Option<&'a LabelSet>,
+}
+
+/// The labels that were noted of a thread's fiber.
+#[derive(Debug, Clone, Copy)]
+pub struct NotedLabels<'a> {
+    /// The fiber; 0 if it isn't known which.
+    pub fiber: FiberWord,
+    /// Its label set.
+    pub set: Option<&'a LabelSet>,
+}
+
+impl NotedLabels<'_> {
+    /// None, whatever the fiber.
+    pub const NONE: NotedLabels<'static> = NotedLabels {
+        fiber: FiberWord(0),
+        set: None,
+    };
+}
+
+/// The labels of `fiber`; `None` if they aren't noted.
+fn labels_of<'a>(noted: &[NotedLabels<'a>], fiber: FiberWord) -> Option<NotedLabels<'a>> {
+    let is_unknown = |fiber| fiber == FiberWord::default();
+    let mut all = noted.iter().copied();
+    let exact = all.clone().find(|it| it.fiber == fiber);
+    exact.or_else(|| all.find(|it| is_unknown(fiber) || is_unknown(it.fiber)))
 }
 
 /// Where samples go.
@@ -93,21 +119,27 @@ impl<S: Sink> Recording<S> {
     /// Makes samples of what is in the `log`, all of it from the thread of `accounting`,
     /// and empties it. Returns of how many ticks, and whether the worker has got
     /// something to do.
+    ///
+    /// `labels` are those of the fibers that have run. A tick that came in another one makes no
+    /// sample: its time waits for the next one.
     pub(crate) fn replay(
         &mut self,
         log: &mut TickLog,
         accounting: &mut Accounting,
         last: &mut LastStack,
-        labels: Option<&LabelSet>,
+        labels: &[NotedLabels<'_>],
     ) -> (u64, bool) {
         let (mut ticks, mut is_handed_over) = (0, false);
         log.drain(|tick| {
+            let Some(labels) = labels_of(labels, tick.fiber) else {
+                return;
+            };
             ticks += tick.ticks;
             let dues = accounting.replay(tick.ticks, tick.times);
             let position = Position {
                 stack: Some(tick.stack),
                 last,
-                labels,
+                labels: labels.set,
             };
             is_handed_over |= self.record(tick.times.tick_ns, accounting, dues, position);
         });

@@ -14,9 +14,9 @@ use crate::config::SessionConfig;
 use crate::gc_progress::GcProgress;
 use crate::gvl::{Gvl, GvlCell, GvlRef};
 use crate::ids::SessionId;
-use crate::labels::LabelSet;
 use crate::mode::Mode;
 use crate::ractors::OtherRactors;
+use crate::recording::NotedLabels;
 use crate::session::Session;
 use crate::threads::{NewList, OthersReady, ThreadState};
 use crate::tick_capture::TickCapture;
@@ -161,14 +161,17 @@ impl RunningSession {
 
     /// Some fiber has labels.
     pub fn use_labels(&self) {
-        self.uses_labels.store(true, SeqCst);
+        if !self.uses_labels() {
+            self.uses_labels.store(true, SeqCst);
+        }
     }
 
-    /// Notes the `labels` of the present fiber of `thread`, the calling one, for when it
-    /// switches to another one.
-    pub fn note_labels(&self, gvl: &Gvl<'_>, thread: &ThreadState, labels: Option<&LabelSet>) {
+    /// Notes the labels of the present fiber of `thread`, the calling one: for what ticks find
+    /// from now on.
+    #[inline]
+    pub fn note_labels(&self, gvl: &Gvl<'_>, thread: &ThreadState, labels: NotedLabels<'_>) {
         if let Some(mut part) = thread.gvl_part(gvl) {
-            part.fiber_labels = labels.map(LabelSet::share);
+            thread.note_labels(&mut part, labels);
         }
     }
 

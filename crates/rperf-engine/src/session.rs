@@ -13,7 +13,7 @@ use crate::labels::LabelSet;
 use crate::messages::AwaitedReply;
 use crate::profile_builder::{RAW_CAP, ROW_CAP};
 use crate::ractors::{self, OtherRactors, RecorderConfig};
-use crate::recording::{Position, Recording};
+use crate::recording::{NotedLabels, Position, Recording};
 use crate::sample::SumLimits;
 use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
@@ -231,14 +231,14 @@ impl Session {
     }
 
     /// Makes samples of the stacks in the `log`, all of them from the thread of
-    /// `accounting`, and empties it. `last` and `labels` as in [`Position`]. Returns of how
-    /// many ticks they are.
+    /// `accounting`, which has run fibers with these `labels`, and empties it. `last` as in
+    /// [`Position`]. Returns of how many ticks they are.
     pub fn replay(
         &mut self,
         log: &mut TickLog,
         accounting: &mut Accounting,
         last: &mut LastStack,
-        labels: Option<&LabelSet>,
+        labels: &[NotedLabels<'_>],
     ) -> u64 {
         let (ticks, is_handed_over) = self.recording.replay(log, accounting, last, labels);
         self.wake_worker(is_handed_over);

@@ -6,6 +6,7 @@
 //! program counter is another one.
 
 use crate::call_tree::FrameWord;
+use crate::ids::FiberWord;
 
 /// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
@@ -24,6 +25,9 @@ pub trait VmFrames {
     /// The line of the topmost Ruby frame. If its program counter is null, the line where its
     /// method or block begins.
     fn line(&self) -> u32;
+
+    /// The thread's present fiber, once the labels of one of its fibers have been noted.
+    fn fiber(&self) -> FiberWord;
 
     /// Where the VM holds the name of that frame's file.
     fn file(&self) -> usize;

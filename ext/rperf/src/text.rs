@@ -2,19 +2,26 @@
 
 use magnus::encoding::EncodingCapable;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{Error, RString, Ruby, TryConvert, Value, kwargs, prelude::*};
+use magnus::{Error, RString, Ruby, Symbol, TryConvert, Value, kwargs, prelude::*};
 
 /// What `value` is shown as: by its to_s, as UTF-8. Runs Ruby code.
 pub fn shown(ruby: &Ruby, value: Value) -> Result<String, Error> {
-    // SAFETY: any object may be asked; `protect` catches what its to_s raises, and returns a
-    // valid VALUE.
+    let is_symbol = Symbol::from_value(value).is_some();
+    // SAFETY: a Symbol has a name, and any object may be asked for its text; `protect` catches
+    // what its to_s raises, and returns a valid VALUE.
     let string = unsafe {
-        protect(|| rb_sys::rb_obj_as_string(value.as_raw()))
-            .map(|string| Value::from_raw(string))?
+        Value::from_raw(if is_symbol {
+            rb_sys::rb_sym2str(value.as_raw())
+        } else {
+            protect(|| rb_sys::rb_obj_as_string(value.as_raw()))?
+        })
     };
-    let string = RString::try_convert(string)?;
-    let is_bytes = || string.enc_get() == ruby.ascii8bit_encindex();
-    let converted: Result<RString, Error> = if string.is_utf8_compatible_encoding() || is_bytes() {
+    in_utf8(ruby, RString::try_convert(string)?)
+}
+
+/// The text of a String of any encoding. Runs Ruby code.
+fn in_utf8(ruby: &Ruby, string: RString) -> Result<String, Error> {
+    let converted: Result<RString, Error> = if is_readable(string) {
         Ok(string)
     } else {
         let replace = ruby.to_symbol("replace");
@@ -31,6 +38,12 @@ pub fn shown(ruby: &Ruby, value: Value) -> Result<String, Error> {
     Ok(content(string))
 }
 
+/// Whether the bytes of a String are its text: in UTF-8, but for what isn't valid.
+pub fn is_readable(string: RString) -> bool {
+    let ruby = Ruby::get_with(string);
+    string.is_utf8_compatible_encoding() || string.enc_get() == ruby.ascii8bit_encindex()
+}
+
 /// The text of a String, with invalid UTF-8 replaced. Calls no method.
 pub fn content(string: RString) -> String {
     String::from_utf8(bytes(string))
@@ -44,9 +57,14 @@ pub fn of_string(value: Value) -> Option<String> {
 
 /// The bytes of a String. Calls no method.
 pub fn bytes(string: RString) -> Vec<u8> {
-    // SAFETY: the bytes are copied before anything of the VM is called again.
-    let bytes = unsafe { string.as_slice() }.to_vec();
-    // Keeps the object on the stack until the copy is made.
+    with_bytes(string, <[u8]>::to_vec)
+}
+
+/// What `read`, which calls nothing of the VM that changes Strings, makes of a String's bytes.
+pub fn with_bytes<T>(string: RString, read: impl FnOnce(&[u8]) -> T) -> T {
+    // SAFETY: by this function's contract nobody changes the bytes meanwhile.
+    let result = read(unsafe { string.as_slice() });
+    // Keeps the object on the stack until then.
     std::hint::black_box(string.as_raw());
-    bytes
+    result
 }

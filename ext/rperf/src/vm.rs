@@ -21,7 +21,7 @@ mod state;
 use api::methods;
 use hooks::{fork, sampling_job};
 use magnus::{Error, RModule, Ruby};
-use state::{label_set, live_threads, ractor, roots, safepoint, threads, trace};
+use state::{label_cache, label_set, live_threads, ractor, roots, safepoint, threads, trace};
 
 /// Makes what is made once per process, and defines the methods of `Rperf::Native`. On the main
 /// thread.
@@ -29,6 +29,7 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     roots::init();
     live_threads::init(ruby);
     label_set::init(ruby, native)?;
+    label_cache::init(ruby);
     threads::make_keys();
     trace::make_key();
     ractor::mark_main();

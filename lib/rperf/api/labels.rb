@@ -18,11 +18,10 @@ module Rperf
     # @example
     #   Rperf.label(request: id, endpoint: "/users") { handle_request }
     def label(**labels)
-      return block_given? ? yield : {} unless profiled_here?
+      return block_given? ? yield : {} unless Ractor.main? && Native.running?
+      return change_labels(labels) unless block_given?
 
       undo = []
-      return Native.enter(undo, labels, false) || {} unless block_given?
-
       begin
         Native.enter(undo, labels, false)
         yield
@@ -33,12 +32,14 @@ module Rperf
     end
 
     # @return [Hash{Symbol => Object}] the labels that samples get here; frozen
-    def labels = (Native.labels if profiled_here?) || NO_LABELS
+    def labels = (Native.labels if Ractor.main? && Native.running?) || NO_LABELS
 
     private
 
-    # Whether labels and sections mean anything here and now.
-    def profiled_here? = Ractor.main? && Native.running?
+    def change_labels(labels)
+      Native.enter([], labels, false)
+      self.labels
+    end
   end
 
   NO_LABELS = {}.freeze

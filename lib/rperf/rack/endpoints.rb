@@ -5,32 +5,14 @@ module Rperf
     # Names of endpoints: the method and the route, or, without a known route, the path
     # without the parts that differ between resources.
     class Endpoints
-      # Parts of a path that identify a resource, or are secrets. No letter or digit is next to them.
-      VARIABLE = /
-        (?<![[:alnum:]])
-        (?: (?<uuid>\h{8}-\h{4}-\h{4}-\h{4}-\h{12}) | (?<number>\d+) | (?<hex>(?=\h*\d)\h{16,}) )
-        (?![[:alnum:]])
-        | (?<![\w-]) (?<token>(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,})
-        | \d{5,}
-      /x
-      ESCAPE = /%\h\h/
-      KINDS = { number: ":id", uuid: ":uuid", hex: ":hex", token: ":token" }.freeze
       # How many paths get a name of their own: clients can make up any number of them.
       LIMIT = 1000
       OTHER = "(other)"
-      private_constant :VARIABLE, :ESCAPE, :KINDS, :LIMIT, :OTHER
+      private_constant :LIMIT, :OTHER
 
       # @param path [String] of whatever encoding, as it came from the client
-      # @return [String] with :id, :uuid, :hex and :token in it
-      def self.normalize(path)
-        path = path.b
-        path = path.gsub(ESCAPE) { |escape| escape[1, 2].hex.chr } if path.include?("%")
-        path = path.gsub(VARIABLE) do
-          match = Regexp.last_match
-          KINDS.find { |kind, _| match[kind] }&.last || ":id"
-        end
-        path.force_encoding(Encoding::UTF_8).scrub
-      end
+      # @return [String] with :id, :uuid, :hex and :token in place of parts that identify a resource, or are secrets
+      def self.normalize(path) = Native.endpoint_path(path)
 
       def initialize
         # Method and path => name of the endpoint.
@@ -39,8 +21,7 @@ module Rperf
 
       # @return [String] such as "GET /users/:id"
       def path_name(env)
-        path = self.class.normalize(env["SCRIPT_NAME"].to_s.b + env["PATH_INFO"].to_s.b)
-        "#{env["REQUEST_METHOD"]} #{path.empty? ? "/" : path}".freeze
+        Native.endpoint(env["REQUEST_METHOD"].to_s, env["SCRIPT_NAME"].to_s, env["PATH_INFO"].to_s)
       end
 
       # @return [String] what the last such request turned out to be, or the path's own name

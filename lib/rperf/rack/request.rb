@@ -20,9 +20,17 @@ module Rperf
       # @return [Hash{Symbol => String}] its labels on arrival
       attr_reader :labels
 
-      def initialize(env, endpoints, label_key)
+      # @return [Request, nil] a new one, if the environment is as servers make it, so that nothing can fail
+      def self.usual(env, endpoints, label_key)
+        return unless env.instance_of?(Hash) && !env.frozen? && env.default_proc.nil?
+
+        path_name = Native.endpoint(env["REQUEST_METHOD"], env["SCRIPT_NAME"], env["PATH_INFO"])
+        new(env, endpoints, label_key, path_name) if path_name
+      end
+
+      def initialize(env, endpoints, label_key, path_name = endpoints.path_name(env))
         @endpoints = endpoints
-        @path_name = endpoints.path_name(env)
+        @path_name = path_name
         @labels = { label_key => endpoints.name(@path_name) }
         @fiber = Fiber.current
         @routed = false

@@ -9,9 +9,10 @@ use crate::backtrace::Backtrace;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
+use crate::ids::FiberWord;
 use crate::mode::Mode;
 use crate::pace::Pace;
-use crate::recording::{Position, Recording, Sink};
+use crate::recording::{NotedLabels, Position, Recording, Sink};
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::threads::native;
 use crate::tick_capture::{TickLog, TickTimes};
@@ -127,9 +128,12 @@ impl ThreadRecording {
             return;
         }
         let began = clock::monotonic_ns();
-        let (ticks, _) =
-            self.recording
-                .replay(&mut self.log, &mut self.accounting, &mut self.last, None);
+        let (ticks, _) = self.recording.replay(
+            &mut self.log,
+            &mut self.accounting,
+            &mut self.last,
+            &[NotedLabels::NONE],
+        );
         let spent = self.spent_ns + clock::monotonic_ns().saturating_sub(began);
         let counters = &mut self.recording.counters;
         counters.sampling_count += ticks;
@@ -355,7 +359,7 @@ impl ThreadRecording {
             now_ns,
             cpu_ns,
         };
-        self.log.push(stack, shared, times);
+        self.log.push(stack, shared, times, FiberWord::default());
         self.spent_ns += clock::monotonic_ns().saturating_sub(now_ns);
     }
 

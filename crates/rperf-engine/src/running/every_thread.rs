@@ -8,9 +8,10 @@ use crate::accounting::Dues;
 use crate::clock;
 use crate::gc_progress::GcProgress;
 use crate::gvl::Gvl;
-use crate::ids::VmThread;
+use crate::ids::{FiberWord, VmThread};
 use crate::labels::LabelSet;
 use crate::mode::Mode;
+use crate::recording::NotedLabels;
 use crate::threads::{ThreadState, native};
 use crate::tick_capture::at_work::AtWork;
 use std::sync::atomic::Ordering::Relaxed;
@@ -83,7 +84,11 @@ impl RunningSession {
         }
         part.is_bound = cpu.is_some();
         // Between sections nothing tells of switches of fibers.
-        part.fiber_labels = labels.map(LabelSet::share);
+        let noted = NotedLabels {
+            fiber: FiberWord::default(),
+            set: labels,
+        };
+        thread.note_labels(&mut part, noted);
         let base = cpu.unwrap_or(0);
         let accounting = match &mut part.accounting {
             Some(accounting) => {

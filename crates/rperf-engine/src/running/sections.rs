@@ -52,6 +52,11 @@ impl Sections {
         self.count.load(Relaxed) == 0
     }
 
+    /// Whether one has begun that hasn't ended, and no more.
+    pub fn is_last(&self) -> bool {
+        self.count.load(Relaxed) == 1
+    }
+
     /// One begins.
     pub fn add(&self) {
         self.count.fetch_add(1, Relaxed);

@@ -1,9 +1,11 @@
 //! The VM's events, as a simulated VM tells them, and the profile's sums after them.
 
 use super::*;
-use crate::ids::VmThread;
+use crate::ids::{FiberWord, VmThread};
+use crate::recording::NotedLabels;
 use crate::threads::native;
 use crate::tick_capture::Registers;
+use crate::tick_capture::at_work::AtWork;
 use crate::vm::fake::FakeVm;
 use crate::{GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, VmCalls, clock};
 use rperf_model::State;
@@ -59,6 +61,15 @@ fn complete(session: &RunningSession, vm: &FakeVm, follow_up: FollowUp<'_>) -> O
             None
         }
     }
+}
+
+fn note_labels(session: &RunningSession, vm: &FakeVm, thread: &ThreadState) {
+    let labels = vm.labels();
+    let noted = NotedLabels {
+        fiber: vm.fiber.get(),
+        set: labels.as_ref(),
+    };
+    session.note_labels(vm.gvl(), thread, noted);
 }
 
 fn record(session: &RunningSession, vm: &FakeVm, wanted: Wanted<'_>) -> WantedStack {
@@ -195,7 +206,7 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     let labels = LabelSet::empty().with(vec![("a".into(), Some("b".into()))]);
     vm.labels.replace(Some(labels));
     session.use_labels();
-    session.note_labels(vm.gvl(), main, vm.labels().as_ref());
+    note_labels(&session, &vm, main);
     let tick = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
     let needs_callback = unsafe { session.take_stack(&vm, 1, tick, &REGISTERS) };
@@ -212,6 +223,87 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     assert_eq!(snapshot.counters.capture.tick_stacks, 1);
     assert_eq!(snapshot.label_sets.len(), 1);
     assert!(!session.ticks.has_holder());
+}
+
+/// The handler's part at a tick, which finds the stack of the present fiber.
+fn tick(session: &RunningSession, vm: &FakeVm) {
+    pass_time();
+    let now = clock::monotonic_ns();
+    // SAFETY: nobody is at work on the log.
+    let needs_callback = unsafe { session.take_stack(vm, 1, now, &REGISTERS) };
+    assert!(!needs_callback);
+}
+
+fn labelled(value: &str) -> Option<LabelSet> {
+    Some(LabelSet::empty().with([("a".into(), Some(value.into()))]))
+}
+
+/// How many ticks became samples, by label, of those with one.
+fn ticks_by_label(session: &RunningSession, vm: &FakeVm) -> Vec<(String, u64)> {
+    let (_, snapshot) = sums(session, vm);
+    let sets = &snapshot.label_sets;
+    let sums = snapshot.collected.sums.iter();
+    let mut counts: Vec<_> = sums
+        .filter(|(key, values)| key.labels.0 != 0 && values.count > 0)
+        .map(|(key, values)| {
+            let text = sets[key.labels.0 as usize - 1][0].1.to_string();
+            (text, values.count)
+        })
+        .collect();
+    counts.sort();
+    counts
+}
+
+#[test]
+fn a_tick_between_a_switch_of_fibers_and_its_event_has_the_labels_of_the_new_fiber() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    begin_thread(&session, &vm, main, clock::monotonic_ns());
+    session.use_labels();
+    vm.fiber.set(FiberWord(7));
+    vm.labels.replace(labelled("old"));
+    note_labels(&session, &vm, main);
+    tick(&session, &vm);
+    vm.fiber.set(FiberWord(8));
+    tick(&session, &vm);
+    tick(&session, &vm);
+    vm.labels.replace(labelled("new"));
+    let labels = vm.labels();
+    let present = NotedLabels {
+        fiber: FiberWord(8),
+        set: labels.as_ref(),
+    };
+    let guard = AtWork::begin(vm.gvl());
+    let follow_up = session.fiber_switched(vm.gvl(), main, &guard, present);
+    complete(&session, &vm, follow_up);
+    assert_eq!(
+        ticks_by_label(&session, &vm),
+        [("new".to_owned(), 2), ("old".to_owned(), 1)]
+    );
+}
+
+#[test]
+fn a_tick_in_a_fiber_that_is_not_known_makes_no_sample_and_its_time_waits() {
+    let (vm, session) = session();
+    let main = thread(&session, MAIN);
+    let began = clock::monotonic_ns();
+    begin_thread(&session, &vm, main, began);
+    session.use_labels();
+    vm.fiber.set(FiberWord(7));
+    vm.labels.replace(labelled("old"));
+    note_labels(&session, &vm, main);
+    vm.fiber.set(FiberWord(8));
+    tick(&session, &vm);
+    // An interrupt came before the event.
+    suspended(&session, &vm, main);
+    assert_eq!(ticks_by_label(&session, &vm), []);
+    vm.labels.replace(labelled("new"));
+    note_labels(&session, &vm, main);
+    resumed(&session, &vm, main);
+    tick(&session, &vm);
+    suspended(&session, &vm, main);
+    assert_eq!(ticks_by_label(&session, &vm), [("new".to_owned(), 1)]);
+    native::leave();
 }
 
 #[test]

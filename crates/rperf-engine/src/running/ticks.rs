@@ -7,6 +7,7 @@ use crate::accounting::Accounting;
 use crate::clock;
 use crate::counters::{CaptureCounters, StackCounts};
 use crate::gvl::Gvl;
+use crate::recording::NotedLabels;
 use crate::threads::{GvlPart, ThreadState};
 use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
@@ -40,12 +41,11 @@ impl RunningSession {
     }
 
     /// Makes samples of what the log has, all of it from the calling thread, whose part this
-    /// is and whose fiber has had the labels that are noted there. Whatever ends a slice of
-    /// its running time, or changes its labels, comes after this. Returns whether there may be
-    /// new frames.
+    /// is. Whatever ends a slice of its running time, or changes its labels, comes after this.
+    /// Returns whether there may be new frames.
     #[inline]
     pub(super) fn drain(&self, gvl: &Gvl<'_>, part: &mut GvlPart, guard: &AtWork<'_>) -> bool {
-        !self.tick_capture.is_empty(guard) && self.drain_log(gvl, part, guard)
+        !self.tick_capture.is_empty(guard) && self.drain_log(gvl, part, guard, None)
     }
 
     /// Makes samples of what the log has of `thread`, the calling one.
@@ -60,17 +60,44 @@ impl RunningSession {
         self.after_drain(gvl, has_drained)
     }
 
+    /// `thread`, the calling one, is in another fiber now, which has these labels.
+    /// What ran before ran with the labels that are noted; but a tick can have come
+    /// between the switch and this.
+    pub fn fiber_switched<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        thread: &ThreadState,
+        guard: &AtWork<'_>,
+        labels: NotedLabels<'_>,
+    ) -> FollowUp<'a> {
+        let Some(mut part) = thread.gvl_part(gvl) else {
+            return FollowUp::None;
+        };
+        let has_drained = !self.tick_capture.is_empty(guard)
+            && self.is_counting()
+            && self.drain_log(gvl, &mut part, guard, Some(labels));
+        thread.note_labels(&mut part, labels);
+        self.after_drain(gvl, has_drained)
+    }
+
     #[cold]
-    fn drain_log(&self, gvl: &Gvl<'_>, part: &mut GvlPart, guard: &AtWork<'_>) -> bool {
+    fn drain_log(
+        &self,
+        gvl: &Gvl<'_>,
+        part: &mut GvlPart,
+        guard: &AtWork<'_>,
+        present: Option<NotedLabels<'_>>,
+    ) -> bool {
         let Some(mut state) = self.state(gvl) else {
             return false;
         };
         let engine = &mut state.engine;
         let thread = part.accounting.as_ref().map(Accounting::seq);
         let drained = self.tick_capture.drain(guard, thread, |log| {
-            let labels = part.fiber_labels.as_ref();
+            let noted = part.fiber_labels.noted();
+            let labels = [noted, present.unwrap_or(noted)];
             part.accounting.as_mut().map_or(0, |accounting| {
-                engine.replay(log, accounting, &mut part.last_stack, labels)
+                engine.replay(log, accounting, &mut part.last_stack, &labels)
             })
         });
         if let Some(drained) = drained {

@@ -1,6 +1,7 @@
 //! Epochs of a session, with stacks that the test makes up.
 
 use super::*;
+use crate::LabelSet;
 use crate::call_tree::{CapturedNode, Stack};
 use crate::frame_names::FrameNames;
 use crate::messages::WorkerEnded;

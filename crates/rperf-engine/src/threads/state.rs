@@ -5,9 +5,10 @@ use super::ThreadEnd;
 use crate::accounting::Accounting;
 use crate::call_tree::LastStack;
 use crate::gvl::{Gvl, GvlCell, GvlRef};
-use crate::ids::VmThread;
+use crate::ids::{FiberWord, VmThread};
 use crate::labels::LabelSet;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use crate::recording::NotedLabels;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Sentinel that `Ticks::free_since` never returns.
 pub const UNKNOWN_TURN: u64 = u64::MAX;
@@ -37,6 +38,8 @@ pub struct ThreadState {
     pub end: ThreadEnd,
     /// The native thread that it last ran on, 0 if not known.
     pub native_id: AtomicU32,
+    /// The labels of one of its fibers have been noted. Read by the signal handler.
+    knows_fiber: AtomicBool,
     gvl_part: GvlCell<GvlPart>,
 }
 
@@ -50,7 +53,25 @@ pub struct GvlPart {
     /// Its stack at the last capture.
     pub last_stack: LastStack,
     /// The labels of its present fiber, where labels are used.
-    pub fiber_labels: Option<LabelSet>,
+    pub fiber_labels: FiberLabels,
+}
+
+/// A fiber and its labels.
+#[derive(Debug, Default)]
+pub struct FiberLabels {
+    fiber: FiberWord,
+    set: Option<LabelSet>,
+}
+
+impl FiberLabels {
+    /// What is noted.
+    #[inline]
+    pub fn noted(&self) -> NotedLabels<'_> {
+        NotedLabels {
+            fiber: self.fiber,
+            set: self.set.as_ref(),
+        }
+    }
 }
 
 impl ThreadState {
@@ -63,6 +84,7 @@ impl ThreadState {
             free_since: AtomicU64::new(UNKNOWN_TURN),
             end: ThreadEnd::default(),
             native_id: AtomicU32::new(0),
+            knows_fiber: AtomicBool::new(false),
             gvl_part: GvlCell::new(GvlPart::default()),
         })
     }
@@ -78,6 +100,25 @@ impl ThreadState {
     #[inline]
     pub fn gvl_part<'a>(&'a self, gvl: &'a Gvl<'_>) -> Option<GvlRef<'a, GvlPart>> {
         self.gvl_part.borrow(gvl)
+    }
+
+    /// Notes the labels of the thread's present fiber.
+    #[inline]
+    pub fn note_labels(&self, part: &mut GvlPart, labels: NotedLabels<'_>) {
+        let NotedLabels { fiber, set } = labels;
+        self.knows_fiber
+            .store(fiber != FiberWord::default(), Relaxed);
+        let noted = &mut part.fiber_labels;
+        noted.fiber = fiber;
+        if noted.set.as_ref() != set {
+            noted.set = set.cloned();
+        }
+    }
+
+    /// Whether the labels of one of its fibers have been noted.
+    #[inline]
+    pub fn knows_fiber(&self) -> bool {
+        self.knows_fiber.load(Relaxed)
     }
 
     /// Bytes held. In a collection, too.

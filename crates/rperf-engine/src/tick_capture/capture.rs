@@ -115,7 +115,7 @@ impl TickCapture {
             now_ns,
             cpu_ns: clock::thread_cpu_ns(),
         };
-        let is_in = log.push(stack, shared, times);
+        let is_in = log.push(stack, shared, times, vm.fiber());
         self.has_ticks.store(true, Relaxed);
         let spent = clock::monotonic_ns().saturating_sub(now_ns);
         self.spent_ns.fetch_add(spent, Relaxed);

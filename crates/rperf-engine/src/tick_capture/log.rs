@@ -4,6 +4,7 @@
 
 use super::stack_buffer::StackBuffer;
 use crate::call_tree::{FrameWord, Stack};
+use crate::ids::FiberWord;
 
 /// Words of a log: 1 MB.
 const WORDS: usize = 1 << 17;
@@ -13,7 +14,7 @@ const WORDS: usize = 1 << 17;
 const FILLING_PART: usize = 4;
 
 /// Words of a record before its frames.
-const HEADER: usize = 5;
+const HEADER: usize = 6;
 
 /// Equal stacks that one record stands for at most: a sample's count has 16 bits.
 const MAX_TICKS: u64 = u16::MAX as u64;
@@ -41,6 +42,8 @@ pub struct LoggedTick<'a> {
     pub ticks: u64,
     /// Of the last of them.
     pub times: TickTimes,
+    /// The fiber whose stack it is.
+    pub fiber: FiberWord,
 }
 
 /// The stacks taken at ticks, in the order of time. A record holds the frames that
@@ -100,13 +103,19 @@ impl TickLog {
         self.last.shared_with(stack)
     }
 
-    /// Adds a stack of which `shared` frames are in the log already. Returns false if
-    /// there is no room for it. Async-signal-safe.
-    pub fn push(&mut self, stack: Stack<'_>, shared: usize, times: TickTimes) -> bool {
+    /// Adds a stack of `fiber`'s, of which `shared` frames are in the log already. Returns
+    /// false if there is no room for it. Async-signal-safe.
+    pub fn push(
+        &mut self,
+        stack: Stack<'_>,
+        shared: usize,
+        times: TickTimes,
+        fiber: FiberWord,
+    ) -> bool {
         let depth = stack.frames.len();
         let new = depth - shared.min(depth);
         let is_equal = new == 0 && depth == self.last.stack().frames.len();
-        if is_equal && self.repeat(times) {
+        if is_equal && self.repeat(times, fiber) {
             return true;
         }
         let needed = HEADER + new + words_for_lines(new, self.with_lines);
@@ -123,6 +132,7 @@ impl TickLog {
             times.tick_ns,
             times.now_ns,
             times.cpu_ns,
+            fiber.0 as u64,
         ];
         self.words.extend_from_slice(&header);
         let frames = &stack.frames[..new];
@@ -140,14 +150,15 @@ impl TickLog {
     }
 
     /// One more tick for the last record, if it can take it.
-    fn repeat(&mut self, times: TickTimes) -> bool {
+    fn repeat(&mut self, times: TickTimes, fiber: FiberWord) -> bool {
         let Some(at) = self.last_record.filter(|_| self.merges) else {
             return false;
         };
-        let Some([ticks, tick_ns, now_ns, cpu_ns]) = self.words.get_mut(at + 1..at + HEADER) else {
+        let words = self.words.get_mut(at + 1..at + HEADER);
+        let Some([ticks, tick_ns, now_ns, cpu_ns, of_fiber]) = words else {
             return false;
         };
-        if *ticks >= MAX_TICKS {
+        if *ticks >= MAX_TICKS || *of_fiber != fiber.0 as u64 {
             return false;
         }
         *ticks += 1;
@@ -190,6 +201,7 @@ impl TickLog {
                 },
                 ticks: record.ticks,
                 times: record.times,
+                fiber: record.fiber,
             });
         }
         self.clear();
@@ -221,6 +233,7 @@ struct Record<'a> {
     shared: usize,
     ticks: u64,
     times: TickTimes,
+    fiber: FiberWord,
     /// The others, leaf first.
     frames: &'a [u64],
     /// Their lines, two in a word.
@@ -231,7 +244,8 @@ struct Record<'a> {
 
 impl Record<'_> {
     fn at(words: &[u64], at: usize, with_lines: bool) -> Option<Record<'_>> {
-        let &[sizes, ticks, tick_ns, now_ns, cpu_ns] = words.get(at..at + HEADER)? else {
+        let header = words.get(at..at + HEADER)?;
+        let &[sizes, ticks, tick_ns, now_ns, cpu_ns, fiber] = header else {
             return None;
         };
         let new = (sizes & !CUT) as usize >> 32;
@@ -247,6 +261,7 @@ impl Record<'_> {
                 now_ns,
                 cpu_ns,
             },
+            fiber: FiberWord(fiber as usize),
             frames: words.get(frames..lines)?,
             lines: words.get(lines..end)?,
             end,

@@ -3,7 +3,7 @@
 use super::{FrameLayout, MethodWord, VmFrames};
 use crate::call_tree::FrameWord;
 use crate::gvl::Gvl;
-use crate::ids::VmThread;
+use crate::ids::{FiberWord, VmThread};
 use crate::labels::LabelSet;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -26,6 +26,7 @@ pub(crate) struct FakeVm {
     pub(crate) hidden: RefCell<Vec<FrameWord>>,
     /// What [`VmFrames::line`] reads its answer from, if that isn't the stack.
     pub(crate) line: Cell<Option<*const u32>>,
+    pub(crate) fiber: Cell<FiberWord>,
     pub(crate) labels: RefCell<Option<LabelSet>>,
     /// What the garbage collector was told of.
     pub(crate) kept: RefCell<Vec<FrameWord>>,
@@ -41,6 +42,7 @@ impl FakeVm {
             stacks: RefCell::new(HashMap::from([(thread, frames.to_vec())])),
             hidden: RefCell::default(),
             line: Cell::default(),
+            fiber: Cell::default(),
             labels: RefCell::default(),
             kept: RefCell::default(),
         }
@@ -79,7 +81,7 @@ impl FakeVm {
 
     /// The labels that every thread's present fiber has.
     pub(crate) fn labels(&self) -> Option<LabelSet> {
-        self.labels.borrow().as_ref().map(LabelSet::share)
+        self.labels.borrow().clone()
     }
 
     fn frames(&self) -> Frames {
@@ -126,6 +128,10 @@ impl VmFrames for FakeVm {
             Some(line) => unsafe { line.read_volatile() },
             None => self.top().1,
         }
+    }
+
+    fn fiber(&self) -> FiberWord {
+        self.fiber.get()
     }
 
     fn file(&self) -> usize {

@@ -2,6 +2,7 @@
 
 mod calibration;
 mod description;
+mod endpoint;
 mod labels;
 mod measure;
 pub mod methods;

@@ -3,6 +3,7 @@
 
 pub mod data_type;
 pub mod frames;
+pub mod label_cache;
 pub mod label_set;
 pub mod live_threads;
 pub mod other_gvl;

@@ -26,7 +26,7 @@ fn times(tick: u64) -> TickTimes {
 
 fn push(log: &mut TickLog, taken: &Taken, tick: u64) -> bool {
     let shared = log.shared_with(stack(taken));
-    log.push(stack(taken), shared, times(tick))
+    log.push(stack(taken), shared, times(tick), FiberWord::default())
 }
 
 fn drained(log: &mut TickLog) -> Vec<(Taken, u64, TickTimes)> {
@@ -146,7 +146,7 @@ fn cut_stacks_are_known_as_such() {
         lines: &[0, 0],
         cut: true,
     };
-    assert!(log.push(stack, 0, times(1)));
+    assert!(log.push(stack, 0, times(1), FiberWord::default()));
     let mut cut = false;
     log.drain(|tick| cut = tick.stack.cut);
     assert!(cut);

@@ -5,7 +5,8 @@ use crate::profile::errors;
 use crate::text;
 use crate::vm::hooks::fiber;
 use crate::vm::recording::sample;
-use crate::vm::state::label_set::{self, SetObject};
+use crate::vm::state::label_cache::Changes;
+use crate::vm::state::label_set::{self, LabelPair, Origin, SetObject};
 use crate::vm::state::session::{catching, counting_session, session};
 use crate::vm::state::threads::RubyThread;
 use magnus::r_hash::ForEach;
@@ -14,22 +15,34 @@ use magnus::{Error, RArray, RHash, Ruby, Symbol, Value, prelude::*};
 use rperf_engine::{AtWork, Gvl, LabelSet};
 use std::hint::black_box;
 
-/// `Native.labels`: the Hash of the present fiber's labels in this session; nil if it has
-/// none.
-pub fn labels(ruby: &Ruby) -> Result<Value, Error> {
+/// `Native.labels`: a Hash of the present fiber's labels in this session; nil if it has none.
+pub fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
-    Ok(hash_of(ruby, present(ruby, &mut gvl)?))
+    let present = present(ruby, &mut gvl)?;
+    if let Some(session) = counting_session(&gvl).filter(|session| session.uses_labels()) {
+        catching(session, || fiber::note_present(&gvl, session));
+    }
+    let hash = SetObject::get(&present).map(|set| set.to_hash(ruby));
+    hash.transpose()
+        .inspect(|hash| hash.iter().for_each(|hash| hash.freeze()))
 }
 
 /// Merges the Hash `changes` into the labels of the present fiber; nil takes a label away.
-/// Notes the set to be put back in `undo`, and returns the Hash of all labels. Runs Ruby code.
-pub fn add(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray, changes: RHash) -> Result<Value, Error> {
+/// Notes the set to be put back in `undo`. Runs Ruby code.
+pub fn add(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray, changes: RHash) -> Result<(), Error> {
     let outer = present(ruby, gvl)?;
-    let inner = merged(ruby, gvl, outer, changes)?;
+    let inner = match Changes::of(changes)? {
+        Some(changes) => with_constant(ruby, gvl, outer, changes)?,
+        None => merged(ruby, gvl, outer, changes)?,
+    };
     undo.push(outer)?;
-    put(gvl, inner)?;
-    Ok(hash_of(ruby, inner))
+    put(gvl, inner)
+}
+
+/// Whether these labels are put on without running Ruby code that could fail.
+pub fn are_constant(labels: RHash) -> Result<bool, Error> {
+    Ok(Changes::of(labels)?.is_some())
 }
 
 /// Makes `set`, or nil for no labels, the label set of the present fiber and those that it
@@ -43,13 +56,17 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
         catching(session, || sample::drain_ticks(gvl, session, &guard));
     }
     label_set::set_local(thread, set);
-    drop(guard);
     if let Some(session) = session(gvl) {
         if !set.is_nil() {
             session.use_labels();
-            fiber::add_if_needed(session);
         }
-        fiber::note_labels(gvl, session);
+        if let Some(state) = thread.known_state(gvl) {
+            session.note_labels(gvl, state, label_set::noted(session, thread));
+        }
+    }
+    drop(guard);
+    if let Some(session) = session(gvl) {
+        fiber::add_if_needed(session);
     }
     // Last, as this is where an interrupt can come.
     label_set::set_inherited(gvl, set)
@@ -62,39 +79,98 @@ fn present(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
         return Ok(nothing);
     }
     label_set::adopt(gvl)?;
-    let Some(session) = session(gvl) else {
-        return Ok(nothing);
-    };
-    let thread = RubyThread::current(gvl);
-    fiber::note_labels(gvl, session);
-    Ok(label_set::object_of(session, thread).unwrap_or(nothing))
+    let present =
+        session(gvl).and_then(|session| label_set::object_of(session, RubyThread::current(gvl)));
+    Ok(present.unwrap_or(nothing))
 }
 
-/// A new label set: `outer`, or nothing if it is nil, with `changes` merged in. Runs Ruby code.
+/// The label set that is `outer`, or nothing if that is nil, with `changes`: the one that there is,
+/// or a new one.
+fn with_constant(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    outer: Value,
+    mut changes: Changes,
+) -> Result<Value, Error> {
+    let base = label_set::base_of(gvl, RubyThread::current(gvl), &outer);
+    if let Some(set) = changes.find(ruby, gvl, base) {
+        return Ok(set);
+    }
+    changes.freeze();
+    let mut texts = Vec::new();
+    for (key, value) in changes.iter() {
+        let value = text::shown(ruby, value)?;
+        texts.push((text::shown(ruby, key.as_value())?, Some(value)));
+    }
+    // From here on the VM is asked for the object only, and what it refers to is on the stack.
+    let of_pair = |(key, value): (Symbol, Value)| LabelPair::new(key.as_value(), value);
+    let mut pairs = SetObject::get(&outer).map_or_else(Vec::new, |set| set.pairs().to_vec());
+    let origin = Origin {
+        base,
+        changes: if pairs.is_empty() {
+            Box::default()
+        } else {
+            changes.iter().map(of_pair).collect()
+        },
+    };
+    for pair in changes.iter().map(of_pair) {
+        match pairs.iter_mut().find(|it| it.key() == pair.key()) {
+            Some(same) => *same = pair,
+            None => pairs.push(pair),
+        }
+    }
+    let set = new_set(ruby, gvl, outer, texts, pairs, Some(origin))?;
+    changes.keep(ruby, gvl, base, set)?;
+    Ok(set)
+}
+
+/// A new label set: the same with changes of any kind. Runs Ruby code.
 fn merged(ruby: &Ruby, gvl: &mut Gvl<'_>, outer: Value, changes: RHash) -> Result<Value, Error> {
     let (hash, texts) = merged_hash(ruby, gvl, outer, changes)?;
+    let mut pairs = Vec::with_capacity(hash.len());
+    hash.foreach(|key: Value, value: Value| {
+        pairs.push(LabelPair::new(key, value));
+        Ok(ForEach::Continue)
+    })?;
+    let set = new_set(ruby, gvl, outer, texts, pairs, None);
+    // Keeps the pairs alive until here.
+    black_box(hash.as_raw());
+    set
+}
+
+/// A new label set: `outer`, or nothing if it is nil, with these texts, which the program sees as
+/// `pairs`.
+fn new_set(
+    ruby: &Ruby,
+    gvl: &Gvl<'_>,
+    outer: Value,
+    texts: Vec<LabelText>,
+    pairs: Vec<LabelPair>,
+    origin: Option<Origin>,
+) -> Result<Value, Error> {
     let set = match SetObject::get(&outer) {
         Some(outer) => outer.set.with(texts),
         None => LabelSet::empty().with(texts),
     };
-    let object = label_set::new_object(gvl, RubyThread::current(gvl), set, hash.as_value());
-    // Keeps both on the stack until here.
-    black_box((outer.as_raw(), hash.as_raw()));
+    let thread = RubyThread::current(gvl);
+    let object = label_set::new_object(gvl, thread, set, pairs.into(), origin);
+    // Keeps its pairs alive until here.
+    black_box(outer.as_raw());
     object.ok_or_else(|| errors::rperf(ruby, "rperf is not set up"))
 }
 
 /// A label's key, and its value or nothing.
 type LabelText = (String, Option<String>);
 
-/// The Hash of `outer` with `changes` merged in, frozen, and the texts of these.
+/// The labels of `outer` with `changes` merged in, and the texts of these.
 fn merged_hash(
     ruby: &Ruby,
     _: &mut Gvl<'_>,
     outer: Value,
     changes: RHash,
 ) -> Result<(RHash, Vec<LabelText>), Error> {
-    let hash: RHash = match SetObject::get(&outer) {
-        Some(_) => hash_of(ruby, outer).funcall("dup", ())?,
+    let hash = match SetObject::get(&outer) {
+        Some(outer) => outer.to_hash(ruby)?,
         None => ruby.hash_new(),
     };
     let mut texts = Vec::with_capacity(changes.len());
@@ -113,11 +189,5 @@ fn merged_hash(
         texts.push((text::shown(ruby, key.as_value())?, value));
         Ok(ForEach::Continue)
     })?;
-    hash.freeze();
     Ok((hash, texts))
-}
-
-/// The Hash of a label set; nil for nil.
-fn hash_of(ruby: &Ruby, set: Value) -> Value {
-    SetObject::get(&set).map_or(ruby.qnil().as_value(), SetObject::hash)
 }

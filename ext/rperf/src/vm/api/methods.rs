@@ -2,7 +2,7 @@
 //! extension is loaded; called on threads of the main Ractor, with the GVL: others than that
 //! may not call methods of this extension.
 
-use super::{labels, measure, scope, snapshot, start};
+use super::{endpoint, labels, measure, scope, snapshot, start};
 use crate::vm::hooks::{fork, thread};
 use crate::vm::state::roots;
 use crate::vm::state::session::SESSION;
@@ -19,7 +19,11 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("running?", function!(is_running, 0))?;
     native.define_singleton_method("enter", function!(scope::enter, 3))?;
     native.define_singleton_method("leave", function!(scope::leave, 1))?;
+    native.define_singleton_method("enter_at_once", function!(scope::enter_at_once, 2))?;
+    native.define_singleton_method("leave_at_once", function!(scope::leave_at_once, 1))?;
     native.define_singleton_method("labels", function!(labels::labels, 0))?;
+    native.define_singleton_method("endpoint", function!(endpoint::name, 3))?;
+    native.define_singleton_method("endpoint_path", function!(endpoint::path, 1))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     // For benchmarks and specs.

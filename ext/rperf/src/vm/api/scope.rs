@@ -15,26 +15,44 @@ use rperf_engine::Gvl;
 /// `Native.enter(undo, labels, counts)`: adds the Hash `labels`, unless that is nil, to the
 /// labels of the present fiber; then, if `counts`, a section begins. Does nothing without
 /// a session.
-///
-/// Returns the Hash of all labels if there are new ones, else nil.
-pub fn enter(
-    ruby: &Ruby,
-    undo: RArray,
-    labels: Option<RHash>,
-    counts: bool,
-) -> Result<Option<Value>, Error> {
+pub fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Result<(), Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
     if session(&gvl).is_none() {
-        return Ok(None);
+        return Ok(());
     }
-    let all = labels
-        .map(|labels| labels::add(ruby, &mut gvl, undo, labels))
-        .transpose()?;
+    if let Some(labels) = labels {
+        labels::add(ruby, &mut gvl, undo, labels)?;
+    }
     if counts {
         section::enter(ruby, &mut gvl, undo)?;
     }
-    Ok(all)
+    Ok(())
+}
+
+/// `Native.enter_at_once(undo, labels)`: as `enter` for a section, if nothing of it can fail:
+/// whatever is raised is an interrupt, which comes as this is done. Returns whether it is.
+pub fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let gvl = unsafe { Gvl::assume_held() };
+    let opens_none = session(&gvl).is_none_or(|session| !session.sections.is_none());
+    let is_possible = opens_none && labels.map_or(Ok(true), labels::are_constant)?;
+    if is_possible {
+        enter(ruby, undo, labels, true)?;
+    }
+    Ok(is_possible)
+}
+
+/// `Native.leave_at_once(undo)`: as `leave`, if no section ends that is the last one. Returns
+/// whether it is done.
+pub fn leave_at_once(undo: RArray) -> Result<bool, Error> {
+    // SAFETY: a method, on a thread of the main Ractor.
+    let gvl = unsafe { Gvl::assume_held() };
+    let closes_none = session(&gvl).is_none_or(|session| !session.sections.is_last());
+    if closes_none {
+        leave(undo)?;
+    }
+    Ok(closes_none)
 }
 
 /// `Native.leave(undo)`: undoes what `enter` has noted, the last step first. So a section

@@ -17,6 +17,7 @@ use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
+use crate::vm::state::label_cache;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
@@ -65,6 +66,7 @@ fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
         hooks::remove_all();
         session.end();
     }
+    label_cache::clear(ruby)?;
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(&mut gvl, id, &threads) else {

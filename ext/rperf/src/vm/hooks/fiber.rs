@@ -1,5 +1,5 @@
-//! The fiber event hook: gives new fibers the labels that they inherit, and stacks that
-//! were taken before the labels that they were taken with. It is there
+//! The fiber event hook: gives new fibers the labels that they inherit, and stacks the labels
+//! of the fiber that they were taken in. It is there
 //! only while a session runs, time counts, and labels have been used: it costs
 //! each switch between fibers some tens of ns. Runs on the thread whose fiber has
 //! got control, with the GVL; Ruby code may be run.
@@ -7,7 +7,7 @@
 use super::event_hook::EventHook;
 use crate::vm::recording::sample;
 use crate::vm::state::label_set;
-use crate::vm::state::session::{self, counting_session};
+use crate::vm::state::session::{in_main_ractor, session};
 use crate::vm::state::threads::RubyThread;
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
@@ -23,7 +23,7 @@ static HOOK: EventHook = EventHook::new(on_switch, FIBER_SWITCH);
 /// Registers the hook if there is need of it. Outside of hooks.
 pub fn add_if_needed(session: &RunningSession) {
     let is_needed = session.uses_labels() && session.sections.are_open();
-    if is_needed && !IS_ADDED.swap(true, SeqCst) {
+    if is_needed && !IS_ADDED.load(SeqCst) && !IS_ADDED.swap(true, SeqCst) {
         HOOK.add();
     }
 }
@@ -40,7 +40,7 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     // SAFETY: on a thread that runs Ruby code. As an interrupt goes on, nothing on this
     // function's stack is left to be dropped.
     unsafe {
-        session::in_main_ractor(|gvl| interrupt = switched(gvl).err());
+        in_main_ractor(|gvl| interrupt = switched(gvl).err());
         if let Some(interrupt) = interrupt {
             magnus::rb_sys::resume_error(interrupt);
         }
@@ -49,22 +49,22 @@ unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
 
 /// The calling thread has switched to another fiber. Fails if an interrupt comes meanwhile.
 fn switched(gvl: &mut Gvl<'_>) -> Result<(), Error> {
-    if let Some(session) = counting_session(gvl) {
-        // With the labels of the fiber before, which the thread's state has.
-        sample::drain_ticks(gvl, session, &AtWork::begin(gvl));
-    }
     let adopted = label_set::adopt(gvl);
     // Other threads may have run, and ended the session.
-    if let Some(session) = session::session(gvl) {
-        note_labels(gvl, session);
+    if let Some(session) = session(gvl) {
+        note_present(gvl, session);
     }
     adopted
 }
 
-/// Notes the labels of the calling thread's present fiber, for when it switches to another one.
-pub fn note_labels(gvl: &Gvl<'_>, session: &RunningSession) {
+/// Notes the labels of the calling thread's present fiber, after samples have been made of what
+/// was taken before.
+pub fn note_present(gvl: &Gvl<'_>, session: &RunningSession) {
     let thread = RubyThread::current(gvl);
+    let labels = label_set::noted(session, thread);
     if let Some(state) = thread.known_state(gvl) {
-        session.note_labels(gvl, state, label_set::of_thread(session, thread));
+        let guard = AtWork::begin(gvl);
+        let follow_up = session.fiber_switched(gvl, state, &guard, labels);
+        sample::complete(gvl, session, follow_up);
     }
 }

@@ -12,7 +12,20 @@ pub fn complete(gvl: &Gvl<'_>, session: &RunningSession, follow_up: FollowUp<'_>
     match follow_up {
         FollowUp::None => {}
         FollowUp::Record(wanted) => record(gvl, session, wanted),
-        FollowUp::KeepAlive(new_frames) => roots::keep_alive(&new_frames),
+        FollowUp::KeepAlive(new_frames) => {
+            roots::keep_alive(&new_frames);
+            drop(new_frames);
+            correct_labels(gvl, session);
+        }
+    }
+}
+
+/// Notes the labels of the calling thread's present fiber, if those of any have been noted: the
+/// VM says nothing of a switch in which an exception comes.
+fn correct_labels(gvl: &Gvl<'_>, session: &RunningSession) {
+    let thread = RubyThread::current(gvl);
+    if let Some(state) = thread.known_state(gvl).filter(|it| it.knows_fiber()) {
+        session.note_labels(gvl, state, label_set::noted(session, thread));
     }
 }
 

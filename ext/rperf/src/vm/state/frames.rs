@@ -3,8 +3,9 @@
 
 use super::threads::RubyThread;
 use rb_sys::VALUE;
+use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
-use rperf_engine::{Backtrace, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
+use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
 use std::mem::offset_of;
 use std::ptr;
 
@@ -87,6 +88,22 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
     fn line(&self) -> u32 {
         // SAFETY: on a Ruby thread; only reads. A line is never negative.
         unsafe { rb_sys::rb_sourceline() as u32 }
+    }
+
+    #[inline]
+    fn fiber(&self) -> FiberWord {
+        // SAFETY: on a Ruby thread, which keeps its state as long as it runs; one of another
+        // Ractor has none in this slot.
+        let (thread, state) = unsafe {
+            let thread = RubyThread::from_raw(rb_sys::rb_thread_current());
+            (thread, thread.known_state_without_gvl())
+        };
+        let is_known = state.is_some_and(ThreadState::knows_fiber);
+        if is_known {
+            thread.present_fiber()
+        } else {
+            FiberWord::default()
+        }
     }
 
     fn file(&self) -> usize {

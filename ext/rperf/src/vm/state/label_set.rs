@@ -7,11 +7,12 @@ use super::data_type::DataType;
 use super::session::{StartedSession, session};
 use super::threads::RubyThread;
 use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue, protect};
-use magnus::{Error, RModule, Ruby, StaticSymbol, Value, prelude::*};
+use magnus::{Error, RHash, RModule, Ruby, StaticSymbol, Value, prelude::*};
 use rb_sys::{ID, VALUE};
-use rperf_engine::{Gvl, LabelSet, RunningSession, SessionId};
+use rperf_engine::{Gvl, LabelSet, NotedLabels, RunningSession, SessionId};
 use std::ffi::c_void;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Name of the fiber-local variable, and key in the Fiber storage.
 const KEY: &str = "__rperf_label_set__";
@@ -23,6 +24,9 @@ struct LabelHandles {
     key: ID,
     symbol: VALUE,
     fiber_class: VALUE,
+    /// Its methods `[]` and `[]=`.
+    aref: ID,
+    aset: ID,
     set_class: VALUE,
     /// For fibers that are known to have inherited nothing.
     none: VALUE,
@@ -33,12 +37,45 @@ static HANDLES: OnceLock<LabelHandles> = OnceLock::new();
 /// What the Ruby object holds.
 pub struct SetObject {
     pub set: LabelSet,
-    /// The Hash that the program sees.
-    hash: VALUE,
+    /// The labels as the program sees them.
+    pairs: Box<[LabelPair]>,
+    /// What it was made of, if it may be made of that again.
+    origin: Option<Origin>,
+    /// No other set of this process has it.
+    number: u64,
     /// The session that it was made in.
     pub session: SessionId,
     /// The serial of its thread.
     thread: u64,
+}
+
+/// What a label set was made of.
+pub struct Origin {
+    /// The number of another set, or what stands for none.
+    pub base: u64,
+    /// The labels that it got, of which each is in its pairs. Empty: these are all.
+    pub changes: Box<[LabelPair]>,
+}
+
+/// A key, which is a Symbol, and a value. The set that has it keeps both alive.
+#[derive(Clone, Copy)]
+pub struct LabelPair(VALUE, VALUE);
+
+impl LabelPair {
+    /// A pair for a new set; until that is there, the caller keeps both alive.
+    pub fn new(key: Value, value: Value) -> Self {
+        Self(key.as_raw(), value.as_raw())
+    }
+
+    /// The key, to be compared.
+    pub fn key(self) -> VALUE {
+        self.0
+    }
+
+    /// The value.
+    pub fn value(self) -> Value {
+        value(self.1)
+    }
 }
 
 /// The session of label sets that are of none.
@@ -48,9 +85,14 @@ static TYPE: DataType =
     DataType::new(c"rperf label set", Some(mark)).with_barriers(Some(free), memory_size);
 
 unsafe extern "C" fn mark(data: *mut c_void) {
-    // SAFETY: the VM passes the data from `wrap`; the Hash is alive as it is marked
+    // SAFETY: the VM passes the data from `wrap`; the objects are alive as they are marked
     // each time.
-    unsafe { rb_sys::rb_gc_mark((*data.cast::<SetObject>()).hash) };
+    unsafe {
+        for pair in &(*data.cast::<SetObject>()).pairs {
+            rb_sys::rb_gc_mark(pair.0);
+            rb_sys::rb_gc_mark(pair.1);
+        }
+    }
 }
 
 unsafe extern "C" fn free(data: *mut c_void) {
@@ -60,8 +102,10 @@ unsafe extern "C" fn free(data: *mut c_void) {
 
 unsafe extern "C" fn memory_size(data: *const c_void) -> rb_sys::size_t {
     // SAFETY: as in `mark`.
-    let set = unsafe { &(*data.cast::<SetObject>()).set };
-    (size_of::<SetObject>() + set.memory()) as rb_sys::size_t
+    let object = unsafe { &*data.cast::<SetObject>() };
+    let changes = object.origin.as_ref().map_or(0, |it| it.changes.len());
+    let pairs = (object.pairs.len() + changes) * size_of::<LabelPair>();
+    (size_of::<SetObject>() + pairs + object.set.memory()) as rb_sys::size_t
 }
 
 /// Defines the class of label sets. On the main thread, once.
@@ -71,7 +115,9 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let fiber_class: Value = ruby.class_object().const_get("Fiber")?;
     let none = SetObject {
         set: LabelSet::empty(),
-        hash: NIL,
+        pairs: Box::default(),
+        origin: None,
+        number: 0,
         session: NO_SESSION,
         thread: 0,
     };
@@ -80,6 +126,8 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
         key: key.as_raw(),
         symbol: StaticSymbol::from(key).as_raw(),
         fiber_class: fiber_class.as_raw(),
+        aref: ruby.intern("[]").as_raw(),
+        aset: ruby.intern("[]=").as_raw(),
         set_class: set_class.as_raw(),
         none: none.wrap(set_class.as_raw()),
     });
@@ -94,8 +142,8 @@ impl SetObject {
     /// The Ruby object for it.
     fn wrap(self, class: VALUE) -> VALUE {
         let data: *mut c_void = Box::into_raw(Box::new(self)).cast();
-        // SAFETY: the type's functions fit. The new object is young, so its reference to the
-        // Hash needs no write barrier.
+        // SAFETY: the type's functions fit. The new object is young, so its references need no
+        // write barrier.
         unsafe { TYPE.wrap(class, data) }
     }
 
@@ -112,29 +160,64 @@ impl SetObject {
             .map(|data| unsafe { &*data.cast::<SetObject>() })
     }
 
-    /// The Hash that the program sees.
-    pub fn hash(&self) -> Value {
-        // The set is alive, and marks its Hash.
-        value(self.hash)
+    /// The labels that made it of `base`, if it was made of that, and may be again.
+    pub fn changes_of(&self, base: u64) -> Option<&[LabelPair]> {
+        let origin = self.origin.as_ref().filter(|it| it.base == base)?;
+        Some(if origin.changes.is_empty() {
+            &self.pairs
+        } else {
+            &origin.changes
+        })
+    }
+
+    /// The labels as the program sees them.
+    pub fn pairs(&self) -> &[LabelPair] {
+        &self.pairs
+    }
+
+    /// The same as a new Hash.
+    pub fn to_hash(&self, ruby: &Ruby) -> Result<RHash, Error> {
+        let hash = ruby.hash_new();
+        for pair in &self.pairs {
+            hash.aset(value(pair.0), value(pair.1))?;
+        }
+        Ok(hash)
     }
 }
 
-/// A new object for `set`, made for `thread` in the running session. `hash` is what the program
-/// sees. Outside of hooks.
+/// The number of what a set is made of: `outer`, or, if that is nil, no labels of `thread`.
+pub fn base_of(gvl: &Gvl<'_>, thread: RubyThread<'_>, outer: &Value) -> u64 {
+    match SetObject::get(outer) {
+        Some(set) => set.number,
+        // Those of threads are another series.
+        None => serial_of(gvl, thread) | 1 << 63,
+    }
+}
+
+/// The serial of `thread`, the calling one; 0 without a session.
+fn serial_of(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> u64 {
+    // Between sections the thread may not be known yet.
+    let serial = |session: &StartedSession| thread.state(gvl, &session.new_threads).serial;
+    session(gvl).map_or(0, serial)
+}
+
+/// A new object for `set`, made for `thread`, the calling one, in the running session. `pairs` is
+/// what the program sees, and `origin` as in the object. Outside of hooks.
 pub fn new_object(
     gvl: &Gvl<'_>,
     thread: RubyThread<'_>,
     set: LabelSet,
-    hash: Value,
+    pairs: Box<[LabelPair]>,
+    origin: Option<Origin>,
 ) -> Option<Value> {
-    let session = session(gvl);
-    // Between sections the thread may not be known yet.
-    let serial = |session: &StartedSession| thread.state(gvl, &session.new_threads).serial;
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
     let object = SetObject {
         set,
-        hash: hash.as_raw(),
-        session: session.map_or(NO_SESSION, |session| session.id),
-        thread: session.map_or(0, serial),
+        pairs,
+        origin,
+        number: NUMBERS.fetch_add(1, Relaxed),
+        session: session(gvl).map_or(NO_SESSION, |session| session.id),
+        thread: serial_of(gvl, thread),
     };
     Some(value(object.wrap(HANDLES.get()?.set_class)))
 }
@@ -148,6 +231,16 @@ pub fn of_thread<'g>(session: &RunningSession, thread: RubyThread<'g>) -> Option
     // that `thread` borrows isn't lent.
     let set = SetObject::in_object(handles.local(thread))?;
     (set.session == session.id).then_some(&set.set)
+}
+
+/// The present fiber of `thread`, the calling one, and its labels in the session. As
+/// [`RubyThread::present_fiber`].
+#[inline]
+pub fn noted<'g>(session: &RunningSession, thread: RubyThread<'g>) -> NotedLabels<'g> {
+    NotedLabels {
+        fiber: thread.present_fiber(),
+        set: of_thread(session, thread),
+    }
 }
 
 /// The object with the label set of `thread`'s present fiber, if it is of `session`.
@@ -205,14 +298,14 @@ pub fn set_local(thread: RubyThread<'_>, set: Value) {
     }
 }
 
-/// Makes `set` what fibers inherit that the present one will make. Runs Ruby code, and an
-/// interrupt can come.
-pub fn set_inherited(_: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
+/// Makes `set` what fibers inherit that the present one will make. An interrupt can come as it
+/// is done.
+pub fn set_inherited(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
     let Some(handles) = HANDLES.get() else {
         return Ok(());
     };
-    let (class, key) = (value(handles.fiber_class), value(handles.symbol));
-    class.funcall::<_, _, Value>("[]=", (key, set)).map(drop)
+    let arguments = [handles.symbol, set.as_raw()];
+    handles.storage(gvl, handles.aset, &arguments).map(drop)
 }
 
 /// An object that this file has from the VM.
@@ -242,15 +335,18 @@ impl LabelHandles {
     }
 
     /// What the present fiber has in its storage under our key.
-    fn inherited(&self, _: &mut Gvl<'_>) -> Result<Value, Error> {
-        let inherited = protect(|| {
-            // SAFETY: a class, the name of a method, and one argument; `protect`
-            // catches what it raises.
-            unsafe {
-                let aref = rb_sys::rb_intern(c"[]".as_ptr());
-                rb_sys::rb_funcallv(self.fiber_class, aref, 1, &raw const self.symbol)
-            }
+    fn inherited(&self, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
+        self.storage(gvl, self.aref, &[self.symbol])
+    }
+
+    /// Calls a method on the present fiber's storage. Runs Ruby code.
+    fn storage(&self, _: &mut Gvl<'_>, method: ID, arguments: &[VALUE]) -> Result<Value, Error> {
+        let (count, arguments) = (arguments.len() as i32, arguments.as_ptr());
+        let answer = protect(|| {
+            // SAFETY: a class, the name of a method, and so many arguments; `protect` catches
+            // what it raises.
+            unsafe { rb_sys::rb_funcallv(self.fiber_class, method, count, arguments) }
         });
-        inherited.map(value)
+        answer.map(value)
     }
 }

@@ -4,7 +4,7 @@
 use super::other_gvl::OtherGvl;
 use rb_sys::VALUE;
 use rperf_engine::threads::{NewList, ThreadState};
-use rperf_engine::{Gvl, ThreadSlot, VmThread};
+use rperf_engine::{FiberWord, Gvl, ThreadSlot, VmThread};
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
@@ -58,6 +58,14 @@ impl<'g> RubyThread<'g> {
     pub unsafe fn from_vm(thread: VmThread) -> Self {
         // SAFETY: by this function's contract.
         unsafe { Self::from_raw(thread.0 as VALUE) }
+    }
+
+    /// The present fiber of this thread, the calling one. Makes its object, if nobody has asked
+    /// for it before: in hooks and in the signal handler only where that is known.
+    #[inline]
+    pub fn present_fiber(self) -> FiberWord {
+        // SAFETY: on a Ruby thread. Where the object is there, it only reads.
+        FiberWord(unsafe { rb_sys::rb_fiber_current() } as usize)
     }
 
     /// The thread as the engine knows it.
