@@ -19,11 +19,8 @@ RSpec.describe "The budget of samples" do
   end
 
   def blocked(profile, method = "")
-    profile[:samples].select do |row|
-      row[0][0][1] == "[GVL blocked]" && row[0].any? do |_, name|
-        name.end_with?(method)
-      end
-    end
+    rows = profile[:samples].select { |row| row[0][0][1] == "[GVL blocked]" }
+    rows.select { |row| row[0].any? { |_, name| name.end_with?(method) } }
   end
 
   def time(rows) = rows.sum { |row| row[1] }
