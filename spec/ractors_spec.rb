@@ -61,7 +61,9 @@ RSpec.describe "other Ractors" do
       expect(shares.keys).to all(match(/\A\d+\z/))
       shares.each_value do |all, *parts|
         expect(all).to be > 500_000_000
-        parts.zip([60, 30, 10]) { |part, truth| expect(part * 100.0 / all).to be_within(10).of(truth) }
+        # Waits for a CPU are wall time too, and come to whom they like.
+        bound = mode == :wall ? 25 : 10
+        parts.zip([60, 30, 10]) { |part, truth| expect(part * 100.0 / all).to be_within(bound).of(truth) }
       end
     end
   end
@@ -74,7 +76,7 @@ RSpec.describe "other Ractors" do
         value_of(ractor)
       end
       all = sums(data)
-      puts all[nil].slice("six", "three").to_json, all.except(nil).values.first.slice("six", "three").to_json
+      puts all[nil].slice("six", "three").to_json, all.except(nil, "other").values.first.slice("six", "three").to_json
       puts data[:detected_thread_count]
     RUBY
     expect([main, other]).to match([{ "six" => be_between(2e8, 4e8) }, { "three" => be_between(2e8, 4e8) }])

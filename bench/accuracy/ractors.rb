@@ -6,7 +6,7 @@ require_relative "scenario"
 
 module Accuracy
   # Methods of known shares in several Ractors at the same time. Each Ractor says what its calls took, by the clock of
-  # the mode. The figure is by how many points the worst method's share of its Ractor's time is off.
+  # the mode. The figure is by how many points the worst method's share of all Ractors' time is off.
   class Ractors < Scenario
     PARTS = { "six_tenths" => 0.6, "three_tenths" => 0.3, "one_tenth" => 0.1 }.freeze
     TURN = 4_000_000
@@ -73,10 +73,11 @@ module Accuracy
     def worst(truths, measured)
       return 100.0 if measured.size != truths.size
 
-      truths.zip(measured).flat_map do |truth, found|
-        all = found.values.sum
-        PARTS.keys.map { |name| ((truth[name] * 100.0 / truth.values.sum) - (found[name] * 100.0 / all)).abs }
-      end.max
+      truth, found = [truths, measured].map do |all|
+        sums = all.reduce { |sum, one| sum.merge(one) { |_, before, more| before + more } }
+        PARTS.keys.map { |name| sums[name] * 100.0 / sums.values.sum }
+      end
+      truth.zip(found).map { |one, other| (one - other).abs }.max
     end
   end
 end
