@@ -42,7 +42,7 @@ module Traces
     # Calls by the callers, from the first of these names on: "a > b" => 3.
     def below(first)
       paths = data.dig("calls", "paths").select { |path, calls| path.include?(first) && calls.positive? }
-      paths.to_h { |path, calls| [path[path.index(first)..], calls] }
+      paths.transform_keys { |path| path[path.index(first)..] }
     end
   end
 

@@ -7,7 +7,7 @@ use crate::dither::Dither;
 use crate::pace::Pace;
 use crate::tick_capture::TickTimes;
 use crate::{Mode, Values};
-use rperf_model::{LabelSetId, NodeId, State};
+use rperf_model::State;
 use std::sync::Arc;
 
 mod axes;
@@ -15,21 +15,14 @@ mod cpu_split;
 mod due;
 mod pause;
 mod remainders;
+mod sample_point;
 #[cfg(test)]
 mod tests;
 
 use axes::{Axes, ByState};
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
-
-/// Where a sample was recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SamplePoint {
-    /// Its stack.
-    pub node: NodeId,
-    /// The number of its label set.
-    pub labels: LabelSetId,
-}
+pub use sample_point::SamplePoint;
 
 /// The seq under which the time of threads without any stack is recorded.
 pub const UNATTRIBUTED: u32 = 0;

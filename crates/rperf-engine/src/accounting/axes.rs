@@ -1,7 +1,7 @@
 //! The axes of one thread on which sampling points lie, and what their intervals' changes
 //! leave for the last samples.
 
-use super::SamplePoint;
+use super::sample_point::SamplePoint;
 use crate::dither::Dither;
 use crate::pace::Pace;
 use crate::renewal::Renewal;

@@ -6,6 +6,7 @@ use crate::call_tree::{FrameWord, LastStack, Stack};
 use crate::recording::{Position, Recording};
 use crate::sample::Sample;
 use crossbeam_channel::bounded;
+use rperf_model::NodeId;
 
 /// What is recorded of simulated threads, as a session does it; the test says at which
 /// stack and with which labels.
