@@ -405,8 +405,8 @@ fn let_go(recorder: &Recorder) {
 /// on native thread `native_id`, for the tick at `tick_ns`.
 ///
 /// # Safety
-/// `owner` is from [`OtherHolders::read`], in a handler that is gone before the session's recorders
-/// are; the thread has its Ractor's GVL, and nobody moves objects.
+/// `owner` is that of a place that the handler has read, and the handler is gone before the
+/// session's recorders are. The thread has its Ractor's GVL, and nobody moves objects.
 pub unsafe fn take_stack(owner: *mut c_void, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
     // SAFETY: the recorder of the thread that runs there, by this function's contract.
     if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {

@@ -174,6 +174,7 @@ mod tests {
             "INHERIT=1",
             "MODE=wall",
             "FREQUENCY=1000",
+            "MAX_OVERHEAD=5",
             "LINES=1",
             "AGGREGATE=1",
             "ADDED_RUBYOPT=-r/lib/rperf",

@@ -333,8 +333,10 @@ impl ThreadRecording {
         }
     }
 
+    /// Takes the stack of the thread, which is calling, for the tick at `tick_ns`.
+    ///
     /// # Safety
-    /// As for [`Recorder::take_stack`].
+    /// As for [`Recorder::take_stack`](super::recorder::Recorder::take_stack).
     pub unsafe fn take_stack(&mut self, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
         let now_ns = clock::monotonic_ns();
         let depth = self.backtrace.take(vm);
