@@ -188,14 +188,21 @@ impl RunningSession {
             .for_each(mark);
     }
 
-    /// Hands out all words that the signal handler has written, for the garbage collector. Some
-    /// come several times, and some are no objects, because a stack was misread.
+    /// Hands out all words that the signal handler has written, for the garbage collector, and
+    /// the fibers that it compares them with, which must not move. Some come several times, and
+    /// some are no objects, because a stack was misread.
     ///
     /// # Safety
     /// As for [`GvlCell::peek`].
     pub unsafe fn each_tick_root(&self, mut mark: impl FnMut(crate::FrameWord)) {
         // SAFETY: by this function's contract.
         unsafe { self.tick_capture.each_root(&mut mark) };
+        // SAFETY: as above.
+        let threads = &unsafe { self.gvl_state.peek() }.threads;
+        for thread in threads {
+            // SAFETY: as above.
+            mark(unsafe { thread.fiber() }.0);
+        }
         self.others.each_root(mark);
     }
 

@@ -11,7 +11,9 @@ module Rperf
     LATER = { StandardError => :never }.freeze
     # Nothing may interrupt the end.
     LAST = { Object => :never }.freeze
-    private_constant :LATER, :LAST
+    # Not where the program can't be profiled, but must run.
+    HAS_NATIVE = Rperf.const_defined?(:Native)
+    private_constant :LATER, :LAST, :HAS_NATIVE
 
     class << self
       # Runs the block with labels, and as a section of a deferred session.
@@ -37,7 +39,7 @@ module Rperf
       end
 
       # @return [Boolean] whether labels and sections mean anything here and now
-      def profiled? = Ractor.main? && Native.running?
+      def profiled? = HAS_NATIVE && Ractor.main? && Native.running?
 
       private
 

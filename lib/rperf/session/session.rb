@@ -76,15 +76,15 @@ module Rperf
     # Ends profiling.
     # @return [NativeProfile, nil] the profile, when it has been delivered
     def stop
-      profile = whole { Native.stop }
-      Session.leave(self)
-      return unless profile
-
+      taken = []
       begin
-        destination.deliver(profile)
+        whole { Native.stop_into(taken) }
+        has_ended = true
       ensure
-        own_shared&.close
+        # A handler of a signal may raise something as the profile is made: it has been kept until here.
+        profile = finish(taken.first) if has_ended || taken.any?
       end
+      profile
     end
 
     # The last profile has been delivered: children that are forked now aren't profiled.
@@ -125,6 +125,18 @@ module Rperf
     def own_shared = (shared if shared&.mine?)
 
     private
+
+    # Profiling has ended.
+    def finish(profile)
+      Session.leave(self)
+      return unless profile
+
+      begin
+        destination.deliver(profile)
+      ensure
+        own_shared&.close
+      end
+    end
 
     # Other threads run while a profile is made, and may raise something here: that waits until it is whole.
     def whole(&) = Thread.handle_interrupt(Object => :never, &)

@@ -142,7 +142,8 @@ impl RunningSession {
         state.merge(gvl, now, has_ended);
         Some(EveryThread {
             row: from,
-            until_ns: now.saturating_add(limit_ns),
+            // After what has been merged, which may take long.
+            until_ns: clock::monotonic_ns().saturating_add(limit_ns),
             ..self.every_thread(gvl, current, now, UpTo::Flush)
         })
     }

@@ -121,6 +121,15 @@ impl ThreadState {
         self.knows_fiber.load(Relaxed)
     }
 
+    /// The fiber whose labels are noted, or a null word. In a collection, too.
+    ///
+    /// # Safety
+    /// As for [`GvlCell::peek`].
+    pub unsafe fn fiber(&self) -> FiberWord {
+        // SAFETY: by this function's contract.
+        unsafe { self.gvl_part.peek() }.fiber_labels.fiber
+    }
+
     /// Bytes held. In a collection, too.
     ///
     /// # Safety

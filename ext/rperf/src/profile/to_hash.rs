@@ -80,7 +80,9 @@ pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
 
 fn label_sets(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
     let sets = ruby.ary_new();
+    let mut stretch = Stretch::begin();
     for set in LabelSets::iter(&profile.label_sets) {
+        stretch.end_if_long()?;
         let hash = ruby.hash_new();
         for &(key, value) in set {
             let value = ruby.str_new(profile.strings.get(value));

@@ -105,22 +105,26 @@ fn with_constant(
     // From here on the VM is asked for the object only, and what it refers to is on the stack.
     let of_pair = |(key, value): (Symbol, Value)| LabelPair::new(key.as_value(), value);
     let mut pairs = SetObject::get(&outer).map_or_else(Vec::new, |set| set.pairs().to_vec());
-    let origin = Origin {
+    // A set with other texts too holds on to the program's objects.
+    let is_constant = SetObject::get(&outer).is_none_or(SetObject::is_constant);
+    let origin = is_constant.then(|| Origin {
         base,
         changes: if pairs.is_empty() {
             Box::default()
         } else {
             changes.iter().map(of_pair).collect()
         },
-    };
+    });
     for pair in changes.iter().map(of_pair) {
         match pairs.iter_mut().find(|it| it.key() == pair.key()) {
             Some(same) => *same = pair,
             None => pairs.push(pair),
         }
     }
-    let set = new_set(ruby, gvl, outer, texts, pairs, Some(origin))?;
-    changes.keep(ruby, gvl, base, set)?;
+    let set = new_set(ruby, gvl, outer, texts, pairs, origin)?;
+    if is_constant {
+        changes.keep(ruby, gvl, base, set)?;
+    }
     Ok(set)
 }
 

@@ -66,7 +66,8 @@ fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
         hooks::remove_all();
         session.end();
     }
-    label_cache::clear(ruby)?;
+    // Should it fail, the sets stay, which are of a session that is over.
+    let _ = label_cache::clear(ruby);
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(&mut gvl, id, &threads) else {
@@ -76,7 +77,10 @@ fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, &mut gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
-    complete.into_profile(ruby, &mut gvl, Interrupts::default())
+    match complete {
+        Some(complete) => complete.into_profile(ruby, &mut gvl, Interrupts::default()),
+        None => Ok(Default::default()),
+    }
 }
 
 /// `Native.snapshot(clear)`: the profile up to now, which is let go of if `clear`; or
@@ -90,7 +94,7 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     let room = if clear {
         Vec::new()
     } else {
-        room_for_nodes(&gvl)
+        room_for_nodes(&mut gvl)
     };
     let Some((_, now, _)) = bring_up(ruby, &mut gvl, LIMIT.as_nanos() as u64)? else {
         return Ok(None);
@@ -112,7 +116,10 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     let complete = taken.complete(ruby, &mut gvl, |gvl, wait| {
         interrupts.without_gvl(gvl, wait)
     })?;
-    let (profile, interrupts) = complete.into_profile(ruby, &mut gvl, interrupts)?;
+    let (profile, interrupts) = match complete {
+        Some(complete) => complete.into_profile(ruby, &mut gvl, interrupts)?,
+        None => (None, interrupts),
+    };
     interrupts.raise().map(|()| profile)
 }
 
@@ -210,7 +217,7 @@ fn take_copy(
 }
 
 /// Room for the call tree's nodes, and for some more.
-fn room_for_nodes(gvl: &Gvl<'_>) -> Vec<CapturedNode> {
+fn room_for_nodes(gvl: &mut Gvl<'_>) -> Vec<CapturedNode> {
     let state = session(gvl).and_then(|session| session.state(gvl));
     let nodes = state.map_or(0, |state| state.engine.nodes());
     without_gvl(|| CapturedNode::room(nodes + nodes / 8))

@@ -13,6 +13,7 @@ use rperf_engine::{
     Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken, WorkerEnded,
 };
 use rperf_session::settings::Settings;
+use std::mem;
 use std::process;
 use std::sync::Arc;
 
@@ -20,7 +21,10 @@ use std::sync::Arc;
 pub type TakenFrames = Result<(Taken, FrameNames), WorkerEnded>;
 
 /// All that is known when the worker has replied.
-type Completed = Result<(Snapshot, Vec<CapturedNode>), WorkerEnded>;
+pub type Completed = Result<(Snapshot, Vec<CapturedNode>), WorkerEnded>;
+
+/// Waits for that; `None` in a forked child.
+pub type Wait = Box<dyn FnOnce() -> Option<Completed> + Send>;
 
 /// What was taken, and whatever else belongs to it. `T` is [`Taken`], and later what it becomes.
 pub struct TakenProfile<T> {
@@ -52,25 +56,38 @@ impl TakenProfile<Taken> {
         })
     }
 
-    /// Has `without_gvl` wait for the worker.
+    /// Has `without_gvl` wait for the worker. `None` in a child that a handler of a signal has
+    /// forked meanwhile: it has no worker.
     pub fn complete(
         self,
         ruby: &Ruby,
         gvl: &mut Gvl<'_>,
-        without_gvl: impl FnOnce(&mut Gvl<'_>, Box<dyn FnOnce() -> Completed + Send>) -> Completed,
-    ) -> Result<TakenProfile<(Snapshot, Vec<CapturedNode>)>, Error> {
+        without_gvl: impl FnOnce(&mut Gvl<'_>, Wait) -> Option<Completed>,
+    ) -> Result<Option<TakenProfile<(Snapshot, Vec<CapturedNode>)>>, Error> {
         let taken = self.taken;
-        let completed = without_gvl(gvl, Box::new(move || taken.complete()));
+        let process = process::id();
+        let wait: Wait = Box::new(move || {
+            if process == process::id() {
+                Some(taken.complete())
+            } else {
+                // Its locks are in whatever state the fork has found them.
+                mem::forget(taken);
+                None
+            }
+        });
+        let Some(completed) = without_gvl(gvl, wait) else {
+            return Ok(None);
+        };
         let taken = completed.map_err(|error| {
             roots::take_named(gvl, self.frames);
             errors::rperf(ruby, error.to_string())
         })?;
-        Ok(TakenProfile {
+        Ok(Some(TakenProfile {
             taken,
             settings: self.settings,
             frames: self.frames,
             tree: self.tree,
-        })
+        }))
     }
 }
 
@@ -111,6 +128,9 @@ impl TakenProfile<(Snapshot, Vec<CapturedNode>)> {
             let profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
             description::labelled(&settings, profile)
         });
+        if process != process::id() {
+            return Ok((None, interrupts));
+        }
         Ok((Some(profile::wrap(ruby, profile)?), interrupts))
     }
 

@@ -170,6 +170,11 @@ impl SetObject {
         })
     }
 
+    /// Whether all its texts are always the same: it may be made again.
+    pub fn is_constant(&self) -> bool {
+        self.origin.is_some()
+    }
+
     /// The labels as the program sees them.
     pub fn pairs(&self) -> &[LabelPair] {
         &self.pairs
