@@ -18,6 +18,18 @@ RSpec.describe Rperf do
       expect(weight_of(data, "spin")).to be > 20_000_000
     end
 
+    it "writes it although the handler of a signal raises as it is made" do
+      allow(described_class.const_get(:Native)).to receive(:stop_into).and_wrap_original do |stop, *arguments|
+        stop.call(*arguments)
+        raise Interrupt
+      end
+      described_class.start(output: in_folder("p.pb.gz"))
+      spin 0.05
+      expect { described_class.stop }.to raise_error(Interrupt)
+      expect(described_class.load(in_folder("p.pb.gz"))[:samples]).not_to be_empty
+      expect(described_class).not_to be_running
+    end
+
     it "lets the block's exception through and still writes the output" do
       output = in_folder("p.txt")
       expect { described_class.start(output:) { raise KeyError, "mine" } }.to raise_error(KeyError, "mine")
