@@ -7,8 +7,7 @@ use crate::vm::hooks::{fork, trace};
 use crate::vm::recording::resolve;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::ractor;
-use crate::vm::state::session::session;
-use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
+use crate::vm::state::trace::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::Gvl;
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
@@ -19,9 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Begins a traced session with these settings. Fails if a session is running.
 pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result<bool, Error> {
-    if session(gvl).is_some() || trace_session(gvl).is_some() {
-        return Err(errors::running_already(ruby));
-    }
+    tracing::check_none_runs(ruby, gvl)?;
     if is_compiler_on(ruby, gvl, "ZJIT")? {
         let message = "calls can't be traced under ZJIT, which doesn't tell of all of them";
         return Err(errors::rperf(ruby, message));
@@ -36,9 +33,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     let threads = LiveThreads::list(ruby, gvl)?;
-    if !TRACE.is_empty() {
-        return Err(errors::running_already(ruby));
-    }
+    tracing::check_none_runs(ruby, gvl)?;
     tracing::begin(gvl, session, &threads);
     Ok(true)
 }

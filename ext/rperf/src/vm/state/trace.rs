@@ -53,6 +53,11 @@ impl TraceSession {
         }
     }
 
+    /// Tells it from sessions before and after it.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
     /// The number of a thread of the main Ractor that was announced.
     #[inline]
     pub fn number_of(&self, thread: RubyThread<'_>) -> Option<ThreadNumber> {
