@@ -65,30 +65,34 @@ fn is_compiler_on(ruby: &Ruby, _: &mut Gvl<'_>, name: &str) -> Result<bool, Erro
 
 /// Ends the session; its profile, or nil if there is none.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<Value>, Error> {
+    let others = ractor::are_there_others(ruby, gvl)?;
     let threads = LiveThreads::list(ruby, gvl)?;
-    if trace_session(gvl).is_none() {
+    // From here on no Ruby code runs: no interrupt loses the profile, no other thread calls stop.
+    let Some(id) = trace_session(gvl).map(TraceSession::id) else {
         return Ok(None);
-    }
+    };
     // The frames stay marked as long as the session is there.
     trace::remove();
-    let profile = profile_so_far(ruby, gvl, &threads, false);
-    tracing::end(gvl);
+    let profile = profile_so_far(ruby, gvl, &threads, others, false);
+    tracing::end(gvl, id);
     profile
 }
 
 /// The profile up to now, which is let go of if `clear`.
 pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
+    let others = ractor::are_there_others(ruby, gvl)?;
     let threads = LiveThreads::list(ruby, gvl)?;
-    profile_so_far(ruby, gvl, &threads, clear)
+    profile_so_far(ruby, gvl, &threads, others, clear)
 }
 
+/// The same, without Ruby code. `others`: there are other Ractors.
 fn profile_so_far(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     threads: &LiveThreads,
+    others: bool,
     clear: bool,
 ) -> Result<Option<Value>, Error> {
-    let others = ractor::are_there_others(ruby, gvl)?;
     let Some(session) = trace_session(gvl) else {
         return Ok(None);
     };
