@@ -101,10 +101,13 @@ fn profile_so_far(
         .filter_map(|thread| session.number_of(thread))
         .collect();
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
-        return Ok(None);
+        let message = "can't read the trace inside one of the VM's callbacks";
+        return Err(errors::rperf(ruby, message));
     };
     let end = session.clock.reading();
-    tracer.flush(end.ticks, |number| !alive.contains(&number));
+    if !session.has_failed() {
+        tracer.flush(end.ticks, |number| !alive.contains(&number));
+    }
     let snapshot = tracer.snapshot(end);
     if clear {
         tracer.clear(end);
@@ -125,6 +128,10 @@ fn profile_so_far(
 
 fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String> {
     let mut comments = description::lines(ruby, "mode: trace".to_owned());
+    if session.has_failed() {
+        let line = "traced: an internal error ended it early: the numbers are of the time before";
+        comments.push(line.to_owned());
+    }
     if session.with_yjit {
         comments.push("traced: YJIT was on, but code that is traced runs without it".to_owned());
     }
