@@ -210,6 +210,10 @@ impl TraceSnapshot {
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
+        if !rows.is_empty() {
+            let name = StringId(0);
+            profile.threads.push(Thread { seq, name });
+        }
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         for ((node, state), values) in rows {
             let key = WeightKey {
@@ -225,14 +229,6 @@ impl TraceSnapshot {
                     .push(key, &[calls, wall, overhead, block_calls]),
                 false => profile.weights.push(key, &[calls, block_calls]),
             }
-        }
-        let has_rows = profile
-            .weights
-            .iter()
-            .any(|weight| weight.key.thread == seq);
-        if has_rows {
-            let name = StringId(0);
-            profile.threads.push(Thread { seq, name });
         }
     }
 
