@@ -59,9 +59,7 @@ fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     // Only a singleton class has an object. For others the question raises, and the message would
     // have the program's own `to_s` of them.
     let object = match ask(gvl, rb_sys::rb_class_real, owner) {
-        Some(class) if class.as_raw() != owner => {
-            ask(gvl, rb_sys::rb_class_attached_object, owner)
-        }
+        Some(class) if class.as_raw() != owner => ask(gvl, rb_sys::rb_class_attached_object, owner),
         _ => None,
     };
     let is_named = |object: &Value| {
