@@ -13,6 +13,7 @@ use rperf_engine::Gvl;
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashSet;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -129,8 +130,10 @@ fn profile_so_far(
 fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String> {
     let mut comments = description::lines(ruby, "mode: trace".to_owned());
     if session.has_failed() {
-        let line = "traced: an internal error ended it early: the numbers are of the time before";
-        comments.push(line.to_owned());
+        let process = process::id();
+        comments.push(format!(
+            "traced: process {process}: an internal error ended it early; the numbers are of the time before"
+        ));
     }
     if session.with_yjit {
         comments.push("traced: YJIT was on, but code that is traced runs without it".to_owned());
