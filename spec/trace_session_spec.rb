@@ -85,8 +85,11 @@ RSpec.describe "Tracing" do
   describe "in a program" do
     it "says once that calls stay slower, unless it is told not to" do
       program = "Rperf.trace(warn: false) { 1 }; 2.times { Rperf.trace { 1 } }"
+      refused = "Rperf.start; (Rperf.trace { 1 } rescue Rperf.stop)"
       outcome = run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", program)
       expect(outcome.stderr).to match(/\Arperf: Rperf.trace: calls in this process stay slower [^\n]+\n\z/)
+      outcome = run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", refused)
+      expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
     end
 
     it "begins and ends wherever the stack is" do
