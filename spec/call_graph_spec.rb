@@ -120,12 +120,14 @@ RSpec.describe "call graphs" do
     end
 
     it "says how to get Graphviz where it is missing, and writes the graph for it" do
-      outcome = with_path("/nonexistent", "-o", "a.svg")
+      write_file("kept.dot", "kept")
+      outcome = with_path("/nonexistent", "-o", "kept.svg")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
       expect(outcome.stderr)
-        .to match(/\Arperf: Graphviz is needed .*apt-get install graphviz.* Wrote .*a\.dot instead\n\z/)
-      expect(File.read(in_folder("a.dot"))).to eq(dot)
-      expect(File.exist?(in_folder("a.svg"))).to be(false)
+        .to match(/\Arperf: Graphviz is needed .*apt-get install graphviz.* Wrote .*kept\.svg\.dot instead\n\z/)
+      expect(File.read(in_folder("kept.svg.dot"))).to eq(dot)
+      expect(File.read(in_folder("kept.dot"))).to eq("kept")
+      expect(File.exist?(in_folder("kept.svg"))).to be(false)
       outcome = with_path("/nonexistent", "-o", "/dev/stdout")
       expect([outcome.stdout, outcome.stderr.lines.size]).to eq(["", 1])
     end
@@ -135,7 +137,7 @@ RSpec.describe "call graphs" do
       outcome = with_path("#{path}:#{ENV.fetch("PATH")}")
       expect(outcome.status.exitstatus).to eq(1)
       expect(outcome.stderr)
-        .to match(/has not drawn the graph: it ended with status 9 \(Error: out of luck\).*rperf\.dot/)
+        .to match(/has not drawn the graph: it ended with status 9 \(Error: out of luck\).*rperf\.svg\.dot/)
       add_program("dot", "kill -SEGV $$")
       expect(with_path("#{path}:#{ENV.fetch("PATH")}").stderr).to include("it was ended by SIGSEGV")
     end

@@ -97,7 +97,8 @@ RSpec.describe "the rperf command" do
       %w[record -o /dev/fd/987 true] => "-o must be open for writing, not '/dev/fd/987'",
       %w[exec --signal 9
          true] => /--signal must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not '9'/,
-      %w[stat -m gpu true] => "-m must be cpu, wall or trace, not 'gpu'",
+      %w[record -m gpu true] => "-m must be cpu, wall or trace, not 'gpu'",
+      %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
       %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json, html or dot, not 'svg'",
       %w[record -o no/ true] => "-o must be a file, without a '/' at the end, not 'no/'",
       %w[record -o /no/such/p true] => "-o must be in a folder that exists, not '/no/such/p'",

@@ -27,7 +27,8 @@ RSpec.describe "Tracing" do
       expect(outcome.stderr).to match(/\Arperf: wrote rperf.data \(12,6\d\d calls, [\d.]+ s\)\n\z/)
       expect(calls_in(in_folder("rperf.data"), "Object#tarai")).to eq(12_605)
       top = rperf("report", "--top").stdout
-      expect(top).to match(/^Type: wall, /).and match(/^Traced: calls ruby, clock (?:TSC|monotonic), 12,?6\d\d calls/)
+      expect(top).to match(/^Type: wall, /).and match(/^Traced: calls ruby, clock (?:TSC|monotonic)$/)
+      expect(top).to match(/^Traced: process \d+: 126\d\d calls, \d+ calls of blocks$/)
       expect(top).to match(%r{^ *calls  blocks  flat/call  cum/call }).and match(/^ *12,605 +- .*Object#tarai/)
       expect(rperf("report", "--tree").stdout).to include("Object#tarai")
     end
@@ -37,14 +38,15 @@ RSpec.describe "Tracing" do
       rperf("trace", "--calls", "all", "-o", "all.pb.gz", ruby, "tarai.rb")
       expect(calls_in(in_folder("all.pb.gz"), "Integer#<=")).to eq(12_605)
       text = rperf("trace", "-p", "--calls", "count", ruby, "tarai.rb").stdout
-      expect(text).to match(/\ATotal: 12,6\d\d \(calls\)\nTraced: calls count, clock none/)
+      expect(text).to match(/\ATotal: 12,6\d\d \(calls\)\nTraced: calls count, clock none\nTraced: process \d+: 12/)
       expect(text).to match(/^ +12,605 +99\.\d%  Object#tarai/)
     end
 
     it "prints text with the calls of each method" do
       write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
       text = rperf("trace", "-p", ruby, "tarai.rb").stdout
-      expect(text).to match(/^Traced: [\d.]+ ms raw, of which [\d.]+ ms are the cost of \d+ events \(\d+ ns each\)/)
+      expect(text)
+        .to match(/^Traced: process \d+: [\d.]+ ms raw, of which [\d.]+ ms are the cost of \d+ events \(\d+ ns each\)/)
       expect(text).to match(/^ +[\d.]+ ms +[\d.]+% +12,605 +-  Object#tarai/)
     end
 
@@ -57,6 +59,8 @@ RSpec.describe "Tracing" do
       RUBY
       outcome = rperf("trace", "-o", "c.pb.gz", ruby, "children.rb")
       expect(outcome.stderr).to match(/calls of 3 processes/)
+      numbers = rperf("report", "--top", "c.pb.gz").stdout.scan(/^Traced: process (\d+): \d+ calls, /)
+      expect(numbers.uniq.size).to eq(3)
       rows = Rperf.load(in_folder("c.pb.gz")).top(value: "calls").select { |row| row[:name] == "Object#leaf" }
       expect(rows.sum { |row| row[:self] }).to eq(6)
     end
@@ -81,8 +85,11 @@ RSpec.describe "Tracing" do
   describe "in a program" do
     it "says once that calls stay slower, unless it is told not to" do
       program = "Rperf.trace(warn: false) { 1 }; 2.times { Rperf.trace { 1 } }"
+      refused = "Rperf.start; (Rperf.trace { 1 } rescue Rperf.stop)"
       outcome = run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", program)
       expect(outcome.stderr).to match(/\Arperf: Rperf.trace: calls in this process stay slower [^\n]+\n\z/)
+      outcome = run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-e", refused)
+      expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
     end
 
     it "begins and ends wherever the stack is" do
@@ -152,13 +159,17 @@ RSpec.describe "Tracing" do
     end
 
     it "refuses settings of sampling" do
-      messages = [{ defer: true }, { aggregate: false }].map do |settings|
+      given = [{ defer: true }, { aggregate: false }, { capture: :safepoint }, { signal: false }, { lines: true }]
+      messages = given.map do |settings|
         Rperf.start(mode: :trace, **settings)
       rescue ArgumentError => e
         e.message
       end
       expect(messages).to eq(["defer: must be false with mode: :trace, not true",
-                              "aggregate: must be true with mode: :trace, not false"])
+                              "aggregate: must be true with mode: :trace, not false",
+                              "capture: must be nil with mode: :trace, not :safepoint",
+                              "signal: must be nil with mode: :trace, not false",
+                              "lines: must be nil with mode: :trace, not true"])
       expect { Rperf.start(calls: :all) }.to raise_error(ArgumentError, /\Amode: must be :trace with calls: :all/)
       expect { Rperf.trace }.to raise_error(ArgumentError, "Rperf.trace needs a block")
       expect { Rperf.trace(mode: :wall) { nil } }.to raise_error(ArgumentError, "unknown keyword: :mode")
@@ -209,6 +220,18 @@ RSpec.describe "Tracing" do
       expect(outcome.stdout).to eq("1")
       expect(File.read(in_folder("r.txt"))).to include("Traced: other Ractors than the main one were not traced\n")
     end
+  end
+
+  it "names methods of C without the program's to_s" do
+    output = told(<<~RUBY)
+      class Thing
+        attr_reader :value
+        def self.to_s = (print("!"); super)
+      end
+      profile = Rperf.trace(calls: :all, warn: false) { Thing.new.value; Comparable.instance_methods }
+      puts profile.top(value: "calls", limit: 100).map { |row| row[:name] }.to_json
+    RUBY
+    expect(output).to include("Thing#value", "Module#instance_methods")
   end
 
   it "names methods as samples do" do

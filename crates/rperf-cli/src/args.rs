@@ -29,8 +29,8 @@ Examples:
   rperf report                        what is in it, in a browser
   rperf diff old.pb.gz new.pb.gz      what got slower, and what faster
   rperf stat ruby app.rb              where the time went, on one page
-  rperf trace ruby app.rb             how often each method was called, in rperf.data
   rperf exec ruby app.rb              the same with tables of methods
+  rperf trace ruby app.rb             how often each method was called, in rperf.data
 
 Everything from the first word that isn't an option is the command. It runs with its
 own input, output, exit status and signals. Give -- in front of a command that

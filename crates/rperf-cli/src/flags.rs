@@ -103,7 +103,12 @@ fn off_id(setting: &Setting) -> String {
 
 /// With the values, and what holds without the flag.
 fn help_text(setting: &Setting, help: &str, page: bool) -> String {
+    let trace = match page {
+        true => "",
+        false => "; trace: every call, as 'rperf trace'",
+    };
     let help = help.replace("{values}", &setting.values(Source::Flag));
+    let help = help.replace("{; trace}", trace);
     let Defaults {
         record,
         page: on_page,

@@ -3,7 +3,7 @@
 
 use crate::Refusal;
 use crate::args::{PageArgs, RecordArgs, TraceArgs};
-use rperf_session::settings::{FORMAT, OUTPUT, Setting, Settings};
+use rperf_session::settings::{FORMAT, MODE, OUTPUT, Setting, Settings, quoted};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -57,11 +57,8 @@ impl Options {
 
     /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
     pub fn for_page(args: PageArgs, report: bool) -> Result<Self, Refusal> {
+        check_page_mode(&args.settings.given)?;
         let settings = Settings::from_flags(args.settings.given, true)?;
-        if settings.is_traced() {
-            let message = "-m must be cpu or wall, not 'trace': 'rperf trace' traces calls";
-            return Err(Refusal::usage(message));
-        }
         Ok(Options {
             command: args.command,
             settings,
@@ -78,6 +75,21 @@ impl Options {
             .collect();
         words.join(" ")
     }
+}
+
+/// A page is about samples.
+fn check_page_mode(given: &[(&'static Setting, OsString)]) -> Result<(), Refusal> {
+    let mode = given.iter().find(|(it, _)| it.name == MODE.name);
+    let Some((_, mode)) = mode.filter(|(_, mode)| mode != "cpu" && mode != "wall") else {
+        return Ok(());
+    };
+    let remedy = match mode == "trace" {
+        true => ": 'rperf trace' traces calls",
+        false => "",
+    };
+    let mode = quoted(mode);
+    let message = format!("-m must be cpu or wall, not {mode}{remedy}");
+    Err(Refusal::usage(message))
 }
 
 #[cfg(test)]
@@ -268,7 +280,8 @@ mod tests {
             let message = message(&["record", "-f", frequency, "ruby"]);
             assert!(message.contains("1 to 10000") && message.contains(&format!("'{frequency}'")));
         }
-        assert!(message(&["stat", "-m", "gpu", "ruby"]).contains("cpu, wall or trace, not 'gpu'"));
+        assert!(message(&["stat", "-m", "gpu", "ruby"]).ends_with("cpu or wall, not 'gpu'"));
+        assert!(message(&["record", "-m", "gpu", "ruby"]).contains("wall or trace, not 'gpu'"));
         for capture in ["ticks", "", "-v"] {
             let message = message(&["stat", "--capture", capture, "ruby"]);
             assert!(message.ends_with(&format!("must be tick or safepoint, not '{capture}'")));

@@ -24,7 +24,7 @@ use rperf_report::numbers::grouped;
 use rperf_report::{Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Shows, or writes, what the options ask for, and returns the exit status.
 pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
@@ -204,7 +204,10 @@ fn save_svg(dot: &str, path: &Path) -> Result<i32, Refusal> {
     if !crate::output::is_file(path) {
         return Err(failure(&format!("{failed}: {remedy}")));
     }
-    let graph = path.with_extension("dot");
+    // Not `graph.dot` for `graph.svg`: that can be another graph, which nobody asked to replace.
+    let mut graph = path.as_os_str().to_owned();
+    graph.push(".dot");
+    let graph = PathBuf::from(graph);
     write_file(&graph, dot.as_bytes())?;
     let message = format!("{failed}: {remedy}. Wrote {} instead", graph.display());
     Err(failure(&message))

@@ -175,7 +175,8 @@ impl Picture<'_> {
             NodeKind::Gem => "gems",
         };
         let mut parts = Vec::new();
-        let share = |fraction: f64| format!("{}%", fraction * 100.0);
+        // A hundred times 0.07 isn't 7 in binary.
+        let share = |fraction: f64| format!("{}%", (fraction * 1e8).round() / 1e6);
         if cut.small_nodes > 0 {
             let least = share(self.options.node_fraction);
             parts.push(format!(

@@ -19,14 +19,16 @@ module Rperf
     # @raise [Rperf::Error] if profiling is on already or can't start
     # @example
     #   Rperf.trace { work }.top(value: "calls")
-    def trace(warn: true, **settings, &)
+    def trace(warn: true, **settings)
       raise ArgumentError, "Rperf.trace needs a block" unless block_given?
 
       Argument.one_of(:warn, warn, [true, false])
       raise ArgumentError, "unknown keyword: :mode" if settings.key?(:mode)
 
-      warn_of_tracing if warn
-      start(**settings, mode: :trace, &)
+      start(**settings, mode: :trace) do
+        warn_of_tracing if warn
+        yield
+      end
     end
 
     private

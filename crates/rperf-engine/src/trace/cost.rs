@@ -5,6 +5,7 @@
 use super::counts::Count;
 use super::event::{CallKind, FrameKind};
 use super::tree::TracedNode;
+use rustc_hash::FxHashMap;
 
 /// A hook that took longer was interrupted, in ticks of any clock that is read: 1,000 ticks are
 /// at most 1,000 ns.
@@ -104,21 +105,22 @@ pub(super) fn compensate(
     ns_per_tick: f64,
     c_pays: bool,
 ) -> (Vec<Times>, f64) {
-    let mut overheads = vec![0.0; nodes.len()];
+    let mut overheads: FxHashMap<u32, f64> = FxHashMap::default();
     for &(node, count) in counts {
         let traced = nodes[node as usize];
         if let Some(kind) = traced.kind.counted() {
             let (calls, cost) = (count.calls as f64, costs[kind as usize]);
-            overheads[node as usize] += calls * cost.callee_ns.max(0.0);
+            *overheads.entry(node).or_default() += calls * cost.callee_ns.max(0.0);
             let payer = payer(nodes, traced.parent, c_pays);
-            overheads[payer as usize] += calls * cost.caller_ns.max(0.0);
+            *overheads.entry(payer).or_default() += calls * cost.caller_ns.max(0.0);
         }
     }
     let mut rounding = Rounding::new(ns_per_tick);
-    let mut uncovered: f64 = overheads.iter().sum();
+    let mut uncovered: f64 = overheads.values().sum();
     let times = counts.iter().map(|&(node, count)| {
         let raw_ns = rounding.ns(count.running);
-        let overhead_ns = (overheads[node as usize].round() as u64).min(raw_ns);
+        let overhead = overheads.get(&node).map_or(0.0, |ns| ns.round());
+        let overhead_ns = (overhead as u64).min(raw_ns);
         uncovered -= overhead_ns as f64;
         Times {
             node,

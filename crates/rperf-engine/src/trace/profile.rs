@@ -12,6 +12,7 @@ use rperf_model::{
     ValueType, WeightKey,
 };
 use rustc_hash::FxHashMap;
+use std::process;
 
 /// The columns of a profile with times, and of one without. Methods and C methods are calls;
 /// blocks are apart, as they have the names of their methods.
@@ -210,6 +211,10 @@ impl TraceSnapshot {
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
+        if !rows.is_empty() {
+            let name = StringId(0);
+            profile.threads.push(Thread { seq, name });
+        }
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         for ((node, state), values) in rows {
             let key = WeightKey {
@@ -226,30 +231,27 @@ impl TraceSnapshot {
                 false => profile.weights.push(key, &[calls, block_calls]),
             }
         }
-        let has_rows = profile
-            .weights
-            .iter()
-            .any(|weight| weight.key.thread == seq);
-        if has_rows {
-            let name = StringId(0);
-            profile.threads.push(Thread { seq, name });
-        }
     }
 
-    /// Lines about how it was traced, and what it cost.
+    /// Lines about how it was traced, and what it cost. A profile can be of several processes:
+    /// numbers come with the process that they are of.
     fn head(&self, sums: &Sums) -> Vec<String> {
-        let mut lines = vec![format!(
-            "traced: calls {}, clock {}, {} calls, {} calls of blocks",
-            self.level.name(),
-            self.clock.name(),
-            sums.calls,
-            sums.block_calls
-        )];
+        let (level, clock) = (self.level.name(), self.clock.name());
+        let process = process::id();
+        let mut lines = vec![format!("traced: calls {level}, clock {clock}")];
+        let numbers = self.numbers(sums).into_iter();
+        lines.extend(numbers.map(|line| format!("traced: process {process}: {line}")));
+        lines
+    }
+
+    fn numbers(&self, sums: &Sums) -> Vec<String> {
+        let (calls, block_calls) = (sums.calls, sums.block_calls);
+        let mut lines = vec![format!("{calls} calls, {block_calls} calls of blocks")];
         if self.level.timed {
             let ms = |ns: u64| ns as f64 / 1e6;
             let per_event = sums.overhead_ns as f64 / self.events.max(1) as f64;
             lines.push(format!(
-                "traced: {:.1} ms raw, of which {:.1} ms are the cost of {} events ({per_event:.0} ns \
+                "{:.1} ms raw, of which {:.1} ms are the cost of {} events ({per_event:.0} ns \
                  each) and left out",
                 ms(sums.running_ns + sums.overhead_ns),
                 ms(sums.overhead_ns),
@@ -257,26 +259,26 @@ impl TraceSnapshot {
             ));
             if sums.blocked_ns > 0 {
                 let blocked = ms(sums.blocked_ns);
-                lines.push(format!("traced: {blocked:.1} ms without the GVL"));
+                lines.push(format!("{blocked:.1} ms without the GVL"));
             }
             if sums.uncovered_ns >= 1e5 {
                 let uncovered = sums.uncovered_ns / 1e6;
                 lines.push(format!(
-                    "traced: {uncovered:.1} ms of cost found no time to be taken from"
+                    "{uncovered:.1} ms of cost found no time to be taken from"
                 ));
             }
         }
         if sums.uncounted_methods > 0 {
             let methods = sums.uncounted_methods;
             lines.push(format!(
-                "traced: {methods} of Ruby's own methods, which call nothing, have no count: the \
+                "{methods} of Ruby's own methods, which call nothing, have no count: the \
                  VM doesn't tell of all their calls"
             ));
         }
         if sums.truncated_calls > 0 {
             let calls = sums.truncated_calls;
             lines.push(format!(
-                "traced: {calls} calls found no room in the tree: [truncated]"
+                "{calls} calls found no room in the tree: [truncated]"
             ));
         }
         lines

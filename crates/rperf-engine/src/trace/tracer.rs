@@ -21,7 +21,7 @@ pub(super) const LOOK: usize = 16;
 const UNKNOWN_DEPTH: u32 = u32::MAX - 1;
 
 /// Threads at most; more share the last one's numbers.
-const MAX_THREADS: usize = 1 << 16;
+const MAX_THREADS: usize = 1 << 14;
 
 /// A thread of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

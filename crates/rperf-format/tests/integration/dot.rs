@@ -126,6 +126,12 @@ fn what_is_cut_is_told_in_the_title() {
     assert!(
         text.contains("\\lShowing 10 of 31 functions; cut: 3 of less than 0.5%, 18 beyond 10\\l")
     );
+    let options = GraphOptions {
+        node_fraction: 0.07,
+        ..GraphOptions::default()
+    };
+    let text = graph(&profile, &options);
+    assert!(text.contains(" of less than 7%"), "{text}");
     let text = graph(&profile, &whole(NodeKind::Class));
     assert!(text.contains("\\lShowing 2 of 2 classes\\l"), "{text}");
 }

@@ -235,7 +235,19 @@ impl Settings {
         if !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MODE, source));
         }
-        Ok(())
+        // The others about samples have a value always.
+        let mut without_default = [&CAPTURE, &SIGNAL, &LINES].into_iter();
+        match without_default.find(|it| self.get(it).is_some()) {
+            Some(given) => {
+                let remaining = match source {
+                    Source::Keyword => "nil",
+                    Source::Flag => "left out",
+                    Source::Variable => "empty",
+                };
+                Err(self.refuse_all_but(given, remaining, &MODE, source))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The error for the value of `setting`, which can only be `remaining` with that of `other`.
@@ -246,24 +258,35 @@ impl Settings {
         other: &Setting,
         source: Source,
     ) -> InvalidSetting {
+        let mut remaining = remaining.described(source);
+        if source == Source::Keyword && setting.unset.is_some() {
+            remaining += " or nil";
+        }
+        self.refuse_all_but(setting, &remaining, other, source)
+    }
+
+    /// The same with a text.
+    fn refuse_all_but(
+        &self,
+        setting: &Setting,
+        remaining: &str,
+        other: &Setting,
+        source: Source,
+    ) -> InvalidSetting {
         let spelled = |it: &Setting| {
             let value = self.get(it);
             value.map_or_else(OsString::new, |value| value.spelled(source))
-        };
-        let unset = match (source, setting.unset) {
-            (Source::Keyword, Some(_)) => " or nil",
-            _ => "",
         };
         let gap = match source {
             Source::Variable => "=",
             Source::Keyword | Source::Flag => " ",
         };
-        let (remaining, other_label) = (remaining.described(source), other.label(source));
+        let other_label = other.label(source);
         let (value, other) = (spelled(setting), spelled(other));
         let other = other.display();
         InvalidSetting {
             label: setting.label(source),
-            allowed: format!("{remaining}{unset} with {other_label}{gap}{other}"),
+            allowed: format!("{remaining} with {other_label}{gap}{other}"),
             shown: match source {
                 Source::Keyword => value.display().to_string(),
                 Source::Flag | Source::Variable => quoted(&value),

@@ -71,8 +71,7 @@ pub static MODE: Setting = Setting {
         short: Some('m'),
         takes: Takes::Value(
             "MODE",
-            "cpu: CPU time of each thread; wall: all time, with waiting and sleeping; trace: every \
-             call, as 'rperf trace'",
+            "cpu: CPU time of each thread; wall: all time, with waiting and sleeping{; trace}",
         ),
         record_only: false,
     }),

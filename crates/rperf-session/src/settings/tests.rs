@@ -200,3 +200,20 @@ fn labels_with_a_zero_byte_are_refused_wherever_they_are_given() {
         assert_eq!(error, expected("labels:"));
     }
 }
+
+#[test]
+fn what_only_samples_have_is_refused_with_a_trace() {
+    for (name, text) in [
+        ("CAPTURE", "safepoint"),
+        ("SIGNAL", "false"),
+        ("LINES", "1"),
+    ] {
+        let variable = |key: &str| match key {
+            "MODE" => Some(OsStr::new("trace")),
+            key => (key == name).then(|| OsStr::new(text)),
+        };
+        let error = Settings::from_variables(variable).expect_err("it is refused");
+        let expected = format!("RPERF_{name} must be empty with RPERF_MODE=trace, not '{text}'");
+        assert_eq!(error.to_string(), expected);
+    }
+}

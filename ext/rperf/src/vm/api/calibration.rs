@@ -3,9 +3,8 @@
 //! runs Ruby code of its own.
 
 use super::tracing;
-use crate::profile::errors;
 use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
+use crate::vm::state::trace::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{Calibration, CallKind, PairCost, TraceClock, TraceLevel, TraceSnapshot};
 use rperf_engine::{Gvl, clock::monotonic_ns};
@@ -81,16 +80,12 @@ pub fn of(
         None => untraced_ns(module)?,
     };
     let threads = LiveThreads::list(ruby, gvl)?;
-    if !TRACE.is_empty() {
-        return Err(errors::running_already(ruby));
-    }
-    tracing::begin(
-        gvl,
-        TraceSession::new(Arc::clone(settings), level, clock),
-        &threads,
-    );
+    tracing::check_none_runs(ruby, gvl)?;
+    let session = TraceSession::new(Arc::clone(settings), level, clock);
+    let id = session.id();
+    tracing::begin(gvl, session, &threads);
     let calibration = measured(gvl, module, level, clock, untraced);
-    tracing::end(gvl);
+    tracing::end(gvl, id);
     let calibration = calibration?;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.untraced_ns = Some(untraced);

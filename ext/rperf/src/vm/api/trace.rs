@@ -7,21 +7,19 @@ use crate::vm::hooks::{fork, trace};
 use crate::vm::recording::resolve;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::ractor;
-use crate::vm::state::session::session;
-use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
+use crate::vm::state::trace::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::Gvl;
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashSet;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Begins a traced session with these settings. Fails if a session is running.
 pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result<bool, Error> {
-    if session(gvl).is_some() || trace_session(gvl).is_some() {
-        return Err(errors::running_already(ruby));
-    }
+    tracing::check_none_runs(ruby, gvl)?;
     if is_compiler_on(ruby, gvl, "ZJIT")? {
         let message = "calls can't be traced under ZJIT, which doesn't tell of all of them";
         return Err(errors::rperf(ruby, message));
@@ -36,9 +34,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     let threads = LiveThreads::list(ruby, gvl)?;
-    if !TRACE.is_empty() {
-        return Err(errors::running_already(ruby));
-    }
+    tracing::check_none_runs(ruby, gvl)?;
     tracing::begin(gvl, session, &threads);
     Ok(true)
 }
@@ -70,30 +66,34 @@ fn is_compiler_on(ruby: &Ruby, _: &mut Gvl<'_>, name: &str) -> Result<bool, Erro
 
 /// Ends the session; its profile, or nil if there is none.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<Value>, Error> {
+    let others = ractor::are_there_others(ruby, gvl)?;
     let threads = LiveThreads::list(ruby, gvl)?;
-    if trace_session(gvl).is_none() {
+    // From here on no Ruby code runs: no interrupt loses the profile, no other thread calls stop.
+    let Some(id) = trace_session(gvl).map(TraceSession::id) else {
         return Ok(None);
-    }
+    };
     // The frames stay marked as long as the session is there.
     trace::remove();
-    let profile = profile_so_far(ruby, gvl, &threads, false);
-    tracing::end(gvl);
+    let profile = profile_so_far(ruby, gvl, &threads, others, false);
+    tracing::end(gvl, id);
     profile
 }
 
 /// The profile up to now, which is let go of if `clear`.
 pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
+    let others = ractor::are_there_others(ruby, gvl)?;
     let threads = LiveThreads::list(ruby, gvl)?;
-    profile_so_far(ruby, gvl, &threads, clear)
+    profile_so_far(ruby, gvl, &threads, others, clear)
 }
 
+/// The same, without Ruby code. `others`: there are other Ractors.
 fn profile_so_far(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
     threads: &LiveThreads,
+    others: bool,
     clear: bool,
 ) -> Result<Option<Value>, Error> {
-    let others = ractor::are_there_others(ruby, gvl)?;
     let Some(session) = trace_session(gvl) else {
         return Ok(None);
     };
@@ -102,10 +102,13 @@ fn profile_so_far(
         .filter_map(|thread| session.number_of(thread))
         .collect();
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
-        return Ok(None);
+        let message = "can't read the trace inside one of the VM's callbacks";
+        return Err(errors::rperf(ruby, message));
     };
     let end = session.clock.reading();
-    tracer.flush(end.ticks, |number| !alive.contains(&number));
+    if !session.has_failed() {
+        tracer.flush(end.ticks, |number| !alive.contains(&number));
+    }
     let snapshot = tracer.snapshot(end);
     if clear {
         tracer.clear(end);
@@ -126,6 +129,12 @@ fn profile_so_far(
 
 fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String> {
     let mut comments = description::lines(ruby, "mode: trace".to_owned());
+    if session.has_failed() {
+        let process = process::id();
+        comments.push(format!(
+            "traced: process {process}: an internal error ended it early; the numbers are of the time before"
+        ));
+    }
     if session.with_yjit {
         comments.push("traced: YJIT was on, but code that is traced runs without it".to_owned());
     }

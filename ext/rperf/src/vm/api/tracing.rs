@@ -1,12 +1,15 @@
 //! The moments at which calls begin to be traced, and end to be. On a thread of the main Ractor,
 //! with the GVL, outside of hooks.
 
+use crate::profile::errors;
 use crate::vm::hooks::trace;
 use crate::vm::state::frames::RubyVm;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::roots;
+use crate::vm::state::session::{Ending, session};
 use crate::vm::state::threads::RubyThread;
-use crate::vm::state::trace::{TRACE, TraceSession};
+use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
+use magnus::{Error, Ruby};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{Gvl, MAX_DEPTH};
 
@@ -43,8 +46,21 @@ pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
     roots::keep_words_alive(tracer.new_frames().iter().map(|frame| frame.word));
 }
 
-/// From here on they are not.
-pub fn end(gvl: &mut Gvl<'_>) {
+/// Fails if a session is running or about to end: to be asked when the last Ruby code before
+/// `begin` has run.
+pub fn check_none_runs(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
+    if session(gvl).is_some() || trace_session(gvl).is_some() || Ending::is_there() {
+        return Err(errors::running_already(ruby));
+    }
+    Ok(())
+}
+
+/// From here on those of the session with this id are not. Another one, which has begun since,
+/// goes on.
+pub fn end(gvl: &mut Gvl<'_>, id: u32) {
+    if trace_session(gvl).is_none_or(|session| session.id() != id) {
+        return;
+    }
     trace::remove();
     // SAFETY: the hooks have been removed, and no caller has a reference to the session.
     drop(unsafe { TRACE.take(gvl) });

@@ -56,8 +56,12 @@ fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     // SAFETY: the VM holds a String for each name that it knows.
     let method = unsafe { Value::from_raw(rb_sys::rb_id2str(frame.method as rb_sys::ID)) };
     let method = text::of_string(method).unwrap_or_else(|| "(unknown)".into());
-    // Only a singleton class has an object.
-    let object = ask(gvl, rb_sys::rb_class_attached_object, owner);
+    // Only a singleton class has an object. For others the question raises, and the message would
+    // have the program's own `to_s` of them.
+    let object = match ask(gvl, rb_sys::rb_class_real, owner) {
+        Some(class) if class.as_raw() != owner => ask(gvl, rb_sys::rb_class_attached_object, owner),
+        _ => None,
+    };
     let is_named = |object: &Value| {
         RModule::from_value(*object).is_some() || RClass::from_value(*object).is_some()
     };

@@ -53,6 +53,16 @@ impl TraceSession {
         }
     }
 
+    /// Tells it from sessions before and after it.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Whether an internal error has ended its tracing.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
+
     /// The number of a thread of the main Ractor that was announced.
     #[inline]
     pub fn number_of(&self, thread: RubyThread<'_>) -> Option<ThreadNumber> {
@@ -91,7 +101,7 @@ pub fn trace_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a TraceSession> {
 /// ends its tracing: one line says so, and the program runs on.
 #[inline]
 pub fn with_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer)) {
-    let Some(session) = trace_session(gvl).filter(|it| !it.failed.load(Relaxed)) else {
+    let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) else {
         return;
     };
     let at_work = AssertUnwindSafe(|| {
