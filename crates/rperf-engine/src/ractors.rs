@@ -186,6 +186,7 @@ impl OtherRactors {
         if let Some(place) = recorder.leave_place() {
             holders.leave(place);
         }
+        LAST_HERE.set(self.here(recorder));
         recorder.suspended(vm, self.began_ns.load(Relaxed));
     }
 
@@ -200,6 +201,7 @@ impl OtherRactors {
     ) {
         let began_ns = self.began_ns.load(Relaxed);
         let recorder = self.recorder(thread);
+        LAST_HERE.set(self.here(recorder));
         recorder.collecting(vm, event, (tick, is_marking), began_ns);
     }
 
@@ -418,7 +420,7 @@ pub unsafe fn take_stack(owner: *mut c_void, vm: &impl VmFrames, native_id: u32,
 /// Reading a stack for `owner` has faulted. Async-signal-safe.
 ///
 /// # Safety
-/// `owner` is from [`OtherHolders::take_interrupted`].
+/// As [`OtherHolders::take_interrupted`] calls it, with this `owner`.
 pub unsafe fn give_up(owner: *mut c_void) {
     // SAFETY: as for `take_stack`.
     if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {

@@ -152,7 +152,7 @@ impl ThreadRecording {
         began_ns: u64,
         has_moved: bool,
     ) {
-        if has_moved || self.native_id == 0 {
+        if has_moved || self.native_id != native::id() {
             self.accounting
                 .moved_to_native_thread(clock::thread_cpu_ns());
             self.native_id = native::id();
@@ -169,7 +169,7 @@ impl ThreadRecording {
         self.suspended(now, began_ns);
         // It may go on elsewhere, and then nobody can read this clock for it.
         let ran = now.saturating_sub(self.resumed_ns);
-        if self.native_id != 0 && ran > self.config.interval / CLOCK_PART {
+        if self.native_id == native::id() && ran > self.config.interval / CLOCK_PART {
             self.accounting.read_cpu(clock::thread_cpu_ns());
         }
         self.note_stack(vm, now);
