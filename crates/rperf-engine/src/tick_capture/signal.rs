@@ -169,9 +169,11 @@ pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
         // What it waits for in the kernel must not end early because of us.
         match active.kernel_sleep.look(tid) {
             Found::Awake => are_in_place() && active.interrupt(tid, interruption),
-            // It is stopped while another Ractor collects garbage: this tick is none.
+            // It may be stopped while another Ractor collects garbage, or wait for another thread
+            // with the GVL: the callback tells, and the next tick tries again.
             Found::Stopped if other_ractors() => {
                 interruption.withdraw(tid);
+                active.ticks.trigger();
                 true
             }
             Found::Stopped | Found::Asleep => false,
