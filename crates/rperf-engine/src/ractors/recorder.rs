@@ -227,11 +227,13 @@ impl Recorder {
         }
     }
 
-    /// Makes samples of what the log has. On the worker.
-    pub fn empty_log(&self, began_ns: u64) {
-        if let Some(mut taken) = self.try_take() {
+    /// Makes samples of what the log has. Returns whether it was filling. On the worker.
+    pub fn empty_log(&self, began_ns: u64) -> bool {
+        self.try_take().is_some_and(|mut taken| {
+            let was_filling = taken.is_filling();
             taken.catch_up(&self.missed, began_ns);
-        }
+            was_filling
+        })
     }
 
     /// Brings the thread up to `now`, and moves what is recorded of it to `merged`.
