@@ -366,7 +366,9 @@ impl Accounting {
     fn advance_to(&mut self, now: u64, ready: u64, cpu: Option<u64>) -> Dues {
         let mut dues = Dues::default();
         match self.activity {
+            // An event may have come after `now`: time doesn't go back.
             Activity::Running { since, resumed } => {
+                let now = now.max(since);
                 self.close_slice(since, now);
                 self.activity = Activity::Running {
                     since: now,
@@ -374,6 +376,7 @@ impl Accounting {
                 };
             }
             Activity::Off { since } => {
+                let now = now.max(since);
                 let estimate = self.cpu.estimate();
                 self.off_gvl(since, ready, now, || cpu.unwrap_or(estimate), &mut dues);
                 self.activity = Activity::Off { since: now };

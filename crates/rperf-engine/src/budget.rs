@@ -134,7 +134,8 @@ impl Budget {
         }
     }
 
-    /// By `now` these `stacks` were taken as well, in `spent` ns. `cpu` reads the process' CPU
+    /// By `now` these `stacks` were taken as well, in `spent` ns, and those that other Ractors' hooks
+    /// have noted. `cpu` reads the process' CPU
     /// clock.
     pub(crate) fn count(
         &mut self,
@@ -143,9 +144,11 @@ impl Budget {
         spent: u64,
         cpu: impl FnOnce() -> u64,
     ) {
-        let all = stacks.running + stacks.off_gvl;
-        self.stacks += stacks.off_gvl;
-        self.spent += spent.min(MOST_PER_STACK * all.max(1));
+        let (of_others, spent_by_others) = self.pace.take_others();
+        let off_gvl = stacks.off_gvl + of_others;
+        let all = stacks.running + off_gvl;
+        self.stacks += off_gvl;
+        self.spent += (spent + spent_by_others).min(MOST_PER_STACK * all.max(1));
         let passed = now.saturating_sub(self.since).max(1);
         if self.stacks >= MOST_STACKS || passed >= WINDOW * self.pace.tick() {
             self.judge_stacks(passed);

@@ -59,22 +59,23 @@ struct Place {
     was_asleep: AtomicBool,
     /// What its stacks are taken for.
     owner: AtomicPtr<c_void>,
-    /// The context that the handler interrupted, while it reads frames; else null.
+    /// The context that the handler interrupted, while it reads frames; else null. Only who has set
+    /// it writes to the next two.
     reading: AtomicPtr<c_void>,
+    /// The native thread that reads; else 0.
+    reader: AtomicU32,
     errno: AtomicI32,
     /// When it came here, in ns: a tick that is older is none of its.
     since_ns: AtomicU64,
 }
 
 /// A thread whose stack was being read when that faulted.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupted {
     /// The context that the handler had interrupted.
     pub context: *mut c_void,
     /// `errno` then.
     pub errno: i32,
-    /// What the stack was taken for.
-    pub owner: *mut c_void,
 }
 
 impl OtherHolders {
@@ -87,6 +88,7 @@ impl OtherHolders {
                 was_asleep: AtomicBool::new(false),
                 owner: AtomicPtr::new(ptr::null_mut()),
                 reading: AtomicPtr::new(ptr::null_mut()),
+                reader: AtomicU32::new(0),
                 errno: AtomicI32::new(0),
                 since_ns: AtomicU64::new(0),
             }),
@@ -135,16 +137,27 @@ impl OtherHolders {
     /// interruption is on its way to it.
     pub fn leave(&self, place: Option<usize>) {
         if let Some(place) = place.and_then(|row| self.places.get(row)) {
-            place.interruption.leave(place.native_id.swap(0, SeqCst));
+            let native_id = place.native_id.swap(0, SeqCst);
+            place.interruption.leave(native_id);
+            // A signal that comes now finds nobody who could answer.
+            place.interruption.answered(native_id);
         }
         // After a pause nobody is known to run.
         let fewer = |running: u32| running.checked_sub(1);
         let _ = self.running.fetch_update(SeqCst, Relaxed, fewer);
     }
 
-    /// Nobody is known to run any more: no time counts.
+    /// Nobody is known to run any more: no time counts. Afterwards no interruption is on its way to
+    /// those that ran before, and no handler reads a stack for them. Waits for those that do.
     pub fn clear(&self) {
         for place in &self.places {
+            // Nobody else comes here until the handler has left.
+            let native_id = place.native_id.swap(TAKEN, SeqCst);
+            place.interruption.leave(native_id);
+            place.interruption.answered(native_id);
+            while !place.reading.load(SeqCst).is_null() {
+                std::thread::yield_now();
+            }
             place.native_id.store(0, SeqCst);
         }
         self.running.store(0, SeqCst);
@@ -193,28 +206,57 @@ impl OtherHolders {
             return;
         };
         place.interruption.answered(native_id);
-        if place.since_ns.load(Relaxed) <= tick_ns {
+        if place.since_ns.load(Relaxed) <= tick_ns && place.begin_reading(context) {
             place.errno.store(errno, Relaxed);
-            place.reading.store(context, SeqCst);
-            read(place.owner.load(Acquire));
-            place.reading.store(ptr::null_mut(), SeqCst);
+            place.reader.store(native_id, SeqCst);
+            let owner = place.owner.load(Acquire);
+            // Either this sees that the place was cleared, or `clear` sees that it is read for.
+            if place.native_id.load(SeqCst) == native_id {
+                read(owner);
+            }
+            place.end_reading();
         }
     }
 
-    /// What the calling thread, native thread `native_id`, was reading: no more. Async-signal-safe.
-    pub fn take_interrupted(&self, native_id: u32) -> Option<Interrupted> {
-        let place = self.place_of(native_id)?;
-        let context = place.reading.swap(ptr::null_mut(), SeqCst);
-        (!context.is_null()).then(|| Interrupted {
-            context,
+    /// Reading a stack has faulted on the calling thread, native thread `native_id`: `give_up` is
+    /// called with what it was taken for. `None` if it was reading none. Async-signal-safe.
+    pub fn take_interrupted(
+        &self,
+        native_id: u32,
+        give_up: impl FnOnce(*mut c_void),
+    ) -> Option<Interrupted> {
+        // By the reader: the place may have been cleared meanwhile.
+        let mut places = self.places.iter();
+        let place = places.find(|place| place.reader.load(SeqCst) == native_id)?;
+        let interrupted = Interrupted {
+            context: place.reading.load(SeqCst),
             errno: place.errno.load(Relaxed),
-            owner: place.owner.load(Acquire),
-        })
+        };
+        // The owner may be freed as soon as nobody reads for it.
+        give_up(place.owner.load(Acquire));
+        place.end_reading();
+        Some(interrupted)
     }
 
     fn place_of(&self, native_id: u32) -> Option<&Place> {
         let mut places = self.places.iter();
         places.find(|place| place.native_id.load(SeqCst) == native_id)
+    }
+}
+
+impl Place {
+    /// The handler begins to read. Returns whether nobody else does, as one might who lost the place
+    /// meanwhile.
+    fn begin_reading(&self, context: *mut c_void) -> bool {
+        let nobody = ptr::null_mut();
+        self.reading
+            .compare_exchange(nobody, context, SeqCst, Relaxed)
+            .is_ok()
+    }
+
+    fn end_reading(&self) {
+        self.reader.store(0, SeqCst);
+        self.reading.store(ptr::null_mut(), SeqCst);
     }
 }
 
@@ -300,14 +342,53 @@ mod tests {
         holders.read(7, 99, owner, 0, |owner| read.push(owner));
         assert!(read.is_empty(), "another thread, and an older tick");
         holders.read(7, 200, owner, 5, |found| {
-            let interrupted = holders.take_interrupted(7).expect("it reads");
-            assert_eq!((interrupted.context, interrupted.owner), (owner, owner));
-            assert_eq!(interrupted.errno, 5);
+            let mut given_up = Vec::new();
+            let interrupted = holders.take_interrupted(7, |owner| given_up.push(owner));
+            let (context, errno) = (owner, 5);
+            assert_eq!(interrupted, Some(Interrupted { context, errno }));
+            assert_eq!(given_up, [owner]);
             read.push(found);
         });
         assert_eq!(read, [owner]);
-        assert!(holders.take_interrupted(7).is_none());
+        let nothing = holders.take_interrupted(7, |_| panic!("it doesn't read"));
+        assert!(nothing.is_none());
         holders.leave(place);
         holders.read(7, 300, owner, 0, |_| panic!("it doesn't run"));
+    }
+
+    #[test]
+    fn a_pause_waits_for_the_handler_that_reads() {
+        let holders = holders();
+        let mut owner = 1u8;
+        let context: *mut c_void = (&raw mut owner).cast();
+        let _ = holders.enter(7, context, 0, 100);
+        let has_left = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            holders.read(7, 200, context, 0, |_| {
+                scope.spawn(|| {
+                    holders.clear();
+                    assert!(has_left.load(SeqCst), "it reads still");
+                });
+                while holders.place_of(7).is_some() {
+                    std::thread::yield_now();
+                }
+                let interrupted = holders.take_interrupted(7, |_| has_left.store(true, SeqCst));
+                assert!(interrupted.is_some(), "the place is cleared, but it reads");
+            });
+        });
+        assert!(!holders.is_any_running());
+        holders.read(7, 300, context, 0, |_| panic!("it has no place"));
+    }
+
+    #[test]
+    fn an_interruption_that_nobody_answers_ends_with_the_turn() {
+        let holders = holders();
+        let place = holders.enter(7, ptr::null_mut(), 0, 1);
+        assert!(holders.tick(true) && interrupted() == [7]);
+        let interruption = &holders.places[0].interruption;
+        interruption.sent(7);
+        assert!(interruption.is_of(7));
+        holders.leave(place);
+        assert!(!interruption.is_of(7));
     }
 }

@@ -10,6 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Pace {
     tick: AtomicU64,
     off_gvl: AtomicU64,
+    others: OtherStacks,
+}
+
+/// What hooks of other Ractors have taken since it was asked for last. They write to
+/// it, so it is away from what all read.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct OtherStacks {
+    stacks: AtomicU64,
+    spent_ns: AtomicU64,
 }
 
 impl Pace {
@@ -18,6 +28,7 @@ impl Pace {
         Self {
             tick: AtomicU64::new(interval),
             off_gvl: AtomicU64::new(interval),
+            others: OtherStacks::default(),
         }
     }
 
@@ -37,5 +48,22 @@ impl Pace {
     pub fn set(&self, tick: u64, off_gvl: u64) {
         self.tick.store(tick, Relaxed);
         self.off_gvl.store(off_gvl, Relaxed);
+    }
+
+    /// A hook of another Ractor has taken a stack in `spent` ns; `is_off_gvl`: for time off the GVL.
+    pub fn note_other(&self, is_off_gvl: bool, spent: u64) {
+        self.others.stacks.fetch_add(u64::from(is_off_gvl), Relaxed);
+        self.others.spent_ns.fetch_add(spent, Relaxed);
+    }
+
+    /// How many stacks off the GVL there were since this was asked last, and the time that all took
+    /// in ns.
+    pub fn take_others(&self) -> (u64, u64) {
+        let others = &self.others;
+        if others.spent_ns.load(Relaxed) == 0 {
+            return (0, 0);
+        }
+        let stacks = others.stacks.swap(0, Relaxed);
+        (stacks, others.spent_ns.swap(0, Relaxed))
     }
 }

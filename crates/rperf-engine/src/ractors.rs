@@ -34,6 +34,10 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(250);
 const PAUSE_TICKS: u32 = 256;
 
+/// One part in so many of that pause is left once a log was filling: deep stacks that have little in
+/// common take much room.
+const FILLING_PART: u32 = 8;
+
 /// Threads that have ended, after which the worker comes at once.
 const ENDED_BATCH: u32 = 16;
 
@@ -80,6 +84,8 @@ pub struct OtherRactors {
     /// the worker sees the thread that runs.
     is_watched: AtomicBool,
     watched_ns: AtomicU64,
+    /// When it came last, a log was filling.
+    are_filling: AtomicBool,
     /// Threads that have ended since it came last.
     ended: AtomicU32,
     /// What makes the ticks, and the worker.
@@ -122,6 +128,7 @@ impl OtherRactors {
             }),
             is_watched: AtomicBool::new(false),
             watched_ns: AtomicU64::new(0),
+            are_filling: AtomicBool::new(false),
             ended: AtomicU32::new(0),
             worker: OnceLock::new(),
         }
@@ -186,6 +193,7 @@ impl OtherRactors {
         if let Some(place) = recorder.leave_place() {
             holders.leave(place);
         }
+        LAST_HERE.set(self.here(recorder));
         recorder.suspended(vm, self.began_ns.load(Relaxed));
     }
 
@@ -200,6 +208,7 @@ impl OtherRactors {
     ) {
         let began_ns = self.began_ns.load(Relaxed);
         let recorder = self.recorder(thread);
+        LAST_HERE.set(self.here(recorder));
         recorder.collecting(vm, event, (tick, is_marking), began_ns);
     }
 
@@ -270,7 +279,7 @@ impl OtherRactors {
     /// On the worker: empties the logs, and merges what ended threads have left, where that is due.
     /// Returns how long the worker may sleep before it comes again; `None` as long as nobody runs.
     pub fn tend(&self, holders: &OtherHolders) -> Option<Duration> {
-        let pause = PAUSE.min(Duration::from_nanos(self.config.interval) * PAUSE_TICKS);
+        let pause = self.pause_length();
         let now = clock::monotonic_ns();
         let since = now.saturating_sub(self.watched_ns.load(Relaxed));
         let is_due = self.is_watched.load(Relaxed) && since >= pause.as_nanos() as u64 / 2;
@@ -285,15 +294,23 @@ impl OtherRactors {
                 return None;
             }
         }
-        Some(pause)
+        Some(self.pause_length())
+    }
+
+    fn pause_length(&self) -> Duration {
+        let pause = PAUSE.min(Duration::from_nanos(self.config.interval) * PAUSE_TICKS);
+        if self.are_filling.load(Relaxed) {
+            pause / FILLING_PART
+        } else {
+            pause
+        }
     }
 
     fn empty_logs(&self, now: u64) {
         let mut kept = self.kept();
         let began_ns = self.began_ns.load(Relaxed);
-        for recorder in &kept.recorders {
-            recorder.empty_log(began_ns);
-        }
+        let filling = kept.recorders.iter().filter(|it| it.empty_log(began_ns));
+        self.are_filling.store(filling.count() > 0, Relaxed);
         kept.merge(|recorder, merged| {
             let has_ended = recorder.end.has_come();
             if has_ended {
@@ -418,7 +435,7 @@ pub unsafe fn take_stack(owner: *mut c_void, vm: &impl VmFrames, native_id: u32,
 /// Reading a stack for `owner` has faulted. Async-signal-safe.
 ///
 /// # Safety
-/// `owner` is from [`OtherHolders::take_interrupted`].
+/// As [`OtherHolders::take_interrupted`] calls it, with this `owner`.
 pub unsafe fn give_up(owner: *mut c_void) {
     // SAFETY: as for `take_stack`.
     if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {

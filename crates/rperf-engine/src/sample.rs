@@ -101,6 +101,15 @@ pub struct SumLimits {
 }
 
 impl SampleSums {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.sums.is_empty()
+            && self.raw.is_empty()
+            && self.lost.is_zero()
+            && self.ended.is_empty()
+            && self.folded_threads == 0
+    }
+
     /// Takes a buffer of samples in.
     pub fn add(&mut self, samples: &[Sample], limits: SumLimits) {
         for sample in samples {

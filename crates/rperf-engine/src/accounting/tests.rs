@@ -432,3 +432,23 @@ fn remainders_go_to_the_labels_of_the_last_sample() {
     let labels: Vec<u32> = recorded.samples.iter().map(|row| row.labels).collect();
     assert_eq!(labels, [1, 1]);
 }
+
+#[test]
+fn time_up_to_an_event_that_came_after_the_moment_counts_once() {
+    for is_off in [false, true] {
+        let mut recorded = Recorded::at(1);
+        let mut thread = Simulated::new(1, Mode::Wall, 1, 3);
+        thread.apply(&Step::Run(2_000_000), &mut recorded);
+        if is_off {
+            thread.accounting.suspended(thread.now);
+        } else {
+            thread.sample(thread.now, &mut recorded);
+        }
+        let event = thread.now;
+        thread.now = event - 500_000;
+        thread.flush(&mut recorded);
+        thread.now = event + 1_000_000;
+        thread.flush(&mut recorded);
+        assert_eq!(recorded.sum_of_thread(1).wall_ns, 3_000_000, "{is_off}");
+    }
+}

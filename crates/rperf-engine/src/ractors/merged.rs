@@ -40,6 +40,9 @@ impl Merged {
 
     /// Adds samples whose stacks are in `tree`, of Ractor `ractor`.
     pub fn add(&mut self, tree: &CapturedTree, sums: SampleSums, ractor: u32) {
+        if sums.is_empty() {
+            return;
+        }
         let labels = |_| LabelSetId(ractor);
         let (sums, truncated) = move_samples(sums, tree, &mut self.tree, labels);
         self.counters.truncated += truncated;

@@ -18,6 +18,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    Ordering::SeqCst,
 };
 
 /// In place of a place: it doesn't run.
@@ -46,6 +47,8 @@ pub struct Recorder {
     /// longer.
     pub slot: &'static ThreadSlot,
     is_busy: AtomicBool,
+    /// The handler has taken it. Written on the thread only.
+    is_with_handler: AtomicBool,
     /// Where it runs, in [`OtherHolders`](crate::other_holders::OtherHolders).
     place: AtomicUsize,
     last_place: AtomicUsize,
@@ -98,6 +101,7 @@ impl Recorder {
             ractor,
             slot,
             is_busy: AtomicBool::new(false),
+            is_with_handler: AtomicBool::new(false),
             place: AtomicUsize::new(NOWHERE),
             last_place: AtomicUsize::new(0),
             missed: MissedEvents::default(),
@@ -124,9 +128,18 @@ impl Recorder {
         }
     }
 
-    /// The signal handler had it, and has faulted. Async-signal-safe.
+    /// The signal handler has faulted: it gives the recorder back, if it had taken it.
+    /// Async-signal-safe.
     pub fn give_up(&self) {
-        self.is_busy.store(false, Release);
+        if self.is_with_handler.swap(false, SeqCst) {
+            self.is_busy.store(false, Release);
+        }
+    }
+
+    /// Whether somebody has it.
+    #[cfg(test)]
+    pub fn is_taken(&self) -> bool {
+        self.is_busy.load(Acquire)
     }
 
     /// It doesn't run any more. Returns whether it did, and its place, if it had one.
@@ -207,16 +220,20 @@ impl Recorder {
         if let Some(mut taken) = self.try_take()
             && self.missed.are_none()
         {
+            self.is_with_handler.store(true, SeqCst);
             // SAFETY: by this function's contract.
             unsafe { taken.take_stack(vm, native_id, tick_ns) };
+            self.is_with_handler.store(false, SeqCst);
         }
     }
 
-    /// Makes samples of what the log has. On the worker.
-    pub fn empty_log(&self, began_ns: u64) {
-        if let Some(mut taken) = self.try_take() {
+    /// Makes samples of what the log has. Returns whether it was filling. On the worker.
+    pub fn empty_log(&self, began_ns: u64) -> bool {
+        self.try_take().is_some_and(|mut taken| {
+            let was_filling = taken.is_filling();
             taken.catch_up(&self.missed, began_ns);
-        }
+            was_filling
+        })
     }
 
     /// Brings the thread up to `now`, and moves what is recorded of it to `merged`.

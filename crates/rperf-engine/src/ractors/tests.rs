@@ -228,3 +228,29 @@ fn stacks_move_from_one_tree_to_another() {
     assert!(moved.sums.keys().all(|key| key.labels.0 == 4));
     assert_eq!(moved.sums.values().map(|it| it.wall_ns).sum::<u64>(), 21);
 }
+
+#[test]
+fn one_that_ends_without_a_wait_before_has_no_time_afterwards() {
+    let (others, holders) = others();
+    let (ready, thread) = (OthersReady::default(), thread(1));
+    // It computed when time began to count, and no event had told of it.
+    others.suspended(&holders, &vm(thread, 10), thread);
+    others.exited(&holders, thread.thread);
+    assert_eq!(others.threads(), 0);
+    let _ = others.take(clock::monotonic_ns(), &ready);
+    std::thread::sleep(Duration::from_millis(2));
+    assert_eq!(total(&others.take(clock::monotonic_ns(), &ready)), 0);
+}
+
+#[test]
+fn a_fault_before_the_recorder_is_taken_leaves_it_to_who_has_it() {
+    let (others, holders) = others();
+    let thread = thread(1);
+    others.resumed(&holders, &vm(thread, 10), thread, 0);
+    let recorder = others.recorder(thread);
+    let taken = recorder.take();
+    recorder.give_up();
+    assert!(recorder.is_taken());
+    drop(taken);
+    assert!(!recorder.is_taken());
+}

@@ -39,6 +39,7 @@ const LARGE_TREE: usize = 1 << 12;
 #[derive(Debug)]
 pub struct ThreadRecording {
     config: RecorderConfig,
+    pace: Arc<Pace>,
     accounting: Accounting,
     recording: Recording<Sums>,
     last: LastStack,
@@ -54,6 +55,7 @@ pub struct ThreadRecording {
     /// Where it gave the GVL up, if the stack was taken then, and when that was done last.
     off_at: Option<SamplePoint>,
     off_taken_ns: u64,
+    /// Ticks whose stack couldn't be read, or found no room in the log.
     unreadable: u64,
     spent_ns: u64,
 }
@@ -85,6 +87,7 @@ impl ThreadRecording {
         let merges = config.limits.aggregate;
         Self {
             config,
+            pace: Arc::clone(pace),
             accounting,
             recording,
             last: LastStack::default(),
@@ -123,6 +126,11 @@ impl ThreadRecording {
         }
     }
 
+    /// Whether the log should be emptied soon.
+    pub fn is_filling(&self) -> bool {
+        self.log.is_filling()
+    }
+
     fn make_samples(&mut self) {
         if self.log.is_empty() {
             return;
@@ -152,7 +160,7 @@ impl ThreadRecording {
         began_ns: u64,
         has_moved: bool,
     ) {
-        if has_moved || self.native_id == 0 {
+        if has_moved || self.native_id != native::id() {
             self.accounting
                 .moved_to_native_thread(clock::thread_cpu_ns());
             self.native_id = native::id();
@@ -169,7 +177,7 @@ impl ThreadRecording {
         self.suspended(now, began_ns);
         // It may go on elsewhere, and then nobody can read this clock for it.
         let ran = now.saturating_sub(self.resumed_ns);
-        if self.native_id != 0 && ran > self.config.interval / CLOCK_PART {
+        if self.native_id == native::id() && ran > self.config.interval / CLOCK_PART {
             self.accounting.read_cpu(clock::thread_cpu_ns());
         }
         self.note_stack(vm, now);
@@ -277,12 +285,12 @@ impl ThreadRecording {
         self.accounting.suspended(now);
     }
 
-    /// Takes the stack at which the thread gives the GVL up, once in an interval: one that waits
-    /// for long is in the profile with its own stack, though nobody else can take it.
+    /// Takes the stack at which the thread gives the GVL up, once in an interval of the
+    /// budget: one that waits for long is in the profile with its own stack, though nobody else can take it.
     fn note_stack(&mut self, vm: &impl VmFrames, now: u64) {
         self.off_at = None;
         let is_wanted = self.config.mode == Mode::Wall
-            && now.saturating_sub(self.off_taken_ns) >= self.config.interval;
+            && now.saturating_sub(self.off_taken_ns) >= self.pace.off_gvl();
         if is_wanted {
             self.off_taken_ns = now;
             let depth = self.backtrace.take(vm);
@@ -292,13 +300,20 @@ impl ThreadRecording {
                 node: interned.node,
                 labels: LabelSetId::default(),
             });
+            self.note_spent(true, clock::monotonic_ns().saturating_sub(now));
         }
+    }
+
+    /// A hook has taken a stack in `spent` ns; `is_off_gvl`: for time off the GVL.
+    fn note_spent(&mut self, is_off_gvl: bool, spent: u64) {
+        self.recording.counters.sampling_time_ns += spent;
+        self.pace.note_other(is_off_gvl, spent);
     }
 
     /// Records what is due on the calling thread at its stack.
     #[cold]
     fn record(&mut self, vm: &impl VmFrames, now: u64, dues: Dues) {
-        let began = clock::monotonic_ns();
+        let (began, is_off_gvl) = (clock::monotonic_ns(), dues.is_off_gvl());
         let depth = self.backtrace.take(vm);
         let position = Position {
             stack: Some(self.backtrace.stack(depth)),
@@ -307,7 +322,7 @@ impl ThreadRecording {
         };
         self.recording
             .record(now, &mut self.accounting, dues, position);
-        self.recording.counters.sampling_time_ns += clock::monotonic_ns().saturating_sub(began);
+        self.note_spent(is_off_gvl, clock::monotonic_ns().saturating_sub(began));
     }
 
     /// Records what is due at the stacks that are known: those of the last samples, or where the
@@ -361,7 +376,9 @@ impl ThreadRecording {
             now_ns,
             cpu_ns,
         };
-        self.log.push(stack, shared, times, FiberWord::default());
+        if !self.log.push(stack, shared, times, FiberWord::default()) {
+            self.unreadable += 1;
+        }
         self.spent_ns += clock::monotonic_ns().saturating_sub(now_ns);
     }
 

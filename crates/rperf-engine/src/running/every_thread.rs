@@ -117,6 +117,8 @@ impl RunningSession {
     ) -> impl Iterator<Item = Wanted<'a>> {
         let now = clock::monotonic_ns();
         self.sections.note_end(now);
+        // Some may have got their GVL since the ticks ended: their handlers may be at work.
+        self.ticks.others.clear();
         self.others.pause(now, &self.others_ready);
         let threads = self.state(gvl).map(|mut state| {
             // The others that were in this section are alive: its end would have been an EXITED.

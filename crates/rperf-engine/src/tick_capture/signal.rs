@@ -31,9 +31,11 @@ const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIG
 
 type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
-/// What the handlers serve; null if nobody wants them.
+/// What the handler of the tick's signal and the timer serve; null if nobody wants them.
 static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
-/// Threads that use ACTIVE at the moment.
+/// The same for the handler of faults: it stays until nobody reads a stack any more.
+static FAULT_ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
+/// Threads that use one of the two at the moment.
 static AT_WORK: AtomicUsize = AtomicUsize::new(0);
 
 /// What interrupts threads of other Ractors.
@@ -105,7 +107,9 @@ impl TickSignal {
             process: std::process::id() as libc::pid_t,
             kernel_sleep: KernelSleep::new(),
         });
-        ACTIVE.store(Box::into_raw(active), SeqCst);
+        let active = Box::into_raw(active);
+        FAULT_ACTIVE.store(active, SeqCst);
+        ACTIVE.store(active, SeqCst);
         let installed = TickSignal(());
         if !has_fault_handler {
             set_action(FAULT, on_fault, fault.sa_mask, fault.sa_flags)?;
@@ -117,15 +121,24 @@ impl TickSignal {
 
 impl Drop for TickSignal {
     fn drop(&mut self) {
-        restore_actions();
+        restore_interrupt();
         let active = ACTIVE.swap(ptr::null_mut(), SeqCst);
-        // A handler that saw it leaves soon; later ones see null.
-        while AT_WORK.load(SeqCst) != 0 {
-            std::thread::yield_now();
-        }
+        // A handler that saw it leaves soon; later ones see null. Threads of other Ractors may
+        // be reading their stacks: until they have left, a fault is caught.
+        wait_for_handlers();
+        restore_fault();
+        FAULT_ACTIVE.store(ptr::null_mut(), SeqCst);
+        wait_for_handlers();
         // SAFETY: it came from `Box::into_raw`, the swap gave it to this caller
         // alone, and no handler uses it any more.
         drop(unsafe { Box::from_raw(active) });
+    }
+}
+
+/// Waits until nobody uses what was there before.
+fn wait_for_handlers() {
+    while AT_WORK.load(SeqCst) != 0 {
+        std::thread::yield_now();
     }
 }
 
@@ -134,9 +147,11 @@ pub fn forget_in_child() {
     let active = ACTIVE.swap(ptr::null_mut(), SeqCst);
     // SAFETY: the child has a copy of the parent's memory, in which nobody frees it.
     if let Some(active) = unsafe { active.as_ref() } {
-        restore_actions();
+        restore_interrupt();
+        restore_fault();
         active.kernel_sleep.close();
     }
+    FAULT_ACTIVE.store(ptr::null_mut(), SeqCst);
     AT_WORK.store(0, SeqCst);
     READING.store(ptr::null_mut(), SeqCst);
 }
@@ -154,9 +169,11 @@ pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
         // What it waits for in the kernel must not end early because of us.
         match active.kernel_sleep.look(tid) {
             Found::Awake => are_in_place() && active.interrupt(tid, interruption),
-            // It is stopped while another Ractor collects garbage: this tick is none.
+            // It may be stopped while another Ractor collects garbage, or wait for another thread
+            // with the GVL: the callback tells, and the next tick tries again.
             Found::Stopped if other_ractors() => {
                 interruption.withdraw(tid);
+                active.ticks.trigger();
                 true
             }
             Found::Stopped | Found::Asleep => false,
@@ -186,9 +203,14 @@ fn are_in_place() -> bool {
 }
 
 fn with_active<R>(use_it: impl FnOnce(&Active) -> R) -> Option<R> {
+    with(&ACTIVE, use_it)
+}
+
+/// Calls `use_it` with what `active` leads to, one of the two.
+fn with<R>(active: &AtomicPtr<Active>, use_it: impl FnOnce(&Active) -> R) -> Option<R> {
     AT_WORK.fetch_add(1, SeqCst);
-    // SAFETY: `drop` frees it only after AT_WORK was zero with ACTIVE null.
-    let result = unsafe { ACTIVE.load(SeqCst).as_ref() }.map(use_it);
+    // SAFETY: `drop` frees it only after AT_WORK was zero with both of them null.
+    let result = unsafe { active.load(SeqCst).as_ref() }.map(use_it);
     AT_WORK.fetch_sub(1, SeqCst);
     result
 }
@@ -310,7 +332,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     if is_fault(info) && !interrupted.is_null() && READER.load(SeqCst) == clock::thread_id() {
         READING.store(ptr::null_mut(), SeqCst);
         // SAFETY: `on_interrupt` is at work further up this stack: its session lives.
-        if let Some(active) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
+        if let Some(active) = unsafe { FAULT_ACTIVE.load(SeqCst).as_ref() } {
             UNREADABLE.fetch_add(1, SeqCst);
             active.ticks.trigger();
         }
@@ -332,11 +354,12 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
 /// If the calling thread was reading a stack of another Ractor's in our handler, it goes on as
 /// before. Returns whether it was.
 fn end_other_reading(context: *mut ucontext_t) -> bool {
-    let interrupted = with_active(|active| {
-        let interrupted = active.ticks.others.take_interrupted(clock::thread_id())?;
-        // SAFETY: what the handler was reading for.
-        unsafe { (active.other_calls.give_up)(interrupted.owner) };
-        Some(interrupted)
+    let interrupted = with(&FAULT_ACTIVE, |active| {
+        let others = &active.ticks.others;
+        others.take_interrupted(clock::thread_id(), |owner| {
+            // SAFETY: what the handler was reading for.
+            unsafe { (active.other_calls.give_up)(owner) };
+        })
     });
     let Some(interrupted) = interrupted.flatten() else {
         return false;
@@ -456,11 +479,15 @@ fn put_action(signal: c_int, action: &libc::sigaction) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the previous actions back where ours still are. Async-signal-safe.
-fn restore_actions() {
+/// Puts the default action back, if ours is still there. Async-signal-safe.
+fn restore_interrupt() {
     if is_ours(INTERRUPT, on_interrupt) {
         let _ = put_action(INTERRUPT, &default_action());
     }
+}
+
+/// Puts back what took faults before, if ours is still there. Async-signal-safe.
+fn restore_fault() {
     if let (true, Some(previous)) = (is_ours(FAULT, on_fault), PREVIOUS_FAULT.get()) {
         let _ = put_action(FAULT, previous);
     }

@@ -155,7 +155,10 @@ fn bring_up(
         match next_row {
             Some(next) if !is_second => row = next,
             None if row > 0 => (row, is_second) = (0, true),
-            _ => return Ok(Some((id, now, threads))),
+            _ => {
+                add_others(gvl, session, now);
+                return Ok(Some((id, now, threads)));
+            }
         }
         let_others_run(gvl)?;
     }
@@ -179,9 +182,13 @@ fn flush(
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
-    let next_row = threads.next_row();
+    Some((now, threads.next_row()))
+}
+
+/// Takes in what was recorded of other Ractors, up to `now`.
+fn add_others(gvl: &Gvl<'_>, session: &StartedSession, now: u64) {
+    let _guard = AtWork::begin(gvl);
     roots::keep_alive(&session.add_others(gvl, now));
-    Some((now, next_row))
 }
 
 fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {
