@@ -315,6 +315,8 @@ impl OtherRactors {
             let has_ended = recorder.end.has_come();
             if has_ended {
                 recorder.move_to(merged, now, 0, began_ns);
+            } else {
+                recorder.move_large_tree(merged, began_ns);
             }
             !has_ended
         });

@@ -244,6 +244,15 @@ impl Recorder {
         taken.move_to(merged, self.ractor);
     }
 
+    /// Moves what is recorded of the thread, which goes on, to `merged`, if its call tree has become
+    /// large. On the worker.
+    pub fn move_large_tree(&self, merged: &mut Merged, began_ns: u64) {
+        if let Some(mut taken) = self.try_take() {
+            taken.catch_up(&self.missed, began_ns);
+            taken.move_large_tree(merged, self.ractor);
+        }
+    }
+
     /// No time counts from `now` on, until the thread's next event in a section.
     pub fn pause(&self, now: u64, ready: u64, began_ns: u64) {
         let mut taken = self.take();

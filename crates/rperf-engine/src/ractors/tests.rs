@@ -254,3 +254,23 @@ fn a_fault_before_the_recorder_is_taken_leaves_it_to_who_has_it() {
     drop(taken);
     assert!(!recorder.is_taken());
 }
+
+#[test]
+fn the_worker_moves_a_large_tree_of_one_that_goes_on() {
+    let (others, holders) = others();
+    let (ready, thread) = (OthersReady::default(), thread(1));
+    others.resumed(&holders, &vm(thread, 2), thread, 0);
+    for round in 0..40 {
+        for frame in 0..120 {
+            run(Duration::from_micros(10));
+            tick(&holders, &vm(thread, 10 + 120 * round + frame));
+        }
+        others.empty_logs(clock::monotonic_ns());
+    }
+    assert!(others.kept().merged.tree.nodes().len() > 1_000);
+    let merged = others.take(clock::monotonic_ns(), &ready);
+    assert_eq!(merged.counters.capture.tick_stacks, 40 * 120);
+    assert_eq!(merged.counters.threads, 1);
+    let frames = merged.tree.frames();
+    assert!(frames.contains(&10));
+}

@@ -395,6 +395,16 @@ impl ThreadRecording {
         }
     }
 
+    /// Moves what is recorded to `merged`, if its call tree has become large. The thread goes on, and
+    /// keeps its time that no stack is known for.
+    pub fn move_large_tree(&mut self, merged: &mut Merged, ractor: u32) {
+        if self.recording.tree.nodes().len() > LARGE_TREE {
+            let unattributed = std::mem::take(&mut self.recording.unattributed);
+            self.move_to(merged, ractor);
+            self.recording.unattributed = unattributed;
+        }
+    }
+
     /// Moves what is recorded to `merged`; `ractor` is the thread's.
     pub fn move_to(&mut self, merged: &mut Merged, ractor: u32) {
         let sums = std::mem::take(&mut self.recording.buffer.sums);
