@@ -10,12 +10,15 @@
 //! handlers had returned.
 
 use super::at_work::other_ractors;
+mod actions;
+
 use super::kernel_sleep::KernelSleep;
 use super::{OtherCalls, Registers, TakeStack};
 use crate::clock;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
+use actions::{Handler, action_of, default_action, is, is_ours, put_action, set_action};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use std::io;
 use std::mem::MaybeUninit;
@@ -28,8 +31,6 @@ use std::sync::{Arc, OnceLock};
 const INTERRUPT: c_int = libc::SIGURG;
 const FAULT: c_int = libc::SIGSEGV;
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
-
-type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
 /// What the handler of the tick's signal and the timer serve; null if nobody wants them.
 static ACTIVE: AtomicPtr<Active> = AtomicPtr::new(ptr::null_mut());
@@ -420,24 +421,6 @@ unsafe fn go_on_as(context: *mut ucontext_t, interrupted: *const ucontext_t) {
     }
 }
 
-fn action_of(signal: c_int) -> io::Result<libc::sigaction> {
-    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: without a new action the call only writes the present one.
-    if unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: filled in by the call.
-    Ok(unsafe { action.assume_init() })
-}
-
-fn is_ours(signal: c_int, handler: Handler) -> bool {
-    action_of(signal).is_ok_and(|action| is(&action, handler))
-}
-
-fn is(action: &libc::sigaction, handler: Handler) -> bool {
-    action.sa_sigaction == handler as usize
-}
-
 /// Nothing else may come while frames are read: a fault there would be taken for ours.
 fn all_but_faults() -> libc::sigset_t {
     let mut set = MaybeUninit::zeroed();
@@ -449,34 +432,6 @@ fn all_but_faults() -> libc::sigset_t {
         }
         set.assume_init()
     }
-}
-
-/// Installs `handler` with these signals blocked, and these flags besides ours. It runs
-/// on the thread's signal stack: the stack of a fiber may be short, or nearly full.
-fn set_action(
-    signal: c_int,
-    handler: Handler,
-    mask: libc::sigset_t,
-    flags: c_int,
-) -> io::Result<()> {
-    let mut action = default_action();
-    action.sa_sigaction = handler as usize;
-    action.sa_mask = mask;
-    action.sa_flags = flags | libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    put_action(signal, &action)
-}
-
-fn default_action() -> libc::sigaction {
-    // SAFETY: all zeros are SIG_DFL without a mask or flags.
-    unsafe { MaybeUninit::zeroed().assume_init() }
-}
-
-fn put_action(signal: c_int, action: &libc::sigaction) -> io::Result<()> {
-    // SAFETY: `action` is valid, and its handler async-signal-safe or the system's.
-    if unsafe { libc::sigaction(signal, action, ptr::null_mut()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
 }
 
 /// Puts the default action back, if ours is still there. Async-signal-safe.

@@ -37,6 +37,9 @@ pub struct TakenProfile<T> {
     pub tree: Option<(SessionId, u64)>,
 }
 
+/// What was taken, when the worker has replied.
+pub type CompleteProfile = TakenProfile<(Snapshot, Vec<CapturedNode>)>;
+
 impl TakenProfile<Taken> {
     /// Keeps the frames alive. No collection has run since they were taken.
     pub fn keep(
@@ -63,7 +66,7 @@ impl TakenProfile<Taken> {
         ruby: &Ruby,
         gvl: &mut Gvl<'_>,
         without_gvl: impl FnOnce(&mut Gvl<'_>, Wait) -> Option<Completed>,
-    ) -> Result<Option<TakenProfile<(Snapshot, Vec<CapturedNode>)>>, Error> {
+    ) -> Result<Option<CompleteProfile>, Error> {
         let taken = self.taken;
         let process = process::id();
         let wait: Wait = Box::new(move || {
@@ -91,7 +94,7 @@ impl TakenProfile<Taken> {
     }
 }
 
-impl TakenProfile<(Snapshot, Vec<CapturedNode>)> {
+impl CompleteProfile {
     /// The profile as a Ruby object, and the interrupts that have to wait until it is kept. `None`
     /// in a child that a handler of a signal has forked: the profile is the parent's.
     pub fn into_profile(
