@@ -244,7 +244,10 @@ fn ticks_by_label(session: &RunningSession, vm: &FakeVm) -> Vec<(String, u64)> {
     let sets = &snapshot.label_sets;
     let sums = snapshot.collected.sums.iter();
     let mut counts: Vec<_> = sums
-        .filter(|(key, values)| key.labels.0 != 0 && values.count > 0)
+        // A wait may make a sample, too, by chance.
+        .filter(|(key, values)| {
+            key.labels.0 != 0 && key.state == State::Running && values.count > 0
+        })
         .map(|(key, values)| {
             let text = sets[key.labels.0 as usize - 1][0].1.to_string();
             (text, values.count)
