@@ -47,7 +47,7 @@ RSpec.describe "Tracing" do
       text = rperf("trace", "-p", ruby, "tarai.rb").stdout
       expect(text)
         .to match(/^Traced: process \d+: [\d.]+ ms raw, of which [\d.]+ ms are the cost of \d+ events \(\d+ ns each\)/)
-      expect(text).to match(/^ +[\d.]+ ms +[\d.]+% +12,605 +-  Object#tarai/)
+      expect(text).to match(/^ +[\d.]+ \S+ +[\d.]+% +12,605 +-  Object#tarai/)
     end
 
     it "traces what the program forks and starts, too" do
