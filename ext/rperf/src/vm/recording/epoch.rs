@@ -3,6 +3,7 @@
 //! Ruby objects.
 
 use super::resolve;
+use crate::vm::state::safepoint;
 use crate::vm::state::session::session;
 use rperf_engine::Gvl;
 use std::time::{Duration, Instant};
@@ -19,8 +20,9 @@ pub fn work_on_end(gvl: &mut Gvl<'_>) {
         let state = session.state(gvl);
         state.is_some_and(|state| state.engine.is_ending())
     };
-    if is_ending(session) || session.begin_epoch_end(gvl) {
-        name_frames(gvl, CALLBACK_LIMIT);
+    if (is_ending(session) || session.begin_epoch_end(gvl)) && name_frames(gvl, CALLBACK_LIMIT) {
+        // Until all have names, what they keep alive can't be let go.
+        safepoint::trigger();
     }
 }
 
