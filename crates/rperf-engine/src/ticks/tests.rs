@@ -1,0 +1,182 @@
+//! Ticks as the timer and the hooks make them, with a VM and threads that only count.
+
+use super::*;
+use std::cell::Cell;
+use std::sync::OnceLock;
+
+#[test]
+fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
+    let ticks = Ticks::new(|| (), |_, _| panic!("no interruption was asked for"));
+    assert!(ticks.set_holder(1, 0), "the first holder arms");
+    assert!(!ticks.set_holder(1, 0), "once");
+    for _ in 0..100 {
+        assert_eq!(ticks.tick(), AfterTick::GoOn { in_slices: false });
+    }
+    ticks.clear_holder(2);
+    let after_other = ticks.tick();
+    assert_eq!(
+        after_other,
+        AfterTick::GoOn { in_slices: true },
+        "1 still runs"
+    );
+    ticks.clear_holder(1);
+    let until_rest = (0..100)
+        .take_while(|_| ticks.tick() != AfterTick::Rest)
+        .count();
+    assert_eq!(until_rest as u32, IDLE_TICKS);
+    assert!(!ticks.armed());
+    let free = ticks.free_since().expect("nobody has the GVL");
+    assert!(!ticks.taken_since(free));
+    assert!(ticks.set_holder(2, 0), "the next holder arms it again");
+    assert!(ticks.taken_since(free));
+    assert_eq!(ticks.free_since(), None);
+    assert_eq!(ticks.triggers(), 101);
+    assert!(ticks.last_tick() > 0);
+}
+
+#[test]
+fn it_rests_in_a_pause_and_the_first_holder_after_it_arms_it() {
+    let ticks = Ticks::new(|| panic!("no tick in a pause"), |_, _| false);
+    assert!(ticks.set_holder(1, 0));
+    ticks.pause();
+    assert!(ticks.armed(), "until the next expiry");
+    ticks.go_on();
+    assert!(!ticks.set_holder(1, 0), "a short pause needs no arming");
+    ticks.pause();
+    assert_eq!(ticks.tick(), AfterTick::Rest);
+    assert!(!ticks.armed());
+    assert_eq!((ticks.triggers(), ticks.last_tick()), (0, 0));
+    ticks.go_on();
+    assert!(ticks.set_holder(1, 0));
+}
+
+thread_local! {
+    /// What was asked of the VM: callbacks, and interrupted threads.
+    static ASKED: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+    static CAN_INTERRUPT: Cell<bool> = const { Cell::new(true) };
+}
+
+fn capturing() -> Ticks {
+    let trigger = || ASKED.set((ASKED.get().0 + 1, ASKED.get().1));
+    let interrupt = |tid, interruption: &Interruption| {
+        assert_eq!(tid, 77);
+        ASKED.set((ASKED.get().0, ASKED.get().1 + 1));
+        CAN_INTERRUPT.get() && interruption.commit(tid)
+    };
+    let ticks = Ticks::new(trigger, interrupt);
+    ticks.set_captures(true);
+    ticks
+}
+
+#[test]
+fn a_tick_interrupts_the_holder_and_asks_for_no_callback() {
+    let ticks = capturing();
+    assert!(ticks.set_holder(1, 77));
+    for _ in 0..5 {
+        ticks.tick();
+        ticks.answered(77);
+    }
+    assert_eq!(ASKED.get(), (0, 5));
+    ticks.begin_collecting(clock::monotonic_ns());
+    ticks.tick();
+    assert_eq!(ASKED.get(), (0, 5), "a tick in a collection is none");
+    ticks.end_collecting();
+    ticks.hold_interrupts();
+    ticks.tick();
+    assert_eq!(ASKED.get(), (1, 5));
+    ticks.at_safepoint();
+    ticks.tick();
+    assert_eq!(ASKED.get(), (1, 6));
+}
+
+#[test]
+fn where_the_holder_cannot_be_interrupted_the_callback_is_asked_for() {
+    let ticks = capturing();
+    CAN_INTERRUPT.set(false);
+    let _ = ticks.set_holder(1, 77);
+    ticks.tick();
+    assert_eq!(ASKED.get(), (1, 1));
+    CAN_INTERRUPT.set(true);
+    ticks.tick();
+    assert_eq!(ASKED.get(), (2, 1), "until the callback has run");
+    assert!(ticks.is_callback_due());
+    ticks.at_safepoint();
+    assert!(!ticks.is_callback_due());
+    ticks.tick();
+    assert_eq!(ASKED.get(), (2, 2));
+    ticks.answered(77);
+    ticks.hold_interrupts();
+    ticks.clear_holder(1);
+    let _ = ticks.set_holder(1, 77);
+    ticks.tick();
+    assert_eq!(ASKED.get(), (2, 3), "it has been out of the kernel since");
+    // Its native thread isn't known.
+    let _ = ticks.set_holder(1, 0);
+    ticks.tick();
+    assert_eq!(ASKED.get(), (3, 3));
+}
+
+#[test]
+fn a_collection_whose_end_nobody_saw_is_over_at_the_next_event() {
+    let ticks = capturing();
+    let _ = ticks.set_holder(1, 77);
+    ticks.begin_collecting(1);
+    ticks.tick();
+    assert_eq!(ASKED.get(), (0, 1), "too long for a collection");
+    ticks.answered(77);
+    assert!(ticks.is_collecting());
+    ticks.at_safepoint();
+    assert!(!ticks.is_collecting());
+    ticks.begin_collecting(clock::monotonic_ns());
+    ticks.clear_holder(1);
+    let _ = ticks.set_holder(1, 77);
+    ticks.tick();
+    assert_eq!(ASKED.get(), (0, 2));
+}
+
+#[test]
+fn a_thread_that_does_not_answer_gets_the_callback_after_a_while() {
+    let ticks = capturing();
+    let _ = ticks.set_holder(1, 77);
+    ticks.tick();
+    ticks.tick();
+    assert_eq!(ASKED.get(), (0, 1), "it may wait for a CPU");
+    let ages_ago = || ticks.interruption.begin(77, 1);
+    ages_ago();
+    ticks.tick();
+    assert_eq!(ASKED.get(), (1, 2));
+    ticks.answered(78);
+    ages_ago();
+    ticks.tick();
+    assert_eq!(ASKED.get(), (2, 3), "another thread's answer");
+    ticks.answered(77);
+    ticks.tick();
+    assert_eq!(ASKED.get(), (2, 4));
+}
+
+#[test]
+fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
+    static TICKS: OnceLock<Ticks> = OnceLock::new();
+    let ticks = TICKS.get_or_init(|| {
+        let interrupt = |tid, interruption: &Interruption| {
+            TICKS.get().expect("made").clear_holder(1);
+            assert!(!interruption.commit(tid), "it may wait in the kernel");
+            false
+        };
+        Ticks::new(|| panic!("the thread is awake"), interrupt)
+    });
+    ticks.set_captures(true);
+    let _ = ticks.set_holder(1, 77);
+    ticks.tick();
+    assert!(!ticks.has_holder() && !ticks.is_callback_due());
+    assert!(!ticks.interruption.is_of(77));
+}
+
+#[test]
+fn an_idle_program_is_asked_once_for_the_callback() {
+    let ticks = capturing();
+    let _ = ticks.set_holder(1, 77);
+    ticks.clear_holder(1);
+    while ticks.tick() != AfterTick::Rest {}
+    assert_eq!(ASKED.get(), (1, 0));
+}
