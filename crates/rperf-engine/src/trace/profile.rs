@@ -1,9 +1,10 @@
 //! From what was traced to a profile: nodes with names, times without the cost of tracing, and
 //! lines about the run. Outside of hooks, on the thread that asks for the profile.
 
+use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, Times, compensate};
-use super::counts::Count;
+use super::counts::{Count, Counts};
 use super::event::{CallKind, FrameKind, TraceLevel};
 use super::tree::TracedNode;
 use crate::frame_names::ResolvedFrame;
@@ -34,9 +35,10 @@ pub struct TraceSnapshot {
     pub(super) nodes: Vec<TracedNode>,
     pub(super) truncated: Option<u32>,
     /// By thread.
-    pub(super) counts: Vec<Vec<(u32, Count)>>,
+    pub(super) counts: Vec<Counts>,
     pub(super) events: u64,
     pub(super) bodies: Bodies,
+    pub(super) check: Option<StackCheck>,
 }
 
 /// Sums over a profile, for its head.
@@ -68,8 +70,8 @@ impl TraceSnapshot {
 
     /// The raw times of what was called most, and of its caller, in ns: for the calibration.
     pub fn busiest_pair_ns(&self) -> (f64, f64) {
-        let counts = || self.counts.iter().flatten();
-        let Some(&(callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
+        let counts = || self.counts.iter().flat_map(Counts::iter);
+        let Some((callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
             return (0.0, 0.0);
         };
         let caller = self.nodes[callee as usize].parent;
@@ -99,9 +101,10 @@ impl TraceSnapshot {
         };
         sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
         for (number, counts) in self.counts.iter().enumerate() {
+            let counts: Vec<(u32, Count)> = counts.iter().collect();
             let (times, uncovered_ns) = compensate(
                 &self.nodes,
-                counts,
+                &counts,
                 &costs,
                 self.ns_per_tick(),
                 self.level.c_methods,
@@ -274,6 +277,19 @@ impl TraceSnapshot {
                 "{methods} of Ruby's own methods, which call nothing, have no count: the \
                  VM doesn't tell of all their calls"
             ));
+        }
+        if let Some(check) = &self.check {
+            let StackCheck {
+                compared,
+                unequal,
+                first,
+            } = check;
+            lines.push(format!("{compared} stacks compared, {unequal} unequal"));
+            if let Some((equal, theirs, ours)) = first {
+                lines.push(format!(
+                    "the first one from frame {equal} on: {theirs} frames, and not {ours}"
+                ));
+            }
         }
         if sums.truncated_calls > 0 {
             let calls = sums.truncated_calls;

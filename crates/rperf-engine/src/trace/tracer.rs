@@ -1,15 +1,16 @@
-//! The state of a traced session, and what each event does to it. At each event the time since
-//! the last one goes to the frame that was innermost, and our stack is compared with how deep the
-//! VM's is: frames that have gone without a word are dropped, and those that have come so are
-//! asked for. Under the GVL.
+//! The state of a traced session, and what its threads, fibers and clock do to it; calls and
+//! returns are in `calls`. At each event the time since the last one goes to the frame that was
+//! innermost. Under the GVL.
 
+use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::Bodies;
-use super::event::{Call, CallKind, FrameKind, TraceLevel, TraceVm};
-use super::fiber::{Fiber, Known, Open};
+use super::counts::Counts;
+use super::event::{CallKind, TraceLevel, TraceVm};
+use super::fiber::{Fiber, Open};
 use super::profile::TraceSnapshot;
 use super::thread::TracedThread;
-use super::tree::{ROOT, TracedFrame, TracedTree};
+use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use crate::backtrace::MAX_DEPTH;
 use crate::call_tree::FrameWord;
 use rustc_hash::FxHashMap;
@@ -37,16 +38,18 @@ pub struct Tracer {
     pub(super) fibers: Vec<Fiber>,
     /// By the VM's objects, which may be new ones at the same place.
     fibers_by_word: FxHashMap<usize, usize>,
-    threads: Vec<TracedThread>,
-    thread: usize,
+    pub(super) threads: Vec<TracedThread>,
+    pub(super) thread: usize,
     pub(super) fiber: usize,
     /// When the last event came.
     last: u64,
-    events: u64,
+    pub(super) events: u64,
     /// The event after which the hook looks at its own time next.
     next_look: u64,
     random: u64,
     bodies: Bodies,
+    /// Where stacks are compared.
+    pub(super) check: Option<StackCheck>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -69,6 +72,7 @@ impl Tracer {
             next_look: 0,
             random: start.monotonic_ns | 1,
             bodies: Bodies::default(),
+            check: None,
             room: vec![0; MAX_DEPTH],
         }
     }
@@ -168,7 +172,7 @@ impl Tracer {
 
     /// The time up to now goes to the frame that was innermost.
     #[inline]
-    fn charge(&mut self, now: u64) {
+    pub(super) fn charge(&mut self, now: u64) {
         if !self.level.timed {
             return;
         }
@@ -181,134 +185,23 @@ impl Tracer {
         self.last = self.last.max(now);
     }
 
-    /// A call.
-    #[inline]
-    pub fn enter(&mut self, vm: &impl TraceVm, call: Call, now: u64) {
-        self.events += 1;
-        self.charge(now);
-        let own = usize::from(!matches!(call, Call::C { .. }));
-        let depth = vm.depth() + u32::from(own == 0);
-        let mut frames = [0; LOOK];
-        let Some(fiber) = self.fibers.get(self.fiber) else {
-            return;
-        };
-        let top = fiber.top().copied();
-        let run = top.map_or(0, |top| top.run as usize);
-        let asked = (own + run).min(LOOK);
-        if asked > 0 {
-            vm.frames(&mut frames[..asked]);
-        }
-        let frame = match call {
-            Call::C { owner, method } => TracedFrame {
-                word: owner,
-                method,
-            },
-            _ => TracedFrame {
-                word: frames[0],
-                method: 0,
-            },
-        };
-        let follows = top.is_some_and(|top| top.depth + 1 == depth)
-            && (run == 0 || fiber.still_has(&frames[own..asked]));
-        if !follows {
-            if call == Call::Block && self.is_told_twice(vm, top, depth, frame.word) {
-                return;
-            }
-            self.follow(vm, depth, own);
-        }
-        self.push(call, frame, depth, frames[0] * own);
-    }
-
-    #[inline]
-    fn push(&mut self, call: Call, frame: TracedFrame, depth: u32, word: FrameWord) {
-        let (fibers, threads) = (&mut self.fibers, &mut self.threads);
-        let Some((fiber, thread)) = fibers.get_mut(self.fiber).zip(threads.get_mut(self.thread))
-        else {
-            return;
-        };
-        let parent = fiber.top().map_or(ROOT, |top| top.node);
-        let node = self.tree.child(parent, frame, call.kind());
-        thread.counts.of(node).calls += 1;
-        fiber.stack.push(Open {
-            node,
-            charge: node,
-            depth,
-            word,
-            run: 0,
-            known: Known::Told,
-        });
-    }
-
-    /// Whether a block is the frame of the method that was told just before: one that a block
-    /// defines.
-    #[cold]
-    fn is_told_twice(
-        &self,
-        vm: &impl TraceVm,
-        top: Option<Open>,
-        depth: u32,
-        word: FrameWord,
-    ) -> bool {
-        top.is_some_and(|top| {
-            top.is_told()
-                && (top.depth, top.word) == (depth, word)
-                && self.tree.node(top.node).kind == FrameKind::Method
-                && vm.is_bare_code(word)
-        })
-    }
-
-    /// A return; of a method of C with its owner and name.
-    #[inline]
-    pub fn leave(&mut self, vm: &impl TraceVm, c_method: Option<TracedFrame>, now: u64) {
-        self.events += 1;
-        self.charge(now);
-        // The frame of a method of C is gone already, unless an exception unwinds it.
-        let depth = vm.depth() + u32::from(c_method.is_some());
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
-            return;
-        };
-        let is_usual = fiber.top().is_some_and(|top| {
-            top.depth == depth
-                && top.is_told()
-                && c_method.is_none_or(|frame| self.tree.node(top.node).frame == frame)
-        });
-        if is_usual {
-            fiber.stack.pop();
-        } else {
-            self.leave_oddly(vm, c_method, depth);
-        }
-    }
-
-    /// A rescue clause begins, in a frame of its own. After a stack overflow no return was told,
-    /// and this finds what depth alone can't.
-    pub fn rescued(&mut self, vm: &impl TraceVm, now: u64) {
-        self.events += 1;
-        self.charge(now);
-        let depth = vm.depth();
-        let mut frames = [0; 1];
-        vm.frames(&mut frames);
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
-            return;
-        };
-        fiber
-            .drop_while(|open| open.depth > depth || open.depth == depth && open.word != frames[0]);
-        if fiber.is_at_base() && depth <= fiber.base_depth {
-            self.retake(vm, 1, depth.saturating_sub(1));
-        }
-    }
-
     /// Whether the hook is to look at its own time now: in 1 of about 64 events, at random, as
     /// calls and returns come in patterns.
     #[inline]
     pub fn is_look_due(&mut self) -> bool {
-        if self.events < self.next_look || !self.level.timed {
+        let is_checked = self.check.is_some();
+        if self.events < self.next_look || !(self.level.timed || is_checked) {
             return false;
         }
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        self.next_look = self.events + 32 + (self.random >> 58);
+        self.next_look = self.events
+            + match is_checked {
+                true => 1 + (self.random >> 60),
+                false => 32 + (self.random >> 58),
+            };
         true
     }
 
@@ -339,17 +232,35 @@ impl Tracer {
 
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
-        let threads = self.threads.iter();
+        let counts = self.threads.iter().map(|it| it.counts.clone()).collect();
+        self.taken(end, self.tree.nodes().to_vec(), counts)
+    }
+
+    /// The same; the session is over.
+    pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
+        let threads = std::mem::take(&mut self.threads);
+        let counts = threads.into_iter().map(|it| it.counts).collect();
+        let nodes = self.tree.take_nodes();
+        self.taken(end, nodes, counts)
+    }
+
+    fn taken(
+        &self,
+        end: ClockReading,
+        nodes: Vec<TracedNode>,
+        counts: Vec<Counts>,
+    ) -> TraceSnapshot {
         TraceSnapshot {
             level: self.level,
             clock: self.clock,
             start: self.start,
             end,
-            nodes: self.tree.nodes().to_vec(),
+            nodes,
             truncated: self.tree.truncated(),
-            counts: threads.map(|it| it.counts.iter().collect()).collect(),
+            counts,
             events: self.events,
             bodies: self.bodies,
+            check: self.check.clone(),
         }
     }
 

@@ -20,7 +20,10 @@ pub enum Act {
     Hidden,
     Return,
     TailCall(usize),
-    /// A stack overflow: so many frames go without a word, and a rescue clause begins.
+    /// An ensure clause of the topmost frame, if that is Ruby: no event tells of it.
+    Clause,
+    /// A stack overflow: so many frames go without a word, and a rescue clause of the next Ruby
+    /// frame begins.
     Overflow(usize),
     /// An exception unwinds so many frames.
     Unwind(usize),
@@ -60,6 +63,15 @@ impl Frame {
         };
         let word = (number + 1) * KINDS + tag;
         Frame { word, kind }
+    }
+
+    /// A clause of this frame: a frame of its own that is shown as the same.
+    fn clause(self) -> Option<Frame> {
+        let is_ruby = !matches!(self.kind, Kind::C | Kind::Hidden);
+        is_ruby.then_some(Frame {
+            kind: Kind::Body,
+            ..self
+        })
     }
 }
 
@@ -204,6 +216,11 @@ impl Machine {
                     self.push(Frame::new(Kind::Method, number));
                 }
             }
+            Act::Clause => {
+                if let Some(clause) = self.stack().last().and_then(|frame| frame.clause()) {
+                    self.push(clause);
+                }
+            }
             Act::Overflow(frames) => self.overflow(frames),
             Act::Unwind(frames) => (0..frames).for_each(|_| self.unwind()),
             Act::SwitchFiber(number) => self.switch_fiber(number),
@@ -300,9 +317,13 @@ impl Machine {
 
     fn overflow(&mut self, frames: usize) {
         let left = self.stack().len().saturating_sub(frames);
-        self.stack().truncate(left);
-        // A clause that is nowhere else.
-        self.push(Frame::new(Kind::Body, 9));
+        let stack = self.stack();
+        stack.truncate(left);
+        while stack.last().is_some_and(|frame| frame.clause().is_none()) {
+            stack.pop();
+        }
+        let clause = stack.last().and_then(|frame| frame.clause());
+        self.push(clause.unwrap_or(Frame::new(Kind::Body, 9)));
         if self.level.timed {
             self.tell(|tracer, vm, now| tracer.rescued(vm, now));
         }

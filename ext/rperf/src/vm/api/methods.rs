@@ -6,7 +6,7 @@ use super::{endpoint, labels, measure, scope, snapshot, start};
 use crate::vm::hooks::{fork, thread};
 use crate::vm::state::roots;
 use crate::vm::state::session::SESSION;
-use crate::vm::state::trace::TRACE;
+use crate::vm::state::trace::{TRACE, check_stacks};
 use magnus::{Error, Object, RModule, function};
 use rperf_engine::Gvl;
 
@@ -29,6 +29,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
     native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
+    native.define_singleton_method("check_traces", function!(check_stacks, 0))?;
     native.define_singleton_method(
         "remove_empty_hooks",
         function!(measure::remove_empty_hooks, 0),

@@ -51,8 +51,7 @@ fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
     if trace_session(&gvl).is_some() {
-        let profile = trace::stop(ruby, &mut gvl)?;
-        return Ok((profile, Interrupts::default()));
+        return trace::stop(ruby, &mut gvl);
     }
     let Some((id, now, threads)) = bring_up(ruby, &mut gvl, u64::MAX)? else {
         return Ok(Default::default());
@@ -89,7 +88,8 @@ pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
     // SAFETY: a method, on a thread of the main Ractor.
     let mut gvl = unsafe { Gvl::assume_held() };
     if trace_session(&gvl).is_some() {
-        return trace::snapshot(ruby, &mut gvl, clear);
+        let (profile, interrupts) = trace::snapshot(ruby, &mut gvl, clear)?;
+        return interrupts.raise().map(|()| profile);
     }
     let room = if clear {
         Vec::new()

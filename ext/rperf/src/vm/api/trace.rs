@@ -1,16 +1,21 @@
 //! The begin and the end of a traced session, and what it has counted. On a thread of the main
-//! Ractor, with the GVL, outside of hooks.
+//! Ractor, with the GVL, outside of hooks. As a profile is made, the GVL is held for some
+//! milliseconds at a stretch.
 
 use super::{calibration, description, tracing};
+use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, errors};
 use crate::vm::hooks::{fork, trace};
 use crate::vm::recording::resolve;
 use crate::vm::state::live_threads::LiveThreads;
 use crate::vm::state::ractor;
+use crate::vm::state::roots;
 use crate::vm::state::trace::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::Gvl;
-use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
+use rperf_engine::trace::{
+    Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
+};
+use rperf_engine::{FrameNames, Gvl, JobId};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashSet;
 use std::process;
@@ -64,67 +69,131 @@ fn is_compiler_on(ruby: &Ruby, _: &mut Gvl<'_>, name: &str) -> Result<bool, Erro
     compiler.funcall("enabled?", ())
 }
 
-/// Ends the session; its profile, or nil if there is none.
-pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<Value>, Error> {
+/// Ends the session; its profile, or nil if there is none, and the interrupts that have to wait
+/// until it is kept.
+pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
     let others = ractor::are_there_others(ruby, gvl)?;
     let threads = LiveThreads::list(ruby, gvl)?;
-    // From here on no Ruby code runs: no interrupt loses the profile, no other thread calls stop.
-    let Some(id) = trace_session(gvl).map(TraceSession::id) else {
-        return Ok(None);
+    // From here on no Ruby code runs until all is taken: no interrupt loses the profile, no other
+    // thread calls stop.
+    let Some(id) = trace_session(gvl)
+        .filter(|it| !it.is_calibration)
+        .map(TraceSession::id)
+    else {
+        return Ok(Default::default());
     };
-    // The frames stay marked as long as the session is there.
     trace::remove();
-    let profile = profile_so_far(ruby, gvl, &threads, others, false);
-    tracing::end(gvl, id);
-    profile
+    let Some(taken) = Taken::of(ruby, gvl, &threads, others, None)? else {
+        return Ok(Default::default());
+    };
+    let session = tracing::end(gvl, id);
+    taken.into_profile(ruby, gvl, session)
 }
 
-/// The profile up to now, which is let go of if `clear`.
-pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
-    let others = ractor::are_there_others(ruby, gvl)?;
-    let threads = LiveThreads::list(ruby, gvl)?;
-    profile_so_far(ruby, gvl, &threads, others, clear)
-}
-
-/// The same, without Ruby code. `others`: there are other Ractors.
-fn profile_so_far(
+/// The profile up to now, which is let go of if `clear`, and interrupts as in [`stop`].
+pub fn snapshot(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
-    threads: &LiveThreads,
-    others: bool,
     clear: bool,
-) -> Result<Option<Value>, Error> {
-    let Some(session) = trace_session(gvl) else {
-        return Ok(None);
-    };
-    let alive: HashSet<ThreadNumber> = threads
-        .threads()
-        .filter_map(|thread| session.number_of(thread))
-        .collect();
-    let Some(mut tracer) = session.tracer.borrow(gvl) else {
-        let message = "can't read the trace inside one of the VM's callbacks";
-        return Err(errors::rperf(ruby, message));
-    };
-    let end = session.clock.reading();
-    if !session.has_failed() {
-        tracer.flush(end.ticks, |number| !alive.contains(&number));
+) -> Result<(Option<Value>, Interrupts), Error> {
+    let others = ractor::are_there_others(ruby, gvl)?;
+    let threads = LiveThreads::list(ruby, gvl)?;
+    match Taken::of(ruby, gvl, &threads, others, Some(clear))? {
+        Some(taken) => taken.into_profile(ruby, gvl, None),
+        None => Ok(Default::default()),
     }
-    let snapshot = tracer.snapshot(end);
-    if clear {
-        tracer.clear(end);
+}
+
+/// All that becomes a profile: it belongs to one call alone, and the session may end.
+struct Taken {
+    settings: Arc<Settings>,
+    calibration: Calibration,
+    end: ClockReading,
+    /// Not if the session itself has it until its end.
+    snapshot: Option<TraceSnapshot>,
+    comments: Vec<String>,
+    frames: Vec<TracedFrame>,
+    /// Keeps the frames alive.
+    unnamed: JobId,
+}
+
+impl Taken {
+    /// What has been counted up to now, without Ruby code. `clear`: whether the session goes on
+    /// without it; `None` if it ends. `None` without a session.
+    fn of(
+        ruby: &Ruby,
+        gvl: &Gvl<'_>,
+        threads: &LiveThreads,
+        others: bool,
+        clear: Option<bool>,
+    ) -> Result<Option<Self>, Error> {
+        let Some(session) = trace_session(gvl).filter(|it| !it.is_calibration) else {
+            return Ok(None);
+        };
+        let alive: HashSet<ThreadNumber> = threads
+            .threads()
+            .filter_map(|thread| session.number_of(thread))
+            .collect();
+        let inside = || {
+            let message = "can't read the trace inside one of the VM's callbacks";
+            errors::rperf(ruby, message)
+        };
+        let mut tracer = session.tracer.borrow(gvl).ok_or_else(inside)?;
+        let end = session.clock.reading();
+        if !session.has_failed() {
+            tracer.flush(end.ticks, |number| !alive.contains(&number));
+        }
+        let snapshot = clear.map(|_| tracer.snapshot(end));
+        if clear == Some(true) {
+            tracer.clear(end);
+        }
+        let frames = tracer.frames().to_vec();
+        drop(tracer);
+        let words = frames.iter().map(|frame| frame.word).collect();
+        let unnamed = roots::keep_until_named(gvl, FrameNames::new(words, Vec::new()));
+        let has_others = others || session.other_ractors.load(Relaxed);
+        Ok(Some(Self {
+            settings: Arc::clone(&session.settings),
+            calibration: session.calibration,
+            end,
+            snapshot,
+            comments: comments(ruby, session, has_others),
+            frames,
+            unnamed: unnamed.ok_or_else(inside)?,
+        }))
     }
-    drop(tracer);
-    let has_others = others || session.other_ractors.load(Relaxed);
-    let comments = comments(ruby, session, has_others);
-    let (settings, calibration) = (Arc::clone(&session.settings), session.calibration);
-    let frame_at = |gvl: &Gvl<'_>, row: usize| {
-        let tracer = trace_session(gvl)?.tracer.borrow(gvl)?;
-        tracer.frames().get(row).copied()
-    };
-    let names = resolve::resolve_traced(gvl, frame_at);
-    let program = description::program();
-    let profile = snapshot.into_profile(&names, &calibration, program, comments);
-    profile::wrap(ruby, description::labelled(&settings, profile)).map(Some)
+
+    /// The profile. Frames get their names while other threads run in between; the rest is done
+    /// without the GVL. `session`: the one that this is of, if it is over. No profile in a child
+    /// that a handler of a signal has forked: it is the parent's.
+    fn into_profile(
+        self,
+        ruby: &Ruby,
+        gvl: &mut Gvl<'_>,
+        session: Option<Box<TraceSession>>,
+    ) -> Result<(Option<Value>, Interrupts), Error> {
+        let process = process::id();
+        let mut interrupts = Interrupts::default();
+        let mut names = Vec::with_capacity(self.frames.len());
+        while resolve::name_traced(gvl, LIMIT, &self.frames, &mut names) {
+            interrupts.let_others_run(gvl);
+        }
+        roots::take_named(gvl, self.unnamed);
+        let program = description::program();
+        let profile = interrupts.without_gvl(gvl, move || {
+            let of_session = |it: Box<TraceSession>| it.tracer.into_inner().into_snapshot(self.end);
+            let snapshot = self.snapshot.or_else(|| session.map(of_session))?;
+            let (calibration, comments) = (&self.calibration, self.comments);
+            let profile = snapshot.into_profile(&names, calibration, program, comments);
+            Some(description::labelled(&self.settings, profile))
+        });
+        match profile {
+            Some(profile) if process == process::id() => {
+                Ok((Some(profile::wrap(ruby, profile)?), interrupts))
+            }
+            _ => Ok((None, interrupts)),
+        }
+    }
 }
 
 fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String> {

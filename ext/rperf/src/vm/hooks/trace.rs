@@ -74,6 +74,11 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VAL
         let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
+            // A rescue clause has come without a word, and perhaps others below it.
+            if event != RESCUE {
+                let is_there_still = matches!(event, RETURN | B_RETURN | END);
+                tracer.compare_stacks(&RubyVm(&gvl), usize::from(is_there_still));
+            }
         }
         roots::keep_words_alive(tracer.new_frames().iter().map(|frame| frame.word));
     });

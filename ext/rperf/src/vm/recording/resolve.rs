@@ -35,19 +35,25 @@ pub fn name_frames(
     false
 }
 
-/// Names the frames of a traced session, up to the first that `frame_at` doesn't have.
-pub fn resolve_traced(
+/// Names `frames` of a traced session, which are alive, for `limit` at most: those that have no
+/// name yet. Returns whether there are more.
+pub fn name_traced(
     gvl: &mut Gvl<'_>,
-    frame_at: impl Fn(&Gvl<'_>, usize) -> Option<TracedFrame>,
-) -> Vec<ResolvedFrame> {
-    let frame = |row| {
-        let frame = frame_at(gvl, row)?;
-        Some(match frame.method {
+    limit: Duration,
+    frames: &[TracedFrame],
+    names: &mut Vec<ResolvedFrame>,
+) -> bool {
+    let began = Instant::now();
+    while let Some(&frame) = frames.get(names.len()) {
+        if began.elapsed() >= limit {
+            return true;
+        }
+        names.push(match frame.method {
             0 => resolve(gvl, frame.word as VALUE),
             _ => resolve_c_method(gvl, frame),
-        })
-    };
-    (0..).map_while(frame).collect()
+        });
+    }
+    false
 }
 
 /// Names a method of C by its owner, as the VM names its frames.
