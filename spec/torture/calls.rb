@@ -53,7 +53,7 @@ class Ways
   def <=>(other) = plain(object_id <=> other.object_id)
   def ==(other) = plain(1) == 1 && equal?(other)
   def to_s = "way #{plain(1)}"
-  def each = yield(1).then { |it| yield(plain(it)) }
+  def each = [yield(1), [2].each { |it| yield(plain(it)) }]
 
   include Enumerable
 

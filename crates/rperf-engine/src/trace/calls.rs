@@ -16,43 +16,53 @@ impl Tracer {
         self.charge(now);
         let own = usize::from(!matches!(call, Call::C { .. }));
         let depth = vm.depth() + u32::from(own == 0);
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
+        let Some(fiber) = self.fibers.get(self.fiber) else {
             return;
         };
+        let mut is_sure = self.level.timed && !fiber.has_lost;
         if let Some(top) = fiber.top().copied()
             && top.depth >= depth
         {
-            if call == Call::Block && self.is_told_twice(vm, top, depth) {
+            let is_candidate = call == Call::Block || fiber.rescued_depth == depth;
+            if is_candidate && top.depth == depth && self.is_told_again(vm, top, call) {
                 return;
             }
-            // What is as deep as a new frame has gone. Without returns this is the usual case.
+            // Without returns this is the usual case. With them, some were lost: what is below may
+            // have gone, too.
+            is_sure &= !top.is_told();
             self.fibers[self.fiber].drop_while(|open| open.depth >= depth);
         }
-        let word = self.find_caller(vm, depth, own);
+        let word = self.find_caller(vm, depth, own, is_sure);
+        self.fibers[self.fiber].has_lost = false;
         self.push(call, word, depth);
     }
 
     /// Makes our stack's top the caller of what begins at `depth`, whose word this returns; 0 if it
-    /// has no frame of its `own` yet.
+    /// has no frame of its `own` yet. `is_sure`: the VM has told of all returns.
     #[inline]
-    fn find_caller(&mut self, vm: &impl TraceVm, depth: u32, own: usize) -> FrameWord {
+    fn find_caller(
+        &mut self,
+        vm: &impl TraceVm,
+        depth: u32,
+        own: usize,
+        is_sure: bool,
+    ) -> FrameWord {
         let top = self.fibers.get(self.fiber).and_then(|fiber| fiber.top());
         let Some(&top) = top.filter(|top| top.depth + 1 == depth) else {
-            self.follow(vm, depth, own);
+            self.follow(vm, depth, own, is_sure);
             return own_frame(vm, own);
         };
         if top.run > 0 {
-            return self.look_below(vm, depth, own, top.run as usize);
+            return self.look_below(vm, depth, own, top.run as usize, is_sure);
         }
-        // All returns are told of: a frame that was told and is as deep as the caller is the caller.
-        if self.level.timed {
+        if is_sure {
             return own_frame(vm, own);
         }
         let mut frames = [0; 2];
         vm.frames(&mut frames[..own + 1]);
         let caller = frames[own];
         if caller != top.word && (top.word != 0 || !vm.is_c_method(caller)) {
-            self.follow(vm, depth, own);
+            self.follow(vm, depth, own, false);
         }
         frames[0] * own
     }
@@ -64,13 +74,14 @@ impl Tracer {
         depth: u32,
         own: usize,
         run: usize,
+        is_sure: bool,
     ) -> FrameWord {
         let mut frames = [0; LOOK];
         let asked = (own + run + 1).min(LOOK);
         let found = vm.frames(&mut frames[..asked]);
         let below = &frames[own.min(found)..found];
         if !self.fibers[self.fiber].still_has(vm, below, run) {
-            self.follow(vm, depth, own);
+            self.follow(vm, depth, own, is_sure);
         }
         frames[0] * own
     }
@@ -102,15 +113,23 @@ impl Tracer {
         });
     }
 
-    /// Whether a block is the frame of the method that was told just before: one that a block
-    /// defines.
+    /// Whether a call is told of the frame that we have at its depth already: of a method that a
+    /// block defines, as a block, or of one that `retry` begins anew. Without rescue clauses, the
+    /// latter can't be told from a second call.
     #[cold]
-    fn is_told_twice(&self, vm: &impl TraceVm, top: Open, depth: u32) -> bool {
-        top.is_told()
-            && top.depth == depth
-            && top.word == own_frame(vm, 1)
-            && self.tree.node(top.node).kind == FrameKind::Method
-            && vm.is_bare_code(top.word)
+    fn is_told_again(&mut self, vm: &impl TraceVm, top: Open, call: Call) -> bool {
+        let fiber = &mut self.fibers[self.fiber];
+        let has_rescued = fiber.rescued_depth == top.depth;
+        if has_rescued {
+            fiber.rescued_depth = 0;
+        }
+        let is_defined_by_block = || {
+            call == Call::Block
+                && top.is_told()
+                && self.tree.node(top.node).kind == FrameKind::Method
+                && vm.is_bare_code(top.word)
+        };
+        top.word == own_frame(vm, 1) && (has_rescued || is_defined_by_block())
     }
 
     /// A return; of a method of C with its owner and name.
@@ -146,7 +165,8 @@ impl Tracer {
             return;
         };
         fiber.drop_while(|open| open.depth >= depth);
-        if fiber.is_at_base() && depth <= fiber.base_depth {
+        fiber.rescued_depth = depth.saturating_sub(1);
+        if fiber.is_at_base() && (fiber.base == 0 || depth <= fiber.base_depth) {
             self.retake(vm, 1, depth.saturating_sub(1));
         }
     }

@@ -50,6 +50,10 @@ pub(super) struct Fiber {
     pub(super) base: usize,
     /// How deep the VM's stack was then.
     pub(super) base_depth: u32,
+    /// Returns were lost, and the next call looks whether its caller is right.
+    pub(super) has_lost: bool,
+    /// How deep the frame was whose rescue clause was told last: `retry` may begin it anew.
+    pub(super) rescued_depth: u32,
 }
 
 impl Fiber {
@@ -104,6 +108,7 @@ impl Fiber {
     pub(super) fn clear(&mut self) {
         self.stack.clear();
         self.stack.shrink_to(KEPT_ROOM);
-        (self.base, self.base_depth) = (0, 0);
+        (self.base, self.base_depth, self.rescued_depth) = (0, 0, 0);
+        self.has_lost = false;
     }
 }

@@ -13,10 +13,10 @@ const MAX_GAP: usize = 30;
 
 impl Tracer {
     /// Our stack's top may not be the caller of what begins at `depth`: makes it so. Of the frames
-    /// on the VM's stack, `own` are those of what begins.
+    /// on the VM's stack, `own` are those of what begins. `is_sure`: the VM has told of all returns.
     #[cold]
     #[inline(never)]
-    pub(super) fn follow(&mut self, vm: &impl TraceVm, depth: u32, own: usize) {
+    pub(super) fn follow(&mut self, vm: &impl TraceVm, depth: u32, own: usize, is_sure: bool) {
         let fiber = &mut self.fibers[self.fiber];
         fiber.drop_while(|open| open.depth >= depth || !open.is_told());
         let mut room = std::mem::take(&mut self.room);
@@ -28,16 +28,16 @@ impl Tracer {
                 break self.retake_with(vm, &mut room, own, depth.saturating_sub(1));
             };
             let gap = depth.saturating_sub(top.depth + 1) as usize;
-            if gap == 0 && !is_at_base && self.level.timed {
+            if gap == 0 && !is_at_base && is_sure {
                 break;
             }
             if let Some(shown) = self.shown_in_gap(vm, &mut room, own, gap) {
                 break self.insert(vm, top, &room[own..=own + shown], gap, depth);
             }
-            if is_at_base || self.level.timed || gap > MAX_GAP {
+            if is_at_base || is_sure || gap > MAX_GAP {
                 break self.retake_with(vm, &mut room, own, depth.saturating_sub(1));
             }
-            // Nothing tells of returns: this one may have come back.
+            // This one may have returned without a word.
             self.fibers[self.fiber].stack.pop();
         }
         self.room = room;
@@ -241,6 +241,8 @@ impl Tracer {
             // A method that a block defines is told to end twice.
             return;
         }
+        let is_lost = |top: &Open| top.depth > depth && top.is_told();
+        fiber.has_lost |= fiber.top().is_some_and(is_lost);
         fiber.drop_while(|open| open.depth > depth || !open.is_told());
         if fiber.is_at_base() {
             if fiber.base == 0 || depth <= fiber.base_depth {

@@ -22,6 +22,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0usize..4).prop_map(Act::TailCall),
         2 => Just(Act::Clause),
         2 => (1usize..6).prop_map(Act::Overflow),
+        2 => Just(Act::Retry),
         2 => (1usize..6).prop_map(Act::Unwind),
         2 => (0usize..4).prop_map(Act::SwitchFiber),
         2 => Just(Act::EndFiber),

@@ -25,6 +25,8 @@ pub enum Act {
     /// A stack overflow: so many frames go without a word, and a rescue clause of the next Ruby
     /// frame begins.
     Overflow(usize),
+    /// The topmost method or block rescues an exception of its own, and `retry` begins it anew.
+    Retry,
     /// An exception unwinds so many frames.
     Unwind(usize),
     SwitchFiber(usize),
@@ -222,6 +224,7 @@ impl Machine {
                 }
             }
             Act::Overflow(frames) => self.overflow(frames),
+            Act::Retry => self.retry(),
             Act::Unwind(frames) => (0..frames).for_each(|_| self.unwind()),
             Act::SwitchFiber(number) => self.switch_fiber(number),
             Act::EndFiber => self.end_fiber(),
@@ -326,6 +329,23 @@ impl Machine {
         self.push(clause.unwrap_or(Frame::new(Kind::Body, 9)));
         if self.level.timed {
             self.tell(|tracer, vm, now| tracer.rescued(vm, now));
+        }
+    }
+
+    fn retry(&mut self) {
+        let Some(frame) = self.stack().last().copied() else {
+            return;
+        };
+        let call = match frame.kind {
+            Kind::Method => Call::Method,
+            Kind::Block | Kind::BlockMethod => Call::Block,
+            _ => return,
+        };
+        if let Some(clause) = frame.clause().filter(|_| self.level.timed) {
+            self.stack().push(clause);
+            self.tell(|tracer, vm, now| tracer.rescued(vm, now));
+            self.stack().pop();
+            self.tell(|tracer, vm, now| tracer.enter(vm, call, now));
         }
     }
 
