@@ -7,8 +7,8 @@ use super::state::roots;
 use super::state::session::{TRACE, with_tracer};
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::RubyVm;
-use crate::ruby::{ractor, thread_hook};
 use crate::ruby::threads::RubyThread;
+use crate::ruby::{ractor, thread_hook};
 use rb_sys::{
     ID, RUBY_EVENT_B_CALL as B_CALL, RUBY_EVENT_B_RETURN as B_RETURN, RUBY_EVENT_C_CALL as C_CALL,
     RUBY_EVENT_C_RETURN as C_RETURN, RUBY_EVENT_CALL as CALL, RUBY_EVENT_CLASS as CLASS,
