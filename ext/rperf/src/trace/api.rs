@@ -2,35 +2,35 @@
 //! Ractor, with the GVL, outside of hooks. As a profile is made, the GVL is held for some
 //! milliseconds at a stretch.
 
-use super::{calibration, description, tracing};
+mod calibration;
+mod tracing;
+
+pub use tracing::check_none_runs;
+
+use super::hooks;
+use super::state::roots;
+use super::state::session::{TraceSession, trace_session};
 use crate::interrupts::{Interrupts, LIMIT};
-use crate::profile::{self, errors};
-use crate::vm::hooks::{fork, trace};
-use crate::vm::recording::resolve;
-use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::ractor;
-use crate::vm::state::roots;
-use crate::vm::state::trace::{TraceSession, trace_session};
+use crate::profile::{self, description, errors};
+use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::{ractor, resolve};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
 };
-use rperf_engine::{FrameNames, Gvl, JobId};
+use rperf_engine::{Gvl, JobId};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashSet;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Begins a traced session with these settings. Fails if a session is running.
-pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result<bool, Error> {
-    tracing::check_none_runs(ruby, gvl)?;
+/// Begins a traced session with these settings. Fails if a session is running. Hooks that a fork
+/// has left are gone.
+pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result<(), Error> {
     if is_compiler_on(ruby, gvl, "ZJIT")? {
         let message = "calls can't be traced under ZJIT, which doesn't tell of all of them";
         return Err(errors::rperf(ruby, message));
-    }
-    if !fork::remove_inherited_hooks() {
-        return Err(errors::forked_elsewhere(ruby));
     }
     let (level, clock) = level_and_clock(settings);
     let mut session = TraceSession::new(Arc::clone(settings), level, clock);
@@ -41,7 +41,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
     tracing::begin(gvl, session, &threads);
-    Ok(true)
+    Ok(())
 }
 
 /// What is traced, and by which clock.
@@ -82,7 +82,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     else {
         return Ok(Default::default());
     };
-    trace::remove();
+    hooks::remove();
     let Some(taken) = Taken::of(ruby, gvl, &threads, others, None)? else {
         return Ok(Default::default());
     };
@@ -149,8 +149,7 @@ impl Taken {
         }
         let frames = tracer.frames().to_vec();
         drop(tracer);
-        let words = frames.iter().map(|frame| frame.word).collect();
-        let unnamed = roots::keep_until_named(gvl, FrameNames::new(words, Vec::new()));
+        let unnamed = roots::keep_until_named(gvl, &frames);
         let has_others = others || session.other_ractors.load(Relaxed);
         Ok(Some(Self {
             settings: Arc::clone(&session.settings),
@@ -178,7 +177,7 @@ impl Taken {
         while resolve::name_traced(gvl, LIMIT, &self.frames, &mut names) {
             interrupts.let_others_run(gvl);
         }
-        roots::take_named(gvl, self.unnamed);
+        roots::let_go(gvl, self.unnamed);
         let program = description::program();
         let profile = interrupts.without_gvl(gvl, move || {
             let of_session = |it: Box<TraceSession>| it.tracer.into_inner().into_snapshot(self.end);
