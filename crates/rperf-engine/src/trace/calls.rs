@@ -23,7 +23,11 @@ impl Tracer {
         if let Some(top) = fiber.top().copied()
             && top.depth >= depth
         {
-            let is_candidate = call == Call::Block || fiber.rescued_depth == depth;
+            let is_candidate = match call {
+                Call::Block => true,
+                Call::Method => fiber.rescued_depth == depth,
+                _ => false,
+            };
             if is_candidate && top.depth == depth && self.is_told_again(vm, top, call) {
                 return;
             }
@@ -103,6 +107,9 @@ impl Tracer {
         let parent = fiber.top().map_or(ROOT, |top| top.node);
         let node = self.tree.child(parent, frame, call.kind());
         thread.counts.of(node).calls += 1;
+        if depth <= fiber.rescued_depth {
+            fiber.rescued_depth = 0;
+        }
         fiber.stack.push(Open {
             node,
             charge: node,
@@ -125,11 +132,10 @@ impl Tracer {
         }
         let is_defined_by_block = || {
             call == Call::Block
-                && top.is_told()
                 && self.tree.node(top.node).kind == FrameKind::Method
                 && vm.is_bare_code(top.word)
         };
-        top.word == own_frame(vm, 1) && (has_rescued || is_defined_by_block())
+        top.is_told() && top.word == own_frame(vm, 1) && (has_rescued || is_defined_by_block())
     }
 
     /// A return; of a method of C with its owner and name.

@@ -49,6 +49,10 @@ enum Kind {
 struct Frame {
     word: FrameWord,
     kind: Kind,
+    /// A rescue clause of it has begun.
+    has_rescued: bool,
+    /// The tracer was told of it, and a switch of fibers has not made it forget.
+    is_known: bool,
 }
 
 const KINDS: FrameWord = 8;
@@ -64,7 +68,12 @@ impl Frame {
             Kind::Hidden => 4,
         };
         let word = (number + 1) * KINDS + tag;
-        Frame { word, kind }
+        Frame {
+            word,
+            kind,
+            has_rescued: false,
+            is_known: false,
+        }
     }
 
     /// A clause of this frame: a frame of its own that is shown as the same.
@@ -208,16 +217,7 @@ impl Machine {
             Act::Body(number) => self.push(Frame::new(Kind::Body, number)),
             Act::Hidden => self.push(Frame::new(Kind::Hidden, 0)),
             Act::Return => self.pop(),
-            Act::TailCall(number) => {
-                if self
-                    .stack()
-                    .last()
-                    .is_some_and(|it| it.kind == Kind::Method)
-                {
-                    self.stack().pop();
-                    self.push(Frame::new(Kind::Method, number));
-                }
-            }
+            Act::TailCall(number) => self.tail_call(Frame::new(Kind::Method, number)),
             Act::Clause => {
                 if let Some(clause) = self.stack().last().and_then(|frame| frame.clause()) {
                     self.push(clause);
@@ -232,7 +232,9 @@ impl Machine {
         }
     }
 
-    fn push(&mut self, frame: Frame) {
+    fn push(&mut self, mut frame: Frame) {
+        // The first frame of a fiber looks as a new fiber does.
+        frame.is_known = self.tracer.is_some() && !self.stack().is_empty();
         let c_method = Call::C {
             owner: frame.word,
             method: 1,
@@ -318,6 +320,17 @@ impl Machine {
         }
     }
 
+    fn tail_call(&mut self, frame: Frame) {
+        let top = self.stack().last().copied();
+        if let Some(top) = top.filter(|it| it.kind == Kind::Method) {
+            // Of itself, it looks as `retry` does.
+            if top.word != frame.word || !top.has_rescued {
+                self.stack().pop();
+                self.push(frame);
+            }
+        }
+    }
+
     fn overflow(&mut self, frames: usize) {
         let left = self.stack().len().saturating_sub(frames);
         let stack = self.stack();
@@ -326,6 +339,9 @@ impl Machine {
             stack.pop();
         }
         let clause = stack.last().and_then(|frame| frame.clause());
+        if let Some(frame) = stack.last_mut() {
+            frame.has_rescued = true;
+        }
         self.push(clause.unwrap_or(Frame::new(Kind::Body, 9)));
         if self.level.timed {
             self.tell(|tracer, vm, now| tracer.rescued(vm, now));
@@ -341,7 +357,10 @@ impl Machine {
             Kind::Block | Kind::BlockMethod => Call::Block,
             _ => return,
         };
-        if let Some(clause) = frame.clause().filter(|_| self.level.timed) {
+        if let Some(clause) = frame.clause().filter(|_| self.level.timed && frame.is_known) {
+            if let Some(top) = self.stack().last_mut() {
+                top.has_rescued = true;
+            }
             self.stack().push(clause);
             self.tell(|tracer, vm, now| tracer.rescued(vm, now));
             self.stack().pop();
@@ -353,6 +372,10 @@ impl Machine {
         let thread = &mut self.threads[self.thread];
         if number == thread.fiber {
             return;
+        }
+        // When it goes on, the thread's own stack is taken from the VM.
+        for frame in &mut thread.fibers[thread.fiber] {
+            frame.is_known = false;
         }
         if thread.fibers.len() <= number {
             thread.fibers.resize_with(number + 1, Vec::new);
