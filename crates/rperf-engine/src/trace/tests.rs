@@ -140,12 +140,23 @@ fn frames_without_events_are_told_apart_in_recursion() {
     let hidden_below_a_call = vec![Method(2), Method(2), Hidden, m];
     // The body's clause is as deep as our note of the body.
     let overflow_to_a_clause = vec![
-        m, m, m, m, Overflow(1), Hidden, m, m, Return, Return, m, m, Overflow(3), m,
+        m,
+        m,
+        m,
+        m,
+        Overflow(1),
+        Hidden,
+        m,
+        m,
+        Return,
+        Return,
+        m,
+        m,
+        Overflow(3),
+        m,
     ];
     // What is hidden gives way to a second body.
-    let body_for_a_hidden_frame = vec![
-        m, m, Body(0), Hidden, m, Return, Return, Body(0), m,
-    ];
+    let body_for_a_hidden_frame = vec![m, m, Body(0), Hidden, m, Return, Return, Body(0), m];
     let hidden_frame_for_a_clause = vec![
         m, m, Clause, m, Return, Return, Hidden, m, Return, Return, Clause, m,
     ];

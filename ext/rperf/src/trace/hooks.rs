@@ -76,7 +76,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VAL
             // A rescue clause has come without a word, and perhaps others below it.
             if event != RESCUE {
                 let is_there_still = matches!(event, RETURN | B_RETURN | END);
-                tracer.compare_stacks(&RubyVm(&gvl), usize::from(is_there_still));
+                tracer.compare_stacks(&RubyVm::new(&gvl), usize::from(is_there_still));
             }
         }
         roots::keep_alive(tracer);

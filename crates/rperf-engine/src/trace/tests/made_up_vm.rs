@@ -357,7 +357,10 @@ impl Machine {
             Kind::Block | Kind::BlockMethod => Call::Block,
             _ => return,
         };
-        if let Some(clause) = frame.clause().filter(|_| self.level.timed && frame.is_known) {
+        if let Some(clause) = frame
+            .clause()
+            .filter(|_| self.level.timed && frame.is_known)
+        {
             if let Some(top) = self.stack().last_mut() {
                 top.has_rescued = true;
             }
