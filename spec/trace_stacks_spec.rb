@@ -15,7 +15,8 @@ RSpec.describe "The stack of a trace" do
     command = [ruby, "-W0", *flags, "-I#{Commands::ROOT}/lib", program, level, turns.to_s, seed.to_s]
     outcome = run(*command, env:, limit: Commands::TIME_LIMIT + turns)
     expect([outcome.status, outcome.stderr]).to match([be_success, ""]), "seed #{seed}: #{outcome.stderr}"
-    expect(outcome.stdout).to match(/\ATraced: process \d+: \d{4,} stacks compared, 0 unequal\n\z/), "seed #{seed}:\n#{outcome.stdout}"
+    line = /\ATraced: process \d+: \d{4,} stacks compared, 0 unequal\n\z/
+    expect(outcome.stdout).to match(line), "seed #{seed}:\n#{outcome.stdout}"
   end
 
   %w[ruby all].each do |level|

@@ -84,8 +84,8 @@ RSpec.describe "The tree of a trace" do
                                                            "BasicObject#instance_eval > Thing#plain > leaf" => 1 }],
     "a block of C" =>
       ["enumerates",
-       { "enumerates" => 1,
-         "enumerates > Enumerable#map > Enumerator#each > Enumerable#each_with_index > Array#each > enumerates > leaf" => 2 }],
+       { "enumerates" => 1, "enumerates > Enumerable#map > Enumerator#each > Enumerable#each_with_index > " \
+                            "Array#each > enumerates > leaf" => 2 }],
     "send" => ["(send(:leaf); __send__(:leaf))", { "leaf" => 2 }],
     "a symbol as a block" => ["[THING].map(&:plain)", { "Array#map > Thing#plain" => 1,
                                                         "Array#map > Thing#plain > leaf" => 1 }],
@@ -112,8 +112,8 @@ RSpec.describe "The tree of a trace" do
       ["t = Thread.new { yields { leaf; sleep } }; Thread.pass until t.stop?; t.kill.join; leaf", { "leaf" => 1 }]
   }
   # The calls of the setup's own methods.
-  ours = /(?:\A|>\ )(?:leaf|raises|yields|through_c|ensures|thrown|breaks|returns|retries|overflows|enumerates|loops|defined|
-            refined|situation|Thing\#[\w=]+|Derived\#plain|Tail\.\w+)\z/x
+  ours = /(?:\A|>\ )(?:leaf|raises|yields|through_c|ensures|thrown|breaks|returns|retries|overflows|enumerates|loops|
+            defined|refined|situation|Thing\#[\w=]+|Derived\#plain|Tail\.\w+)\z/x
 
   # The calls in a piece by their callers. At a level without C methods, blocks of C are shown as those once more; Ruby
   # 4.0 makes objects without Class#new.
@@ -127,6 +127,12 @@ RSpec.describe "The tree of a trace" do
                  .gsub(/rescue in block .*?> > /, "clause > ").gsub(/block .*?> > /, "")
       tree[path] += calls if path.match?(ours)
     end
+  end
+
+  it "has no call for a retry, where returns are told" do
+    calls = %w[ruby all].map { |level| trace_pieces(setup, { retry: "retries" }, calls: level)[:retry] }
+    expect(calls.map { |it| it.calls("Object#retries") }).to eq([1, 1])
+    expect(calls.map { |it| it.calls("Object#leaf") }).to eq([3, 3])
   end
 
   %w[ruby all count count-all].each do |level|

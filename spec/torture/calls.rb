@@ -5,7 +5,6 @@
 #
 #   ruby calls.rb LEVEL TURNS SEED
 
-require "fiber"
 require "rperf"
 require "tempfile"
 require "timeout"
@@ -34,7 +33,9 @@ module Before
   def prepended(n) = super(n) { plain(n) }
 end
 
-# One method for each way.
+# One method for each way, as short as can be: two dozen of them shall be read at one look.
+# rubocop:disable Lint/BinaryOperatorWithIdenticalOperands, Style/EvalWithLocation, Style/LambdaCall
+# rubocop:disable Style/RescueModifier, Style/Semicolon
 class Ways
   prepend Before
 
@@ -42,7 +43,7 @@ class Ways
 
   define_method(:defined) { |n| n.times { |it| return plain(it) if it == 2 } }
   define_method(:defined_with_method, instance_method(:defined))
-  def plain(n) = n
+  def plain(n = 1) = n
   def yields = yield
   def prepended(n) = plain(n) + yield
   def fails(n) = n.zero? ? raise(ArgumentError) : fails(n - 1)
@@ -126,17 +127,17 @@ class Ways
     plain(2)
   end
 
-  def breaks = [3, 1, 2].sort_by { plain(_1) }.each_slice(2).map { |it| break it if it.size == 1; it.sum { plain(_1) } }
+  def breaks = [3, 1, 2].sort_by { plain(_1) }.each_slice(2).map { |it| it.one? ? (break it) : it.sum { plain(_1) } }
   def leaves_a_block = [1, 2, 3].each_with_index { |it, index| return plain(it) if index == 1 }
   def enumerates = each_with_index.map { |it, index| plain(it + index) } + map { plain(_1) } + each_cons(2).to_a
   def compares = [Ways.new, Ways.new, Ways.new].minmax + [[Ways.new] == [Ways.new]] + [self.class.new == self]
-  def hashes = Hash.new { |hash, key| hash[key] = plain(key) }.then { |it| [it[1], it[2], it.map { |k, v| plain(k + v) }] }
+  def hashes = Hash.new { |hash, key| hash[key] = plain(key) }.then { |it| [it[1], it.map { |k, v| plain(k + v) }] }
   def strings = "a-b".gsub(/[ab]/) { plain(1).to_s }.each_char.with_index.map { |char, at| "#{self}#{char}#{at}" }
   def lazy = (1..).lazy.map { plain(_1) }.select(&:even?).first(2)
-  def evaluates = [eval("plain(1)"), instance_eval { plain(2) }, instance_exec(3) { plain(_1) }, binding.eval("plain 4")]
-  def sends = [send(:plain, 1), public_send(:plain, 2), __send__(:plain, 3), method(:plain).call(4), [5].map(&method(:plain))]
-  def procs = [proc { plain(1) }.call, ->(n) { plain(n) }.(2), %i[a b].map(&:to_proc).map { _1.call("x") rescue plain(3) }]
-  def makes_classes = Class.new(Ways) { def plain(n) = super(n + 1); plain = new.plain(1); define_method(:made) { plain } }.new.made
+  def evaluates = [eval("plain(1)"), instance_eval { plain(2) }, instance_exec(3) { plain(_1) }, binding.eval("plain")]
+  def sends = [send(:plain, 1), public_send(:plain, 2), __send__(:plain, 3), [5].map(&method(:plain))]
+  def procs = [proc { plain(1) }.call, ->(n) { plain(n) }.(2), [:a.to_proc].map { _1.call("x") rescue plain(3) }]
+  def makes_classes = Class.new(Ways) { def plain(n) = super(n + 1); define_method(:made) { plain(1) } }.new.made
   def refines = 1.twice
   def tail_calls = TailCalls.odd(9)
   def loads = load(LOADED.path)
@@ -171,7 +172,9 @@ class Ways
   end
 
   def ends_threads
-    threads = Array.new(2) { Thread.new { Thread.handle_interrupt(ArgumentError => :immediate) { loop { rescues(1) } } } }
+    threads = Array.new(2) do
+      Thread.new { Thread.handle_interrupt(ArgumentError => :immediate) { loop { rescues(1) } } }
+    end
     Thread.pass
     threads.first.kill
     threads.last.report_on_exception = false
@@ -192,6 +195,9 @@ class Ways
     new.prepended(1) { 2 }
   end
 end
+
+# rubocop:enable Lint/BinaryOperatorWithIdenticalOperands, Style/EvalWithLocation, Style/LambdaCall
+# rubocop:enable Style/RescueModifier, Style/Semicolon
 
 level, turns, seed = ARGV
 random = Random.new(Integer(seed))

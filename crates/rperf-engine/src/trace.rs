@@ -8,6 +8,7 @@
 mod calls;
 mod check;
 mod clock;
+mod compare;
 mod cost;
 mod counts;
 mod event;

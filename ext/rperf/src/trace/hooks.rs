@@ -73,10 +73,10 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VAL
         let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
-            // A rescue clause has come without a word, and perhaps others below it.
-            if event != RESCUE {
-                let is_there_still = matches!(event, RETURN | B_RETURN | END);
-                tracer.compare_stacks(&RubyVm::new(&gvl), usize::from(is_there_still));
+            // A rescue clause has come without a word, and a method of C has gone.
+            if !matches!(event, RESCUE | C_RETURN) {
+                let is_return = matches!(event, RETURN | B_RETURN | END);
+                tracer.compare_stacks(&RubyVm::new(&gvl), is_return);
             }
         }
         roots::keep_alive(tracer);
