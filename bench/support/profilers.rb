@@ -12,6 +12,13 @@ module Bench
       def initialize(library: nil, floor: nil, start: ->(_) {}, stop: -> {}) = super
     end
 
+    # The calls that a trace has counted.
+    Counted = Struct.new(:calls)
+
+    # One method of the Rack application is traced.
+    ONLY = Profiler.new(library: "rperf", start: ->(_) { Rperf.start(mode: :trace, only: "Shop.search") },
+                        stop: -> { Counted.new(Rperf.stop.top(value: "calls").sum { |row| row[:self] }) })
+
     RPERF = lambda do |mode, **options|
       start = ->(hertz) { Rperf.start(mode:, frequency: hertz, output: File::NULL, format: :pprof, **options) }
       Profiler.new(library: "rperf", floor: "empty #{mode}", stop: -> { Rperf.stop }, start:)
@@ -59,7 +66,7 @@ module Bench
     VARIANTS = %i[cpu wall].flat_map do |mode|
       { "rperf #{mode} no lines" => RPERF[mode, lines: false],
         "rperf #{mode} safepoint" => RPERF[mode, capture: :safepoint] }.to_a
-    end.to_h.freeze
+    end.to_h.merge("rperf only" => ONLY).freeze
 
     # @return [Array<String>] those whose library can be loaded
     def self.available

@@ -10,9 +10,10 @@
 
 use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;
-use crate::vm::state::session::{Ending, SESSION, session};
 use crate::trace::state::session::{TRACE, trace_session};
+use crate::trace::state::targets::TARGETS;
 use crate::vm::hooks::{fiber, gc, thread, time_slice};
+use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
@@ -73,6 +74,7 @@ unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     SESSION.abandon();
     TRACE.abandon();
+    TARGETS.abandon();
     Ending::forget();
     native::forget_id();
     reset_at_work();

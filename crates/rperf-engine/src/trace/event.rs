@@ -1,6 +1,7 @@
 //! The VM's events as tracing sees them, and what it asks of the VM meanwhile. Used by the bridge's
 //! hooks and by [`Tracer`](super::Tracer), under the GVL.
 
+use super::tree::TracedFrame;
 use crate::call_tree::FrameWord;
 
 /// Which calls are traced, and whether they are timed.
@@ -135,4 +136,10 @@ pub trait TraceVm {
     /// Whether a frame of the stack is a piece of code that belongs to no method entry: a method
     /// that a block defines is such.
     fn is_bare_code(&self, frame: FrameWord) -> bool;
+
+    /// The class and the name of the method whose frame is the topmost, where the frame itself
+    /// doesn't tell: of one that a block defines.
+    fn method_of_code(&self) -> Option<TracedFrame> {
+        None
+    }
 }

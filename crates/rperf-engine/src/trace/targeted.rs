@@ -2,6 +2,7 @@
 //! calls and returns are told. So the tree is sparse: a method's parent is the nearest chosen one
 //! that called it. Under the GVL, at events of the chosen methods and at switches of fibers.
 
+mod code;
 mod latencies;
 mod profile;
 mod stacks;
@@ -14,8 +15,9 @@ use super::event::{FrameKind, TraceVm};
 use super::tree::{ROOT, TracedFrame, TracedTree};
 use crate::call_tree::FrameWord;
 use crate::labels::{LabelSet, LabelTable};
+use code::Code;
 use rperf_model::LabelSetId;
-use stacks::{CallStack, CallStacks, OpenCall};
+use stacks::{CallStacks, OpenCall};
 use std::sync::Arc;
 use sums::Sums;
 
@@ -27,6 +29,7 @@ pub struct TargetedTracer {
     tree: TracedTree,
     stacks: CallStacks,
     sums: Sums,
+    code: Code,
     labels: LabelTable,
     /// The set that was looked up last, and its number.
     last_labels: Option<(LabelSet, LabelSetId)>,
@@ -41,26 +44,21 @@ impl TargetedTracer {
             tree: TracedTree::default(),
             stacks: CallStacks::default(),
             sums: Sums::default(),
+            code: Code::default(),
             labels: LabelTable::default(),
             last_labels: None,
         }
     }
 
     /// A chosen method begins on `thread`, under these labels; its frame is the topmost.
-    pub fn enter(
-        &mut self,
-        vm: &impl TraceVm,
-        thread: usize,
-        labels: Option<&LabelSet>,
-        now: u64,
-    ) {
-        let (depth, word) = (vm.depth(), topmost(vm));
+    pub fn enter(&mut self, vm: &impl TraceVm, thread: usize, labels: Option<&LabelSet>, now: u64) {
+        let depth = vm.depth();
         let labels = self.number(labels);
         let stack = self.stacks.of_thread(thread, now);
         self.sums.charge(stack, now);
-        self.sums.drop_deeper(stack, depth.saturating_sub(1));
+        let word = self.sums.drop_gone(stack, vm, depth);
         let parent = stack.top().map_or(ROOT, |top| top.node);
-        let frame = TracedFrame { word, method: 0 };
+        let frame = self.code.frame_of(vm, word);
         let node = self.tree.child(parent, frame, FrameKind::Method);
         stack.calls.push(OpenCall {
             node,
@@ -85,7 +83,8 @@ impl TargetedTracer {
         if !stack.top().is_some_and(is_gone) {
             self.sums.drop_deeper(stack, depth);
         }
-        let is_ending = |top: &OpenCall| top.depth > depth || top.depth == depth && top.word == word;
+        let is_ending =
+            |top: &OpenCall| top.depth > depth || top.depth == depth && top.word == word;
         if stack.top().is_some_and(is_ending) {
             self.sums.end(stack, &self.tree, now);
         }
@@ -141,21 +140,21 @@ impl TargetedTracer {
     /// belong to what was before, the rest of their time to what comes.
     pub fn clear(&mut self, start: ClockReading) {
         let sets = self.labels.take_sets();
-        (self.tree, self.labels) = (TracedTree::default(), LabelTable::default());
-        (self.sums, self.last_labels, self.start) = (Sums::default(), None, start);
-        let (tree, labels) = (&mut self.tree, &mut self.labels);
+        let old = std::mem::take(&mut self.tree);
+        let old_code = std::mem::take(&mut self.code);
+        (self.sums, self.labels) = (Sums::default(), LabelTable::default());
+        (self.last_labels, self.start) = (None, start);
         for stack in self.stacks.all() {
             stack.forget_parts();
             let mut parent = ROOT;
             for call in &mut stack.calls {
-                let frame = TracedFrame {
-                    word: call.word,
-                    method: 0,
-                };
-                call.node = tree.child(parent, frame, FrameKind::Method);
+                let frame = old.node(call.node).frame;
+                self.code.keep(frame, old_code.of(frame));
+                call.node = self.tree.child(parent, frame, FrameKind::Method);
                 let set = sets.get((call.labels.0 as usize).wrapping_sub(1));
                 let set = set.map(|texts| LabelSet::of(Arc::clone(texts)));
-                call.labels = set.map_or(LabelSetId::default(), |set| labels.number(&set, 1));
+                let number = set.map(|set| self.labels.number(&set, 1));
+                call.labels = number.unwrap_or_default();
                 parent = call.node;
             }
         }
@@ -166,23 +165,39 @@ impl TargetedTracer {
         self.clock
     }
 
-    /// All frames: the garbage collector's roots.
-    pub fn frames(&self) -> &[TracedFrame] {
-        self.tree.frames()
+    /// How many frames there are.
+    pub fn frame_count(&self) -> usize {
+        self.tree.frames().len()
     }
 
-    /// Those that are new since this was asked last.
+    /// The frame in this row, and the code that it runs.
+    pub fn frame(&self, row: usize) -> Option<(TracedFrame, FrameWord)> {
+        let frame = *self.tree.frames().get(row)?;
+        Some((frame, self.code.of(frame)))
+    }
+
+    /// The garbage collector's roots.
+    pub fn roots(&self) -> impl Iterator<Item = FrameWord> {
+        let frames = self.tree.frames().iter().map(|frame| frame.word);
+        frames.chain(self.code.all())
+    }
+
+    /// Hands out those that are new since this was done last.
     #[inline]
-    pub fn new_frames(&mut self) -> &[TracedFrame] {
-        match self.tree.has_new_frames() {
-            true => self.tree.take_new_frames(),
-            false => &[],
+    pub fn each_new_root(&mut self, act: impl FnMut(FrameWord)) {
+        if self.tree.has_new_frames() || self.code.has_new() {
+            let frames = self.tree.take_new_frames().iter().map(|frame| frame.word);
+            frames.chain(self.code.take_new()).for_each(act);
         }
     }
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.tree.memory() + self.stacks.memory() + self.sums.memory() + self.labels.memory()
+        self.tree.memory()
+            + self.stacks.memory()
+            + self.sums.memory()
+            + self.labels.memory()
+            + self.code.memory()
     }
 }
 

@@ -47,8 +47,19 @@ mod tests {
             assert!(are_valid(&split(text)), "{text}");
         }
         for text in [
-            "", "total", "order#total", "Order#", "Order", "#total", "::A#b", "A::#b", "A#b,",
-            "A#b c", "A B#c", "A#b\0", "A::b#c",
+            "",
+            "total",
+            "order#total",
+            "Order#",
+            "Order",
+            "#total",
+            "::A#b",
+            "A::#b",
+            "A#b,",
+            "A#b c",
+            "A B#c",
+            "A#b\0",
+            "A::b#c",
         ] {
             assert!(!are_valid(&split(text)), "{text}");
         }

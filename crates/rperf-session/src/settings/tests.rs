@@ -207,10 +207,16 @@ fn chosen_methods_are_names_with_a_class() {
     let value = value.expect("a value");
     assert_eq!(value.spelled(Source::Variable), "Order#total,Cart.find");
     let given = Given::Texts(vec!["Order#total".into(), "Cart.find".into()]);
-    assert_eq!(check(&ONLY, &given, Source::Keyword, String::new), Ok(Some(value)));
+    assert_eq!(
+        check(&ONLY, &given, Source::Keyword, String::new),
+        Ok(Some(value))
+    );
     let allowed = "must be methods such as Order#total or Cart.find, not";
     for text in ["total", "", "Order#total,"] {
-        assert_eq!(message(&ONLY, text, Source::Flag), format!("--only {allowed} '{text}'"));
+        assert_eq!(
+            message(&ONLY, text, Source::Flag),
+            format!("--only {allowed} '{text}'")
+        );
     }
     let given = Given::Texts(Vec::new());
     assert!(check(&ONLY, &given, Source::Keyword, String::new).is_err());
@@ -225,7 +231,8 @@ fn chosen_methods_are_of_ruby_and_added_up() {
             key => (key == name).then(|| OsStr::new(text)),
         };
         let error = Settings::from_variables(variable).expect_err("it is refused");
-        let expected = format!("RPERF_{name} must be {remaining} with RPERF_ONLY=A#b, not '{text}'");
+        let expected =
+            format!("RPERF_{name} must be {remaining} with RPERF_ONLY=A#b, not '{text}'");
         assert_eq!(error.to_string(), expected);
     }
 }

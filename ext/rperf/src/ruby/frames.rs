@@ -4,7 +4,7 @@
 use super::threads::RubyThread;
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
-use rperf_engine::trace::TraceVm;
+use rperf_engine::trace::{TraceVm, TracedFrame};
 use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
 use std::mem::offset_of;
 use std::ptr;
@@ -198,6 +198,12 @@ impl TraceVm for RubyVm<'_> {
         // SAFETY: it is on the stack, and an object begins with its flags.
         let flags = unsafe { (frame as *const VALUE).read() };
         (flags >> KIND_SHIFT) & 15 == CODE_KIND
+    }
+
+    fn method_of_code(&self) -> Option<TracedFrame> {
+        let (method, word) = self.method();
+        let method = method as usize;
+        (method != 0 && word != 0).then_some(TracedFrame { word, method })
     }
 }
 

@@ -2,15 +2,16 @@
 //! Ractor, with the GVL, outside of hooks.
 
 mod calibration;
+pub mod targets;
 mod tracing;
 
 pub use tracing::check_none_runs;
 
-use crate::profile::{self, description, errors};
 use super::hooks;
+use super::state::session::{TraceSession, trace_session};
+use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
-use super::state::session::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::Gvl;
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};

@@ -12,7 +12,6 @@ use rperf_model::label_keys::CALL;
 use rperf_model::{
     LabelSet, LabelSetId, NodeId, Profile, Schema, State, ValueType, WeightKey, WeightTable,
 };
-use rustc_hash::FxHashMap;
 use std::process;
 
 /// The columns of calls.
@@ -64,7 +63,12 @@ impl TargetedSnapshot {
         let mut rows = self.sums.rows.clone();
         let mut table = WeightTable::from(&profile.weights);
         for (row, slow) in self.slowest() {
-            let set = self.label_of(&mut profile, sets[slow.labels.0 as usize], slow, &names[row]);
+            let set = self.label_of(
+                &mut profile,
+                sets[slow.labels.0 as usize],
+                slow,
+                &names[row],
+            );
             for part in &slow.parts {
                 let Some(whole) = rows.get_mut(&(part.node, part.labels)) else {
                     continue;
@@ -73,7 +77,10 @@ impl TargetedSnapshot {
                 let ticks = part.ticks.min(whole.ticks);
                 (whole.calls, whole.ticks) = (whole.calls - calls, whole.ticks - ticks);
                 let key = key(map[part.node as usize], set);
-                table.add(key, &self.values(columns, profile.schema.len(), Row { calls, ticks }));
+                table.add(
+                    key,
+                    &self.values(columns, profile.schema.len(), Row { calls, ticks }),
+                );
             }
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
@@ -126,7 +133,11 @@ impl TargetedSnapshot {
     /// The methods by the rows of their frames, in that order.
     fn methods(&self) -> Vec<(usize, &MethodCalls)> {
         // What found no room in the tree has no frame.
-        let methods = self.sums.methods.iter().filter(|(row, _)| **row != u32::MAX);
+        let methods = self
+            .sums
+            .methods
+            .iter()
+            .filter(|(row, _)| **row != u32::MAX);
         let mut methods: Vec<_> = methods.map(|(row, it)| (*row as usize, it)).collect();
         methods.sort_unstable_by_key(|(row, _)| *row);
         methods
@@ -197,7 +208,10 @@ impl TargetedSnapshot {
             self.sums.unended,
             "calls have no duration: nothing told of their ends",
         ));
-        lines.extend(told(self.sums.lost, "calls found no room, and are not counted"));
+        lines.extend(told(
+            self.sums.lost,
+            "calls found no room, and are not counted",
+        ));
         lines.extend(told(
             self.unlabelled,
             "calls are without their labels, for which there was no room",

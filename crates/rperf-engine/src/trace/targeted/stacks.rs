@@ -99,8 +99,8 @@ fn unknown_of(thread: usize) -> usize {
 impl CallStacks {
     #[inline]
     fn fiber_of(&self, thread: usize) -> usize {
-        let present = self.present.get(&thread).filter(|_| !self.present.is_empty());
-        present.copied().unwrap_or(unknown_of(thread))
+        let present = self.present.get(&thread).copied();
+        present.unwrap_or(unknown_of(thread))
     }
 
     /// The stack of the fiber that `thread` runs.

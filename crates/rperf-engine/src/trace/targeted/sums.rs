@@ -3,12 +3,17 @@
 
 use super::latencies::Latencies;
 use super::stacks::{CallStack, Part};
+use crate::call_tree::FrameWord;
+use crate::trace::event::TraceVm;
 use crate::trace::tree::TracedTree;
 use rperf_model::LabelSetId;
 use rustc_hash::FxHashMap;
 
 /// Rows at most: beyond, calls are counted without their labels, or are lost.
 const MAX_ROWS: usize = 1 << 18;
+
+/// Frames that are looked at to see whether a call is still below.
+const LOOK: usize = 64;
 
 /// The slowest calls of a method that are kept.
 pub(super) const SLOWEST: usize = 5;
@@ -73,6 +78,31 @@ impl Sums {
         stack.add_part(node, labels, 1, 0);
     }
 
+    /// A call begins at `depth`: all that is as deep has gone, and so have calls whose frames the
+    /// VM doesn't show below it any more. Returns the frame that has come.
+    pub(super) fn drop_gone(
+        &mut self,
+        stack: &mut CallStack,
+        vm: &impl TraceVm,
+        depth: u32,
+    ) -> FrameWord {
+        self.drop_deeper(stack, depth.saturating_sub(1));
+        loop {
+            let mut frames = [0; LOOK];
+            let top = stack.top().copied();
+            let gap = top.map_or(0, |top| (depth - top.depth) as usize);
+            let found = vm.frames(&mut frames[..LOOK.min(gap + 1)]);
+            match top {
+                Some(top)
+                    if gap < LOOK && !frames[..found].iter().skip(1).any(|it| *it == top.word) =>
+                {
+                    self.drop_deeper(stack, top.depth.saturating_sub(1));
+                }
+                _ => return frames[0],
+            }
+        }
+    }
+
     /// Calls whose frames were deeper than `depth` have gone without a word.
     #[inline]
     pub(super) fn drop_deeper(&mut self, stack: &mut CallStack, depth: u32) {
@@ -125,7 +155,7 @@ impl Sums {
     pub(super) fn memory(&self) -> usize {
         let methods = self.methods.values().map(|it| {
             let parts = it.slowest.iter().map(|slow| slow.parts.capacity());
-            size_of::<Latencies>() * 256 + parts.sum::<usize>() * size_of::<Part>()
+            it.latencies.memory() + parts.sum::<usize>() * size_of::<Part>()
         });
         self.rows.capacity() * size_of::<((u32, LabelSetId), Row)>() + methods.sum::<usize>()
     }

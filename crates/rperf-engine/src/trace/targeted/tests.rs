@@ -8,8 +8,43 @@ use std::collections::BTreeMap;
 /// Words of frames from here on are of methods that blocks define.
 const BARE: FrameWord = 100;
 
-/// The VM's stack as an event shows it.
+/// The VM's stack as an event shows it: its depth, the topmost frame, and below it all that there
+/// may be.
 struct At(u32, FrameWord);
+
+/// The same with this frame alone below the topmost.
+struct Over(u32, FrameWord, FrameWord);
+
+impl TraceVm for Over {
+    fn depth(&self) -> u32 {
+        self.0
+    }
+
+    fn frames(&self, frames: &mut [FrameWord]) -> usize {
+        frames.fill(self.2);
+        frames[0] = self.1;
+        frames.len()
+    }
+
+    fn is_c_method(&self, _: FrameWord) -> bool {
+        false
+    }
+
+    fn is_called(&self, _: FrameWord) -> bool {
+        true
+    }
+
+    fn is_bare_code(&self, _: FrameWord) -> bool {
+        true
+    }
+
+    fn method_of_code(&self) -> Option<TracedFrame> {
+        Some(TracedFrame {
+            word: 7,
+            method: self.1 % 10,
+        })
+    }
+}
 
 impl TraceVm for At {
     fn depth(&self) -> u32 {
@@ -17,8 +52,10 @@ impl TraceVm for At {
     }
 
     fn frames(&self, frames: &mut [FrameWord]) -> usize {
-        frames[0] = self.1;
-        1
+        for (frame, word) in frames.iter_mut().zip([self.1, 1, 2, 3, BARE]) {
+            *frame = word;
+        }
+        frames.len().min(5)
     }
 
     fn is_c_method(&self, _: FrameWord) -> bool {
@@ -50,11 +87,10 @@ const MAIN: usize = 8;
 const OTHER: usize = 16;
 
 fn profile(tracer: &mut TargetedTracer, end: u64, columns: CallColumns) -> Profile {
-    let names: Vec<_> = tracer
-        .frames()
-        .iter()
-        .map(|frame| ResolvedFrame {
-            name: format!("m{}", frame.word),
+    let frames = (0..tracer.frame_count()).filter_map(|row| tracer.frame(row));
+    let names: Vec<_> = frames
+        .map(|(frame, _)| ResolvedFrame {
+            name: format!("m{}", frame.word + frame.method * 100),
             path: "app.rb".into(),
             first_line: 1,
         })
@@ -151,6 +187,38 @@ fn the_frame_of_a_method_that_a_block_defines_may_be_gone_at_its_end() {
 }
 
 #[test]
+fn methods_that_share_a_block_are_told_apart_and_keep_its_code() {
+    let mut tracer = tracer();
+    for (word, depth) in [(51, 5), (61, 5), (52, 5)] {
+        tracer.enter(&Over(depth, word, 0), MAIN, None, 0);
+        tracer.leave(&Over(depth, word, 0), MAIN, 10);
+    }
+    let rows = expected([("m107", (2, 20)), ("m207", (1, 10))]);
+    assert_eq!(alone(&mut tracer, 20), rows);
+    let mut new = Vec::new();
+    tracer.each_new_root(|word| new.push(word));
+    assert_eq!(new, [7, 7, 51, 61, 52]);
+    assert_eq!(tracer.frame(0).map(|it| it.1), Some(61), "the last one");
+    tracer.each_new_root(|word| panic!("{word} again"));
+    assert!(tracer.roots().count() == 4 && tracer.memory() > 0);
+}
+
+#[test]
+fn calls_that_the_vm_shows_no_more_have_gone() {
+    let mut tracer = tracer();
+    tracer.enter(&At(5, 1), MAIN, None, 0);
+    tracer.enter(&At(7, 2), MAIN, None, 10);
+    // Deeper than these, in a clause that rescues a stack overflow.
+    tracer.enter(&Over(9, 3, 1), MAIN, None, 20);
+    tracer.leave(&Over(9, 3, 1), MAIN, 30);
+    let found = alone(&mut tracer, 40);
+    assert_eq!(found["m1>m307"], (1, 10));
+    tracer.enter(&Over(9, 3, 4), MAIN, None, 50);
+    let found = alone(&mut tracer, 60);
+    assert_eq!(found["m307"], (1, 10));
+}
+
+#[test]
 fn fibers_and_threads_have_stacks_of_their_own() {
     let mut tracer = tracer();
     tracer.enter(&At(5, 1), MAIN, None, 100);
@@ -180,7 +248,10 @@ fn a_new_fiber_at_the_place_of_an_old_one_is_new() {
     tracer.switched(&At(1, 0), MAIN, fiber, 30);
     tracer.enter(&At(6, 2), MAIN, None, 40);
     tracer.leave(&At(6, 2), MAIN, 50);
-    assert_eq!(alone(&mut tracer, 60), expected([("m1", (1, 10)), ("m2", (1, 10))]));
+    assert_eq!(
+        alone(&mut tracer, 60),
+        expected([("m1", (1, 10)), ("m2", (1, 10))])
+    );
 }
 
 #[test]
@@ -189,12 +260,18 @@ fn a_cleared_trace_goes_on_with_the_calls_that_are_open() {
     let mut tracer = tracer();
     tracer.enter(&At(5, 1), MAIN, Some(&labels), 0);
     tracer.enter(&At(7, 2), MAIN, Some(&labels), 100);
-    assert_eq!(alone(&mut tracer, 200), expected([("m1", (1, 100)), ("m1>m2", (1, 100))]));
+    assert_eq!(
+        alone(&mut tracer, 200),
+        expected([("m1", (1, 100)), ("m1>m2", (1, 100))])
+    );
     tracer.clear(reading(200));
     tracer.leave(&At(7, 2), MAIN, 250);
     tracer.leave(&At(5, 1), MAIN, 300);
     let profile = profile(&mut tracer, 400, CallColumns::Alone);
-    assert_eq!(rows(&profile), expected([("m1", (0, 50)), ("m1>m2", (0, 50))]));
+    assert_eq!(
+        rows(&profile),
+        expected([("m1", (0, 50)), ("m1>m2", (0, 50))])
+    );
     assert_eq!(profile.label_sets.len(), 2, "their label, and no slow call");
 }
 
@@ -211,7 +288,10 @@ fn the_slowest_calls_are_apart_with_all_below_them() {
         now += 10_000;
     }
     let profile = profile(&mut tracer, now, CallColumns::BesideSamples);
-    assert_eq!(rows(&profile), expected([("m1", (20, 400)), ("m1>m2", (20, 21_000))]));
+    assert_eq!(
+        rows(&profile),
+        expected([("m1", (20, 400)), ("m1>m2", (20, 21_000))])
+    );
     let text = |id| profile.strings.get(id);
     let sets = profile.label_sets.iter();
     let slow: Vec<_> = sets

@@ -2,10 +2,10 @@
 
 use super::section;
 use crate::profile::errors;
-use crate::ruby::safepoint;
-use crate::vm::hooks::tick;
 use crate::ruby::frames::{self, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::safepoint;
+use crate::vm::hooks::tick;
 use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
 use rperf_engine::{
@@ -70,21 +70,31 @@ struct StartOptions {
 
 impl StartOptions {
     fn new(settings: &Settings) -> Self {
+        // It holds the labels of traced calls, and never has a section.
+        let at_rest = settings.is_traced();
         StartOptions {
             config: SessionConfig {
                 mode: Mode::from_name(settings.mode()).unwrap_or_default(),
                 frequency: settings.frequency(),
                 max_overhead: settings.max_overhead(),
-                timer: timer_kind(settings.signal()),
+                timer: if at_rest {
+                    TimerKind::Sleep
+                } else {
+                    timer_kind(settings.signal())
+                },
                 aggregate: settings.aggregate(),
             },
             any_timer: settings.signal().is_none(),
             lines: settings.lines() != Some(false),
-            capture: settings.capture().map(|capture| match capture {
-                settings::Capture::Tick => Capture::Tick,
-                settings::Capture::Safepoint => Capture::Safepoint,
-            }),
-            defer: settings.defer(),
+            capture: if at_rest {
+                Some(Capture::Safepoint)
+            } else {
+                settings.capture().map(|capture| match capture {
+                    settings::Capture::Tick => Capture::Tick,
+                    settings::Capture::Safepoint => Capture::Safepoint,
+                })
+            },
+            defer: at_rest || settings.defer(),
         }
     }
 }
