@@ -16,7 +16,7 @@ require_relative "support/table"
 
 # Measures and prints.
 module TraceOnly
-  HEADINGS = ["engine", "requests a round", "traced", "quartiles", "afterwards", "quartiles", "calls", "requests"].freeze
+  HEADINGS = %w[engine requests traced quartiles afterwards quartiles calls counted].freeze
 
   module_function
 
@@ -58,9 +58,9 @@ module TraceOnly
   end
 
   def row(name, measured, options)
-    traced = measured[:rounds].map { |before, only, after| only / Bench::Statistics.median([before, after]) }
-    after = measured[:rounds].map { |before, _, after| after / before }
-    [name, options[:requests], *shown(traced), *shown(after), measured[:calls], measured[:counted]]
+    during = measured[:rounds].map { |first, traced, last| traced / Bench::Statistics.median([first, last]) }
+    afterwards = measured[:rounds].map { |first, _, last| last / first }
+    [name, options[:requests], *shown(during), *shown(afterwards), measured[:calls], measured[:counted]]
   end
 
   def shown(ratios)

@@ -12,12 +12,14 @@ module Rperf
     # The calls of this process stay slower afterwards, and YJIT compiles no method any more that there is by then: the
     # VM rewrites the code of all methods for it. A line on stderr says so, once.
     #
-    # With `only:` it counts the calls of these methods alone, safely in a process that lives on: nothing else gets slower,
-    # and afterwards nothing is slower than before.
+    # With `only:` it counts the calls of these methods alone, safely in a process that lives on: nothing else gets
+    # slower, and afterwards nothing is slower than before.
     #
     # @param warn [Boolean] whether it does
-    # @param settings [Hash{Symbol => Object}] `only: nil`, `calls: :ruby`, `clock: :auto`, `output: nil` and others of {Rperf.start}
-    # @return [Profile] with the values `calls`, `wall`, `overhead` and `block_calls`; with `only:`, `calls` and `call_time`
+    # @param settings [Hash{Symbol => Object}] `only: nil`, `calls: :ruby`, `clock: :auto`, `output: nil` and
+    #   others of {Rperf.start}
+    # @return [Profile] with the values `calls`, `wall`, `overhead` and `block_calls`; with `only:`, `calls` and
+    #   `call_time`
     # @raise [ArgumentError] without a block, and for an argument that isn't allowed
     # @raise [Rperf::Error] if profiling is on already or can't start
     # @example

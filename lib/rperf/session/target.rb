@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 module Rperf
-  # A name of methods as a user gives it: `Order#total`, `Cart.find`, or `Cart#*` for all that a class has itself. To look
-  # for them loads no code, and calls none of the program's.
+  # A name of methods as a user gives it: `Order#total`, `Cart.find`, or `Cart#*` for all that a class has itself. To
+  # look for them loads no code, and calls none of the program's.
   class Target
     # Methods of Module as the VM has them, whatever a class makes of them.
-    NAME, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS, PRIVATE_METHODS, SINGLETON =
+    NAME, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS, PRIVATE_METHODS,
+      SINGLETON =
       %i[name const_get const_defined? autoload? instance_method method_defined? private_method_defined?
          instance_methods private_instance_methods singleton_class?].map { |name| Module.instance_method(name) }
     SINGLETON_CLASS = Kernel.instance_method(:singleton_class)

@@ -95,7 +95,7 @@ module Rperf
     # Under a compiler, a method that was called meanwhile has passed the number of calls at which it is compiled, and
     # would stay as it is. When any method gets and loses a hook, the compiler begins anew with all.
     def heal
-      return unless [:YJIT, :ZJIT].any? { |name| RubyVM.const_defined?(name) && RubyVM.const_get(name).enabled? }
+      return unless %i[YJIT ZJIT].any? { |name| RubyVM.const_defined?(name) && RubyVM.const_get(name).enabled? }
 
       point = TracePoint.new(:call) { nil }
       point.enable(target: method(:heal))

@@ -1,7 +1,6 @@
 //! The VM's events as tracing sees them, and what it asks of the VM meanwhile. Used by the bridge's
 //! hooks and by [`Tracer`](super::Tracer), under the GVL.
 
-use super::tree::TracedFrame;
 use crate::call_tree::FrameWord;
 
 /// Which calls are traced, and whether they are timed.
@@ -137,9 +136,9 @@ pub trait TraceVm {
     /// that a block defines is such.
     fn is_bare_code(&self, frame: FrameWord) -> bool;
 
-    /// The class and the name of the method whose frame is the topmost, where the frame itself
+    /// The name, as the VM holds it, and the class of the method whose frame is the topmost, where the frame itself
     /// doesn't tell: of one that a block defines.
-    fn method_of_code(&self) -> Option<TracedFrame> {
+    fn method_of_code(&self) -> Option<(usize, FrameWord)> {
         None
     }
 }

@@ -4,7 +4,7 @@
 use super::threads::RubyThread;
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
-use rperf_engine::trace::{TraceVm, TracedFrame};
+use rperf_engine::trace::TraceVm;
 use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
 use std::mem::offset_of;
 use std::ptr;
@@ -200,10 +200,9 @@ impl TraceVm for RubyVm<'_> {
         (flags >> KIND_SHIFT) & 15 == CODE_KIND
     }
 
-    fn method_of_code(&self) -> Option<TracedFrame> {
-        let (method, word) = self.method();
-        let method = method as usize;
-        (method != 0 && word != 0).then_some(TracedFrame { word, method })
+    fn method_of_code(&self) -> Option<(usize, FrameWord)> {
+        let (method, owner) = self.method();
+        (method != 0 && owner != 0).then_some((method as usize, owner))
     }
 }
 

@@ -19,8 +19,12 @@ impl Code {
     pub(super) fn frame_of(&mut self, vm: &impl TraceVm, word: FrameWord) -> TracedFrame {
         if word != 0
             && vm.is_bare_code(word)
-            && let Some(frame) = vm.method_of_code()
+            && let Some((method, word_of_class)) = vm.method_of_code()
         {
+            let frame = TracedFrame {
+                word: word_of_class,
+                method,
+            };
             self.keep(frame, word);
             return frame;
         }

@@ -38,11 +38,8 @@ impl TraceVm for Over {
         true
     }
 
-    fn method_of_code(&self) -> Option<TracedFrame> {
-        Some(TracedFrame {
-            word: 7,
-            method: self.1 % 10,
-        })
+    fn method_of_code(&self) -> Option<(usize, FrameWord)> {
+        Some((self.1 % 10, 7))
     }
 }
 
