@@ -2,7 +2,7 @@
 //! and back again when the hook goes; `lib/rperf/session/targets.rb` says when.
 
 use crate::ruby::frames::RubyVm;
-use crate::ruby::ractor;
+use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
 use crate::trace::state::roots;
 use crate::trace::state::targets::{OTHER_RACTORS, with_targets};
@@ -29,19 +29,19 @@ pub fn point(_: &Gvl<'_>) -> Value {
 }
 
 unsafe extern "C" fn on_event(point: VALUE, _: *mut c_void) {
-    // SAFETY: the VM calls this at an event of `point`, on a thread that runs Ruby code; in Ruby
-    // 3.4 of any Ractor. The GVL is that of the main one.
-    let (event, gvl) = unsafe {
-        if !ractor::is_main() {
-            OTHER_RACTORS.store(true, Relaxed);
-            return;
-        }
+    // SAFETY: the VM calls this at an event of `point`, on a thread that runs Ruby code.
+    let (gvl, event) = unsafe {
         let event = rb_sys::rb_tracearg_event_flag(rb_sys::rb_tracearg_from_tracepoint(point));
-        (event, Gvl::assume_held())
+        (AnyGvl::assume_held(), event)
+    };
+    let AnyGvl::Main(gvl) = gvl else {
+        // In Ruby 3.4 a method's hook is all Ractors'.
+        OTHER_RACTORS.store(true, Relaxed);
+        return;
     };
     with_targets(&gvl, |targets, tracer| {
         let now = targets.clock.now();
-        let (vm, thread) = (RubyVm(&gvl), RubyThread::current(&gvl));
+        let (vm, thread) = (RubyVm::new(&gvl), RubyThread::current(&gvl));
         let word = thread.object() as usize;
         if event == CALL {
             let labels = session(&gvl).and_then(|it| label_set::of_thread(it, thread));
