@@ -227,7 +227,7 @@ impl TraceVm for RubyVm<'_> {
 
     fn method_of_code(&self) -> Option<(usize, FrameWord)> {
         let (method, owner) = self.method();
-        (method != 0 && owner != 0).then_some((method as usize, owner))
+        (method != 0 && owner != 0).then_some((method, owner))
     }
 }
 
