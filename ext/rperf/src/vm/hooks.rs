@@ -15,7 +15,7 @@ pub mod trace;
 /// Removes all hooks of a session; afterwards none of them runs. With the GVL.
 pub fn remove_all() {
     thread::remove();
-    gc::HOOK.remove();
+    gc::remove();
     time_slice::HOOK.remove();
     fiber::remove();
 }

@@ -6,6 +6,10 @@
 //! object is freed (`rb_hook_list_free` sets the VM's flags to those of the freed list;
 //! Ruby 4.0 doesn't). The next collection is then not seen, and the hook is registered
 //! anew.
+//!
+//! In Ruby 4.0 these events have one list for all Ractors, which a thread that ends walks without a
+//! lock (`rb_ec_clear_current_thread_trace_func`): there the hook stays registered once it is, as
+//! removing it frees its entry. Without a session it does nothing.
 
 use super::event_hook::EventHook;
 use super::other_ractor;
@@ -38,10 +42,16 @@ const LISTEN_INTERVAL_NS: u64 = 20_000_000;
 /// No number of collections.
 const MISSED: u64 = u64::MAX;
 
-/// The hook, for [`add`]. Internal events don't switch on tracing of Ruby code.
-pub static HOOK: EventHook = EventHook::new(on_event, ENTER | EXIT | START | END_MARK);
+/// What the hook listens to.
+pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
 
-/// Registers the hook. With the GVL, outside of hooks.
+/// The hook, for [`add`]. Internal events don't switch on tracing of Ruby code.
+static HOOK: EventHook = EventHook::new(on_event, EVENTS);
+
+/// The hook is registered. A forked child inherits it.
+static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Registers the hook, if it isn't. With the GVL, outside of hooks.
 pub fn add() {
     // A collection may be under way, in steps.
     // SAFETY: both take a Symbol and return one; neither raises for this key.
@@ -50,9 +60,24 @@ pub fn add() {
         rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
     };
     MARKING.store(is_marking, Relaxed);
-    HOOK.add();
+    if !IS_REGISTERED.swap(true, Relaxed) {
+        HOOK.add();
+    }
     // To add it takes memory, for which the VM may collect.
     COLLECTIONS.store(collections(), Relaxed);
+}
+
+/// Removes the hook, where it can be removed. With the GVL, outside of hooks.
+pub fn remove() {
+    if has_lists_by_ractor() && IS_REGISTERED.swap(false, Relaxed) {
+        HOOK.remove();
+    }
+}
+
+/// Whether each Ractor has hooks of its own for these events, as in Ruby 3.4.
+fn has_lists_by_ractor() -> bool {
+    // SAFETY: a constant of the VM's.
+    unsafe { rb_sys::ruby_api_version[0] < 4 }
 }
 
 /// How many collections have begun in this process. Async-signal-safe.
@@ -63,9 +88,7 @@ fn collections() -> u64 {
 
 /// Whether events of a collection didn't arrive, as is so with those of other Ractors, too.
 fn has_missed_events() -> bool {
-    // SAFETY: a constant of the VM's.
-    let can_miss = unsafe { rb_sys::ruby_api_version[0] < 4 };
-    can_miss && COLLECTIONS.load(Relaxed) != collections()
+    has_lists_by_ractor() && COLLECTIONS.load(Relaxed) != collections()
 }
 
 /// Whether the hook may have fallen silent, and it is time to register it anew.
@@ -90,7 +113,7 @@ pub fn listen(session: &RunningSession) {
         let now = clock::monotonic_ns();
         if may_be_silent(now) {
             LISTENED_NS.store(now, Relaxed);
-            HOOK.remove();
+            remove();
             add();
         }
     }
