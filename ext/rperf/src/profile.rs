@@ -3,6 +3,7 @@
 //! GVL go. The profile in it never changes.
 
 mod arrays;
+pub mod description;
 pub mod errors;
 mod facts;
 mod from_hash;

@@ -11,13 +11,13 @@
 //! lock (`rb_ec_clear_current_thread_trace_func`): there the hook stays registered once it is, as
 //! removing it frees its entry. Without a session it does nothing.
 
-use super::event_hook::EventHook;
 use super::other_ractor;
+use crate::ruby::event_hook::EventHook;
+use crate::ruby::other_gvl::OtherGvl;
+use crate::ruby::ractor;
+use crate::ruby::threads::RubyThread;
 use crate::vm::recording::sample;
-use crate::vm::state::other_gvl::OtherGvl;
-use crate::vm::state::ractor;
 use crate::vm::state::session;
-use crate::vm::state::threads::RubyThread;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
