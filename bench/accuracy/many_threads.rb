@@ -43,19 +43,20 @@ module Accuracy
       times = nil
       profile = measurement.profile { times = run_threads(measurement) }
       off_gvl, running = Bench::Shares.off_gvl(profile)
-      return figures(measurement, "running", times, :first, running, NAMES) if measurement.mode == :cpu
+      ran, others = %i[first last].map { |which| times.map { |it| it.transform_values(&which) } }
+      return figures(measurement, "running", ran, running, NAMES) if measurement.mode == :cpu
 
-      { **figures(measurement, "running", times, :first, running, WORKS),
-        **figures(measurement, "not running", times, :last, off_gvl, NAMES) }
+      { **figures(measurement, "running", ran, running, WORKS),
+        **figures(measurement, "not running", others, off_gvl, NAMES) }
     end
 
     private
 
-    # @param which [Symbol] :first or :last of the two times of each method
+    # @param by_thread [Array<Hash{String => Integer}>] each thread's true times by method
     # @return [Hash{String => Float}] of the methods with these names
-    def figures(measurement, what, times, which, part, names)
+    def figures(measurement, what, by_thread, part, names)
       measured = Bench::Shares.by_method(part, NAMES).slice(*names)
-      by_thread = times.map { |it| it.slice(*names).transform_values(&which) }
+      by_thread = by_thread.map { |times| times.slice(*names) }
       truth = sums(by_thread, names)
       measurement.details(truth, measured)
       samples = part[:samples].sum { |row| row[4] }
