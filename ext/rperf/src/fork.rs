@@ -11,6 +11,7 @@
 use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;
 use crate::trace::state::session::{TRACE, trace_session};
+use crate::trace::state::targets::TARGETS;
 use crate::vm::hooks::{fiber, gc, thread, time_slice};
 use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
@@ -78,6 +79,7 @@ unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     SESSION.abandon();
     TRACE.abandon();
+    TARGETS.abandon();
     Ending::forget();
     native::forget_id();
     reset_at_work();
@@ -88,7 +90,7 @@ unsafe extern "C" fn in_child() {
 /// it could: a thread hook that was not paused for the fork (it was made without
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
-    gc::HOOK.remove();
+    gc::remove();
     time_slice::HOOK.remove();
     fiber::remove();
     trace_hooks::remove_event_hooks();

@@ -48,12 +48,28 @@ pub fn name_traced(
         if began.elapsed() >= limit {
             return true;
         }
-        names.push(match frame.method {
-            0 => resolve(gvl, frame.word as VALUE),
-            _ => resolve_c_method(gvl, frame),
-        });
+        names.push(resolve_any(gvl, frame));
     }
     false
+}
+
+/// Names traced frames, up to the first that `frame_at` doesn't have.
+pub fn resolve_traced(
+    gvl: &mut Gvl<'_>,
+    frame_at: impl Fn(&Gvl<'_>, usize) -> Option<TracedFrame>,
+) -> Vec<ResolvedFrame> {
+    let mut names = Vec::new();
+    while let Some(frame) = frame_at(gvl, names.len()) {
+        names.push(resolve_any(gvl, frame));
+    }
+    names
+}
+
+fn resolve_any(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
+    match frame.method {
+        0 => resolve(gvl, frame.word as VALUE),
+        _ => resolve_c_method(gvl, frame),
+    }
 }
 
 /// Names a method of C by its owner, as the VM names its frames.

@@ -3,6 +3,7 @@
 //! milliseconds at a stretch.
 
 mod calibration;
+pub mod targets;
 mod tracing;
 
 pub use tracing::check_none_runs;

@@ -1,11 +1,12 @@
-//! The object that keeps alive the frames of the traced session, and of one that has ended until
-//! they have names. In collections, on any Ractor's thread.
+//! The object that keeps alive the frames of the traced session and of chosen methods, and those of a
+//! session that has ended until they have names. In collections, on any Ractor's thread.
 
 use super::session::TRACE;
+use super::targets::TARGETS;
 use crate::ruby::data_type::DataType;
 use crate::ruby::root_object::RootObject;
 use rb_sys::VALUE;
-use rperf_engine::trace::{TracedFrame, Tracer};
+use rperf_engine::trace::{TargetedTracer, TracedFrame, Tracer};
 use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
 
@@ -49,6 +50,12 @@ pub fn forget_unnamed(gvl: &Gvl<'_>) {
     }
 }
 
+/// The same of chosen methods.
+#[inline]
+pub fn keep_targets_alive(tracer: &mut TargetedTracer) {
+    tracer.each_new_root(|word| FRAMES.keep_alive([word].into_iter()));
+}
+
 /// Marks, and so pins, every frame.
 unsafe extern "C" fn mark(_: *mut c_void) {
     // SAFETY: freeing a session allocates no Ruby object, so no collection runs then. It runs
@@ -61,6 +68,10 @@ unsafe extern "C" fn mark(_: *mut c_void) {
         }
         let unnamed = NAMING.peek().unnamed();
         unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
+        if let Some(targets) = TARGETS.get_unguarded() {
+            let roots = targets.tracer.peek().roots();
+            roots.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
+        }
     }
 }
 
@@ -68,6 +79,7 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     // SAFETY: with the GVL (ObjectSpace.memsize_of), or as in `mark`.
     unsafe {
         let memory = TRACE.get_unguarded().map(|it| it.tracer.peek().memory());
-        memory.unwrap_or(0) as rb_sys::size_t
+        let targets = TARGETS.get_unguarded().map(|it| it.tracer.peek().memory());
+        (memory.unwrap_or(0) + targets.unwrap_or(0)) as rb_sys::size_t
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
-use super::taken_profile::{TakenFrames, TakenProfile};
+use super::taken_profile::{Finish, TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
@@ -22,6 +22,7 @@ use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
+use rperf_engine::threads::ThreadState;
 use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
@@ -29,8 +30,12 @@ use std::sync::Arc;
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
 /// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
-/// wait until it is kept.
-pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
+/// wait until it is kept. `finish` takes what else belongs to the profile; it runs no Ruby code.
+pub fn stop(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    finish: impl FnOnce(&mut Gvl<'_>, &Settings) -> Result<Option<Finish>, Error>,
+) -> Result<(Option<Value>, Interrupts), Error> {
     let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
@@ -48,7 +53,10 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now))?;
+    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), engine.stop(now));
+    let finish = finish(gvl, &settings);
+    let mut taken = taken?;
+    taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
@@ -58,8 +66,14 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     }
 }
 
-/// The profile up to now, which is let go of if `clear`; nothing without a session.
-pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
+/// The profile up to now, which is let go of if `clear`; nothing without a session. `finish` as in
+/// [`stop`].
+pub fn snapshot(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    clear: bool,
+    finish: impl FnOnce(&mut Gvl<'_>, &Settings) -> Result<Option<Finish>, Error>,
+) -> Result<Option<Value>, Error> {
     let room = if clear {
         Vec::new()
     } else {
@@ -79,8 +93,10 @@ pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Va
         (take_copy(gvl, session, now, room), tree)
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-    let mut taken = TakenProfile::keep(ruby, gvl, settings, taken)?;
-    taken.tree = tree;
+    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), taken);
+    let finish = finish(gvl, &settings);
+    let mut taken = taken?;
+    (taken.tree, taken.finish) = (tree, finish?);
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
     let (profile, interrupts) = match complete {
@@ -103,7 +119,7 @@ fn bring_up(
         return Ok(None);
     };
     let slice_ns = LIMIT.as_nanos() as u64;
-    let (mut row, mut is_second) = (0, false);
+    let (mut from, mut is_second) = (Rows::FIRST, false);
     loop {
         while epoch::name_frames(gvl, LIMIT) {
             let_others_run(gvl)?;
@@ -117,45 +133,64 @@ fn bring_up(
             continue;
         }
         let limit_ns = if is_second { limit_ns } else { slice_ns };
-        let (now, next_row) = flush(gvl, session, &threads, (row, limit_ns))
+        let (now, next) = flush(gvl, session, &threads, (from, limit_ns))
             .ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-        match next_row {
-            Some(next) if !is_second => row = next,
-            None if row > 0 => (row, is_second) = (0, true),
-            _ => {
-                add_others(gvl, session, now);
-                return Ok(Some((id, now, threads)));
-            }
+        match next {
+            Some(next) if !is_second => from = next,
+            None if from != Rows::FIRST => (from, is_second) = (Rows::FIRST, true),
+            _ => return Ok(Some((id, now, threads))),
         }
         let_others_run(gvl)?;
     }
 }
 
+/// Where a pass over all threads goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rows {
+    main_ractor: usize,
+    others: usize,
+}
+
+impl Rows {
+    const FIRST: Rows = Rows {
+        main_ractor: 0,
+        others: 0,
+    };
+
+    /// After the last ones.
+    const END: usize = usize::MAX;
+}
+
 /// Brings threads up to now, which is returned, and records all remainders: those `from` a row
-/// on, for so many nanoseconds. The row of the first for which there was no time comes with it.
+/// on, for so many nanoseconds. The rows of the first for which there was no time come with it.
 /// `None` if this runs inside a callback.
 fn flush(
     gvl: &Gvl<'_>,
     session: &StartedSession,
     threads: &LiveThreads,
-    from: (usize, u64),
-) -> Option<(u64, Option<usize>)> {
+    (from, limit_ns): (Rows, u64),
+) -> Option<(u64, Option<Rows>)> {
     // A tick from here on would come before the time that all threads are brought up to.
     let guard = AtWork::begin(gvl);
     sample::drain_ticks(gvl, session, &guard);
     let current = RubyThread::current(gvl).id();
-    let mut threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread), from)?;
+    let lacks = |thread: &ThreadState| threads.lacks(gvl, thread);
+    let mut threads = session.flush(gvl, current, lacks, (from.main_ractor, limit_ns))?;
     let now = threads.now_ns;
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
-    Some((now, threads.next_row()))
-}
-
-/// Takes in what was recorded of other Ractors, up to `now`.
-fn add_others(gvl: &Gvl<'_>, session: &StartedSession, now: u64) {
-    let _guard = AtWork::begin(gvl);
-    roots::keep_alive(&session.add_others(gvl, now));
+    let until_ns = now.saturating_add(limit_ns);
+    let (frames, others) = session.add_others(gvl, now, (from.others, until_ns));
+    roots::keep_alive(&frames);
+    let next = match (threads.next_row(), others) {
+        (None, None) => None,
+        (main_ractor, others) => Some(Rows {
+            main_ractor: main_ractor.unwrap_or(Rows::END),
+            others: others.unwrap_or(Rows::END),
+        }),
+    };
+    Some((now, next))
 }
 
 fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {
