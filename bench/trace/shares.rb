@@ -24,7 +24,7 @@ GC.start
 profile = Rperf.trace(clock: ARGV.fetch(0).to_sym, warn: false) { Parts.run }
 of = lambda do |value|
   rows = profile.top(value:, sort: :cum, limit: 1_000)
-  names.to_h { |name| [name, rows.find { |row| row[:name] == "Parts.#{name}" }&.fetch(:cum) || 0] }
+  names.to_h { |name| [name, rows.find { |row| row[:name] == "Parts.#{name}" }&.fetch(:total) || 0] }
 end
 wall = of.call("wall")
 raw = wall.merge(of.call("overhead")) { |_, own, cost| own + cost }
