@@ -56,7 +56,7 @@ pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gc_progress::{GcEvent, GcMoment, GcProgress};
 pub use gc_watch::{GC_WATCH, GcWatch};
 pub use gvl::{Gvl, GvlCell, GvlRef};
-pub use ids::{FiberWord, SessionId, VmThread};
+pub use ids::{FiberWord, NativeId, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use messages::WorkerEnded;
 pub use mode::Mode;
