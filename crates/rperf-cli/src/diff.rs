@@ -1,6 +1,8 @@
 //! `rperf diff`: compares two profiles, or two groups of them. Called by `run`, on
 //! Ruby's main thread.
 
+mod call_limit;
+mod calls;
 mod markdown;
 mod options;
 mod pages;
@@ -19,8 +21,9 @@ use rperf_report::{Change, Diff, Normalize, Run};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-/// Exit status if something got slower by more than `--fail-above` allows.
-const SLOWER: i32 = 3;
+/// Exit status if something got slower, or has more calls, by more than `--fail-above` or
+/// `--fail-on` allows.
+const EXCEEDED: i32 = 3;
 
 /// Shows what has changed, and returns the exit status.
 pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
@@ -30,10 +33,11 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         types: Vec::new(),
         unmatched: None,
     };
-    let sides = [reader.side(&options.base)?, reader.side(&options.target)?];
-    for option in reader.unmatched.unwrap_or_default() {
-        crate::say(&format!("{option} matches nothing in the profiles"));
+    if options.view == View::Calls {
+        return calls::run(&mut reader);
     }
+    let sides = [reader.side(&options.base)?, reader.side(&options.target)?];
+    reader.say_unmatched();
     let [base, target] = [&sides[0].runs, &sides[1].runs];
     let diff = Diff::of(base, target, options.sort, options.normalize)
         .map_err(|error| Refusal::usage(error.to_string()))?;
@@ -45,7 +49,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
             viewer::save(&html(&sides, &options)?, path)?;
             return Ok(verdict(&diff, &options));
         }
-        View::Top | View::Text | View::Markdown { .. } | View::Json { .. } => {}
+        View::Top | View::Text | View::Markdown { .. } | View::Json { .. } | View::Calls => {}
     }
     let screen = Screen::stdout(options.pager);
     let page = pages::Page {
@@ -124,6 +128,12 @@ impl Reader<'_> {
             None => filtered.unmatched,
         });
         Ok(filtered.profile)
+    }
+
+    fn say_unmatched(&mut self) {
+        for option in self.unmatched.take().unwrap_or_default() {
+            crate::say(&format!("{option} matches nothing in the profiles"));
+        }
     }
 
     fn run(&self, profile: &Profile) -> Run {
@@ -214,5 +224,5 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
         "more than {percent}% slower, beyond the noise: {}{more}",
         names.join(", ")
     ));
-    SLOWER
+    EXCEEDED
 }

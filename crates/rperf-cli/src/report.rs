@@ -1,6 +1,7 @@
 //! `rperf report`: looks at profiles in the terminal, and converts them. Called by
 //! `run`, on Ruby's main thread.
 
+mod counts;
 pub mod filter_args;
 mod graph_args;
 mod graphviz;
@@ -14,6 +15,7 @@ pub mod view_args;
 pub use options::ReportArgs;
 
 use crate::{Refusal, viewer};
+use counts::Counts;
 use options::{Options, View};
 use pages::Page;
 use rperf_format::markdown::markdown;
@@ -42,6 +44,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         whole,
         screen,
         limit: options.limit,
+        counts: counts(&filtered.profile, &options)?,
     };
     let text = match &options.view {
         View::Web { opens_browser } => {
@@ -85,6 +88,13 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         }
     };
     print(screen, &text)
+}
+
+/// The calls of the trace that the options name, for the rows of `profile`.
+fn counts(profile: &Profile, options: &Options) -> Result<Option<Counts>, Refusal> {
+    let path = options.counts.as_deref();
+    path.map(|path| Counts::of(path, profile, options))
+        .transpose()
 }
 
 /// The web viewer with `profile` in it.

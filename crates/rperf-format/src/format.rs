@@ -1,7 +1,9 @@
 //! The list of formats, and how one is chosen: by name or by a file's extension. Called by the
 //! command and by the extension as a profile is written. Any thread.
 
-use crate::{FormatError, TextOptions, collapsed, dot, json, markdown, pprof, text, viewer};
+use crate::{
+    FormatError, TextOptions, callgrind, collapsed, dot, json, markdown, pprof, text, viewer,
+};
 use rperf_model::Profile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -26,11 +28,13 @@ pub enum Format {
     Html,
     /// The call graph, for Graphviz.
     Dot,
+    /// Costs and calls, for KCachegrind.
+    Callgrind,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 8] = [
         Format::Pprof,
         Format::Collapsed,
         Format::Text,
@@ -38,6 +42,7 @@ impl Format {
         Format::Json,
         Format::Html,
         Format::Dot,
+        Format::Callgrind,
     ];
 
     /// The name by which users ask for it.
@@ -50,6 +55,7 @@ impl Format {
             Format::Json => "json",
             Format::Html => "html",
             Format::Dot => "dot",
+            Format::Callgrind => "callgrind",
         }
     }
 
@@ -70,6 +76,8 @@ impl Format {
         match extension(path) {
             Some("collapsed") => Format::Collapsed,
             Some("txt") => Format::Text,
+            Some("callgrind") => Format::Callgrind,
+            _ if is_callgrinds_own(path) => Format::Callgrind,
             _ => Format::Pprof,
         }
     }
@@ -84,6 +92,12 @@ impl Format {
             _ => Format::from_path(path),
         }
     }
+}
+
+/// Whether a file is named as callgrind itself does it: `callgrind.out.PID`.
+fn is_callgrinds_own(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name == "callgrind.out" || name.starts_with("callgrind.out."))
 }
 
 fn extension(path: &Path) -> Option<&str> {
@@ -106,6 +120,7 @@ pub fn write(
         Format::Json => json::write(profile, output),
         Format::Html => viewer::write_page(profile, output),
         Format::Dot => dot::write(profile, output),
+        Format::Callgrind => callgrind::write(profile, output),
     }
 }
 
@@ -122,6 +137,10 @@ mod tests {
             ("rperf.data", Format::Pprof),
             ("txt", Format::Pprof),
             ("profile.txt.gz", Format::Pprof),
+            ("a.callgrind", Format::Callgrind),
+            ("b/callgrind.out.123", Format::Callgrind),
+            ("callgrind.out", Format::Callgrind),
+            ("my-callgrind.out.1", Format::Pprof),
         ] {
             assert_eq!(Format::from_path(Path::new(path)), format, "{path}");
             assert_eq!(Format::of_report(Path::new(path)), format, "{path}");

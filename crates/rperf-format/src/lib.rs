@@ -1,5 +1,5 @@
 //! Profile files: pprof (written and read), collapsed stacks, and reports for people and programs:
-//! text, Markdown, JSON, the web viewer's page and the call graph in DOT.
+//! text, Markdown, JSON, the web viewer's page, the call graph in DOT and callgrind's files.
 //!
 //! Each format is one module that goes from a [`Profile`] to any
 //! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));
@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+mod callgrind;
 mod collapsed;
 mod dot;
 mod error;

@@ -80,8 +80,8 @@ module Rperf
     # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json, .html and
     # .dot too.
     #
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html or :dot; nil: by the
-    #   file's extension
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot or :callgrind; nil:
+    #   by the file's extension
     # @return [nil]
     def save(path, format: nil, lines: false)
       format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
