@@ -2,7 +2,7 @@
 //! command and by the extension as a profile is written. Any thread.
 
 use crate::{
-    FormatError, TextOptions, callgrind, collapsed, dot, json, markdown, pprof, text, viewer,
+    FormatError, TextOptions, callgrind, collapsed, dot, json, markdown, pprof, spans, text, viewer,
 };
 use rperf_model::Profile;
 use std::ffi::OsStr;
@@ -30,11 +30,13 @@ pub enum Format {
     Dot,
     /// Costs and calls, for KCachegrind.
     Callgrind,
+    /// The time line of long calls, for Perfetto.
+    Spans,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Format::Pprof,
         Format::Collapsed,
         Format::Text,
@@ -43,6 +45,7 @@ impl Format {
         Format::Html,
         Format::Dot,
         Format::Callgrind,
+        Format::Spans,
     ];
 
     /// The name by which users ask for it.
@@ -56,6 +59,7 @@ impl Format {
             Format::Html => "html",
             Format::Dot => "dot",
             Format::Callgrind => "callgrind",
+            Format::Spans => "spans",
         }
     }
 
@@ -77,6 +81,7 @@ impl Format {
             Some("collapsed") => Format::Collapsed,
             Some("txt") => Format::Text,
             Some("callgrind") => Format::Callgrind,
+            Some("json") if has_spans_extension(path) => Format::Spans,
             _ if is_callgrinds_own(path) => Format::Callgrind,
             _ => Format::Pprof,
         }
@@ -86,12 +91,18 @@ impl Format {
     pub fn of_report(path: &Path) -> Format {
         match extension(path) {
             Some("md") => Format::Markdown,
-            Some("json") => Format::Json,
+            Some("json") if !has_spans_extension(path) => Format::Json,
             Some("html") => Format::Html,
             Some("dot" | "gv") => Format::Dot,
             _ => Format::from_path(path),
         }
     }
+}
+
+/// Whether a file is named as time lines are: `app.spans.json`.
+fn has_spans_extension(path: &Path) -> bool {
+    let stem = path.file_stem().map(Path::new);
+    stem.and_then(extension) == Some("spans")
 }
 
 /// Whether a file is named as callgrind itself does it: `callgrind.out.PID`.
@@ -121,6 +132,7 @@ pub fn write(
         Format::Html => viewer::write_page(profile, output),
         Format::Dot => dot::write(profile, output),
         Format::Callgrind => callgrind::write(profile, output),
+        Format::Spans => spans::write(profile, output),
     }
 }
 
@@ -138,6 +150,7 @@ mod tests {
             ("txt", Format::Pprof),
             ("profile.txt.gz", Format::Pprof),
             ("a.callgrind", Format::Callgrind),
+            ("a.spans.json", Format::Spans),
             ("b/callgrind.out.123", Format::Callgrind),
             ("callgrind.out", Format::Callgrind),
             ("my-callgrind.out.1", Format::Pprof),
@@ -155,6 +168,7 @@ mod tests {
             ("a.html", Format::Html),
             ("a.dot", Format::Dot),
             ("a.gv", Format::Dot),
+            ("spans.json", Format::Json),
         ] {
             assert_eq!(Format::of_report(Path::new(path)), format);
             assert_eq!(Format::from_path(Path::new(path)), Format::Pprof);

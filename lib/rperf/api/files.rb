@@ -11,7 +11,7 @@ module Rperf
     #
     # @param path [String, Pathname] the file
     # @param data [Hash] a {Profile}, or a Hash like it
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot or :callgrind; nil:
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot, :callgrind or :spans; nil:
     #   by the file's extension
     # @param lines [Boolean] whether a text file has a table of the hottest lines
     # @return [nil]

@@ -80,7 +80,7 @@ module Rperf
     # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json, .html and
     # .dot too.
     #
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot or :callgrind; nil:
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot, :callgrind or :spans; nil:
     #   by the file's extension
     # @return [nil]
     def save(path, format: nil, lines: false)

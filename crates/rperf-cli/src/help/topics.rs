@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 24] = [
+pub const TOPICS: [Topic; 26] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -55,6 +55,8 @@ pub const TOPICS: [Topic; 24] = [
     ),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
+    topic!("call-counts", "counts", "callgrind", "kcachegrind"),
+    topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("environment-variables", "environment", "variables", "env"),
     topic!(
         "ruby-api",

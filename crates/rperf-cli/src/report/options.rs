@@ -35,8 +35,8 @@ pub struct ReportArgs {
     /// Print the source of a file or method with what each line costs
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
-    /// Convert to pprof, collapsed, text, markdown, json, html, dot or callgrind [default
-    /// with -o: by the file's extension]
+    /// Convert to pprof, collapsed, text, markdown, json, html, dot, callgrind or
+    /// spans [default with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Rows of --top, and nodes of call graphs: function, class, file, dir, gem, thread; of
@@ -191,6 +191,7 @@ impl View {
                 Format::Text => "--text",
                 Format::Collapsed => "--format collapsed",
                 Format::Callgrind => "--format callgrind",
+                Format::Spans => "--format spans",
                 _ => "--format pprof",
             },
         }

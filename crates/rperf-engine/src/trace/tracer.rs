@@ -8,6 +8,7 @@ use super::cost::Bodies;
 use super::event::{Call, CallKind, FrameKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Known, Open};
 use super::profile::TraceSnapshot;
+use super::spans::Spans;
 use super::thread::TracedThread;
 use super::tree::{ROOT, TracedFrame, TracedTree};
 use crate::backtrace::MAX_DEPTH;
@@ -38,7 +39,7 @@ pub struct Tracer {
     /// By the VM's objects, which may be new ones at the same place.
     fibers_by_word: FxHashMap<usize, usize>,
     threads: Vec<TracedThread>,
-    thread: usize,
+    pub(super) thread: usize,
     pub(super) fiber: usize,
     /// When the last event came.
     last: u64,
@@ -47,6 +48,8 @@ pub struct Tracer {
     next_look: u64,
     random: u64,
     bodies: Bodies,
+    /// The time line, if it was asked for.
+    pub(super) spans: Option<Box<Spans>>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -69,6 +72,7 @@ impl Tracer {
             next_look: 0,
             random: start.monotonic_ns | 1,
             bodies: Bodies::default(),
+            spans: None,
             room: vec![0; MAX_DEPTH],
         }
     }
@@ -79,6 +83,9 @@ impl Tracer {
             return ThreadNumber(MAX_THREADS as u32 - 1);
         }
         let fiber = self.new_fiber();
+        if let Some(spans) = &mut self.spans {
+            spans.add_thread(fiber);
+        }
         self.threads.push(TracedThread::new(fiber, now));
         ThreadNumber(self.threads.len() as u32 - 1)
     }
@@ -350,6 +357,7 @@ impl Tracer {
             counts: threads.map(|it| it.counts.iter().collect()).collect(),
             events: self.events,
             bodies: self.bodies,
+            spans: self.spans.as_ref().map(|spans| spans.snapshot(&end)),
         }
     }
 
@@ -358,6 +366,9 @@ impl Tracer {
     pub fn clear(&mut self, start: ClockReading) {
         for thread in &mut self.threads {
             thread.counts = Default::default();
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.clear(&start);
         }
         (self.start, self.events, self.next_look) = (start, 0, 0);
     }
@@ -392,6 +403,7 @@ impl Tracer {
             + counts.sum::<usize>()
             + stacks.sum::<usize>()
             + self.room.capacity() * size_of::<FrameWord>()
+            + self.spans.as_ref().map_or(0, |spans| spans.memory())
     }
 
     /// The words of the present fiber's stack, root first, but for what only notes a depth.
