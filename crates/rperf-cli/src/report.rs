@@ -35,6 +35,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     load::choose_column(&mut profile, options.value.as_deref())?;
     let whole = profile.sum(profile.schema.default_column());
     let filtered = options.filter.apply(profile);
+    check_time_line(&filtered.profile, &options)?;
     for option in filtered.unmatched {
         crate::say(&format!("{option} matches nothing in the profile"));
     }
@@ -88,6 +89,26 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         }
     };
     print(screen, &text)
+}
+
+/// A file of a time line needs one, and filters leave none of its calls out.
+fn check_time_line(profile: &Profile, options: &Options) -> Result<(), Refusal> {
+    let View::Format {
+        format: Format::Spans,
+        ..
+    } = options.view
+    else {
+        return Ok(());
+    };
+    if profile.time_lines.is_empty() {
+        let message = "the profile has no time line: 'rperf trace --spans 1ms' keeps one";
+        return Err(Refusal::usage(message));
+    }
+    if !options.filter.is_empty() {
+        let message = "filters have no meaning for a time line, which has all calls";
+        return Err(Refusal::usage(message));
+    }
+    Ok(())
 }
 
 /// The calls of the trace that the options name, for the rows of `profile`.

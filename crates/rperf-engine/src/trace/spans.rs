@@ -145,6 +145,17 @@ impl Spans {
         (followed.last, followed.thread) = (now, thread);
     }
 
+    /// A fiber is gone, and the next one has its place.
+    pub(super) fn end_fiber(&mut self, fiber: usize) {
+        let Some(followed) = self.fibers.get_mut(fiber) else {
+            return;
+        };
+        let (thread, last) = (followed.thread, followed.last);
+        for begun in followed.stack.drain(..).rev().filter(|it| it.is_told) {
+            self.kept.add(begun.ended(thread, fiber, last));
+        }
+    }
+
     /// The time line up to `end`, with the calls that are open.
     pub(super) fn snapshot(&self, end: &ClockReading) -> SpansSnapshot {
         let mut kept = self.kept.clone();
@@ -335,7 +346,10 @@ mod tests {
         durations.sort_unstable_by_key(|took| Reverse(*took));
         let kept = &spans.kept.calls;
         assert!(kept.len() >= 4 && kept.len() <= 8, "{kept:?}");
-        assert_eq!(kept.len() as u64 + spans.kept.left_out, durations.len() as u64);
+        assert_eq!(
+            kept.len() as u64 + spans.kept.left_out,
+            durations.len() as u64
+        );
         let mut found: Vec<u64> = kept.iter().map(LongCall::ticks).collect();
         found.sort_unstable_by_key(|took| Reverse(*took));
         assert_eq!(found, durations[..found.len()]);

@@ -90,6 +90,20 @@ impl Tracer {
         ThreadNumber(self.threads.len() as u32 - 1)
     }
 
+    /// A thread comes into being in the session, and so do all its fibers.
+    pub fn announce_new(&mut self, now: u64) -> ThreadNumber {
+        let number = self.announce(now);
+        if let Some(thread) = self.threads.get_mut(number.0 as usize) {
+            thread.own_fiber = Some(thread.fiber);
+        }
+        number
+    }
+
+    /// The fiber that runs has this object.
+    pub fn name_fiber(&mut self, object: usize) {
+        self.fibers_by_word.insert(object, self.fiber);
+    }
+
     /// The stack of a thread, leaf first, as the session begins: taken from outside, or its own
     /// of this `depth`.
     pub fn adopt_stack(
@@ -137,22 +151,33 @@ impl Tracer {
     pub fn switched(&mut self, vm: &impl TraceVm, object: usize, now: u64) {
         self.charge(now);
         let depth = vm.depth();
-        // One that was there before the session is new to us, and so is a thread's own.
+        // One that was there before the session is new to us.
         let fiber = match self.fibers_by_word.get(&object) {
             Some(&fiber) => fiber,
             None => {
-                let fiber = self.new_fiber();
+                let own = self.take_own_fiber(depth);
+                let fiber = own.unwrap_or_else(|| self.new_fiber());
                 self.fibers_by_word.insert(object, fiber);
                 fiber
             }
         };
         if depth <= 1 || !self.is_stack_of(vm, fiber, depth) {
             self.fibers[fiber].clear();
+            if let Some(spans) = &mut self.spans {
+                spans.end_fiber(fiber);
+            }
         }
         self.fiber = fiber;
         if let Some(thread) = self.threads.get_mut(self.thread) {
             thread.fiber = fiber;
         }
+    }
+
+    /// The own fiber of the thread that runs, if it comes back to it for the first time: the
+    /// others begin at depth 1, if there were none before the session.
+    fn take_own_fiber(&mut self, depth: u32) -> Option<usize> {
+        let thread = self.threads.get_mut(self.thread)?;
+        thread.own_fiber.take_if(|_| depth > 1)
     }
 
     /// Whether the VM's stack can be the one of `fiber`: after a compaction of the heap another

@@ -6,8 +6,8 @@ use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, ALL_CALLS, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, DEFER, FORMAT, FREQUENCY,
-    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, OUTPUT, RUBY, SAFEPOINT, SIGNAL, SPANS, STAT, STAT_COMMAND,
-    STAT_REPORT, TICK, TRACE, VERBOSE,
+    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, OUTPUT, RUBY, SAFEPOINT, SIGNAL, SPANS, STAT,
+    STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -261,7 +261,11 @@ impl Settings {
         if format != Some(Format::Spans) || self.spans_ns().is_some() {
             return Ok(());
         }
-        let setting = if self.format().is_some() { &FORMAT } else { &OUTPUT };
+        let setting = if self.format().is_some() {
+            &FORMAT
+        } else {
+            &OUTPUT
+        };
         let spans = SPANS.label(source);
         Err(InvalidSetting {
             label: setting.label(source),

@@ -7,8 +7,8 @@ use super::state::roots;
 use super::state::session::{TRACE, with_tracer};
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::RubyVm;
-use crate::ruby::{ractor, thread_hook};
 use crate::ruby::threads::RubyThread;
+use crate::ruby::{ractor, thread_hook};
 use rb_sys::{
     ID, RUBY_EVENT_B_CALL as B_CALL, RUBY_EVENT_B_RETURN as B_RETURN, RUBY_EVENT_C_CALL as C_CALL,
     RUBY_EVENT_C_RETURN as C_RETURN, RUBY_EVENT_CALL as CALL, RUBY_EVENT_CLASS as CLASS,
@@ -71,6 +71,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VAL
     with_tracer(&gvl, |session, tracer| {
         let now = session.clock.now();
         let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
+        tracer.follow_spans(now);
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
         }
@@ -143,7 +144,7 @@ unsafe extern "C" fn on_thread(
         with_tracer(&gvl, |session, tracer| {
             let now = session.clock.now();
             let number = number.unwrap_or_else(|| {
-                let number = tracer.announce(now);
+                let number = tracer.announce_new(now);
                 session.set_number(thread, number);
                 number
             });
