@@ -2,13 +2,13 @@
 //! with the GVL, outside of hooks.
 
 use crate::profile::errors;
-use crate::trace::hooks;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::live_threads::LiveThreads;
-use crate::vm::state::session::{Ending, session};
 use crate::ruby::threads::RubyThread;
+use crate::trace::hooks;
 use crate::trace::state::roots;
 use crate::trace::state::session::{TRACE, TraceSession, trace_session};
+use crate::vm::state::session::{Ending, session};
 use magnus::{Error, Ruby};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{Gvl, MAX_DEPTH};

@@ -14,12 +14,12 @@
 use super::taken_profile::{TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
+use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::threads::RubyThread;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
-use crate::ruby::live_threads::LiveThreads;
 use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
-use crate::ruby::threads::RubyThread;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
@@ -82,9 +82,7 @@ pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Va
     let mut taken = TakenProfile::keep(ruby, gvl, settings, taken)?;
     taken.tree = tree;
     let mut interrupts = Interrupts::default();
-    let complete = taken.complete(ruby, gvl, |gvl, wait| {
-        interrupts.without_gvl(gvl, wait)
-    })?;
+    let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
     let (profile, interrupts) = match complete {
         Some(complete) => complete.into_profile(ruby, gvl, interrupts)?,
         None => (None, interrupts),

@@ -9,11 +9,11 @@
 
 use super::other_ractor;
 use crate::ruby::event_hook::EventHook;
-use crate::vm::recording::sample;
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::ractor;
-use crate::vm::state::session;
 use crate::ruby::threads::RubyThread;
+use crate::vm::recording::sample;
+use crate::vm::state::session;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
