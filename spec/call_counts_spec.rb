@@ -20,6 +20,11 @@ RSpec.describe "Counts of calls" do
     rperf("trace", "--calls", "count", "-o", name, *, ruby, "app.rb")
   end
 
+  # A row of a table, by its numbers and its method in the program.
+  def row_of(numbers, method)
+    /^ *#{numbers.gsub(/[+.]/) { "\\#{it}" }.gsub(" ", " +")}  #{Regexp.escape(method)} \(#{in_folder("app.rb")}\)$/
+  end
+
   def diff(*) = rperf("diff", "--calls", *)
 
   describe "rperf diff --calls" do
@@ -32,12 +37,21 @@ RSpec.describe "Counts of calls" do
       outcome = diff("a.data", "b.data")
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
       expect(outcome.stdout).to match(/^Type: calls\nBase:   [\d,]+ \(a\.data\)\nTarget: [\d,]+ \(b\.data\)\nTotal:  \+/)
-      expect(outcome.stdout).to match(/^delta +delta% +base +target$/).or match(/^ +delta +delta% +base +target$/)
-      expect(outcome.stdout).to match(/^ *\+30 +\+10\.0% +300 +330  Order#price \(app\.rb\)$/)
-      expect(outcome.stdout).to match(/^ *\+30 +\+10\.0% +300 +330  block in Order#total \(app\.rb\)$/)
-      expect(outcome.stdout).to match(/^ *\+7 +new +0 +7  Object#added \(app\.rb\)$/)
+      expect(outcome.stdout).to match(/^ *delta +delta% +base +target$/)
+      expect(outcome.stdout).to match(row_of("+30 +10.0% 300 330", "Order#price"))
+      expect(outcome.stdout).to match(row_of("+30 +10.0% 300 330", "block in Order#total"))
+      expect(outcome.stdout).to match(row_of("+7 new 0 7", "Object#added"))
       expect(outcome.stdout.index("Order#price")).to be < outcome.stdout.index("Object#added")
       expect(diff("-n", "1", "a.data", "b.data").stdout).to match(/^\(\d more; -n shows more\)$/)
+    end
+
+    it "knows methods in another folder by their names" do
+      Dir.mkdir(in_folder("moved"))
+      write_file("moved/app.rb", program.call(110))
+      rperf("trace", "--calls", "count", "-o", "moved.data", ruby, "moved/app.rb")
+      outcome = diff("a.data", "moved.data")
+      expect(outcome.stdout).to match(/^ *\+10 +\+10\.0% +100 +110  Order#items /)
+      expect(outcome.stdout).not_to match(/ new | -100\.0% /)
     end
 
     it "has no noise: equal programs have equal counts" do
@@ -49,7 +63,7 @@ RSpec.describe "Counts of calls" do
 
     {
       %w[--fail-on 20%] => [3, /allows: (?:block in <main> new|Object#added new) \(limit 20%\)/],
-      %w[--fail-on Order#total>5%] => [3, /: Order#total \+10\.0% \(limit 5%\), block in Order#total \+10\.0% /],
+      %w[--fail-on Order#total>5%] => [3, /: block in Order#total \+10\.0% \(limit 5%\), Order#total \+10\.0% \(limit 5%\)$/],
       %w[--fail-on Order#total>10] => [0, /\A\z/],
       %w[--fail-on Order#>10% --fail-on total>5%] => [3, /allows: all calls \+\d+\.\d% \(limit 5%\)$/],
       %w[--fail-on total>50% --fail-on Object#added>0] => [3, /allows: Object#added new \(limit 0%\)$/],
@@ -92,7 +106,9 @@ RSpec.describe "Counts of calls" do
   end
 
   describe "rperf report --counts" do
-    def row(name, ns, path = "app.rb") = [[[path, name], ["app.rb", "<main>"]], ns, 1, 0, 1, ns]
+    def row(name, ns, path = in_folder("app.rb"))
+      [[[path, name], [in_folder("app.rb"), "<main>"]], ns, 1, 0, 1, ns]
+    end
 
     def sampled(rows)
       Rperf.save(in_folder("s.data"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
@@ -105,7 +121,7 @@ RSpec.describe "Counts of calls" do
                row("Order#gone", 16_000_000), row("Array#sort", 50_000_000, "<C method>")])
       outcome = rperf("report", "--counts", "calls.data", "s.data")
       expect(outcome.stderr).to eq("")
-      text = outcome.stdout
+      text = outcome.stdout.force_encoding("UTF-8")
       expect(text).to match(/^Calls: [\d,]+ in calls\.data; what a call takes is right if both runs did the same work$/)
       expect(text).to match(/^Matched: 2 functions that both have, 1 of them by name alone$/)
       expect(text).to match(/^Without calls: 3 functions, with 66\.0% of the values; methods of C have calls with 'rperf /)
@@ -120,7 +136,7 @@ RSpec.describe "Counts of calls" do
       rperf("record", "-m", "wall", "-o", "real.data", ruby, "app.rb")
       rperf("trace", "--calls", "count", "-o", "real-calls.data", ruby, "app.rb")
       text = rperf("report", "--top", "--counts", "real-calls.data", "real.data").stdout
-      expect(text).to match(/^ *20,100 +60,300 .*Order#total \(app\.rb\)$/)
+      expect(text).to match(/^ *20,100 +60,300 .*Order#total /)
     end
 
     it "refuses what has no meaning, in one line" do

@@ -10,21 +10,31 @@ RSpec.describe "callgrind files" do
     def each_of(list) = list.each { |it| yield it }
     define_method("odd (2) name\\n= x") { 1 }
     tarai(8, 4, 0)
-    each_of([1, 2, 3]) { |it| tarai(it, 0, 0) }
+    each_of([1, 2, 3]) { |it| tarai(0, it, 0) }
     5.times { send("odd (2) name\\n= x") }
   RUBY
 
-  # How often each function of a file was called, by the numbers at its calls.
-  def calls_in(path)
-    names = {}
-    callee = nil
+  # How often each function of a file was called, by the numbers at its calls, with its path in front.
+  def calls_by_place(path)
+    names = Hash.new { |all, kind| all[kind] = {} }
+    last = {}
     File.readlines(path, chomp: true).each_with_object(Hash.new(0)) do |line, calls|
-      case line
-      when /\Ac?fn=\((\d+)\)(?: (.+))?\z/
-        names[$1] = $2 if $2
-        callee = names.fetch($1)
-      when /\Acalls=(\d+) \d+\z/ then calls[callee] += $1.to_i
+      case line.split("=", 2)
+      in ["fl" | "fn" | "cfl" | "cfn" => key, text]
+        number, name = text.match(/\A(\(\d+\))(?: (.+))?\z/).captures
+        names[key[-2..]][number] = name if name
+        last[key] = names[key[-2..]].fetch(number)
+      in ["calls", text]
+        calls["#{last.delete("cfl") || last["fl"]}:#{last["cfn"]}"] += text.to_i
+      else next
       end
+    end
+  end
+
+  # The same without paths.
+  def calls_in(path)
+    calls_by_place(path).each_with_object(Hash.new(0)) do |(place, number), calls|
+      calls[place.delete_prefix("#{in_folder("tarai.rb")}:").sub(/\A(?:<[^>]+>|\/[^:]*|-e|\?{3}):/, "")] += number
     end
   end
 
@@ -33,7 +43,7 @@ RSpec.describe "callgrind files" do
     # Names of files in the current folder lose it in some places, but not in others.
     outcome = run("env", "-C", "/", "callgrind_annotate", "--threshold=100", "--auto=no", "--tree=calling", path)
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
-    calls = outcome.stdout.force_encoding("UTF-8").scan(/> +\S*?:(.+) \(([\d,]+)x\) \[/)
+    calls = outcome.stdout.force_encoding("UTF-8").scan(/> +(.+) \(([\d,]+)x\) \[/)
     calls.each_with_object(Hash.new(0)) { |(name, number), sums| sums[name] += number.delete(",").to_i }
   end
 
@@ -50,7 +60,7 @@ RSpec.describe "callgrind files" do
     path = in_folder("tarai.callgrind")
     expect(File.read(path)).to start_with("# callgrind format\nversion: 1\n")
     expect(calls_in(path)).to include(
-      "Object#tarai" => 12_605 + 3, "Object#each_of" => 1, "block in Object#each_of" => 3, "block in <main>" => 8
+      "Object#tarai" => 12_605 + 3, "Object#each_of" => 1, "block in Object#each_of" => 3, "block in <main>" => 3 + 5 + 5
     )
     expect(calls_in(path).keys).to include("Array#each [calls not known]")
   end
@@ -58,8 +68,9 @@ RSpec.describe "callgrind files" do
   it "are read by callgrind_annotate, which has the same calls", skip: without_annotate do
     write_tarai("--calls", "all", "-o", "callgrind.out.1")
     path = in_folder("callgrind.out.1")
-    own = calls_in(path)
-    expect(own).to include("Object#tarai" => 12_608, "Integer#<=" => 12_608)
+    own = calls_by_place(path)
+    program = in_folder("tarai.rb")
+    expect(own).to include("#{program}:Object#tarai" => 12_608, "<C method>:Integer#<=" => 12_608)
     expect(annotated_calls(path)).to eq(own)
   end
 
@@ -85,6 +96,6 @@ RSpec.describe "callgrind files" do
     rperf("report", "s.data", "-o", "s.callgrind")
     text = File.read(in_folder("s.callgrind"))
     expect(text).to include("desc: Calls: not counted: their numbers are samples")
-    expect(annotated_calls(in_folder("s.callgrind"))).to include("Object#work" => 9, "<main>" => 10)
+    expect(annotated_calls(in_folder("s.callgrind"))).to include("/app/a.rb:Object#work" => 9, "/app/a.rb:<main>" => 10)
   end
 end

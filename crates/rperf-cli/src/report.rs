@@ -114,7 +114,7 @@ fn check_time_line(profile: &Profile, options: &Options) -> Result<(), Refusal> 
 /// The calls of the trace that the options name, for the rows of `profile`.
 fn counts(profile: &Profile, options: &Options) -> Result<Option<Counts>, Refusal> {
     let path = options.counts.as_deref();
-    path.map(|path| Counts::of(path, profile, options))
+    path.map(|path| Counts::of(path, profile, &options.by, &options.filter))
         .transpose()
 }
 

@@ -72,12 +72,9 @@ impl CallChange {
 impl CallDiff {
     /// The changes from `base` to `target`.
     pub fn of(base: &Profile, target: &Profile) -> Result<Self, CallDiffError> {
-        let counts = [Counts::of(base), Counts::of(target)];
-        let [base_counts, target_counts] = &counts;
-        let base_counts = base_counts.as_ref();
-        let base_counts = base_counts.ok_or(CallDiffError::NotTraced("the base"))?;
-        let target_counts = target_counts.as_ref();
-        let target_counts = target_counts.ok_or(CallDiffError::NotTraced("the target"))?;
+        let base_counts = Counts::of(base).ok_or(CallDiffError::NotTraced("the base"))?;
+        let target_counts = Counts::of(target).ok_or(CallDiffError::NotTraced("the target"))?;
+        let base_counts = base_counts.renamed(&target_counts);
         let levels = [base, target].map(levels);
         if levels[0] != levels[1] {
             let [base, target] = levels.map(|it| it.into_iter().collect::<Vec<_>>().join(" and "));
@@ -85,7 +82,7 @@ impl CallDiff {
         }
         let is_unknown = |key: &Key| {
             let is_in = |counts: &Counts| counts.not_counted.contains(&key.0);
-            !key.1 && (is_in(base_counts) || is_in(target_counts))
+            !key.1 && (is_in(&base_counts) || is_in(&target_counts))
         };
         let keys: BTreeSet<&Key> = base_counts
             .calls
@@ -167,6 +164,41 @@ impl Counts {
             calls,
             not_counted: not_counted.map(|group| groups.function(group)).collect(),
         })
+    }
+
+    /// The same with the paths of `others`: a method that only these have at another path is the
+    /// same, if it is the only one of its name. A program can lie in several folders.
+    fn renamed(mut self, others: &Self) -> Self {
+        let (ours, theirs) = (self.functions(), others.functions());
+        let only = |ones: &BTreeSet<Function>, others: &BTreeSet<Function>| {
+            let mut names: BTreeMap<String, Option<Function>> = BTreeMap::new();
+            for function in ones.difference(others) {
+                let found = names.entry(function.name.clone());
+                found
+                    .and_modify(|it| *it = None)
+                    .or_insert_with(|| Some(function.clone()));
+            }
+            names
+        };
+        let (ours, theirs) = (only(&ours, &theirs), only(&theirs, &ours));
+        let new_name = |function: &Function| {
+            let is_only = matches!(ours.get(&function.name), Some(Some(it)) if it == function);
+            let theirs = theirs.get(&function.name)?;
+            theirs.clone().filter(|_| is_only)
+        };
+        let renamed = |function: Function| new_name(&function).unwrap_or(function);
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        self.calls = calls
+            .map(|((function, is_block), count)| ((renamed(function), is_block), count))
+            .collect();
+        let not_counted = std::mem::take(&mut self.not_counted).into_iter();
+        self.not_counted = not_counted.map(renamed).collect();
+        self
+    }
+
+    fn functions(&self) -> BTreeSet<Function> {
+        let counted = self.calls.keys().map(|(function, _)| function);
+        counted.chain(&self.not_counted).cloned().collect()
     }
 
     fn of_key(&self, key: &Key) -> i64 {
@@ -251,6 +283,36 @@ mod tests {
         assert_eq!(diff.not_counted, []);
         assert_eq!(diff.rows[0].percent(), Some(300.0));
         assert_eq!(diff.rows[2].percent(), None);
+    }
+
+    #[test]
+    fn methods_in_another_folder_are_known_by_a_name_that_is_the_only_one() {
+        let moved = |name| (name, "other/app.rb", 2, 0);
+        let base = profile("ruby", &[(&[MAIN, WORK], [5, 2]), (&[MAIN, NEW], [1, 0])]);
+        let target = profile(
+            "ruby",
+            &[
+                (&[moved("<main>"), moved("Object#work")], [7, 2]),
+                (&[moved("<main>"), moved("Object#new")], [1, 0]),
+                (&[moved("<main>"), ("Object#new", "third.rb", 1, 0)], [2, 0]),
+            ],
+        );
+        let diff = CallDiff::of(&base, &target).expect("both count calls");
+        let rows: Vec<_> = diff
+            .rows
+            .iter()
+            .map(|row| (row.function.name.as_str(), row.base, row.target))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("Object#work", 5, 7),
+                ("Object#new", 0, 2),
+                ("Object#new", 1, 0),
+                ("Object#new", 0, 1),
+                ("Object#work", 2, 2),
+            ]
+        );
     }
 
     #[test]

@@ -84,7 +84,8 @@ module Rperf
     #   by the file's extension
     # @return [nil]
     def save(path, format: nil, lines: false)
-      format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
+      file = Options.path(:path, path)
+      format = EXTENSIONS[File.extname(file)] if nil.equal?(format) && !file.end_with?(".spans.json")
       Natives.save(path, self, format:, lines:)
     end
 

@@ -2,12 +2,11 @@
 //! `report` and its table, on Ruby's main thread.
 
 use super::load;
-use super::options::Options;
 use crate::Refusal;
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
-use rperf_report::{By, JoinedCalls, call_count};
+use rperf_report::{By, Filter, JoinedCalls, call_count};
 use std::path::{Path, PathBuf};
 
 /// The calls of a trace, by the rows of the profile that is shown.
@@ -20,10 +19,11 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Reads the trace at `path`, of which the same is looked at as of `profile`.
-    pub fn of(path: &Path, profile: &Profile, options: &Options) -> Result<Self, Refusal> {
+    /// Reads the trace at `path`, of which `filter` leaves the same as of `profile`, for rows of a
+    /// kind.
+    pub fn of(path: &Path, profile: &Profile, by: &By, filter: &Filter) -> Result<Self, Refusal> {
         let refuse = |message: String| Err(Refusal::usage(message));
-        if matches!(options.by, By::Label(_) | By::Thread | By::State) {
+        if matches!(by, By::Label(_) | By::Thread | By::State) {
             let message = "--counts goes with --by function, class, file, dir or gem";
             return refuse(message.into());
         }
@@ -39,8 +39,8 @@ impl Counts {
                 "--counts: {path} has no calls: 'rperf trace' counts them"
             ));
         }
-        let trace = options.filter.apply(trace).profile;
-        let joined = JoinedCalls::of(&trace, profile, &options.by);
+        let trace = filter.apply(trace).profile;
+        let joined = JoinedCalls::of(&trace, profile, by);
         let Some(joined) = joined else {
             return refuse("--counts: the trace has no calls".into());
         };

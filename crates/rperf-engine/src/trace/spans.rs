@@ -1,11 +1,10 @@
 //! The time line of a traced session: calls that take long, each with its begin and end. It follows
-//! the stack of each fiber as [`Tracer`] has it after an event, and is there only if it was asked
+//! the stack of each fiber as the tracer has it after an event, and is there only if it was asked
 //! for. In hooks, under the GVL; its profile is made outside of them.
 
 use super::clock::ClockReading;
 use super::event::FrameKind;
 use super::fiber::Open;
-use super::tracer::Tracer;
 use super::tree::TracedNode;
 use crate::frame_names::ResolvedFrame;
 use rperf_model::{Span, TimeLine};
@@ -81,25 +80,12 @@ pub(super) struct SpansSnapshot {
     own_fibers: Vec<usize>,
 }
 
-impl Tracer {
-    /// From now on calls that take so long are kept one by one; `ns_per_tick` is nearly the length
-    /// of a tick. Before any thread is announced.
-    pub fn keep_spans(&mut self, least_ns: u64, ns_per_tick: f64) {
-        self.spans = Some(Box::new(Spans::new(least_ns, ns_per_tick, ROOM)));
-    }
-
-    /// An event has changed the stack.
-    #[inline]
-    pub fn follow_spans(&mut self, now: u64) {
-        if let Some(spans) = &mut self.spans
-            && let Some(fiber) = self.fibers.get(self.fiber)
-        {
-            spans.follow(self.fiber, self.thread as u32, &fiber.stack, now);
-        }
-    }
-}
-
 impl Spans {
+    /// Of calls that take so long; `ns_per_tick` is nearly the length of a tick.
+    pub(super) fn of(least_ns: u64, ns_per_tick: f64) -> Self {
+        Self::new(least_ns, ns_per_tick, ROOM)
+    }
+
     fn new(least_ns: u64, ns_per_tick: f64, room: usize) -> Self {
         let asked = (least_ns as f64 / ns_per_tick * SLACK) as u64;
         Self {
@@ -123,7 +109,7 @@ impl Spans {
     }
 
     /// The stack of a fiber is this one, after an event in it.
-    fn follow(&mut self, fiber: usize, thread: u32, stack: &[Open], now: u64) {
+    pub(super) fn follow(&mut self, fiber: usize, thread: u32, stack: &[Open], now: u64) {
         if self.fibers.len() <= fiber {
             self.fibers.resize_with(fiber + 1, Followed::default);
         }

@@ -39,7 +39,7 @@ pub struct Tracer {
     /// By the VM's objects, which may be new ones at the same place.
     fibers_by_word: FxHashMap<usize, usize>,
     threads: Vec<TracedThread>,
-    pub(super) thread: usize,
+    thread: usize,
     pub(super) fiber: usize,
     /// When the last event came.
     last: u64,
@@ -49,7 +49,7 @@ pub struct Tracer {
     random: u64,
     bodies: Bodies,
     /// The time line, if it was asked for.
-    pub(super) spans: Option<Box<Spans>>,
+    spans: Option<Box<Spans>>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -366,6 +366,22 @@ impl Tracer {
                 thread.counts.of(node).blocked += now.saturating_sub(since);
                 thread.away_since = Some(now);
             }
+        }
+    }
+
+    /// From now on calls that take so long are kept one by one; `ns_per_tick` is nearly the length
+    /// of a tick. Before any thread is announced.
+    pub fn keep_spans(&mut self, least_ns: u64, ns_per_tick: f64) {
+        self.spans = Some(Box::new(Spans::of(least_ns, ns_per_tick)));
+    }
+
+    /// An event has changed the stack: the time line follows, if there is one.
+    #[inline]
+    pub fn follow_spans(&mut self, now: u64) {
+        if let Some(spans) = &mut self.spans
+            && let Some(fiber) = self.fibers.get(self.fiber)
+        {
+            spans.follow(self.fiber, self.thread as u32, &fiber.stack, now);
         }
     }
 

@@ -93,12 +93,15 @@ fn a_switch_of_fibers_ends_no_call_and_each_fiber_has_its_track() {
     let after = [
         Act::Method(1),
         Act::SwitchFiber(1),
+        // A fiber that is switched to at depth 1 is a new one.
         Act::Method(2),
+        Act::Method(4),
         Act::SwitchFiber(0),
         Act::Method(3),
         Act::Return,
         Act::Return,
         Act::SwitchFiber(1),
+        Act::Return,
         Act::Return,
     ];
     let (line, _) = time_line(&[Act::Method(0)], &after, 1);
@@ -118,6 +121,7 @@ fn a_switch_of_fibers_ends_no_call_and_each_fiber_has_its_track() {
         [
             ("16", true, false),
             ("24", false, false),
+            ("40", false, false),
             ("32", true, false)
         ]
     );
