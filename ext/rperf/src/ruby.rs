@@ -6,6 +6,7 @@ pub mod event_hook;
 pub mod frames;
 pub mod live_threads;
 pub mod other_gvl;
+pub mod process;
 pub mod ractor;
 pub mod resolve;
 pub mod root_object;
