@@ -3,11 +3,11 @@
 
 use super::call_limit::shown_name;
 use super::options::Options;
-use super::{EXCEEDED, Reader};
-use crate::Refusal;
+use super::reader::Reader;
 use crate::report::screen::{Screen, Style};
 use crate::report::table::{Row, Table};
 use crate::report::write_text;
+use crate::{EXCEEDED, Refusal};
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
 use rperf_report::{CallChange, CallDiff};
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 const SAID: usize = 5;
 
 /// Shows what has changed, and returns the exit status.
-pub(super) fn run(reader: &mut Reader<'_>) -> Result<i32, Refusal> {
+pub fn run(reader: &mut Reader<'_>) -> Result<i32, Refusal> {
     let options = reader.options;
     let ([base_file], [target_file]) = (&options.base[..], &options.target[..]) else {
         let message = "--calls compares two profiles: counts are exact, and need no further runs";
