@@ -198,7 +198,7 @@ impl Form {
             (Form::TimerSignal, _) => "number".into(),
             (Form::OutputPath, _) => "path".into(),
             (Form::Text, _) => "text".into(),
-            (Form::Time, _) => "a time such as 1ms".into(),
+            (Form::Time, _) => "time".into(),
             (Form::Labels, Source::Keyword) => "a Hash".into(),
             (Form::Labels, _) => "KEY=VALUE,...".into(),
         }

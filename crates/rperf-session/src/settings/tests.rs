@@ -20,7 +20,7 @@ fn examples(setting: &Setting) -> Vec<String> {
     let listed = setting.values(Source::Variable).replace(" to ", ", ");
     let texts = listed.split(", ").map(String::from);
     texts
-        .filter(|text| !["number", "path", "KEY=VALUE,..."].contains(&text.as_str()))
+        .filter(|text| !["number", "path", "time", "KEY=VALUE,..."].contains(&text.as_str()))
         .collect()
 }
 
