@@ -8,7 +8,7 @@ pub type Callback = unsafe extern "C" fn(u32, VALUE, VALUE, ID, VALUE);
 /// A callback and its events.
 pub struct EventHook {
     callback: Callback,
-    pub events: u32,
+    events: u32,
 }
 
 impl EventHook {
