@@ -58,13 +58,16 @@ fn annotated(text: &str, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// A path and a name.
+type Place = (String, String);
+
 /// A file as its format's description reads it: all values, by path and name.
 #[derive(Debug, Default)]
 struct Read {
     events: Vec<String>,
     summary: Vec<u64>,
-    own: BTreeMap<(String, String), Vec<u64>>,
-    calls: BTreeMap<[(String, String); 2], (u64, Vec<u64>)>,
+    own: BTreeMap<Place, Vec<u64>>,
+    calls: BTreeMap<[Place; 2], (u64, Vec<u64>)>,
 }
 
 impl Read {
