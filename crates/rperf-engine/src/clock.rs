@@ -48,6 +48,30 @@ pub fn thread_id() -> u32 {
     }
 }
 
+/// A time since the Unix epoch as people write it: 2026-11-22T14:20:01.123Z.
+pub fn utc(ns: u64) -> String {
+    let (ms, seconds) = (ns / 1_000_000 % 1_000, ns / 1_000_000_000);
+    let (day, time) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(day);
+    let (hour, minute, second) = (time / 3_600, time / 60 % 60, time % 60);
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+}
+
+/// Year, month and day of a day since the Unix epoch, in years that begin in March.
+fn date(day: u64) -> (u64, u64, u64) {
+    let day = day + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (year, month + 3),
+        _ => (year + 1, month - 9),
+    };
+    (era * 400 + year, month, day)
+}
+
 #[inline]
 fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec {
@@ -73,6 +97,19 @@ mod tests {
         assert!(sum > 0);
         assert!(thread_cpu_ns() > cpu);
         assert!(realtime_ns() > 1_600_000_000_000_000_000);
+    }
+
+    #[test]
+    fn times_are_written_as_dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.007Z"),
+            (951_782_399, "2000-02-28T23:59:59.007Z"),
+            (951_868_800, "2000-03-01T00:00:00.007Z"),
+            (1_709_164_800, "2024-02-29T00:00:00.007Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.007Z"),
+        ] {
+            assert_eq!(utc(seconds * 1_000_000_000 + 7_000_000), text);
+        }
     }
 
     #[cfg(target_os = "linux")]

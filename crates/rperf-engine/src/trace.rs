@@ -13,6 +13,7 @@ mod fiber;
 mod follow;
 mod profile;
 mod spans;
+mod targeted;
 mod thread;
 mod tracer;
 mod tree;
@@ -21,6 +22,7 @@ pub use clock::{ClockReading, TraceClock};
 pub use cost::{Bodies, Calibration, Costs, PairCost};
 pub use event::{Call, CallKind, TraceLevel, TraceVm};
 pub use profile::TraceSnapshot;
+pub use targeted::{CallColumns, TargetedSnapshot, TargetedTracer};
 pub use tracer::{ThreadNumber, Tracer};
 pub use tree::TracedFrame;
 

@@ -11,6 +11,7 @@
 use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;
 use crate::trace::state::session::{TRACE, trace_session};
+use crate::trace::state::targets::TARGETS;
 use crate::vm::hooks::{fiber, gc, thread, time_slice};
 use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
@@ -78,6 +79,7 @@ unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     SESSION.abandon();
     TRACE.abandon();
+    TARGETS.abandon();
     Ending::forget();
     native::forget_id();
     reset_at_work();

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 26] = [
+pub const TOPICS: [Topic; 27] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -57,6 +57,7 @@ pub const TOPICS: [Topic; 26] = [
     topic!("tracing", "calls", "count-calls"),
     topic!("call-counts", "counts", "callgrind", "kcachegrind"),
     topic!("time-line", "spans", "perfetto", "chrome-trace"),
+    topic!("trace-one-method", "only", "one-method"),
     topic!("environment-variables", "environment", "variables", "env"),
     topic!(
         "ruby-api",

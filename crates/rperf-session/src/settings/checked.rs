@@ -6,8 +6,8 @@ use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, ALL_CALLS, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, DEFER, FORMAT, FREQUENCY,
-    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, OUTPUT, RUBY, SAFEPOINT, SIGNAL, SPANS, STAT,
-    STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
+    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, ONLY, OUTPUT, RUBY, SAFEPOINT, SIGNAL, SPANS,
+    STAT, STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -209,6 +209,7 @@ impl Settings {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
         self.check_tracing(source)?;
+        self.check_only(source)?;
         // Processes leave sums to be merged. The command does what it can with them.
         if source != Source::Flag && self.inherit() != Inherit::None && !self.aggregate() {
             return Err(self.refuse(&INHERIT, Form::False, &AGGREGATE, source));
@@ -272,6 +273,23 @@ impl Settings {
             allowed: format!("of another format without {spans}"),
             shown: "that of a time line".into(),
         })
+    }
+
+    /// What goes together with chosen methods.
+    fn check_only(&self, source: Source) -> Result<(), InvalidSetting> {
+        if self.only().is_empty() {
+            return Ok(());
+        }
+        if self.word(&CALLS).is_some_and(|calls| calls != RUBY) {
+            return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
+        }
+        if self.get(&SPANS).is_some() {
+            return Err(self.refuse_all_but(&SPANS, "left out", &ONLY, source));
+        }
+        match self.aggregate() {
+            true => Ok(()),
+            false => Err(self.refuse(&AGGREGATE, Form::True, &ONLY, source)),
+        }
     }
 
     /// The error for the value of `setting`, which can only be `remaining` with that of `other`.
@@ -371,6 +389,14 @@ impl Settings {
     /// Whether calls are traced, and nothing is sampled.
     pub fn is_traced(&self) -> bool {
         self.mode() == TRACE
+    }
+
+    /// The methods whose calls are traced, instead of all; empty if there are none.
+    pub fn only(&self) -> &[String] {
+        match self.get(&ONLY) {
+            Some(Value::Methods(names)) => names,
+            _ => &[],
+        }
     }
 
     /// Whether calls of methods of C are traced, too.

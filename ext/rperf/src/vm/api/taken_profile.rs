@@ -11,6 +11,7 @@ use magnus::{Error, Ruby, Value};
 use rperf_engine::{
     Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken, WorkerEnded,
 };
+use rperf_model::Profile;
 use rperf_session::settings::Settings;
 use std::mem;
 use std::process;
@@ -25,6 +26,9 @@ pub type Completed = Result<(Snapshot, Vec<CapturedNode>), WorkerEnded>;
 /// Waits for that; `None` in a forked child.
 pub type Wait = Box<dyn FnOnce() -> Option<Completed> + Send>;
 
+/// Makes the profile of samples the one that is asked for.
+pub type Finish = Box<dyn FnOnce(Profile) -> Profile + Send>;
+
 /// What was taken, and whatever else belongs to it. `T` is [`Taken`], and later what it becomes.
 pub struct TakenProfile<T> {
     taken: T,
@@ -34,6 +38,7 @@ pub struct TakenProfile<T> {
     /// The session that has these frames still, and the number of its call tree: they have to be
     /// named once.
     pub tree: Option<(SessionId, u64)>,
+    pub finish: Option<Finish>,
 }
 
 /// What was taken, when the worker has replied.
@@ -55,6 +60,7 @@ impl TakenProfile<Taken> {
             settings,
             frames,
             tree: None,
+            finish: None,
         })
     }
 
@@ -89,6 +95,7 @@ impl TakenProfile<Taken> {
             settings: self.settings,
             frames: self.frames,
             tree: self.tree,
+            finish: self.finish,
         }))
     }
 }
@@ -124,10 +131,15 @@ impl CompleteProfile {
         let Self {
             taken: (snapshot, nodes),
             settings,
+            finish,
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
             let profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
+            let profile = match finish {
+                Some(finish) => finish(profile),
+                None => profile,
+            };
             description::labelled(&settings, profile)
         });
         if process != process::id() {
@@ -149,6 +161,10 @@ impl CompleteProfile {
     /// The program's name, and what is to be said of the whole run.
     fn description(&self, ruby: &Ruby) -> (String, Vec<String>) {
         let settings = &self.settings;
+        if settings.is_traced() {
+            let lines = description::lines(ruby, "mode: trace".to_owned());
+            return (description::program(), lines);
+        }
         let (snapshot, _) = &self.taken;
         let mode = format!(
             "mode: {}, frequency: {} Hz",
