@@ -36,7 +36,7 @@ RSpec.describe "Counts of calls" do
     it "shows each difference in one table, the largest first" do
       outcome = diff("a.data", "b.data")
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
-      expect(outcome.stdout).to match(/^Type: calls\nBase:   [\d,]+ \(a\.data\)\nTarget: [\d,]+ \(b\.data\)\nTotal:  \+/)
+      expect(outcome.stdout).to match(/^Type: calls\nBase:   \d+ \(a\.data\)\nTarget: [\d,]+ \(b\.data\)\nTotal:  \+/)
       expect(outcome.stdout).to match(/^ *delta +delta% +base +target$/)
       expect(outcome.stdout).to match(row_of("+30 +10.0% 300 330", "Order#price"))
       expect(outcome.stdout).to match(row_of("+30 +10.0% 300 330", "block in Order#total"))
@@ -63,7 +63,7 @@ RSpec.describe "Counts of calls" do
 
     {
       %w[--fail-on 20%] => [3, /allows: (?:block in <main> new|Object#added new) \(limit 20%\)/],
-      %w[--fail-on Order#total>5%] => [3, /: block in Order#total \+10\.0% \(limit 5%\), Order#total \+10\.0% \(limit 5%\)$/],
+      %w[--fail-on Order#total>5%] => [3, /: block in Order#total \+10\.0% \(limit 5%\), Order#total \+10\.0% /],
       %w[--fail-on Order#total>10] => [0, /\A\z/],
       %w[--fail-on Order#>10% --fail-on total>5%] => [3, /allows: all calls \+\d+\.\d% \(limit 5%\)$/],
       %w[--fail-on total>50% --fail-on Object#added>0] => [3, /allows: Object#added new \(limit 0%\)$/],
@@ -124,7 +124,7 @@ RSpec.describe "Counts of calls" do
       text = outcome.stdout.force_encoding("UTF-8")
       expect(text).to match(/^Calls: [\d,]+ in calls\.data; what a call takes is right if both runs did the same work$/)
       expect(text).to match(/^Matched: 2 functions that both have, 1 of them by name alone$/)
-      expect(text).to match(/^Without calls: 3 functions, with 66\.0% of the values; methods of C have calls with 'rperf /)
+      expect(text).to match(/^Without calls: 3 functions, with 66\.0% of the values; methods of C have calls with /)
       expect(text).to match(/^Without samples: \d+ functions, with [\d,]+ calls$/)
       expect(text).to match(/^ *300 +- +100\.0 µs +100\.0 µs +30\.0 ms .*Order#price/)
       expect(text).to match(/^ *100 +- +40\.0 µs +40\.0 µs +4\.0 ms .*Order#items/)

@@ -60,7 +60,7 @@ RSpec.describe "callgrind files" do
     path = in_folder("tarai.callgrind")
     expect(File.read(path)).to start_with("# callgrind format\nversion: 1\n")
     expect(calls_in(path)).to include(
-      "Object#tarai" => 12_605 + 3, "Object#each_of" => 1, "block in Object#each_of" => 3, "block in <main>" => 3 + 5 + 5
+      "Object#tarai" => 12_605 + 3, "Object#each_of" => 1, "block in Object#each_of" => 3, "block in <main>" => 13
     )
     expect(calls_in(path).keys).to include("Array#each [calls not known]")
   end
