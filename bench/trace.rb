@@ -90,7 +90,9 @@ module Trace
       child = File.expand_path("trace/child.rb", __dir__)
       Bench::Child.json(child, workload, variants.fetch(name), options[:scale]).fetch(:cpu_ns)
     end
-    variants.keys.drop(1).map { |name| row(workload, level, name, results) }
+    rows = variants.keys.drop(1).map { |name| row(workload, level, name, results) }
+    rows << [workload, level, "ruby-prof", "not installed", "-", "-"] if level == "all" && !field?
+    rows
   end
 
   def row(workload, level, name, results)

@@ -1,5 +1,7 @@
 //! The clocks. Each is one `clock_gettime`: async-signal-safe, on any thread.
 
+use crate::ids::NativeId;
+
 /// CLOCK_MONOTONIC in ns: the time axis of ticks, events and wall weights.
 #[inline]
 pub fn monotonic_ns() -> u64 {
@@ -24,11 +26,11 @@ pub fn process_cpu_ns() -> u64 {
 }
 
 /// CPU time of another native thread of this process, where the system can tell.
-pub fn thread_cpu_of(tid: u32) -> Option<u64> {
-    if cfg!(target_os = "linux") && tid != 0 {
+pub fn thread_cpu_of(tid: NativeId) -> Option<u64> {
+    if cfg!(target_os = "linux") && tid.is_known() {
         // The kernel's encoding of "scheduler time of thread `tid`" (clock ids
         // below 0; see clock_getcpuclockid(3) and posix-timers.h).
-        let clock = (!(tid as libc::clockid_t) << 3) | 0b110;
+        let clock = (!(tid.0 as libc::clockid_t) << 3) | 0b110;
         read(clock)
     } else {
         None
@@ -36,15 +38,15 @@ pub fn thread_cpu_of(tid: u32) -> Option<u64> {
 }
 
 /// The kernel's id of the calling native thread.
-pub fn thread_id() -> u32 {
+pub fn thread_id() -> NativeId {
     #[cfg(target_os = "linux")]
     {
         // SAFETY: gettid takes no arguments and can't fail.
-        unsafe { libc::gettid() as u32 }
+        NativeId(unsafe { libc::gettid() as u32 })
     }
     #[cfg(not(target_os = "linux"))]
     {
-        0
+        NativeId::NONE
     }
 }
 
@@ -119,6 +121,6 @@ mod tests {
         let by_id = thread_cpu_of(thread_id()).expect("own thread");
         let after = thread_cpu_ns();
         assert!(before <= by_id && by_id <= after);
-        assert_eq!(thread_cpu_of(0), None);
+        assert_eq!(thread_cpu_of(NativeId::NONE), None);
     }
 }

@@ -15,6 +15,7 @@ mod event;
 mod fiber;
 mod follow;
 mod profile;
+mod spans;
 mod targeted;
 mod thread;
 mod tracer;

@@ -40,7 +40,7 @@ pub fn announce(forking: bool) {
 }
 
 /// The token of a thread that has announced a fork.
-fn announced() -> Option<Gvl<'static>> {
+fn announced<'g>() -> Option<Gvl<'g>> {
     // SAFETY: Process._fork runs on a Ruby thread of the main Ractor, and keeps the GVL all along.
     FORKING.get().then(|| unsafe { Gvl::assume_held() })
 }

@@ -7,7 +7,7 @@ use crate::accounting::{Accounting, GcWork};
 use crate::clock;
 use crate::gc_progress::{GcEvent, GcMoment};
 use crate::gvl::Gvl;
-use crate::ids::VmThread;
+use crate::ids::{NativeId, VmThread};
 use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
 use crate::tick_capture::at_work::AtWork;
 use std::sync::atomic::Ordering::Relaxed;
@@ -61,6 +61,9 @@ impl RunningSession {
         self.others_ready.forget(thread.thread);
         if let Some(accounting) = &mut part.accounting {
             accounting.suspended(clock::monotonic_ns());
+            if accounting.is_cpu_due() {
+                accounting.read_cpu(clock::thread_cpu_ns());
+            }
             self.ticks.clear_holder(accounting.seq());
         }
         self.after_drain(gvl, has_drained)
@@ -194,7 +197,7 @@ impl RunningSession {
             is_here(thread);
         }
         let accounting = part.accounting.as_mut()?;
-        let native_id = thread.native_id.load(Relaxed);
+        let native_id = NativeId(thread.native_id.load(Relaxed));
         if self.ticks.set_holder(accounting.seq(), native_id) {
             self.state(gvl)?.engine.arm();
         }
@@ -228,6 +231,6 @@ impl RunningSession {
 /// thread ran here before it.
 #[inline]
 pub(super) fn is_here(thread: &ThreadState) -> bool {
-    thread.native_id.store(native::id(), Relaxed);
+    thread.native_id.store(native::id().0, Relaxed);
     native::switch_to(thread)
 }

@@ -6,6 +6,7 @@ use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, Times, compensate};
 use super::counts::{Count, Counts};
 use super::event::{CallKind, FrameKind, TraceLevel};
+use super::spans::SpansSnapshot;
 use super::tree::TracedNode;
 use crate::frame_names::ResolvedFrame;
 use rperf_model::{
@@ -39,6 +40,7 @@ pub struct TraceSnapshot {
     pub(super) events: u64,
     pub(super) bodies: Bodies,
     pub(super) check: Option<StackCheck>,
+    pub(super) spans: Option<SpansSnapshot>,
 }
 
 /// Sums over a profile, for its head.
@@ -86,7 +88,7 @@ impl TraceSnapshot {
     /// The profile. `names` are those of the frames, in the order of their rows; `program` and
     /// `comments` describe the run.
     pub fn into_profile(
-        self,
+        mut self,
         names: &[ResolvedFrame],
         calibration: &Calibration,
         program: String,
@@ -111,6 +113,11 @@ impl TraceSnapshot {
             );
             sums.uncovered_ns += uncovered_ns;
             self.add_thread(&mut profile, number as u32 + 1, &times, &map, &mut sums);
+        }
+        if let Some(spans) = self.spans.take() {
+            let (start, end) = (&self.start, &self.end);
+            let line = spans.into_time_line(&self.nodes, names, start, end, &program);
+            profile.time_lines.push(line);
         }
         comments.extend(self.head(&sums));
         profile.meta = Meta {

@@ -2,6 +2,7 @@
 //! its counts, and the times of a thread add up to its life.
 
 mod made_up_vm;
+mod spans;
 
 use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
 use crate::frame_names::ResolvedFrame;

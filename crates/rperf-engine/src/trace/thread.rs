@@ -8,6 +8,8 @@ pub(super) struct TracedThread {
     pub(super) counts: Counts,
     /// The fiber that it runs, or ran when it gave the GVL up.
     pub(super) fiber: usize,
+    /// Its own fiber, if that is known and no switch to it has told its object.
+    pub(super) own_fiber: Option<usize>,
     /// Since when it has been without the GVL; `None` while it runs.
     pub(super) away_since: Option<u64>,
 }
@@ -18,6 +20,7 @@ impl TracedThread {
         Self {
             counts: Counts::default(),
             fiber,
+            own_fiber: None,
             away_since: Some(now),
         }
     }

@@ -9,6 +9,7 @@ use super::counts::Counts;
 use super::event::{CallKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Open};
 use super::profile::TraceSnapshot;
+use super::spans::Spans;
 use super::thread::TracedThread;
 use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use crate::backtrace::MAX_DEPTH;
@@ -50,6 +51,8 @@ pub struct Tracer {
     bodies: Bodies,
     /// Where stacks are compared.
     pub(super) check: Option<StackCheck>,
+    /// The time line, if it was asked for.
+    spans: Option<Box<Spans>>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -73,6 +76,7 @@ impl Tracer {
             random: start.monotonic_ns | 1,
             bodies: Bodies::default(),
             check: None,
+            spans: None,
             room: vec![0; MAX_DEPTH],
         }
     }
@@ -83,8 +87,25 @@ impl Tracer {
             return ThreadNumber(MAX_THREADS as u32 - 1);
         }
         let fiber = self.new_fiber();
+        if let Some(spans) = &mut self.spans {
+            spans.add_thread(fiber);
+        }
         self.threads.push(TracedThread::new(fiber, now));
         ThreadNumber(self.threads.len() as u32 - 1)
+    }
+
+    /// A thread comes into being in the session, and so do all its fibers.
+    pub fn announce_new(&mut self, now: u64) -> ThreadNumber {
+        let number = self.announce(now);
+        if let Some(thread) = self.threads.get_mut(number.0 as usize) {
+            thread.own_fiber = Some(thread.fiber);
+        }
+        number
+    }
+
+    /// The fiber that runs has this object.
+    pub fn name_fiber(&mut self, object: usize) {
+        self.fibers_by_word.insert(object, self.fiber);
     }
 
     /// The stack of a thread, leaf first, as the session begins: taken from outside, or its own
@@ -134,22 +155,33 @@ impl Tracer {
     pub fn switched(&mut self, vm: &impl TraceVm, object: usize, now: u64) {
         self.charge(now);
         let depth = vm.depth();
-        // One that was there before the session is new to us, and so is a thread's own.
+        // One that was there before the session is new to us.
         let fiber = match self.fibers_by_word.get(&object) {
             Some(&fiber) => fiber,
             None => {
-                let fiber = self.new_fiber();
+                let own = self.take_own_fiber(depth);
+                let fiber = own.unwrap_or_else(|| self.new_fiber());
                 self.fibers_by_word.insert(object, fiber);
                 fiber
             }
         };
         if depth <= 1 || !self.is_stack_of(vm, fiber, depth) {
             self.fibers[fiber].clear();
+            if let Some(spans) = &mut self.spans {
+                spans.end_fiber(fiber);
+            }
         }
         self.fiber = fiber;
         if let Some(thread) = self.threads.get_mut(self.thread) {
             thread.fiber = fiber;
         }
+    }
+
+    /// The own fiber of the thread that runs, if it comes back to it for the first time: the
+    /// others begin at depth 1, if there were none before the session.
+    fn take_own_fiber(&mut self, depth: u32) -> Option<usize> {
+        let thread = self.threads.get_mut(self.thread)?;
+        thread.own_fiber.take_if(|_| depth > 1)
     }
 
     /// Whether the VM's stack can be the one of `fiber`: after a compaction of the heap another
@@ -230,6 +262,22 @@ impl Tracer {
         }
     }
 
+    /// From now on calls that take so long are kept one by one; `ns_per_tick` is nearly the length
+    /// of a tick. Before any thread is announced.
+    pub fn keep_spans(&mut self, least_ns: u64, ns_per_tick: f64) {
+        self.spans = Some(Box::new(Spans::of(least_ns, ns_per_tick)));
+    }
+
+    /// An event has changed the stack: the time line follows, if there is one.
+    #[inline]
+    pub fn follow_spans(&mut self, now: u64) {
+        if let Some(spans) = &mut self.spans
+            && let Some(fiber) = self.fibers.get(self.fiber)
+        {
+            spans.follow(self.fiber, self.thread as u32, &fiber.stack, now);
+        }
+    }
+
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
         let counts = self.threads.iter().map(|it| it.counts.clone()).collect();
@@ -261,6 +309,7 @@ impl Tracer {
             events: self.events,
             bodies: self.bodies,
             check: self.check.clone(),
+            spans: self.spans.as_ref().map(|spans| spans.snapshot(&end)),
         }
     }
 
@@ -269,6 +318,9 @@ impl Tracer {
     pub fn clear(&mut self, start: ClockReading) {
         for thread in &mut self.threads {
             thread.counts = Default::default();
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.clear(&start);
         }
         (self.start, self.events, self.next_look) = (start, 0, 0);
     }
@@ -303,6 +355,7 @@ impl Tracer {
             + counts.sum::<usize>()
             + stacks.sum::<usize>()
             + self.room.capacity() * size_of::<FrameWord>()
+            + self.spans.as_ref().map_or(0, |spans| spans.memory())
     }
 
     /// The words of the present fiber's stack, root first, but for what only notes a depth.

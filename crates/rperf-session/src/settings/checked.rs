@@ -6,8 +6,8 @@ use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, ALL_CALLS, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, DEFER, FORMAT, FREQUENCY,
-    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, ONLY, OUTPUT, RUBY, SAFEPOINT, SIGNAL, STAT,
-    STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
+    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, ONLY, OUTPUT, RUBY, SAFEPOINT, SIGNAL, SPANS,
+    STAT, STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -220,7 +220,7 @@ impl Settings {
     /// What goes together with traced calls. Their flags are given apart from those of samples.
     fn check_tracing(&self, source: Source) -> Result<(), InvalidSetting> {
         if !self.is_traced() {
-            let given = [&CALLS, &CLOCK]
+            let given = [&CALLS, &CLOCK, &SPANS]
                 .into_iter()
                 .find(|it| self.get(it).is_some());
             return match given {
@@ -228,6 +228,10 @@ impl Settings {
                 None => Ok(()),
             };
         }
+        if self.spans_ns().is_some() && !self.times_calls() {
+            return Err(self.refuse(&CALLS, Form::Word(RUBY), &SPANS, source));
+        }
+        self.check_time_line(source)?;
         for setting in [&DEFER, &STAT] {
             if self.is_on(setting) {
                 return Err(self.refuse(setting, Form::False, &MODE, source));
@@ -251,6 +255,26 @@ impl Settings {
         }
     }
 
+    /// A file of the time line alone needs one.
+    fn check_time_line(&self, source: Source) -> Result<(), InvalidSetting> {
+        let by_name = self.output().map(Format::from_path);
+        let format = self.format().or(by_name);
+        if format != Some(Format::Spans) || self.spans_ns().is_some() {
+            return Ok(());
+        }
+        let setting = if self.format().is_some() {
+            &FORMAT
+        } else {
+            &OUTPUT
+        };
+        let spans = SPANS.label(source);
+        Err(InvalidSetting {
+            label: setting.label(source),
+            allowed: format!("of another format without {spans}"),
+            shown: "that of a time line".into(),
+        })
+    }
+
     /// What goes together with chosen methods.
     fn check_only(&self, source: Source) -> Result<(), InvalidSetting> {
         if self.only().is_empty() {
@@ -258,6 +282,9 @@ impl Settings {
         }
         if self.word(&CALLS).is_some_and(|calls| calls != RUBY) {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
+        }
+        if self.get(&SPANS).is_some() {
+            return Err(self.refuse_all_but(&SPANS, "left out", &ONLY, source));
         }
         match self.aggregate() {
             true => Ok(()),
@@ -387,6 +414,14 @@ impl Settings {
         match self.word(&CLOCK) {
             Some(MONOTONIC) => Clock::Monotonic,
             _ => Clock::Best,
+        }
+    }
+
+    /// The ns from which on traced calls are in the time line, if there is one.
+    pub fn spans_ns(&self) -> Option<u64> {
+        match self.get(&SPANS) {
+            Some(Value::Time(micros)) => Some(u64::from(*micros) * 1_000),
+            _ => None,
         }
     }
 

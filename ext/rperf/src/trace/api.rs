@@ -15,6 +15,7 @@ use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
+use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
@@ -36,12 +37,18 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let (level, clock) = level_and_clock(settings);
     let mut session = TraceSession::new(Arc::clone(settings), level, clock);
     session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
+    keep_spans(gvl, &session);
     session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
+    let fiber = ruby.fiber_current().as_raw() as usize;
     tracing::begin(gvl, session, &threads);
+    let tracer = trace_session(gvl).and_then(|session| session.tracer.borrow(gvl));
+    if let Some(mut tracer) = tracer {
+        tracer.name_fiber(fiber);
+    }
     Ok(())
 }
 
@@ -57,6 +64,15 @@ fn level_and_clock(settings: &Settings) -> (TraceLevel, TraceClock) {
         Clock::Monotonic => TraceClock::Monotonic,
     };
     (level, clock)
+}
+
+/// Has the session keep long calls, if its settings want that.
+fn keep_spans(gvl: &Gvl<'_>, session: &TraceSession) {
+    if let Some(least_ns) = session.settings.spans_ns()
+        && let Some(mut tracer) = session.tracer.borrow(gvl)
+    {
+        tracer.keep_spans(least_ns, session.clock.ns_per_tick());
+    }
 }
 
 /// Whether a compiler of the VM's is on. Runs Ruby code.

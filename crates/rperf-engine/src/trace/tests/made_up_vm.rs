@@ -110,6 +110,11 @@ pub struct Machine {
     pub unequal: Vec<(Vec<FrameWord>, Vec<FrameWord>)>,
 }
 
+/// The object of a fiber.
+fn object(thread: usize, fiber: usize) -> usize {
+    1000 * (thread + 1) + fiber
+}
+
 /// The present stack, as the tracer may ask for it.
 struct View(Vec<Frame>);
 
@@ -182,6 +187,7 @@ impl Machine {
             tracer.adopt_stack(&view, number, &frames[..found], depth);
         }
         tracer.resumed(ThreadNumber(0), self.now);
+        tracer.name_fiber(object(present, self.threads[present].fiber));
         self.tracer = Some(tracer);
     }
 
@@ -196,6 +202,7 @@ impl Machine {
         let now = self.now;
         if let Some(tracer) = &mut self.tracer {
             event(tracer, &view, now);
+            tracer.follow_spans(now);
         }
     }
 
@@ -384,7 +391,7 @@ impl Machine {
             thread.fibers.resize_with(number + 1, Vec::new);
         }
         thread.fiber = number;
-        let object = 1000 * (self.thread + 1) + number;
+        let object = object(self.thread, number);
         self.tell(|tracer, vm, now| tracer.switched(vm, object, now));
     }
 
@@ -418,7 +425,7 @@ impl Machine {
             let begun = &mut self.begun;
             let number = *thread.number.get_or_insert_with(|| {
                 begun.push(now);
-                tracer.announce(now)
+                tracer.announce_new(now)
             });
             tracer.resumed(number, now);
         }
