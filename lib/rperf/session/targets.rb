@@ -56,8 +56,9 @@ module Rperf
     def finish
       @is_over = true
       @watch&.disable
-      @points.values.each { |point| disable(point) }
+      points = @points.dup
       @points.clear
+      points.each_value { |point| disable(point) }
       Targets.current = nil
       heal
     end
