@@ -71,8 +71,8 @@ fn other_data(profile: &Profile) -> Value {
     Value::Object(about)
 }
 
-/// The tracks of a time line: its fibers, numbered by their threads. A process that has several time
-/// lines, such as those of snapshots, has other tracks in each: their calls may overlap.
+/// The tracks of a time line: its fibers, numbered by their threads. A process that has several
+/// time lines, such as those of snapshots, has other tracks in each: their calls may overlap.
 struct Tracks {
     numbers: BTreeMap<(u32, u32), usize>,
 }
