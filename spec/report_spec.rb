@@ -287,7 +287,7 @@ RSpec.describe "looking at profiles" do
       %w[--format svg a b] => "--format must be markdown, json or html, not 'svg'",
       %w[--top -o x a b] => "-o goes with --html or --format, not with --top",
       %w[--normalize x a b] => "--normalize must be total, duration, label:KEY or none, not 'x'",
-      %w[--html -n 3 a b] => "-n goes with --top, --text or --format, not with --html",
+      %w[--html -n 3 a b] => "-n goes with --top, --text, --format or --calls, not with --html",
       %w[--fail-above 5 --web a b] => "--fail-above goes with --top, --text, --format or --html, not with --web",
       %w[-o x.txt a b] => "-o goes with --html or --format",
       %w[--text -o x a b] => "-o goes with --html or --format, not with --text",
