@@ -8,11 +8,15 @@
 mod clock;
 mod cost;
 mod counts;
+mod cpu_times;
 mod event;
 mod fiber;
 mod follow;
+mod objects;
 mod profile;
+mod state_times;
 mod thread;
+mod thread_events;
 mod tracer;
 mod tree;
 

@@ -155,10 +155,22 @@ fn plain(ruby: &Ruby, setting: &Setting, value: Value) -> Result<Given<'static>,
     if let Some(text) = RString::from_value(value) {
         return Ok(Given::Path(OsString::from_vec(text::bytes(text)).into()));
     }
+    if let Some(array) = RArray::from_value(value).filter(|_| setting.name == table::MEASURE.name) {
+        return Ok(symbols(array).map_or(Given::Other, Given::Symbols));
+    }
     match RHash::from_value(value) {
         Some(hash) if setting.name == table::LABELS.name => Ok(Given::Pairs(pairs(ruby, hash)?)),
         _ => Ok(Given::Other),
     }
+}
+
+/// The names of an Array of Symbols; `None` if something else is in it.
+fn symbols(array: RArray) -> Option<Vec<String>> {
+    let names = (0..array.len()).map(|place| {
+        let symbol = Symbol::from_value(array.entry(place as isize).ok()?)?;
+        Some(symbol.name().ok()?.into_owned())
+    });
+    names.collect()
 }
 
 /// The texts of a Hash's keys and values, by their to_s, whose exceptions come through; without
@@ -206,6 +218,10 @@ impl SettingsObject {
             table::Value::Off => bool_value(ruby, false),
             table::Value::Integer(number) => ruby.integer_from_u64(u64::from(*number)).as_value(),
             table::Value::Word(word) => ruby.to_symbol(word).as_value(),
+            table::Value::Words(words) => {
+                let words = words.iter().map(|word| ruby.to_symbol(word));
+                ruby.ary_from_iter(words).as_value()
+            }
             other => text(ruby, &other.spelled(Source::Variable)),
         }))
     }

@@ -8,7 +8,7 @@ use crate::frame_names::ResolvedFrame;
 use made_up_vm::{Act, Machine};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use rperf_model::{NodeId, Profile};
+use rperf_model::{NodeId, Profile, State};
 use std::collections::BTreeMap;
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -26,6 +26,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0usize..4).prop_map(Act::SwitchFiber),
         2 => Just(Act::EndFiber),
         3 => (0usize..4).prop_map(Act::SwitchThread),
+        2 => (0usize..4).prop_map(Act::Ready),
+        2 => (0u64..9, 0u64..9).prop_map(|(marking, sweeping)| Act::Collect(marking, sweeping)),
     ];
     prop::collection::vec(act, 0..300)
 }
@@ -83,8 +85,9 @@ fn profile_of(machine: &mut Machine) -> Profile {
         monotonic_ns: machine.now,
         realtime_ns: 0,
     };
-    let tracer = machine.tracer.as_mut().expect("it is traced");
-    tracer.flush(end.ticks, |_| false);
+    let mut tracer = machine.tracer.take().expect("it is traced");
+    tracer.flush(end.ticks, |thread| Some(machine.ready_since(thread)));
+    let tracer = machine.tracer.insert(tracer);
     let name = |frame: &super::TracedFrame| ResolvedFrame {
         name: frame.word.to_string(),
         path: "made_up.rb".into(),
@@ -93,6 +96,7 @@ fn profile_of(machine: &mut Machine) -> Profile {
     let names: Vec<_> = tracer.frames().iter().map(name).collect();
     let profile = tracer.snapshot(end).into_profile(
         &names,
+        &[],
         &Calibration::default(),
         String::new(),
         Vec::new(),
@@ -125,6 +129,11 @@ proptest! {
             let sum: i64 = rows.map(|weight| weight.value(wall)).sum();
             prop_assert_eq!(sum, (machine.now - begun) as i64, "the life of thread {}", thread);
         }
+        let mut states: BTreeMap<State, u64> = BTreeMap::new();
+        for weight in profile.weights.iter().filter(|it| it.key.state != State::Running) {
+            *states.entry(weight.key.state).or_default() += weight.value(wall) as u64;
+        }
+        prop_assert_eq!(states, machine.states_so_far());
     }
 
     #[test]

@@ -5,13 +5,16 @@
 
 use super::clock::{ClockReading, TraceClock};
 use super::cost::Bodies;
+use super::cpu_times::{CpuClock, NO_GAP};
 use super::event::{Call, CallKind, FrameKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Known, Open};
 use super::profile::TraceSnapshot;
 use super::thread::TracedThread;
 use super::tree::{ROOT, TracedFrame, TracedTree};
+use crate::allocations::Allocations;
 use crate::backtrace::MAX_DEPTH;
 use crate::call_tree::FrameWord;
+use rperf_model::State;
 use rustc_hash::FxHashMap;
 
 /// Frames below a new one that are looked at again at most.
@@ -37,16 +40,24 @@ pub struct Tracer {
     pub(super) fibers: Vec<Fiber>,
     /// By the VM's objects, which may be new ones at the same place.
     fibers_by_word: FxHashMap<usize, usize>,
-    threads: Vec<TracedThread>,
-    thread: usize,
+    pub(super) threads: Vec<TracedThread>,
+    pub(super) thread: usize,
     pub(super) fiber: usize,
     /// When the last event came.
-    last: u64,
+    pub(super) last: u64,
+    /// The state of a collection that the running thread is at.
+    pub(super) collecting: Option<State>,
     events: u64,
     /// The event after which the hook looks at its own time next.
     next_look: u64,
     random: u64,
     bodies: Bodies,
+    /// A gap of more ticks between two events is a long one.
+    pub(super) long_gap: u64,
+    /// The clock of CPU time, if that is measured.
+    pub(super) cpu: Option<CpuClock>,
+    /// Objects, if they are counted.
+    pub(super) objects: Option<Allocations>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -65,10 +76,14 @@ impl Tracer {
             thread: 0,
             fiber: 0,
             last: start.ticks,
+            collecting: None,
             events: 0,
             next_look: 0,
             random: start.monotonic_ns | 1,
             bodies: Bodies::default(),
+            long_gap: NO_GAP,
+            cpu: None,
+            objects: None,
             room: vec![0; MAX_DEPTH],
         }
     }
@@ -97,33 +112,6 @@ impl Tracer {
         };
         let fiber = state.fiber;
         self.rebase(vm, fiber, frames, depth.unwrap_or(UNKNOWN_DEPTH));
-    }
-
-    /// A thread has got the GVL.
-    pub fn resumed(&mut self, thread: ThreadNumber, now: u64) {
-        let Some(state) = self.threads.get_mut(thread.0 as usize) else {
-            return;
-        };
-        if let Some(since) = state.away_since.take() {
-            let node = self.fibers[state.fiber]
-                .top()
-                .map_or(ROOT, |top| top.charge);
-            if self.level.timed {
-                state.counts.of(node).blocked += now.saturating_sub(since);
-            }
-        }
-        (self.thread, self.fiber, self.last) = (thread.0 as usize, state.fiber, now);
-    }
-
-    /// The thread that runs gives the GVL up.
-    pub fn suspended(&mut self, thread: ThreadNumber, now: u64) {
-        if thread.0 as usize == self.thread {
-            self.charge(now);
-            let last = self.last;
-            if let Some(state) = self.threads.get_mut(self.thread) {
-                state.away_since = Some(last);
-            }
-        }
     }
 
     /// The thread that runs has switched to the fiber with this object.
@@ -168,14 +156,18 @@ impl Tracer {
 
     /// The time up to now goes to the frame that was innermost.
     #[inline]
-    fn charge(&mut self, now: u64) {
+    pub(super) fn charge(&mut self, now: u64) {
         if !self.level.timed {
             return;
         }
         let top = self.fibers.get(self.fiber).and_then(Fiber::top);
         let node = top.map_or(ROOT, |top| top.charge);
+        let gap = now.saturating_sub(self.last);
         if let Some(thread) = self.threads.get_mut(self.thread) {
-            thread.counts.of(node).running += now.saturating_sub(self.last);
+            thread.counts.of(node).running += gap;
+        }
+        if gap > self.long_gap {
+            self.end_cpu_window(State::Running);
         }
         // Counters of different processors may differ by a little.
         self.last = self.last.max(now);
@@ -318,25 +310,6 @@ impl Tracer {
         self.bodies.add(kind, is_return, ticks);
     }
 
-    /// Brings all threads up to now. Threads that `has_ended` says have ended stay as they are.
-    pub fn flush(&mut self, now: u64, has_ended: impl Fn(ThreadNumber) -> bool) {
-        self.charge(now);
-        if !self.level.timed {
-            return;
-        }
-        for (number, thread) in self.threads.iter_mut().enumerate() {
-            if let Some(since) = thread.away_since
-                && number != self.thread
-                && !has_ended(ThreadNumber(number as u32))
-            {
-                let top = self.fibers[thread.fiber].top();
-                let node = top.map_or(ROOT, |top| top.charge);
-                thread.counts.of(node).blocked += now.saturating_sub(since);
-                thread.away_since = Some(now);
-            }
-        }
-    }
-
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
         let threads = self.threads.iter();
@@ -347,9 +320,11 @@ impl Tracer {
             end,
             nodes: self.tree.nodes().to_vec(),
             truncated: self.tree.truncated(),
-            counts: threads.map(|it| it.counts.iter().collect()).collect(),
+            threads: threads.map(TracedThread::numbers).collect(),
             events: self.events,
             bodies: self.bodies,
+            with_cpu: self.cpu.is_some(),
+            objects: self.objects.as_ref().map(Allocations::sums),
         }
     }
 
@@ -357,7 +332,10 @@ impl Tracer {
     /// what was before.
     pub fn clear(&mut self, start: ClockReading) {
         for thread in &mut self.threads {
-            thread.counts = Default::default();
+            thread.clear();
+        }
+        if let Some(objects) = &mut self.objects {
+            objects.clear();
         }
         (self.start, self.events, self.next_look) = (start, 0, 0);
     }
@@ -383,14 +361,16 @@ impl Tracer {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let counts = self.threads.iter().map(|thread| thread.counts.memory());
+        let threads = self.threads.iter();
+        let numbers = threads.map(TracedThread::memory);
         let stacks = self
             .fibers
             .iter()
             .map(|it| it.stack.capacity() * size_of::<Open>());
         self.tree.memory()
-            + counts.sum::<usize>()
+            + numbers.sum::<usize>()
             + stacks.sum::<usize>()
+            + self.objects.as_ref().map_or(0, Allocations::memory)
             + self.room.capacity() * size_of::<FrameWord>()
     }
 

@@ -5,9 +5,9 @@ use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, ALL_CALLS, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, DEFER, FORMAT, FREQUENCY,
-    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, OUTPUT, SAFEPOINT, SIGNAL, STAT, STAT_COMMAND,
-    STAT_REPORT, TICK, TRACE, VERBOSE,
+    AGGREGATE, ALL, ALL_CALLS, ALLOC, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, CPU, DEFER, FORMAT,
+    FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MEASURE, MODE, MONOTONIC, OUTPUT, SAFEPOINT, SIGNAL,
+    STAT, STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -209,6 +209,10 @@ impl Settings {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
         self.check_tracing(source)?;
+        // Objects are not kept one by one.
+        if self.measures_objects() && !self.aggregate() {
+            return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
+        }
         // Processes leave sums to be merged. The command does what it can with them.
         if source != Source::Flag && self.inherit() != Inherit::None && !self.aggregate() {
             return Err(self.refuse(&INHERIT, Form::False, &AGGREGATE, source));
@@ -226,6 +230,9 @@ impl Settings {
                 Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
                 None => Ok(()),
             };
+        }
+        if self.measures_cpu() && !self.times_calls() {
+            return Err(self.refuse(&MEASURE, Form::Word(ALLOC), &CALLS, source));
         }
         for setting in [&DEFER, &STAT] {
             if self.is_on(setting) {
@@ -365,6 +372,20 @@ impl Settings {
             Some(MONOTONIC) => Clock::Monotonic,
             _ => Clock::Best,
         }
+    }
+
+    /// Whether objects that are made are counted.
+    pub fn measures_objects(&self) -> bool {
+        self.measures(ALLOC)
+    }
+
+    /// Whether traced calls have CPU time, too.
+    pub fn measures_cpu(&self) -> bool {
+        self.measures(CPU)
+    }
+
+    fn measures(&self, word: &str) -> bool {
+        matches!(self.get(&MEASURE), Some(Value::Words(words)) if words.contains(&word))
     }
 
     /// What is measured: `cpu`, `wall` or `trace`.

@@ -32,6 +32,8 @@ pub enum Given<'a> {
     Integer(i64),
     /// A Symbol's name.
     Symbol(String),
+    /// The names of Symbols in an Array.
+    Symbols(Vec<String>),
     /// A String, or the path of a Pathname.
     Path(PathBuf),
     /// The path of a descriptor that belongs to Ruby itself.
@@ -51,6 +53,8 @@ pub enum Value {
     Integer(u32),
     /// One of the words that are allowed.
     Word(&'static str),
+    /// Some of them.
+    Words(Vec<&'static str>),
     /// `false` where other values are numbers.
     Off,
     /// The absolute path of a file that can be written.
@@ -70,6 +74,8 @@ pub enum Form {
     False,
     /// This word; a Symbol in Ruby.
     Word(&'static str),
+    /// Any of these words, with commas between several; in Ruby a Symbol, or an Array of them.
+    Words(&'static [&'static str]),
     /// This word, where timers can signal.
     WordWithTimerSignals(&'static str),
     /// A whole number in a range, of these things.
@@ -129,6 +135,12 @@ impl Form {
                 Given::Symbol(name) => (name == word).then_some(Value::Word(word)),
                 _ => None,
             },
+            Form::Words(words) => match given {
+                Given::Text(text) => text.to_str().and_then(|it| some_of(words, it.split(','))),
+                Given::Symbol(name) => some_of(words, [&**name].into_iter()),
+                Given::Symbols(names) => some_of(words, names.iter().map(String::as_str)),
+                _ => None,
+            },
             Form::Number(least, most, _) => whole_number(given, least, most, source),
             Form::TimerSignal => {
                 timer_signals().and_then(|(least, most)| whole_number(given, least, most, source))
@@ -157,6 +169,10 @@ impl Form {
             Form::True | Form::False | Form::Word(_) | Form::WordWithTimerSignals(_) => {
                 self.listed(source)
             }
+            Form::Words(_) if source == Source::Keyword => {
+                format!("{} or an Array of them", self.listed(source))
+            }
+            Form::Words(_) => format!("{} (with commas between several)", self.listed(source)),
             Form::Number(least, most, of) => {
                 format!("a whole number from {least} to {most} ({of})")
             }
@@ -183,6 +199,10 @@ impl Form {
                 format!(":{word}")
             }
             (Form::Word(word) | Form::WordWithTimerSignals(word), _) => word.into(),
+            (Form::Words(words), _) => {
+                let words = words.iter().map(|word| Form::Word(word).listed(source));
+                words.collect::<Vec<_>>().join(", ")
+            }
             (Form::Number(least, most, _), _) => format!("{least} to {most}"),
             (Form::NoSignal, _) => OFF.into(),
             (Form::TimerSignal, _) => "number".into(),
@@ -202,6 +222,11 @@ impl Value {
             Value::Integer(number) => number.to_string().into(),
             Value::Word(word) if source == Source::Keyword => format!(":{word}").into(),
             Value::Word(word) => (*word).into(),
+            Value::Words(words) if source == Source::Keyword => {
+                let words = words.iter().map(|word| format!(":{word}"));
+                format!("[{}]", words.collect::<Vec<_>>().join(", ")).into()
+            }
+            Value::Words(words) => words.join(",").into(),
             Value::Off => OFF.into(),
             Value::Path(path) => path.into(),
             Value::Text(text) => text.clone(),
@@ -225,6 +250,19 @@ fn is_bool(given: &Given<'_>, on: bool) -> bool {
         Given::Bool(value) => *value == on,
         _ => false,
     }
+}
+
+/// The words that were given, in our order; `None` if there are others, or none.
+fn some_of<'a>(
+    words: &[&'static str],
+    given: impl Iterator<Item = &'a str> + Clone,
+) -> Option<Value> {
+    if given.clone().next().is_none() || !given.clone().all(|it| words.contains(&it)) {
+        return None;
+    }
+    let words = words.iter().copied();
+    let chosen = words.filter(|word| given.clone().any(|it| it == *word));
+    Some(Value::Words(chosen.collect()))
 }
 
 fn whole_number(given: &Given<'_>, least: u32, most: u32, source: Source) -> Option<Value> {

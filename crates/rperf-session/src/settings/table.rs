@@ -5,7 +5,7 @@ use super::form::Form;
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use Form::{
     False, Labels, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word,
-    WordWithTimerSignals,
+    WordWithTimerSignals, Words,
 };
 use rperf_format::Format;
 use rperf_model::FREQUENCIES;
@@ -32,6 +32,10 @@ pub(super) const COUNT_ALL: &str = "count-all";
 /// By which clock.
 pub(super) const AUTO: &str = "auto";
 pub(super) const MONOTONIC: &str = "monotonic";
+
+/// What can be measured beside times.
+pub(super) const ALLOC: &str = "alloc";
+pub(super) const CPU: &str = "cpu";
 
 /// The words for formats come from those who write them.
 const FORMATS: [Form; Format::ALL.len()] = {
@@ -118,6 +122,26 @@ pub static CLOCK: Setting = Setting {
         "clock",
         &[Word(AUTO), Word(MONOTONIC)],
         "clock of traced calls",
+    )
+};
+
+/// What is measured beside times.
+pub static MEASURE: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("nothing more"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "MEASURES",
+            "alloc: objects, by method, line and class; cpu: CPU time of traced calls, which \
+             samples have always",
+        ),
+        record_only: true,
+    }),
+    ..Setting::named(
+        "measure",
+        &[Words(&[ALLOC, CPU])],
+        "what to measure beside times",
     )
 };
 
@@ -339,11 +363,12 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 18] = [
+pub static ALL: [&Setting; 19] = [
     &OUTPUT,
     &MODE,
     &CALLS,
     &CLOCK,
+    &MEASURE,
     &FORMAT,
     &FREQUENCY,
     &MAX_OVERHEAD,

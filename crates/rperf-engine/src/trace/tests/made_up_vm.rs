@@ -2,7 +2,9 @@
 //! them, as Ruby does. It compares the tracer's stack with its own at each call.
 
 use crate::call_tree::FrameWord;
+use crate::gc_progress::GcEvent;
 use crate::trace::{Call, ThreadNumber, TraceLevel, TraceVm, TracedFrame, Tracer};
+use rperf_model::State;
 use std::collections::BTreeMap;
 
 /// What the program does next.
@@ -28,6 +30,10 @@ pub enum Act {
     /// The present fiber ends, if it isn't the thread's own; the next one has its place.
     EndFiber,
     SwitchThread(usize),
+    /// Another thread wants to run, if there is such.
+    Ready(usize),
+    /// A piece of a collection: some time of marking, some of sweeping.
+    Collect(u64, u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +75,9 @@ struct Thread {
     fibers: Vec<Vec<Frame>>,
     fiber: usize,
     number: Option<ThreadNumber>,
+    /// When it has been without the GVL from, and ready to run from; 0 if it isn't.
+    away_since: u64,
+    ready: u64,
 }
 
 /// The VM, and the tracer that it tells.
@@ -81,6 +90,8 @@ pub struct Machine {
     pub now: u64,
     /// When each traced thread was first seen.
     pub begun: Vec<u64>,
+    /// Time in states other than running, of all traced threads.
+    pub states: BTreeMap<State, u64>,
     /// Calls that were told, by the words from the root.
     pub calls: BTreeMap<Vec<usize>, i64>,
     /// Stacks that weren't equal: the VM's, and the tracer's.
@@ -135,6 +146,7 @@ impl Machine {
             tracer: None,
             now: 0,
             begun: Vec::new(),
+            states: BTreeMap::new(),
             calls: BTreeMap::new(),
             unequal: Vec::new(),
         }
@@ -152,13 +164,14 @@ impl Machine {
             self.begun.push(self.now);
             let state = &mut self.threads[thread];
             state.number = Some(number);
+            (state.away_since, state.ready) = (self.now, 0);
             let view = View(state.fibers[state.fiber].clone());
             let mut frames = vec![0; 1000];
             let found = view.frames(&mut frames);
             let depth = (thread == present).then(|| view.depth());
             tracer.adopt_stack(&view, number, &frames[..found], depth);
         }
-        tracer.resumed(ThreadNumber(0), self.now);
+        tracer.resumed(ThreadNumber(0), 0, self.now);
         self.tracer = Some(tracer);
     }
 
@@ -209,6 +222,8 @@ impl Machine {
             Act::SwitchFiber(number) => self.switch_fiber(number),
             Act::EndFiber => self.end_fiber(),
             Act::SwitchThread(number) => self.switch_thread(number),
+            Act::Ready(number) => self.ready(number),
+            Act::Collect(marking, sweeping) => self.collect(marking, sweeping),
         }
     }
 
@@ -335,6 +350,9 @@ impl Machine {
         }
         if let Some(thread) = self.threads[self.thread].number {
             self.tell(|tracer, _, now| tracer.suspended(thread, now));
+            let now = self.now;
+            let state = &mut self.threads[self.thread];
+            (state.away_since, state.ready) = (now, 0);
         }
         while self.threads.len() <= number {
             let fibers = vec![Vec::new()];
@@ -351,9 +369,69 @@ impl Machine {
             let begun = &mut self.begun;
             let number = *thread.number.get_or_insert_with(|| {
                 begun.push(now);
+                thread.away_since = now;
                 tracer.announce(now)
             });
-            tracer.resumed(number, now);
+            tracer.resumed(number, thread.ready, now);
+            let ready = match thread.ready {
+                0 => now,
+                ready => ready.max(thread.away_since),
+            };
+            thread.ready = 0;
+            let away_since = thread.away_since;
+            self.add(State::GvlBlocked, ready - away_since);
+            self.add(State::GvlWait, now - ready);
         }
+    }
+
+    fn add(&mut self, state: State, time: u64) {
+        *self.states.entry(state).or_default() += time;
+    }
+
+    fn ready(&mut self, number: usize) {
+        let now = self.now;
+        if number != self.thread
+            && let Some(thread) = self.threads.get_mut(number)
+            && thread.ready == 0
+        {
+            thread.ready = now;
+        }
+    }
+
+    fn collect(&mut self, marking: u64, sweeping: u64) {
+        self.tell(|tracer, _, now| tracer.collecting(GcEvent::Enter, true, now));
+        self.now += marking;
+        self.tell(|tracer, _, now| tracer.collecting(GcEvent::MarkEnd, false, now));
+        self.now += sweeping;
+        self.tell(|tracer, _, now| tracer.collecting(GcEvent::Exit, false, now));
+        if self.tracer.is_some() {
+            // Each event takes some time.
+            self.add(State::GcMarking, marking + 3);
+            self.add(State::GcSweeping, sweeping + 3);
+        }
+    }
+
+    /// The times in states as of now: those of threads that are still away are with them.
+    pub fn states_so_far(&self) -> BTreeMap<State, u64> {
+        let mut states = self.states.clone();
+        let away = self.threads.iter().enumerate();
+        let away = away.filter(|(number, it)| *number != self.thread && it.number.is_some());
+        for (_, thread) in away {
+            let ready = match thread.ready {
+                0 => self.now,
+                ready => ready.max(thread.away_since),
+            };
+            *states.entry(State::GvlBlocked).or_default() += ready - thread.away_since;
+            *states.entry(State::GvlWait).or_default() += self.now - ready;
+        }
+        states.retain(|_, time| *time > 0);
+        states
+    }
+
+    /// Since when a thread has been ready to run; 0 if it isn't.
+    pub fn ready_since(&self, thread: ThreadNumber) -> u64 {
+        let mut threads = self.threads.iter();
+        let found = threads.find(|it| it.number == Some(thread));
+        found.map_or(0, |thread| thread.ready)
     }
 }
