@@ -52,6 +52,20 @@ RSpec.describe "the check of imports" do
       expect(problems).to include(match(%r{vm/state is below vm/hooks and must not use it\n  #{floor}:\d+: }))
     end
 
+    it "names a directory of the bridge that uses one of a higher floor, and the circle" do
+      append("ext/rperf/src/ruby/threads.rs", "use crate::trace::state::session::TRACE;\n")
+      append("ext/rperf/src/vm/state/session.rs", "use crate::trace::state::session::TRACE;\n")
+      expect(problems).to include(
+        match(/: ruby is below trace and must not use it/), match(/: vm is below trace and must not use it/),
+        match(/: circle (?:vm -> trace -> vm|trace -> vm -> trace)$/)
+      )
+    end
+
+    it "names a part of the bridge whose floor nobody has said" do
+      plant("ext/rperf/src/trace/planted.rs" => "pub fn planted() {}\n")
+      expect(problems).to contain_exactly(match(%r{say in bin/support/imports.rb .* floor trace/planted is}))
+    end
+
     it "names a floor of lib/ that uses a higher one" do
       append("lib/rperf/errors.rb", "module Rperf\n  Planted = Rperf::Viewer\nend\n")
       expect(problems).to include(match(%r{rperf/errors is below rperf/viewer .*\n  lib/rperf/errors.rb:}))

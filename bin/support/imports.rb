@@ -9,9 +9,14 @@ require_relative "imports/rust"
 
 # What is checked; how is in imports/.
 module Imports
-  # Parts of folders, floor by floor from the ground up.
-  RUST_FLOORS = {
-    "vm" => [%w[state], %w[recording], %w[hooks], %w[api], %w[.]]
+  # Parts of folders, floor by floor from the ground up; "" is the crate itself.
+  EXTENSION_FLOORS = {
+    "" => [
+      %w[abi interrupts ruby text without_gvl], %w[profile settings], %w[vm], %w[trace], %w[labels], %w[fork],
+      %w[cli native shared_session], %w[.]
+    ],
+    "vm" => [%w[state], %w[recording], %w[hooks], %w[api], %w[.]],
+    "trace" => [%w[state], %w[hooks], %w[api], %w[.]]
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
@@ -24,7 +29,7 @@ module Imports
 
   def graphs(root)
     crates = Dir.glob("{crates/*,ext/*}/src", base: root).sort
-    rust = crates.map { |folder| graph(RustCrate.new(root, folder), folder.start_with?("ext") ? RUST_FLOORS : {}) }
+    rust = crates.map { |folder| graph(RustCrate.new(root, folder), folder.start_with?("ext") ? EXTENSION_FLOORS : {}) }
     [*rust, graph(RubyLibrary.new(root, "lib"), RUBY_FLOORS)]
   end
 

@@ -35,9 +35,10 @@ module Imports
     # Parts of a folder with floors that are on none.
     def unplaced
       @floors.flat_map do |folder, floors|
-        inside = @files.select { |path| path.size > folder.count("/") + 1 && path.join("/").start_with?("#{folder}/") }
-        parts = inside.map { |path| part(path, folder.split("/")) }.uniq - floors.flatten
-        parts.map { |part| "#{@name}: say in bin/support/imports.rb on which floor #{folder}/#{part} is" }
+        folder = folder.split("/")
+        inside = @files.select { |path| path.size > folder.size && path.take(folder.size) == folder }
+        parts = inside.map { |path| part(path, folder) }.uniq - floors.flatten
+        parts.map { |part| "#{@name}: say in bin/support/imports.rb on which floor #{[*folder, part].join("/")} is" }
       end
     end
 

@@ -8,11 +8,16 @@
 
 mod abi;
 mod cli;
+mod fork;
 mod interrupts;
+mod labels;
+mod native;
 mod profile;
+mod ruby;
 mod settings;
 mod shared_session;
 mod text;
+mod trace;
 mod vm;
 mod without_gvl;
 
@@ -28,5 +33,10 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     settings::init(ruby, rperf)?;
     cli::init(native)?;
     shared_session::init(native)?;
-    vm::init(ruby, native)
+    ruby::init(ruby)?;
+    vm::init(ruby, native)?;
+    trace::init();
+    labels::init(ruby);
+    fork::watch();
+    native::init(native)
 }

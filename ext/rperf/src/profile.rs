@@ -2,6 +2,7 @@
 //! stands on. Its methods run on the calling Ruby thread; questions, reading and writing let the
 //! GVL go. The profile in it never changes.
 
+pub mod description;
 pub mod errors;
 mod from_hash;
 mod object;

@@ -1,5 +1,5 @@
-//! The bridge to the VM: sessions, hooks and the sampling callback. It turns the
-//! VM's events into calls of the engine and keeps policy out.
+//! Sampling: its sessions, hooks and the sampling callback. It turns the VM's events into calls
+//! of the engine and keeps policy out.
 //!
 //! It has four floors. A module uses only its own floor and those below: `state`, `recording`,
 //! `hooks`, `api`.
@@ -9,32 +9,24 @@
 //!   A token is made at the head of each callback and method. Code that can run Ruby code takes
 //!   it as `&mut`, so that nothing of the session is kept meanwhile.
 //! - Hooks of other Ractors' threads have those Ractors' GVLs
-//!   ([`OtherGvl`](state::other_gvl::OtherGvl)): they touch their thread's recorder, no more.
+//!   ([`OtherGvl`](crate::ruby::other_gvl::OtherGvl)): they touch their thread's recorder, no more.
 //! - READY and EXITED run without the GVL and touch atomics only.
 //! - Hooks make no Ruby object, raise nothing, and take no lock that can wait.
 
-mod api;
-mod hooks;
-mod recording;
-mod state;
+pub mod api;
+pub mod hooks;
+pub mod recording;
+pub mod state;
 
-use api::methods;
-use hooks::{fork, sampling_job};
+use crate::ruby::safepoint;
+use hooks::sampling_job;
 use magnus::{Error, RModule, Ruby};
-use state::{label_cache, label_set, live_threads, ractor, roots, safepoint, threads, trace};
+use state::{label_set, roots};
 
-/// Makes what is made once per process, and defines the methods of `Rperf::Native`. On the main
-/// thread.
+/// Makes what is made once per process. On the main thread.
 pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     roots::init();
-    live_threads::init(ruby);
     label_set::init(ruby, native)?;
-    label_cache::init(ruby);
-    threads::make_keys();
-    trace::make_key();
-    ractor::mark_main();
-    ractor::learn_numbers(ruby)?;
     safepoint::register(sampling_job::on_safepoint);
-    fork::watch();
-    methods::init(native)
+    Ok(())
 }

@@ -1,15 +1,6 @@
-//! The methods of `Rperf::Native` that belong to sampling.
+//! The begin and the end of sessions and sections, and what they have collected.
 
-mod calibration;
-mod description;
-mod endpoint;
-mod labels;
-mod measure;
-pub mod methods;
-mod scope;
-mod section;
-mod snapshot;
-mod start;
+pub mod section;
+pub mod snapshot;
+pub mod start;
 mod taken_profile;
-mod trace;
-mod tracing;

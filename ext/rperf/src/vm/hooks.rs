@@ -1,20 +1,18 @@
-//! What the VM and the system call: hooks, the sampling callback, the signal handler's part, and
-//! fork's handlers.
+//! What the VM calls: hooks, the sampling callback, and the signal handler's part.
 
-pub mod event_hook;
 pub mod fiber;
-pub mod fork;
 pub mod gc;
 pub mod other_ractor;
 pub mod sampling_job;
 pub mod thread;
 pub mod tick;
 pub mod time_slice;
-pub mod trace;
+
+use crate::ruby::thread_hook;
 
 /// Removes all hooks of a session; afterwards none of them runs. With the GVL.
 pub fn remove_all() {
-    thread::remove();
+    thread_hook::remove();
     gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();

@@ -1,5 +1,4 @@
-//! Samples of what the engine finds due, and the names of their frames.
+//! Samples of what the engine finds due, and the names of an epoch's frames.
 
 pub mod epoch;
-pub mod resolve;
 pub mod sample;

@@ -9,10 +9,11 @@
 
 use crate::vm::hooks::{self, fiber, gc, thread, time_slice};
 use crate::vm::recording::sample;
-use crate::vm::state::live_threads::LiveThreads;
+use crate::ruby::live_threads::LiveThreads;
 use crate::vm::state::session::{StartedSession, session};
-use crate::vm::state::threads::RubyThread;
-use crate::vm::state::{label_set, ractor};
+use crate::ruby::threads::RubyThread;
+use crate::vm::state::label_set;
+use crate::ruby::ractor;
 use magnus::{Error, RArray, Ruby};
 use rperf_engine::threads::native;
 use rperf_engine::{AtWork, Gvl, RunningSession, clock, reset_at_work, set_other_ractors};

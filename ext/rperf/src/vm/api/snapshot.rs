@@ -1,4 +1,4 @@
-//! `Native.stop` and `Native.snapshot`: what a session has collected. On a thread of
+//! `Native.stop` and `Native.snapshot` of a sampling session: what it has collected. On a thread of
 //! the main Ractor, with the GVL, which others get in between: it is held for some milliseconds
 //! at a stretch, however much there is.
 //!
@@ -12,112 +12,81 @@
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
 use super::taken_profile::{TakenFrames, TakenProfile};
-use super::trace;
 use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
-use crate::vm::state::label_cache;
-use crate::vm::state::live_threads::LiveThreads;
+use crate::ruby::live_threads::LiveThreads;
 use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
-use crate::vm::state::threads::RubyThread;
-use crate::vm::state::trace::trace_session;
+use crate::ruby::threads::RubyThread;
 use crate::without_gvl::without_gvl;
-use magnus::{Error, RArray, Ruby, Value};
+use magnus::{Error, Ruby, Value};
 use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
 
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
-/// `Native.stop`: ends the session; its profile, or nil if there is none.
-pub fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let (profile, interrupts) = stopped(ruby)?;
-    interrupts.raise().map(|()| profile)
-}
-
-/// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
-/// interrupted as it returns, and then nobody gets what it returns.
-pub fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
-    let (profile, interrupts) = stopped(ruby)?;
-    if let Some(profile) = profile {
-        array.push(profile)?;
-    }
-    interrupts.raise()
-}
-
-fn stopped(ruby: &Ruby) -> Result<(Option<Value>, Interrupts), Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let mut gvl = unsafe { Gvl::assume_held() };
-    if trace_session(&gvl).is_some() {
-        let profile = trace::stop(ruby, &mut gvl)?;
-        return Ok((profile, Interrupts::default()));
-    }
-    let Some((id, now, threads)) = bring_up(ruby, &mut gvl, u64::MAX)? else {
+/// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
+/// wait until it is kept.
+pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
+    let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
-    if let Some(session) = session(&gvl) {
+    if let Some(session) = session(gvl) {
         // Stop the interrupts before the hooks go: their handler learns the GVL's holder from
         // the hooks.
-        if let Some(mut state) = session.state(&gvl) {
+        if let Some(mut state) = session.state(gvl) {
             state.engine.end_tick_capture();
         }
         hooks::remove_all();
         session.end();
     }
-    // Should it fail, the sets stay, which are of a session that is over.
-    let _ = label_cache::clear(ruby);
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
-    let Some((settings, engine)) = take_down(&mut gvl, id, &threads) else {
+    let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let taken = TakenProfile::keep(ruby, &gvl, settings, engine.stop(now))?;
+    let taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now))?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
-    let complete = taken.complete(ruby, &mut gvl, |_, wait| without_gvl(wait))?;
+    let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
     match complete {
-        Some(complete) => complete.into_profile(ruby, &mut gvl, Interrupts::default()),
+        Some(complete) => complete.into_profile(ruby, gvl, Interrupts::default()),
         None => Ok(Default::default()),
     }
 }
 
-/// `Native.snapshot(clear)`: the profile up to now, which is let go of if `clear`; or
-/// nil without a session.
-pub fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let mut gvl = unsafe { Gvl::assume_held() };
-    if trace_session(&gvl).is_some() {
-        return trace::snapshot(ruby, &mut gvl, clear);
-    }
+/// The profile up to now, which is let go of if `clear`; nothing without a session.
+pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
     let room = if clear {
         Vec::new()
     } else {
-        room_for_nodes(&mut gvl)
+        room_for_nodes(gvl)
     };
-    let Some((_, now, _)) = bring_up(ruby, &mut gvl, LIMIT.as_nanos() as u64)? else {
+    let Some((_, now, _)) = bring_up(ruby, gvl, LIMIT.as_nanos() as u64)? else {
         return Ok(None);
     };
-    let Some(session) = session(&gvl) else {
+    let Some(session) = session(gvl) else {
         return Ok(None);
     };
     let settings = Arc::clone(&session.settings);
     let (taken, tree) = if clear {
-        (take_all(&gvl, session, now), None)
+        (take_all(gvl, session, now), None)
     } else {
-        let tree = tree(&gvl, session);
-        (take_copy(&gvl, session, now, room), tree)
+        let tree = tree(gvl, session);
+        (take_copy(gvl, session, now, room), tree)
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-    let mut taken = TakenProfile::keep(ruby, &gvl, settings, taken)?;
+    let mut taken = TakenProfile::keep(ruby, gvl, settings, taken)?;
     taken.tree = tree;
     let mut interrupts = Interrupts::default();
-    let complete = taken.complete(ruby, &mut gvl, |gvl, wait| {
+    let complete = taken.complete(ruby, gvl, |gvl, wait| {
         interrupts.without_gvl(gvl, wait)
     })?;
     let (profile, interrupts) = match complete {
-        Some(complete) => complete.into_profile(ruby, &mut gvl, interrupts)?,
+        Some(complete) => complete.into_profile(ruby, gvl, interrupts)?,
         None => (None, interrupts),
     };
     interrupts.raise().map(|()| profile)

@@ -1,15 +1,12 @@
-//! `Native.start`: the start of a session. On a thread of the main Ractor, with the GVL.
+//! The start of a sampling session. On a thread of the main Ractor, with the GVL.
 
-use super::{section, trace};
-use crate::interrupts::let_others_run;
+use super::section;
 use crate::profile::errors;
-use crate::settings::SettingsObject;
-use crate::vm::hooks::{fork, tick};
-use crate::vm::state::frames::{self, RubyVm};
-use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
-use crate::vm::state::trace::trace_session;
-use crate::vm::state::{ractor, safepoint};
+use crate::ruby::safepoint;
+use crate::vm::hooks::tick;
+use crate::ruby::frames::{self, RubyVm};
+use crate::ruby::live_threads::LiveThreads;
+use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
 use rperf_engine::{
     Capture, Gvl, Mode, RunningSession, Session, SessionConfig, SessionId, TimerKind, VmCalls,
@@ -23,54 +20,40 @@ use std::{env, io};
 /// The id of the last session.
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
-/// `Native.start(settings)`: begins a session with these `NativeSettings`. Fails if one is
-/// running.
-pub fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let mut gvl = unsafe { Gvl::assume_held() };
-    while Ending::is_there() {
-        let_others_run(&mut gvl)?;
-    }
-    if settings.0.is_traced() {
-        return trace::start(ruby, &mut gvl, &settings.0);
-    }
-    let others = ractor::are_there_others(ruby, &mut gvl)?;
-    let threads = LiveThreads::list(ruby, &mut gvl)?;
-    if Ending::is_there() {
-        return start(ruby, settings);
-    }
-    if session(&gvl).is_some() || trace_session(&gvl).is_some() {
-        return Err(errors::running_already(ruby));
-    }
-    let options = StartOptions::new(&settings.0);
-    if !fork::remove_inherited_hooks() {
-        return Err(errors::forked_elsewhere(ruby));
-    }
+/// Begins a session with these settings. None is running, and hooks that a fork has left are gone.
+/// `others`: there are other Ractors. Runs no Ruby code, and so lets no other thread run.
+pub fn begin(
+    ruby: &Ruby,
+    gvl: &Gvl<'_>,
+    settings: &Arc<Settings>,
+    threads: &LiveThreads,
+    others: bool,
+) -> Result<(), Error> {
+    let options = StartOptions::new(settings);
     let cant_start =
         |error: io::Error| errors::rperf(ruby, format!("can't start profiling: {error}"));
     let mut engine = start_session(options.config, options.any_timer).map_err(cant_start)?;
-    // From the look at what runs to here nothing ran Ruby code, and so no other thread.
-    if let Err(error) = begin_capture(&gvl, &mut engine, options.capture) {
+    if let Err(error) = begin_capture(gvl, &mut engine, options.capture) {
         engine.abandon();
         let message = format!("can't start profiling with capture: :tick: {error}");
         return Err(errors::rperf(ruby, message));
     }
     let id = SessionId(LAST_ID.fetch_add(1, Relaxed) + 1);
     let shares_native_threads = env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1");
-    let (vm, config) = (RubyVm(&gvl), options.config);
+    let (vm, config) = (RubyVm(gvl), options.config);
     let lines = options.lines;
     let running = RunningSession::new(&vm, engine, id, config, lines, shares_native_threads);
-    let session = StartedSession::new(Arc::clone(&settings.0), running);
+    let session = StartedSession::new(Arc::clone(settings), running);
     for thread in threads.threads().filter(|thread| thread.has_frames()) {
         // Also where a forked child has inherited a state.
-        thread.announce(&gvl, &session.new_threads);
+        thread.announce(gvl, &session.new_threads);
     }
     set_other_ractors(others);
-    let session = SESSION.put(&gvl, Box::new(session));
+    let session = SESSION.put(gvl, Box::new(session));
     if !options.defer {
-        section::begin_only(&gvl, session, &threads);
+        section::begin_only(gvl, session, threads);
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The settings as the engine has them.

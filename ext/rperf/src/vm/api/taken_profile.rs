@@ -2,10 +2,9 @@
 //! their names, and the profile is made. On the Ruby thread that stops the session or takes a
 //! snapshot; it needs no session, and other threads run in between.
 
-use super::description;
 use crate::interrupts::{Interrupts, LIMIT};
-use crate::profile::{self, errors};
-use crate::vm::recording::resolve;
+use crate::profile::{self, description, errors};
+use crate::ruby::resolve;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
 use magnus::{Error, Ruby, Value};

@@ -7,13 +7,13 @@
 //! Ruby 4.0 doesn't). The next collection is then not seen, and the hook is registered
 //! anew.
 
-use super::event_hook::EventHook;
 use super::other_ractor;
+use crate::ruby::event_hook::EventHook;
 use crate::vm::recording::sample;
-use crate::vm::state::other_gvl::OtherGvl;
-use crate::vm::state::ractor;
+use crate::ruby::other_gvl::OtherGvl;
+use crate::ruby::ractor;
 use crate::vm::state::session;
-use crate::vm::state::threads::RubyThread;
+use crate::ruby::threads::RubyThread;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,

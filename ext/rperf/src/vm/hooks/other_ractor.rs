@@ -1,10 +1,10 @@
 //! Events on threads of other Ractors than the main one: in the hooks that the VM calls for all
 //! Ractors, on the thread itself, with its Ractor's GVL.
 
-use crate::vm::state::frames::RubyVm;
-use crate::vm::state::other_gvl::OtherGvl;
-use crate::vm::state::ractor;
-use crate::vm::state::threads::RubyThread;
+use crate::ruby::frames::RubyVm;
+use crate::ruby::other_gvl::OtherGvl;
+use crate::ruby::ractor;
+use crate::ruby::threads::RubyThread;
 use rperf_engine::OtherThread;
 
 /// Calls `event` for `thread`, the calling one.

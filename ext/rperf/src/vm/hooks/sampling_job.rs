@@ -3,9 +3,9 @@
 
 use super::gc;
 use crate::vm::recording::{epoch, sample};
-use crate::vm::state::frames::RubyVm;
+use crate::ruby::frames::RubyVm;
 use crate::vm::state::session::{self, counting_session};
-use crate::vm::state::threads::RubyThread;
+use crate::ruby::threads::RubyThread;
 use rperf_engine::HandlerOff;
 use std::ffi::c_void;
 

@@ -2,9 +2,9 @@
 //! point of the program.
 
 use super::gc;
-use crate::vm::state::frames::RubyVm;
-use crate::vm::state::other_gvl::OtherGvl;
-use crate::vm::state::safepoint;
+use crate::ruby::frames::RubyVm;
+use crate::ruby::other_gvl::OtherGvl;
+use crate::ruby::safepoint;
 use crate::vm::state::session::session;
 use rperf_engine::{Gvl, Registers, may_take_stack, other_ractors, take_other_stack};
 use std::ffi::c_void;

@@ -4,8 +4,9 @@
 //! the thread that runs. While a thread waits for the GVL, the VM interrupts the running
 //! one every 10 ms: this hook, on that thread, asks for the callback anew.
 
-use super::event_hook::EventHook;
-use crate::vm::state::{safepoint, session};
+use crate::ruby::event_hook::EventHook;
+use crate::ruby::safepoint;
+use crate::vm::state::session;
 use rb_sys::{ID, RUBY_INTERNAL_EVENT_SWITCH as SWITCH, VALUE};
 
 /// The hook. Internal events don't switch on tracing of Ruby code.

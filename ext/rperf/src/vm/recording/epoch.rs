@@ -2,8 +2,7 @@
 //! alive may be collected. In the sampling callback, and before a snapshot, with the GVL: it makes
 //! Ruby objects.
 
-use super::resolve;
-use crate::vm::state::safepoint;
+use crate::ruby::{resolve, safepoint};
 use crate::vm::state::session::session;
 use rperf_engine::Gvl;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Samples of what an event has made due: in hooks and in the sampling callback, and for every
 //! thread at the end of a section or a session. With the GVL; no collection runs in between.
 
-use crate::vm::state::frames::{RubyVm, take_complete};
-use crate::vm::state::threads::RubyThread;
+use crate::ruby::frames::{RubyVm, take_complete};
+use crate::ruby::threads::RubyThread;
 use crate::vm::state::{label_set, roots};
 use rperf_engine::{AtWork, FollowUp, Gvl, RunningSession, Wanted, WantedStack};
 

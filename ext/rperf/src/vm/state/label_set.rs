@@ -3,9 +3,9 @@
 //! that it makes inherit it. Fiber storage goes to new threads too: there it is not used, labels
 //! don't leave their thread. With the GVL, in hooks too where it isn't said otherwise.
 
-use super::data_type::DataType;
 use super::session::{StartedSession, session};
-use super::threads::RubyThread;
+use crate::ruby::data_type::DataType;
+use crate::ruby::threads::RubyThread;
 use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue, protect};
 use magnus::{Error, RHash, RModule, Ruby, StaticSymbol, Value, prelude::*};
 use rb_sys::{ID, VALUE};

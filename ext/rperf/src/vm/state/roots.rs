@@ -2,50 +2,35 @@
 //! them names: one for frame tables, and one for the stacks taken at ticks. In collections, on any
 //! Ractor's thread.
 
-use super::data_type::DataType;
 use super::session::{self, SESSION};
-use super::trace::TRACE;
+use crate::ruby::data_type::DataType;
+use crate::ruby::root_object::RootObject;
 use rb_sys::VALUE;
-use rperf_engine::{FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs, NewFrames};
+use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs, NewFrames};
 use std::ffi::c_void;
-use std::sync::OnceLock;
 
 /// Frames that are being given names, apart from the session's. All have been in its frame table:
 /// the collector was told of them.
 static NAMING: GvlCell<NamingJobs> = GvlCell::new(NamingJobs::new());
 
 /// The VM's view of the frame tables, with barriers by [`keep_alive`].
-static FRAME_TABLE: DataType = DataType::new(c"rperf frame roots", Some(mark_frames))
-    .with_barriers(Some(end_with_vm), memory_size);
+static FRAME_TABLE: RootObject = RootObject::new(
+    DataType::new(c"rperf frame roots", Some(mark_frames))
+        .with_barriers(Some(end_with_vm), memory_size),
+);
 
 /// The VM's view of what the signal handler has written, which can't run write barriers.
 static TICK_STACKS: DataType = DataType::new(c"rperf tick roots", Some(mark_tick_stacks));
 
-/// The object of [`FRAME_TABLE`].
-static FRAME_ROOTS: OnceLock<VALUE> = OnceLock::new();
-
 /// Makes the objects, which live as long as the process. With the GVL.
 pub fn init() {
-    FRAME_ROOTS.get_or_init(|| FRAME_TABLE.permanent_object());
+    FRAME_TABLE.make();
     TICK_STACKS.permanent_object();
 }
 
 /// Tells the collector of frames that have just entered the frame table.
 pub fn keep_alive(new_frames: &NewFrames<'_>) {
-    keep_words_alive(new_frames.iter().copied());
-}
-
-/// The same for words that were borrowed with the GVL.
-#[inline]
-pub fn keep_words_alive(words: impl Iterator<Item = FrameWord>) {
-    let Some(&roots) = FRAME_ROOTS.get() else {
-        return;
-    };
-    for frame in words {
-        // SAFETY: with the GVL, which they borrow. Both are live objects, and the roots' mark
-        // function finds the frame. The barrier allocates nothing and may be used in hooks.
-        unsafe { rb_sys::rb_gc_writebarrier(roots, frame as VALUE) };
-    }
+    FRAME_TABLE.keep_alive(new_frames.iter().copied());
 }
 
 /// Keeps `frames` alive, which the session has, or had until just now, until they have names.
@@ -84,10 +69,6 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
         if let Some(session) = SESSION.get_unguarded() {
             session.each_frame(|frame| rb_sys::rb_gc_mark(frame as VALUE));
         }
-        if let Some(session) = TRACE.get_unguarded() {
-            let frames = session.tracer.peek().frames().iter();
-            frames.for_each(|frame| rb_sys::rb_gc_mark(frame.word as VALUE));
-        }
         let unnamed = NAMING.peek().unnamed();
         unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
     }
@@ -116,7 +97,6 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     // SAFETY: with the GVL (ObjectSpace.memsize_of), or as in `mark_frames`.
     unsafe {
         let memory = SESSION.get_unguarded().map(|session| session.memory());
-        let traced = TRACE.get_unguarded().map(|it| it.tracer.peek().memory());
-        memory.or(traced).unwrap_or(0) as rb_sys::size_t
+        memory.unwrap_or(0) as rb_sys::size_t
     }
 }

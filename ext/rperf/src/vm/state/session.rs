@@ -1,7 +1,7 @@
 //! The running session, and the way to it: with the GVL by a token, in hooks and handlers
 //! without it by a promise. A panic in a hook ends here.
 
-use super::ractor;
+use crate::ruby::ractor;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::{Gvl, RunningSession, Session, SessionSlot};
 use rperf_session::settings::Settings;

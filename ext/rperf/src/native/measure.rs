@@ -1,9 +1,11 @@
 //! What benchmarks and specs ask of the extension itself: hooks that do nothing, as
 //! the floor that a profiler's own cost is set against, and what a sample costs.
 
-use crate::vm::hooks::event_hook::EventHook;
-use crate::vm::hooks::{gc, thread, trace};
-use crate::vm::state::frames::{RubyVm, take_complete};
+use crate::ruby::event_hook::EventHook;
+use crate::ruby::thread_hook;
+use crate::trace::hooks as trace_hooks;
+use crate::vm::hooks::{gc, thread};
+use crate::ruby::frames::{RubyVm, take_complete};
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE, rb_internal_thread_event_hook_t};
 use rperf_engine::trace::TraceLevel;
@@ -27,7 +29,7 @@ pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
         .ok_or_else(|| Error::new(ruby.exception_arg_error(), "mode must be :cpu or :wall"))?;
     remove_empty_hooks();
     EMPTY_HOOK.store(
-        thread::register(thread::do_nothing, thread::events(mode)),
+        thread_hook::register(thread_hook::do_nothing, thread::events(mode)),
         SeqCst,
     );
     EMPTY_GC_HOOK.add();
@@ -40,13 +42,13 @@ pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
         let message = "calls must be ruby, all, count or count-all";
         Error::new(ruby.exception_arg_error(), message)
     })?;
-    trace::add_empty(level);
+    trace_hooks::add_empty(level);
     Ok(())
 }
 
 /// Removes them.
 pub fn remove_empty_hooks() {
-    thread::unregister(EMPTY_HOOK.swap(ptr::null_mut(), SeqCst));
+    thread_hook::unregister(EMPTY_HOOK.swap(ptr::null_mut(), SeqCst));
     EMPTY_GC_HOOK.remove();
 }
 
@@ -58,13 +60,12 @@ unsafe extern "C" fn no_gc_event(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
 /// known from the root; the rest is looked up.
 pub fn sample_cost(
     ruby: &Ruby,
+    gvl: &Gvl<'_>,
     rounds: u32,
     kept_permille: u32,
     lines: bool,
 ) -> Result<RHash, Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let gvl = unsafe { Gvl::assume_held() };
-    let vm = RubyVm(&gvl);
+    let vm = RubyVm(gvl);
     let mut backtrace = Backtrace::new(lines);
     // The frames are on this thread's stack, and so alive; nothing here runs a
     // collection.

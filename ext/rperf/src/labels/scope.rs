@@ -7,7 +7,8 @@
 //! each step is noted that is to be undone: the label set that was there before (nil for
 //! none), and the number of the session whose section has begun.
 
-use super::{labels, section};
+use super::{add, are_constant, put};
+use crate::vm::api::section;
 use crate::vm::state::session::session;
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
 use rperf_engine::Gvl;
@@ -15,56 +16,59 @@ use rperf_engine::Gvl;
 /// `Native.enter(undo, labels, counts)`: adds the Hash `labels`, unless that is nil, to the
 /// labels of the present fiber; then, if `counts`, a section begins. Does nothing without
 /// a session.
-pub fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Result<(), Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let mut gvl = unsafe { Gvl::assume_held() };
-    if session(&gvl).is_none() {
+pub fn enter(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    undo: RArray,
+    labels: Option<RHash>,
+    counts: bool,
+) -> Result<(), Error> {
+    if session(gvl).is_none() {
         return Ok(());
     }
     if let Some(labels) = labels {
-        labels::add(ruby, &mut gvl, undo, labels)?;
+        add(ruby, gvl, undo, labels)?;
     }
     if counts {
-        section::enter(ruby, &mut gvl, undo)?;
+        section::enter(ruby, gvl, undo)?;
     }
     Ok(())
 }
 
 /// `Native.enter_at_once(undo, labels)`: as `enter` for a section, if nothing of it can fail:
 /// whatever is raised is an interrupt, which comes as this is done. Returns whether it is.
-pub fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let gvl = unsafe { Gvl::assume_held() };
-    let opens_none = session(&gvl).is_none_or(|session| !session.sections.is_none());
-    let is_possible = opens_none && labels.map_or(Ok(true), labels::are_constant)?;
+pub fn enter_at_once(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    undo: RArray,
+    labels: Option<RHash>,
+) -> Result<bool, Error> {
+    let opens_none = session(gvl).is_none_or(|session| !session.sections.is_none());
+    let is_possible = opens_none && labels.map_or(Ok(true), are_constant)?;
     if is_possible {
-        enter(ruby, undo, labels, true)?;
+        enter(ruby, gvl, undo, labels, true)?;
     }
     Ok(is_possible)
 }
 
 /// `Native.leave_at_once(undo)`: as `leave`, if no section ends that is the last one. Returns
 /// whether it is done.
-pub fn leave_at_once(undo: RArray) -> Result<bool, Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let gvl = unsafe { Gvl::assume_held() };
-    let closes_none = session(&gvl).is_none_or(|session| !session.sections.is_last());
+pub fn leave_at_once(gvl: &mut Gvl<'_>, undo: RArray) -> Result<bool, Error> {
+    let closes_none = session(gvl).is_none_or(|session| !session.sections.is_last());
     if closes_none {
-        leave(undo)?;
+        leave(gvl, undo)?;
     }
     Ok(closes_none)
 }
 
 /// `Native.leave(undo)`: undoes what `enter` has noted, the last step first. So a section
 /// ends with its own labels, and all is done when the first interrupt can come.
-pub fn leave(undo: RArray) -> Result<(), Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let mut gvl = unsafe { Gvl::assume_held() };
+pub fn leave(gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
     while !undo.is_empty() {
         let step: Value = undo.pop()?;
         match Integer::from_value(step) {
-            Some(number) => section::leave(&gvl, number.to_u64()?),
-            None => labels::put(&mut gvl, step)?,
+            Some(number) => section::leave(gvl, number.to_u64()?),
+            None => put(gvl, step)?,
         }
     }
     Ok(())

@@ -3,13 +3,12 @@
 //! which they belong. A hook on calls makes the VM rewrite the code of all methods for good: they
 //! stay slower when it is removed.
 
-use super::event_hook::EventHook;
-use super::thread;
-use crate::vm::state::frames::RubyVm;
-use crate::vm::state::ractor;
-use crate::vm::state::roots;
-use crate::vm::state::threads::RubyThread;
-use crate::vm::state::trace::{TRACE, with_tracer};
+use super::state::roots;
+use super::state::session::{TRACE, with_tracer};
+use crate::ruby::event_hook::EventHook;
+use crate::ruby::frames::RubyVm;
+use crate::ruby::{ractor, thread_hook};
+use crate::ruby::threads::RubyThread;
 use rb_sys::{
     ID, RUBY_EVENT_B_CALL as B_CALL, RUBY_EVENT_B_RETURN as B_RETURN, RUBY_EVENT_C_CALL as C_CALL,
     RUBY_EVENT_C_RETURN as C_RETURN, RUBY_EVENT_CALL as CALL, RUBY_EVENT_CLASS as CLASS,
@@ -44,7 +43,7 @@ pub fn add(level: TraceLevel) {
 
 /// Registers the hook on threads alone.
 pub fn add_thread_hook() {
-    thread::add_callback(on_thread, RESUMED | SUSPENDED);
+    thread_hook::add(on_thread, RESUMED | SUSPENDED);
 }
 
 /// Registers a hook that does nothing, on the events of a level: for benchmarks.
@@ -56,7 +55,7 @@ unsafe extern "C" fn on_nothing(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {}
 
 /// Removes the hooks that are there. With the GVL.
 pub fn remove() {
-    thread::remove();
+    thread_hook::remove();
     remove_event_hooks();
 }
 
@@ -75,7 +74,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VAL
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
         }
-        roots::keep_words_alive(tracer.new_frames().iter().map(|frame| frame.word));
+        roots::keep_alive(tracer);
     });
 }
 

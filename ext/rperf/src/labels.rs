@@ -1,27 +1,31 @@
 //! Labels as the methods of `Rperf::Native` (scope.rs) change them: made from a Hash, put into
 //! the present fiber, asked for. On threads of the main Ractor, with the GVL.
 
+mod cache;
+pub mod endpoint;
+pub mod scope;
+
+pub use cache::{clear as clear_cache, init};
+
 use crate::profile::errors;
 use crate::text;
 use crate::vm::hooks::fiber;
 use crate::vm::recording::sample;
-use crate::vm::state::label_cache::Changes;
 use crate::vm::state::label_set::{self, LabelPair, Origin, SetObject};
 use crate::vm::state::session::{catching, counting_session, session};
-use crate::vm::state::threads::RubyThread;
+use crate::ruby::threads::RubyThread;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, RHash, Ruby, Symbol, Value, prelude::*};
 use rperf_engine::{AtWork, Gvl, LabelSet};
+use cache::Changes;
 use std::hint::black_box;
 
 /// `Native.labels`: a Hash of the present fiber's labels in this session; nil if it has none.
-pub fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
-    // SAFETY: a method, on a thread of the main Ractor.
-    let mut gvl = unsafe { Gvl::assume_held() };
-    let present = present(ruby, &mut gvl)?;
-    if let Some(session) = counting_session(&gvl).filter(|session| session.uses_labels()) {
-        catching(session, || fiber::note_present(&gvl, session));
+pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
+    let present = present(ruby, gvl)?;
+    if let Some(session) = counting_session(gvl).filter(|session| session.uses_labels()) {
+        catching(session, || fiber::note_present(gvl, session));
     }
     let hash = SetObject::get(&present).map(|set| set.to_hash(ruby));
     hash.transpose()

@@ -3,8 +3,8 @@
 //! runs Ruby code of its own.
 
 use super::tracing;
-use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::trace::{TraceSession, trace_session};
+use crate::ruby::live_threads::LiveThreads;
+use crate::trace::state::session::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{Calibration, CallKind, PairCost, TraceClock, TraceLevel, TraceSnapshot};
 use rperf_engine::{Gvl, clock::monotonic_ns};

@@ -8,9 +8,11 @@
 //! The same goes for locks of the VM's that a thread holds as it runs hooks, so
 //! threads that are about to leave them are given a moment.
 
-use super::{fiber, gc, thread, time_slice, trace};
+use crate::ruby::thread_hook;
+use crate::trace::hooks as trace_hooks;
 use crate::vm::state::session::{Ending, SESSION, session};
-use crate::vm::state::trace::{TRACE, trace_session};
+use crate::trace::state::session::{TRACE, trace_session};
+use crate::vm::hooks::{fiber, gc, thread, time_slice};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
@@ -46,10 +48,10 @@ unsafe extern "C" fn before() {
     let is_sampling = session.is_some_and(|session| session.sections.are_open());
     if is_sampling || trace_session(&gvl).is_some() {
         PAUSED.store(true, SeqCst);
-        thread::remove();
-        thread::wait_for_stragglers();
+        thread_hook::remove();
+        thread_hook::wait_for_stragglers();
     } else if session.is_some_and(|session| session.sections.ended_just_now()) {
-        thread::wait_for_stragglers();
+        thread_hook::wait_for_stragglers();
     }
 }
 
@@ -62,7 +64,7 @@ unsafe extern "C" fn in_parent() {
     if let Some(session) = session(&gvl) {
         thread::add(session.mode);
     } else if trace_session(&gvl).is_some() {
-        trace::add_thread_hook();
+        trace_hooks::add_thread_hook();
     }
 }
 
@@ -84,6 +86,6 @@ pub fn remove_inherited_hooks() -> bool {
     gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
-    trace::remove_event_hooks();
-    !thread::is_registered()
+    trace_hooks::remove_event_hooks();
+    !thread_hook::is_registered()
 }

@@ -1,7 +1,7 @@
 //! The traced session of this process, and the way to it: there is this one or the sampling one.
 //! What hooks on calls touch is the main Ractor's, and its GVL protects it.
 
-use super::threads::RubyThread;
+use crate::ruby::threads::RubyThread;
 use rperf_engine::trace::{Calibration, ThreadNumber, TraceClock, TraceLevel, Tracer};
 use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use rperf_session::settings::Settings;

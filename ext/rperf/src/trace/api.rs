@@ -1,13 +1,16 @@
 //! The begin and the end of a traced session, and what it has counted. On a thread of the main
 //! Ractor, with the GVL, outside of hooks.
 
-use super::{calibration, description, tracing};
-use crate::profile::{self, errors};
-use crate::vm::hooks::{fork, trace};
-use crate::vm::recording::resolve;
-use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::ractor;
-use crate::vm::state::trace::{TraceSession, trace_session};
+mod calibration;
+mod tracing;
+
+pub use tracing::check_none_runs;
+
+use crate::profile::{self, description, errors};
+use super::hooks;
+use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::{ractor, resolve};
+use super::state::session::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::Gvl;
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
@@ -17,15 +20,12 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Begins a traced session with these settings. Fails if a session is running.
-pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result<bool, Error> {
-    tracing::check_none_runs(ruby, gvl)?;
+/// Begins a traced session with these settings. Fails if a session is running. Hooks that a fork
+/// has left are gone.
+pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result<(), Error> {
     if is_compiler_on(ruby, gvl, "ZJIT")? {
         let message = "calls can't be traced under ZJIT, which doesn't tell of all of them";
         return Err(errors::rperf(ruby, message));
-    }
-    if !fork::remove_inherited_hooks() {
-        return Err(errors::forked_elsewhere(ruby));
     }
     let (level, clock) = level_and_clock(settings);
     let mut session = TraceSession::new(Arc::clone(settings), level, clock);
@@ -36,7 +36,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
     tracing::begin(gvl, session, &threads);
-    Ok(true)
+    Ok(())
 }
 
 /// What is traced, and by which clock.
@@ -73,7 +73,7 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<Value>, Error> {
         return Ok(None);
     };
     // The frames stay marked as long as the session is there.
-    trace::remove();
+    hooks::remove();
     let profile = profile_so_far(ruby, gvl, &threads, others, false);
     tracing::end(gvl, id);
     profile

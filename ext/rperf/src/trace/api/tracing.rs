@@ -2,13 +2,13 @@
 //! with the GVL, outside of hooks.
 
 use crate::profile::errors;
-use crate::vm::hooks::trace;
-use crate::vm::state::frames::RubyVm;
-use crate::vm::state::live_threads::LiveThreads;
-use crate::vm::state::roots;
+use crate::trace::hooks;
+use crate::ruby::frames::RubyVm;
+use crate::ruby::live_threads::LiveThreads;
 use crate::vm::state::session::{Ending, session};
-use crate::vm::state::threads::RubyThread;
-use crate::vm::state::trace::{TRACE, TraceSession, trace_session};
+use crate::ruby::threads::RubyThread;
+use crate::trace::state::roots;
+use crate::trace::state::session::{TRACE, TraceSession, trace_session};
 use magnus::{Error, Ruby};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{Gvl, MAX_DEPTH};
@@ -16,7 +16,7 @@ use rperf_engine::{Gvl, MAX_DEPTH};
 /// From here on calls are traced.
 pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
     // To add hooks can take long: the heap is walked.
-    trace::add(session.level);
+    hooks::add(session.level);
     let session = TRACE.put(gvl, Box::new(session));
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         return;
@@ -43,7 +43,7 @@ pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
     if let Some(number) = session.number_of(current) {
         tracer.resumed(number, start.ticks);
     }
-    roots::keep_words_alive(tracer.new_frames().iter().map(|frame| frame.word));
+    roots::keep_alive(&mut tracer);
 }
 
 /// Fails if a session is running or about to end: to be asked when the last Ruby code before
@@ -61,7 +61,7 @@ pub fn end(gvl: &mut Gvl<'_>, id: u32) {
     if trace_session(gvl).is_none_or(|session| session.id() != id) {
         return;
     }
-    trace::remove();
+    hooks::remove();
     // SAFETY: the hooks have been removed, and no caller has a reference to the session.
     drop(unsafe { TRACE.take(gvl) });
 }

@@ -1,0 +1,114 @@
+//! The methods of `Rperf::Native` that belong to sessions. Defined on the main thread, when the
+//! extension is loaded; called on threads of the main Ractor, with the GVL: others than that
+//! may not call methods of this extension.
+
+mod measure;
+mod session;
+
+use crate::labels::{self, endpoint, scope};
+use crate::ruby::thread_hook;
+use crate::settings::SettingsObject;
+use crate::vm::state::roots;
+use crate::fork;
+use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
+use rperf_engine::Gvl;
+
+/// Defines the methods.
+pub fn init(native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("start", function!(start, 1))?;
+    native.define_singleton_method("stop", function!(stop, 0))?;
+    native.define_singleton_method("stop_into", function!(stop_into, 1))?;
+    native.define_singleton_method("snapshot", function!(snapshot, 1))?;
+    native.define_singleton_method("running?", function!(session::is_running, 0))?;
+    native.define_singleton_method("enter", function!(enter, 3))?;
+    native.define_singleton_method("leave", function!(leave, 1))?;
+    native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
+    native.define_singleton_method("leave_at_once", function!(leave_at_once, 1))?;
+    native.define_singleton_method("labels", function!(labels, 0))?;
+    native.define_singleton_method("endpoint", function!(endpoint::name, 3))?;
+    native.define_singleton_method("endpoint_path", function!(endpoint::path, 1))?;
+    native.define_singleton_method("forking", function!(fork::announce, 1))?;
+    native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
+    // For benchmarks and specs.
+    native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
+    native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
+    native.define_singleton_method(
+        "remove_empty_hooks",
+        function!(measure::remove_empty_hooks, 0),
+    )?;
+    native.define_singleton_method("sample_cost", function!(sample_cost, 3))?;
+    native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))
+}
+
+/// The token of a method. Each asks for it once, at its head.
+fn gvl(_: &Ruby) -> Gvl<'_> {
+    // SAFETY: the VM lets only threads of the main Ractor call these methods, with its GVL, and
+    // nothing else calls them.
+    unsafe { Gvl::assume_held() }
+}
+
+/// `Native.start(settings)`: begins a session with these `NativeSettings`. Fails if one is
+/// running.
+fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
+    session::start(ruby, &mut gvl(ruby), settings)
+}
+
+/// `Native.stop`: ends the session; its profile, or nil if there is none.
+fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
+    let (profile, interrupts) = session::stop(ruby, &mut gvl(ruby))?;
+    interrupts.raise().map(|()| profile)
+}
+
+/// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
+/// interrupted as it returns, and then nobody gets what it returns.
+fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
+    let (profile, interrupts) = session::stop(ruby, &mut gvl(ruby))?;
+    if let Some(profile) = profile {
+        array.push(profile)?;
+    }
+    interrupts.raise()
+}
+
+/// `Native.snapshot(clear)`: the profile up to now, which is let go of if `clear`; or
+/// nil without a session.
+fn snapshot(ruby: &Ruby, clear: bool) -> Result<Option<Value>, Error> {
+    session::snapshot(ruby, &mut gvl(ruby), clear)
+}
+
+/// See [`scope::enter`].
+fn enter(ruby: &Ruby, undo: RArray, labels: Option<RHash>, counts: bool) -> Result<(), Error> {
+    scope::enter(ruby, &mut gvl(ruby), undo, labels, counts)
+}
+
+/// See [`scope::leave`].
+fn leave(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
+    scope::leave(&mut gvl(ruby), undo)
+}
+
+/// See [`scope::enter_at_once`].
+fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<bool, Error> {
+    scope::enter_at_once(ruby, &mut gvl(ruby), undo, labels)
+}
+
+/// See [`scope::leave_at_once`].
+fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
+    scope::leave_at_once(&mut gvl(ruby), undo)
+}
+
+/// See [`labels::labels`].
+fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
+    labels::labels(ruby, &mut gvl(ruby))
+}
+
+/// In a forked child: what it inherited and nobody owns is let go of.
+fn forget_in_child(ruby: &Ruby) {
+    roots::forget_unnamed(&gvl(ruby));
+    if !session::is_running() {
+        fork::remove_inherited_hooks();
+    }
+}
+
+/// See [`measure::sample_cost`].
+fn sample_cost(ruby: &Ruby, rounds: u32, kept: u32, lines: bool) -> Result<RHash, Error> {
+    measure::sample_cost(ruby, &gvl(ruby), rounds, kept, lines)
+}

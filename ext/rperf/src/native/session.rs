@@ -1,0 +1,76 @@
+//! `Native.start`, `stop` and `snapshot`, for sampling and traced sessions alike: one of them runs
+//! at a time. With the GVL, on the main Ractor, outside of hooks.
+
+use crate::fork;
+use crate::interrupts::{Interrupts, let_others_run};
+use crate::labels;
+use crate::profile::errors;
+use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::ractor;
+use crate::settings::SettingsObject;
+use crate::trace::api as tracing;
+use crate::trace::state::session::{TRACE, trace_session};
+use crate::vm::api::{snapshot, start};
+use crate::vm::state::session::{Ending, SESSION};
+use magnus::{Error, Ruby, Value};
+use rperf_engine::Gvl;
+
+/// Whether a session runs.
+pub fn is_running() -> bool {
+    !SESSION.is_empty() || !TRACE.is_empty()
+}
+
+/// Begins a session with these settings. Fails if one is running.
+pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Result<bool, Error> {
+    let settings = &settings.0;
+    loop {
+        while Ending::is_there() {
+            let_others_run(gvl)?;
+        }
+        if settings.is_traced() {
+            prepare(ruby, gvl)?;
+            tracing::start(ruby, gvl, settings)?;
+            return Ok(true);
+        }
+        let others = ractor::are_there_others(ruby, gvl)?;
+        let threads = LiveThreads::list(ruby, gvl)?;
+        // Other threads have run.
+        if !Ending::is_there() {
+            prepare(ruby, gvl)?;
+            start::begin(ruby, gvl, settings, &threads, others)?;
+            return Ok(true);
+        }
+    }
+}
+
+/// Fails if a session is running; else removes hooks that a fork has left.
+fn prepare(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
+    tracing::check_none_runs(ruby, gvl)?;
+    if fork::remove_inherited_hooks() {
+        Ok(())
+    } else {
+        Err(errors::forked_elsewhere(ruby))
+    }
+}
+
+/// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
+/// wait until it is kept.
+pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
+    if trace_session(gvl).is_some() {
+        let profile = tracing::stop(ruby, gvl)?;
+        return Ok((profile, Interrupts::default()));
+    }
+    let stopped = snapshot::stop(ruby, gvl);
+    // Should it fail, the sets stay, which are of a session that is over.
+    let _ = labels::clear_cache(ruby);
+    stopped
+}
+
+/// The profile up to now, which is let go of if `clear`; nothing without a session.
+pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
+    if trace_session(gvl).is_some() {
+        tracing::snapshot(ruby, gvl, clear)
+    } else {
+        snapshot::snapshot(ruby, gvl, clear)
+    }
+}

@@ -1,0 +1,24 @@
+//! Ruby's VM as all of the bridge sees it: threads, Ractors, frames and their names, and how hooks
+//! and objects of ours are made known to it. Nothing here knows a session of any kind.
+
+pub mod data_type;
+pub mod event_hook;
+pub mod frames;
+pub mod live_threads;
+pub mod other_gvl;
+pub mod ractor;
+pub mod resolve;
+pub mod root_object;
+pub mod safepoint;
+pub mod thread_hook;
+pub mod threads;
+
+use magnus::{Error, Ruby};
+
+/// Makes what is made once per process. On the main thread.
+pub fn init(ruby: &Ruby) -> Result<(), Error> {
+    live_threads::init(ruby);
+    threads::make_keys();
+    ractor::mark_main();
+    ractor::learn_numbers(ruby)
+}

@@ -1,0 +1,46 @@
+//! The object that keeps alive the frames of the traced session. In collections, on any Ractor's
+//! thread.
+
+use super::session::TRACE;
+use crate::ruby::data_type::DataType;
+use crate::ruby::root_object::RootObject;
+use rb_sys::VALUE;
+use rperf_engine::trace::Tracer;
+use std::ffi::c_void;
+
+/// The VM's view of the session's frames, with barriers by [`keep_alive`].
+static FRAMES: RootObject = RootObject::new(
+    DataType::new(c"rperf trace roots", Some(mark)).with_barriers(None, memory_size),
+);
+
+/// Makes the object, which lives as long as the process. With the GVL.
+pub fn init() {
+    FRAMES.make();
+}
+
+/// Tells the collector of the frames that are new to the tracer.
+#[inline]
+pub fn keep_alive(tracer: &mut Tracer) {
+    FRAMES.keep_alive(tracer.new_frames().iter().map(|frame| frame.word));
+}
+
+/// Marks, and so pins, every frame.
+unsafe extern "C" fn mark(_: *mut c_void) {
+    // SAFETY: freeing a session allocates no Ruby object, so no collection runs then. It runs
+    // only at the VM's safepoints, and a borrower of the tracer reaches none: nothing writes to
+    // its frames meanwhile, which are live objects only, as they were marked each time.
+    unsafe {
+        if let Some(session) = TRACE.get_unguarded() {
+            let frames = session.tracer.peek().frames().iter();
+            frames.for_each(|frame| rb_sys::rb_gc_mark(frame.word as VALUE));
+        }
+    }
+}
+
+unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
+    // SAFETY: with the GVL (ObjectSpace.memsize_of), or as in `mark`.
+    unsafe {
+        let memory = TRACE.get_unguarded().map(|it| it.tracer.peek().memory());
+        memory.unwrap_or(0) as rb_sys::size_t
+    }
+}
