@@ -10,6 +10,7 @@ use rperf_model::{
     WeightKey, WeightTable,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Borrow;
 
 /// Different sites at most; the objects of others are counted without one.
 const SITE_CAP: usize = 1 << 16;
@@ -161,9 +162,14 @@ struct Row<'a> {
 }
 
 impl AllocationSums {
+    /// All frames and classes.
+    pub fn words(&self) -> &[usize] {
+        &self.words
+    }
+
     /// Adds columns for objects to `profile`, which has no samples one by one. `names` are those of
     /// the words, in their order. Places are frames: each is a stack of its own.
-    pub fn add_to(&self, profile: &mut Profile, names: &[ResolvedFrame]) {
+    pub fn add_to(&self, profile: &mut Profile, names: &[impl Borrow<ResolvedFrame>]) {
         let named = self.named(names);
         self.add_rows(profile, &named, |profile, site| {
             let frame = match named.get(&site.place) {
@@ -190,14 +196,18 @@ impl AllocationSums {
             match profile.tree.get(node) {
                 Some(known) => profile.tree.intern(Node {
                     line: site.line,
-                    ..known
+                    ..*known
                 }),
                 None => node,
             }
         });
     }
 
-    fn named<'a>(&self, names: &'a [ResolvedFrame]) -> FxHashMap<usize, &'a ResolvedFrame> {
+    fn named<'a>(
+        &self,
+        names: &'a [impl Borrow<ResolvedFrame>],
+    ) -> FxHashMap<usize, &'a ResolvedFrame> {
+        let names = names.iter().map(Borrow::borrow);
         self.words.iter().copied().zip(names).collect()
     }
 

@@ -12,7 +12,8 @@
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
-//! - [`Calls`] are how often methods were called, where that was traced;
+//! - [`Calls`] are how often methods were called, where that was traced, and [`Methods`] all that is
+//!   known of each;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
@@ -27,6 +28,7 @@ mod groups;
 mod lines;
 mod listing;
 mod losses;
+mod methods;
 mod neighbours;
 pub mod numbers;
 pub mod one_line;
@@ -48,6 +50,7 @@ pub use groups::{Function, class_of};
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
 pub use losses::{Loss, losses, losses_line};
+pub use methods::{Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};

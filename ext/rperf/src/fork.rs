@@ -10,9 +10,9 @@
 
 use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;
-use crate::vm::state::session::{Ending, SESSION, session};
 use crate::trace::state::session::{TRACE, trace_session};
-use crate::vm::hooks::{fiber, gc, thread, time_slice};
+use crate::vm::hooks::{fiber, gc, objects, thread, time_slice};
+use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
@@ -86,6 +86,7 @@ pub fn remove_inherited_hooks() -> bool {
     gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
+    objects::remove();
     trace_hooks::remove_event_hooks();
     !thread_hook::is_registered()
 }

@@ -8,17 +8,17 @@ pub mod scope;
 pub use cache::{clear as clear_cache, init};
 
 use crate::profile::errors;
+use crate::ruby::threads::RubyThread;
 use crate::text;
 use crate::vm::hooks::fiber;
 use crate::vm::recording::sample;
 use crate::vm::state::label_set::{self, LabelPair, Origin, SetObject};
 use crate::vm::state::session::{catching, counting_session, session};
-use crate::ruby::threads::RubyThread;
+use cache::Changes;
 use magnus::r_hash::ForEach;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RArray, RHash, Ruby, Symbol, Value, prelude::*};
 use rperf_engine::{AtWork, Gvl, LabelSet};
-use cache::Changes;
 use std::hint::black_box;
 
 /// `Native.labels`: a Hash of the present fiber's labels in this session; nil if it has none.

@@ -5,11 +5,11 @@
 mod measure;
 mod session;
 
+use crate::fork;
 use crate::labels::{self, endpoint, scope};
 use crate::ruby::thread_hook;
 use crate::settings::SettingsObject;
 use crate::vm::state::roots;
-use crate::fork;
 use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
 use rperf_engine::Gvl;
 

@@ -5,6 +5,7 @@ pub mod data_type;
 pub mod event_hook;
 pub mod frames;
 pub mod live_threads;
+pub mod object_hook;
 pub mod other_gvl;
 pub mod ractor;
 pub mod resolve;

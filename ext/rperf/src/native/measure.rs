@@ -2,10 +2,10 @@
 //! the floor that a profiler's own cost is set against, and what a sample costs.
 
 use crate::ruby::event_hook::EventHook;
+use crate::ruby::frames::{RubyVm, take_complete};
 use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;
 use crate::vm::hooks::{gc, thread};
-use crate::ruby::frames::{RubyVm, take_complete};
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE, rb_internal_thread_event_hook_t};
 use rperf_engine::trace::TraceLevel;

@@ -47,6 +47,9 @@ const CODE_KIND: VALUE = 7;
 /// Where an object's flags have its kind, if it is an internal one.
 const KIND_SHIFT: u32 = 12;
 
+/// Frames at most among which one of Ruby code is looked for.
+const NEAR: usize = 32;
+
 const NIL: VALUE = rb_sys::Qnil as VALUE;
 
 const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
@@ -212,6 +215,26 @@ pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
         lines[0] = vm.line();
     }
     depth
+}
+
+/// The innermost frame of Ruby code, and the line in execution there: where an object is made. 0 for
+/// both if there is none among the topmost ones.
+pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
+    let (mut frames, mut lines) = ([0; NEAR], [0; NEAR]);
+    // Nearly always the first one is it.
+    for room in [1, NEAR] {
+        let found = vm.backtrace(&mut frames[..room], &mut lines[..room]);
+        for (&frame, &line) in frames.iter().zip(&lines).take(found) {
+            // Compiled code has no line where it is topmost, but the VM knows it all the same.
+            // SAFETY: it is on the stack.
+            if line != 0 {
+                return (frame, line);
+            } else if !unsafe { VmFrames::is_c_method(&vm, frame) } {
+                return (frame, vm.line());
+            }
+        }
+    }
+    (0, 0)
 }
 
 impl RubyThread<'_> {

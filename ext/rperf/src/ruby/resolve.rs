@@ -100,7 +100,33 @@ fn ask(
     }
 }
 
+/// Names the classes of a traced session's objects, up to the first that `class_at` doesn't have.
+pub fn resolve_classes(
+    gvl: &mut Gvl<'_>,
+    class_at: impl Fn(&Gvl<'_>, usize) -> Option<usize>,
+) -> Vec<ResolvedFrame> {
+    let class = |row| Some(resolve(gvl, class_at(gvl, row)? as VALUE));
+    (0..).map_while(class).collect()
+}
+
+/// Names a class as the VM does. No method of the program's is asked.
+fn resolve_class(gvl: &mut Gvl<'_>, class: VALUE) -> ResolvedFrame {
+    let real = ask(gvl, rb_sys::rb_class_real, class);
+    let name = real.and_then(|class| ask(gvl, rb_sys::rb_mod_name, class.as_raw()));
+    let name = name.and_then(text::of_string);
+    ResolvedFrame {
+        name: name.unwrap_or_else(|| "(anonymous class)".into()),
+        path: NO_PATH.into(),
+        first_line: 0,
+    }
+}
+
+/// Names a frame, or the class of objects.
 fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
+    // SAFETY: an object that is kept alive.
+    if RClass::from_value(unsafe { Value::from_raw(frame) }).is_some() {
+        return resolve_class(gvl, frame);
+    }
     let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);
     let path = ask(gvl, rb_sys::rb_profile_frame_path, frame).and_then(text::of_string);
     let absolute = path

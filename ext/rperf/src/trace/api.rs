@@ -6,16 +6,16 @@ mod tracing;
 
 pub use tracing::check_none_runs;
 
-use crate::profile::{self, description, errors};
 use super::hooks;
+use super::state::session::{TraceSession, trace_session};
+use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
-use super::state::session::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::Gvl;
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
+use rperf_engine::{GcMoment, Gvl};
 use rperf_session::settings::{Clock, Settings};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,10 +31,19 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let mut session = TraceSession::new(Arc::clone(settings), level, clock);
     session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
     session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
+    session.counts_objects = settings.measures_objects();
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
+    if let Some(mut tracer) = session.tracer.borrow(gvl) {
+        if session.counts_objects {
+            tracer.count_objects();
+        }
+        if settings.measures_cpu() {
+            tracer.measure_cpu(GcMoment::now);
+        }
+    }
     tracing::begin(gvl, session, &threads);
     Ok(())
 }
@@ -97,9 +106,9 @@ fn profile_so_far(
     let Some(session) = trace_session(gvl) else {
         return Ok(None);
     };
-    let alive: HashSet<ThreadNumber> = threads
+    let alive: HashMap<ThreadNumber, u64> = threads
         .threads()
-        .filter_map(|thread| session.number_of(thread))
+        .filter_map(|it| Some((session.number_of(it)?, session.ready.since(it.id()))))
         .collect();
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         let message = "can't read the trace inside one of the VM's callbacks";
@@ -107,7 +116,7 @@ fn profile_so_far(
     };
     let end = session.clock.reading();
     if !session.has_failed() {
-        tracer.flush(end.ticks, |number| !alive.contains(&number));
+        tracer.flush(end.ticks, |number| alive.get(&number).copied());
     }
     let snapshot = tracer.snapshot(end);
     if clear {
@@ -122,8 +131,13 @@ fn profile_so_far(
         tracer.frames().get(row).copied()
     };
     let names = resolve::resolve_traced(gvl, frame_at);
+    let class_at = |gvl: &Gvl<'_>, row: usize| {
+        let tracer = trace_session(gvl)?.tracer.borrow(gvl)?;
+        tracer.classes().get(row).copied()
+    };
+    let classes = resolve::resolve_classes(gvl, class_at);
     let program = description::program();
-    let profile = snapshot.into_profile(&names, &calibration, program, comments);
+    let profile = snapshot.into_profile(&names, &classes, &calibration, program, comments);
     profile::wrap(ruby, description::labelled(&settings, profile)).map(Some)
 }
 

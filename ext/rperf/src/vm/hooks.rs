@@ -2,6 +2,7 @@
 
 pub mod fiber;
 pub mod gc;
+pub mod objects;
 pub mod other_ractor;
 pub mod sampling_job;
 pub mod thread;
@@ -16,4 +17,5 @@ pub fn remove_all() {
     gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
+    objects::remove();
 }

@@ -2,13 +2,13 @@
 //! with the GVL, outside of hooks.
 
 use crate::profile::errors;
-use crate::trace::hooks;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::live_threads::LiveThreads;
-use crate::vm::state::session::{Ending, session};
 use crate::ruby::threads::RubyThread;
+use crate::trace::hooks;
 use crate::trace::state::roots;
 use crate::trace::state::session::{TRACE, TraceSession, trace_session};
+use crate::vm::state::session::{Ending, session};
 use magnus::{Error, Ruby};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{Gvl, MAX_DEPTH};
@@ -16,7 +16,7 @@ use rperf_engine::{Gvl, MAX_DEPTH};
 /// From here on calls are traced.
 pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
     // To add hooks can take long: the heap is walked.
-    hooks::add(session.level);
+    hooks::add(session.level, session.counts_objects);
     let session = TRACE.put(gvl, Box::new(session));
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         return;
@@ -41,7 +41,7 @@ pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
         tracer.adopt_stack(&vm, number, &room[..found], depth);
     }
     if let Some(number) = session.number_of(current) {
-        tracer.resumed(number, start.ticks);
+        tracer.resumed(number, 0, start.ticks);
     }
     roots::keep_alive(&mut tracer);
 }

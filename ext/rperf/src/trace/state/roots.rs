@@ -24,6 +24,12 @@ pub fn keep_alive(tracer: &mut Tracer) {
     FRAMES.keep_alive(tracer.new_frames().iter().map(|frame| frame.word));
 }
 
+/// The same for the classes of objects.
+#[inline]
+pub fn keep_classes_alive(tracer: &mut Tracer) {
+    FRAMES.keep_alive(tracer.new_classes().iter().copied());
+}
+
 /// Marks, and so pins, every frame.
 unsafe extern "C" fn mark(_: *mut c_void) {
     // SAFETY: freeing a session allocates no Ruby object, so no collection runs then. It runs
@@ -31,8 +37,10 @@ unsafe extern "C" fn mark(_: *mut c_void) {
     // its frames meanwhile, which are live objects only, as they were marked each time.
     unsafe {
         if let Some(session) = TRACE.get_unguarded() {
-            let frames = session.tracer.peek().frames().iter();
-            frames.for_each(|frame| rb_sys::rb_gc_mark(frame.word as VALUE));
+            let tracer = session.tracer.peek();
+            let frames = tracer.frames().iter().map(|frame| frame.word);
+            let words = frames.chain(tracer.classes().iter().copied());
+            words.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! What hooks on calls touch is the main Ractor's, and its GVL protects it.
 
 use crate::ruby::threads::RubyThread;
+use rperf_engine::threads::OthersReady;
 use rperf_engine::trace::{Calibration, ThreadNumber, TraceClock, TraceLevel, Tracer};
 use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use rperf_session::settings::Settings;
@@ -29,6 +30,10 @@ pub struct TraceSession {
     pub calibration: Calibration,
     /// YJIT was on as it began.
     pub with_yjit: bool,
+    /// Objects are counted.
+    pub counts_objects: bool,
+    /// When threads became ready to run, on the clock of tracing.
+    pub ready: OthersReady,
     /// Other Ractors have been seen.
     pub other_ractors: AtomicBool,
     pub tracer: GvlCell<Tracer>,
@@ -45,6 +50,8 @@ impl TraceSession {
             clock,
             calibration: Calibration::default(),
             with_yjit: false,
+            counts_objects: false,
+            ready: OthersReady::default(),
             other_ractors: AtomicBool::new(false),
             tracer: GvlCell::new(tracer),
             // Small, so that a number and it fit into a pointer.

@@ -7,13 +7,13 @@
 //! so, on small pipes 4 to 5 %; without hooks no difference could be measured. To add
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
-use crate::vm::hooks::{self, fiber, gc, thread, time_slice};
-use crate::vm::recording::sample;
 use crate::ruby::live_threads::LiveThreads;
-use crate::vm::state::session::{StartedSession, session};
-use crate::ruby::threads::RubyThread;
-use crate::vm::state::label_set;
 use crate::ruby::ractor;
+use crate::ruby::threads::RubyThread;
+use crate::vm::hooks::{self, fiber, gc, objects, thread, time_slice};
+use crate::vm::recording::sample;
+use crate::vm::state::label_set;
+use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, RArray, Ruby};
 use rperf_engine::threads::native;
 use rperf_engine::{AtWork, Gvl, RunningSession, clock, reset_at_work, set_other_ractors};
@@ -92,6 +92,7 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     }
     session.sections.open();
     fiber::add_if_needed(session);
+    objects::add_if_needed(gvl);
 }
 
 /// Time no longer counts.

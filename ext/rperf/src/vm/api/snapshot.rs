@@ -14,15 +14,15 @@
 use super::taken_profile::{TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
+use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::threads::RubyThread;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
-use crate::ruby::live_threads::LiveThreads;
 use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
-use crate::ruby::threads::RubyThread;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
-use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
+use rperf_engine::{AllocationSums, AtWork, CapturedNode, Gvl, Session, SessionId};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
 
@@ -43,12 +43,13 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
         hooks::remove_all();
         session.end();
     }
+    let objects = session(gvl).and_then(|session| take_objects(gvl, session, false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now))?;
+    let taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
@@ -79,12 +80,11 @@ pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Va
         (take_copy(gvl, session, now, room), tree)
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-    let mut taken = TakenProfile::keep(ruby, gvl, settings, taken)?;
+    let objects = take_objects(gvl, session, clear);
+    let mut taken = TakenProfile::keep(ruby, gvl, settings, taken, objects)?;
     taken.tree = tree;
     let mut interrupts = Interrupts::default();
-    let complete = taken.complete(ruby, gvl, |gvl, wait| {
-        interrupts.without_gvl(gvl, wait)
-    })?;
+    let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
     let (profile, interrupts) = match complete {
         Some(complete) => complete.into_profile(ruby, gvl, interrupts)?,
         None => (None, interrupts),
@@ -190,6 +190,16 @@ fn take_copy(
 ) -> Option<TakenFrames> {
     let mut state = session.state(gvl)?;
     Some(state.engine.snapshot(now, room))
+}
+
+/// The objects that were counted so far, if they are; they are let go of if `clear`.
+fn take_objects(gvl: &Gvl<'_>, session: &StartedSession, clear: bool) -> Option<AllocationSums> {
+    let mut objects = session.objects.as_ref()?.borrow(gvl)?;
+    let sums = objects.sums();
+    if clear {
+        objects.clear();
+    }
+    Some(sums)
 }
 
 /// Room for the call tree's nodes, and for some more.

@@ -2,10 +2,10 @@
 
 use super::section;
 use crate::profile::errors;
-use crate::ruby::safepoint;
-use crate::vm::hooks::tick;
 use crate::ruby::frames::{self, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::safepoint;
+use crate::vm::hooks::tick;
 use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
 use rperf_engine::{

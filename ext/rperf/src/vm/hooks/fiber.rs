@@ -5,10 +5,10 @@
 //! got control, with the GVL; Ruby code may be run.
 
 use crate::ruby::event_hook::EventHook;
+use crate::ruby::threads::RubyThread;
 use crate::vm::recording::sample;
 use crate::vm::state::label_set;
 use crate::vm::state::session::{in_main_ractor, session};
-use crate::ruby::threads::RubyThread;
 use magnus::Error;
 use rb_sys::{ID, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, VALUE};
 use rperf_engine::{AtWork, Gvl, RunningSession};

@@ -9,11 +9,11 @@
 
 use super::other_ractor;
 use crate::ruby::event_hook::EventHook;
-use crate::vm::recording::sample;
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::ractor;
-use crate::vm::state::session;
 use crate::ruby::threads::RubyThread;
+use crate::vm::recording::sample;
+use crate::vm::state::session;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
@@ -44,15 +44,19 @@ pub static HOOK: EventHook = EventHook::new(on_event, ENTER | EXIT | START | END
 /// Registers the hook. With the GVL, outside of hooks.
 pub fn add() {
     // A collection may be under way, in steps.
-    // SAFETY: both take a Symbol and return one; neither raises for this key.
-    let is_marking = unsafe {
-        let symbol = |name: &std::ffi::CStr| rb_sys::rb_id2sym(rb_sys::rb_intern(name.as_ptr()));
-        rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
-    };
-    MARKING.store(is_marking, Relaxed);
+    MARKING.store(is_marking(), Relaxed);
     HOOK.add();
     // To add it takes memory, for which the VM may collect.
     COLLECTIONS.store(collections(), Relaxed);
+}
+
+/// Whether a collection is in its marking phase. With the GVL, outside of hooks.
+pub fn is_marking() -> bool {
+    // SAFETY: both take a Symbol and return one; neither raises for this key.
+    unsafe {
+        let symbol = |name: &std::ffi::CStr| rb_sys::rb_id2sym(rb_sys::rb_intern(name.as_ptr()));
+        rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
+    }
 }
 
 /// How many collections have begun in this process. Async-signal-safe.

@@ -2,10 +2,10 @@
 //! thread that holds the GVL, of whichever Ractor gets there first.
 
 use super::gc;
-use crate::vm::recording::{epoch, sample};
 use crate::ruby::frames::RubyVm;
-use crate::vm::state::session::{self, counting_session};
 use crate::ruby::threads::RubyThread;
+use crate::vm::recording::{epoch, sample};
+use crate::vm::state::session::{self, counting_session};
 use rperf_engine::HandlerOff;
 use std::ffi::c_void;
 

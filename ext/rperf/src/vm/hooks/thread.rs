@@ -5,11 +5,11 @@
 //! thread without it; EXITED on the thread without it.
 
 use super::other_ractor;
-use crate::vm::recording::sample;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::threads::RubyThread;
 use crate::ruby::{ractor, thread_hook};
+use crate::vm::recording::sample;
 use crate::vm::state::session;
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, RUBY_INTERNAL_THREAD_EVENT_READY as READY,

@@ -1,0 +1,51 @@
+//! Collections in a traced session: their time is not the program's. On the thread that collects,
+//! with the VM's lock held.
+
+use crate::ruby::event_hook::EventHook;
+use crate::ruby::ractor;
+use crate::trace::state::session::with_tracer;
+use crate::vm::hooks::gc::is_marking;
+use rb_sys::{
+    ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
+    RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
+};
+use rperf_engine::{GcEvent, Gvl};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// A collection is in its marking phase, which may take several pieces.
+static MARKING: AtomicBool = AtomicBool::new(false);
+
+pub static HOOK: EventHook = EventHook::new(on_event, ENTER | EXIT | START | END_MARK);
+
+/// Registers the hook. With the GVL, outside of hooks.
+pub fn add() {
+    // One may be under way, in steps.
+    MARKING.store(is_marking(), Relaxed);
+    HOOK.add();
+}
+
+unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
+    let event = match event {
+        ENTER => GcEvent::Enter,
+        START => {
+            MARKING.store(true, Relaxed);
+            GcEvent::MarkBegin
+        }
+        END_MARK => {
+            MARKING.store(false, Relaxed);
+            GcEvent::MarkEnd
+        }
+        _ => GcEvent::Exit,
+    };
+    // SAFETY: on the thread that collects, which runs Ruby code; the token is that of a thread of
+    // the main Ractor.
+    let gvl = unsafe {
+        if !ractor::is_main() {
+            return;
+        }
+        Gvl::assume_held()
+    };
+    with_tracer(&gvl, |session, tracer| {
+        tracer.collecting(event, MARKING.load(Relaxed), session.clock.now());
+    });
+}
