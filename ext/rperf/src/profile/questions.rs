@@ -283,7 +283,8 @@ impl Filters<'_> {
 fn to_ruby(ruby: &Ruby, data: &Data) -> Result<Value, Error> {
     Ok(match data {
         Data::Null => ruby.qnil().as_value(),
-        Data::Bool(yes) => yes.into_value_with(ruby),
+        Data::Bool(true) => ruby.qtrue().as_value(),
+        Data::Bool(false) => ruby.qfalse().as_value(),
         Data::Integer(number) => match u64::try_from(*number) {
             Ok(number) => ruby.integer_from_u64(number).as_value(),
             Err(_) => {

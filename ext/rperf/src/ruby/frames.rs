@@ -225,11 +225,12 @@ pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
     for room in [1, NEAR] {
         let found = vm.backtrace(&mut frames[..room], &mut lines[..room]);
         for (&frame, &line) in frames.iter().zip(&lines).take(found) {
-            // Compiled code has no line where it is topmost, but the VM knows it all the same.
-            // SAFETY: it is on the stack.
             if line != 0 {
                 return (frame, line);
-            } else if !unsafe { VmFrames::is_c_method(&vm, frame) } {
+            }
+            // Compiled code has no line where it is topmost, but the VM knows it all the same.
+            // SAFETY: it is on the stack.
+            if !unsafe { VmFrames::is_c_method(&vm, frame) } {
                 return (frame, vm.line());
             }
         }

@@ -7,12 +7,20 @@ use super::ractor;
 use rb_sys::{
     RUBY_INTERNAL_EVENT_NEWOBJ as NEWOBJ, VALUE,
     rb_event_hook_flag_t::RUBY_EVENT_HOOK_FLAG_RAW_ARG as RAW_ARG, rb_trace_arg_t,
+    ruby_value_type as value_type,
 };
 use rperf_engine::Gvl;
 use std::marker::PhantomData;
 use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// The types of objects that are the VM's own, and none of the program's: instruction sequences and
+/// the like, and the places of modules among a class's ancestors.
+const VMS_OWN: [VALUE; 2] = [
+    value_type::RUBY_T_IMEMO as VALUE,
+    value_type::RUBY_T_ICLASS as VALUE,
+];
 
 /// What is told of new objects.
 pub trait OnNewObject {
@@ -92,10 +100,7 @@ unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trac
         }
         let object = rb_sys::rb_tracearg_object(event);
         let [flags, class] = (object as *const [VALUE; 2]).read();
-        // Objects of the VM's own are none of the program's.
-        if flags & rb_sys::ruby_value_type::RUBY_T_MASK as VALUE
-            == rb_sys::ruby_value_type::RUBY_T_IMEMO as VALUE
-        {
+        if VMS_OWN.contains(&(flags & value_type::RUBY_T_MASK as VALUE)) {
             return;
         }
         let size = SLOT_SIZE.get().copied().flatten();

@@ -5,12 +5,13 @@
 //! They call no method: as one returns, an interrupt (Thread#raise, Timeout, a signal)
 //! could come, and it would be lost here.
 
+use super::frames::RubyVm;
 use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Fixnum, RClass, RModule, Value};
 use rb_sys::VALUE;
 use rperf_engine::trace::TracedFrame;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame, VmFrames};
 use std::time::{Duration, Instant};
 
 /// The path of methods of C.
@@ -123,8 +124,8 @@ fn resolve_class(gvl: &mut Gvl<'_>, class: VALUE) -> ResolvedFrame {
 
 /// Names a frame, or the class of objects.
 fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
-    // SAFETY: an object that is kept alive.
-    if RClass::from_value(unsafe { Value::from_raw(frame) }).is_some() {
+    // SAFETY: an object that is kept alive, and so can be read.
+    if !unsafe { RubyVm(gvl).are_frames(&[frame as FrameWord]) } {
         return resolve_class(gvl, frame);
     }
     let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);
