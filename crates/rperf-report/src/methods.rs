@@ -57,7 +57,7 @@ pub struct Method {
     pub objects: i64,
     /// Their bytes.
     pub bytes: i64,
-    /// It calls itself, by whatever way.
+    /// It calls itself, by whatever way: where calls are counted.
     pub is_recursive: bool,
 }
 
@@ -184,12 +184,14 @@ impl Visitor<SUMS> for Sums<'_> {
         let group = self.groups.of_frame(node.frame);
         self.sums.enter(group);
         self.open[group] += 1;
-        self.is_recursive[group] |= self.open[group] > 1;
     }
 
     fn row(&mut self, row: Weight<'_>, values: Values<SUMS>) {
         if let Some(node) = self.profile.tree.get(row.key.node) {
-            add(&mut self.own[self.groups.of_frame(node.frame)], values);
+            let group = self.groups.of_frame(node.frame);
+            add(&mut self.own[group], values);
+            // A block below its own method has that one's name, but its calls are none of it.
+            self.is_recursive[group] |= self.open[group] > 1 && values[CALLS] > 0;
         }
     }
 
@@ -275,13 +277,18 @@ mod tests {
         ];
         let mut profile = Profile::new(test_support::schema(&types, 1));
         let mut table = WeightTable::new(types.len());
-        let stacks: [(&[TestFrame<'_>], State, [i64; 6]); 7] = [
+        let stacks: [(&[TestFrame<'_>], State, [i64; 6]); 8] = [
             (&[MAIN], State::Running, [0, 5, 0, 4, 0, 0]),
             (&[MAIN, WORK], State::Running, [10, 40, 3, 30, 7, 280]),
             (&[MAIN, WORK], State::GvlBlocked, [0, 100, 0, 1, 0, 0]),
             (&[MAIN, WORK, WORK], State::Running, [2, 8, 0, 8, 0, 0]),
             (&[MAIN, WORK, WORK], State::GvlWait, [0, 6, 0, 0, 0, 0]),
             (&[MAIN, WORK, LEAF], State::Running, [4, 20, 0, 20, 1, 40]),
+            (
+                &[MAIN, WORK, LEAF, LEAF],
+                State::Running,
+                [0, 0, 5, 0, 0, 0],
+            ),
             (&[MAIN, WORK, LEAF], State::GcSweeping, [0, 9, 0, 9, 0, 0]),
         ];
         for (frames, state, values) in stacks {
