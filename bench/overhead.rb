@@ -80,7 +80,7 @@ module Overhead
   end
 
   def self.print_hand_overs(options)
-    Bench::Table.print(HandOvers::HEADINGS, HandOvers.new(options).rows)
+    HandOvers.new(options).each_table { |rows| Bench::Table.print(HandOvers::HEADINGS, rows) }
   end
 
   def self.print_web(options)

@@ -23,16 +23,14 @@ module Overhead
       @workloads = WORKLOADS & options[:workloads]
     end
 
-    # @return [Array<Array<String>>] of the table
-    def rows
-      conditions = [false, *(true if Bench::Child.one_cpu)]
-      conditions.flat_map do |one_cpu|
-        programs = Programs.new(@options.merge(one_cpu:))
-        @workloads.flat_map do |workload|
-          warn("overhead: #{workload}#{", one CPU" if one_cpu} ...")
-          results, = programs.run(workload)
-          table("#{workload}#{", 1 CPU" if one_cpu}", results, bound(workload, one_cpu))
-        end
+    # One workload takes minutes, so that its rows are given as soon as they are there.
+    # @yieldparam rows [Array<Array<String>>] of one workload on all CPUs, or on one
+    def each_table
+      @workloads.product([false, *(true if Bench::Child.one_cpu)]) do |workload, one_cpu|
+        name = "#{workload}#{", 1 CPU" if one_cpu}"
+        warn("overhead: #{name} ...")
+        results, = Programs.new(@options.merge(one_cpu:)).run(workload)
+        yield table(name, results, bound(workload, one_cpu))
       end
     end
 
