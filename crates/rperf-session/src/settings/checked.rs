@@ -231,9 +231,6 @@ impl Settings {
                 None => Ok(()),
             };
         }
-        if self.measures_cpu() && !self.times_calls() {
-            return Err(self.refuse(&MEASURE, Form::Word(ALLOC), &CALLS, source));
-        }
         for setting in [&DEFER, &STAT] {
             if self.is_on(setting) {
                 return Err(self.refuse(setting, Form::False, &MODE, source));
@@ -245,16 +242,23 @@ impl Settings {
         // The others about samples have a value always.
         let mut without_default = [&CAPTURE, &SIGNAL, &LINES].into_iter();
         match without_default.find(|it| self.get(it).is_some()) {
-            Some(given) => {
-                let remaining = match source {
-                    Source::Keyword => "nil",
-                    Source::Flag => "left out",
-                    Source::Variable => "empty",
-                };
-                Err(self.refuse_all_but(given, remaining, &MODE, source))
+            Some(given) => Err(self.refuse_any(given, &MODE, source)),
+            // Without returns it isn't known which call is at work.
+            None if !self.times_calls() && self.get(&MEASURE).is_some() => {
+                Err(self.refuse_any(&MEASURE, &CALLS, source))
             }
             None => Ok(()),
         }
+    }
+
+    /// The error for any value of `setting` with that of `other`.
+    fn refuse_any(&self, setting: &Setting, other: &Setting, source: Source) -> InvalidSetting {
+        let remaining = match source {
+            Source::Keyword => "nil",
+            Source::Flag => "left out",
+            Source::Variable => "empty",
+        };
+        self.refuse_all_but(setting, remaining, other, source)
     }
 
     /// The error for the value of `setting`, which can only be `remaining` with that of `other`.

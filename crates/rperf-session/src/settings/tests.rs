@@ -190,7 +190,7 @@ fn what_is_measured_goes_with_sums_and_with_times() {
     );
     assert_eq!(
         refused(&[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")]),
-        "RPERF_MEASURE must be alloc with RPERF_CALLS=count, not 'cpu'"
+        "RPERF_MEASURE must be empty with RPERF_CALLS=count, not 'cpu'"
     );
 }
 
