@@ -8,6 +8,7 @@
 mod clock;
 mod cost;
 mod counts;
+mod cpu_events;
 mod cpu_times;
 mod event;
 mod fiber;
