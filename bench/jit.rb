@@ -7,7 +7,9 @@
 # which is the least it can cost; the order is random, of the pairs and in them. A ratio is
 # the median of those of the pairs, which are many and short: what disturbs a machine mostly
 # lasts longer than both runs of one. Of the short program, warm-up included, each run is a
-# process. A ratio should be no larger than what stands beside it.
+# process, and there is one more variant: with rperf loaded, but without a session. How often
+# such a program collects garbage depends on the objects that it starts with, which any
+# library that is loaded changes. A ratio should be no larger than what stands beside it.
 
 require_relative "jit/pairs"
 require_relative "jit/processes"
@@ -93,7 +95,7 @@ module Jit
 
   def processes(place, options)
     Processes.new(seconds: options[:short_seconds], frequency: options[:frequency], place:)
-             .run([Pairs::OFF, *options[:modes]], fewer(options[:runs]))
+             .run([Pairs::OFF, Processes::LOADED, *signals, *options[:modes]], fewer(options[:runs]))
   end
 
   def pairs(workload, place, options)

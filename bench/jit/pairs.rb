@@ -69,10 +69,12 @@ module Jit
       GC.start
       start(variant)
       @workload.call(@scale * @lead) if @lead.positive?
+      collections = GC.count
       cpu = Bench::Clock.process_cpu
       wall = Bench::Clock.wall
       @workload.call(@scale)
-      taken = { wall_ns: Bench::Clock.wall - wall, cpu_ns: Bench::Clock.process_cpu - cpu }
+      taken = { wall_ns: Bench::Clock.wall - wall, cpu_ns: Bench::Clock.process_cpu - cpu,
+                collections: GC.count - collections }
       taken.merge(stop(variant))
     end
 

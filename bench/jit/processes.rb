@@ -6,6 +6,7 @@ require_relative "../support/clock"
 module Jit
   # Pairs of whole processes: a program with and without a profiler, from its start to its end.
   class Processes
+    LOADED = "loaded"
     PROGRAM = File.expand_path("short_program.rb", __dir__)
 
     # @param seconds [Float] how long the program is to run
@@ -37,8 +38,8 @@ module Jit
     def measure(variant)
       cpu = cpu_seconds
       wall = Bench::Clock.wall
-      system(*Bench::Child.command(PROGRAM, variant, @frequency, @scale, **@place), exception: true)
-      { wall_ns: Bench::Clock.wall - wall, cpu_ns: (cpu_seconds - cpu) * 1e9 }
+      collections = Bench::Child.json(PROGRAM, variant, @frequency, @scale, **@place)
+      { wall_ns: Bench::Clock.wall - wall, cpu_ns: (cpu_seconds - cpu) * 1e9, collections: }
     end
 
     # Of all children that have ended.

@@ -7,8 +7,8 @@ module Jit
   # The table, from the pairs of each workload.
   module Report
     HEADINGS = ["engine", "workload", "mode", "pairs", "ms", "ratio", "quartiles", "CPU ratio", "quartiles",
-                "samples/s", "at most", ""].freeze
-    CONTROLS = { off: "off (noise)", signals: "signals alone" }.freeze
+                "samples/s", "GCs off", "on", "at most", ""].freeze
+    CONTROLS = { off: "off (noise)", loaded: "rperf loaded", signals: "signals alone" }.freeze
     SHORT_PROGRAM = 1.03
     ONE_CPU = 1.05
     COMPILED = 1.02
@@ -32,7 +32,8 @@ module Jit
         wall = ratios(pairs, :wall_ns)
         name = CONTROLS[variant]
         [engine, workload, name || variant.name, pairs.size.to_s, milliseconds(pairs),
-         *cells(wall), *cells(ratios(pairs, :cpu_ns)), rate(pairs), *(name ? ["-", ""] : verdict(wall, bound))]
+         *cells(wall), *cells(ratios(pairs, :cpu_ns)), rate(pairs), *collections(pairs),
+         *(name ? ["-", ""] : verdict(wall, bound))]
       end
     end
 
@@ -50,6 +51,10 @@ module Jit
     def rate(pairs)
       rates = pairs.filter_map { |pair| pair[:on][:samples_a_second] }
       rates.empty? ? "-" : format("%.0f", Bench::Statistics.median(rates))
+    end
+
+    def collections(pairs)
+      %i[off on].map { |side| Bench::Statistics.median(pairs.map { |pair| pair[side][:collections] }).round.to_s }
     end
 
     def verdict(ratios, bound)

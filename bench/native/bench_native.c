@@ -48,6 +48,7 @@ static VALUE c_sleep_nogvl(VALUE self, VALUE duration)
 }
 
 void define_tick_signals(VALUE module);
+void define_timed_hooks(VALUE module);
 
 void Init_bench_native(void)
 {
@@ -56,4 +57,5 @@ void Init_bench_native(void)
     rb_define_module_function(module, "c_sleep_gvl", c_sleep_gvl, 1);
     rb_define_module_function(module, "c_sleep_nogvl", c_sleep_nogvl, 1);
     define_tick_signals(module);
+    define_timed_hooks(module);
 }

@@ -12,6 +12,9 @@ module Bench
     # @return [String, nil] why it can't be had
     def self.missing = EXTENSION.missing
 
-    def self.load = require(EXTENSION.library)
+    def self.load = require(library)
+
+    # @return [String] what to require
+    def self.library = EXTENSION.library
   end
 end

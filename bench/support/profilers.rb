@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "rbconfig"
+require_relative "native"
 
 module Bench
   # What is compared: no profiler, rperf, hooks that do nothing, and the other
@@ -21,6 +22,12 @@ module Bench
       native = -> { Rperf.const_get(:Native) }
       Profiler.new(library: "rperf", start: ->(_) { native.call.add_empty_hooks(mode) },
                    stop: -> { native.call.remove_empty_hooks })
+    end
+
+    # Hooks that take this long, in ns, and do nothing else.
+    TIMED_HOOKS = lambda do |nanoseconds|
+      Profiler.new(floor: "empty wall", start: ->(_) { BenchNative.add_timed_hooks(nanoseconds) },
+                   stop: -> { BenchNative.remove_timed_hooks }, library: Native.library)
     end
 
     STACKPROF = lambda do |mode|
@@ -61,15 +68,18 @@ module Bench
         "rperf #{mode} safepoint" => RPERF[mode, capture: :safepoint] }.to_a
     end.to_h.freeze
 
+    # What limits profilers that follow the GVL; run if asked for.
+    LIMITS = [50, 100, 200, 400].to_h { |nanoseconds| ["hooks of #{nanoseconds} ns", TIMED_HOOKS[nanoseconds]] }.freeze
+
     # @return [Array<String>] those whose library can be loaded
     def self.available
       found = Hash.new { |cache, library| cache[library] = loads?(library) }
       ALL.select { |_, profiler| profiler.library.nil? || found[profiler.library] }.keys
     end
 
-    def self.names = ALL.keys + VARIANTS.keys
+    def self.names = ALL.keys + VARIANTS.keys + LIMITS.keys
 
-    def self.fetch(name) = ALL.fetch(name) { VARIANTS.fetch(name) }
+    def self.fetch(name) = { **ALL, **VARIANTS, **LIMITS }.fetch(name)
 
     def self.loads?(library)
       system(RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), "-e", "require ARGV[0]", library,

@@ -6,7 +6,7 @@
 
 use rperf_engine::{
     Accounting, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position, Session, SessionConfig,
-    Stack, TimerKind, Values, VmCalls, clock,
+    Stack, TimerKind, Values, clock,
 };
 use std::process::ExitCode;
 use std::thread;
@@ -67,12 +67,7 @@ fn main() -> ExitCode {
         timer: TimerKind::Sleep,
         aggregate: true,
     };
-    let calls = VmCalls {
-        trigger: || (),
-        take_stack: |_, _, _| (),
-        take_other_stack: |_, _, _, _| (),
-    };
-    let mut session = match Session::start(config, calls) {
+    let mut session = match Session::start(config, || ()) {
         Ok(session) => session,
         Err(error) => {
             eprintln!("memory: {error}");

@@ -1,8 +1,9 @@
-//! What the bridge starts a session with: settings, and the VM's part of sampling.
+//! What the bridge starts a session with.
 
-use crate::Mode;
+use crate::counters::Capture;
+use crate::mode::Mode;
 use crate::sources::TimerKind;
-use crate::tick_capture::{TakeOtherStack, TakeStack};
+use std::io;
 
 /// What a session is started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +28,30 @@ impl SessionConfig {
     }
 }
 
-/// What the engine calls in the VM; all async-signal-safe.
+/// What the bridge asks for beside that.
 #[derive(Debug, Clone, Copy)]
-pub struct VmCalls {
-    /// Asks for the sampling callback.
-    pub trigger: fn(),
-    /// Takes the stack of the calling thread, which holds the GVL under this seq, for
-    /// the tick at this time. It may fault: then it doesn't return.
-    pub take_stack: TakeStack,
-    /// The same for a thread of another Ractor.
-    pub take_other_stack: TakeOtherStack,
+pub struct StartOptions {
+    /// The session's own settings.
+    pub config: SessionConfig,
+    /// The timer was not asked for in particular: if signal timers are used up, one that sleeps
+    /// will do.
+    pub any_timer: bool,
+    /// Samples have lines.
+    pub lines: bool,
+    /// Where stacks are taken; `None`: at the tick if that can be.
+    pub capture: Option<Capture>,
+    /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1).
+    pub shares_native_threads: bool,
+}
+
+/// Why no session was started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The worker or the timer can't be had.
+    #[error("can't start profiling: {0}")]
+    Worker(io::Error),
+    /// Stacks can't be taken at the tick, though they must.
+    #[error("can't start profiling with capture: :tick: {0}")]
+    TickCapture(io::Error),
 }

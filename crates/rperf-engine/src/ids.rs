@@ -1,5 +1,7 @@
 //! Threads, fibers and sessions as the bridge names them. Hooks hand threads in, on any native thread.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 /// A thread's object: an opaque word here, and never 0. Another thread may have it once this
 /// one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,3 +14,11 @@ pub struct FiberWord(pub usize);
 /// No two sessions of a process have the same; none has 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionId(pub u64);
+
+impl SessionId {
+    /// The id of a new session.
+    pub(crate) fn next() -> SessionId {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        SessionId(LAST.fetch_add(1, Relaxed) + 1)
+    }
+}

@@ -18,6 +18,7 @@ mod dither;
 mod endpoint;
 mod frame_names;
 mod gc_progress;
+mod gc_watch;
 mod gvl;
 mod ids;
 mod interruption;
@@ -50,18 +51,19 @@ pub use allocations::{AllocationSite, AllocationSums, Allocations};
 pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
-pub use config::{SessionConfig, VmCalls};
+pub use config::{SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gc_progress::{GcEvent, GcMoment, GcProgress};
+pub use gc_watch::{GC_WATCH, GcWatch};
 pub use gvl::{Gvl, GvlCell, GvlRef};
 pub use ids::{FiberWord, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use messages::WorkerEnded;
 pub use mode::Mode;
 pub use pace::Pace;
-pub use ractors::{OtherThread, ThreadSlot, take_stack as take_other_stack};
+pub use ractors::{OtherThread, ThreadSlot};
 pub use recording::{NotedLabels, Position};
 pub use running::{
     EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,
@@ -77,10 +79,10 @@ pub use sources::{default_signal, is_usable_signal};
 pub use tick_capture::at_work::{
     AtWork, HandlerOff, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
 };
-pub use tick_capture::{Registers, TakeStack, TickCapture, TickLog, TickTimes};
+pub use tick_capture::{Registers, TakeStacks, TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
-pub use vm::{FrameLayout, MethodWord, VmFrames};
+pub use vm::{FrameLayout, MethodWord, TickVm, VmFrames};
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.

@@ -7,6 +7,7 @@ mod events;
 mod every_thread;
 mod other_ractors;
 mod sections;
+mod start;
 mod ticks;
 
 use crate::backtrace::Backtrace;
@@ -49,7 +50,7 @@ pub struct RunningSession {
     /// Where stacks are taken to that an event needs.
     backtrace: GvlCell<Backtrace>,
     /// The stacks that were taken at ticks.
-    tick_capture: TickCapture,
+    tick_capture: Arc<TickCapture>,
     /// When threads became ready that were woken by others.
     others_ready: OthersReady,
     /// The threads of other Ractors.
@@ -95,7 +96,7 @@ impl RunningSession {
             ticks: engine.shared_ticks(),
             new_threads: NewList::default(),
             sections: Sections::default(),
-            tick_capture: TickCapture::new(vm, with_lines, config.aggregate),
+            tick_capture: Arc::new(TickCapture::new(vm, with_lines, config.aggregate)),
             gvl_state: GvlCell::new(GvlState {
                 engine,
                 threads: Vec::new(),
@@ -139,6 +140,7 @@ impl RunningSession {
 
     /// Has callbacks do nothing any more. Returns whether they did something before.
     pub fn end(&self) -> bool {
+        self.tick_capture.end();
         !self.is_over.swap(true, SeqCst)
     }
 

@@ -6,19 +6,20 @@ use crate::budget::Budget;
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
-use crate::config::{SessionConfig, VmCalls};
+use crate::config::SessionConfig;
 use crate::counters::{Capture, CaptureCounters, StackCounts};
 use crate::frame_names::{ResolvedFrame, names_memory};
 use crate::labels::LabelSet;
 use crate::messages::AwaitedReply;
 use crate::profile_builder::{RAW_CAP, ROW_CAP};
-use crate::ractors::{self, OtherRactors, RecorderConfig};
+use crate::ractors::{OtherRactors, RecorderConfig};
 use crate::recording::{NotedLabels, Position, Recording};
 use crate::sample::SumLimits;
 use crate::sources::{TimerConfig, TimerKind};
 use crate::tick_capture::signal::{self, TickSignal};
-use crate::tick_capture::{OtherCalls, TickLog};
+use crate::tick_capture::{TickCapture, TickLog};
 use crate::ticks::Ticks;
+use crate::vm::TickVm;
 use crate::worker::{Worker, WorkerConfig};
 use rustc_hash::FxHashMap;
 use std::io;
@@ -28,9 +29,11 @@ use std::sync::Arc;
 mod ending_epoch;
 mod epochs;
 mod others;
+mod stack_taker;
 mod taking;
 
 use ending_epoch::EndingEpoch;
+use stack_taker::StackTaker;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;
@@ -42,7 +45,6 @@ pub struct Session {
     start_ns: u64,
     start_realtime_ns: u64,
     seed: u64,
-    calls: VmCalls,
     capture: Capture,
     /// There while stacks are taken at the tick.
     tick_signal: Option<TickSignal>,
@@ -66,9 +68,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the worker and, at rest, the timer.
-    pub fn start(config: SessionConfig, calls: VmCalls) -> io::Result<Session> {
-        let ticks = Ticks::new(calls.trigger, signal::interrupt);
+    /// Starts the worker and, at rest, the timer. `trigger` asks the VM for the sampling callback,
+    /// and is async-signal-safe.
+    pub fn start(config: SessionConfig, trigger: fn()) -> io::Result<Session> {
+        let ticks = Ticks::new(trigger, signal::interrupt);
         let ticks = Arc::new(ticks.with_others(signal::INTERRUPTER));
         let seed = clock::realtime_ns() ^ u64::from(std::process::id()).rotate_left(40);
         let limits = SumLimits {
@@ -107,7 +110,6 @@ impl Session {
             start_ns,
             start_realtime_ns: clock::realtime_ns(),
             seed,
-            calls,
             capture: Capture::Safepoint,
             tick_signal: None,
             recording: Recording::new(EPOCH_NODE_CAP, ActiveBuffer::new(full, empty)),
@@ -123,21 +125,21 @@ impl Session {
         })
     }
 
-    /// From now on the thread that holds the GVL is interrupted at each tick, and its
-    /// stack taken then and there. Fails if the program handles SIGURG itself, or if
-    /// the timer may use no signals.
-    pub fn begin_tick_capture(&mut self) -> io::Result<()> {
+    /// From now on the thread that holds the GVL is interrupted at each tick, and its stack taken
+    /// then and there, by questions to the VM `V`, into `capture`. Fails if the program handles
+    /// SIGURG itself, or if the timer may use no signals.
+    pub fn begin_tick_capture<V: TickVm + 'static>(
+        &mut self,
+        capture: &Arc<TickCapture>,
+    ) -> io::Result<()> {
         if self.config.timer == TimerKind::Sleep {
             let message = "the timer uses no signals";
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
         if self.tick_signal.is_none() {
             let ticks = self.worker.shared_ticks();
-            let calls = OtherCalls {
-                take_stack: self.calls.take_other_stack,
-                give_up: ractors::give_up,
-            };
-            self.tick_signal = Some(TickSignal::install(ticks, self.calls.take_stack, calls)?);
+            let stacks = StackTaker::<V>::new(Arc::clone(capture), Arc::clone(&ticks));
+            self.tick_signal = Some(TickSignal::install(ticks, Box::new(stacks))?);
             self.worker.ticks().set_captures(true);
             self.capture = Capture::Tick;
         }

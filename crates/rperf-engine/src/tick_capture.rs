@@ -46,20 +46,33 @@ pub struct Registers {
     pub was_waiting: bool,
 }
 
-/// Takes the stack of the calling thread, which holds the GVL with this seq, for a tick
-/// at that time in ns. Async-signal-safe; called by the signal handler.
-pub type TakeStack = fn(u32, u64, Registers);
+/// Has stacks taken on threads that the signal handler has interrupted. All of it runs in the
+/// handler, and is async-signal-safe.
+pub trait TakeStacks: Send + Sync {
+    /// Takes the stack of the calling thread, which holds the main Ractor's GVL as `seq`, for the
+    /// tick at `tick_ns`. If reading the stack faults, this doesn't return.
+    ///
+    /// # Safety
+    /// It does hold that.
+    unsafe fn take(&self, seq: u32, tick_ns: u64, registers: &Registers);
 
-/// Takes the stack of the calling thread, of another Ractor than the main one, for the owner of
-/// its place: on this native thread, for a tick at that time in ns. Async-signal-safe; called by
-/// the signal handler.
-pub type TakeOtherStack = fn(*mut c_void, u32, u64, Registers);
+    /// The same for a thread of another Ractor, which runs in the place of `owner` on native
+    /// thread `native_id`.
+    ///
+    /// # Safety
+    /// `owner` is that of a place that the handler has read, and the handler is gone before it is.
+    unsafe fn take_other(
+        &self,
+        owner: *mut c_void,
+        native_id: u32,
+        tick_ns: u64,
+        registers: &Registers,
+    );
 
-/// What the signal handler calls on threads of other Ractors.
-#[derive(Debug, Clone, Copy)]
-pub struct OtherCalls {
-    /// Takes the stack.
-    pub take_stack: TakeOtherStack,
-    /// Taking it has faulted.
-    pub give_up: unsafe fn(*mut c_void),
+    /// Taking the stack for `owner` has faulted.
+    ///
+    /// # Safety
+    /// As [`OtherHolders::take_interrupted`](crate::other_holders::OtherHolders::take_interrupted)
+    /// calls it, with this `owner`.
+    unsafe fn give_up(&self, owner: *mut c_void);
 }

@@ -1,5 +1,6 @@
 //! What the engine asks the VM as it reads a stack at a tick, and as it learns of a frame that the
-//! VM leaves out; the bridge answers. In the signal handler of a tick, and at a safepoint.
+//! VM leaves out; the bridge answers, and calls nothing of the engine for it. In the signal handler
+//! of a tick, and at a safepoint.
 //!
 //! The answers are asked for one by one, as each question depends on the answer before: only
 //! frames that are new are looked at, and a line of compiled code is asked for while the frame's
@@ -45,7 +46,10 @@ pub trait VmFrames {
     ///
     /// # Safety
     /// It is alive: on the stack, or in the frame table.
-    unsafe fn is_c_method(&self, frame: FrameWord) -> bool;
+    unsafe fn is_c_method(&self, frame: FrameWord) -> bool {
+        // SAFETY: by this function's contract.
+        unsafe { self.first_line_of(frame) }.is_none()
+    }
 
     /// Where the VM holds the name of a frame's file; 0 for a method of C.
     ///
@@ -64,6 +68,21 @@ pub trait VmFrames {
     /// # Safety
     /// As for [`VmFrames::is_c_method`]; the name is from [`VmFrames::method`].
     unsafe fn has_name(&self, frame: FrameWord, method: MethodWord) -> bool;
+}
+
+/// The VM in the handler of a tick's signal, which may have interrupted it anywhere.
+pub trait TickVm: VmFrames {
+    /// As the calling thread sees it.
+    ///
+    /// # Safety
+    /// That one has its Ractor's GVL, for as long as the result is used.
+    unsafe fn of_calling_thread() -> Self;
+
+    /// Whether garbage is being collected, on a thread of whichever Ractor.
+    fn is_collecting(&self) -> bool;
+
+    /// How many collections have begun in this process.
+    fn collections(&self) -> u64;
 }
 
 /// A method's name as the VM holds it; 0 is none.

@@ -1,15 +1,15 @@
 //! Which Ruby the extension was built for. Asked first of all, on the main thread,
 //! when Ruby loads it.
 
+use crate::ruby::process;
 use magnus::{Error, Ruby};
 use rb_sys::{RUBY_API_VERSION_MAJOR, RUBY_API_VERSION_MINOR};
 
 /// Refuses a Ruby of another version, whose insides we would misread.
 pub fn check(ruby: &Ruby) -> Result<(), Error> {
-    // SAFETY: a constant of the VM's.
-    let [major, minor, _] = unsafe { rb_sys::ruby_api_version };
+    let (major, minor) = process::version();
     let (built_major, built_minor) = (RUBY_API_VERSION_MAJOR, RUBY_API_VERSION_MINOR);
-    if (major as u32, minor as u32) == (built_major, built_minor) {
+    if (major, minor) == (built_major, built_minor) {
         return Ok(());
     }
     let message =

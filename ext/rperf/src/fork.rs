@@ -38,12 +38,16 @@ pub fn announce(forking: bool) {
     FORKING.set(forking);
 }
 
+/// The token of a thread that has announced a fork.
+fn announced() -> Option<Gvl<'static>> {
+    // SAFETY: Process._fork runs on a Ruby thread of the main Ractor, and keeps the GVL all along.
+    FORKING.get().then(|| unsafe { Gvl::assume_held() })
+}
+
 unsafe extern "C" fn before() {
-    if !FORKING.get() {
+    let Some(gvl) = announced() else {
         return;
-    }
-    // SAFETY: an announced fork is a Ruby thread's, with the GVL.
-    let gvl = unsafe { Gvl::assume_held() };
+    };
     let session = session(&gvl);
     let is_sampling = session.is_some_and(|session| session.sections.are_open());
     if is_sampling || trace_session(&gvl).is_some() {
@@ -59,8 +63,9 @@ unsafe extern "C" fn in_parent() {
     if !PAUSED.swap(false, SeqCst) {
         return;
     }
-    // SAFETY: the forking thread has had the GVL all along.
-    let gvl = unsafe { Gvl::assume_held() };
+    let Some(gvl) = announced() else {
+        return;
+    };
     if let Some(session) = session(&gvl) {
         thread::add(session.mode);
     } else if trace_session(&gvl).is_some() {

@@ -7,6 +7,7 @@ pub mod frames;
 pub mod live_threads;
 pub mod object_hook;
 pub mod other_gvl;
+pub mod process;
 pub mod ractor;
 pub mod resolve;
 pub mod root_object;

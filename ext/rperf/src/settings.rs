@@ -2,6 +2,7 @@
 //! of settings says, for lib/rperf/session/options.rb and specs. On a Ruby thread, with the GVL.
 
 use crate::profile::errors;
+use crate::ruby::process;
 use crate::text;
 use magnus::{
     Error, Integer, IntoValue, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function,
@@ -112,7 +113,7 @@ fn checked(
 ) -> Result<SettingsObject, Error> {
     let checked = settings.and_then(|settings| {
         let output = settings.output().and_then(Descriptor::named_by);
-        if output.is_some_and(is_reserved) {
+        if output.is_some_and(|it| process::is_reserved(it.number())) {
             table::check(&table::OUTPUT, &Given::ReservedDescriptor, source, shown)?;
         }
         Ok(settings)
@@ -188,12 +189,6 @@ fn pairs(ruby: &Ruby, hash: RHash) -> Result<Vec<(String, String)>, Error> {
     let text = |place: usize| text::shown(ruby, objects.entry(place as isize)?);
     let pairs = (0..objects.len() / 2).map(|row| Ok((text(2 * row)?, text(2 * row + 1)?)));
     pairs.collect()
-}
-
-/// Whether it is one of Ruby's own, for its timer and the like.
-fn is_reserved(descriptor: Descriptor) -> bool {
-    // SAFETY: looks the number up in a table of the VM's; any number will do.
-    unsafe { rb_sys::rb_reserved_fd_p(descriptor.number()) != 0 }
 }
 
 /// Names and values as the system has them.

@@ -7,7 +7,7 @@ use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
 use crate::vm::fake::FakeVm;
-use crate::{GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, VmCalls, clock};
+use crate::{GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, clock};
 use rperf_model::State;
 use std::time::{Duration, Instant};
 
@@ -32,12 +32,7 @@ fn session() -> (FakeVm, RunningSession) {
         timer: TimerKind::Sleep,
         aggregate: true,
     };
-    let calls = VmCalls {
-        trigger: || (),
-        take_stack: |_, _, _| (),
-        take_other_stack: |_, _, _, _| (),
-    };
-    let engine = Session::start(config, calls).expect("a worker");
+    let engine = Session::start(config, || ()).expect("a worker");
     let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);
     session.sections.add();
     session.begin_section(vm.gvl(), clock::monotonic_ns(), |_| false);
@@ -185,8 +180,11 @@ fn a_frame_that_the_vm_leaves_out_is_learned_at_the_safepoint() {
     vm.hidden.replace(vec![4]);
     session.ticks.tick();
     // SAFETY: nobody is at work on the log.
-    let needs_callback =
-        unsafe { session.take_stack(&vm, 1, session.ticks.last_tick(), &REGISTERS) };
+    let needs_callback = unsafe {
+        session
+            .tick_capture
+            .take(&vm, 1, session.ticks.last_tick(), &REGISTERS)
+    };
     assert!(needs_callback);
     vm.hidden.replace(vec![]);
     vm.set_stack(&[(5, 51), (4, 41), (3, 31), (2, 21), (1, 11)]);
@@ -209,7 +207,7 @@ fn stacks_taken_at_ticks_become_samples_at_the_next_event() {
     note_labels(&session, &vm, main);
     let tick = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
-    let needs_callback = unsafe { session.take_stack(&vm, 1, tick, &REGISTERS) };
+    let needs_callback = unsafe { session.tick_capture.take(&vm, 1, tick, &REGISTERS) };
     assert!(!needs_callback);
     assert!(vm.kept.borrow().is_empty(), "the handler runs no barriers");
     let mut roots = Vec::new();
@@ -230,7 +228,7 @@ fn tick(session: &RunningSession, vm: &FakeVm) {
     pass_time();
     let now = clock::monotonic_ns();
     // SAFETY: nobody is at work on the log.
-    let needs_callback = unsafe { session.take_stack(vm, 1, now, &REGISTERS) };
+    let needs_callback = unsafe { session.tick_capture.take(vm, 1, now, &REGISTERS) };
     assert!(!needs_callback);
 }
 

@@ -1,5 +1,5 @@
-//! Ticks: the stack that the signal handler takes, the samples made of what it has taken, and
-//! the sampling callback. The handler's part runs in it; the rest on Ruby threads, with the GVL.
+//! Ticks: the samples made of what the signal handler has taken, and the sampling callback. On Ruby
+//! threads, with the GVL.
 
 use super::RunningSession;
 use super::due::{FollowUp, Wanted};
@@ -9,7 +9,6 @@ use crate::counters::{CaptureCounters, StackCounts};
 use crate::gvl::Gvl;
 use crate::recording::NotedLabels;
 use crate::threads::{GvlPart, ThreadState};
-use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
 use crate::vm::VmFrames;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,22 +23,6 @@ pub struct Learned {
 }
 
 impl RunningSession {
-    /// The handler: takes the stack of the calling thread. As
-    /// [`TickCapture::take`](crate::TickCapture::take).
-    ///
-    /// # Safety
-    /// As there.
-    pub unsafe fn take_stack(
-        &self,
-        vm: &impl VmFrames,
-        seq: u32,
-        tick_ns: u64,
-        registers: &Registers,
-    ) -> bool {
-        // SAFETY: by this function's contract.
-        unsafe { self.tick_capture.take(vm, seq, tick_ns, registers) }
-    }
-
     /// Makes samples of what the log has, all of it from the calling thread, whose part this
     /// is. Whatever ends a slice of its running time, or changes its labels, comes after this.
     /// Returns whether there may be new frames.

@@ -28,12 +28,6 @@ fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>)
     session.record(0, &mut accounting, dues, position);
 }
 
-const CALLS: VmCalls = VmCalls {
-    trigger: || (),
-    take_stack: |_, _, _| (),
-    take_other_stack: |_, _, _, _| (),
-};
-
 fn session() -> Session {
     let config = SessionConfig {
         mode: Mode::Wall,
@@ -42,7 +36,7 @@ fn session() -> Session {
         timer: TimerKind::Sleep,
         aggregate: true,
     };
-    Session::start(config, CALLS).expect("a worker")
+    Session::start(config, || ()).expect("a worker")
 }
 
 fn record_new_frames(session: &mut Session, next: &mut usize, samples: usize) {
@@ -303,11 +297,7 @@ fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
     };
     let (done, is_done) = crossbeam_channel::bounded(1);
     std::thread::spawn(move || {
-        let calls = VmCalls {
-            trigger: || panic!("on purpose"),
-            ..CALLS
-        };
-        let mut session = Session::start(config, calls).expect("a worker");
+        let mut session = Session::start(config, || panic!("on purpose")).expect("a worker");
         if session.shared_ticks().set_holder(1, 0) {
             session.arm();
         }

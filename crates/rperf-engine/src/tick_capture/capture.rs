@@ -1,7 +1,7 @@
 //! The stacks taken at ticks: the signal handler takes that of the thread with the GVL into a
 //! log, and events that come anyway make samples of what is in it. The handler and the readers
 //! of the log are the same thread; [`AtWork`] keeps the handler off while one of the others is
-//! at work. Called by the bridge: in the handler, and with the GVL.
+//! at work. Called in the handler, and with the GVL.
 
 use super::at_work::{AtWork, HandlerOff};
 use super::compiled_line::CompiledLines;
@@ -28,6 +28,8 @@ pub struct TickCapture {
     /// they were counted last.
     unreadable: AtomicU64,
     spent_ns: AtomicU64,
+    /// The session is over: the handler takes no stacks any more.
+    is_over: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -66,7 +68,18 @@ impl TickCapture {
             owner: AtomicU32::new(0),
             unreadable: AtomicU64::new(0),
             spent_ns: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
         }
+    }
+
+    /// No stacks are taken any more.
+    pub fn end(&self) {
+        self.is_over.store(true, Relaxed);
+    }
+
+    /// Whether no stacks are taken any more. Async-signal-safe.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
     }
 
     /// What the handler writes, for one who keeps it off.

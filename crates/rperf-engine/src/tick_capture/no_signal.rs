@@ -1,6 +1,6 @@
 //! Systems on which threads can't be interrupted.
 
-use super::{OtherCalls, TakeStack};
+use super::TakeStacks;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
@@ -13,7 +13,7 @@ pub struct TickSignal(std::convert::Infallible);
 
 impl TickSignal {
     /// Fails.
-    pub fn install(_: Arc<Ticks>, _: TakeStack, _: OtherCalls) -> io::Result<TickSignal> {
+    pub fn install(_: Arc<Ticks>, _: Box<dyn TakeStacks>) -> io::Result<TickSignal> {
         let message = "this system can't interrupt threads at a tick";
         Err(io::Error::new(io::ErrorKind::Unsupported, message))
     }

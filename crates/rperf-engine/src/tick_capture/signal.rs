@@ -13,7 +13,7 @@ use super::at_work::other_ractors;
 mod actions;
 
 use super::kernel_sleep::KernelSleep;
-use super::{OtherCalls, Registers, TakeStack};
+use super::{Registers, TakeStacks};
 use crate::clock;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
@@ -60,9 +60,7 @@ static PREVIOUS_FAULT: OnceLock<libc::sigaction> = OnceLock::new();
 
 struct Active {
     ticks: Arc<Ticks>,
-    /// As in [`crate::VmCalls`].
-    take_stack: TakeStack,
-    other_calls: OtherCalls,
+    stacks: Box<dyn TakeStacks>,
     process: libc::pid_t,
     kernel_sleep: KernelSleep,
 }
@@ -84,11 +82,7 @@ impl TickSignal {
     /// Installs the handlers. Fails if there are some already, if the program has an
     /// action of its own for SIGURG, or if one for SIGSEGV has come since our first time:
     /// it may hand on to ours, which must not hand back to it.
-    pub fn install(
-        ticks: Arc<Ticks>,
-        take_stack: TakeStack,
-        other_calls: OtherCalls,
-    ) -> io::Result<TickSignal> {
+    pub fn install(ticks: Arc<Ticks>, stacks: Box<dyn TakeStacks>) -> io::Result<TickSignal> {
         let (interrupt, fault) = (action_of(INTERRUPT)?, action_of(FAULT)?);
         let taken = |message| Err(io::Error::new(io::ErrorKind::AddrInUse, message));
         if interrupt.sa_sigaction != libc::SIG_DFL || !ACTIVE.load(SeqCst).is_null() {
@@ -103,8 +97,7 @@ impl TickSignal {
         }
         let active = Box::new(Active {
             ticks,
-            take_stack,
-            other_calls,
+            stacks,
             process: std::process::id() as libc::pid_t,
             kernel_sleep: KernelSleep::new(),
         });
@@ -231,17 +224,19 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             READER.store(tid, SeqCst);
             READER_ERRNO.store(errno, SeqCst);
             READING.store(interrupted, SeqCst);
-            // SAFETY: as above.
-            let registers = unsafe { registers(interrupted) };
-            (active.take_stack)(seq, active.ticks.last_tick(), registers);
+            let tick_ns = active.ticks.last_tick();
+            // SAFETY: as above; the holder's thread has the GVL.
+            unsafe { active.stacks.take(seq, tick_ns, &registers(interrupted)) };
             READING.store(ptr::null_mut(), SeqCst);
         } else {
             let tick_ns = active.ticks.last_tick();
             let others = &active.ticks.others;
             others.read(tid, tick_ns, context, errno, |owner| {
-                // SAFETY: as above.
-                let registers = unsafe { registers(interrupted) };
-                (active.other_calls.take_stack)(owner, tid, tick_ns, registers);
+                // SAFETY: as above; `owner` is the one of the place that is read.
+                unsafe {
+                    let registers = registers(interrupted);
+                    active.stacks.take_other(owner, tid, tick_ns, &registers);
+                }
             });
         }
     });
@@ -359,7 +354,7 @@ fn end_other_reading(context: *mut ucontext_t) -> bool {
         let others = &active.ticks.others;
         others.take_interrupted(clock::thread_id(), |owner| {
             // SAFETY: what the handler was reading for.
-            unsafe { (active.other_calls.give_up)(owner) };
+            unsafe { active.stacks.give_up(owner) };
         })
     });
     let Some(interrupted) = interrupted.flatten() else {

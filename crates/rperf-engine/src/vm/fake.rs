@@ -1,6 +1,6 @@
 //! A VM for tests: its stacks are what the test says.
 
-use super::{FrameLayout, MethodWord, VmFrames};
+use super::{FrameLayout, MethodWord, TickVm, VmFrames};
 use crate::call_tree::FrameWord;
 use crate::gvl::Gvl;
 use crate::ids::{FiberWord, VmThread};
@@ -99,6 +99,27 @@ impl FakeVm {
     }
 }
 
+thread_local! {
+    /// The answers of [`TickVm`] on a test's thread.
+    pub(crate) static IS_COLLECTING: Cell<bool> = const { Cell::new(false) };
+    pub(crate) static COLLECTIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// On a thread that calls at `[3, 2, 1]`.
+impl TickVm for FakeVm {
+    unsafe fn of_calling_thread() -> Self {
+        FakeVm::new(VmThread(40), &[(3, 31), (2, 21), (1, 11)])
+    }
+
+    fn is_collecting(&self) -> bool {
+        IS_COLLECTING.get()
+    }
+
+    fn collections(&self) -> u64 {
+        COLLECTIONS.get()
+    }
+}
+
 fn first_line(frame: FrameWord) -> u32 {
     frame as u32 * 10
 }
@@ -145,10 +166,6 @@ impl VmFrames for FakeVm {
 
     unsafe fn are_frames(&self, words: &[FrameWord]) -> bool {
         words.iter().all(|&word| word != 0)
-    }
-
-    unsafe fn is_c_method(&self, frame: FrameWord) -> bool {
-        frame >= C_METHODS
     }
 
     unsafe fn file_of(&self, frame: FrameWord) -> usize {

@@ -65,7 +65,7 @@ pub fn sample_cost(
     kept_permille: u32,
     lines: bool,
 ) -> Result<RHash, Error> {
-    let vm = RubyVm(gvl);
+    let vm = RubyVm::new(gvl);
     let mut backtrace = Backtrace::new(lines);
     // The frames are on this thread's stack, and so alive; nothing here runs a
     // collection.

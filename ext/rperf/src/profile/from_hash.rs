@@ -3,6 +3,7 @@
 //! key; none is a panic.
 
 use super::errors;
+use crate::text;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
 use rperf_engine::Mode;
 use rperf_model::{
@@ -254,8 +255,7 @@ impl Input<'_> {
     fn text(&self, pair: RArray, index: isize) -> Result<String, Wrong> {
         let string = RString::from_value(pair.entry(index)?)
             .ok_or(Wrong::Shape("a frame's path and label must be Strings"))?;
-        // SAFETY: the bytes are copied before anything else of Ruby runs.
-        Ok(String::from_utf8_lossy(unsafe { string.as_slice() }).into_owned())
+        Ok(text::content(string))
     }
 }
 

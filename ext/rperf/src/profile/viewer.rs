@@ -3,6 +3,7 @@
 
 use super::errors;
 use super::object::ProfileObject;
+use crate::text;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RHash, RString, Ruby};
 use rperf_format::viewer::{self, Comparison, TitledProfile, View};
@@ -47,8 +48,7 @@ pub fn compare(
     target: RString,
     target_title: String,
 ) -> Result<RString, Error> {
-    // SAFETY: the slices are copied at once, before any Ruby code can run.
-    let [base, target] = [base, target].map(|file| unsafe { file.as_slice() }.to_vec());
+    let [base, target] = [base, target].map(text::bytes);
     let data = without_gvl(|| {
         let read = |file: Vec<u8>| pprof::read(&mut file.as_slice());
         let base = read(base).map_err(|error| error.to_string())?;

@@ -1,11 +1,15 @@
 //! The VM's frames: backtraces, and what can be asked of a frame without making an object. At
 //! safepoints, in hooks and in the signal handler, with the GVL.
 
+use super::process;
 use super::threads::RubyThread;
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
-use rperf_engine::{Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, VmFrames};
+use rperf_engine::{
+    Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, TickVm, VmFrames,
+};
+use std::marker::PhantomData;
 use std::mem::offset_of;
 use std::ptr;
 
@@ -40,7 +44,7 @@ struct IseqBody {
 }
 
 /// The kinds of internal objects that stand for frames: method entries and instruction
-/// sequences. The same in Ruby 3.4 and 4.0; [`are_known`] tells of others.
+/// sequences. The same in Ruby 3.4 and 4.0; a session takes no stacks at ticks where they aren't.
 const FRAME_KINDS: [VALUE; 2] = [6, CODE_KIND];
 const CODE_KIND: VALUE = 7;
 
@@ -55,7 +59,19 @@ const NIL: VALUE = rb_sys::Qnil as VALUE;
 const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 
 /// The VM as the calling thread sees it, which has the GVL of its Ractor.
-pub struct RubyVm<'g, Proof = Gvl<'g>>(#[expect(dead_code, reason = "a proof")] pub &'g Proof);
+pub struct RubyVm<'g, Proof = Gvl<'g>>(PhantomData<&'g Proof>);
+
+impl<'g, Proof> RubyVm<'g, Proof> {
+    /// For a thread that has proof of it.
+    #[inline]
+    pub fn new(_: &'g Proof) -> Self {
+        RubyVm(PhantomData)
+    }
+}
+
+/// Stands for the proof in the handler of a tick's signal, which has interrupted a thread with its
+/// Ractor's GVL.
+pub struct Interrupted(());
 
 impl<Proof> Clone for RubyVm<'_, Proof> {
     fn clone(&self) -> Self {
@@ -136,11 +152,6 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
         })
     }
 
-    unsafe fn is_c_method(&self, frame: FrameWord) -> bool {
-        // SAFETY: by this function's contract.
-        unsafe { self.first_line_of(frame) }.is_none()
-    }
-
     unsafe fn file_of(&self, frame: FrameWord) -> usize {
         // SAFETY: a frame that is alive; the path is nil or a String.
         unsafe {
@@ -166,6 +177,20 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
             rb_sys::rb_profile_frame_method_name(frame as VALUE)
                 == rb_sys::rb_id2str(method as rb_sys::ID)
         }
+    }
+}
+
+impl TickVm for RubyVm<'static, Interrupted> {
+    unsafe fn of_calling_thread() -> Self {
+        RubyVm(PhantomData)
+    }
+
+    fn is_collecting(&self) -> bool {
+        process::is_collecting()
+    }
+
+    fn collections(&self) -> u64 {
+        process::collections()
     }
 }
 
@@ -229,8 +254,7 @@ pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
                 return (frame, line);
             }
             // Compiled code has no line where it is topmost, but the VM knows it all the same.
-            // SAFETY: it is on the stack.
-            if !unsafe { VmFrames::is_c_method(&vm, frame) } {
+            if !TraceVm::is_c_method(&vm, frame) {
                 return (frame, vm.line());
             }
         }
@@ -266,13 +290,4 @@ fn buffers(frames: &mut [FrameWord], lines: &mut [u32]) -> (i32, *mut VALUE, *mu
         ptr::null_mut()
     };
     (limit, frames.as_mut_ptr().cast(), lines.cast())
-}
-
-/// Whether all frames of the calling thread's stack are of the form that the signal handler
-/// expects: else this Ruby is one that it doesn't know. Outside of hooks.
-pub fn are_known(vm: RubyVm<'_>) -> bool {
-    let mut backtrace = Backtrace::new(false);
-    let depth = backtrace.take(&vm);
-    // SAFETY: from the VM, which is at a safepoint, where all frames are objects.
-    depth > 0 && unsafe { vm.are_frames(backtrace.stack(depth).frames) }
 }

@@ -3,7 +3,7 @@
 //! switch no tracing of Ruby code on, and compiled code stays compiled. Objects of other Ractors
 //! aren't told: in Ruby 3.4 a hook is one Ractor's.
 
-use super::ractor;
+use super::ractor::AnyGvl;
 use rb_sys::{
     RUBY_INTERNAL_EVENT_NEWOBJ as NEWOBJ, VALUE,
     rb_event_hook_flag_t::RUBY_EVENT_HOOK_FLAG_RAW_ARG as RAW_ARG, rb_trace_arg_t,
@@ -95,9 +95,9 @@ unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trac
     // SAFETY: the VM passes a valid event of this kind, on a thread that runs Ruby code. An object
     // begins with its flags and its class.
     unsafe {
-        if !ractor::is_main() {
+        let AnyGvl::Main(gvl) = AnyGvl::assume_held() else {
             return;
-        }
+        };
         let object = rb_sys::rb_tracearg_object(event);
         let [flags, class] = (object as *const [VALUE; 2]).read();
         if VMS_OWN.contains(&(flags & value_type::RUBY_T_MASK as VALUE)) {
@@ -108,6 +108,6 @@ unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trac
             class: class as usize,
             bytes: size.map_or(0, |size| size(object) as u64),
         };
-        T::made(&Gvl::assume_held(), object);
+        T::made(&gvl, object);
     }
 }

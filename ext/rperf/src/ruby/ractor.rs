@@ -1,6 +1,7 @@
 //! The main Ractor, whose threads share the GVL that [`Gvl`] stands for, and others, each of which
 //! has its own.
 
+use super::other_gvl::OtherGvl;
 use super::threads::RubyThread;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
@@ -50,6 +51,32 @@ pub unsafe fn is_main() -> bool {
     })
 }
 
+/// The GVL that the calling thread holds.
+pub enum AnyGvl<'g> {
+    /// The main Ractor's.
+    Main(Gvl<'g>),
+    /// Another one's.
+    Other(OtherGvl),
+}
+
+impl AnyGvl<'_> {
+    /// For the head of a callback.
+    ///
+    /// # Safety
+    /// The calling thread runs Ruby code, and as for [`Gvl::assume_held`].
+    #[inline]
+    pub unsafe fn assume_held() -> Self {
+        // SAFETY: by this function's contract it holds the GVL of its Ractor.
+        unsafe {
+            if is_main() {
+                AnyGvl::Main(Gvl::assume_held())
+            } else {
+                AnyGvl::Other(OtherGvl::assume_held())
+            }
+        }
+    }
+}
+
 /// The beginning of what the VM keeps of a thread.
 #[repr(C)]
 struct VmThreadData {
@@ -72,35 +99,27 @@ static IS_KNOWN: AtomicBool = AtomicBool::new(false);
 pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
     let ractor: Value = ruby.class_object().const_get("Ractor")?;
     let main: Value = ractor.funcall("main", ())?;
-    let thread: Value = ruby.class_thread().funcall("current", ())?;
-    // SAFETY: a Thread, which is running.
-    let is_known = unsafe {
-        let data = data_of(thread.as_raw());
-        data.as_ref().is_some_and(|data| {
-            let is_thread = data.thread == thread.as_raw();
-            let is_aligned = (data.ractor.addr()).is_multiple_of(align_of::<RactorData>());
-            is_thread
-                && is_aligned
-                && data
-                    .ractor
-                    .as_ref()
-                    .is_some_and(|data| data.ractor == main.as_raw() && data.number == 1)
-        })
-    };
+    // SAFETY: as this runs on the main Ractor.
+    let gvl = unsafe { Gvl::assume_held() };
+    let data = data_of(RubyThread::current(&gvl));
+    let is_known = data.is_some_and(|data| data.ractor == main.as_raw() && data.number == 1);
     IS_KNOWN.store(is_known, Relaxed);
     Ok(())
 }
 
-/// What the VM keeps of a thread.
-///
-/// # Safety
-/// `thread` is a Thread.
-unsafe fn data_of(thread: VALUE) -> *const VmThreadData {
-    // SAFETY: by this function's contract it is an object with data.
+/// What the VM keeps of the Ractor of `thread`, the calling one, if it looks like that.
+fn data_of(thread: RubyThread<'_>) -> Option<&RactorData> {
+    // SAFETY: a Thread is an object with data, which is longer than what is read of it. It runs, so
+    // its Ractor lives. `learn_numbers` looks whether the rest is of the expected form.
     unsafe {
-        rb_sys::macros::RTYPEDDATA_GET_DATA(thread)
-            .cast_const()
-            .cast()
+        let data = rb_sys::macros::RTYPEDDATA_GET_DATA(thread.object());
+        let data = data.cast_const().cast::<VmThreadData>().as_ref()?;
+        let is_aligned = data.ractor.addr().is_multiple_of(align_of::<RactorData>());
+        if data.thread == thread.object() && is_aligned {
+            data.ractor.as_ref()
+        } else {
+            None
+        }
     }
 }
 
@@ -111,8 +130,7 @@ pub fn number_of(thread: RubyThread<'_>) -> u32 {
     if !IS_KNOWN.load(Relaxed) {
         return 0;
     }
-    // SAFETY: a thread that runs, whose data is of the known form.
-    unsafe { (*(*data_of(thread.object())).ractor).number }
+    data_of(thread).map_or(0, |data| data.number)
 }
 
 /// Whether there are other Ractors than the main one. Runs Ruby code.

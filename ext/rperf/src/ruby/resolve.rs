@@ -125,7 +125,7 @@ fn resolve_class(gvl: &mut Gvl<'_>, class: VALUE) -> ResolvedFrame {
 /// Names a frame, or the class of objects.
 fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
     // SAFETY: an object that is kept alive, and so can be read.
-    if !unsafe { RubyVm(gvl).are_frames(&[frame as FrameWord]) } {
+    if !unsafe { RubyVm::new(&*gvl).are_frames(&[frame as FrameWord]) } {
         return resolve_class(gvl, frame);
     }
     let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);

@@ -5,35 +5,76 @@ use super::other_gvl::OtherGvl;
 use rb_sys::VALUE;
 use rperf_engine::threads::{NewList, ThreadState};
 use rperf_engine::{FiberWord, Gvl, ThreadSlot, VmThread};
+use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
 
-/// Key of a thread's state; the VM has only 8 such keys.
-static KEY: OnceLock<rb_sys::rb_internal_thread_specific_key_t> = OnceLock::new();
+/// Key of a thread's state.
+static STATE: ThreadKey = ThreadKey::new();
 
 /// The same for threads of other Ractors.
-static OTHER_KEY: OnceLock<rb_sys::rb_internal_thread_specific_key_t> = OnceLock::new();
+static OTHER: ThreadKey = ThreadKey::new();
 
 /// Makes the keys, once per process. With the GVL.
 pub fn make_keys() {
-    for key in [&KEY, &OTHER_KEY] {
+    STATE.make();
+    OTHER.make();
+}
+
+/// Key of a word that each thread may have. The VM has only 8 such keys.
+pub struct ThreadKey(OnceLock<rb_sys::rb_internal_thread_specific_key_t>);
+
+impl ThreadKey {
+    /// Not made yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// Makes the key. Once, with the GVL.
+    pub fn make(&self) {
         // SAFETY: takes nothing.
-        key.get_or_init(|| unsafe { rb_sys::rb_internal_thread_specific_key_create() });
+        let new = || unsafe { rb_sys::rb_internal_thread_specific_key_create() };
+        self.0.get_or_init(new);
+    }
+
+    /// The word of `thread`; null if it has none.
+    #[inline]
+    pub fn get(&self, thread: RubyThread<'_>) -> *mut c_void {
+        let word = self.0.get().map(|&key| {
+            // SAFETY: the thread is alive, and the key valid.
+            unsafe { rb_sys::rb_internal_thread_specific_get(thread.object, key) }
+        });
+        word.unwrap_or(ptr::null_mut())
+    }
+
+    /// From now on `thread` has this word.
+    pub fn set(&self, thread: RubyThread<'_>, word: *mut c_void) {
+        if let Some(&key) = self.0.get() {
+            // SAFETY: the thread is alive, and the key valid.
+            unsafe { rb_sys::rb_internal_thread_specific_set(thread.object, key, word) };
+        }
     }
 }
+
+/// What the thread that holds a Ractor's GVL has as proof of it.
+pub trait HeldGvl {}
+
+impl HeldGvl for Gvl<'_> {}
+
+impl HeldGvl for OtherGvl {}
 
 /// A thread whose object is alive as long as this is.
 #[derive(Clone, Copy)]
 pub struct RubyThread<'g> {
     object: VALUE,
-    alive: PhantomData<&'g Gvl<'g>>,
+    alive: PhantomData<&'g ()>,
 }
 
 impl<'g> RubyThread<'g> {
     /// The calling thread.
     #[inline]
-    pub fn current(_: &'g Gvl<'_>) -> Self {
+    pub fn current(_: &'g impl HeldGvl) -> Self {
         // SAFETY: whoever holds the GVL is a Ruby thread, whose object lives as long as it runs.
         unsafe { Self::from_raw(rb_sys::rb_thread_current()) }
     }
@@ -80,23 +121,6 @@ impl<'g> RubyThread<'g> {
         self.object
     }
 
-    /// The pointer in the thread's slot; null if nothing is.
-    #[inline]
-    fn slot(self) -> *mut ThreadState {
-        let slot = KEY.get().map(|&key| {
-            // SAFETY: the thread is alive, and the key valid.
-            unsafe { rb_sys::rb_internal_thread_specific_get(self.object, key) }
-        });
-        slot.map_or(ptr::null_mut(), |slot| slot.cast())
-    }
-
-    fn set_slot(self, state: *mut ThreadState) {
-        if let Some(&key) = KEY.get() {
-            // SAFETY: the thread is alive, and the key valid.
-            unsafe { rb_sys::rb_internal_thread_specific_set(self.object, key, state.cast()) };
-        }
-    }
-
     /// The thread's state, if it has been announced.
     #[inline]
     pub fn known_state<'a>(self, _: &'a Gvl<'_>) -> Option<&'a ThreadState> {
@@ -112,8 +136,8 @@ impl<'g> RubyThread<'g> {
     /// has been removed.
     #[inline]
     pub unsafe fn known_state_without_gvl<'a>(self) -> Option<&'a ThreadState> {
-        // SAFETY: the slot is null or points to a state that lives by this function's contract.
-        unsafe { self.slot().as_ref() }
+        // SAFETY: the word is null or points to a state that lives by this function's contract.
+        unsafe { STATE.get(self).cast::<ThreadState>().as_ref() }
     }
 
     /// The state of a thread of the main Ractor, announced in `new_threads` if it is new.
@@ -135,31 +159,26 @@ impl<'g> RubyThread<'g> {
         new_threads: &NewList<ThreadState>,
     ) -> &'a ThreadState {
         let state = new_threads.push(ThreadState::new(self.id()));
-        self.set_slot(state);
+        STATE.set(self, state.cast());
         // SAFETY: the list has made the session its owner; it lives as `known_state` says.
         unsafe { &*state }
     }
 
-    /// What is kept for the thread, the calling one, if it is of another Ractor than the main one.
-    pub fn other_slot(self, _: &OtherGvl) -> Option<&'static ThreadSlot> {
-        let key = *OTHER_KEY.get()?;
-        // SAFETY: the thread is alive, and the key valid; what is in the slot was put there below,
-        // and is freed only when the thread has ended.
-        unsafe {
-            let slot = rb_sys::rb_internal_thread_specific_get(self.object, key);
-            if let Some(slot) = slot.cast::<ThreadSlot>().as_ref() {
-                return Some(slot);
-            }
+    /// What is kept for the thread, the calling one, of another Ractor than the main one.
+    pub fn other_slot(self, _: &OtherGvl) -> &'static ThreadSlot {
+        // SAFETY: the word is null, or what is put there below, which is freed only when the thread
+        // has ended.
+        let slot = unsafe { OTHER.get(self).cast::<ThreadSlot>().as_ref() };
+        slot.unwrap_or_else(|| {
             let slot: &ThreadSlot = Box::leak(Box::default());
-            let pointer = ptr::from_ref(slot).cast_mut().cast();
-            rb_sys::rb_internal_thread_specific_set(self.object, key, pointer);
-            Some(slot)
-        }
+            OTHER.set(self, ptr::from_ref(slot).cast_mut().cast());
+            slot
+        })
     }
 
     /// Lets the thread forget its state.
     pub fn forget_state(self) {
-        self.set_slot(ptr::null_mut());
+        STATE.set(self, ptr::null_mut());
     }
 }
 

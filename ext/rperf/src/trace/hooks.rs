@@ -100,7 +100,7 @@ fn told(
     class: VALUE,
     now: u64,
 ) -> (CallKind, bool) {
-    let vm = RubyVm(gvl);
+    let vm = RubyVm::new(gvl);
     let c_method = TracedFrame {
         word: class as usize,
         method: id as usize,
@@ -129,7 +129,7 @@ unsafe extern "C" fn on_fiber_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE
     // SAFETY: as in `on_event`; a fiber that is switched to has an object already.
     let (gvl, fiber) = unsafe { (Gvl::assume_held(), rb_sys::rb_fiber_current()) };
     with_tracer(&gvl, |session, tracer| {
-        tracer.switched(&RubyVm(&gvl), fiber as usize, session.clock.now());
+        tracer.switched(&RubyVm::new(&gvl), fiber as usize, session.clock.now());
     });
 }
 

@@ -1,4 +1,4 @@
-//! What the VM calls: hooks, the sampling callback, and the signal handler's part.
+//! What the VM calls: hooks and the sampling callback.
 
 pub mod fiber;
 pub mod gc;
@@ -6,7 +6,6 @@ pub mod objects;
 pub mod other_ractor;
 pub mod sampling_job;
 pub mod thread;
-pub mod tick;
 pub mod time_slice;
 
 use crate::ruby::thread_hook;

@@ -2,11 +2,6 @@
 
 use super::*;
 
-/// There are no other Ractors.
-const OTHERS: OtherCalls = OtherCalls {
-    take_stack: |_, _, _, _| (),
-    give_up: |_| (),
-};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc;
 use std::thread;
@@ -17,15 +12,28 @@ static TRIGGERED: AtomicU64 = AtomicU64::new(0);
 static RETURNED: AtomicU64 = AtomicU64::new(0);
 static FAULTY: AtomicBool = AtomicBool::new(false);
 
-fn take_stack(_: u32, _: u64, registers: Registers) {
-    assert_ne!(registers.instruction, 0);
-    TAKEN.fetch_add(1, SeqCst);
-    if FAULTY.load(SeqCst) {
-        let nowhere = std::hint::black_box(ptr::null_mut::<u64>());
-        // SAFETY: none: it faults, and that is what the test is about.
-        unsafe { ptr::write_volatile(nowhere, 1) };
+/// Reads what may fault. There are no other Ractors.
+struct Stacks;
+
+impl TakeStacks for Stacks {
+    unsafe fn take(&self, _: u32, _: u64, registers: &Registers) {
+        assert_ne!(registers.instruction, 0);
+        TAKEN.fetch_add(1, SeqCst);
+        if FAULTY.load(SeqCst) {
+            let nowhere = std::hint::black_box(ptr::null_mut::<u64>());
+            // SAFETY: none: it faults, and that is what the test is about.
+            unsafe { ptr::write_volatile(nowhere, 1) };
+        }
+        RETURNED.fetch_add(1, SeqCst);
     }
-    RETURNED.fetch_add(1, SeqCst);
+
+    unsafe fn take_other(&self, _: *mut c_void, _: u32, _: u64, _: &Registers) {}
+
+    unsafe fn give_up(&self, _: *mut c_void) {}
+}
+
+fn install(ticks: &Arc<Ticks>) -> io::Result<TickSignal> {
+    TickSignal::install(Arc::clone(ticks), Box::new(Stacks))
 }
 
 /// Runs a thread that computes with registers of all kinds until told to stop.
@@ -81,8 +89,8 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     let ticks = Arc::new(Ticks::new(trigger, super::interrupt));
     assert!(!send_to(1), "nothing is installed");
     let before = action_of(FAULT).expect("readable");
-    let installed = TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).expect("free");
-    assert!(TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).is_err());
+    let installed = install(&ticks).expect("free");
+    assert!(install(&ticks).is_err());
     let (tid, finish) = computing_thread();
 
     // Not the holder: it is left alone.
@@ -130,13 +138,13 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     assert!(!send_to(tid));
 
     // As compaction does: a handler that comes within a session and goes after it.
-    let again = TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).expect("free");
+    let again = install(&ticks).expect("free");
     let ours = action_of(FAULT).expect("readable");
     put_action(FAULT, &before).expect("allowed");
     assert!(!send_to(clock::thread_id()));
     drop(again);
     put_action(FAULT, &ours).expect("allowed");
-    drop(TickSignal::install(Arc::clone(&ticks), take_stack, OTHERS).expect("free"));
+    drop(install(&ticks).expect("free"));
     assert_eq!(
         action_of(FAULT).expect("readable").sa_sigaction,
         before.sa_sigaction
@@ -145,7 +153,7 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
     // Another one that stays may hand on to ours.
     let theirs = Theirs::action(Theirs::of_three as *const () as usize, libc::SA_SIGINFO);
     put_action(FAULT, &theirs).expect("allowed");
-    let refused = TickSignal::install(ticks, take_stack, OTHERS).expect_err("not ours");
+    let refused = install(&ticks).expect_err("not ours");
     assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
     put_action(FAULT, &before).expect("allowed");
 }

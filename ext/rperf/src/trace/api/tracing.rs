@@ -23,7 +23,7 @@ pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
     };
     let start = session.clock.reading();
     tracer.clear(start);
-    let (vm, current) = (RubyVm(gvl), RubyThread::current(gvl));
+    let (vm, current) = (RubyVm::new(gvl), RubyThread::current(gvl));
     let mut room = vec![0; MAX_DEPTH];
     for thread in threads.threads() {
         let is_current = thread.id() == current.id();

@@ -2,14 +2,14 @@
 //! with the VM's lock held.
 
 use crate::ruby::event_hook::EventHook;
-use crate::ruby::ractor;
+use crate::ruby::ractor::AnyGvl;
 use crate::trace::state::session::with_tracer;
 use crate::vm::hooks::gc::is_marking;
 use rb_sys::{
     ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
-use rperf_engine::{GcEvent, Gvl};
+use rperf_engine::GcEvent;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A collection is in its marking phase, which may take several pieces.
@@ -37,13 +37,9 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
         }
         _ => GcEvent::Exit,
     };
-    // SAFETY: on the thread that collects, which runs Ruby code; the token is that of a thread of
-    // the main Ractor.
-    let gvl = unsafe {
-        if !ractor::is_main() {
-            return;
-        }
-        Gvl::assume_held()
+    // SAFETY: on the thread that collects, which runs Ruby code.
+    let AnyGvl::Main(gvl) = (unsafe { AnyGvl::assume_held() }) else {
+        return;
     };
     with_tracer(&gvl, |session, tracer| {
         tracer.collecting(event, MARKING.load(Relaxed), session.clock.now());

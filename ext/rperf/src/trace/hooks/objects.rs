@@ -13,7 +13,7 @@ pub struct Objects;
 impl OnNewObject for Objects {
     fn made(gvl: &Gvl<'_>, object: NewObject) {
         with_tracer(gvl, |_, tracer| {
-            tracer.allocated(object.class, object.bytes, || RubyVm(gvl).line());
+            tracer.allocated(object.class, object.bytes, || RubyVm::new(gvl).line());
             roots::keep_classes_alive(tracer);
         });
     }

@@ -1,23 +1,22 @@
 //! The traced session of this process, and the way to it: there is this one or the sampling one.
 //! What hooks on calls touch is the main Ractor's, and its GVL protects it.
 
-use crate::ruby::threads::RubyThread;
+use crate::ruby::threads::{RubyThread, ThreadKey};
 use rperf_engine::threads::OthersReady;
 use rperf_engine::trace::{Calibration, ThreadNumber, TraceClock, TraceLevel, Tracer};
 use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use rperf_session::settings::Settings;
-use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 
 /// The session that traces calls. Put in and taken out with the main Ractor's GVL, and let go of
 /// in a forked child.
 pub static TRACE: SessionSlot<TraceSession> = SessionSlot::empty();
 
-/// Key of a thread's number; the VM has only 8 such keys.
-static KEY: OnceLock<rb_sys::rb_internal_thread_specific_key_t> = OnceLock::new();
+/// Key of a thread's number.
+static NUMBER: ThreadKey = ThreadKey::new();
 
 /// The id of the last session: numbers of threads of others don't count.
 static LAST_ID: AtomicU32 = AtomicU32::new(0);
@@ -73,10 +72,7 @@ impl TraceSession {
     /// The number of a thread of the main Ractor that was announced.
     #[inline]
     pub fn number_of(&self, thread: RubyThread<'_>) -> Option<ThreadNumber> {
-        let slot = KEY.get().map_or(0, |&key| {
-            // SAFETY: the thread is alive, and the key valid.
-            unsafe { rb_sys::rb_internal_thread_specific_get(thread.object(), key) }.addr()
-        });
+        let slot = NUMBER.get(thread).addr();
         let (id, number) = ((slot >> 32) as u32, slot as u32);
         (id == self.id && number > 0).then(|| ThreadNumber(number - 1))
     }
@@ -84,18 +80,13 @@ impl TraceSession {
     /// Notes the number of a thread.
     pub fn set_number(&self, thread: RubyThread<'_>, number: ThreadNumber) {
         let slot = (self.id as usize) << 32 | (number.0 as usize + 1);
-        let slot: *mut c_void = ptr::without_provenance_mut(slot);
-        if let Some(&key) = KEY.get() {
-            // SAFETY: the thread is alive, and the key valid.
-            unsafe { rb_sys::rb_internal_thread_specific_set(thread.object(), key, slot) };
-        }
+        NUMBER.set(thread, ptr::without_provenance_mut(slot));
     }
 }
 
 /// Makes the key, once per process. With the GVL.
 pub fn make_key() {
-    // SAFETY: takes nothing.
-    KEY.get_or_init(|| unsafe { rb_sys::rb_internal_thread_specific_key_create() });
+    NUMBER.make();
 }
 
 /// The traced session, until the token is lent to code that may run Ruby code.

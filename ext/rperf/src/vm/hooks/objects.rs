@@ -36,7 +36,7 @@ fn add(gvl: &Gvl<'_>, session: &StartedSession, object: NewObject) {
     let Some(mut objects) = session.objects.as_ref().and_then(|it| it.borrow(gvl)) else {
         return;
     };
-    let (frame, line) = innermost_ruby_frame(RubyVm(gvl));
+    let (frame, line) = innermost_ruby_frame(RubyVm::new(gvl));
     let site = AllocationSite {
         thread: session.ticks.holder_seq(),
         place: frame,

@@ -14,12 +14,10 @@ pub fn event(
     thread: RubyThread<'_>,
     event: impl FnOnce(RubyVm<'_, OtherGvl>, OtherThread),
 ) {
-    if let Some(slot) = thread.other_slot(gvl) {
-        let thread = OtherThread {
-            thread: thread.id(),
-            slot,
-            ractor: ractor::number_of(thread),
-        };
-        event(RubyVm(gvl), thread);
-    }
+    let thread = OtherThread {
+        thread: thread.id(),
+        slot: thread.other_slot(gvl),
+        ractor: ractor::number_of(thread),
+    };
+    event(RubyVm::new(gvl), thread);
 }

@@ -19,7 +19,7 @@ pub unsafe extern "C" fn on_safepoint(_: *mut c_void) {
             if let Some(session) = counting_session(gvl) {
                 gc::listen(session);
                 let thread = RubyThread::current(gvl).state(gvl, &session.new_threads);
-                let learned = session.learn(&RubyVm(gvl), gvl, thread);
+                let learned = session.learn(&RubyVm::new(gvl), gvl, thread);
                 sample::complete(gvl, session, session.sample(gvl, thread, learned));
             }
             epoch::work_on_end(gvl);

@@ -7,8 +7,9 @@
 use super::other_ractor;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::other_gvl::OtherGvl;
+use crate::ruby::ractor::AnyGvl;
+use crate::ruby::thread_hook;
 use crate::ruby::threads::RubyThread;
-use crate::ruby::{ractor, thread_hook};
 use crate::vm::recording::sample;
 use crate::vm::state::session;
 use rb_sys::{
@@ -75,20 +76,21 @@ unsafe fn in_its_ractor(
 ) {
     // SAFETY: it holds the main Ractor's GVL, or has no state and the token isn't used.
     let gvl = unsafe { Gvl::assume_held() };
-    let state = thread.known_state(&gvl).or_else(|| {
-        // SAFETY: by this function's contract.
-        let is_main = unsafe { ractor::is_main() };
-        if !is_main {
+    if let Some(state) = thread.known_state(&gvl) {
+        return sample::complete(&gvl, session, event(session, &gvl, state));
+    }
+    // SAFETY: by this function's contract.
+    match unsafe { AnyGvl::assume_held() } {
+        AnyGvl::Main(gvl) => {
+            let state = thread.announce(&gvl, &session.new_threads);
+            sample::complete(&gvl, session, event(session, &gvl, state));
+        }
+        AnyGvl::Other(gvl) => {
             // Its first turn comes before anything that it does.
             if !other_ractors() {
                 set_other_ractors(true);
             }
-            // SAFETY: as above.
-            other_ractor::event(&unsafe { OtherGvl::assume_held() }, thread, other);
+            other_ractor::event(&gvl, thread, other);
         }
-        is_main.then(|| thread.announce(&gvl, &session.new_threads))
-    });
-    if let Some(state) = state {
-        sample::complete(&gvl, session, event(session, &gvl, state));
     }
 }

@@ -5,6 +5,7 @@
 //! one every 10 ms: this hook, on that thread, asks for the callback anew.
 
 use crate::ruby::event_hook::EventHook;
+use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint;
 use crate::vm::state::session;
 use rb_sys::{ID, RUBY_INTERNAL_EVENT_SWITCH as SWITCH, VALUE};
@@ -14,8 +15,8 @@ pub static HOOK: EventHook = EventHook::new(on_switch, SWITCH);
 
 unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
     // SAFETY: on a thread that runs Ruby code.
-    unsafe {
-        session::with_counting_session(|_, session| {
+    if let AnyGvl::Main(gvl) = unsafe { AnyGvl::assume_held() } {
+        session::with_counting_session(&gvl, |session| {
             // A trigger from a Ruby thread reaches that thread.
             if session.ticks.is_callback_due() {
                 safepoint::trigger();

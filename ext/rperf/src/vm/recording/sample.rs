@@ -40,7 +40,7 @@ pub fn record(gvl: &Gvl<'_>, session: &RunningSession, wanted: Wanted<'_>) {
     let stack = match wanted.stack {
         WantedStack::None => None,
         WantedStack::Current(frames) => {
-            let depth = take_complete(RubyVm(gvl), &mut backtrace);
+            let depth = take_complete(RubyVm::new(gvl), &mut backtrace);
             Some(backtrace.stack_up_to(frames, depth))
         }
         WantedStack::Other => {

@@ -6,8 +6,9 @@
 use super::session::{StartedSession, session};
 use crate::ruby::data_type::DataType;
 use crate::ruby::threads::RubyThread;
-use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue, protect};
-use magnus::{Error, RHash, RModule, Ruby, StaticSymbol, Value, prelude::*};
+use magnus::rb_sys::{AsRawId, AsRawValue, FromRawValue};
+use magnus::value::OpaqueId;
+use magnus::{ArgList, Error, RHash, RModule, Ruby, StaticSymbol, Thread, Value, prelude::*};
 use rb_sys::{ID, VALUE};
 use rperf_engine::{Gvl, LabelSet, NotedLabels, RunningSession, SessionId};
 use std::ffi::c_void;
@@ -22,11 +23,12 @@ const NIL: VALUE = rb_sys::Qnil as VALUE;
 /// What is looked up once per process.
 struct LabelHandles {
     key: ID,
+    key_id: OpaqueId,
     symbol: VALUE,
     fiber_class: VALUE,
     /// Its methods `[]` and `[]=`.
-    aref: ID,
-    aset: ID,
+    aref: OpaqueId,
+    aset: OpaqueId,
     set_class: VALUE,
     /// For fibers that are known to have inherited nothing.
     none: VALUE,
@@ -124,10 +126,11 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let key = ruby.intern(KEY);
     let handles = HANDLES.get_or_init(|| LabelHandles {
         key: key.as_raw(),
+        key_id: key.into(),
         symbol: StaticSymbol::from(key).as_raw(),
         fiber_class: fiber_class.as_raw(),
-        aref: ruby.intern("[]").as_raw(),
-        aset: ruby.intern("[]=").as_raw(),
+        aref: ruby.intern("[]").into(),
+        aset: ruby.intern("[]=").into(),
         set_class: set_class.as_raw(),
         none: none.wrap(set_class.as_raw()),
     });
@@ -279,9 +282,9 @@ pub fn adopt(gvl: &mut Gvl<'_>) -> Result<(), Error> {
     handles.set_local(
         thread,
         if is_used {
-            inherited.as_raw()
+            inherited
         } else {
-            handles.none
+            value(handles.none)
         },
     );
     Ok(())
@@ -299,7 +302,7 @@ fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
 /// Makes `set` the label set of `thread`'s present fiber. `thread` is the calling one.
 pub fn set_local(thread: RubyThread<'_>, set: Value) {
     if let Some(handles) = HANDLES.get() {
-        handles.set_local(thread, set.as_raw());
+        handles.set_local(thread, set);
     }
 }
 
@@ -309,8 +312,8 @@ pub fn set_inherited(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
     let Some(handles) = HANDLES.get() else {
         return Ok(());
     };
-    let arguments = [handles.symbol, set.as_raw()];
-    handles.storage(gvl, handles.aset, &arguments).map(drop)
+    let arguments = (value(handles.symbol), set);
+    handles.storage(gvl, handles.aset, arguments).map(drop)
 }
 
 /// An object that this file has from the VM.
@@ -329,29 +332,26 @@ impl LabelHandles {
     }
 
     /// The current thread is `thread`. One that is frozen keeps what it has.
-    fn set_local(&self, thread: RubyThread<'_>, set: VALUE) {
-        let thread = thread.object();
-        // SAFETY: any object may be asked, and a live thread that isn't frozen doesn't raise.
-        unsafe {
-            if rb_sys::rb_obj_frozen_p(thread) == rb_sys::Qfalse as VALUE {
-                rb_sys::rb_thread_local_aset(thread, self.key, set);
-            }
+    fn set_local(&self, thread: RubyThread<'_>, set: Value) {
+        let thread = Thread::from_value(value(thread.object()));
+        if let Some(thread) = thread.filter(|thread| !thread.is_frozen()) {
+            // It doesn't fail for one that isn't.
+            let _ = thread.local_aset(self.key_id, set);
         }
     }
 
     /// What the present fiber has in its storage under our key.
     fn inherited(&self, gvl: &mut Gvl<'_>) -> Result<Value, Error> {
-        self.storage(gvl, self.aref, &[self.symbol])
+        self.storage(gvl, self.aref, (value(self.symbol),))
     }
 
     /// Calls a method on the present fiber's storage. Runs Ruby code.
-    fn storage(&self, _: &mut Gvl<'_>, method: ID, arguments: &[VALUE]) -> Result<Value, Error> {
-        let (count, arguments) = (arguments.len() as i32, arguments.as_ptr());
-        let answer = protect(|| {
-            // SAFETY: a class, the name of a method, and so many arguments; `protect` catches
-            // what it raises.
-            unsafe { rb_sys::rb_funcallv(self.fiber_class, method, count, arguments) }
-        });
-        answer.map(value)
+    fn storage(
+        &self,
+        _: &mut Gvl<'_>,
+        method: OpaqueId,
+        arguments: impl ArgList,
+    ) -> Result<Value, Error> {
+        value(self.fiber_class).funcall(method, arguments)
     }
 }

@@ -1,7 +1,7 @@
 //! The running session, and the way to it: with the GVL by a token, in hooks and handlers
 //! without it by a promise. A panic in a hook ends here.
 
-use crate::ruby::ractor;
+use crate::ruby::ractor::AnyGvl;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::{Allocations, Gvl, GvlCell, RunningSession, Session, SessionSlot};
 use rperf_session::settings::Settings;
@@ -133,11 +133,9 @@ pub unsafe fn in_hook(work: impl FnOnce(&RunningSession)) {
 #[inline]
 pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
     // SAFETY: by this function's contract.
-    if !unsafe { ractor::is_main() } {
+    let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
         return;
-    }
-    // SAFETY: a thread of the main Ractor that runs Ruby code.
-    let mut gvl = unsafe { Gvl::assume_held() };
+    };
     if counting_session(&gvl).is_some()
         && catch_unwind(AssertUnwindSafe(|| work(&mut gvl))).is_err()
         && let Some(session) = session(&gvl)
@@ -146,19 +144,12 @@ pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
     }
 }
 
-/// [`in_main_ractor`] for work that runs no Ruby code.
-///
-/// # Safety
-/// As there.
+/// The same for work of a hook on the main Ractor that runs no Ruby code.
 #[inline]
-pub unsafe fn with_counting_session(work: impl FnOnce(&Gvl<'_>, &RunningSession)) {
-    let with_session = |gvl: &mut Gvl<'_>| {
-        if let Some(session) = counting_session(gvl) {
-            work(gvl, session);
-        }
-    };
-    // SAFETY: by this function's contract.
-    unsafe { in_main_ractor(with_session) };
+pub fn with_counting_session(gvl: &Gvl<'_>, work: impl FnOnce(&RunningSession)) {
+    if let Some(session) = counting_session(gvl) {
+        catching(session, || work(session));
+    }
 }
 
 /// Ends the session that nobody has stopped, as the VM ends: the worker must not
