@@ -53,6 +53,7 @@ const KIND_SHIFT: u32 = 12;
 
 /// Frames at most among which one of Ruby code is looked for.
 const NEAR: usize = 32;
+const NEXT: usize = 3;
 
 const NIL: VALUE = rb_sys::Qnil as VALUE;
 
@@ -245,18 +246,14 @@ pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
 /// The innermost frame of Ruby code, and the line in execution there: where an object is made. 0 for
 /// both if there is none among the topmost ones.
 pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
-    let (mut frames, mut lines) = ([0; NEAR], [0; NEAR]);
-    // Nearly always the first one is it.
-    for room in [1, NEAR] {
-        let found = vm.backtrace(&mut frames[..room], &mut lines[..room]);
-        for (&frame, &line) in frames.iter().zip(&lines).take(found) {
-            if line != 0 {
-                return (frame, line);
-            }
-            // Compiled code has no line where it is topmost, but the VM knows it all the same.
-            if !TraceVm::is_c_method(&vm, frame) {
-                return (frame, vm.line());
-            }
+    let mut frames = [0; NEAR];
+    // Nearly always one of the first is it.
+    for room in [NEXT, NEAR] {
+        let found = vm.backtrace(&mut frames[..room], &mut []);
+        let mut shown = frames[..found].iter();
+        if let Some(&frame) = shown.find(|frame| !TraceVm::is_c_method(&vm, **frame)) {
+            // To ask for its line alone costs less than to have those of all frames.
+            return (frame, vm.line());
         }
     }
     (0, 0)
