@@ -96,11 +96,13 @@ impl Allocations {
     #[inline(never)]
     fn add_site(&mut self, site: AllocationSite, bytes: u64) {
         let place = if self.places_are_words { site.place } else { 0 };
-        let has_room = self.sites.len() < self.site_cap && self.words.len() + 2 <= WORD_CAP;
-        if !has_room {
+        let words = [place, site.class];
+        let is_known = |word: &usize| *word == 0 || self.known_words.contains(word);
+        let have_room = words.iter().all(is_known) || self.words.len() + 2 <= WORD_CAP;
+        if self.sites.len() >= self.site_cap || !have_room {
             return self.lost.add(bytes);
         }
-        for word in [place, site.class] {
+        for word in words {
             if word != 0 && self.known_words.insert(word) {
                 self.words.push(word);
             }

@@ -5,10 +5,12 @@ mod made_up_vm;
 
 use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
 use crate::frame_names::ResolvedFrame;
+use crate::gc_progress::GcMoment;
 use made_up_vm::{Act, Machine};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rperf_model::{NodeId, Profile, State};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -222,6 +224,44 @@ fn another_fiber_at_the_place_of_a_known_one_is_found_out() {
         machine.act(act);
     }
     assert_eq!(machine.unequal, []);
+}
+
+thread_local! {
+    static CLOCKS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+fn clocks() -> GcMoment {
+    let (monotonic_ns, cpu_ns) = CLOCKS.get();
+    GcMoment {
+        monotonic_ns,
+        cpu_ns,
+    }
+}
+
+#[test]
+fn time_that_the_system_took_away_is_taken_from_the_frame_of_the_long_gap() {
+    let mut tracer = Tracer::new(level("ruby"), TraceClock::Monotonic, start());
+    tracer.measure_cpu(clocks);
+    let mut machine = Machine::new(level("ruby"));
+    machine.begin(tracer);
+    machine.act(Act::Method(1));
+    machine.now += 200_000;
+    CLOCKS.set((200_000, 60_000));
+    machine.act(Act::Method(2));
+    machine.act(Act::Method(3));
+    // A collection has CPU time of its own.
+    CLOCKS.set((200_020, 60_020));
+    machine.act(Act::Collect(9, 9));
+    let profile = profile_of(&mut machine);
+    let column = |name| profile.schema.find(name).expect(name);
+    let [wall, cpu] = ["wall", "cpu"].map(column);
+    let missing: Vec<_> = profile
+        .weights
+        .iter()
+        .filter(|row| row.key.state == State::Running && row.value(wall) != row.value(cpu))
+        .map(|row| (row.key.node, row.value(wall) - row.value(cpu)))
+        .collect();
+    assert_eq!(missing, [(NodeId(1), 140_000)]);
 }
 
 #[test]
