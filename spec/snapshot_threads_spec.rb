@@ -151,11 +151,50 @@ RSpec.describe "a snapshot while other threads run" do
       work.call
       profiles << stressed.call { native.stop }
       profiles.each do |profile|
-        names = profile.to_h[:samples].flat_map { |row| row[0].map(&:last) }.uniq
+        names = profile.samples.flat_map { |row| row[0].map(&:last) }.uniq
         p [names.grep(/many_/).size > 30, names & ["(unknown)", "[truncated]"], profile.check]
       end
     RUBY
     expect(run(ruby, "-I#{Commands::ROOT}/lib", script).stdout).to eq("[true, [], []]\n" * 3)
+  end
+
+  it "lets them go on when a handler has raised something, and no exception is lost" do
+    start
+    call_many_methods(30)
+    turns = count = 0
+    turns_then = []
+    previous = trap("USR2") do
+      turns_then << turns
+      raise "number #{count += 1}"
+    end
+    taking = false
+    sent = 0
+    other = Thread.new do
+      loop do
+        turns += 1
+        # The second one comes when the first has been kept for a while.
+        Process.kill(:USR2, Process.pid) && sent += 1 if taking && sent == count && count < 2 && turns % 5 == 0
+        Thread.pass
+      end
+    end
+    Thread.pass until turns.positive?
+    GC.stress = taking = true
+    error = begin
+      Rperf.snapshot
+      nil
+    rescue RuntimeError => e
+      e
+    ensure
+      GC.stress = taking = false
+    end
+    # The second one comes as the first one leaves the block in which interrupts are off, and takes its place.
+    expect([turns_then.size, error.message]).to eq([2, "number 2"])
+    expect(turns - turns_then.last).to be > 5
+    expect(Rperf.stop).to include(unique_frames: be > 30)
+  ensure
+    GC.stress = false
+    other&.kill
+    trap("USR2", previous || "DEFAULT")
   end
 
   it "leaves a session alone that another thread begins meanwhile" do

@@ -146,7 +146,6 @@ RSpec.describe "Tracing" do
       expect(waiting.fetch(:"GVL wait")).to be > 1_000_000
       expect(sleeping.fetch(:"GVL blocked")).to be_between(99_000_000, 10_000_000_000)
       expect(collecting.fetch(:"GC marking")).to be > 0.5 * all.fetch(:"GC marking")
-      expect(sleeping).not_to include(:"GC marking")
     end
 
     it "has CPU time, whatever else the machine does" do

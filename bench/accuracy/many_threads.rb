@@ -3,6 +3,7 @@
 require_relative "../support/clock"
 require_relative "../support/engines"
 require_relative "../support/shares"
+require_relative "many_threads/draw"
 require_relative "scenario"
 
 module Accuracy
@@ -13,6 +14,8 @@ module Accuracy
   # figures, in points, are the worst method's share of all running time, and (in wall mode)
   # of all other time. In wall mode the naps have no part in the first one: most of the CPU
   # time that a nap takes is the kernel's, without the GVL, which isn't running time there.
+  # Beside each figure is what it would be on average if the samples were nothing but a draw:
+  # each thread's methods at random, with the thread's true shares (see {Draw}).
   class ManyThreads < Scenario
     THREADS = 200
     # Microseconds of work and milliseconds of naps in a round, by method, for each kind of thread.
@@ -39,15 +42,28 @@ module Accuracy
     def call(measurement)
       times = nil
       profile = measurement.profile { times = run_threads(measurement) }
-      off_gvl, running = Bench::Shares.off_gvl(profile).map { |part| Bench::Shares.by_method(part, NAMES) }
-      ran, others = %i[first last].map { |which| sums(times, which) }
-      return { "running, points" => worst(measurement, ran, running, NAMES) } if measurement.mode == :cpu
+      off_gvl, running = Bench::Shares.off_gvl(profile)
+      ran, others = %i[first last].map { |which| times.map { |it| it.transform_values(&which) } }
+      return figures(measurement, "running", ran, running, NAMES) if measurement.mode == :cpu
 
-      { "running, points" => worst(measurement, ran, running, WORKS),
-        "not running, points" => worst(measurement, others, off_gvl, NAMES) }
+      { **figures(measurement, "running", ran, running, WORKS),
+        **figures(measurement, "not running", others, off_gvl, NAMES) }
     end
 
     private
+
+    # @param by_thread [Array<Hash{String => Integer}>] each thread's true times by method
+    # @return [Hash{String => Float}] of the methods with these names
+    def figures(measurement, what, by_thread, part, names)
+      measured = Bench::Shares.by_method(part, NAMES).slice(*names)
+      by_thread = by_thread.map { |times| times.slice(*names) }
+      truth = sums(by_thread, names)
+      measurement.details(truth, measured)
+      samples = part[:samples].sum { |row| row[4] }
+      draw = Draw.new(by_thread, measured.values.sum / samples.to_f, memoryless: what == "running")
+      { "#{what}, points" => Bench::Shares.points(truth, measured).values.map(&:abs).max,
+        "#{what}, points by chance" => draw.worst_points(truth, measurement.random) }
+    end
 
     # @return [Array<Hash{String => Array(Integer, Integer)}>] of each thread: nanoseconds running and others, by method
     def run_threads(measurement)
@@ -80,14 +96,6 @@ module Accuracy
 
     def nap(milliseconds) = sleep(milliseconds / 1000.0)
 
-    def sums(times, which)
-      NAMES.to_h { |name| [name, times.sum { |of_thread| of_thread[name].public_send(which) }] }
-    end
-
-    def worst(measurement, truth, measured, names)
-      truth, measured = [truth, measured].map { |it| it.slice(*names) }
-      measurement.details(truth, measured)
-      Bench::Shares.points(truth, measured).values.map(&:abs).max
-    end
+    def sums(by_thread, names) = names.to_h { |name| [name, by_thread.sum { |times| times.fetch(name, 0) }] }
   end
 end

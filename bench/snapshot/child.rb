@@ -4,6 +4,7 @@ require "json"
 require "rperf"
 require "tmpdir"
 require_relative "../support/clock"
+require_relative "../support/gap"
 
 # child.rb ACTION STACKS THREADS: a program that is profiled until its profile has so many stacks, while so many
 # further threads are blocked, and what ACTION then does to a thread that wants the GVL all the time. Prints JSON.
@@ -15,16 +16,16 @@ module Stacks
   CALLEES = 5
   DEPTH = 30
   FILLERS = 50
-  # Far shorter than what is looked for.
+  # How long a method sleeps where a way ends.
   STEP = 0.0001
-  NATIVE = Rperf.const_get(:Native)
-  # What is timed, after what is not.
+  # What is timed, after what is not: it gets what that gave.
   ACTIONS = {
-    "snapshot" => [-> {}, ->(_) { NATIVE.snapshot(false) }],
-    "snapshot again" => [-> { NATIVE.snapshot(false) }, ->(_) { NATIVE.snapshot(false) }],
-    "clear" => [-> {}, ->(_) { NATIVE.snapshot(true) }],
-    "stop" => [-> {}, ->(_) { NATIVE.stop }],
-    "Hash" => [-> { NATIVE.snapshot(true) }, ->(profile) { profile.to_h }]
+    "snapshot" => [-> {}, ->(_) { Rperf.snapshot }],
+    "snapshot again" => [-> { Rperf.snapshot }, ->(_) { Rperf.snapshot }],
+    "clear" => [-> {}, ->(_) { Rperf.snapshot(clear: true) }],
+    "stop" => [-> {}, ->(_) { Rperf.stop }],
+    "top" => [-> { Rperf.snapshot(clear: true) }, ->(profile) { profile.tap(&:top) }],
+    "samples" => [-> { Rperf.snapshot(clear: true) }, ->(profile) { profile.tap { |it| it[:samples] } }]
   }.freeze
 
   class << self
@@ -66,27 +67,6 @@ module Stacks
       end
       fillers.each(&:join)
     end
-
-    # Does the block, and looks meanwhile how long a thread that sleeps for a moment at a time can't go on.
-    # @return [Integer] the longest gap, in ns
-    def longest_gap
-      over = false
-      longest = 0
-      watcher = Thread.new do
-        last = Bench::Clock.wall
-        until over
-          sleep STEP
-          now = Bench::Clock.wall
-          longest = now - last if now - last > longest
-          last = now
-        end
-      end
-      Thread.pass until watcher.stop?
-      yield
-      over = true
-      watcher.join
-      longest
-    end
   end
 end
 
@@ -99,14 +79,13 @@ Stacks.fill(Integer(stacks))
 first, second = Stacks::ACTIONS.fetch(action)
 given = first.call
 GC.start
-without = Stacks.longest_gap { sleep 0.3 }
+without = Bench::Gap.longest { sleep 0.3 }
 profile = took = nil
-gap = Stacks.longest_gap do
+gap = Bench::Gap.longest do
   began = Bench::Clock.wall
   profile = second.call(given)
   took = Bench::Clock.wall - began
 end
-profile = profile.to_h
 puts JSON.generate(gap:, without:, took:, stacks: profile[:unique_stacks], frames: profile[:unique_frames])
 $stdout.flush
 exit!(true)

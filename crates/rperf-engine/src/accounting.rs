@@ -93,6 +93,8 @@ pub struct Accounting {
     gc_cpu: ByState<u64>,
     /// The point of the last sample in each state: takes the remainders.
     last_points: ByState<Option<SamplePoint>>,
+    /// That of the last sample of CPU time without the GVL (cpu mode).
+    last_without_gvl: Option<SamplePoint>,
 }
 
 impl Accounting {
@@ -118,6 +120,7 @@ impl Accounting {
             was_sampled: false,
             gc_cpu: Default::default(),
             last_points: [None; State::ALL.len()],
+            last_without_gvl: None,
         }
     }
 
@@ -135,6 +138,7 @@ impl Accounting {
     /// The points known so far are no longer valid: an epoch has ended.
     pub fn forget_points(&mut self) {
         self.last_points = Default::default();
+        self.last_without_gvl = None;
     }
 
     /// The thread runs as the session starts, or a sampling callback finds it
@@ -419,13 +423,11 @@ impl Accounting {
                 let axis = &mut self.axes.off_gvl_cpu;
                 let weight = axis.advance(off_gvl, interval, &mut self.dither);
                 if weight > 0 {
-                    dues.note_off_gvl();
-                    let values = Values {
+                    dues.add_sample_without_gvl(Values {
                         count: 1,
                         wall_ns: 0,
                         cpu_ns: weight,
-                    };
-                    dues.add_sample(State::Running, values);
+                    });
                 }
             }
             return;
@@ -494,10 +496,24 @@ impl Accounting {
         self.last_points[state as usize]
     }
 
-    /// A sample in `state` was recorded at `point`. Returns whether it is the thread's
-    /// first one there.
-    pub(crate) fn recorded_at(&mut self, point: SamplePoint, state: State) -> bool {
+    /// Where the thread's last sample of the kind of `due` was recorded.
+    pub(crate) fn last_point_of(&self, due: &Due) -> Option<SamplePoint> {
+        if due.without_gvl {
+            self.last_without_gvl
+        } else {
+            self.last_point(due.state)
+        }
+    }
+
+    /// A sample, `due`, was recorded at `point`. Returns whether it is the thread's first one in its
+    /// state.
+    pub(crate) fn recorded_at(&mut self, point: SamplePoint, due: &Due) -> bool {
         self.was_sampled = true;
-        self.last_points[state as usize].replace(point).is_none()
+        let last = if due.without_gvl {
+            &mut self.last_without_gvl
+        } else {
+            &mut self.last_points[due.state as usize]
+        };
+        last.replace(point).is_none()
     }
 }

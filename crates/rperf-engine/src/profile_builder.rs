@@ -167,6 +167,8 @@ impl ProfileBuilder {
                 mode.fill_row(sample.values(), &mut row);
                 samples.push(time_ns, labelled(sample.key()), &row);
             }
+            // Those of other Ractors came later.
+            samples.sort();
             profile.raw_samples = Some(samples);
         }
         profile.threads = threads_of(&profile.weights);

@@ -3,6 +3,7 @@
 //! Ractor gather what they hold. docs/internals/ractors.md has the reasons.
 
 mod config;
+mod hand_over;
 mod merged;
 mod missed_events;
 mod recorder;
@@ -18,7 +19,9 @@ use crate::sources::Source;
 use crate::threads::{NewList, OthersReady, native};
 use crate::vm::VmFrames;
 pub use config::RecorderConfig;
-pub use merged::{Merged, move_samples};
+pub use hand_over::Part;
+use merged::Merged;
+pub use merged::move_samples;
 pub use recorder::{Recorder, ThreadSlot};
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -320,19 +323,6 @@ impl OtherRactors {
             }
             !has_ended
         });
-    }
-
-    /// Brings all threads up to `now`, and takes what was recorded of them.
-    pub fn take(&self, now: u64, ready: &OthersReady) -> Merged {
-        let mut kept = self.kept();
-        let began_ns = self.began_ns.load(Relaxed);
-        kept.merge(|recorder, merged| {
-            let has_ended = recorder.end.has_come();
-            recorder.move_to(merged, now, ready.since(recorder.thread), began_ns);
-            !has_ended
-        });
-        kept.merged.flush_unattributed();
-        std::mem::replace(&mut kept.merged, Merged::new(&self.config))
     }
 
     /// How many threads are known that have not ended.

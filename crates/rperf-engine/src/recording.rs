@@ -104,12 +104,14 @@ impl<S: Sink> Recording<S> {
         let mut is_handed_over = false;
         for due in dues {
             let (state, values) = (due.state, due.values);
-            let known = accounting.last_point(state).filter(|_| due.is_remainder());
+            let known = accounting
+                .last_point_of(&due)
+                .filter(|_| due.is_remainder());
             let Some(point) = known.or_else(|| self.point(here, labels, values)) else {
                 continue;
             };
             is_handed_over |= self.push(now, point, accounting.seq(), state, values);
-            if known.is_none() && accounting.recorded_at(point, state) {
+            if known.is_none() && accounting.recorded_at(point, &due) {
                 is_handed_over |= self.adopt_unattributed(now, point, state);
             }
         }
@@ -152,7 +154,8 @@ impl<S: Sink> Recording<S> {
     pub(crate) fn finish(&mut self, now: u64, accounting: &Accounting, dues: Dues) -> bool {
         let mut is_handed_over = false;
         for due in dues {
-            match accounting.last_point(due.state) {
+            let known = accounting.last_point_of(&due);
+            match known.or_else(|| accounting.last_point(due.state)) {
                 Some(point) => {
                     let seq = accounting.seq();
                     is_handed_over |= self.push(now, point, seq, due.state, due.values);

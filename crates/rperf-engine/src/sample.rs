@@ -110,6 +110,25 @@ impl SampleSums {
             && self.folded_threads == 0
     }
 
+    /// How many rows, or raw samples, there are.
+    pub fn rows(&self) -> usize {
+        self.sums.len() + self.raw.len()
+    }
+
+    /// Takes so many rows out at most. All else comes with the last ones.
+    pub fn take_rows(&mut self, rows: usize) -> SampleSums {
+        if self.rows() <= rows {
+            return std::mem::take(self);
+        }
+        let keys: Vec<WeightKey> = self.sums.keys().take(rows).copied().collect();
+        let rows_taken = keys.iter().filter_map(|key| self.sums.remove_entry(key));
+        SampleSums {
+            sums: rows_taken.collect(),
+            raw: self.raw.split_off(self.raw.len().saturating_sub(rows)),
+            ..SampleSums::default()
+        }
+    }
+
     /// Takes a buffer of samples in.
     pub fn add(&mut self, samples: &[Sample], limits: SumLimits) {
         for sample in samples {

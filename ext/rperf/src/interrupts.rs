@@ -2,8 +2,8 @@
 //! finished, and the moments in between in which other threads run. On Ruby threads, with the GVL.
 
 use crate::without_gvl::{try_without_gvl, without_gvl};
-use magnus::Error;
 use magnus::rb_sys::protect;
+use magnus::{Error, RArray, Ruby, Value, prelude::*};
 use rperf_engine::Gvl;
 use std::time::{Duration, Instant};
 
@@ -57,18 +57,19 @@ impl Stretch {
 }
 
 /// Interrupts that have to wait. Handlers of signals run when the signals come, but what they
-/// raise, or another thread, is kept until [`Interrupts::raise`]. Only the first one is: what
-/// comes after it stays with the VM, which handles it later.
+/// raise, or another thread, is kept until [`Interrupts::raise`].
 #[derive(Default)]
 pub struct Interrupts {
     raised: Option<Error>,
+    /// Exceptions that came after it: a Ruby Array, as the collector looks for them on the stack.
+    later: Option<RArray>,
 }
 
 impl Interrupts {
     /// Lets other threads run that wait for the GVL.
     pub fn let_others_run(&mut self, gvl: &mut Gvl<'_>) {
-        if self.raised.is_none() {
-            self.raised = let_others_run(gvl).err();
+        if let Err(error) = let_others_run(gvl) {
+            self.keep(error);
         }
     }
 
@@ -88,8 +89,28 @@ impl Interrupts {
         without_gvl(work)
     }
 
-    /// Everything is finished: what was raised is the error.
+    fn keep(&mut self, error: Error) {
+        match error.value() {
+            Some(exception) if self.raised.is_some() => {
+                let ruby = Ruby::get_with(exception);
+                let later = self.later.get_or_insert_with(|| ruby.ary_new());
+                // It isn't frozen.
+                let _ = later.push(exception);
+            }
+            // The first one; or the thread ends, whatever was raised.
+            _ => self.raised = Some(error),
+        }
+    }
+
+    /// Everything is finished: what was raised first is the error. What came after it is raised when
+    /// the caller lets interrupts take effect again.
     pub fn raise(self) -> Result<(), Error> {
+        for exception in self.later.into_iter().flatten() {
+            let thread = Ruby::get_with(exception).thread_current();
+            // If the caller has let them take effect all along, this one is raised here, and the
+            // first one matters more.
+            let _: Result<Value, Error> = thread.funcall("raise", (exception,));
+        }
         self.raised.map_or(Ok(()), Err)
     }
 }

@@ -2,13 +2,14 @@
 //! stands on. Its methods run on the calling Ruby thread; questions, reading and writing let the
 //! GVL go. The profile in it never changes.
 
+mod arrays;
 pub mod description;
 pub mod errors;
+mod facts;
 mod from_hash;
 mod object;
 mod questions;
 pub mod stat;
-mod to_hash;
 mod viewer;
 
 pub use object::{copy, wrap};
@@ -31,7 +32,10 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_singleton_method("from_h", function!(ProfileObject::from_h, 1))?;
     class.define_singleton_method("compare_for_viewer", function!(viewer::compare, 4))?;
     class.define_method("for_viewer", method!(viewer::for_viewer, 1))?;
-    class.define_method("to_h", method!(ProfileObject::to_h, 0))?;
+    class.define_method("facts", method!(ProfileObject::facts, 0))?;
+    class.define_method("arrays", method!(ProfileObject::arrays, 0))?;
+    class.define_method("samples", method!(ProfileObject::samples, 0))?;
+    class.define_method("label_sets", method!(ProfileObject::label_sets, 0))?;
     class.define_method("write", method!(ProfileObject::write, -1))?;
     class.define_method("deliver", method!(ProfileObject::deliver, -1))?;
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
@@ -42,14 +46,29 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
 }
 
 impl ProfileObject {
-    /// `NativeProfile.from_h(hash)`: the inverse of `#to_h`, for a Hash that was changed.
+    /// `NativeProfile.from_h(hash)`: for a Hash that was changed, or made.
     fn from_h(ruby: &Ruby, hash: RHash) -> Result<Self, Error> {
         from_hash::from_hash(ruby, hash).map(|profile| ProfileObject(Arc::new(profile)))
     }
 
-    /// `#to_h`: the Hash that users get.
-    fn to_h(ruby: &Ruby, rb_self: &Self) -> Result<RHash, Error> {
-        to_hash::to_hash(ruby, &rb_self.0)
+    /// `#facts`: the Hash that users get, but for its Arrays.
+    fn facts(ruby: &Ruby, rb_self: &Self) -> Result<RHash, Error> {
+        facts::facts(ruby, &rb_self.0)
+    }
+
+    /// `#arrays`: the keys of these, each with the method that makes it.
+    fn arrays(ruby: &Ruby, rb_self: &Self) -> Result<RHash, Error> {
+        facts::arrays(ruby, &rb_self.0)
+    }
+
+    /// `#samples`
+    fn samples(ruby: &Ruby, rb_self: &Self) -> Result<RArray, Error> {
+        arrays::samples(ruby, &rb_self.0)
+    }
+
+    /// `#label_sets`
+    fn label_sets(ruby: &Ruby, rb_self: &Self) -> Result<RArray, Error> {
+        arrays::label_sets(ruby, &rb_self.0)
     }
 
     /// `#write(path, format, lines: false)`: format nil goes by the path; with lines a

@@ -3,6 +3,7 @@
 require_relative "../argument"
 require_relative "../session/options"
 require_relative "../session/output"
+require_relative "lazy_values"
 require_relative "questions"
 
 module Rperf
@@ -16,7 +17,7 @@ module Rperf
     Origin = Struct.new(:profile, :content) do
       # Whether `data` still holds the same.
       def untouched?(data)
-        data.size == content.size && content.all? { |key, value| data[key].equal?(value) }
+        data.size == content.size && content.all? { |key, value| LazyValues.kept?(data, key, value) }
       end
 
       # No other process could use the profile.
@@ -76,7 +77,7 @@ module Rperf
 
       # The samples have two keys. If one holds a new array, that one counts.
       def changed_samples_first(data, original)
-        changed = SAMPLES.find { |key| data.key?(key) && !data[key].equal?(original[key]) }
+        changed = SAMPLES.find { |key| data.key?(key) && !LazyValues.kept?(data, key, original[key]) }
         changed ? data.reject { |key, _| SAMPLES.include?(key) && key != changed } : data
       end
 

@@ -2,6 +2,7 @@
 
 require_relative "../argument"
 require_relative "../session/options"
+require_relative "lazy_values"
 require_relative "natives"
 require_relative "questions"
 
@@ -13,6 +14,8 @@ module Rperf
   # All methods take the filters of the command as keywords: `focus:`, `ignore:`, `hide:`, `show:`, `show_from:`,
   # `tagfocus:`, `tagignore:`, `tagroot:`, `tagleaf:`, `thread:`, `pid:`, and `value:`, which chooses the values.
   class Profile < Hash
+    include LazyValues
+
     # What `save` knows beside what {Rperf.save} goes by.
     EXTENSIONS = { ".md" => :markdown, ".json" => :json, ".html" => :html, ".dot" => :dot, ".gv" => :dot }.freeze
     private_constant :EXTENSIONS
@@ -20,9 +23,17 @@ module Rperf
     # @private
     # @return [Profile] what {Rperf.stop} returns
     def self.from_native(profile)
-      content = profile.to_h.freeze
+      content = profile.facts.merge(lazy_arrays(profile)).freeze
       Natives.remember(self[content], profile, content)
     end
+
+    # Of 100,000 stacks the Arrays have millions of elements, and most programs only save a profile, or ask it
+    # questions.
+    def self.lazy_arrays(profile)
+      arrays = Hash.new { |made, name| made[name] = LazyArray.new { profile.public_send(name) } }
+      profile.arrays.transform_values { |name| arrays[name] }
+    end
+    private_class_method :lazy_arrays
 
     # What the profile adds up to, by state, and what it lacks.
     #

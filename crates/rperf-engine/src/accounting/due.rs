@@ -4,9 +4,9 @@
 use crate::Values;
 use rperf_model::State;
 
-/// At most: two samples for time off the GVL, each with what goes to the one before it, and a
-/// remainder in each state.
-const MOST: usize = 4 + State::ALL.len();
+/// At most: two samples for time off the GVL, each with what goes to the one before it, a
+/// remainder in each state, and one of CPU time without the GVL.
+const MOST: usize = 5 + State::ALL.len();
 
 /// Values to record for one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,9 @@ pub struct Due {
     pub state: State,
     /// How long, and for how many ticks.
     pub values: Values,
+    /// In cpu mode: CPU time that was used without the GVL. The state is running, but the stacks are
+    /// those at which the thread comes back to the GVL.
+    pub(crate) without_gvl: bool,
 }
 
 impl Due {
@@ -59,19 +62,58 @@ impl Dues {
 
     /// Whether there is a sample in `state`.
     pub(super) fn has_sample_in(&self, state: State) -> bool {
+        self.has_sample(|due| due.state == state && !due.without_gvl)
+    }
+
+    /// Whether there is a sample of CPU time without the GVL.
+    pub(super) fn has_sample_without_gvl(&self) -> bool {
+        self.has_sample(|due| due.without_gvl)
+    }
+
+    fn has_sample(&self, is_wanted: impl Fn(&Due) -> bool) -> bool {
         let mut samples = self.dues.iter().flatten().filter(|due| !due.is_remainder());
-        samples.any(|due| due.state == state)
+        samples.any(is_wanted)
     }
 
     /// Adds a sample, which stands for at least one tick.
     pub(super) fn add_sample(&mut self, state: State, values: Values) {
-        self.add(Due { state, values });
+        self.add(Due {
+            state,
+            values,
+            without_gvl: false,
+        });
+        self.needs_stack = true;
+    }
+
+    /// Adds a sample of CPU time without the GVL.
+    pub(super) fn add_sample_without_gvl(&mut self, values: Values) {
+        self.note_off_gvl();
+        self.add(Due {
+            state: State::Running,
+            values,
+            without_gvl: true,
+        });
         self.needs_stack = true;
     }
 
     /// Adds a remainder; `has_place`: the thread has had a sample in the state.
     pub(super) fn add_remainder(&mut self, state: State, values: Values, has_place: bool) {
-        self.add(Due { state, values });
+        self.add(Due {
+            state,
+            values,
+            without_gvl: false,
+        });
+        self.needs_stack |= !has_place;
+    }
+
+    /// Adds a remainder of CPU time without the GVL; `has_place`: the thread has had a sample of
+    /// it.
+    pub(super) fn add_remainder_without_gvl(&mut self, values: Values, has_place: bool) {
+        self.add(Due {
+            state: State::Running,
+            values,
+            without_gvl: true,
+        });
         self.needs_stack |= !has_place;
     }
 

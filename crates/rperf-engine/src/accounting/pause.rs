@@ -32,12 +32,19 @@ impl Accounting {
 
     /// `dues` are about to be recorded: their samples give points.
     fn has_remainder_without_place(&mut self, dues: &Dues) -> bool {
-        State::ALL.into_iter().any(|state| {
-            let has_pending = state == State::Running
-                && (!self.pending.is_zero() || self.cpu.pending_off_gvl > 0);
-            (has_pending || self.axes.has_unsampled(state))
-                && self.last_point(state).is_none()
-                && !dues.has_sample_in(state)
-        })
+        let has_cpu = self.cpu.pending_off_gvl > 0 || self.axes.has_unsampled(State::Running);
+        let is_apart = self.mode == Mode::Cpu;
+        let without_gvl = is_apart
+            && has_cpu
+            && self.last_without_gvl.is_none()
+            && !dues.has_sample_without_gvl();
+        without_gvl
+            || State::ALL.into_iter().any(|state| {
+                let has_unsampled = match state {
+                    State::Running => !self.pending.is_zero() || (has_cpu && !is_apart),
+                    state => self.axes.has_unsampled(state),
+                };
+                has_unsampled && self.last_point(state).is_none() && !dues.has_sample_in(state)
+            })
     }
 }

@@ -7,8 +7,27 @@ use rperf_model::State;
 impl Accounting {
     /// Makes all remainders due.
     pub(super) fn add_remainders(&mut self, dues: &mut Dues) {
+        let without_gvl = self.remainder_without_gvl();
         for (state, values) in self.remainders() {
             dues.add_remainder(state, values, self.last_point(state).is_some());
+        }
+        if !without_gvl.is_zero() {
+            dues.add_remainder_without_gvl(without_gvl, self.last_without_gvl.is_some());
+        }
+    }
+
+    /// Takes the CPU time without the GVL that no sample has taken. It isn't for the stack of the
+    /// last tick: 200 threads that napped between pieces of work of 0.1 ms used 0.5 ms without the
+    /// GVL each that no point was crossed for, a fourth of that time in 2.5 s.
+    fn remainder_without_gvl(&mut self) -> Values {
+        if self.mode == Mode::Wall {
+            return Values::default();
+        }
+        let pending = std::mem::take(&mut self.cpu.pending_off_gvl);
+        let cpu_ns = pending + self.axes.flush(State::Running);
+        Values {
+            cpu_ns: self.cpu.repay(cpu_ns),
+            ..Values::default()
         }
     }
 
@@ -34,7 +53,6 @@ impl Accounting {
         } else {
             running.cpu_ns += off_gvl_cpu;
         }
-        running.cpu_ns += self.axes.flush(State::Running);
         let wait = Values {
             wall_ns: self.axes.flush(State::GvlWait),
             ..Values::default()

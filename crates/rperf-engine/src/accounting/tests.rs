@@ -5,6 +5,7 @@
 mod collections;
 mod recorded;
 mod replay;
+mod without_gvl;
 
 use super::*;
 use crate::labels::LabelSet;

@@ -116,7 +116,7 @@ impl Program {
     fn record_remainders(&mut self, row: usize, dues: Dues, at: Option<usize>) {
         let thread = &mut self.threads[row];
         for due in dues {
-            let known = thread.accounting.last_point(due.state);
+            let known = thread.accounting.last_point_of(&due);
             let known = known.filter(|_| due.is_remainder());
             let known = known.map(|point| point.node.0 as usize);
             thread.recorded += due.values.wall_ns;
@@ -127,7 +127,7 @@ impl Program {
                         node: NodeId(stack as u32),
                         labels: LabelSetId::default(),
                     };
-                    if known.is_none() && thread.accounting.recorded_at(point, due.state) {
+                    if known.is_none() && thread.accounting.recorded_at(point, &due) {
                         self.seen[stack] += std::mem::take(&mut self.unattributed);
                     }
                 }

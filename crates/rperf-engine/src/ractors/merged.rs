@@ -1,5 +1,5 @@
 //! What was recorded of threads of other Ractors, in one call tree: of those that have ended, and
-//! at a snapshot of all. Only numbers and words are moved, so the worker can do it too.
+//! at a snapshot of others too. Only numbers and words are moved, so the worker can do it too.
 
 use super::config::RecorderConfig;
 use crate::Values;
@@ -8,6 +8,7 @@ use crate::call_tree::{CapturedTree, FrameWord, TRUNCATED};
 use crate::counters::SessionCounters;
 use crate::sample::{Sample, SampleSums, SumLimits, merge_ended_threads};
 use rperf_model::{LabelSetId, NodeId, State, WeightKey};
+use rustc_hash::FxHashMap;
 
 /// Nodes that the tree holds at most.
 const NODE_CAP: usize = 1 << 20;
@@ -85,6 +86,11 @@ impl Merged {
         }
     }
 
+    /// No sample is left: no stack is needed any more.
+    pub fn forget_stacks(&mut self) {
+        self.tree = CapturedTree::new(NODE_CAP);
+    }
+
     /// Hands out all frames, for the garbage collector.
     pub fn each_root(&self, mark: impl FnMut(FrameWord)) {
         self.tree.frames().iter().copied().for_each(mark);
@@ -115,7 +121,7 @@ pub fn move_samples(
 ) -> (SampleSums, u64) {
     let mut nodes = Nodes {
         from,
-        known: vec![None; from.nodes().len() + 1],
+        known: FxHashMap::default(),
     };
     let mut truncated = 0;
     let mut moved = |node: NodeId, count: u64, to: &mut CapturedTree| {
@@ -146,8 +152,8 @@ pub fn move_samples(
 /// The nodes of one tree in another.
 struct Nodes<'a> {
     from: &'a CapturedTree,
-    /// By number: where they are, and whether there was no room for them.
-    known: Vec<Option<(NodeId, bool)>>,
+    /// Where they are, and whether there was no room for them.
+    known: FxHashMap<NodeId, (NodeId, bool)>,
 }
 
 impl Nodes<'_> {
@@ -158,7 +164,7 @@ impl Nodes<'_> {
             if at == NodeId::ROOT {
                 break (NodeId::ROOT, false);
             }
-            if let Some(known) = self.known[at.0 as usize] {
+            if let Some(&known) = self.known.get(&at) {
                 break known;
             }
             path.push(at);
@@ -166,7 +172,7 @@ impl Nodes<'_> {
         };
         for &node in path.iter().rev() {
             parent = self.child_in(to, parent, node);
-            self.known[node.0 as usize] = Some(parent);
+            self.known.insert(node, parent);
         }
         parent
     }

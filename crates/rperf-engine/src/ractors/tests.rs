@@ -1,13 +1,14 @@
 //! Threads of other Ractors, by the clock: their hooks and handlers are called as the VM would.
 
 use super::*;
-use crate::call_tree::Stack;
+use crate::Values;
+use crate::call_tree::CapturedTree;
 use crate::mode::Mode;
 use crate::other_holders::{Found, Interrupter};
 use crate::pace::Pace;
-use crate::sample::SumLimits;
+use crate::sample::{SampleSums, SumLimits};
 use crate::vm::fake::FakeVm;
-use rperf_model::State;
+use rperf_model::{LabelSetId, State, WeightKey};
 use std::time::Instant;
 
 const CONFIG: RecorderConfig = RecorderConfig {
@@ -72,6 +73,22 @@ fn at(merged: &Merged, frame: FrameWord, state: State, ractor: u32) -> u64 {
     rows.map(|(_, values)| values.wall_ns).sum()
 }
 
+/// Brings all threads up to now, and takes what was recorded of them.
+fn take(others: &OtherRactors, ready: &OthersReady) -> Merged {
+    let mut merged = Merged::new(&CONFIG);
+    let now = clock::monotonic_ns();
+    let rest = others.hand_over(now, ready, (0, u64::MAX), |part| add(&mut merged, part));
+    assert_eq!(rest, None);
+    merged
+}
+
+fn add(merged: &mut Merged, part: Part<'_>) {
+    let (sums, truncated) = move_samples(part.sums, part.tree, &mut merged.tree, |labels| labels);
+    merged.sums.merge(sums, CONFIG.limits);
+    merged.counters.add(&part.counters);
+    merged.counters.truncated += truncated;
+}
+
 fn total(merged: &Merged) -> u64 {
     merged.sums.sums.values().map(|values| values.wall_ns).sum()
 }
@@ -92,14 +109,14 @@ fn threads_have_their_time_each_in_its_own_ractor() {
         others.exited(&holders, thread.thread);
     }
     assert_eq!(others.threads(), 0, "both have ended");
-    let merged = others.take(clock::monotonic_ns(), &ready);
+    let merged = take(&others, &ready);
     for ractor in 1..=2 {
         let time = at(&merged, 10 * ractor as usize, State::Running, ractor);
         assert!(time >= 3_000_000, "{time}");
     }
     assert_eq!(merged.counters.threads, 2);
     assert_eq!(merged.counters.capture.tick_stacks, 2);
-    let rest = others.take(clock::monotonic_ns(), &ready);
+    let rest = take(&others, &ready);
     assert_eq!((total(&rest), rest.counters.threads), (0, 0), "once");
 }
 
@@ -115,7 +132,7 @@ fn one_that_never_stops_is_there_up_to_now_and_goes_on() {
         run(Duration::from_millis(2));
         tick(&holders, &vm);
         run(Duration::from_millis(1));
-        let merged = others.take(clock::monotonic_ns(), &ready);
+        let merged = take(&others, &ready);
         assert_eq!(at(&merged, 10, State::Running, 1), total(&merged));
         sum += total(&merged);
     }
@@ -131,11 +148,11 @@ fn who_waits_has_the_stack_at_which_it_began_to() {
     others.resumed(&holders, &vm(thread, 10), thread, 0);
     others.suspended(&holders, &vm(thread, 20), thread);
     std::thread::sleep(Duration::from_millis(5));
-    let merged = others.take(clock::monotonic_ns(), &ready);
+    let merged = take(&others, &ready);
     assert!(at(&merged, 20, State::GvlBlocked, 1) >= 4_000_000);
     std::thread::sleep(Duration::from_millis(5));
     others.resumed(&holders, &vm(thread, 20), thread, 0);
-    let merged = others.take(clock::monotonic_ns(), &ready);
+    let merged = take(&others, &ready);
     assert!(at(&merged, 20, State::GvlBlocked, 1) >= 4_000_000);
 }
 
@@ -160,7 +177,7 @@ fn hooks_dont_wait_and_lose_no_time() {
     run(Duration::from_millis(2));
     others.suspended(&holders, &vm, thread);
     let life = began.elapsed().as_nanos() as u64;
-    let merged = others.take(clock::monotonic_ns(), &ready);
+    let merged = take(&others, &ready);
     let sum = total(&merged);
     assert!(
         sum >= 6_000_000 && sum + 1_000_000 >= life,
@@ -196,32 +213,36 @@ fn the_worker_empties_logs_and_merges_what_has_ended() {
     assert!(others.tend(&holders).is_some());
 }
 
-#[test]
-fn stacks_move_from_one_tree_to_another() {
-    let mut from = crate::call_tree::CapturedTree::new(100);
-    let mut to = crate::call_tree::CapturedTree::new(3);
-    let mut sums = crate::sample::SampleSums::default();
-    for (frame, wall_ns) in [(2, 5), (3, 7), (4, 9)] {
-        let stack = Stack {
-            frames: &[frame, 1],
-            lines: &[],
-            cut: false,
-        };
-        let node = from.intern(stack.frames, stack.lines, &mut Default::default());
-        let values = crate::Values {
+/// One of each stack, of so many nanoseconds, which are in `tree` then.
+fn samples<'a>(
+    tree: &mut CapturedTree,
+    stacks: impl IntoIterator<Item = (&'a [FrameWord], u64)>,
+) -> SampleSums {
+    let mut sums = SampleSums::default();
+    for (stack, wall_ns) in stacks {
+        let node = tree.intern(stack, &[], &mut Default::default()).node;
+        let values = Values {
             count: 1,
             wall_ns,
             cpu_ns: 0,
         };
-        let key = rperf_model::WeightKey {
-            node: node.node,
+        let key = WeightKey {
+            node,
             thread: 1,
-            labels: rperf_model::LabelSetId(0),
+            labels: LabelSetId(0),
             state: State::Running,
         };
         sums.sums.insert(key, values);
     }
-    let (moved, truncated) = move_samples(sums, &from, &mut to, |_| rperf_model::LabelSetId(4));
+    sums
+}
+
+#[test]
+fn stacks_move_from_one_tree_to_another() {
+    let mut from = CapturedTree::new(100);
+    let mut to = CapturedTree::new(3);
+    let sums = samples(&mut from, [(&[2, 1][..], 5), (&[3, 1], 7), (&[4, 1], 9)]);
+    let (moved, truncated) = move_samples(sums, &from, &mut to, |_| LabelSetId(4));
     assert_eq!(truncated, 1, "one found no room");
     assert_eq!(moved.sums.len(), 3);
     assert_eq!(to.frames(), [1, 2, 3]);
@@ -237,9 +258,9 @@ fn one_that_ends_without_a_wait_before_has_no_time_afterwards() {
     others.suspended(&holders, &vm(thread, 10), thread);
     others.exited(&holders, thread.thread);
     assert_eq!(others.threads(), 0);
-    let _ = others.take(clock::monotonic_ns(), &ready);
+    let _ = take(&others, &ready);
     std::thread::sleep(Duration::from_millis(2));
-    assert_eq!(total(&others.take(clock::monotonic_ns(), &ready)), 0);
+    assert_eq!(total(&take(&others, &ready)), 0);
 }
 
 #[test]
@@ -268,9 +289,88 @@ fn the_worker_moves_a_large_tree_of_one_that_goes_on() {
         others.empty_logs(clock::monotonic_ns());
     }
     assert!(others.kept().merged.tree.nodes().len() > 1_000);
-    let merged = others.take(clock::monotonic_ns(), &ready);
+    let merged = take(&others, &ready);
     assert_eq!(merged.counters.capture.tick_stacks, 40 * 120);
     assert_eq!(merged.counters.threads, 1);
     let frames = merged.tree.frames();
     assert!(frames.contains(&10));
+}
+
+#[test]
+fn what_is_handed_over_a_part_at_a_time_is_all_there() {
+    let (others, holders) = others();
+    let ready = OthersReady::default();
+    let threads: Vec<_> = (1..=50).map(thread).collect();
+    for (number, &thread) in threads.iter().enumerate() {
+        let vm = vm(thread, 10 + number);
+        others.resumed(&holders, &vm, thread, 0);
+        run(Duration::from_micros(20));
+        tick(&holders, &vm);
+        others.suspended(&holders, &vm, thread);
+        if number % 2 == 0 {
+            others.exited(&holders, thread.thread);
+        }
+    }
+    let mut merged = Merged::new(&CONFIG);
+    let (mut from, mut parts) = (0, 1);
+    // Time is over at once: each time there is one thread.
+    while let Some(next) = others.hand_over(clock::monotonic_ns(), &ready, (from, 0), |part| {
+        add(&mut merged, part);
+    }) {
+        (from, parts) = (next, parts + 1);
+    }
+    assert_eq!(parts, 51);
+    assert_eq!(others.threads(), 25);
+    for number in 0..50 {
+        let time = at(&merged, 10 + number, State::Running, number as u32 + 1);
+        assert!(time >= 20_000, "{time}");
+    }
+    assert_eq!(merged.counters.threads, 50);
+}
+
+#[test]
+fn many_rows_are_handed_over_in_parts() {
+    let config = RecorderConfig {
+        limits: SumLimits {
+            rows: 1 << 14,
+            ..CONFIG.limits
+        },
+        ..CONFIG
+    };
+    let others = OtherRactors::new(config, Arc::new(Pace::new(config.interval)), 5);
+    let ready = OthersReady::default();
+    let mut from = CapturedTree::new(1 << 14);
+    let frames: Vec<[FrameWord; 1]> = (1..=10_000).map(|frame| [frame]).collect();
+    let rows = frames.iter().map(|stack| (&stack[..], stack[0] as u64));
+    let sums = samples(&mut from, rows);
+    others.kept().merged.add(&from, sums, 7);
+    let mut merged = Merged::new(&config);
+    let mut parts = Vec::new();
+    let mut handed_over = |until_ns| {
+        others.hand_over(clock::monotonic_ns(), &ready, (0, until_ns), |part| {
+            parts.push(part.sums.rows());
+            let (sums, truncated) =
+                move_samples(part.sums, part.tree, &mut merged.tree, |labels| labels);
+            assert_eq!(truncated, 0);
+            merged.sums.merge(sums, config.limits);
+        })
+    };
+    assert_eq!(handed_over(0), Some(0), "there was no time for all");
+    assert_eq!(handed_over(u64::MAX), None);
+    assert_eq!(parts.iter().sum::<usize>(), 10_000);
+    assert!(parts.len() >= 10, "{parts:?}");
+    assert_eq!(total(&merged), 10_000 * 10_001 / 2);
+    assert_eq!(at(&merged, 5_000, State::Running, 7), 5_000);
+    assert!(others.kept().merged.tree.nodes().is_empty());
+}
+
+#[test]
+fn stacks_beyond_the_cap_of_the_merged_tree_are_counted() {
+    let mut merged = Merged::new(&CONFIG);
+    merged.tree = CapturedTree::new(1);
+    let mut from = CapturedTree::new(100);
+    let sums = samples(&mut from, [(&[1][..], 5), (&[2], 6), (&[3], 7)]);
+    merged.add(&from, sums, 1);
+    assert_eq!(merged.counters.truncated, 2);
+    assert_eq!(total(&merged), 18, "their time is there");
 }

@@ -331,7 +331,8 @@ impl ThreadRecording {
         for due in dues {
             let is_off = matches!(due.state, State::GvlBlocked | State::GvlWait);
             let off_at = self.off_at.filter(|_| is_off);
-            let last = self.accounting.last_point(due.state);
+            let last = self.accounting.last_point_of(&due);
+            let last = last.or_else(|| self.accounting.last_point(due.state));
             let known = if due.is_remainder() {
                 last.or(off_at)
             } else {
@@ -340,7 +341,7 @@ impl ThreadRecording {
             match known {
                 Some(point) => {
                     let seq = self.accounting.seq();
-                    self.accounting.recorded_at(point, due.state);
+                    self.accounting.recorded_at(point, &due);
                     self.recording.push(now, point, seq, due.state, due.values);
                 }
                 None => self.recording.unattributed[due.state as usize].add(due.values),

@@ -39,15 +39,24 @@ impl RunningSession {
             .collecting(vm, thread, event, (tick, is_marking));
     }
 
-    /// Takes in what was recorded of other Ractors, up to `now`.
-    pub fn add_others<'a>(&'a self, gvl: &'a Gvl<'_>, now: u64) -> NewFrames<'a> {
+    /// Brings the threads of other Ractors from row `from` on up to `now`, and takes in what was
+    /// recorded, until `until_ns`. Returns the row of the first for which there was no time, too.
+    pub fn add_others<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        now: u64,
+        (from, until_ns): (usize, u64),
+    ) -> (NewFrames<'a>, Option<usize>) {
         let Some(mut state) = self.state(gvl) else {
-            return NewFrames::NONE;
+            return (NewFrames::NONE, None);
         };
-        state
-            .engine
-            .add_others(self.others.take(now, &self.others_ready));
-        NewFrames::take(state)
+        let engine = &mut state.engine;
+        let next = self
+            .others
+            .hand_over(now, &self.others_ready, (from, until_ns), |part| {
+                engine.add_others(part);
+            });
+        (NewFrames::take(state), next)
     }
 
     /// How many threads of other Ractors are accounted.

@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::labels::{LabelSet, LabelTable};
-use crate::ractors::{Merged, move_samples};
+use crate::ractors::{Part, move_samples};
 use rperf_model::LabelSetId;
 
 /// Ractors that have a label of their own in a session. Further ones share one.
@@ -13,13 +13,12 @@ const FURTHER: &str = "other";
 
 impl Session {
     /// Takes in what was recorded of threads of other Ractors.
-    pub fn add_others(&mut self, merged: Merged) {
-        let Merged {
+    pub fn add_others(&mut self, part: Part<'_>) {
+        let Part {
             tree,
             sums,
             counters,
-            ..
-        } = merged;
+        } = part;
         let (labels, known) = (&mut self.recording.labels, &mut self.ractor_labels);
         let mut number_of = |ractor: LabelSetId| {
             let row = if known.len() < LABELLED || known.contains_key(&ractor.0) {
@@ -30,7 +29,7 @@ impl Session {
             let set = known.entry(row).or_insert_with(|| label_of(row));
             LabelTable::number(labels, set, 1)
         };
-        let (sums, truncated) = move_samples(sums, &tree, &mut self.recording.tree, &mut number_of);
+        let (sums, truncated) = move_samples(sums, tree, &mut self.recording.tree, &mut number_of);
         self.recording.counters.add(&counters);
         self.recording.counters.truncated += truncated;
         self.worker.add(sums);

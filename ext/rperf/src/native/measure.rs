@@ -20,7 +20,7 @@ const BATCH: u32 = 100;
 /// The registered thread hook that does nothing; null if there is none.
 static EMPTY_HOOK: AtomicPtr<rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
 
-static EMPTY_GC_HOOK: EventHook = EventHook::new(no_gc_event, gc::HOOK.events);
+static EMPTY_GC_HOOK: EventHook = EventHook::new(no_gc_event, gc::EVENTS);
 
 /// Registers the same events as a session in `mode`, with callbacks that do
 /// nothing.

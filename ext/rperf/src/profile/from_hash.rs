@@ -1,8 +1,9 @@
 //! `NativeProfile.from_h`: a profile from a Hash that a user has changed or made. On a
-//! Ruby thread, with the GVL. Any wrong shape is an ArgumentError that names the
+//! Ruby thread, with the GVL, which others get in between. Any wrong shape is an ArgumentError that names the
 //! key; none is a panic.
 
 use super::errors;
+use crate::interrupts::Stretch;
 use crate::text;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
 use rperf_engine::Mode;
@@ -32,7 +33,9 @@ pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     let rows: RArray = input.required(key, "an Array of samples")?;
     let width = profile.schema.len();
     let mut samples = RawSamples::new(width);
+    let mut stretch = Stretch::begin();
     for (index, row) in rows.into_iter().enumerate() {
+        stretch.end_if_long()?;
         let sample = input.sample(&mut profile, &labels, row);
         let sample = sample.map_err(|what| {
             let what = format!("has a wrong sample at {index}: {}", what.text());

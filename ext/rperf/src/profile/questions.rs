@@ -4,6 +4,7 @@
 
 use super::errors;
 use super::object::{ProfileObject, shared, wrap};
+use crate::interrupts::Stretch;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RArray, RClass, RHash, Ruby, TryConvert, Value, function, method, prelude::*};
 use rperf_format::answers::{self, Data, FilteredProfile};
@@ -279,8 +280,12 @@ impl Filters<'_> {
     }
 }
 
-/// What JSON calls an object is a Hash with Symbols as keys.
+/// What JSON calls an object is a Hash with Symbols as keys. Other threads run in between.
 fn to_ruby(ruby: &Ruby, data: &Data) -> Result<Value, Error> {
+    to_ruby_by_stretches(ruby, data, &mut Stretch::begin())
+}
+
+fn to_ruby_by_stretches(ruby: &Ruby, data: &Data, stretch: &mut Stretch) -> Result<Value, Error> {
     Ok(match data {
         Data::Null => ruby.qnil().as_value(),
         Data::Bool(true) => ruby.qtrue().as_value(),
@@ -297,14 +302,16 @@ fn to_ruby(ruby: &Ruby, data: &Data) -> Result<Value, Error> {
         Data::List(items) => {
             let array = ruby.ary_new_capa(items.len());
             for item in items {
-                array.push(to_ruby(ruby, item)?)?;
+                stretch.end_if_long()?;
+                array.push(to_ruby_by_stretches(ruby, item, stretch)?)?;
             }
             array.as_value()
         }
         Data::Fields(fields) => {
             let hash = ruby.hash_new();
             for (name, value) in fields {
-                hash.aset(ruby.to_symbol(*name), to_ruby(ruby, value)?)?;
+                let value = to_ruby_by_stretches(ruby, value, stretch)?;
+                hash.aset(ruby.to_symbol(*name), value)?;
             }
             hash.as_value()
         }

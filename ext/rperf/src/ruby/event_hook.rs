@@ -1,14 +1,22 @@
 //! Hooks on the VM's events: how they come and go. With the GVL, outside of hooks.
 
+use super::process::version;
 use rb_sys::{ID, VALUE};
+use rperf_engine::other_ractors;
 
 /// What the VM calls: with the event, and for some events the thread.
 pub type Callback = unsafe extern "C" fn(u32, VALUE, VALUE, ID, VALUE);
 
+/// Whether hooks on internal events can be removed. In Ruby 4.0 there is one list of them for all
+/// Ractors, which a thread that ends walks without a lock, and to remove one frees its entry.
+pub fn can_remove_internal() -> bool {
+    version() < (4, 0) || !other_ractors()
+}
+
 /// A callback and its events.
 pub struct EventHook {
     callback: Callback,
-    pub events: u32,
+    events: u32,
 }
 
 impl EventHook {

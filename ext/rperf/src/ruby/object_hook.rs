@@ -3,6 +3,7 @@
 //! switch no tracing of Ruby code on, and compiled code stays compiled. Objects of other Ractors
 //! aren't told: in Ruby 3.4 a hook is one Ractor's.
 
+use super::event_hook::can_remove_internal;
 use super::ractor::AnyGvl;
 use rb_sys::{
     RUBY_INTERNAL_EVENT_NEWOBJ as NEWOBJ, VALUE,
@@ -75,9 +76,10 @@ impl<T: OnNewObject> ObjectHook<T> {
         }
     }
 
-    /// Removes it, if it is there. With the GVL, outside of hooks.
+    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL, outside of
+    /// hooks.
     pub fn remove(&self) {
-        if self.is_added.swap(false, Relaxed) {
+        if can_remove_internal() && self.is_added.swap(false, Relaxed) {
             // SAFETY: removes by function.
             unsafe {
                 let callback = transmute::<RawCallback, PlainCallback>(on_new_object::<T>);

@@ -13,7 +13,7 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
-use rperf_engine::{GcMoment, Gvl};
+use rperf_engine::{GcMoment, Gvl, set_other_ractors};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashMap;
 use std::process;
@@ -34,6 +34,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     session.counts_objects = settings.measures_objects();
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
+    set_other_ractors(others);
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
     if let Some(mut tracer) = session.tracer.borrow(gvl) {

@@ -21,8 +21,8 @@ use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, VALUE, rb_event_flag_t,
     rb_internal_thread_event_data_t,
 };
-use rperf_engine::Gvl;
 use rperf_engine::trace::{Call, CallKind, TraceLevel, TracedFrame, Tracer};
+use rperf_engine::{Gvl, set_other_ractors};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -72,7 +72,7 @@ pub fn remove() {
 /// Removes those that a forked child inherits, too.
 pub fn remove_event_hooks() {
     FIBER_HOOK.remove();
-    gc::HOOK.remove();
+    gc::remove();
     objects::HOOK.remove();
     EventHook::new(on_event, 0).remove();
 }
@@ -152,6 +152,7 @@ unsafe extern "C" fn on_thread(
         let number = session.number_of(thread);
         if number.is_none() && !ractor::is_main() {
             session.other_ractors.store(true, Relaxed);
+            set_other_ractors(true);
             return;
         }
         let gvl = Gvl::assume_held();

@@ -1,7 +1,7 @@
 //! Collections in a traced session: their time is not the program's. On the thread that collects,
 //! with the VM's lock held.
 
-use crate::ruby::event_hook::EventHook;
+use crate::ruby::event_hook::{EventHook, can_remove_internal};
 use crate::ruby::ractor::AnyGvl;
 use crate::trace::state::session::with_tracer;
 use crate::vm::hooks::gc::is_marking;
@@ -15,13 +15,25 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// A collection is in its marking phase, which may take several pieces.
 static MARKING: AtomicBool = AtomicBool::new(false);
 
-pub static HOOK: EventHook = EventHook::new(on_event, ENTER | EXIT | START | END_MARK);
+static HOOK: EventHook = EventHook::new(on_event, ENTER | EXIT | START | END_MARK);
 
-/// Registers the hook. With the GVL, outside of hooks.
+/// The hook is registered. A forked child inherits it.
+static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Registers the hook, if it isn't. With the GVL, outside of hooks.
 pub fn add() {
     // One may be under way, in steps.
     MARKING.store(is_marking(), Relaxed);
-    HOOK.add();
+    if !IS_REGISTERED.swap(true, Relaxed) {
+        HOOK.add();
+    }
+}
+
+/// Removes the hook, if it can be removed. With the GVL, outside of hooks.
+pub fn remove() {
+    if can_remove_internal() && IS_REGISTERED.swap(false, Relaxed) {
+        HOOK.remove();
+    }
 }
 
 unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {

@@ -1,6 +1,7 @@
 //! The sections of a deferred session: time counts while at least one is open. In
 //! between there are neither ticks nor hooks, so that the program runs as if there
-//! were no session. With the GVL, on the main Ractor, outside of hooks.
+//! were no session; but for the hook on collections in Ruby 4.0 (`gc.rs`), which does nothing then.
+//! With the GVL, on the main Ractor, outside of hooks.
 //!
 //! Hooks that stay and do nothing are not free: the VM takes a lock and walks their
 //! list at each event. Threads that hand a token around took 3 to 15 % more CPU time

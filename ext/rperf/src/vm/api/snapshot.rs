@@ -22,6 +22,7 @@ use crate::vm::state::roots;
 use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
+use rperf_engine::threads::ThreadState;
 use rperf_engine::{AllocationSums, AtWork, CapturedNode, Gvl, Session, SessionId};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
@@ -105,7 +106,7 @@ fn bring_up(
         return Ok(None);
     };
     let slice_ns = LIMIT.as_nanos() as u64;
-    let (mut row, mut is_second) = (0, false);
+    let (mut from, mut is_second) = (Rows::FIRST, false);
     loop {
         while epoch::name_frames(gvl, LIMIT) {
             let_others_run(gvl)?;
@@ -119,45 +120,64 @@ fn bring_up(
             continue;
         }
         let limit_ns = if is_second { limit_ns } else { slice_ns };
-        let (now, next_row) = flush(gvl, session, &threads, (row, limit_ns))
+        let (now, next) = flush(gvl, session, &threads, (from, limit_ns))
             .ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-        match next_row {
-            Some(next) if !is_second => row = next,
-            None if row > 0 => (row, is_second) = (0, true),
-            _ => {
-                add_others(gvl, session, now);
-                return Ok(Some((id, now, threads)));
-            }
+        match next {
+            Some(next) if !is_second => from = next,
+            None if from != Rows::FIRST => (from, is_second) = (Rows::FIRST, true),
+            _ => return Ok(Some((id, now, threads))),
         }
         let_others_run(gvl)?;
     }
 }
 
+/// Where a pass over all threads goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Rows {
+    main_ractor: usize,
+    others: usize,
+}
+
+impl Rows {
+    const FIRST: Rows = Rows {
+        main_ractor: 0,
+        others: 0,
+    };
+
+    /// After the last ones.
+    const END: usize = usize::MAX;
+}
+
 /// Brings threads up to now, which is returned, and records all remainders: those `from` a row
-/// on, for so many nanoseconds. The row of the first for which there was no time comes with it.
+/// on, for so many nanoseconds. The rows of the first for which there was no time come with it.
 /// `None` if this runs inside a callback.
 fn flush(
     gvl: &Gvl<'_>,
     session: &StartedSession,
     threads: &LiveThreads,
-    from: (usize, u64),
-) -> Option<(u64, Option<usize>)> {
+    (from, limit_ns): (Rows, u64),
+) -> Option<(u64, Option<Rows>)> {
     // A tick from here on would come before the time that all threads are brought up to.
     let guard = AtWork::begin(gvl);
     sample::drain_ticks(gvl, session, &guard);
     let current = RubyThread::current(gvl).id();
-    let mut threads = session.flush(gvl, current, |thread| threads.lacks(gvl, thread), from)?;
+    let lacks = |thread: &ThreadState| threads.lacks(gvl, thread);
+    let mut threads = session.flush(gvl, current, lacks, (from.main_ractor, limit_ns))?;
     let now = threads.now_ns;
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
-    Some((now, threads.next_row()))
-}
-
-/// Takes in what was recorded of other Ractors, up to `now`.
-fn add_others(gvl: &Gvl<'_>, session: &StartedSession, now: u64) {
-    let _guard = AtWork::begin(gvl);
-    roots::keep_alive(&session.add_others(gvl, now));
+    let until_ns = now.saturating_add(limit_ns);
+    let (frames, others) = session.add_others(gvl, now, (from.others, until_ns));
+    roots::keep_alive(&frames);
+    let next = match (threads.next_row(), others) {
+        (None, None) => None,
+        (main_ractor, others) => Some(Rows {
+            main_ractor: main_ractor.unwrap_or(Rows::END),
+            others: others.unwrap_or(Rows::END),
+        }),
+    };
+    Some((now, next))
 }
 
 fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {

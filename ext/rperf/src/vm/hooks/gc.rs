@@ -1,6 +1,10 @@
 //! The GC event hook: how long each piece of collection work took, and how much
 //! of it was marking. Runs on the thread that collects, with the VM's lock held;
 //! a backtrace is taken at GC_EXIT only, when objects are at rest again.
+//!
+//! In Ruby 4.0 these events have one list for all Ractors, which a thread that ends walks without a
+//! lock (`rb_ec_clear_current_thread_trace_func`): there the hook stays registered once it is, as
+//! removing it frees its entry. Without a session it does nothing.
 
 use super::other_ractor;
 use crate::ruby::event_hook::EventHook;
@@ -15,17 +19,37 @@ use rb_sys::{
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
 };
 use rperf_engine::{AtWork, GC_WATCH, GcEvent, RunningSession, clock};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// What the hook listens to.
+pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
 
 /// The hook, for [`add`]. Internal events don't switch on tracing of Ruby code.
-pub static HOOK: EventHook = EventHook::new(on_event, ENTER | EXIT | START | END_MARK);
+static HOOK: EventHook = EventHook::new(on_event, EVENTS);
 
-/// Registers the hook. With the GVL, outside of hooks.
+/// The hook is registered. A forked child inherits it.
+static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Registers the hook, if it isn't. With the GVL, outside of hooks.
 pub fn add() {
     // A collection may be under way, in steps.
-    let can_miss = version() < (4, 0);
-    GC_WATCH.begin(can_miss, is_marking());
-    HOOK.add();
+    GC_WATCH.begin(has_list_of_its_own(), is_marking());
+    if !IS_REGISTERED.swap(true, Relaxed) {
+        HOOK.add();
+    }
     GC_WATCH.begun(collections());
+}
+
+/// Removes the hook, where it can be removed. With the GVL, outside of hooks.
+pub fn remove() {
+    if has_list_of_its_own() && IS_REGISTERED.swap(false, Relaxed) {
+        HOOK.remove();
+    }
+}
+
+/// Whether each Ractor has a list of its own for these events, as in Ruby 3.4.
+fn has_list_of_its_own() -> bool {
+    version() < (4, 0)
 }
 
 /// Whether a collection is in its marking phase. With the GVL, outside of hooks.
@@ -44,7 +68,7 @@ pub fn listen(session: &RunningSession) {
     }
     if GC_WATCH.is_silent(collections, clock::monotonic_ns) {
         GC_WATCH.listen(clock::monotonic_ns());
-        HOOK.remove();
+        remove();
         add();
     }
 }

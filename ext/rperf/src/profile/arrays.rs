@@ -1,6 +1,7 @@
-//! `NativeProfile#to_h`. On a Ruby thread, with the GVL, which others get in between.
+//! The long Arrays of the Hash that users get, which are made when something asks for them. On a
+//! Ruby thread, with the GVL, which others get in between.
 //!
-//! The Hash is about methods, as users know it: rows whose stacks differ in lines
+//! They are about methods, as users know them: rows whose stacks differ in lines
 //! only are one row. Everything that repeats is one frozen object, so that many
 //! stacks cost little: texts, frames, and the frames of a stack.
 //!
@@ -9,76 +10,39 @@
 
 use crate::interrupts::Stretch;
 use crate::without_gvl::without_gvl;
-use magnus::{Error, RArray, RHash, RString, Ruby, Value, value::ReprValue};
+use magnus::{Error, RArray, RString, Ruby, Value, value::ReprValue};
 use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
     WeightTable, Weights,
 };
-use rperf_report::is_traced;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::hash::Hash;
 
-/// The Hash that users get.
-pub fn to_hash(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
-    let hash = ruby.hash_new();
-    let set = |key: &str, value: Value| hash.aset(ruby.to_symbol(key), value);
-    let number = |number: u64| ruby.integer_from_u64(number).as_value();
-    let meta = &profile.meta;
-    let counters = &meta.counters;
-    let mode = match is_traced(profile) {
-        true => "trace",
-        false => profile.schema.default_type().name.as_str(),
-    };
-    set("mode", ruby.to_symbol(mode).as_value())?;
-    let frequency = (meta.frequency > 0).then(|| number(u64::from(meta.frequency)));
-    set("frequency", frequency.unwrap_or(ruby.qnil().as_value()))?;
-    set("sampling_count", number(counters.sampling_count))?;
-    set("sampling_time_ns", number(counters.sampling_time_ns))?;
-    set("trigger_count", number(counters.trigger_count))?;
-    set(
-        "detected_thread_count",
-        number(counters.detected_thread_count),
-    )?;
-    set("start_time_ns", number(meta.start_time_ns))?;
-    set("duration_ns", number(meta.duration_ns))?;
-    let shapes = without_gvl(|| Shapes::new(profile));
-    let mut rows = Rows::new(ruby, profile, &shapes.first_nodes);
-    let (samples, second_name) = match &profile.raw_samples {
+/// `NativeProfile#samples`: the rows.
+pub fn samples(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
+    let (shapes, weights) = without_gvl(|| {
+        let shapes = Shapes::new(profile);
+        let weights = shapes.weights(profile);
+        (shapes, weights)
+    });
+    let mut rows = Rows::new(ruby, profile, &shapes);
+    match &profile.raw_samples {
         Some(raw) => {
             for (time_ns, weight) in raw.iter() {
                 rows.push(weight, Some(time_ns))?;
             }
-            (rows.finish(), "raw_samples")
         }
         None => {
-            for weight in shapes.weights.iter() {
+            for weight in weights.iter() {
                 rows.push(weight, None)?;
             }
-            set("unique_frames", number(profile.frames.len() as u64))?;
-            set("unique_stacks", number(rows.stacks.len() as u64))?;
-            (rows.finish(), "aggregated_samples")
         }
-    };
-    set("dropped_samples", number(counters.dropped_samples))?;
-    set("dropped_ns", number(counters.dropped_ns))?;
-    set("truncated_samples", number(counters.truncated_samples))?;
-    set("unlabelled_samples", number(counters.unlabelled_samples))?;
-    set("tick_stacks", number(counters.tick_stacks))?;
-    set("safepoint_stacks", number(counters.safepoint_stacks))?;
-    set("safepoint_calls", number(counters.safepoint_calls))?;
-    set("unreadable_stacks", number(counters.unreadable_stacks))?;
-    set("hidden_frames", number(counters.hidden_frames))?;
-    set("interval_ns", number(counters.interval_ns))?;
-    set("off_gvl_interval_ns", number(counters.off_gvl_interval_ns))?;
-    set("samples", samples.as_value())?;
-    set(second_name, samples.as_value())?;
-    if profile.label_sets.len() > 1 {
-        set("label_sets", label_sets(ruby, profile)?.as_value())?;
     }
-    Ok(hash)
+    Ok(rows.finish())
 }
 
-fn label_sets(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
+/// `NativeProfile#label_sets`: Hashes of labels, by their number.
+pub fn label_sets(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
     let sets = ruby.ary_new();
     let mut stretch = Stretch::begin();
     for set in LabelSets::iter(&profile.label_sets) {
@@ -96,35 +60,48 @@ fn label_sets(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
     Ok(sets)
 }
 
-/// The profile's stacks as the Hash has them: without lines.
-struct Shapes {
+/// The profile's stacks as users see them: without lines.
+pub struct Shapes {
     /// For each node, by id, the first one with the same frames, whatever the lines.
     first_nodes: Vec<NodeId>,
-    /// The weights, summed over stacks that differ in lines only; none if each sample is shown.
-    weights: Weights,
 }
 
 impl Shapes {
-    fn new(profile: &Profile) -> Self {
+    pub fn new(profile: &Profile) -> Self {
         let first_nodes = first_nodes(&profile.tree);
+        Self { first_nodes }
+    }
+
+    /// How many different stacks there are.
+    pub fn stacks(&self, profile: &Profile) -> usize {
+        let shown = profile.weights.iter();
+        let shown = shown.map(|weight| self.stack(profile, weight.key));
+        shown.collect::<FxHashSet<_>>().len()
+    }
+
+    /// The weights, summed over stacks that differ in lines only; none if each sample is shown.
+    fn weights(&self, profile: &Profile) -> Weights {
         let mut table = WeightTable::new(profile.weights.width());
         if profile.raw_samples.is_none() {
             for weight in profile.weights.iter() {
-                table.add(without_line(&first_nodes, weight.key), weight.values);
+                table.add(self.without_line(weight.key), weight.values);
             }
         }
-        Self {
-            first_nodes,
-            weights: table.into_weights(),
+        table.into_weights()
+    }
+
+    fn without_line(&self, key: WeightKey) -> WeightKey {
+        let node = self.first_nodes.get(key.node.0 as usize).copied();
+        WeightKey {
+            node: node.unwrap_or(key.node),
+            ..key
         }
     }
-}
 
-fn without_line(first_nodes: &[NodeId], key: WeightKey) -> WeightKey {
-    let node = first_nodes.get(key.node.0 as usize).copied();
-    WeightKey {
-        node: node.unwrap_or(key.node),
-        ..key
+    /// What tells stacks apart: the node, and the leaf that the state is shown by.
+    fn stack(&self, profile: &Profile, key: WeightKey) -> (NodeId, Option<DisplayFrame>) {
+        let key = self.without_line(key);
+        (key.node, profile.display_leaf(key))
     }
 }
 
@@ -136,14 +113,14 @@ struct Rows<'a> {
     texts: Shared<&'a str>,
     frames: Shared<DisplayFrame>,
     stacks: Shared<(NodeId, Option<DisplayFrame>)>,
-    first_nodes: &'a [NodeId],
+    shapes: &'a Shapes,
     stretch: Stretch,
     count: Option<Column>,
     cpu: Option<Column>,
 }
 
 impl<'a> Rows<'a> {
-    fn new(ruby: &'a Ruby, profile: &'a Profile, first_nodes: &'a [NodeId]) -> Self {
+    fn new(ruby: &'a Ruby, profile: &'a Profile, shapes: &'a Shapes) -> Self {
         Self {
             ruby,
             profile,
@@ -151,7 +128,7 @@ impl<'a> Rows<'a> {
             texts: Shared::new(ruby),
             frames: Shared::new(ruby),
             stacks: Shared::new(ruby),
-            first_nodes,
+            shapes,
             stretch: Stretch::begin(),
             count: profile.schema.samples(),
             cpu: profile.schema.find("cpu"),
@@ -183,14 +160,13 @@ impl<'a> Rows<'a> {
     }
 
     fn stack(&mut self, key: WeightKey) -> Result<Value, Error> {
-        let key = without_line(self.first_nodes, key);
-        let shown = (key.node, self.profile.display_leaf(key));
+        let shown = self.shapes.stack(self.profile, key);
         if let Some(stack) = self.stacks.get(shown)? {
             return Ok(stack);
         }
         let shared: Result<Vec<Value>, Error> = self
             .profile
-            .display_stack(key)
+            .display_stack(self.shapes.without_line(key))
             .map(|frame| self.frame(frame))
             .collect();
         // The collector finds them in `frames`.
@@ -249,10 +225,6 @@ impl<K: Eq + Hash> Shared<K> {
             objects: ruby.ary_new(),
             indexes: FxHashMap::default(),
         }
-    }
-
-    fn len(&self) -> usize {
-        self.indexes.len()
     }
 
     fn get(&self, key: K) -> Result<Option<Value>, Error> {
