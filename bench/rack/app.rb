@@ -25,6 +25,11 @@ module Shop
   Rendered = Module.new.extend(PAGE.def_module("render(title, products)"))
   EVALUATES = ENV["SHOP_EVALUATES"] == "1"
 
+  # How often it has searched, for whoever sets SHOP_COUNTS=1.
+  SEARCHES = { count: 0 } # rubocop:disable Style/MutableConstant -- it counts
+  COUNTED = Mutex.new
+  COUNTS = ENV["SHOP_COUNTS"] == "1"
+
   ROUTES = {
     "/api/products" => ->(query) { ["application/json", search(query)] },
     "/orders" => ->(query) { ["application/json", orders(query)] },
@@ -33,6 +38,7 @@ module Shop
 
   # Computes: filters, sorts and writes JSON.
   def self.search(query)
+    COUNTED.synchronize { SEARCHES[:count] += 1 } if COUNTS
     limit = 2000 + (query.hash % 5000)
     found = PRODUCTS.select { |product| product[:price] < limit }
     sorted = found.sort_by { |product| [-product[:tags].size, product[:price], product[:name]] }

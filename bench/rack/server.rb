@@ -3,7 +3,7 @@
 # The Rack application, served by WEBrick on a free port of this machine, which
 # it prints. It then takes commands, one a line, and answers each with JSON:
 # "start PROFILER HERTZ", "measure" (from here on, the CPU time that "stop" tells),
-# "stop", "memory". It ends when its input does.
+# "stop", "memory", "searches". It ends when its input does.
 
 require "json"
 require_relative "../support/clock"
@@ -38,9 +38,12 @@ class Commands
   def stop
     cpu_ns = Bench::Clock.process_cpu - @cpu
     started = Bench::Clock.wall
-    @profiler.stop.call
-    { cpu_ns:, stop_ns: Bench::Clock.wall - started }
+    counted = @profiler.stop.call
+    stopped = { cpu_ns:, stop_ns: Bench::Clock.wall - started }
+    counted.is_a?(Bench::Profilers::Counted) ? stopped.merge(calls: counted.calls) : stopped
   end
+
+  def searches = Shop::SEARCHES
 
   def memory = { rss_kb: Bench::ProcStatus.rss_kb, peak_kb: Bench::ProcStatus.peak_rss_kb }
 

@@ -19,8 +19,10 @@ class Site
   end
 
   # Starts the server, yields, and ends it.
-  def self.open
-    IO.popen(Bench::Child.command(SERVER), "r+", err: File::NULL) do |pipe|
+  # @param engine [String, nil] one of {Bench::Engines}
+  # @param env [Hash{String => String}] variables of the server
+  def self.open(engine: nil, env: {})
+    IO.popen([env, *Bench::Child.command(SERVER, engine:)], "r+", err: File::NULL) do |pipe|
       yield new(pipe)
     ensure
       pipe.close_write

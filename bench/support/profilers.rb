@@ -13,6 +13,13 @@ module Bench
       def initialize(library: nil, floor: nil, start: ->(_) {}, stop: -> {}) = super
     end
 
+    # The calls that a trace has counted.
+    Counted = Struct.new(:calls)
+
+    # One method of the Rack application is traced.
+    ONLY = Profiler.new(library: "rperf", start: ->(_) { Rperf.start(mode: :trace, only: "Shop.search") },
+                        stop: -> { Counted.new(Rperf.stop.top(value: "calls").sum { |row| row[:self] }) })
+
     RPERF = lambda do |mode, **options|
       start = ->(hertz) { Rperf.start(mode:, frequency: hertz, output: File::NULL, format: :pprof, **options) }
       Profiler.new(library: "rperf", floor: "empty #{mode}", stop: -> { Rperf.stop }, start:)
@@ -66,7 +73,7 @@ module Bench
     VARIANTS = %i[cpu wall].flat_map do |mode|
       { "rperf #{mode} no lines" => RPERF[mode, lines: false],
         "rperf #{mode} safepoint" => RPERF[mode, capture: :safepoint] }.to_a
-    end.to_h.freeze
+    end.to_h.merge("rperf only" => ONLY).freeze
 
     # What limits profilers that follow the GVL; run if asked for.
     LIMITS = [50, 100, 200, 400].to_h { |nanoseconds| ["hooks of #{nanoseconds} ns", TIMED_HOOKS[nanoseconds]] }.freeze

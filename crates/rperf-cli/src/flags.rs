@@ -3,7 +3,7 @@
 
 use clap::{Arg, ArgAction, ArgMatches, Command, Error, FromArgMatches};
 use rperf_session::settings::{ALL, Defaults, Setting, Source, Takes, Tracing};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 /// The flags of `rperf record`.
 pub type RecordFlags = SettingFlags<false, false>;
@@ -66,6 +66,15 @@ fn flags(setting: &'static Setting, takes: &'static Takes, page: bool) -> Vec<Ar
                 .help(help_text(setting, help, page));
             vec![short(setting, arg)]
         }
+        Takes::Values(name, help) => vec![
+            Arg::new(on_id(setting))
+                .long(on_id(setting))
+                .value_name(*name)
+                .value_parser(clap::value_parser!(OsString))
+                .allow_hyphen_values(setting.refuses_dashes())
+                .action(ArgAction::Append)
+                .help(help_text(setting, help, page)),
+        ],
         Takes::On(help) => vec![short(setting, switch(on_id(setting), help))],
         Takes::Off(help) => vec![switch(off_id(setting), help)],
         Takes::OnOrOff(on_help, off_help) => {
@@ -124,6 +133,11 @@ fn given(matches: &ArgMatches, setting: &'static Setting, takes: &Takes) -> Opti
     let is_set = |id: String| matches.get_flag(&id);
     match takes {
         Takes::Value(..) => matches.get_one::<OsString>(&on_id(setting)).cloned(),
+        Takes::Values(..) => {
+            let values = matches.get_many::<OsString>(&on_id(setting))?;
+            let values: Vec<_> = values.map(OsString::as_os_str).collect();
+            Some(values.join(OsStr::new(",")))
+        }
         Takes::On(_) => is_set(on_id(setting)).then(|| "1".into()),
         Takes::Off(_) => is_set(off_id(setting)).then(|| "0".into()),
         Takes::OnOrOff(..) if is_set(on_id(setting)) => Some("1".into()),

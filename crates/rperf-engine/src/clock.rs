@@ -1,5 +1,7 @@
 //! The clocks. Each is one `clock_gettime`: async-signal-safe, on any thread.
 
+use crate::ids::NativeId;
+
 /// CLOCK_MONOTONIC in ns: the time axis of ticks, events and wall weights.
 #[inline]
 pub fn monotonic_ns() -> u64 {
@@ -24,11 +26,11 @@ pub fn process_cpu_ns() -> u64 {
 }
 
 /// CPU time of another native thread of this process, where the system can tell.
-pub fn thread_cpu_of(tid: u32) -> Option<u64> {
-    if cfg!(target_os = "linux") && tid != 0 {
+pub fn thread_cpu_of(tid: NativeId) -> Option<u64> {
+    if cfg!(target_os = "linux") && tid.is_known() {
         // The kernel's encoding of "scheduler time of thread `tid`" (clock ids
         // below 0; see clock_getcpuclockid(3) and posix-timers.h).
-        let clock = (!(tid as libc::clockid_t) << 3) | 0b110;
+        let clock = (!(tid.0 as libc::clockid_t) << 3) | 0b110;
         read(clock)
     } else {
         None
@@ -36,16 +38,40 @@ pub fn thread_cpu_of(tid: u32) -> Option<u64> {
 }
 
 /// The kernel's id of the calling native thread.
-pub fn thread_id() -> u32 {
+pub fn thread_id() -> NativeId {
     #[cfg(target_os = "linux")]
     {
         // SAFETY: gettid takes no arguments and can't fail.
-        unsafe { libc::gettid() as u32 }
+        NativeId(unsafe { libc::gettid() as u32 })
     }
     #[cfg(not(target_os = "linux"))]
     {
-        0
+        NativeId::NONE
     }
+}
+
+/// A time since the Unix epoch as people write it: 2026-11-22T14:20:01.123Z.
+pub fn utc(ns: u64) -> String {
+    let (ms, seconds) = (ns / 1_000_000 % 1_000, ns / 1_000_000_000);
+    let (day, time) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(day);
+    let (hour, minute, second) = (time / 3_600, time / 60 % 60, time % 60);
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+}
+
+/// Year, month and day of a day since the Unix epoch, in years that begin in March.
+fn date(day: u64) -> (u64, u64, u64) {
+    let day = day + 719_468;
+    let (era, day) = (day / 146_097, day % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..10 => (year, month + 3),
+        _ => (year + 1, month - 9),
+    };
+    (era * 400 + year, month, day)
 }
 
 #[inline]
@@ -75,6 +101,19 @@ mod tests {
         assert!(realtime_ns() > 1_600_000_000_000_000_000);
     }
 
+    #[test]
+    fn times_are_written_as_dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01T00:00:00.007Z"),
+            (951_782_399, "2000-02-28T23:59:59.007Z"),
+            (951_868_800, "2000-03-01T00:00:00.007Z"),
+            (1_709_164_800, "2024-02-29T00:00:00.007Z"),
+            (1_735_689_599, "2024-12-31T23:59:59.007Z"),
+        ] {
+            assert_eq!(utc(seconds * 1_000_000_000 + 7_000_000), text);
+        }
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn the_cpu_time_of_a_thread_can_be_read_by_its_id() {
@@ -82,6 +121,6 @@ mod tests {
         let by_id = thread_cpu_of(thread_id()).expect("own thread");
         let after = thread_cpu_ns();
         assert!(before <= by_id && by_id <= after);
-        assert_eq!(thread_cpu_of(0), None);
+        assert_eq!(thread_cpu_of(NativeId::NONE), None);
     }
 }

@@ -11,6 +11,21 @@ pub struct VmThread(pub usize);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FiberWord(pub usize);
 
+/// The kernel's number of a native thread, which isn't the thread's seq in the profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NativeId(pub u32);
+
+impl NativeId {
+    /// Not known, or no thread: no native thread has it.
+    pub const NONE: NativeId = NativeId(0);
+
+    /// Whether it is one.
+    #[inline]
+    pub fn is_known(self) -> bool {
+        self != NativeId::NONE
+    }
+}
+
 /// No two sessions of a process have the same; none has 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionId(pub u64);

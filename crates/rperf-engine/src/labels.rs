@@ -2,7 +2,7 @@
 //! makes no object of the VM, and all but a set's first one are two comparisons.
 
 use rperf_model::LabelSetId;
-use rperf_model::label_keys::{RACTOR, set_apart};
+use rperf_model::label_keys::{CALL, RACTOR, set_apart};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -44,7 +44,8 @@ impl LabelSet {
         Self::of(LabelTexts::default())
     }
 
-    fn of(texts: LabelTexts) -> Self {
+    /// With these pairs.
+    pub(crate) fn of(texts: LabelTexts) -> Self {
         let known = AtomicU64::new(0);
         Self(Arc::new(Content { texts, known }))
     }
@@ -58,7 +59,7 @@ impl LabelSet {
     pub fn with(&self, changes: impl IntoIterator<Item = (String, Option<String>)>) -> Self {
         let mut pairs = self.0.texts.to_vec();
         for (key, value) in changes {
-            let key = set_apart(&key, |key| key == RACTOR);
+            let key = set_apart(&key, |key| key == RACTOR || key == CALL);
             let row = pairs.binary_search_by(|pair| (*pair.0).cmp(&*key));
             match (row, value) {
                 (Ok(row), Some(value)) => pairs[row].1 = value.into(),

@@ -56,9 +56,9 @@ pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
 pub use gc_progress::{GcEvent, GcMoment, GcProgress};
-pub use gc_watch::{GC_WATCH, GcWatch};
+pub use gc_watch::GC_WATCH;
 pub use gvl::{Gvl, GvlCell, GvlRef};
-pub use ids::{FiberWord, SessionId, VmThread};
+pub use ids::{FiberWord, NativeId, SessionId, VmThread};
 pub use labels::{LabelSet, LabelTable, LabelTexts};
 pub use messages::WorkerEnded;
 pub use mode::Mode;
@@ -79,7 +79,7 @@ pub use sources::{default_signal, is_usable_signal};
 pub use tick_capture::at_work::{
     AtWork, HandlerOff, may_take_stack, other_ractors, reset_at_work, set_other_ractors,
 };
-pub use tick_capture::{Registers, TakeStacks, TickCapture, TickLog, TickTimes};
+pub use tick_capture::{TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
 pub use vm::{FrameLayout, MethodWord, TickVm, VmFrames};

@@ -2,6 +2,7 @@
 //! has a GVL of its own, so there may be several. Only atomics: the hooks of these threads write,
 //! the timer reads in its signal handler, and so does the handler on the thread itself.
 
+use crate::ids::NativeId;
 use crate::interruption::Interruption;
 use std::array;
 use std::ffi::c_void;
@@ -16,7 +17,7 @@ use std::sync::atomic::{
 const PLACES: usize = 32;
 
 /// In place of a native thread: the place is being taken.
-const TAKEN: u32 = u32::MAX;
+const TAKEN: NativeId = NativeId(u32::MAX);
 
 /// What the timer has found a native thread at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +35,9 @@ pub enum Found {
 #[derive(Debug, Clone, Copy)]
 pub struct Interrupter {
     /// Looks at it.
-    pub look: fn(u32) -> Found,
+    pub look: fn(NativeId) -> Found,
     /// Interrupts it, unless it calls it off.
-    pub interrupt: fn(u32, &Interruption),
+    pub interrupt: fn(NativeId, &Interruption),
 }
 
 /// The places of threads that run.
@@ -107,7 +108,7 @@ impl OtherHolders {
     /// stacks are taken for `owner`. Returns its place, preferably `hint`; `None` if all are taken.
     pub fn enter(
         &self,
-        native_id: u32,
+        native_id: NativeId,
         owner: *mut c_void,
         hint: usize,
         now: u64,
@@ -120,13 +121,13 @@ impl OtherHolders {
             if is_free
                 && place
                     .native_id
-                    .compare_exchange(0, TAKEN, SeqCst, Relaxed)
+                    .compare_exchange(0, TAKEN.0, SeqCst, Relaxed)
                     .is_ok()
             {
                 place.owner.store(owner, Relaxed);
                 place.was_asleep.store(false, Relaxed);
                 place.since_ns.store(now, Relaxed);
-                place.native_id.store(native_id, SeqCst);
+                place.native_id.store(native_id.0, SeqCst);
                 return Some(row);
             }
         }
@@ -137,7 +138,7 @@ impl OtherHolders {
     /// interruption is on its way to it.
     pub fn leave(&self, place: Option<usize>) {
         if let Some(place) = place.and_then(|row| self.places.get(row)) {
-            let native_id = place.native_id.swap(0, SeqCst);
+            let native_id = NativeId(place.native_id.swap(0, SeqCst));
             place.interruption.leave(native_id);
             // A signal that comes now finds nobody who could answer.
             place.interruption.answered(native_id);
@@ -152,7 +153,7 @@ impl OtherHolders {
     pub fn clear(&self) {
         for place in &self.places {
             // Nobody else comes here until the handler has left.
-            let native_id = place.native_id.swap(TAKEN, SeqCst);
+            let native_id = NativeId(place.native_id.swap(TAKEN.0, SeqCst));
             place.interruption.leave(native_id);
             place.interruption.answered(native_id);
             while !place.reading.load(SeqCst).is_null() {
@@ -174,15 +175,15 @@ impl OtherHolders {
     }
 
     fn interrupt(&self, place: &Place) {
-        let native_id = place.native_id.load(SeqCst);
-        if native_id == 0 || native_id == TAKEN {
+        let native_id = NativeId(place.native_id.load(SeqCst));
+        if !native_id.is_known() || native_id == TAKEN {
             return;
         }
         let found = (self.interrupter.look)(native_id);
         let was_asleep = place.was_asleep.swap(found == Found::Asleep, Relaxed);
         if found == Found::Awake && !was_asleep {
             place.interruption.begin(native_id, 0);
-            if place.native_id.load(SeqCst) == native_id {
+            if place.native_id.load(SeqCst) == native_id.0 {
                 (self.interrupter.interrupt)(native_id, &place.interruption);
             } else {
                 place.interruption.withdraw(native_id);
@@ -196,7 +197,7 @@ impl OtherHolders {
     /// Async-signal-safe.
     pub fn read(
         &self,
-        native_id: u32,
+        native_id: NativeId,
         tick_ns: u64,
         context: *mut c_void,
         errno: i32,
@@ -208,10 +209,10 @@ impl OtherHolders {
         place.interruption.answered(native_id);
         if place.since_ns.load(Relaxed) <= tick_ns && place.begin_reading(context) {
             place.errno.store(errno, Relaxed);
-            place.reader.store(native_id, SeqCst);
+            place.reader.store(native_id.0, SeqCst);
             let owner = place.owner.load(Acquire);
             // Either this sees that the place was cleared, or `clear` sees that it is read for.
-            if place.native_id.load(SeqCst) == native_id {
+            if place.native_id.load(SeqCst) == native_id.0 {
                 read(owner);
             }
             place.end_reading();
@@ -222,12 +223,12 @@ impl OtherHolders {
     /// called with what it was taken for. `None` if it was reading none. Async-signal-safe.
     pub fn take_interrupted(
         &self,
-        native_id: u32,
+        native_id: NativeId,
         give_up: impl FnOnce(*mut c_void),
     ) -> Option<Interrupted> {
         // By the reader: the place may have been cleared meanwhile.
         let mut places = self.places.iter();
-        let place = places.find(|place| place.reader.load(SeqCst) == native_id)?;
+        let place = places.find(|place| place.reader.load(SeqCst) == native_id.0)?;
         let interrupted = Interrupted {
             context: place.reading.load(SeqCst),
             errno: place.errno.load(Relaxed),
@@ -238,9 +239,9 @@ impl OtherHolders {
         Some(interrupted)
     }
 
-    fn place_of(&self, native_id: u32) -> Option<&Place> {
+    fn place_of(&self, native_id: NativeId) -> Option<&Place> {
         let mut places = self.places.iter();
-        places.find(|place| place.native_id.load(SeqCst) == native_id)
+        places.find(|place| place.native_id.load(SeqCst) == native_id.0)
     }
 }
 
@@ -275,7 +276,7 @@ mod tests {
             look: |_| FOUND.with_borrow_mut(|found| found.pop().unwrap_or(Found::Awake)),
             interrupt: |id, interruption| {
                 assert!(interruption.commit(id));
-                INTERRUPTED.with_borrow_mut(|ids| ids.push(id));
+                INTERRUPTED.with_borrow_mut(|ids| ids.push(id.0));
             },
         })
     }
@@ -288,8 +289,8 @@ mod tests {
     fn all_that_run_are_interrupted() {
         let holders = holders();
         assert!(!holders.tick(true));
-        let first = holders.enter(7, ptr::null_mut(), 0, 1);
-        let second = holders.enter(8, ptr::null_mut(), 0, 1);
+        let first = holders.enter(NativeId(7), ptr::null_mut(), 0, 1);
+        let second = holders.enter(NativeId(8), ptr::null_mut(), 0, 1);
         assert_eq!((first, second), (Some(0), Some(1)));
         assert!(holders.tick(true));
         assert_eq!(interrupted(), [7, 8]);
@@ -305,7 +306,7 @@ mod tests {
     fn one_that_finds_no_place_runs_all_the_same() {
         let holders = holders();
         let places: Vec<_> = (1..=PLACES as u32 + 1)
-            .map(|id| holders.enter(id, ptr::null_mut(), 5, 1))
+            .map(|id| holders.enter(NativeId(id), ptr::null_mut(), 5, 1))
             .collect();
         assert_eq!(places.iter().flatten().count(), PLACES);
         assert_eq!(places.last(), Some(&None));
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn one_that_was_asleep_is_left_alone_once_more() {
         let holders = holders();
-        let _ = holders.enter(7, ptr::null_mut(), 0, 1);
+        let _ = holders.enter(NativeId(7), ptr::null_mut(), 0, 1);
         FOUND.set(vec![Found::Awake, Found::Awake, Found::Asleep]);
         for expected in [&[][..], &[], &[7]] {
             holders.tick(true);
@@ -336,24 +337,24 @@ mod tests {
         let holders = holders();
         let mut owner = 1u8;
         let owner: *mut c_void = (&raw mut owner).cast();
-        let place = holders.enter(7, owner, 0, 100);
+        let place = holders.enter(NativeId(7), owner, 0, 100);
         let mut read = Vec::new();
-        holders.read(8, 200, owner, 0, |owner| read.push(owner));
-        holders.read(7, 99, owner, 0, |owner| read.push(owner));
+        holders.read(NativeId(8), 200, owner, 0, |owner| read.push(owner));
+        holders.read(NativeId(7), 99, owner, 0, |owner| read.push(owner));
         assert!(read.is_empty(), "another thread, and an older tick");
-        holders.read(7, 200, owner, 5, |found| {
+        holders.read(NativeId(7), 200, owner, 5, |found| {
             let mut given_up = Vec::new();
-            let interrupted = holders.take_interrupted(7, |owner| given_up.push(owner));
+            let interrupted = holders.take_interrupted(NativeId(7), |owner| given_up.push(owner));
             let (context, errno) = (owner, 5);
             assert_eq!(interrupted, Some(Interrupted { context, errno }));
             assert_eq!(given_up, [owner]);
             read.push(found);
         });
         assert_eq!(read, [owner]);
-        let nothing = holders.take_interrupted(7, |_| panic!("it doesn't read"));
+        let nothing = holders.take_interrupted(NativeId(7), |_| panic!("it doesn't read"));
         assert!(nothing.is_none());
         holders.leave(place);
-        holders.read(7, 300, owner, 0, |_| panic!("it doesn't run"));
+        holders.read(NativeId(7), 300, owner, 0, |_| panic!("it doesn't run"));
     }
 
     #[test]
@@ -361,34 +362,35 @@ mod tests {
         let holders = holders();
         let mut owner = 1u8;
         let context: *mut c_void = (&raw mut owner).cast();
-        let _ = holders.enter(7, context, 0, 100);
+        let _ = holders.enter(NativeId(7), context, 0, 100);
         let has_left = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            holders.read(7, 200, context, 0, |_| {
+            holders.read(NativeId(7), 200, context, 0, |_| {
                 scope.spawn(|| {
                     holders.clear();
                     assert!(has_left.load(SeqCst), "it reads still");
                 });
-                while holders.place_of(7).is_some() {
+                while holders.place_of(NativeId(7)).is_some() {
                     std::thread::yield_now();
                 }
-                let interrupted = holders.take_interrupted(7, |_| has_left.store(true, SeqCst));
+                let interrupted =
+                    holders.take_interrupted(NativeId(7), |_| has_left.store(true, SeqCst));
                 assert!(interrupted.is_some(), "the place is cleared, but it reads");
             });
         });
         assert!(!holders.is_any_running());
-        holders.read(7, 300, context, 0, |_| panic!("it has no place"));
+        holders.read(NativeId(7), 300, context, 0, |_| panic!("it has no place"));
     }
 
     #[test]
     fn an_interruption_that_nobody_answers_ends_with_the_turn() {
         let holders = holders();
-        let place = holders.enter(7, ptr::null_mut(), 0, 1);
+        let place = holders.enter(NativeId(7), ptr::null_mut(), 0, 1);
         assert!(holders.tick(true) && interrupted() == [7]);
         let interruption = &holders.places[0].interruption;
-        interruption.sent(7);
-        assert!(interruption.is_of(7));
+        interruption.sent(NativeId(7));
+        assert!(interruption.is_of(NativeId(7)));
         holders.leave(place);
-        assert!(!interruption.is_of(7));
+        assert!(!interruption.is_of(NativeId(7)));
     }
 }

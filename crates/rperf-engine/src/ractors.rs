@@ -12,7 +12,7 @@ mod thread_recording;
 use crate::call_tree::FrameWord;
 use crate::clock;
 use crate::gc_progress::GcEvent;
-use crate::ids::VmThread;
+use crate::ids::{NativeId, VmThread};
 use crate::other_holders::OtherHolders;
 use crate::pace::Pace;
 use crate::sources::Source;
@@ -416,7 +416,12 @@ fn let_go(recorder: &Recorder) {
 /// # Safety
 /// `owner` is that of a place that the handler has read, and the handler is gone before the
 /// session's recorders are. The thread has its Ractor's GVL, and nobody moves objects.
-pub unsafe fn take_stack(owner: *mut c_void, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
+pub unsafe fn take_stack(
+    owner: *mut c_void,
+    vm: &impl VmFrames,
+    native_id: NativeId,
+    tick_ns: u64,
+) {
     // SAFETY: the recorder of the thread that runs there, by this function's contract.
     if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {
         // SAFETY: as above.

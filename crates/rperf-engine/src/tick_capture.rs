@@ -24,6 +24,7 @@ mod stack_buffer;
 )]
 pub mod signal;
 
+use crate::ids::NativeId;
 use std::ffi::c_void;
 
 pub use capture::TickCapture;
@@ -64,7 +65,7 @@ pub trait TakeStacks: Send + Sync {
     unsafe fn take_other(
         &self,
         owner: *mut c_void,
-        native_id: u32,
+        native_id: NativeId,
         tick_ns: u64,
         registers: &Registers,
     );

@@ -3,6 +3,7 @@
 //! runs in a signal handler.
 
 use crate::clock;
+use crate::ids::NativeId;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter, OtherHolders};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
@@ -78,7 +79,7 @@ pub struct Ticks {
 
 /// Interrupts a native thread, and returns whether it could. Right before it sends the signal
 /// it must call [`Interruption::commit`], and send none if that says no.
-pub(crate) type Interrupt = fn(u32, &Interruption) -> bool;
+pub(crate) type Interrupt = fn(NativeId, &Interruption) -> bool;
 
 impl Ticks {
     /// No tick yet, nobody holds the GVL, the timer rests. `trigger` asks the VM for the
@@ -123,7 +124,7 @@ impl Ticks {
     }
 
     /// The interruption has arrived at native thread `tid`. Async-signal-safe.
-    pub(crate) fn answered(&self, tid: u32) {
+    pub(crate) fn answered(&self, tid: NativeId) {
         self.interruption.answered(tid);
     }
 
@@ -161,9 +162,9 @@ impl Ticks {
 
     /// The thread that holds the GVL, if that is known and it runs on native thread `tid`.
     /// Async-signal-safe.
-    pub(crate) fn holder_on(&self, tid: u32) -> Option<u32> {
+    pub(crate) fn holder_on(&self, tid: NativeId) -> Option<u32> {
         let holder = self.holder.load(SeqCst);
-        ((holder >> 32) as u32 == tid).then_some(holder as u32)
+        ((holder >> 32) as u32 == tid.0).then_some(holder as u32)
     }
 
     /// The number of the thread that holds the GVL; 0 if it isn't known.
@@ -178,9 +179,9 @@ impl Ticks {
         self.holder.load(Relaxed) != 0
     }
 
-    /// The native thread of the thread that holds the GVL, or 0.
-    fn holder_tid(&self) -> u32 {
-        (self.holder.load(SeqCst) >> 32) as u32
+    /// The native thread of the thread that holds the GVL, if it is known.
+    fn holder_tid(&self) -> NativeId {
+        NativeId((self.holder.load(SeqCst) >> 32) as u32)
     }
 
     /// Time of the last tick on the monotonic clock, or 0.
@@ -189,15 +190,15 @@ impl Ticks {
         self.tick_ns.load(Relaxed)
     }
 
-    /// Thread `seq` got the GVL, on native thread `tid` (0 if not known). Returns
+    /// Thread `seq` got the GVL, on native thread `tid`. Returns
     /// whether the caller has to arm the timer.
     #[inline]
     #[must_use = "a timer that rests must be armed"]
-    pub fn set_holder(&self, seq: u32, tid: u32) -> bool {
+    pub fn set_holder(&self, seq: u32, tid: NativeId) -> bool {
         self.stop_holding();
         // SeqCst on both sides: either this sees the timer disarmed, or the timer
         // sees the holder before it comes to rest.
-        let holder = u64::from(tid) << 32 | u64::from(seq);
+        let holder = u64::from(tid.0) << 32 | u64::from(seq);
         self.holder.swap(holder, SeqCst);
         self.idle.store(0, Relaxed);
         // Only the GVL's holder writes: no lost update.
@@ -243,7 +244,7 @@ impl Ticks {
     fn leave(&self) {
         // SeqCst on both sides: either the timer sees that the thread has left, or the
         // thread sees that the timer means to interrupt it.
-        let tid = (self.holder.swap(0, SeqCst) >> 32) as u32;
+        let tid = NativeId((self.holder.swap(0, SeqCst) >> 32) as u32);
         self.interruption.leave(tid);
     }
 
@@ -330,7 +331,7 @@ impl Ticks {
     /// Has the holder's stack taken: at once, or at the next safepoint.
     fn sample_holder(&self, now: u64) {
         let tid = self.holder_tid();
-        let captures = self.captures.load(SeqCst) && tid != 0 && !self.held.load(SeqCst);
+        let captures = self.captures.load(SeqCst) && tid.is_known() && !self.held.load(SeqCst);
         if !captures {
             self.trigger();
         } else if self.interruption.is_of(tid) {
@@ -349,7 +350,7 @@ impl Ticks {
 
     /// Interrupts native thread `tid`, unless it gives the GVL up just now. Returns false if it
     /// has the GVL and can't be interrupted.
-    fn interrupt_holder(&self, tid: u32, now: u64) -> bool {
+    fn interrupt_holder(&self, tid: NativeId, now: u64) -> bool {
         self.interruption.begin(tid, now);
         let is_sent = self.holder_tid() == tid && (self.interrupt)(tid, &self.interruption);
         if is_sent {

@@ -16,6 +16,7 @@ mod follow;
 mod objects;
 mod profile;
 mod state_times;
+mod targeted;
 mod thread;
 mod thread_events;
 mod tracer;
@@ -25,6 +26,7 @@ pub use clock::{ClockReading, TraceClock};
 pub use cost::{Bodies, Calibration, Costs, PairCost};
 pub use event::{Call, CallKind, TraceLevel, TraceVm};
 pub use profile::TraceSnapshot;
+pub use targeted::{CallColumns, TargetedSnapshot, TargetedTracer};
 pub use tracer::{ThreadNumber, Tracer};
 pub use tree::TracedFrame;
 

@@ -16,6 +16,8 @@ pub const PROCESS: &str = "%process";
 pub const RACTOR: &str = "%ractor";
 /// The class of objects that were made.
 pub const CLASS: &str = "%class";
+/// One of the slowest calls of a chosen method, on what it has had.
+pub const CALL: &str = "%call";
 /// The name of a thread.
 pub const THREAD: &str = "thread";
 /// The number of a thread.

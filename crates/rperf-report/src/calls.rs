@@ -11,6 +11,9 @@ use rustc_hash::FxHashMap;
 const CALLS: &str = "calls";
 const BLOCK_CALLS: &str = "block_calls";
 
+/// The column with the time of calls, where only chosen methods were traced.
+const CALL_TIME: &str = "call_time";
+
 /// What the lines about tracing begin with, among a profile's comments.
 const TRACED: &str = "traced: ";
 
@@ -64,7 +67,8 @@ fn text(calls: Option<i64>) -> String {
 
 /// Whether a profile is one of calls that rperf has traced.
 pub fn is_traced(profile: &Profile) -> bool {
-    profile.schema.find(CALLS).is_some() && profile.schema.find(BLOCK_CALLS).is_some()
+    let has = |name| profile.schema.find(name).is_some();
+    has(CALLS) && (has(BLOCK_CALLS) || has(CALL_TIME) && profile.schema.samples().is_none())
 }
 
 /// All calls of a profile that counts them, of methods and of blocks.
@@ -145,5 +149,9 @@ mod tests {
         assert!(Calls::of(&sampled, &By::Function).is_none());
         assert_eq!(call_count(&sampled), None);
         assert!(is_traced(&profile(0)) && !is_traced(&sampled));
+        let chosen = [("calls", "count"), ("call_time", "nanoseconds")];
+        assert!(is_traced(&Profile::new(test_support::schema(&chosen, 1))));
+        let both = [("samples", "count"), chosen[0], chosen[1]];
+        assert!(!is_traced(&Profile::new(test_support::schema(&both, 0))));
     }
 }

@@ -5,6 +5,7 @@
 mod check;
 mod checked;
 mod form;
+mod method_names;
 mod setting;
 mod table;
 

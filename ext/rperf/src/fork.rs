@@ -11,6 +11,7 @@
 use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;
 use crate::trace::state::session::{TRACE, trace_session};
+use crate::trace::state::targets::TARGETS;
 use crate::vm::hooks::{fiber, gc, objects, thread, time_slice};
 use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
@@ -39,7 +40,7 @@ pub fn announce(forking: bool) {
 }
 
 /// The token of a thread that has announced a fork.
-fn announced() -> Option<Gvl<'static>> {
+fn announced<'g>() -> Option<Gvl<'g>> {
     // SAFETY: Process._fork runs on a Ruby thread of the main Ractor, and keeps the GVL all along.
     FORKING.get().then(|| unsafe { Gvl::assume_held() })
 }
@@ -78,6 +79,7 @@ unsafe extern "C" fn in_child() {
     PAUSED.store(false, SeqCst);
     SESSION.abandon();
     TRACE.abandon();
+    TARGETS.abandon();
     Ending::forget();
     native::forget_id();
     reset_at_work();

@@ -9,6 +9,8 @@ use crate::fork;
 use crate::labels::{self, endpoint, scope};
 use crate::ruby::thread_hook;
 use crate::settings::SettingsObject;
+use crate::trace::api;
+use crate::trace::hooks::targets;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
 use rperf_engine::Gvl;
@@ -27,6 +29,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("labels", function!(labels, 0))?;
     native.define_singleton_method("endpoint", function!(endpoint::name, 3))?;
     native.define_singleton_method("endpoint_path", function!(endpoint::path, 1))?;
+    native.define_singleton_method("call_point", function!(call_point, 0))?;
+    native.define_singleton_method("note_targets", function!(note_targets, 1))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     // For benchmarks and specs.
@@ -98,6 +102,16 @@ fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
 /// See [`labels::labels`].
 fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
     labels::labels(ruby, &mut gvl(ruby))
+}
+
+/// `Native.call_point`: a TracePoint that counts the calls of the method that it is enabled for.
+fn call_point(ruby: &Ruby) -> Value {
+    targets::point(&gvl(ruby))
+}
+
+/// `Native.note_targets(texts)`: what the profile is to say of chosen methods.
+fn note_targets(ruby: &Ruby, texts: Vec<String>) {
+    api::targets::note(&gvl(ruby), texts);
 }
 
 /// In a forked child: what it inherited and nobody owns is let go of.

@@ -159,6 +159,9 @@ fn plain(ruby: &Ruby, setting: &Setting, value: Value) -> Result<Given<'static>,
     if let Some(array) = RArray::from_value(value).filter(|_| setting.name == table::MEASURE.name) {
         return Ok(symbols(array).map_or(Given::Other, Given::Symbols));
     }
+    if let Some(array) = RArray::from_value(value) {
+        return Ok(strings(array)?.map_or(Given::Other, Given::Texts));
+    }
     match RHash::from_value(value) {
         Some(hash) if setting.name == table::LABELS.name => Ok(Given::Pairs(pairs(ruby, hash)?)),
         _ => Ok(Given::Other),
@@ -172,6 +175,15 @@ fn symbols(array: RArray) -> Option<Vec<String>> {
         Some(symbol.name().ok()?.into_owned())
     });
     names.collect()
+}
+
+/// The contents of an Array of Strings; `None` for one of other objects.
+fn strings(array: RArray) -> Result<Option<Vec<String>>, Error> {
+    let text = |place: usize| {
+        let entry: Value = array.entry(place as isize)?;
+        Ok(RString::from_value(entry).map(text::content))
+    };
+    (0..array.len()).map(text).collect()
 }
 
 /// The texts of a Hash's keys and values, by their to_s, whose exceptions come through; without

@@ -4,6 +4,7 @@ require_relative "../message"
 require_relative "../session/member"
 require_relative "../session/process_stats"
 require_relative "../session/session"
+require_relative "../session/targets"
 
 module Rperf
   # Ends the session in forked children, which have neither its worker nor its timer. Children that are to be profiled
@@ -20,7 +21,7 @@ module Rperf
         begin
           Native.forking(true)
           pid = super
-          Native.forget_in_child if pid.zero?
+          ForkGuard.forget if pid.zero?
         ensure
           Native.forking(false)
         end
@@ -44,7 +45,7 @@ module Rperf
         begin
           Native.forking(true)
           result = super
-          Native.forget_in_child
+          ForkGuard.forget
         ensure
           Native.forking(false)
         end
@@ -58,6 +59,12 @@ module Rperf
       # Takes effect once, however often it is called.
       def install
         Process.singleton_class.prepend(Hook)
+      end
+
+      # Lets go of what a child has inherited.
+      def forget
+        Native.forget_in_child
+        Targets.release
       end
 
       # Called in a forked child, once Ruby runs again.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../errors"
+require_relative "targets"
 
 module Rperf
   # The profiling of this process. It begins with Rperf.start, with the loading of rperf, or with the fork that made
@@ -50,8 +51,10 @@ module Rperf
     # @raise [Rperf::Error] if it is on already or can't start
     def begin
       @process = Process.pid
+      targets = Targets.of(options[:only])
       Native.start(options.sampling)
       Session.current = self
+      targets&.begin
     end
 
     # Whether this is the process that is profiled.
@@ -63,7 +66,10 @@ module Rperf
       obstacle = snapshot_obstacle(clear:)
       raise Error, obstacle if obstacle
 
-      whole { Native.snapshot(clear) }
+      whole do
+        Targets.current&.update
+        Native.snapshot(clear)
+      end
     end
 
     # @return [String, nil] why there is no snapshot
@@ -78,7 +84,10 @@ module Rperf
     def stop
       taken = []
       begin
-        whole { Native.stop_into(taken) }
+        whole do
+          Targets.release
+          Native.stop_into(taken)
+        end
         has_ended = true
       ensure
         # A handler of a signal may raise something as the profile is made: it has been kept until here.
@@ -95,6 +104,7 @@ module Rperf
 
     # This program is an rperf command, which users don't want to see in the profile.
     def withdraw
+      Targets.release
       Native.stop
       report(:withdrawn)
       leave

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 25] = [
+pub const TOPICS: [Topic; 26] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -56,6 +56,7 @@ pub const TOPICS: [Topic; 25] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
+    topic!("trace-one-method", "only", "one-method"),
     topic!("environment-variables", "environment", "variables", "env"),
     topic!(
         "ruby-api",

@@ -9,7 +9,7 @@ use super::thread_recording::ThreadRecording;
 use crate::call_tree::FrameWord;
 use crate::clock;
 use crate::gc_progress::GcEvent;
-use crate::ids::VmThread;
+use crate::ids::{NativeId, VmThread};
 use crate::pace::Pace;
 use crate::threads::ThreadEnd;
 use crate::vm::VmFrames;
@@ -215,7 +215,7 @@ impl Recorder {
     ///
     /// # Safety
     /// The thread has its Ractor's GVL, and nobody moves objects.
-    pub unsafe fn take_stack(&self, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
+    pub unsafe fn take_stack(&self, vm: &impl VmFrames, native_id: NativeId, tick_ns: u64) {
         // Events that nobody has seen yet come before the tick.
         if let Some(mut taken) = self.try_take()
             && self.missed.are_none()

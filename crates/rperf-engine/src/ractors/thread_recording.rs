@@ -9,7 +9,7 @@ use crate::backtrace::Backtrace;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
 use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
-use crate::ids::FiberWord;
+use crate::ids::{FiberWord, NativeId};
 use crate::mode::Mode;
 use crate::pace::Pace;
 use crate::recording::{NotedLabels, Position, Recording, Sink};
@@ -46,7 +46,7 @@ pub struct ThreadRecording {
     backtrace: Backtrace,
     log: TickLog,
     /// The native thread whose CPU clock the accounting knows; 0 if none.
-    native_id: u32,
+    native_id: NativeId,
     /// When it got the GVL, as far as it was seen.
     resumed_ns: u64,
     gc: GcProgress,
@@ -93,7 +93,7 @@ impl ThreadRecording {
             last: LastStack::default(),
             backtrace: Backtrace::with_room(DEPTH, config.with_lines),
             log: TickLog::with_room(LOG_WORDS, DEPTH + 1, config.with_lines, merges),
-            native_id: 0,
+            native_id: NativeId::NONE,
             resumed_ns: 0,
             gc: GcProgress::default(),
             is_new: true,
@@ -113,7 +113,7 @@ impl ThreadRecording {
                 MissedEvent::Resumed(now, ready) => {
                     let cpu = self.accounting.cpu_estimate();
                     let dues = self.resumed(now, ready, began_ns, || cpu);
-                    self.native_id = 0;
+                    self.native_id = NativeId::NONE;
                     if let Some(dues) = dues {
                         self.leave(now, dues);
                     }
@@ -227,7 +227,7 @@ impl ThreadRecording {
         // It has ended on the native thread that it last ran on.
         let dues = self
             .accounting
-            .finish(end_cpu_ns.filter(|_| self.native_id != 0));
+            .finish(end_cpu_ns.filter(|_| self.native_id.is_known()));
         self.leave(now, dues);
         if self.accounting.was_sampled() {
             let ended = Sample::thread_ended(self.accounting.seq());
@@ -239,7 +239,7 @@ impl ThreadRecording {
     pub fn pause(&mut self, now: u64, ready: u64) {
         let dues = self.accounting.pause(now, ready, || None);
         self.leave(now, dues);
-        self.native_id = 0;
+        self.native_id = NativeId::NONE;
         self.gc = GcProgress::default();
     }
 
@@ -353,7 +353,7 @@ impl ThreadRecording {
     ///
     /// # Safety
     /// As for [`Recorder::take_stack`](super::recorder::Recorder::take_stack).
-    pub unsafe fn take_stack(&mut self, vm: &impl VmFrames, native_id: u32, tick_ns: u64) {
+    pub unsafe fn take_stack(&mut self, vm: &impl VmFrames, native_id: NativeId, tick_ns: u64) {
         let now_ns = clock::monotonic_ns();
         let depth = self.backtrace.take(vm);
         if depth == 0 || tick_ns <= self.log.last_tick() {

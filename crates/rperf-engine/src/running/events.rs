@@ -7,7 +7,7 @@ use crate::accounting::{Accounting, GcWork};
 use crate::clock;
 use crate::gc_progress::{GcEvent, GcMoment};
 use crate::gvl::Gvl;
-use crate::ids::VmThread;
+use crate::ids::{NativeId, VmThread};
 use crate::threads::{GvlPart, ThreadState, UNKNOWN_TURN, native};
 use crate::tick_capture::at_work::AtWork;
 use std::sync::atomic::Ordering::Relaxed;
@@ -194,7 +194,7 @@ impl RunningSession {
             is_here(thread);
         }
         let accounting = part.accounting.as_mut()?;
-        let native_id = thread.native_id.load(Relaxed);
+        let native_id = NativeId(thread.native_id.load(Relaxed));
         if self.ticks.set_holder(accounting.seq(), native_id) {
             self.state(gvl)?.engine.arm();
         }
@@ -228,6 +228,6 @@ impl RunningSession {
 /// thread ran here before it.
 #[inline]
 pub(super) fn is_here(thread: &ThreadState) -> bool {
-    thread.native_id.store(native::id(), Relaxed);
+    thread.native_id.store(native::id().0, Relaxed);
     native::switch_to(thread)
 }

@@ -8,7 +8,7 @@ use crate::accounting::Dues;
 use crate::clock;
 use crate::gc_progress::GcProgress;
 use crate::gvl::Gvl;
-use crate::ids::{FiberWord, VmThread};
+use crate::ids::{FiberWord, NativeId, VmThread};
 use crate::labels::LabelSet;
 use crate::mode::Mode;
 use crate::recording::NotedLabels;
@@ -210,7 +210,7 @@ impl RunningSession {
         } else if self.shares_native_threads {
             None
         } else {
-            clock::thread_cpu_of(thread.native_id.load(Relaxed))
+            clock::thread_cpu_of(NativeId(thread.native_id.load(Relaxed)))
         }
     }
 

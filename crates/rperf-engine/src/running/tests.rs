@@ -1,7 +1,7 @@
 //! The VM's events, as a simulated VM tells them, and the profile's sums after them.
 
 use super::*;
-use crate::ids::{FiberWord, VmThread};
+use crate::ids::{FiberWord, NativeId, VmThread};
 use crate::recording::NotedLabels;
 use crate::threads::native;
 use crate::tick_capture::Registers;
@@ -319,7 +319,7 @@ fn time_without_the_gvl_is_blocked_until_ready_and_then_waiting() {
     assert_ne!(main.ready_ns.load(Relaxed), 0, "this is its native thread");
     pass_time();
     // Somebody else had the GVL meanwhile.
-    let _ = session.ticks.set_holder(9, 0);
+    let _ = session.ticks.set_holder(9, NativeId::NONE);
     resumed(&session, &vm, main);
     let (sums, _) = sums(&session, &vm);
     assert!(

@@ -2,6 +2,7 @@
 //! for the stack, and writes it down. Async-signal-safe.
 
 use crate::gc_watch::GC_WATCH;
+use crate::ids::NativeId;
 use crate::ractors;
 use crate::tick_capture::at_work::{may_take_stack, other_ractors};
 use crate::tick_capture::{Registers, TakeStacks, TickCapture};
@@ -54,7 +55,7 @@ impl<V: TickVm> TakeStacks for StackTaker<V> {
     unsafe fn take_other(
         &self,
         owner: *mut c_void,
-        native_id: u32,
+        native_id: NativeId,
         tick_ns: u64,
         registers: &Registers,
     ) {

@@ -4,6 +4,7 @@ use super::*;
 use crate::LabelSet;
 use crate::call_tree::{CapturedNode, Stack};
 use crate::frame_names::FrameNames;
+use crate::ids::NativeId;
 use crate::messages::WorkerEnded;
 use crate::snapshot::Taken;
 use crate::{Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
@@ -298,7 +299,7 @@ fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
     let (done, is_done) = crossbeam_channel::bounded(1);
     std::thread::spawn(move || {
         let mut session = Session::start(config, || panic!("on purpose")).expect("a worker");
-        if session.shared_ticks().set_holder(1, 0) {
+        if session.shared_ticks().set_holder(1, NativeId::NONE) {
             session.arm();
         }
         let report = |session: &mut Session| {

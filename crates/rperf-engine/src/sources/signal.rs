@@ -6,6 +6,7 @@
 use super::schedule::Schedule;
 use super::source::Source;
 use crate::clock;
+use crate::ids::NativeId;
 use crate::ticks::{AfterTick, Ticks};
 use std::cell::UnsafeCell;
 use std::io;
@@ -75,7 +76,7 @@ impl SignalTimer {
             previous_action,
         });
         ACTIVE.store(Arc::as_ptr(&timer).cast_mut(), SeqCst);
-        WORKER.store(worker, SeqCst);
+        WORKER.store(worker.0, SeqCst);
         set_blocked(signal, false);
         Ok(timer)
     }
@@ -141,7 +142,7 @@ impl Source for SignalTimer {
 extern "C" fn on_signal(_signal: libc::c_int) {
     // SAFETY: errno's address is valid on every thread.
     let errno = unsafe { *libc::__errno_location() };
-    if clock::thread_id() == WORKER.load(SeqCst) {
+    if clock::thread_id().0 == WORKER.load(SeqCst) {
         // SAFETY: this is the worker, so `stop`, which runs there too, isn't
         // running: ACTIVE is null or points to the timer that it has not ended.
         if let Some(timer) = unsafe { ACTIVE.load(SeqCst).as_ref() } {
@@ -193,12 +194,12 @@ fn restore_handler(signal: i32, previous: &libc::sigaction) {
     unsafe { libc::sigaction(signal, previous, ptr::null_mut()) };
 }
 
-fn create_timer(signal: i32, worker: u32) -> io::Result<libc::timer_t> {
+fn create_timer(signal: i32, worker: NativeId) -> io::Result<libc::timer_t> {
     // SAFETY: a zeroed sigevent is valid.
     let mut event: libc::sigevent = unsafe { MaybeUninit::zeroed().assume_init() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;
     event.sigev_signo = signal;
-    event.sigev_notify_thread_id = worker as libc::c_int;
+    event.sigev_notify_thread_id = worker.0 as libc::c_int;
     let mut timer: libc::timer_t = ptr::null_mut();
     // SAFETY: `event` and `timer` are valid for the call.
     let failed =

@@ -82,6 +82,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::NativeId;
     use crate::pace::Pace;
 
     #[test]
@@ -90,7 +91,7 @@ mod tests {
         let schedule = Schedule::new(Arc::new(Pace::new(200_000)), 5);
         let timer = SleepTimer::open(schedule, Arc::clone(&ticks));
         assert_eq!(timer.poll(), None, "at rest until armed");
-        assert!(ticks.set_holder(1, 0));
+        assert!(ticks.set_holder(1, NativeId::NONE));
         let until = clock::monotonic_ns() + 100_000_000;
         while clock::monotonic_ns() < until {
             std::thread::sleep(timer.poll().expect("armed"));

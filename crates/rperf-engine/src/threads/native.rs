@@ -3,7 +3,7 @@
 
 use super::ThreadState;
 use crate::clock;
-use crate::ids::VmThread;
+use crate::ids::{NativeId, VmThread};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,7 +12,7 @@ thread_local! {
     /// The Ruby thread that last ran on this native thread. Constant and without
     /// a destructor, so that access never allocates.
     static LAST_RUN: Cell<LastRun> = const { Cell::new(NOBODY) };
-    static ID: Cell<u32> = const { Cell::new(0) };
+    static ID: Cell<NativeId> = const { Cell::new(NativeId::NONE) };
 }
 
 /// What was noted before the last [`forget_all`] no longer counts.
@@ -80,9 +80,9 @@ pub fn forget_all() {
 
 /// The kernel's id of this thread, asked for once.
 #[inline]
-pub fn id() -> u32 {
+pub fn id() -> NativeId {
     let mut id = ID.get();
-    if id == 0 {
+    if !id.is_known() {
         id = clock::thread_id();
         ID.set(id);
     }
@@ -91,7 +91,7 @@ pub fn id() -> u32 {
 
 /// In a forked child: this thread has a new id.
 pub fn forget_id() {
-    ID.set(0);
+    ID.set(NativeId::NONE);
 }
 
 #[cfg(test)]

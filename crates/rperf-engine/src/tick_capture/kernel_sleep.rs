@@ -2,6 +2,7 @@
 //! early: sleeps and polls that are never restarted, and any call on some file systems.
 //! Called by the timer, in its signal handler, on one thread at a time.
 
+use crate::ids::NativeId;
 use crate::other_holders::Found;
 use libc::c_int;
 use std::array;
@@ -49,8 +50,8 @@ impl KernelSleep {
     /// Whether thread `tid` of this process is known to sleep in the kernel. The kernel
     /// says "running", or the system call that the thread is in (proc(5)).
     /// Async-signal-safe.
-    pub fn look(&self, tid: u32) -> Found {
-        let file = &self.files[tid as usize % FILES];
+    pub fn look(&self, tid: NativeId) -> Found {
+        let file = &self.files[tid.0 as usize % FILES];
         let call = system_call(file.of(tid)).or_else(|| {
             // It is of a thread that has ended, and this one has got its number.
             file.close();
@@ -86,15 +87,15 @@ impl ThreadFile {
     }
 
     /// The file of thread `tid`.
-    fn of(&self, tid: u32) -> c_int {
+    fn of(&self, tid: NativeId) -> c_int {
         let file = self.file.load(SeqCst);
-        if self.thread.load(SeqCst) == tid && self.is_ours(file) {
+        if self.thread.load(SeqCst) == tid.0 && self.is_ours(file) {
             return file;
         }
         self.close();
         let mut path = [0u8; 48];
         // It fits, and writing a number into a buffer allocates nothing.
-        let _ = write!(&mut path[..], "/proc/self/task/{tid}/syscall");
+        let _ = write!(&mut path[..], "/proc/self/task/{}/syscall", tid.0);
         // SAFETY: the path ends with a zero byte; async-signal-safe.
         let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
         let file = out_of_the_way(file);
@@ -102,7 +103,7 @@ impl ThreadFile {
         self.device.store(device, SeqCst);
         self.inode.store(inode, SeqCst);
         self.file.store(file, SeqCst);
-        self.thread.store(tid, SeqCst);
+        self.thread.store(tid.0, SeqCst);
         file
     }
 
@@ -169,7 +170,7 @@ mod tests {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    fn becomes(sleep: &KernelSleep, tid: u32, asleep: bool) -> bool {
+    fn becomes(sleep: &KernelSleep, tid: NativeId, asleep: bool) -> bool {
         let began = Instant::now();
         let is_asleep = || sleep.look(tid) != Found::Awake;
         while is_asleep() != asleep && began.elapsed() < Duration::from_secs(60) {
@@ -179,7 +180,7 @@ mod tests {
     }
 
     /// A thread that sleeps until it is told to compute, and ends when it is told to.
-    fn thread() -> (u32, mpsc::Sender<()>, impl FnOnce()) {
+    fn thread() -> (NativeId, mpsc::Sender<()>, impl FnOnce()) {
         let (tell, told) = mpsc::channel();
         let (wake, woken) = mpsc::channel::<()>();
         let over = Arc::new(AtomicBool::new(false));
@@ -206,7 +207,11 @@ mod tests {
         wake.send(()).expect("a listener");
         assert!(becomes(&sleep, tid, false));
         end();
-        assert_eq!(sleep.look(u32::MAX), Found::Awake, "nothing is known of it");
+        assert_eq!(
+            sleep.look(NativeId(u32::MAX)),
+            Found::Awake,
+            "nothing is known of it"
+        );
     }
 
     #[test]
@@ -214,7 +219,7 @@ mod tests {
         let (one, wake_one, end_one) = thread();
         let (mut other, mut wake_other, mut end_other) = thread();
         // Their files may have the same place.
-        while other as usize % FILES == one as usize % FILES {
+        while other.0 as usize % FILES == one.0 as usize % FILES {
             wake_other.send(()).expect("a listener");
             end_other();
             (other, wake_other, end_other) = thread();
@@ -222,7 +227,7 @@ mod tests {
         let sleep = KernelSleep::new();
         assert!(becomes(&sleep, one, true) && becomes(&sleep, other, true));
         let numbers =
-            || [one, other].map(|tid| sleep.files[tid as usize % FILES].file.load(SeqCst));
+            || [one, other].map(|tid| sleep.files[tid.0 as usize % FILES].file.load(SeqCst));
         let before = numbers();
         wake_one.send(()).expect("a listener");
         assert!(becomes(&sleep, one, false) && becomes(&sleep, other, true));
@@ -238,7 +243,7 @@ mod tests {
         let (tid, wake, end) = thread();
         let sleep = KernelSleep::new();
         assert!(becomes(&sleep, tid, true));
-        let number = sleep.files[tid as usize % FILES].file.load(SeqCst);
+        let number = sleep.files[tid.0 as usize % FILES].file.load(SeqCst);
         assert!((HIGH..64).contains(&number), "number {number}");
         wake.send(()).expect("a listener");
         end();
@@ -250,7 +255,7 @@ mod tests {
         let sleep = KernelSleep::new();
         wake.send(()).expect("a listener");
         assert!(becomes(&sleep, tid, false));
-        let file = &sleep.files[tid as usize % FILES].file;
+        let file = &sleep.files[tid.0 as usize % FILES].file;
         let ours = file.load(SeqCst);
         assert!(ours >= 0);
         let theirs = std::fs::File::open("/dev/zero").expect("readable");

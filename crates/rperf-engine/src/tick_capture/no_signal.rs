@@ -1,6 +1,7 @@
 //! Systems on which threads can't be interrupted.
 
 use super::TakeStacks;
+use crate::ids::NativeId;
 use crate::interruption::Interruption;
 use crate::other_holders::{Found, Interrupter};
 use crate::ticks::Ticks;
@@ -23,7 +24,7 @@ impl TickSignal {
 pub fn forget_in_child() {}
 
 /// Never interrupts anything.
-pub(crate) fn interrupt(_: u32, _: &Interruption) -> bool {
+pub(crate) fn interrupt(_: NativeId, _: &Interruption) -> bool {
     false
 }
 

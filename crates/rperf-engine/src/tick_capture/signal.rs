@@ -10,6 +10,7 @@
 //! handlers had returned.
 
 use super::at_work::other_ractors;
+use crate::ids::NativeId;
 mod actions;
 
 use super::kernel_sleep::KernelSleep;
@@ -67,9 +68,9 @@ struct Active {
 
 impl Active {
     /// Sends the signal to thread `tid`, unless it calls it off.
-    fn interrupt(&self, tid: u32, interruption: &Interruption) -> bool {
+    fn interrupt(&self, tid: NativeId, interruption: &Interruption) -> bool {
         // SAFETY: takes numbers only. The thread may be gone, then it fails.
-        let send = || unsafe { libc::syscall(libc::SYS_tgkill, self.process, tid, INTERRUPT) };
+        let send = || unsafe { libc::syscall(libc::SYS_tgkill, self.process, tid.0, INTERRUPT) };
         interruption.commit(tid) && send() == 0
     }
 }
@@ -158,7 +159,7 @@ pub fn take_unreadable() -> u64 {
 
 /// Interrupts thread `tid`, if our handlers are in place and it doesn't sleep in the
 /// kernel, unless it calls it off meanwhile. Async-signal-safe; called by the timer.
-pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
+pub(crate) fn interrupt(tid: NativeId, interruption: &Interruption) -> bool {
     with_active(|active| {
         // What it waits for in the kernel must not end early because of us.
         match active.kernel_sleep.look(tid) {
@@ -177,12 +178,12 @@ pub(crate) fn interrupt(tid: u32, interruption: &Interruption) -> bool {
 }
 
 /// What thread `tid` of another Ractor is at. Called by the timer.
-fn look_at_other(tid: u32) -> Found {
+fn look_at_other(tid: NativeId) -> Found {
     with_active(|active| active.kernel_sleep.look(tid)).unwrap_or(Found::Asleep)
 }
 
 /// Interrupts thread `tid` of another Ractor, unless it calls it off. Called by the timer.
-fn interrupt_other(tid: u32, interruption: &Interruption) {
+fn interrupt_other(tid: NativeId, interruption: &Interruption) {
     let is_sent = with_active(|active| are_in_place() && active.interrupt(tid, interruption));
     if is_sent == Some(true) {
         interruption.sent(tid);
@@ -221,7 +222,7 @@ extern "C" fn on_interrupt(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
             // It has little stack left for signals.
             active.ticks.hold_interrupts();
         } else if let Some(seq) = active.ticks.holder_on(tid) {
-            READER.store(tid, SeqCst);
+            READER.store(tid.0, SeqCst);
             READER_ERRNO.store(errno, SeqCst);
             READING.store(interrupted, SeqCst);
             let tick_ns = active.ticks.last_tick();
@@ -325,7 +326,7 @@ unsafe fn blocks_faults(mask: *const libc::sigset_t) -> bool {
 
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let interrupted = READING.load(SeqCst);
-    if is_fault(info) && !interrupted.is_null() && READER.load(SeqCst) == clock::thread_id() {
+    if is_fault(info) && !interrupted.is_null() && READER.load(SeqCst) == clock::thread_id().0 {
         READING.store(ptr::null_mut(), SeqCst);
         // SAFETY: `on_interrupt` is at work further up this stack: its session lives.
         if let Some(active) = unsafe { FAULT_ACTIVE.load(SeqCst).as_ref() } {

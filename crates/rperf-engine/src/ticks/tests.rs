@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 #[test]
 fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
     let ticks = Ticks::new(|| (), |_, _| panic!("no interruption was asked for"));
-    assert!(ticks.set_holder(1, 0), "the first holder arms");
-    assert!(!ticks.set_holder(1, 0), "once");
+    assert!(ticks.set_holder(1, NativeId::NONE), "the first holder arms");
+    assert!(!ticks.set_holder(1, NativeId::NONE), "once");
     for _ in 0..100 {
         assert_eq!(ticks.tick(), AfterTick::GoOn { in_slices: false });
     }
@@ -27,7 +27,10 @@ fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
     assert!(!ticks.armed());
     let free = ticks.free_since().expect("nobody has the GVL");
     assert!(!ticks.taken_since(free));
-    assert!(ticks.set_holder(2, 0), "the next holder arms it again");
+    assert!(
+        ticks.set_holder(2, NativeId::NONE),
+        "the next holder arms it again"
+    );
     assert!(ticks.taken_since(free));
     assert_eq!(ticks.free_since(), None);
     assert_eq!(ticks.triggers(), 101);
@@ -37,17 +40,20 @@ fn it_rests_after_idle_ticks_and_the_next_holder_arms_it() {
 #[test]
 fn it_rests_in_a_pause_and_the_first_holder_after_it_arms_it() {
     let ticks = Ticks::new(|| panic!("no tick in a pause"), |_, _| false);
-    assert!(ticks.set_holder(1, 0));
+    assert!(ticks.set_holder(1, NativeId::NONE));
     ticks.pause();
     assert!(ticks.armed(), "until the next expiry");
     ticks.go_on();
-    assert!(!ticks.set_holder(1, 0), "a short pause needs no arming");
+    assert!(
+        !ticks.set_holder(1, NativeId::NONE),
+        "a short pause needs no arming"
+    );
     ticks.pause();
     assert_eq!(ticks.tick(), AfterTick::Rest);
     assert!(!ticks.armed());
     assert_eq!((ticks.triggers(), ticks.last_tick()), (0, 0));
     ticks.go_on();
-    assert!(ticks.set_holder(1, 0));
+    assert!(ticks.set_holder(1, NativeId::NONE));
 }
 
 thread_local! {
@@ -59,7 +65,7 @@ thread_local! {
 fn capturing() -> Ticks {
     let trigger = || ASKED.set((ASKED.get().0 + 1, ASKED.get().1));
     let interrupt = |tid, interruption: &Interruption| {
-        assert_eq!(tid, 77);
+        assert_eq!(tid, NativeId(77));
         ASKED.set((ASKED.get().0, ASKED.get().1 + 1));
         CAN_INTERRUPT.get() && interruption.commit(tid)
     };
@@ -71,10 +77,10 @@ fn capturing() -> Ticks {
 #[test]
 fn a_tick_interrupts_the_holder_and_asks_for_no_callback() {
     let ticks = capturing();
-    assert!(ticks.set_holder(1, 77));
+    assert!(ticks.set_holder(1, NativeId(77)));
     for _ in 0..5 {
         ticks.tick();
-        ticks.answered(77);
+        ticks.answered(NativeId(77));
     }
     assert_eq!(ASKED.get(), (0, 5));
     ticks.begin_collecting(clock::monotonic_ns());
@@ -93,7 +99,7 @@ fn a_tick_interrupts_the_holder_and_asks_for_no_callback() {
 fn where_the_holder_cannot_be_interrupted_the_callback_is_asked_for() {
     let ticks = capturing();
     CAN_INTERRUPT.set(false);
-    let _ = ticks.set_holder(1, 77);
+    let _ = ticks.set_holder(1, NativeId(77));
     ticks.tick();
     assert_eq!(ASKED.get(), (1, 1));
     CAN_INTERRUPT.set(true);
@@ -104,14 +110,14 @@ fn where_the_holder_cannot_be_interrupted_the_callback_is_asked_for() {
     assert!(!ticks.is_callback_due());
     ticks.tick();
     assert_eq!(ASKED.get(), (2, 2));
-    ticks.answered(77);
+    ticks.answered(NativeId(77));
     ticks.hold_interrupts();
     ticks.clear_holder(1);
-    let _ = ticks.set_holder(1, 77);
+    let _ = ticks.set_holder(1, NativeId(77));
     ticks.tick();
     assert_eq!(ASKED.get(), (2, 3), "it has been out of the kernel since");
     // Its native thread isn't known.
-    let _ = ticks.set_holder(1, 0);
+    let _ = ticks.set_holder(1, NativeId::NONE);
     ticks.tick();
     assert_eq!(ASKED.get(), (3, 3));
 }
@@ -119,17 +125,17 @@ fn where_the_holder_cannot_be_interrupted_the_callback_is_asked_for() {
 #[test]
 fn a_collection_whose_end_nobody_saw_is_over_at_the_next_event() {
     let ticks = capturing();
-    let _ = ticks.set_holder(1, 77);
+    let _ = ticks.set_holder(1, NativeId(77));
     ticks.begin_collecting(1);
     ticks.tick();
     assert_eq!(ASKED.get(), (0, 1), "too long for a collection");
-    ticks.answered(77);
+    ticks.answered(NativeId(77));
     assert!(ticks.is_collecting());
     ticks.at_safepoint();
     assert!(!ticks.is_collecting());
     ticks.begin_collecting(clock::monotonic_ns());
     ticks.clear_holder(1);
-    let _ = ticks.set_holder(1, 77);
+    let _ = ticks.set_holder(1, NativeId(77));
     ticks.tick();
     assert_eq!(ASKED.get(), (0, 2));
 }
@@ -137,19 +143,19 @@ fn a_collection_whose_end_nobody_saw_is_over_at_the_next_event() {
 #[test]
 fn a_thread_that_does_not_answer_gets_the_callback_after_a_while() {
     let ticks = capturing();
-    let _ = ticks.set_holder(1, 77);
+    let _ = ticks.set_holder(1, NativeId(77));
     ticks.tick();
     ticks.tick();
     assert_eq!(ASKED.get(), (0, 1), "it may wait for a CPU");
-    let ages_ago = || ticks.interruption.begin(77, 1);
+    let ages_ago = || ticks.interruption.begin(NativeId(77), 1);
     ages_ago();
     ticks.tick();
     assert_eq!(ASKED.get(), (1, 2));
-    ticks.answered(78);
+    ticks.answered(NativeId(78));
     ages_ago();
     ticks.tick();
     assert_eq!(ASKED.get(), (2, 3), "another thread's answer");
-    ticks.answered(77);
+    ticks.answered(NativeId(77));
     ticks.tick();
     assert_eq!(ASKED.get(), (2, 4));
 }
@@ -166,16 +172,16 @@ fn a_thread_that_gives_the_gvl_up_just_now_is_left_alone() {
         Ticks::new(|| panic!("the thread is awake"), interrupt)
     });
     ticks.set_captures(true);
-    let _ = ticks.set_holder(1, 77);
+    let _ = ticks.set_holder(1, NativeId(77));
     ticks.tick();
     assert!(!ticks.has_holder() && !ticks.is_callback_due());
-    assert!(!ticks.interruption.is_of(77));
+    assert!(!ticks.interruption.is_of(NativeId(77)));
 }
 
 #[test]
 fn an_idle_program_is_asked_once_for_the_callback() {
     let ticks = capturing();
-    let _ = ticks.set_holder(1, 77);
+    let _ = ticks.set_holder(1, NativeId(77));
     ticks.clear_holder(1);
     while ticks.tick() != AfterTick::Rest {}
     assert_eq!(ASKED.get(), (1, 0));

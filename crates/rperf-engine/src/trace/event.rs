@@ -135,4 +135,10 @@ pub trait TraceVm {
     /// Whether a frame of the stack is a piece of code that belongs to no method entry: a method
     /// that a block defines is such.
     fn is_bare_code(&self, frame: FrameWord) -> bool;
+
+    /// The name, as the VM holds it, and the class of the method whose frame is the topmost, where the frame itself
+    /// doesn't tell: of one that a block defines.
+    fn method_of_code(&self) -> Option<(usize, FrameWord)> {
+        None
+    }
 }

@@ -105,7 +105,7 @@ impl TraceSnapshot {
         mut comments: Vec<String>,
     ) -> Profile {
         let mut profile = Profile::new(self.schema());
-        let map = self.add_nodes(&mut profile, names);
+        let map = add_nodes(&mut profile, &self.nodes, self.truncated, names);
         let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
         let mut sums = Sums {
             is_uncounted: self.uncounted(names),
@@ -177,40 +177,6 @@ impl TraceSnapshot {
             }
         }
         uncounted
-    }
-
-    /// The profile's node for each of ours.
-    fn add_nodes(&self, profile: &mut Profile, names: &[ResolvedFrame]) -> Vec<NodeId> {
-        let unknown = ResolvedFrame {
-            name: "(unknown)".into(),
-            path: "<C method>".into(),
-            first_line: 0,
-        };
-        let truncated = ResolvedFrame {
-            name: "[truncated]".into(),
-            path: "<rperf>".into(),
-            first_line: 0,
-        };
-        let mut map = vec![NodeId::ROOT];
-        for (number, node) in self.nodes.iter().enumerate().skip(1) {
-            let resolved = match self.truncated == Some(number as u32) {
-                true => &truncated,
-                false => names.get(node.row as usize).unwrap_or(&unknown),
-            };
-            let frame = Frame {
-                name: profile.strings.intern(&resolved.name),
-                path: profile.strings.intern(&resolved.path),
-                first_line: resolved.first_line,
-            };
-            let frame = profile.frames.intern(frame);
-            let parent = map[node.parent as usize];
-            map.push(profile.tree.intern(Node {
-                parent,
-                frame,
-                line: 0,
-            }));
-        }
-        map
     }
 
     /// Adds a thread's rows: several of our nodes can be one of the profile's.
@@ -332,6 +298,43 @@ impl TraceSnapshot {
         }
         lines
     }
+}
+
+/// The profile's node for each of ours; `names` are those of the frames, in the order of their
+/// rows.
+pub(super) fn add_nodes(
+    profile: &mut Profile,
+    nodes: &[TracedNode],
+    truncated: Option<u32>,
+    names: &[ResolvedFrame],
+) -> Vec<NodeId> {
+    let special = |name: &str, path: &str| ResolvedFrame {
+        name: name.into(),
+        path: path.into(),
+        first_line: 0,
+    };
+    let unknown = special("(unknown)", "<C method>");
+    let no_room = special("[truncated]", "<rperf>");
+    let mut map = vec![NodeId::ROOT];
+    for (number, node) in nodes.iter().enumerate().skip(1) {
+        let resolved = match truncated == Some(number as u32) {
+            true => &no_room,
+            false => names.get(node.row as usize).unwrap_or(&unknown),
+        };
+        let frame = Frame {
+            name: profile.strings.intern(&resolved.name),
+            path: profile.strings.intern(&resolved.path),
+            first_line: resolved.first_line,
+        };
+        let frame = profile.frames.intern(frame);
+        let parent = map[node.parent as usize];
+        map.push(profile.tree.intern(Node {
+            parent,
+            frame,
+            line: 0,
+        }));
+    }
+    map
 }
 
 fn add(rows: &mut FxHashMap<(NodeId, State), Values>, key: (NodeId, State), values: Values) {

@@ -6,8 +6,8 @@ use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, ALL_CALLS, ALLOC, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, CPU, DEFER, FORMAT,
-    FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MEASURE, MODE, MONOTONIC, OUTPUT, SAFEPOINT, SIGNAL,
-    STAT, STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
+    FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MEASURE, MODE, MONOTONIC, ONLY, OUTPUT, RUBY,
+    SAFEPOINT, SIGNAL, STAT, STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
 };
 use rperf_format::Format;
 use std::collections::BTreeMap;
@@ -213,6 +213,7 @@ impl Settings {
         if self.measures_objects() && !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
         }
+        self.check_only(source)?;
         // Processes leave sums to be merged. The command does what it can with them.
         if source != Source::Flag && self.inherit() != Inherit::None && !self.aggregate() {
             return Err(self.refuse(&INHERIT, Form::False, &AGGREGATE, source));
@@ -259,6 +260,20 @@ impl Settings {
             Source::Variable => "empty",
         };
         self.refuse_all_but(setting, remaining, other, source)
+    }
+
+    /// What goes together with chosen methods.
+    fn check_only(&self, source: Source) -> Result<(), InvalidSetting> {
+        if self.only().is_empty() {
+            return Ok(());
+        }
+        if self.word(&CALLS).is_some_and(|calls| calls != RUBY) {
+            return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
+        }
+        match self.aggregate() {
+            true => Ok(()),
+            false => Err(self.refuse(&AGGREGATE, Form::True, &ONLY, source)),
+        }
     }
 
     /// The error for the value of `setting`, which can only be `remaining` with that of `other`.
@@ -358,6 +373,14 @@ impl Settings {
     /// Whether calls are traced, and nothing is sampled.
     pub fn is_traced(&self) -> bool {
         self.mode() == TRACE
+    }
+
+    /// The methods whose calls are traced, instead of all; empty if there are none.
+    pub fn only(&self) -> &[String] {
+        match self.get(&ONLY) {
+            Some(Value::Methods(names)) => names,
+            _ => &[],
+        }
     }
 
     /// Whether calls of methods of C are traced, too.

@@ -2,6 +2,7 @@
 //! the command line, in Ruby and in a variable. Used by `checked` and `table`; any
 //! thread.
 
+use super::method_names;
 use crate::output::{self, Unwritable};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -38,6 +39,8 @@ pub enum Given<'a> {
     Path(PathBuf),
     /// The path of a descriptor that belongs to Ruby itself.
     ReservedDescriptor,
+    /// An Array of Strings.
+    Texts(Vec<String>),
     /// A Hash whose keys and values have a text.
     Pairs(Vec<(String, String)>),
     /// Any other object.
@@ -61,6 +64,8 @@ pub enum Value {
     Path(PathBuf),
     /// Any text.
     Text(OsString),
+    /// Names of methods.
+    Methods(Vec<String>),
     /// Labels: keys and values.
     Labels(BTreeMap<String, String>),
 }
@@ -88,6 +93,8 @@ pub enum Form {
     OutputPath,
     /// Any text.
     Text,
+    /// Names of methods, with commas between several; a String or an Array in Ruby.
+    Methods,
     /// Labels: `KEY=VALUE`, with commas between several; a Hash in Ruby.
     Labels,
 }
@@ -155,6 +162,7 @@ impl Form {
                 Given::Text(text) => Some(Value::Text((*text).to_os_string())),
                 _ => None,
             },
+            Form::Methods => read_methods(given),
             Form::Labels => match given {
                 Given::Text(text) => text.to_str().map_or(Ok(None), read_labels)?,
                 Given::Pairs(pairs) => labels(pairs.iter().cloned())?,
@@ -185,6 +193,7 @@ impl Form {
             }),
             Form::OutputPath => "the path of a file".into(),
             Form::Text => "text".into(),
+            Form::Methods => "methods such as Order#total or Cart.find".into(),
             Form::Labels if source == Source::Keyword => "a Hash of labels".into(),
             Form::Labels => "labels such as release=1.2,host=web1".into(),
         }
@@ -208,6 +217,8 @@ impl Form {
             (Form::TimerSignal, _) => "number".into(),
             (Form::OutputPath, _) => "path".into(),
             (Form::Text, _) => "text".into(),
+            (Form::Methods, Source::Keyword) => "a String, an Array".into(),
+            (Form::Methods, _) => "METHOD,...".into(),
             (Form::Labels, Source::Keyword) => "a Hash".into(),
             (Form::Labels, _) => "KEY=VALUE,...".into(),
         }
@@ -230,6 +241,10 @@ impl Value {
             Value::Off => OFF.into(),
             Value::Path(path) => path.into(),
             Value::Text(text) => text.clone(),
+            Value::Methods(names) if source == Source::Keyword => {
+                format!("'{}'", names.join(",")).into()
+            }
+            Value::Methods(names) => names.join(",").into(),
             Value::Labels(labels) => labels_text(labels).into(),
         }
     }
@@ -305,6 +320,17 @@ fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwri
         Source::Keyword | Source::Variable => output::writable(&output::normalized(path)?, false),
     }
     .map(Some)
+}
+
+/// `None` for what are no names of methods.
+fn read_methods(given: &Given<'_>) -> Option<Value> {
+    let names = match given {
+        Given::Text(text) => method_names::split(text.to_str()?),
+        Given::Path(path) => method_names::split(path.to_str()?),
+        Given::Texts(names) => names.clone(),
+        _ => return None,
+    };
+    method_names::are_valid(&names).then_some(Value::Methods(names))
 }
 
 /// `None` if a label has no key.

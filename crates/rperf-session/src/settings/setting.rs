@@ -88,6 +88,8 @@ pub enum Tracing {
 pub enum Takes {
     /// A value, which is called so.
     Value(&'static str, Flag),
+    /// The same; several are put together with commas.
+    Values(&'static str, Flag),
     /// None: it is switched on.
     On(Flag),
     /// None: it is switched off, by a flag that begins with `no-`.

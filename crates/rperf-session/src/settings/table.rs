@@ -4,7 +4,7 @@
 use super::form::Form;
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use Form::{
-    False, Labels, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word,
+    False, Labels, Methods, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word,
     WordWithTimerSignals, Words,
 };
 use rperf_format::Format;
@@ -143,6 +143,22 @@ pub static MEASURE: Setting = Setting {
         &[Words(&[ALLOC, CPU])],
         "what to measure beside times",
     )
+};
+
+/// The methods whose calls are traced, instead of all.
+pub static ONLY: Setting = Setting {
+    unset: Some("none"),
+    tracing: Tracing::Also,
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Values(
+            "METHOD",
+            "Trace calls of this method only, such as Order#total or Cart.*, at full speed for \
+             all others; may be repeated",
+        ),
+        record_only: true,
+    }),
+    ..Setting::named("only", &[Methods], "methods whose calls are traced alone")
 };
 
 /// The format of the file.
@@ -363,12 +379,13 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 19] = [
+pub static ALL: [&Setting; 20] = [
     &OUTPUT,
     &MODE,
     &CALLS,
     &CLOCK,
     &MEASURE,
+    &ONLY,
     &FORMAT,
     &FREQUENCY,
     &MAX_OVERHEAD,

@@ -20,7 +20,7 @@ fn examples(setting: &Setting) -> Vec<String> {
     let listed = setting.values(Source::Variable).replace(" to ", ", ");
     let texts = listed.split(", ").map(String::from);
     texts
-        .filter(|text| !["number", "path", "KEY=VALUE,..."].contains(&text.as_str()))
+        .filter(|text| !["number", "path", "KEY=VALUE,...", "METHOD,..."].contains(&text.as_str()))
         .collect()
 }
 
@@ -243,6 +243,42 @@ fn labels_with_a_zero_byte_are_refused_wherever_they_are_given() {
         let error = check(&LABELS, &given, Source::Keyword, || "'a=x y'".into());
         let error = error.expect_err("it is refused").to_string();
         assert_eq!(error, expected("labels:"));
+    }
+}
+
+#[test]
+fn chosen_methods_are_names_with_a_class() {
+    let value = checked(&ONLY, "Order#total, Cart.find", Source::Variable).expect("allowed");
+    let value = value.expect("a value");
+    assert_eq!(value.spelled(Source::Variable), "Order#total,Cart.find");
+    let given = Given::Texts(vec!["Order#total".into(), "Cart.find".into()]);
+    assert_eq!(
+        check(&ONLY, &given, Source::Keyword, String::new),
+        Ok(Some(value))
+    );
+    let allowed = "must be methods such as Order#total or Cart.find, not";
+    for text in ["total", "", "Order#total,"] {
+        assert_eq!(
+            message(&ONLY, text, Source::Flag),
+            format!("--only {allowed} '{text}'")
+        );
+    }
+    let given = Given::Texts(Vec::new());
+    assert!(check(&ONLY, &given, Source::Keyword, String::new).is_err());
+}
+
+#[test]
+fn chosen_methods_are_of_ruby_and_added_up() {
+    for (name, text, remaining) in [("CALLS", "all", "ruby"), ("AGGREGATE", "0", "1")] {
+        let variable = |key: &str| match key {
+            "ONLY" => Some(OsStr::new("A#b")),
+            "MODE" if name == "CALLS" => Some(OsStr::new("trace")),
+            key => (key == name).then(|| OsStr::new(text)),
+        };
+        let error = Settings::from_variables(variable).expect_err("it is refused");
+        let expected =
+            format!("RPERF_{name} must be {remaining} with RPERF_ONLY=A#b, not '{text}'");
+        assert_eq!(error.to_string(), expected);
     }
 }
 

@@ -23,9 +23,11 @@ pub fn enter(
     labels: Option<RHash>,
     counts: bool,
 ) -> Result<(), Error> {
-    if session(gvl).is_none() {
+    let Some(session) = session(gvl) else {
         return Ok(());
-    }
+    };
+    // Beside traced calls nothing is sampled.
+    let counts = counts && !session.settings.is_traced();
     if let Some(labels) = labels {
         add(ruby, gvl, undo, labels)?;
     }

@@ -8,7 +8,7 @@ use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
 use crate::settings::SettingsObject;
-use crate::trace::api as tracing;
+use crate::trace::api::{self as tracing, targets};
 use crate::trace::state::session::{TRACE, trace_session};
 use crate::vm::api::{snapshot, start};
 use crate::vm::state::session::{Ending, SESSION};
@@ -27,7 +27,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Resul
         while Ending::is_there() {
             let_others_run(gvl)?;
         }
-        if settings.is_traced() {
+        if settings.is_traced() && settings.only().is_empty() {
             prepare(ruby, gvl)?;
             tracing::start(ruby, gvl, settings)?;
             return Ok(true);
@@ -38,6 +38,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Resul
         if !Ending::is_there() {
             prepare(ruby, gvl)?;
             start::begin(ruby, gvl, settings, &threads, others)?;
+            targets::begin(gvl, settings);
             return Ok(true);
         }
     }
@@ -60,7 +61,11 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
         let profile = tracing::stop(ruby, gvl)?;
         return Ok((profile, Interrupts::default()));
     }
-    let stopped = snapshot::stop(ruby, gvl);
+    let stopped = snapshot::stop(ruby, gvl, |gvl, settings| {
+        let calls = targets::take(ruby, gvl, settings, false);
+        targets::end(gvl);
+        calls
+    });
     // Should it fail, the sets stay, which are of a session that is over.
     let _ = labels::clear_cache(ruby);
     stopped
@@ -71,6 +76,8 @@ pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Va
     if trace_session(gvl).is_some() {
         tracing::snapshot(ruby, gvl, clear)
     } else {
-        snapshot::snapshot(ruby, gvl, clear)
+        snapshot::snapshot(ruby, gvl, clear, |gvl, settings| {
+            targets::take(ruby, gvl, settings, clear)
+        })
     }
 }

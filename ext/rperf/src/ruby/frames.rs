@@ -228,6 +228,11 @@ impl TraceVm for RubyVm<'_> {
         let flags = unsafe { (frame as *const VALUE).read() };
         (flags >> KIND_SHIFT) & 15 == CODE_KIND
     }
+
+    fn method_of_code(&self) -> Option<(usize, FrameWord)> {
+        let (method, owner) = self.method();
+        (method != 0 && owner != 0).then_some((method, owner))
+    }
 }
 
 /// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost

@@ -99,7 +99,7 @@ static IS_KNOWN: AtomicBool = AtomicBool::new(false);
 pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
     let ractor: Value = ruby.class_object().const_get("Ractor")?;
     let main: Value = ractor.funcall("main", ())?;
-    // SAFETY: as this runs on the main Ractor.
+    // SAFETY: on the main Ractor, which loads this extension with its GVL.
     let gvl = unsafe { Gvl::assume_held() };
     let data = data_of(RubyThread::current(&gvl));
     let is_known = data.is_some_and(|data| data.ractor == main.as_raw() && data.number == 1);

@@ -2,6 +2,7 @@
 //! Ractor, with the GVL, outside of hooks.
 
 mod calibration;
+pub mod targets;
 mod tracing;
 
 pub use tracing::check_none_runs;

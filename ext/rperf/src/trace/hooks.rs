@@ -5,9 +5,11 @@
 
 mod gc;
 mod objects;
+pub mod targets;
 
 use super::state::roots;
 use super::state::session::{TRACE, with_tracer};
+use super::state::targets::with_targets;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::RubyVm;
 use crate::ruby::threads::RubyThread;
@@ -49,6 +51,16 @@ pub fn add(level: TraceLevel, counts_objects: bool) {
     if counts_objects {
         objects::HOOK.add();
     }
+}
+
+/// Registers the hook on switches of fibers alone.
+pub fn add_fiber_hook() {
+    FIBER_HOOK.add();
+}
+
+/// Removes it.
+pub fn remove_fiber_hook() {
+    FIBER_HOOK.remove();
 }
 
 /// Registers the hook on threads alone.
@@ -130,6 +142,11 @@ unsafe extern "C" fn on_fiber_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE
     let (gvl, fiber) = unsafe { (Gvl::assume_held(), rb_sys::rb_fiber_current()) };
     with_tracer(&gvl, |session, tracer| {
         tracer.switched(&RubyVm::new(&gvl), fiber as usize, session.clock.now());
+    });
+    with_targets(&gvl, |targets, tracer| {
+        let (thread, now) = (RubyThread::current(&gvl), targets.clock.now());
+        let word = thread.object() as usize;
+        tracer.switched(&RubyVm::new(&gvl), word, fiber as usize, now);
     });
 }
 

@@ -1,4 +1,5 @@
-//! The traced session, and the roots of its frames.
+//! The traced session, the chosen methods of a sampling session, and the roots of their frames.
 
 pub mod roots;
 pub mod session;
+pub mod targets;

@@ -4,3 +4,5 @@ pub mod section;
 pub mod snapshot;
 pub mod start;
 mod taken_profile;
+
+pub use taken_profile::Finish;

@@ -27,7 +27,7 @@ impl TakeStacks for Stacks {
         RETURNED.fetch_add(1, SeqCst);
     }
 
-    unsafe fn take_other(&self, _: *mut c_void, _: u32, _: u64, _: &Registers) {}
+    unsafe fn take_other(&self, _: *mut c_void, _: NativeId, _: u64, _: &Registers) {}
 
     unsafe fn give_up(&self, _: *mut c_void) {}
 }
@@ -38,7 +38,7 @@ fn install(ticks: &Arc<Ticks>) -> io::Result<TickSignal> {
 
 /// Runs a thread that computes with registers of all kinds until told to stop.
 /// Returns its id and a way to end it, which says whether the result is right.
-fn computing_thread() -> (u32, impl FnOnce() -> bool) {
+fn computing_thread() -> (NativeId, impl FnOnce() -> bool) {
     let (tell, told) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -60,7 +60,7 @@ fn computing_thread() -> (u32, impl FnOnce() -> bool) {
 }
 
 /// What the timer does.
-fn send_to(tid: u32) -> bool {
+fn send_to(tid: NativeId) -> bool {
     let interruption = Interruption::default();
     interruption.begin(tid, 0);
     interrupt(tid, &interruption)
@@ -72,7 +72,7 @@ fn results() -> (f64, u64) {
     std::hint::black_box((float, whole))
 }
 
-fn interrupt_until(tid: u32, reached: impl Fn() -> bool) {
+fn interrupt_until(tid: NativeId, reached: impl Fn() -> bool) {
     let began = Instant::now();
     while !reached() && began.elapsed() < Duration::from_secs(60) {
         assert!(send_to(tid), "the thread is there");
@@ -87,7 +87,7 @@ fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
         TRIGGERED.fetch_add(1, SeqCst);
     };
     let ticks = Arc::new(Ticks::new(trigger, super::interrupt));
-    assert!(!send_to(1), "nothing is installed");
+    assert!(!send_to(NativeId(1)), "nothing is installed");
     let before = action_of(FAULT).expect("readable");
     let installed = install(&ticks).expect("free");
     assert!(install(&ticks).is_err());

@@ -1,11 +1,12 @@
-//! The object that keeps alive the frames of the traced session. In collections, on any Ractor's
+//! The object that keeps alive the frames of the traced session and of chosen methods. In collections, on any Ractor's
 //! thread.
 
 use super::session::TRACE;
+use super::targets::TARGETS;
 use crate::ruby::data_type::DataType;
 use crate::ruby::root_object::RootObject;
 use rb_sys::VALUE;
-use rperf_engine::trace::Tracer;
+use rperf_engine::trace::{TargetedTracer, Tracer};
 use std::ffi::c_void;
 
 /// The VM's view of the session's frames, with barriers by [`keep_alive`].
@@ -30,6 +31,12 @@ pub fn keep_classes_alive(tracer: &mut Tracer) {
     FRAMES.keep_alive(tracer.new_classes().iter().copied());
 }
 
+/// The same of chosen methods.
+#[inline]
+pub fn keep_targets_alive(tracer: &mut TargetedTracer) {
+    tracer.each_new_root(|word| FRAMES.keep_alive([word].into_iter()));
+}
+
 /// Marks, and so pins, every frame.
 unsafe extern "C" fn mark(_: *mut c_void) {
     // SAFETY: freeing a session allocates no Ruby object, so no collection runs then. It runs
@@ -42,6 +49,10 @@ unsafe extern "C" fn mark(_: *mut c_void) {
             let words = frames.chain(tracer.classes().iter().copied());
             words.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
         }
+        if let Some(targets) = TARGETS.get_unguarded() {
+            let roots = targets.tracer.peek().roots();
+            roots.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
+        }
     }
 }
 
@@ -49,6 +60,7 @@ unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     // SAFETY: with the GVL (ObjectSpace.memsize_of), or as in `mark`.
     unsafe {
         let memory = TRACE.get_unguarded().map(|it| it.tracer.peek().memory());
-        memory.unwrap_or(0) as rb_sys::size_t
+        let targets = TARGETS.get_unguarded().map(|it| it.tracer.peek().memory());
+        (memory.unwrap_or(0) + targets.unwrap_or(0)) as rb_sys::size_t
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
-use super::taken_profile::{TakenFrames, TakenProfile};
+use super::taken_profile::{Finish, TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run};
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
@@ -30,8 +30,12 @@ use std::sync::Arc;
 const INSIDE_CALLBACK: &str = "can't read the profile inside one of the VM's callbacks";
 
 /// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
-/// wait until it is kept.
-pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
+/// wait until it is kept. `finish` takes what else belongs to the profile; it runs no Ruby code.
+pub fn stop(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    finish: impl FnOnce(&mut Gvl<'_>, &Settings) -> Result<Option<Finish>, Error>,
+) -> Result<(Option<Value>, Interrupts), Error> {
     let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
@@ -50,7 +54,10 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let taken = TakenProfile::keep(ruby, gvl, settings, engine.stop(now), objects)?;
+    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), engine.stop(now), objects);
+    let finish = finish(gvl, &settings);
+    let mut taken = taken?;
+    taken.finish = finish?;
     // No interrupt takes effect until the worker has ended: what it ran could begin a session.
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
@@ -60,8 +67,14 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
     }
 }
 
-/// The profile up to now, which is let go of if `clear`; nothing without a session.
-pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
+/// The profile up to now, which is let go of if `clear`; nothing without a session. `finish` as in
+/// [`stop`].
+pub fn snapshot(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    clear: bool,
+    finish: impl FnOnce(&mut Gvl<'_>, &Settings) -> Result<Option<Finish>, Error>,
+) -> Result<Option<Value>, Error> {
     let room = if clear {
         Vec::new()
     } else {
@@ -82,8 +95,10 @@ pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Va
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
     let objects = take_objects(gvl, session, clear);
-    let mut taken = TakenProfile::keep(ruby, gvl, settings, taken, objects)?;
-    taken.tree = tree;
+    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), taken, objects);
+    let finish = finish(gvl, &settings);
+    let mut taken = taken?;
+    (taken.tree, taken.finish) = (tree, finish?);
     let mut interrupts = Interrupts::default();
     let complete = taken.complete(ruby, gvl, |gvl, wait| interrupts.without_gvl(gvl, wait))?;
     let (profile, interrupts) = match complete {

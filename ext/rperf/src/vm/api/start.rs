@@ -38,7 +38,7 @@ pub fn begin(
     }
     set_other_ractors(others);
     let session = SESSION.put(gvl, Box::new(session));
-    if !settings.defer() {
+    if !settings.defer() && !settings.is_traced() {
         section::begin_only(gvl, session, threads);
     }
     Ok(())
@@ -46,20 +46,29 @@ pub fn begin(
 
 /// The settings as the engine has them.
 fn options(settings: &Settings) -> StartOptions {
+    // Beside traced calls a session holds the labels, and never samples.
+    let at_rest = settings.is_traced();
+    let capture = settings.capture().map(|capture| match capture {
+        settings::Capture::Tick => Capture::Tick,
+        settings::Capture::Safepoint => Capture::Safepoint,
+    });
     StartOptions {
         config: SessionConfig {
             mode: Mode::from_name(settings.mode()).unwrap_or_default(),
             frequency: settings.frequency(),
             max_overhead: settings.max_overhead(),
-            timer: timer_kind(settings.signal()),
+            timer: match at_rest {
+                true => TimerKind::Sleep,
+                false => timer_kind(settings.signal()),
+            },
             aggregate: settings.aggregate(),
         },
         any_timer: settings.signal().is_none(),
         lines: settings.lines() != Some(false),
-        capture: settings.capture().map(|capture| match capture {
-            settings::Capture::Tick => Capture::Tick,
-            settings::Capture::Safepoint => Capture::Safepoint,
-        }),
+        capture: match at_rest {
+            true => Some(Capture::Safepoint),
+            false => capture,
+        },
         shares_native_threads: env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
     }
 }

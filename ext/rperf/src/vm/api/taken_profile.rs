@@ -12,6 +12,7 @@ use rperf_engine::{
     AllocationSums, Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken,
     WorkerEnded, other_ractors,
 };
+use rperf_model::Profile;
 use rperf_session::settings::Settings;
 use std::mem;
 use std::process;
@@ -26,6 +27,9 @@ pub type Completed = Result<(Snapshot, Vec<CapturedNode>), WorkerEnded>;
 /// Waits for that; `None` in a forked child.
 pub type Wait = Box<dyn FnOnce() -> Option<Completed> + Send>;
 
+/// Makes the profile of samples the one that is asked for.
+pub type Finish = Box<dyn FnOnce(Profile) -> Profile + Send>;
+
 /// What was taken, and whatever else belongs to it. `T` is [`Taken`], and later what it becomes.
 pub struct TakenProfile<T> {
     taken: T,
@@ -37,6 +41,7 @@ pub struct TakenProfile<T> {
     pub tree: Option<(SessionId, u64)>,
     /// Objects, if they were counted, and their frames and classes.
     objects: Option<(AllocationSums, JobId)>,
+    pub finish: Option<Finish>,
 }
 
 /// What was taken, when the worker has replied.
@@ -63,6 +68,7 @@ impl TakenProfile<Taken> {
                 let job = roots::keep_words_until_named(gvl, sums.words())?;
                 Some((sums, job))
             }),
+            finish: None,
         })
     }
 
@@ -101,6 +107,7 @@ impl TakenProfile<Taken> {
             frames: self.frames,
             tree: self.tree,
             objects: self.objects,
+            finish: self.finish,
         }))
     }
 }
@@ -127,6 +134,7 @@ impl CompleteProfile {
             taken: (snapshot, nodes),
             settings,
             objects,
+            finish,
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
@@ -134,6 +142,10 @@ impl CompleteProfile {
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());
             }
+            let profile = match finish {
+                Some(finish) => finish(profile),
+                None => profile,
+            };
             description::labelled(&settings, profile)
         });
         if process != process::id() {
@@ -155,6 +167,10 @@ impl CompleteProfile {
     /// The program's name, and what is to be said of the whole run.
     fn description(&self, ruby: &Ruby) -> (String, Vec<String>) {
         let settings = &self.settings;
+        if settings.is_traced() {
+            let lines = description::lines(ruby, "mode: trace".to_owned());
+            return (description::program(), lines);
+        }
         let (snapshot, _) = &self.taken;
         let mode = format!(
             "mode: {}, frequency: {} Hz",

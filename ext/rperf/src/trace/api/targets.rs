@@ -1,0 +1,108 @@
+//! The begin and the end of chosen methods, and what was counted of them. On a thread of the main
+//! Ractor, with the GVL, outside of hooks. Runs no Ruby code.
+
+use crate::profile::errors;
+use crate::ruby::resolve;
+use crate::trace::hooks;
+use crate::trace::state::roots;
+use crate::trace::state::targets::{OTHER_RACTORS, TARGETS, Targets};
+use crate::vm::api::Finish;
+use magnus::{Error, Ruby};
+use rperf_engine::trace::{CallColumns, TraceClock, TracedFrame};
+use rperf_engine::{Gvl, ResolvedFrame};
+use rperf_session::settings::{Clock, Settings};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// From here on chosen methods are counted, if the settings name some.
+pub fn begin(gvl: &Gvl<'_>, settings: &Settings) {
+    if settings.only().is_empty() {
+        return;
+    }
+    let clock = match settings.clock() {
+        Clock::Best => TraceClock::best(),
+        Clock::Monotonic => TraceClock::Monotonic,
+    };
+    OTHER_RACTORS.store(false, Relaxed);
+    TARGETS.put(gvl, Box::new(Targets::new(clock)));
+    hooks::add_fiber_hook();
+}
+
+/// Notes what is to be said of chosen methods.
+pub fn note(gvl: &Gvl<'_>, notes: Vec<String>) {
+    if let Some(targets) = TARGETS.get(gvl)
+        && let Some(mut known) = targets.notes.borrow(gvl)
+    {
+        *known = notes;
+    }
+}
+
+/// What was counted so far, to be added to a profile; it is let go of if `clear`.
+pub fn take(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    settings: &Settings,
+    clear: bool,
+) -> Result<Option<Finish>, Error> {
+    let Some(targets) = TARGETS.get(gvl) else {
+        return Ok(None);
+    };
+    let end = targets.clock.reading();
+    let snapshot = targets.tracer.borrow(gvl).map(|mut it| it.snapshot(end));
+    let Some(snapshot) = snapshot else {
+        let message = "can't read the trace inside one of the VM's callbacks";
+        return Err(errors::rperf(ruby, message));
+    };
+    let mut notes = targets
+        .notes
+        .borrow(gvl)
+        .map_or_else(Vec::new, |it| it.clone());
+    if targets.has_failed() {
+        notes.push("an internal error ended it early; the numbers are of the time before".into());
+    }
+    if OTHER_RACTORS.load(Relaxed) {
+        notes.push("calls in other Ractors than the main one are not counted".into());
+    }
+    let names = names(gvl);
+    if clear
+        && let Some(targets) = TARGETS.get(gvl)
+        && let Some(mut tracer) = targets.tracer.borrow(gvl)
+    {
+        tracer.clear(end);
+        roots::keep_targets_alive(&mut tracer);
+    }
+    let columns = match settings.is_traced() {
+        true => CallColumns::Alone,
+        false => CallColumns::BesideSamples,
+    };
+    Ok(Some(Box::new(move |profile| {
+        snapshot.add_to(profile, &names, columns, &notes)
+    })))
+}
+
+/// The names of all frames. That of a method that a block defines is its own, the place is the
+/// block's.
+fn names(gvl: &mut Gvl<'_>) -> Vec<ResolvedFrame> {
+    let frame_at = |gvl: &Gvl<'_>, row| TARGETS.get(gvl)?.tracer.borrow(gvl)?.frame(row);
+    let names = resolve::resolve_traced(gvl, |gvl, row| Some(frame_at(gvl, row)?.0));
+    let code = resolve::resolve_traced(gvl, |gvl, row| {
+        let (_, word) = frame_at(gvl, row)?;
+        Some(TracedFrame { word, method: 0 })
+    });
+    let pairs = names.into_iter().zip(code);
+    pairs
+        .map(|(name, code)| ResolvedFrame {
+            name: name.name,
+            ..code
+        })
+        .collect()
+}
+
+/// From here on chosen methods are not counted.
+pub fn end(gvl: &mut Gvl<'_>) {
+    if TARGETS.is_empty() {
+        return;
+    }
+    hooks::remove_fiber_hook();
+    // SAFETY: hooks find it by a token of their own, and none is at work here.
+    drop(unsafe { TARGETS.take(gvl) });
+}
