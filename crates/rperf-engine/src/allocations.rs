@@ -122,12 +122,10 @@ impl Allocations {
         &self.words[known..]
     }
 
-    /// What has been counted, in order.
+    /// What has been counted.
     pub fn sums(&self) -> AllocationSums {
-        let mut sites: Vec<_> = self.sites.iter().map(|(site, sum)| (*site, *sum)).collect();
-        sites.sort_unstable_by_key(|(site, _)| *site);
         AllocationSums {
-            sites,
+            sites: self.sites.iter().map(|(site, sum)| (*site, *sum)).collect(),
             lost: self.lost,
             words: self.words.clone(),
         }
@@ -219,8 +217,11 @@ impl AllocationSums {
         named: &FxHashMap<usize, &ResolvedFrame>,
         node: impl Fn(&mut Profile, &AllocationSite) -> NodeId,
     ) {
-        let mut rows: Vec<Row<'_>> = Vec::with_capacity(self.sites.len() + 1);
-        for (site, sum) in &self.sites {
+        // In an order of their own, whatever that of the table was.
+        let mut sites: Vec<_> = self.sites.iter().collect();
+        sites.sort_unstable_by_key(|(site, _)| *site);
+        let mut rows: Vec<Row<'_>> = Vec::with_capacity(sites.len() + 1);
+        for (site, sum) in sites {
             rows.push(Row {
                 node: node(profile, site),
                 thread: site.thread,
@@ -328,11 +329,12 @@ mod tests {
         assert_eq!(allocations.new_words(), [8, 16, 24]);
         assert_eq!(allocations.new_words(), [0; 0]);
         let sums = allocations.sums();
-        let found: Vec<_> = sums
+        let mut found: Vec<_> = sums
             .sites
             .iter()
             .map(|(site, sum)| (site.class, sum.objects, sum.bytes))
             .collect();
+        found.sort_unstable();
         assert_eq!(found, [(0, 1, 160), (16, 3, 120), (24, 1, 80)]);
         assert_eq!(sums.lost, Allocated::default());
         allocations.clear();

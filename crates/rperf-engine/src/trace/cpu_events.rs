@@ -1,5 +1,5 @@
-//! When [`Tracer`] reads the CPU clock, and whose the time is. At events, under the GVL, on the thread
-//! that they are of.
+//! When [`Tracer`] reads the CPU clock, and whose the time is. At events, under the GVL, on the
+//! thread that they are of.
 
 use super::cpu_times::{CpuClock, LONG_GAP};
 use super::fiber::Fiber;
@@ -77,8 +77,7 @@ impl Tracer {
             let top = self.fibers[state.fiber].top();
             let node = top.map_or(ROOT, |top| top.charge);
             let used = now.cpu_ns.saturating_sub(since);
-            let used_away = &mut state.numbers.used;
-            used_away.add(node, State::GvlBlocked, used);
+            state.numbers.used.add(node, State::GvlBlocked, used);
         }
     }
 }

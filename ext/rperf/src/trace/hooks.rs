@@ -162,8 +162,8 @@ unsafe extern "C" fn on_thread(
     _: *mut c_void,
 ) {
     // SAFETY: the VM passes valid event data. The hook is removed before a session is freed. But for
-    // READY, which touches atomics only, it is of the calling thread, which holds its Ractor's GVL. If the thread is of another Ractor, it has
-    // no number, and the token isn't used.
+    // READY, which touches atomics only, it is of the calling thread, which holds its Ractor's GVL.
+    // If the thread is of another Ractor, it has no number, and the token isn't used.
     unsafe {
         let Some(session) = TRACE.get_unguarded() else {
             return;
