@@ -195,6 +195,10 @@ fn what_is_measured_goes_with_sums_and_with_times() {
         refused(&[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")]),
         "RPERF_MEASURE must be empty with RPERF_CALLS=count, not 'cpu'"
     );
+    assert_eq!(
+        refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("MEASURE", "alloc")]),
+        "RPERF_MEASURE must be empty with RPERF_ONLY=A#b, not 'alloc'"
+    );
 }
 
 #[test]

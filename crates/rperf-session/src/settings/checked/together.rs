@@ -106,7 +106,11 @@ impl Settings {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
         }
         if self.get(&SPANS).is_some() {
-            return Err(self.refuse_all_but(&SPANS, "left out", &ONLY, source));
+            return Err(self.refuse_any(&SPANS, &ONLY, source));
+        }
+        // Beside samples there are other columns than those of calls.
+        if self.is_traced() && self.get(&MEASURE).is_some() {
+            return Err(self.refuse_any(&MEASURE, &ONLY, source));
         }
         match self.aggregate() {
             true => Ok(()),
