@@ -34,7 +34,7 @@ RSpec.describe "callgrind files" do
   # The same without paths.
   def calls_in(path)
     calls_by_place(path).each_with_object(Hash.new(0)) do |(place, number), calls|
-      calls[place.delete_prefix("#{in_folder("tarai.rb")}:").sub(/\A(?:<[^>]+>|\/[^:]*|-e|\?{3}):/, "")] += number
+      calls[place.delete_prefix("#{in_folder("tarai.rb")}:").sub(%r{\A(?:<[^>]+>|/[^:]*|-e|\?{3}):}, "")] += number
     end
   end
 

@@ -74,6 +74,17 @@ RSpec.describe "a profile whose Arrays are made later" do
     expect(made_by.made).to eq(1)
   end
 
+  it "keeps what another thread puts there while the Array is made" do
+    mine = profile
+    made_by.define_singleton_method(:samples) do
+      self.made += 1
+      Thread.new { mine[:samples] = [] }.join if made == 1
+      rows
+    end
+    expect(mine[:samples]).to eq([])
+    expect(mine.to_h).to include(samples: [], aggregated_samples: rows)
+  end
+
   it "is what stands in for the Array where the Hash was copied past its methods" do
     [{ **profile }, {}.merge(profile), {}.replace(profile)].each do |copy|
       samples = copy[:samples]

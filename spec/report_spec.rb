@@ -127,7 +127,8 @@ RSpec.describe "looking at profiles" do
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text, --format, --dot or --svg, not with --top",
-      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json, html, dot, callgrind or spans, not 'svg'",
+      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json, html, dot, callgrind or " \
+                          "spans, not 'svg'",
       %w[--least 5] => "--least goes with --tree",
       %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
       %w[--lines -o x.collapsed] => "--lines goes with --text",
@@ -286,7 +287,7 @@ RSpec.describe "looking at profiles" do
       %w[--format svg a b] => "--format must be markdown, json or html, not 'svg'",
       %w[--top -o x a b] => "-o goes with --html or --format, not with --top",
       %w[--normalize x a b] => "--normalize must be total, duration, label:KEY or none, not 'x'",
-      %w[--html -n 3 a b] => "-n goes with --top, --text or --format, not with --html",
+      %w[--html -n 3 a b] => "-n goes with --top, --text, --format or --calls, not with --html",
       %w[--fail-above 5 --web a b] => "--fail-above goes with --top, --text, --format or --html, not with --web",
       %w[-o x.txt a b] => "-o goes with --html or --format",
       %w[--text -o x a b] => "-o goes with --html or --format, not with --text",

@@ -116,6 +116,45 @@ RSpec.describe "Tracing of chosen methods" do
       expect(found).to eq("Shop::Order#lazy" => 205, "Shop::Order#lazy > Shop::Order#inner" => 221)
     end
 
+    it "in each thread by itself, whatever objects threads and fibers have" do
+      found = rows(<<~RUBY)
+        puts(counted(%w[Shop::Order#lazy Shop::Order#inner]) do
+          300.times do |turn|
+            Thread.new { each = Enumerator.new { |it| 2.times { it << ORDER.inner } }; ORDER.lazy { each.next; ORDER.inner; each.next } }.join
+            GC.start if turn % 50 == 0
+          end
+        end.to_json)
+      RUBY
+      expect(found).to eq("Shop::Order#lazy" => 300, "Shop::Order#inner" => 600,
+                          "Shop::Order#lazy > Shop::Order#inner" => 300)
+    end
+
+    it "where a session begins in a fiber, beside others that were there" do
+      told = result(<<~RUBY)
+        others = Array.new(2) { Fiber.new { [1].each { [1].each { Fiber.yield } } } }.each(&:resume)
+        profile = nil
+        main = Fiber.new do
+          profile = Rperf.trace(only: %w[Shop::Order#lazy Shop::Order#inner]) { ORDER.lazy { Fiber.yield; ORDER.inner } }
+        end
+        main.resume
+        others.each(&:resume)
+        main.resume
+        puts told(profile).to_json
+      RUBY
+      expect(told[:rows]).to eq("Shop::Order#lazy": 1, "Shop::Order#lazy > Shop::Order#inner": 1)
+      expect(told[:lines].join).to include("Shop::Order#lazy: 1 calls have ended")
+      expect(told[:lines].join).not_to include("no duration")
+    end
+
+    it "a module's method as one, whatever extends itself with it" do
+      told = result(<<~RUBY)
+        module Paged; def page = 1; end
+        puts counted("Paged#page") { 500.times { Object.new.extend(Paged).page } }.to_json
+      RUBY
+      expect(told[:rows]).to eq("Paged#page": 500)
+      expect(told[:lines].grep(/Paged#page/)).to match([/: Paged#page: 500 calls have ended, /])
+    end
+
     it "on after a stack overflow, and says what has no duration" do
       told = result(<<~RUBY, env: { "RUBY_THREAD_VM_STACK_SIZE" => "200000" })
         def deep = ORDER.lazy { deep }
@@ -226,15 +265,29 @@ RSpec.describe "Tracing of chosen methods" do
         autoload :Auto, "\#{__dir__}/auto.rb"
         class Odd
           def self.name = raise("name")
+          def self.hash = raise("hash")
+          define_method(:block) { 1 }
           def self.instance_method(_) = raise("instance_method")
           def self.const_get(_) = raise("const_get")
           def odd = 1
           def self.method_added(_) = raise("method_added")
         end
-        puts counted(%w[Auto#x Odd#odd Odd::Inner#x]) { Odd.new.odd; eval("class Odd; 1; end") }.to_json
+        puts counted(%w[Auto#x Odd#odd Odd#block Odd::Inner#x]) { Odd.new.odd; eval("class Odd; 1; end") }.to_json
       RUBY
       expect(told[:rows]).to eq("Odd#odd": 1)
       expect(told[:lines].grep(/not found/).size).to eq(2)
+    end
+
+    it "of this class only, not of one of the same name elsewhere" do
+      told = result(<<~RUBY)
+        class Order; def total = 1; end
+        class Parent; class Inner; def run = 1; end; end
+        class Heir < Parent; end
+        module Admin; end
+        puts counted(%w[Admin::Order#total Heir::Inner#run]) { Order.new.total; Parent::Inner.new.run }.to_json
+      RUBY
+      expect(told[:rows]).to eq("Parent::Inner#run": 1)
+      expect(told[:lines].grep(/not found/)).to match([/: Admin::Order#total was not found$/])
     end
 
     it "that a class inherits or has modules in front of, and says what is counted" do

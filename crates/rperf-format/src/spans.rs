@@ -17,8 +17,9 @@ pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), For
     write!(output, "{{\"displayTimeUnit\":\"ms\",\"otherData\":")?;
     write!(output, "{},\"traceEvents\":[", other_data(profile))?;
     let mut separator = "\n";
+    let mut numbers = BTreeMap::new();
     for line in lines() {
-        let tracks = Tracks::of(line);
+        let tracks = Tracks::of(line, numbers.entry(line.process).or_default());
         for event in tracks.names(line) {
             write!(output, "{separator}{event}")?;
             separator = ",\n";
@@ -50,8 +51,8 @@ pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), For
 
 /// What the time lines have and lack.
 fn other_data(profile: &Profile) -> Value {
-    let lines = profile.time_lines.iter();
-    let about = lines.map(|line| {
+    let mut about = serde_json::Map::new();
+    for line in &profile.time_lines {
         let calls = grouped(line.spans.len() as u64);
         let least = micros(line.least_ns);
         let mut text = format!("{calls} calls of at least {least} µs");
@@ -59,25 +60,32 @@ fn other_data(profile: &Profile) -> Value {
             let left_out = grouped(line.left_out);
             text += &format!(", without the {left_out} shortest of them, which found no room");
         }
-        (format!("process {}", line.process), Value::from(text))
-    });
-    let mut about: serde_json::Map<String, Value> = about.collect();
+        let process = format!("process {}", line.process);
+        let further = (2..).map(|number| format!("{process} ({number})"));
+        let mut names = std::iter::once(process.clone()).chain(further);
+        let name = names.find(|name| !about.contains_key(name));
+        about.insert(name.unwrap_or_default(), text.into());
+    }
     let creator = format!("rperf {}", env!("CARGO_PKG_VERSION"));
     about.insert("creator".into(), creator.into());
     Value::Object(about)
 }
 
-/// The tracks of a process: its fibers, numbered by their threads.
+/// The tracks of a time line: its fibers, numbered by their threads. A process that has several
+/// time lines, such as those of snapshots, has other tracks in each: their calls may overlap.
 struct Tracks {
     numbers: BTreeMap<(u32, u32), usize>,
 }
 
 impl Tracks {
-    fn of(line: &TimeLine) -> Self {
+    /// `last`: the process has so many tracks already.
+    fn of(line: &TimeLine, last: &mut usize) -> Self {
         let fibers = line.spans.iter().map(|span| (span.thread, span.fiber));
         let fibers: BTreeSet<(u32, u32)> = fibers.collect();
+        let numbers = *last + 1..;
+        *last += fibers.len();
         Self {
-            numbers: fibers.into_iter().zip(1..).collect(),
+            numbers: fibers.into_iter().zip(numbers).collect(),
         }
     }
 
@@ -168,6 +176,41 @@ mod tests {
         assert_eq!(
             about,
             "2 calls of at least 1000.000 µs, without the 3 shortest of them, which found no room"
+        );
+    }
+
+    #[test]
+    fn time_lines_of_one_process_have_tracks_of_their_own_and_none_hides_what_another_lacks() {
+        let mut profile = Profile::new(wall_schema());
+        for left_out in [0, 4] {
+            let span = Span {
+                name: 0,
+                thread: 1,
+                fiber: 0,
+                start_ns: 0,
+                duration_ns: 1_000,
+                is_open: false,
+            };
+            profile.time_lines.push(TimeLine {
+                process: 7,
+                left_out,
+                names: vec!["Order#total".into()],
+                spans: vec![span],
+                ..TimeLine::default()
+            });
+        }
+        let json = text(&profile);
+        let events = json["traceEvents"].as_array().expect("events");
+        let calls = events.iter().filter(|event| event["ph"] == "X");
+        let tracks: Vec<_> = calls.map(|event| (&event["pid"], &event["tid"])).collect();
+        let number = |number: u64| json!(number);
+        assert_eq!(tracks, [(&number(7), &number(1)), (&number(7), &number(2))]);
+        let about = &json["otherData"];
+        assert!(!about["process 7"].to_string().contains("without"));
+        assert!(
+            about["process 7 (2)"]
+                .to_string()
+                .contains("without the 4 ")
         );
     }
 

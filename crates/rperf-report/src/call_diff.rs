@@ -208,14 +208,23 @@ impl Counts {
 
 /// Which calls were traced, as far as the profile says it: counted and timed ones are the same.
 fn levels(profile: &Profile) -> BTreeSet<&'static str> {
-    let words = tracing_lines(profile).filter_map(|line| line.strip_prefix("calls "));
-    let words = words.map(|line| line.split(',').next().unwrap_or_default());
-    let levels = words.filter_map(|word| match word {
+    let mut levels: BTreeSet<_> = tracing_lines(profile).filter_map(level).collect();
+    if levels.is_empty() {
+        levels.insert("that it doesn't name");
+    }
+    levels
+}
+
+/// The same of a line about the tracing.
+fn level(line: &str) -> Option<&'static str> {
+    if line.starts_with("chosen methods") {
+        return Some("of chosen methods");
+    }
+    match line.strip_prefix("calls ")?.split(',').next()? {
         "ruby" | "count" => Some("ruby"),
         "all" | "count-all" => Some("all"),
         _ => None,
-    });
-    levels.collect()
+    }
 }
 
 #[cfg(test)]
@@ -306,8 +315,8 @@ mod tests {
         assert_eq!(
             rows,
             [
-                ("Object#work", 5, 7),
                 ("Object#new", 0, 2),
+                ("Object#work", 5, 7),
                 ("Object#new", 1, 0),
                 ("Object#new", 0, 1),
                 ("Object#work", 2, 2),
@@ -343,6 +352,12 @@ mod tests {
         let sampled = Profile::new(test_support::wall_schema());
         let message = |base, target| CallDiff::of(base, target).expect_err("refused").to_string();
         assert!(message(&ruby, &all).ends_with("with calls ruby, the target with calls all"));
+        let mut chosen = profile("ruby", &[(&[MAIN], [1, 0])]);
+        chosen.meta.comments = vec!["traced: chosen methods only, clock TSC".into()];
+        assert!(message(&ruby, &chosen).ends_with("ruby, the target with calls of chosen methods"));
+        let mut unnamed = chosen.clone();
+        unnamed.meta.comments.clear();
+        assert!(message(&unnamed, &all).contains("with calls that it doesn't name, the target"));
         assert!(message(&ruby, &sampled).starts_with("the target has no calls"));
         assert!(message(&sampled, &ruby).starts_with("the base has no calls"));
     }

@@ -8,12 +8,13 @@ mod form;
 mod method_names;
 mod setting;
 mod table;
+mod values;
 
 pub use check::{InvalidSetting, check, quoted};
-pub use checked::{Capture, Clock, Inherit, Settings, Signal};
 pub use form::{Given, Source, Value};
 pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes, Tracing};
 pub use table::*;
+pub use values::{Capture, Clock, Inherit, Settings, Signal};
 
 #[cfg(test)]
 mod tests;

@@ -46,7 +46,11 @@ module Rperf
     def make_values(keys)
       keys.each do |key|
         value = READ.bind_call(self, key, nil)
-        WRITE.bind_call(self, key, value.to_a) if Argument.a?(value, LazyArray) && !frozen?
+        next if !Argument.a?(value, LazyArray) || frozen?
+
+        array = value.to_a
+        # Another thread may have put something else there meanwhile.
+        WRITE.bind_call(self, key, array) if READ.bind_call(self, key, nil).equal?(value)
       end
     end
   end

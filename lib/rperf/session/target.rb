@@ -5,11 +5,12 @@ module Rperf
   # look for them loads no code, and calls none of the program's.
   class Target
     # Methods of Module as the VM has them, whatever a class makes of them.
-    NAME, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS, PRIVATE_METHODS,
-      SINGLETON =
-      %i[name const_get const_defined? autoload? instance_method method_defined? private_method_defined?
+    NAME, ANCESTORS, CONST_GET, HAS_CONST, AUTOLOAD, INSTANCE_METHOD, HAS_METHOD, HAS_PRIVATE, METHODS,
+      PRIVATE_METHODS, SINGLETON =
+      %i[name ancestors const_get const_defined? autoload? instance_method method_defined? private_method_defined?
          instance_methods private_instance_methods singleton_class?].map { |name| Module.instance_method(name) }
     SINGLETON_CLASS = Kernel.instance_method(:singleton_class)
+    ID = BasicObject.instance_method(:__id__)
     CODE = RubyVM::InstructionSequence
     ALL = "*"
     private_constant(*constants(false))
@@ -28,7 +29,7 @@ module Rperf
         return [method] if method.is_a?(CODE)
 
         code = CODE.of(method)
-        code.label.start_with?("block ") ? [code, method.owner, method.original_name] : [code]
+        code.label.start_with?("block ") ? [code, ID.bind_call(method.owner), method.original_name] : [code]
       end
     end
 
@@ -89,13 +90,22 @@ module Rperf
     def scope
       found = @class_name.split("::").reduce(Object) do |outer, constant|
         break unless Module === outer # rubocop:disable Style/CaseEquality
-        break if AUTOLOAD.bind_call(outer, constant) || !HAS_CONST.bind_call(outer, constant)
 
-        CONST_GET.bind_call(outer, constant)
+        owner = owner_of(outer, constant)
+        break if owner.nil? || AUTOLOAD.bind_call(owner, constant, false)
+
+        CONST_GET.bind_call(owner, constant, false)
       end
       return unless Module === found # rubocop:disable Style/CaseEquality
 
       @separator == "#" ? found : SINGLETON_CLASS.bind_call(found)
+    end
+
+    # The class or module that has the constant, as `outer::Name` finds it: not Object, but for its own.
+    def owner_of(outer, constant)
+      ancestors = ANCESTORS.bind_call(outer)
+      ancestors = ancestors.take_while { |it| !Object.equal?(it) } unless Object.equal?(outer)
+      ancestors.find { |it| HAS_CONST.bind_call(it, constant, false) }
     end
 
     # The method of this name; that of the class itself, if modules that are put in front of it have one, too.

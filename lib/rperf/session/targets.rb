@@ -31,7 +31,8 @@ module Rperf
       raise Error, obstacle if obstacle
       raise Error, ZJIT if Targets.compiler?(:ZJIT)
 
-      @points = {}
+      # Another thread may look for the same method just then.
+      @points = Hash.new { |points, key| points[key] = Native.call_point }
     end
 
     # From here on calls are counted.
@@ -39,29 +40,33 @@ module Rperf
       Targets.current = self
       update(@targets)
       events = @targets.any?(&:top_level?) ? %i[end script_compiled] : [:end]
-      @watch = TracePoint.new(*events) { |point| watch(point) }
+      @watch = TracePoint.new(*events) { |point| uninterrupted { watch(point) } }
       @watch.enable
     end
 
     # Methods of these targets may have come, or be others now.
     def update(targets = @targets)
-      # An interrupt would leave half of it.
-      Thread.handle_interrupt(Object => :never) do
+      uninterrupted do
         targets.each { |target| update_points(target, target.methods, keep: target.top_level?) }
-        Native.note_targets(@targets.filter_map(&:note))
+        Native.note_targets([*@failure, *@targets.filter_map(&:note)])
       end
     end
 
     # From here on calls are not counted, and compilers take the methods' code again.
     def finish
+      @is_over = true
       @watch&.disable
-      @points.each_value { |point| disable(point) }
+      points = @points.dup
       @points.clear
+      points.each_value { |point| disable(point) }
       Targets.current = nil
       heal
     end
 
     private
+
+    # An interrupt would leave half of it, or be taken for an error of its own.
+    def uninterrupted(&) = Thread.handle_interrupt(Object => :never, &)
 
     # Runs inside of the program's own code: it must not fail.
     def watch(point)
@@ -74,21 +79,26 @@ module Rperf
         @targets.select(&:top_level?).each { |target| update_points(target, target.methods_in(code), keep: true) }
       end
     rescue StandardError => e
-      Native.note_targets(["methods that were defined later may be missing: #{e.class}"])
+      @failure = "methods that were defined later may be missing: #{e.class}"
+      Native.note_targets([@failure])
     end
 
     def update_points(target, methods, keep: false)
       found = methods.to_h { |method| [Target.key_of(method), method] }
       gone = keep ? [] : target.keys - found.keys
       gone.each { |key| drop(key) unless @targets.any? { |it| !it.equal?(target) && it.keys.include?(key) } }
-      found.each { |key, method| @points[key] ||= enable(method) }
+      found.each { |key, method| enable(@points[key], method) }
       target.keys = keep ? target.keys | found.keys : found.keys
     end
 
-    def enable(method)
-      point = Native.call_point
-      point.enable(target: method)
-      point
+    def enable(point, method)
+      begin
+        point.enable(target: method) unless point.enabled?
+      rescue ArgumentError
+        raise unless point.enabled? # Another thread has been faster.
+      end
+      # Another thread has ended the session, and may not have seen the point.
+      disable(point) if @is_over
     end
 
     def drop(key)

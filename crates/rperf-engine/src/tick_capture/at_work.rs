@@ -5,11 +5,32 @@
 use crate::gvl::Gvl;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 
-/// The thread with the main Ractor's GVL reads or empties what the handler writes.
-static AT_WORK: AtomicBool = AtomicBool::new(false);
+/// What the handler asks.
+#[derive(Debug, Default)]
+struct Flags {
+    /// The thread with the main Ractor's GVL reads or empties what the handler writes.
+    at_work: AtomicBool,
+    /// Another Ractor than the main one may run.
+    other_ractors: AtomicBool,
+}
 
-/// Another Ractor than the main one may run.
-static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
+/// The process's flags.
+#[cfg(not(test))]
+#[inline]
+fn flags() -> &'static Flags {
+    static FLAGS: Flags = Flags {
+        at_work: AtomicBool::new(false),
+        other_ractors: AtomicBool::new(false),
+    };
+    &FLAGS
+}
+
+/// The flags of a test: tests run side by side, each with a VM of its own on one thread.
+#[cfg(test)]
+fn flags() -> &'static Flags {
+    thread_local!(static FLAGS: &'static Flags = Box::leak(Box::default()));
+    FLAGS.with(|flags| *flags)
+}
 
 /// Whether the stack may be taken, if nobody collects garbage: not while what was taken before
 /// is being read. Where there are other Ractors, the handler has to see for itself whether
@@ -17,22 +38,22 @@ static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
 /// read while compaction moves objects, it would fault in the collector's handler of faults, and
 /// wait there for the VM's lock, on a signal stack where no collector looks for it.
 pub fn may_take_stack() -> bool {
-    !AT_WORK.load(SeqCst)
+    !flags().at_work.load(SeqCst)
 }
 
 /// Notes whether other Ractors than the main one may run.
 pub fn set_other_ractors(there: bool) {
-    OTHER_RACTORS.store(there, SeqCst);
+    flags().other_ractors.store(there, SeqCst);
 }
 
 /// Whether other Ractors than the main one may run.
 pub fn other_ractors() -> bool {
-    OTHER_RACTORS.load(SeqCst)
+    flags().other_ractors.load(SeqCst)
 }
 
 /// Nobody is at work: in a forked child, and before hooks are added. Async-signal-safe.
 pub fn reset_at_work() {
-    AT_WORK.store(false, SeqCst);
+    flags().at_work.store(false, SeqCst);
 }
 
 /// Keeps the handler off for as long as it lives. With the main Ractor's GVL.
@@ -73,8 +94,9 @@ impl HandlerOff {
     #[inline]
     /// Keeps the handler off from now on.
     pub fn begin() -> HandlerOff {
-        let is_nested = AT_WORK.load(Relaxed);
-        AT_WORK.store(true, Relaxed);
+        let at_work = &flags().at_work;
+        let is_nested = at_work.load(Relaxed);
+        at_work.store(true, Relaxed);
         compiler_fence(SeqCst);
         HandlerOff { is_nested }
     }
@@ -84,6 +106,6 @@ impl Drop for HandlerOff {
     #[inline]
     fn drop(&mut self) {
         compiler_fence(SeqCst);
-        AT_WORK.store(self.is_nested, Relaxed);
+        flags().at_work.store(self.is_nested, Relaxed);
     }
 }

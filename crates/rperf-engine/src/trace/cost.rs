@@ -3,7 +3,7 @@
 //! done at the events. Arithmetic on numbers that are handed in.
 
 use super::event::{CallKind, FrameKind};
-use super::thread::ThreadNumbers;
+use super::thread::ThreadSums;
 use super::tree::TracedNode;
 use rperf_model::State;
 use rustc_hash::FxHashMap;
@@ -110,13 +110,13 @@ pub(super) struct ThreadTimes {
 /// The times of a thread. `c_pays`: methods of C that no event told of have time of their own.
 pub(super) fn compensate(
     nodes: &[TracedNode],
-    numbers: &ThreadNumbers,
+    sums: &ThreadSums,
     costs: &Costs,
     ns_per_tick: f64,
     c_pays: bool,
 ) -> ThreadTimes {
     let mut overheads: FxHashMap<u32, f64> = FxHashMap::default();
-    for (node, count) in numbers.counts.iter() {
+    for (node, count) in sums.counts.iter() {
         let traced = nodes[node as usize];
         if let Some(kind) = traced.kind.counted() {
             let (calls, cost) = (count.calls as f64, costs[kind as usize]);
@@ -127,13 +127,13 @@ pub(super) fn compensate(
     }
     let mut rounding = Rounding::new(ns_per_tick);
     let mut uncovered: f64 = overheads.values().sum();
-    let times = numbers.counts.iter().map(|(node, count)| {
+    let times = sums.counts.iter().map(|(node, count)| {
         let raw_ns = rounding.ns(count.running);
         let overhead = overheads.get(&node).map_or(0.0, |ns| ns.round());
         let overhead_ns = (overhead as u64).min(raw_ns);
         uncovered -= overhead_ns as f64;
         let running_ns = raw_ns - overhead_ns;
-        let stolen_ns = numbers.stolen.get(&node).copied().unwrap_or(0);
+        let stolen_ns = sums.stolen.get(&node).copied().unwrap_or(0);
         Times {
             node,
             calls: count.calls,
@@ -143,7 +143,7 @@ pub(super) fn compensate(
         }
     });
     let nodes = times.collect();
-    let states = numbers.states.sorted().into_iter();
+    let states = sums.states.sorted().into_iter();
     ThreadTimes {
         nodes,
         states: states
@@ -213,14 +213,14 @@ mod tests {
         Count { calls, running }
     }
 
-    fn numbers(counts: &[(u32, Count)]) -> ThreadNumbers {
+    fn sums(counts: &[(u32, Count)]) -> ThreadSums {
         let mut all = Counts::default();
         for &(node, count) in counts {
             *all.of(node) = count;
         }
-        ThreadNumbers {
+        ThreadSums {
             counts: all,
-            ..ThreadNumbers::default()
+            ..ThreadSums::default()
         }
     }
 
@@ -230,8 +230,8 @@ mod tests {
         ns_per_tick: f64,
         c_pays: bool,
     ) -> (Vec<Times>, f64) {
-        let numbers = numbers(counts);
-        let times = compensate(tree.nodes(), &numbers, &COSTS, ns_per_tick, c_pays);
+        let sums = sums(counts);
+        let times = compensate(tree.nodes(), &sums, &COSTS, ns_per_tick, c_pays);
         (times.nodes, times.uncovered_ns)
     }
 
@@ -284,11 +284,11 @@ mod tests {
         let mut states = StateTimes::default();
         states.add(3, State::GvlWait, 7);
         states.add(5, State::GcMarking, 4);
-        let numbers = ThreadNumbers {
+        let sums = ThreadSums {
             states,
-            ..numbers(&counts)
+            ..sums(&counts)
         };
-        let times = compensate(tree.nodes(), &numbers, &COSTS, 0.4987, false);
+        let times = compensate(tree.nodes(), &sums, &COSTS, 0.4987, false);
         let nodes = times.nodes.iter().map(|it| it.running_ns + it.overhead_ns);
         let sum: u64 = nodes.chain(times.states.iter().map(|it| it.2)).sum();
         assert_eq!(sum, ((199.0 * 100.0 + 11.0) * 0.4987_f64).round() as u64);

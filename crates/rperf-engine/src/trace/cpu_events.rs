@@ -41,10 +41,10 @@ impl Tracer {
         let used = now.cpu_ns.saturating_sub(since.cpu_ns);
         match state {
             State::Running if passed > used => {
-                *thread.numbers.stolen.entry(node).or_default() += passed - used;
+                *thread.sums.stolen.entry(node).or_default() += passed - used;
             }
             State::Running => {}
-            _ => thread.numbers.used.add(node, state, used.min(passed)),
+            _ => thread.sums.used.add(node, state, used.min(passed)),
         }
     }
 
@@ -77,7 +77,7 @@ impl Tracer {
             let top = self.fibers[state.fiber].top();
             let node = top.map_or(ROOT, |top| top.charge);
             let used = now.cpu_ns.saturating_sub(since);
-            state.numbers.used.add(node, State::GvlBlocked, used);
+            state.sums.used.add(node, State::GvlBlocked, used);
         }
     }
 }

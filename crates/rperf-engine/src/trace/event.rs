@@ -136,8 +136,7 @@ pub trait TraceVm {
     /// that a block defines is such.
     fn is_bare_code(&self, frame: FrameWord) -> bool;
 
-    /// The name, as the VM holds it, and the class of the method whose frame is the topmost, where the frame itself
-    /// doesn't tell: of one that a block defines.
+    /// The name, as the VM holds it, and the class of the method whose frame is the topmost.
     fn method_of_code(&self) -> Option<(usize, FrameWord)> {
         None
     }

@@ -6,7 +6,7 @@ use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
 use super::spans::SpansSnapshot;
-use super::thread::ThreadNumbers;
+use super::thread::ThreadSums;
 use super::tree::TracedNode;
 use crate::allocations::AllocationSums;
 use crate::frame_names::ResolvedFrame;
@@ -43,7 +43,7 @@ pub struct TraceSnapshot {
     pub(super) nodes: Vec<TracedNode>,
     pub(super) truncated: Option<u32>,
     /// By thread.
-    pub(super) threads: Vec<ThreadNumbers>,
+    pub(super) threads: Vec<ThreadSums>,
     pub(super) events: u64,
     pub(super) bodies: Bodies,
     /// CPU time was measured.
@@ -115,10 +115,10 @@ impl TraceSnapshot {
             ..Sums::default()
         };
         sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
-        for (number, numbers) in self.threads.iter().enumerate() {
+        for (number, thread) in self.threads.iter().enumerate() {
             let times = compensate(
                 &self.nodes,
-                numbers,
+                thread,
                 &costs,
                 self.ns_per_tick(),
                 self.level.c_methods,
@@ -128,7 +128,7 @@ impl TraceSnapshot {
                 &mut profile,
                 number as u32 + 1,
                 &times,
-                &numbers.used.sorted(),
+                &thread.used.sorted(),
                 &map,
                 &mut sums,
             );

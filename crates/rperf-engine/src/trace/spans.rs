@@ -267,10 +267,12 @@ impl SpansSnapshot {
         };
         let mut places: FxHashMap<(u32, bool), u32> = FxHashMap::default();
         for call in &self.kept.calls {
-            let duration_ns = ns(call.ticks());
-            if duration_ns < self.least_ns {
+            if ns(call.ticks()) < self.least_ns {
                 continue;
             }
+            // Rounded one by one: calls that end together do so in ns, too, and nest.
+            let start_ns = ns(call.began.saturating_sub(start.ticks));
+            let end_ns = ns(call.ended.saturating_sub(start.ticks));
             let node = nodes[call.node as usize];
             let is_block = node.kind == FrameKind::Block;
             let name = *places.entry((node.row, is_block)).or_insert_with(|| {
@@ -286,8 +288,8 @@ impl SpansSnapshot {
                 name,
                 thread: call.thread + 1,
                 fiber: if is_own { 0 } else { call.fiber },
-                start_ns: ns(call.began.saturating_sub(start.ticks)),
-                duration_ns,
+                start_ns,
+                duration_ns: end_ns.saturating_sub(start_ns),
                 is_open: call.is_open,
             });
         }
@@ -307,6 +309,7 @@ fn shown(name: Option<&str>, is_block: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tree::{ROOT, TracedFrame, TracedTree};
     use super::*;
 
     fn call(took: u64) -> LongCall {
@@ -339,6 +342,33 @@ mod tests {
         let mut found: Vec<u64> = kept.iter().map(LongCall::ticks).collect();
         found.sort_unstable_by_key(|took| Reverse(*took));
         assert_eq!(found, durations[..found.len()]);
+    }
+
+    #[test]
+    fn calls_that_end_together_do_so_in_ns_too() {
+        let mut spans = Spans::new(1, 1.0, 64);
+        for began in 0..64 {
+            spans.kept.add(LongCall {
+                began,
+                ended: 1_000,
+                ..call(0)
+            });
+        }
+        let (start, end) = (
+            ClockReading::default(),
+            ClockReading {
+                ticks: 10_000,
+                monotonic_ns: 3_333,
+                realtime_ns: 3_333,
+            },
+        );
+        let mut tree = TracedTree::default();
+        tree.child(ROOT, TracedFrame { word: 1, method: 0 }, FrameKind::Method);
+        let taken = spans.snapshot(&end);
+        let line = taken.into_time_line(tree.nodes(), &[], &start, &end, "");
+        assert_eq!(line.spans.len(), 64);
+        let mut ends = line.spans.iter().map(|it| it.start_ns + it.duration_ns);
+        assert!(ends.all(|end| end == 333), "{:?}", line.spans);
     }
 
     #[test]

@@ -58,12 +58,13 @@ impl TargetedTracer {
         self.sums.charge(stack, now);
         let word = self.sums.drop_gone(stack, vm, depth);
         let parent = stack.top().map_or(ROOT, |top| top.node);
-        let frame = self.code.frame_of(vm, word);
+        let (frame, is_bare) = self.code.frame_of(vm, word);
         let node = self.tree.child(parent, frame, FrameKind::Method);
         stack.calls.push(OpenCall {
             node,
             depth,
             word,
+            is_bare,
             began: now,
             labels,
         });
@@ -79,7 +80,7 @@ impl TargetedTracer {
         };
         self.sums.charge(stack, now);
         self.sums.drop_deeper(stack, depth + 1);
-        let is_gone = |top: &OpenCall| top.depth > depth && vm.is_bare_code(top.word);
+        let is_gone = |top: &OpenCall| top.depth > depth && top.is_bare;
         if !stack.top().is_some_and(is_gone) {
             self.sums.drop_deeper(stack, depth);
         }
@@ -91,6 +92,11 @@ impl TargetedTracer {
         if stack.calls.is_empty() {
             self.stacks.put_away(thread);
         }
+    }
+
+    /// `thread` runs a fiber, whose object this is, as the session begins.
+    pub fn name_fiber(&mut self, thread: usize, fiber: usize) {
+        self.stacks.name(thread, fiber);
     }
 
     /// `thread` has switched to a fiber, whose object this is.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// A thread.
 #[derive(Debug)]
 pub(super) struct TracedThread {
-    pub(super) numbers: ThreadNumbers,
+    pub(super) sums: ThreadSums,
     /// The fiber that it runs, or ran when it gave the GVL up.
     pub(super) fiber: usize,
     /// Its own fiber, if that is known and no switch to it has told its object.
@@ -21,7 +21,7 @@ pub(super) struct TracedThread {
 
 /// What has been counted for a thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ThreadNumbers {
+pub(super) struct ThreadSums {
     pub(super) counts: Counts,
     pub(super) states: StateTimes,
     /// By node, in ns: running time that the system took away.
@@ -30,7 +30,7 @@ pub(super) struct ThreadNumbers {
     pub(super) used: StateTimes,
 }
 
-impl ThreadNumbers {
+impl ThreadSums {
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
         self.counts.memory()
@@ -44,7 +44,7 @@ impl TracedThread {
     /// A thread without the GVL, whose own stack is `fiber`.
     pub(super) fn new(fiber: usize, now: u64) -> Self {
         Self {
-            numbers: ThreadNumbers::default(),
+            sums: ThreadSums::default(),
             fiber,
             own_fiber: None,
             away_since: Some(now),

@@ -26,7 +26,7 @@ impl Tracer {
                 .top()
                 .map_or(ROOT, |top| top.charge);
             if self.level.timed {
-                state.numbers.states.add_away(node, since, ready, now);
+                state.sums.states.add_away(node, since, ready, now);
             }
         }
         (self.thread, self.fiber, self.last) = (thread.0 as usize, state.fiber, now);
@@ -56,7 +56,7 @@ impl Tracer {
                 let top = self.fibers.get(self.fiber).and_then(Fiber::top);
                 let node = top.map_or(ROOT, |top| top.charge);
                 if let Some(thread) = self.threads.get_mut(self.thread) {
-                    let times = &mut thread.numbers.states;
+                    let times = &mut thread.sums.states;
                     times.add(node, state, now.saturating_sub(self.last));
                 }
                 self.last = self.last.max(now);
@@ -89,7 +89,7 @@ impl Tracer {
             {
                 let top = self.fibers[thread.fiber].top();
                 let node = top.map_or(ROOT, |top| top.charge);
-                thread.numbers.states.add_away(node, since, ready, now);
+                thread.sums.states.add_away(node, since, ready, now);
                 thread.away_since = Some(now);
             }
         }

@@ -10,7 +10,7 @@ use super::event::{CallKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Open};
 use super::profile::TraceSnapshot;
 use super::spans::Spans;
-use super::thread::{ThreadNumbers, TracedThread};
+use super::thread::{ThreadSums, TracedThread};
 use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use crate::allocations::Allocations;
 use crate::backtrace::MAX_DEPTH;
@@ -199,7 +199,7 @@ impl Tracer {
         let node = top.map_or(ROOT, |top| top.charge);
         let gap = now.saturating_sub(self.last);
         if let Some(thread) = self.threads.get_mut(self.thread) {
-            thread.numbers.counts.of(node).running += gap;
+            thread.sums.counts.of(node).running += gap;
         }
         if gap > self.long_gap {
             self.end_cpu_window(State::Running);
@@ -252,23 +252,23 @@ impl Tracer {
 
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
-        let numbers = self.threads.iter().map(|it| it.numbers.clone()).collect();
-        self.taken(end, self.tree.nodes().to_vec(), numbers)
+        let sums = self.threads.iter().map(|it| it.sums.clone()).collect();
+        self.taken(end, self.tree.nodes().to_vec(), sums)
     }
 
     /// The same; the session is over.
     pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
         let threads = std::mem::take(&mut self.threads);
-        let numbers = threads.into_iter().map(|it| it.numbers).collect();
+        let sums = threads.into_iter().map(|it| it.sums).collect();
         let nodes = self.tree.take_nodes();
-        self.taken(end, nodes, numbers)
+        self.taken(end, nodes, sums)
     }
 
     fn taken(
         &self,
         end: ClockReading,
         nodes: Vec<TracedNode>,
-        threads: Vec<ThreadNumbers>,
+        threads: Vec<ThreadSums>,
     ) -> TraceSnapshot {
         TraceSnapshot {
             level: self.level,
@@ -291,7 +291,7 @@ impl Tracer {
     /// what was before.
     pub fn clear(&mut self, start: ClockReading) {
         for thread in &mut self.threads {
-            thread.numbers = Default::default();
+            thread.sums = Default::default();
         }
         if let Some(objects) = &mut self.objects {
             objects.clear();
@@ -323,13 +323,13 @@ impl Tracer {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let numbers = self.threads.iter().map(|it| it.numbers.memory());
+        let sums = self.threads.iter().map(|it| it.sums.memory());
         let stacks = self
             .fibers
             .iter()
             .map(|it| it.stack.capacity() * size_of::<Open>());
         self.tree.memory()
-            + numbers.sum::<usize>()
+            + sums.sum::<usize>()
             + stacks.sum::<usize>()
             + self.objects.as_ref().map_or(0, Allocations::memory)
             + self.room.capacity() * size_of::<FrameWord>()

@@ -1,62 +1,18 @@
-//! Settings that have been checked: what was given, against the table, or the defaults. Used by
-//! the command and the extension; any thread.
-
-mod together;
+//! Checks settings: what was given, against the table and one against another. Used by the command
+//! and the extension; any thread.
 
 use super::check::{InvalidSetting, check, quoted};
-use super::form::{Given, Source, Value};
+use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, ALL_CALLS, ALLOC, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, CPU, DEFER, FORMAT,
-    FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MEASURE, MODE, MONOTONIC, ONLY, OUTPUT, SIGNAL, SPANS,
-    STAT, STAT_COMMAND, STAT_REPORT, TICK, TRACE, VERBOSE,
+    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, INHERIT, LINES, MEASURE, MODE, ONLY,
+    OUTPUT, RUBY, SAFEPOINT, SIGNAL, SPANS, STAT, TRACE,
 };
+use super::values::{Capture, Inherit, Settings, Signal};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-
-/// The timer's signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// None: a thread that sleeps.
-    None,
-    /// This real-time signal.
-    Number(i32),
-}
-
-/// When stacks are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capture {
-    /// At the timer's tick, by a signal to the thread that runs.
-    Tick,
-    /// Where the VM next looks for interrupts.
-    Safepoint,
-}
-
-/// The clock of traced calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// The processor's counter if the kernel trusts it.
-    Best,
-    /// CLOCK_MONOTONIC.
-    Monotonic,
-}
-
-/// Which children are profiled, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Inherit {
-    /// None.
-    None,
-    /// Those that are forked.
-    Forked,
-    /// All Ruby processes.
-    All,
-}
-
-/// All settings, each with a value that is allowed, if it has any.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings(BTreeMap<&'static str, Value>);
+use std::path::Path;
 
 impl Settings {
     /// Of `Rperf.start`: the keywords that were given, each with a text for the case that it isn't
@@ -197,200 +153,152 @@ impl Settings {
         Ok(())
     }
 
-    fn put(&mut self, setting: &Setting, value: Option<Value>) {
-        match value {
-            Some(value) => _ = self.0.insert(setting.name, value),
-            None => _ = self.0.remove(setting.name),
+    /// What goes together.
+    fn check_together(&self, source: Source) -> Result<(), InvalidSetting> {
+        // The timer's signal is passed on to the thread that runs.
+        if self.capture() == Some(Capture::Tick) && self.signal() == Some(Signal::None) {
+            return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
+        }
+        self.check_tracing(source)?;
+        // Objects are not kept one by one.
+        if self.measures_objects() && !self.aggregate() {
+            return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
+        }
+        self.check_only(source)?;
+        // Processes leave sums to be merged. The command does what it can with them.
+        if source != Source::Flag && self.inherit() != Inherit::None && !self.aggregate() {
+            return Err(self.refuse(&INHERIT, Form::False, &AGGREGATE, source));
+        }
+        Ok(())
+    }
+
+    /// What goes together with traced calls. Their flags are given apart from those of samples.
+    fn check_tracing(&self, source: Source) -> Result<(), InvalidSetting> {
+        if !self.is_traced() {
+            let given = [&CALLS, &CLOCK, &SPANS]
+                .into_iter()
+                .find(|it| self.get(it).is_some());
+            return match given {
+                Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
+                None => Ok(()),
+            };
+        }
+        if self.spans_ns().is_some() && !self.times_calls() {
+            return Err(self.refuse(&CALLS, Form::Word(RUBY), &SPANS, source));
+        }
+        self.check_time_line(source)?;
+        for setting in [&DEFER, &STAT] {
+            if self.is_on(setting) {
+                return Err(self.refuse(setting, Form::False, &MODE, source));
+            }
+        }
+        if !self.aggregate() {
+            return Err(self.refuse(&AGGREGATE, Form::True, &MODE, source));
+        }
+        // The others about samples have a value always.
+        let mut without_default = [&CAPTURE, &SIGNAL, &LINES].into_iter();
+        match without_default.find(|it| self.get(it).is_some()) {
+            Some(given) => Err(self.refuse_any(given, &MODE, source)),
+            // Without returns it isn't known which call is at work.
+            None if !self.times_calls() && self.get(&MEASURE).is_some() => {
+                Err(self.refuse_any(&MEASURE, &CALLS, source))
+            }
+            None => Ok(()),
         }
     }
-}
 
-impl Settings {
-    /// The value of `setting`, if it has one.
-    pub fn get(&self, setting: &Setting) -> Option<&Value> {
-        self.0.get(setting.name)
+    /// The error for any value of `setting` with that of `other`.
+    fn refuse_any(&self, setting: &Setting, other: &Setting, source: Source) -> InvalidSetting {
+        let remaining = match source {
+            Source::Keyword => "nil",
+            Source::Flag => "left out",
+            Source::Variable => "empty",
+        };
+        self.refuse_all_but(setting, remaining, other, source)
     }
 
-    /// The same settings but for the output, which nobody has checked.
-    pub fn with_output(mut self, path: impl Into<PathBuf>) -> Self {
-        self.put(&OUTPUT, Some(Value::Path(path.into())));
-        self
-    }
-
-    /// What each process of a session has to know, as text, by the names without the prefix.
-    pub fn for_children(&self) -> impl Iterator<Item = (String, OsString)> {
-        let ours = ALL.iter().filter(|setting| setting.for_children);
-        ours.filter_map(|setting| {
-            let value = self.get(setting)?;
-            Some((setting.key(), value.spelled(Source::Variable)))
+    /// A file of the time line alone needs one.
+    fn check_time_line(&self, source: Source) -> Result<(), InvalidSetting> {
+        let by_name = self.output().map(Format::from_path);
+        let format = self.format().or(by_name);
+        if format != Some(Format::Spans) || self.spans_ns().is_some() {
+            return Ok(());
+        }
+        let setting = if self.format().is_some() {
+            &FORMAT
+        } else {
+            &OUTPUT
+        };
+        let spans = SPANS.label(source);
+        Err(InvalidSetting {
+            label: setting.label(source),
+            allowed: format!("of another format without {spans}"),
+            shown: "that of a time line".into(),
         })
     }
 
-    fn is_on(&self, setting: &Setting) -> bool {
-        self.get(setting) == Some(&Value::Bool(true))
-    }
-
-    fn word(&self, setting: &Setting) -> Option<&'static str> {
-        match self.get(setting)? {
-            Value::Word(word) => Some(word),
-            _ => None,
+    /// What goes together with chosen methods.
+    fn check_only(&self, source: Source) -> Result<(), InvalidSetting> {
+        if self.only().is_empty() {
+            return Ok(());
+        }
+        if self.word(&CALLS).is_some_and(|calls| calls != RUBY) {
+            return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
+        }
+        if self.get(&SPANS).is_some() {
+            return Err(self.refuse_any(&SPANS, &ONLY, source));
+        }
+        // Beside samples there are other columns than those of calls.
+        if self.is_traced() && self.get(&MEASURE).is_some() {
+            return Err(self.refuse_any(&MEASURE, &ONLY, source));
+        }
+        match self.aggregate() {
+            true => Ok(()),
+            false => Err(self.refuse(&AGGREGATE, Form::True, &ONLY, source)),
         }
     }
 
-    /// Samples per second.
-    pub fn frequency(&self) -> u32 {
-        self.number(&FREQUENCY)
-    }
-
-    /// The percentage of the program's CPU time that sampling may take.
-    pub fn max_overhead(&self) -> u32 {
-        self.number(&MAX_OVERHEAD)
-    }
-
-    fn number(&self, setting: &Setting) -> u32 {
-        match self.get(setting) {
-            Some(Value::Integer(number)) => *number,
-            _ => 0,
+    /// The error for the value of `setting`, which can only be `remaining` with that of `other`.
+    fn refuse(
+        &self,
+        setting: &Setting,
+        remaining: Form,
+        other: &Setting,
+        source: Source,
+    ) -> InvalidSetting {
+        let mut remaining = remaining.described(source);
+        if source == Source::Keyword && setting.unset.is_some() {
+            remaining += " or nil";
         }
+        self.refuse_all_but(setting, &remaining, other, source)
     }
 
-    /// Whether calls are traced, and nothing is sampled.
-    pub fn is_traced(&self) -> bool {
-        self.mode() == TRACE
-    }
-
-    /// The methods whose calls are traced, instead of all; empty if there are none.
-    pub fn only(&self) -> &[String] {
-        match self.get(&ONLY) {
-            Some(Value::Methods(names)) => names,
-            _ => &[],
-        }
-    }
-
-    /// Whether calls of methods of C are traced, too.
-    pub fn traces_c_methods(&self) -> bool {
-        matches!(self.word(&CALLS), Some(ALL_CALLS | COUNT_ALL))
-    }
-
-    /// Whether traced calls are timed.
-    pub fn times_calls(&self) -> bool {
-        !matches!(self.word(&CALLS), Some(COUNT | COUNT_ALL))
-    }
-
-    /// The clock that they are timed by.
-    pub fn clock(&self) -> Clock {
-        match self.word(&CLOCK) {
-            Some(MONOTONIC) => Clock::Monotonic,
-            _ => Clock::Best,
-        }
-    }
-
-    /// Whether objects that are made are counted.
-    pub fn measures_objects(&self) -> bool {
-        self.measures(ALLOC)
-    }
-
-    /// Whether traced calls have CPU time, too.
-    pub fn measures_cpu(&self) -> bool {
-        self.measures(CPU)
-    }
-
-    fn measures(&self, word: &str) -> bool {
-        matches!(self.get(&MEASURE), Some(Value::Words(words)) if words.contains(&word))
-    }
-
-    /// The ns from which on traced calls are in the time line, if there is one.
-    pub fn spans_ns(&self) -> Option<u64> {
-        match self.get(&SPANS) {
-            Some(Value::Time(micros)) => Some(u64::from(*micros) * 1_000),
-            _ => None,
-        }
-    }
-
-    /// What is measured: `cpu`, `wall` or `trace`.
-    pub fn mode(&self) -> &'static str {
-        self.word(&MODE).unwrap_or_default()
-    }
-
-    /// The absolute path of the file to write, if there is to be one.
-    pub fn output(&self) -> Option<&Path> {
-        match self.get(&OUTPUT)? {
-            Value::Path(path) => Some(path),
-            _ => None,
-        }
-    }
-
-    /// A format other than the one of the file's extension.
-    pub fn format(&self) -> Option<Format> {
-        self.word(&FORMAT).and_then(Format::from_name)
-    }
-
-    /// Whether line numbers are recorded and shown; `None`: recorded only.
-    pub fn lines(&self) -> Option<bool> {
-        self.get(&LINES)?;
-        Some(self.is_on(&LINES))
-    }
-
-    /// Whether text has a table of lines.
-    pub fn shows_lines(&self) -> bool {
-        self.is_on(&LINES)
-    }
-
-    /// When stacks are taken; `None`: at the tick, where a signal may be used.
-    pub fn capture(&self) -> Option<Capture> {
-        match self.word(&CAPTURE)? {
-            TICK => Some(Capture::Tick),
-            _ => Some(Capture::Safepoint),
-        }
-    }
-
-    /// The timer's signal, if it isn't to be the default one.
-    pub fn signal(&self) -> Option<Signal> {
-        match self.get(&SIGNAL)? {
-            Value::Integer(number) => i32::try_from(*number).ok().map(Signal::Number),
-            _ => Some(Signal::None),
-        }
-    }
-
-    /// Whether samples are summed as they come.
-    pub fn aggregate(&self) -> bool {
-        self.is_on(&AGGREGATE)
-    }
-
-    /// Whether time counts in sections only.
-    pub fn defer(&self) -> bool {
-        self.is_on(&DEFER)
-    }
-
-    /// Which children are profiled, too.
-    pub fn inherit(&self) -> Inherit {
-        match self.get(&INHERIT) {
-            Some(Value::Bool(true)) => Inherit::All,
-            Some(Value::Word(_)) => Inherit::Forked,
-            _ => Inherit::None,
-        }
-    }
-
-    /// Whether sampling statistics are printed.
-    pub fn verbose(&self) -> bool {
-        self.is_on(&VERBOSE)
-    }
-
-    /// Whether a program that profiles itself prints the page.
-    pub fn stat(&self) -> bool {
-        self.is_on(&STAT)
-    }
-
-    /// Whether that has tables of methods.
-    pub fn stat_report(&self) -> bool {
-        self.is_on(&STAT_REPORT)
-    }
-
-    /// The command that it names.
-    pub fn stat_command(&self) -> Option<&OsStr> {
-        match self.get(&STAT_COMMAND)? {
-            Value::Text(text) => Some(text),
-            _ => None,
+    /// The same with a text.
+    fn refuse_all_but(
+        &self,
+        setting: &Setting,
+        remaining: &str,
+        other: &Setting,
+        source: Source,
+    ) -> InvalidSetting {
+        let spelled = |it: &Setting| {
+            let value = self.get(it);
+            value.map_or_else(OsString::new, |value| value.spelled(source))
+        };
+        let gap = match source {
+            Source::Variable => "=",
+            Source::Keyword | Source::Flag => " ",
+        };
+        let other_label = other.label(source);
+        let (value, other) = (spelled(setting), spelled(other));
+        let other = other.display();
+        InvalidSetting {
+            label: setting.label(source),
+            allowed: format!("{remaining} with {other_label}{gap}{other}"),
+            shown: match source {
+                Source::Keyword => value.display().to_string(),
+                Source::Flag | Source::Variable => quoted(&value),
+            },
         }
     }
 }

@@ -3,22 +3,20 @@
 
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::{RubyVm, take_complete};
-use crate::ruby::thread_hook;
+use crate::ruby::thread_hook::{self, ThreadHook};
 use crate::trace::hooks as trace_hooks;
 use crate::vm::hooks::{gc, thread};
 use magnus::{Error, RHash, Ruby, Symbol};
-use rb_sys::{ID, VALUE, rb_internal_thread_event_hook_t};
+use rb_sys::{ID, VALUE};
 use rperf_engine::trace::TraceLevel;
 use rperf_engine::{Backtrace, CapturedTree, Gvl, LastStack, Mode, clock};
 use std::hint::black_box;
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering::SeqCst};
 
 /// Samples between two readings of the clock: its own cost is then negligible.
 const BATCH: u32 = 100;
 
-/// The registered thread hook that does nothing; null if there is none.
-static EMPTY_HOOK: AtomicPtr<rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
+/// The thread hook that does nothing.
+static EMPTY_HOOK: ThreadHook = ThreadHook::new();
 
 static EMPTY_GC_HOOK: EventHook = EventHook::new(no_gc_event, gc::EVENTS);
 
@@ -28,10 +26,7 @@ pub fn add_empty_hooks(ruby: &Ruby, mode: Symbol) -> Result<(), Error> {
     let mode = Mode::from_name(&mode.name()?)
         .ok_or_else(|| Error::new(ruby.exception_arg_error(), "mode must be :cpu or :wall"))?;
     remove_empty_hooks();
-    EMPTY_HOOK.store(
-        thread_hook::register(thread_hook::do_nothing, thread::events(mode)),
-        SeqCst,
-    );
+    EMPTY_HOOK.add(thread_hook::do_nothing, thread::events(mode));
     EMPTY_GC_HOOK.add();
     Ok(())
 }
@@ -48,7 +43,7 @@ pub fn add_empty_trace(ruby: &Ruby, level: Symbol) -> Result<(), Error> {
 
 /// Removes them.
 pub fn remove_empty_hooks() {
-    thread_hook::unregister(EMPTY_HOOK.swap(ptr::null_mut(), SeqCst));
+    EMPTY_HOOK.remove();
     EMPTY_GC_HOOK.remove();
 }
 

@@ -2,7 +2,7 @@
 //! safepoints, in hooks and in the signal handler, with the GVL.
 
 use super::process;
-use super::threads::RubyThread;
+use super::threads::{HeldGvl, RubyThread};
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
@@ -62,7 +62,7 @@ const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
 /// The VM as the calling thread sees it, which has the GVL of its Ractor.
 pub struct RubyVm<'g, Proof = Gvl<'g>>(PhantomData<&'g Proof>);
 
-impl<'g, Proof> RubyVm<'g, Proof> {
+impl<'g, Proof: HeldGvl> RubyVm<'g, Proof> {
     /// For a thread that has proof of it.
     #[inline]
     pub fn new(_: &'g Proof) -> Self {

@@ -1,5 +1,5 @@
-//! The hook on threads of whichever session runs: how it comes and goes. There is one at a time;
-//! a forked child inherits it.
+//! Hooks on threads: how they come and go. The running session, of whichever kind, has one; a
+//! forked child inherits it.
 
 use rb_sys::{
     RUBY_INTERNAL_THREAD_EVENT_EXITED as EXITED, rb_event_flag_t, rb_internal_thread_event_data_t,
@@ -17,41 +17,56 @@ const STRAGGLERS_PAUSE: Duration = Duration::from_millis(1);
 pub type Callback =
     unsafe extern "C" fn(rb_event_flag_t, *const rb_internal_thread_event_data_t, *mut c_void);
 
-/// The registered hook; null if there is none.
-static HOOK: AtomicPtr<rb_internal_thread_event_hook_t> = AtomicPtr::new(ptr::null_mut());
+/// The hook of the running session.
+static HOOK: ThreadHook = ThreadHook::new();
 
-/// Has the VM call `callback`, which takes no data. With the GVL, outside of hooks.
-pub fn register(
-    callback: Callback,
-    events: rb_event_flag_t,
-) -> *mut rb_internal_thread_event_hook_t {
-    // SAFETY: the callback is valid for ever.
-    unsafe { rb_sys::rb_internal_thread_add_event_hook(Some(callback), events, ptr::null_mut()) }
-}
+/// A hook on threads: what the VM has given for it; null if it isn't registered.
+pub struct ThreadHook(AtomicPtr<rb_internal_thread_event_hook_t>);
 
-/// Removes what `register` has returned, unless it is null. The caller gives the pointer away.
-/// With the GVL, outside of hooks.
-pub fn unregister(hook: *mut rb_internal_thread_event_hook_t) {
-    if !hook.is_null() {
-        // SAFETY: the hook is registered, and nobody else removes it.
-        unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
+impl ThreadHook {
+    /// Not registered yet.
+    pub const fn new() -> Self {
+        Self(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// Has the VM call `callback`, which takes no data. With the GVL, outside of hooks, and while
+    /// the hook isn't registered.
+    pub fn add(&self, callback: Callback, events: rb_event_flag_t) {
+        let (callback, data) = (Some(callback), ptr::null_mut());
+        // SAFETY: the callback is valid for ever.
+        let hook = unsafe { rb_sys::rb_internal_thread_add_event_hook(callback, events, data) };
+        self.0.store(hook, SeqCst);
+    }
+
+    /// Whether the hook is registered.
+    pub fn is_registered(&self) -> bool {
+        !self.0.load(SeqCst).is_null()
+    }
+
+    /// Removes the hook, if it is there. Afterwards no callback runs: the VM waits for those that
+    /// do. With the GVL, outside of hooks.
+    pub fn remove(&self) {
+        let hook = self.0.swap(ptr::null_mut(), SeqCst);
+        if !hook.is_null() {
+            // SAFETY: the VM has given it, and the swap gives it to this caller alone.
+            unsafe { rb_sys::rb_internal_thread_remove_event_hook(hook) };
+        }
     }
 }
 
-/// Registers the hook, with this callback. With the GVL, outside of hooks.
+/// Registers the session's hook, with this callback. With the GVL, outside of hooks.
 pub fn add(callback: Callback, events: rb_event_flag_t) {
-    HOOK.store(register(callback, events), SeqCst);
+    HOOK.add(callback, events);
 }
 
-/// Whether the hook is registered.
+/// Whether the session's hook is registered.
 pub fn is_registered() -> bool {
-    !HOOK.load(SeqCst).is_null()
+    HOOK.is_registered()
 }
 
-/// Removes the hook. Afterwards no callback runs: the VM waits for those that
-/// do. With the GVL, outside of hooks.
+/// Removes the session's hook, as [`ThreadHook::remove`] does.
 pub fn remove() {
-    unregister(HOOK.swap(ptr::null_mut(), SeqCst));
+    HOOK.remove();
 }
 
 /// After [`remove`], waits for threads that saw the hook before and have yet to
@@ -62,7 +77,9 @@ pub fn remove() {
 /// hook does that. While the idle hook is there, others can come; its moment is
 /// short, and the pause lets them finish.
 pub fn wait_for_stragglers() {
-    unregister(register(do_nothing, EXITED));
+    let idle = ThreadHook::new();
+    idle.add(do_nothing, EXITED);
+    idle.remove();
     std::thread::sleep(STRAGGLERS_PAUSE);
 }
 

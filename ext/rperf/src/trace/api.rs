@@ -208,6 +208,10 @@ impl Taken {
         let mut names = Vec::with_capacity(self.frames.len());
         while resolve::name_traced(gvl, LIMIT, &self.frames, &mut names) {
             interrupts.let_others_run(gvl);
+            if process != process::id() {
+                // Nothing keeps the frames alive there.
+                return Ok((None, interrupts));
+            }
         }
         roots::let_go(gvl, self.unnamed);
         let program = description::program();

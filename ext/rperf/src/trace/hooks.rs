@@ -151,8 +151,8 @@ unsafe extern "C" fn on_fiber_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE
     });
     with_targets(&gvl, |targets, tracer| {
         let (thread, now) = (RubyThread::current(&gvl), targets.clock.now());
-        let word = thread.object() as usize;
-        tracer.switched(&RubyVm::new(&gvl), word, fiber as usize, now);
+        let number = targets.number_of(thread);
+        tracer.switched(&RubyVm::new(&gvl), number, fiber as usize, now);
     });
 }
 

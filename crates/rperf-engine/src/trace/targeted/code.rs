@@ -1,5 +1,7 @@
-//! The code of methods that blocks define: their frames show it alone, and several of them can
-//! share it. So they are told by class and name, and it is kept beside. Under the GVL, at events.
+//! Which method a frame is of: methods are told by class and name, and their code is kept beside.
+//! Frames don't tell them: those of methods that blocks define show their code alone, which several
+//! can share, and a module's methods have another word for each class and object that has the
+//! module. Under the GVL, at events.
 
 use crate::call_tree::FrameWord;
 use crate::trace::event::TraceVm;
@@ -14,21 +16,20 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The frame of a method that has just begun, and which the VM shows as `word`.
+    /// The frame of a method that has just begun, and which the VM shows as `word`; and whether that
+    /// is its code alone.
     #[inline]
-    pub(super) fn frame_of(&mut self, vm: &impl TraceVm, word: FrameWord) -> TracedFrame {
-        if word != 0
-            && vm.is_bare_code(word)
-            && let Some((method, word_of_class)) = vm.method_of_code()
-        {
-            let frame = TracedFrame {
-                word: word_of_class,
-                method,
-            };
-            self.keep(frame, word);
-            return frame;
-        }
-        TracedFrame { word, method: 0 }
+    pub(super) fn frame_of(&mut self, vm: &impl TraceVm, word: FrameWord) -> (TracedFrame, bool) {
+        let is_bare = word != 0 && vm.is_bare_code(word);
+        let Some((method, word_of_class)) = vm.method_of_code().filter(|_| word != 0) else {
+            return (TracedFrame { word, method: 0 }, is_bare);
+        };
+        let frame = TracedFrame {
+            word: word_of_class,
+            method,
+        };
+        self.keep(frame, word);
+        (frame, is_bare)
     }
 
     /// `word` is the code of this frame.

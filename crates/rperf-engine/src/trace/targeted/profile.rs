@@ -63,13 +63,10 @@ impl TargetedSnapshot {
         let mut rows = self.sums.rows.clone();
         let mut table = WeightTable::from(&profile.weights);
         for (row, slow) in self.slowest() {
-            let set = self.label_of(
-                &mut profile,
-                sets[slow.labels.0 as usize],
-                slow,
-                &names[row],
-            );
             for part in &slow.parts {
+                // A call below can have labels of its own.
+                let labels = sets[part.labels.0 as usize];
+                let set = self.label_of(&mut profile, labels, slow, &names[row]);
                 let Some(whole) = rows.get_mut(&(part.node, part.labels)) else {
                     continue;
                 };
@@ -143,7 +140,7 @@ impl TargetedSnapshot {
         methods
     }
 
-    /// The label set of a slow call: that of its caller, and which call it is.
+    /// The label set of a part of a slow call: its own, and which call it is.
     fn label_of(
         &self,
         profile: &mut Profile,

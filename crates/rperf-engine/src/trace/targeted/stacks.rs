@@ -24,6 +24,8 @@ pub(super) struct OpenCall {
     pub(super) node: u32,
     pub(super) depth: u32,
     pub(super) word: FrameWord,
+    /// A block defines its method.
+    pub(super) is_bare: bool,
     pub(super) began: u64,
     pub(super) labels: LabelSetId,
 }
@@ -91,7 +93,8 @@ pub(super) struct CallStacks {
     spare: Vec<CallStack>,
 }
 
-/// Stands for the fiber of a thread that hasn't switched yet. Objects have even addresses.
+/// Stands for the fiber of a thread that hasn't switched yet. Objects have even addresses, and
+/// threads even numbers.
 fn unknown_of(thread: usize) -> usize {
     thread | 1
 }
@@ -131,6 +134,11 @@ impl CallStacks {
             stack.forget_parts();
             self.spare.push(stack);
         }
+    }
+
+    /// `thread` runs `fiber`, and no call of it is open.
+    pub(super) fn name(&mut self, thread: usize, fiber: usize) {
+        self.present.insert(thread, fiber);
     }
 
     /// `thread` runs `fiber` now, in which the VM's stack is as deep as `depth`.

@@ -30,7 +30,6 @@ pub(super) struct Row {
 pub(super) struct SlowCall {
     pub(super) began: u64,
     pub(super) ticks: u64,
-    pub(super) labels: LabelSetId,
     pub(super) parts: Vec<Part>,
 }
 
@@ -132,7 +131,6 @@ impl Sums {
             let slow = SlowCall {
                 began: call.began,
                 ticks,
-                labels: call.labels,
                 parts: stack.parts.clone(),
             };
             method.slowest.insert(place, slow);

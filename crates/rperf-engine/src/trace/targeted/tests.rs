@@ -34,8 +34,8 @@ impl TraceVm for Over {
         true
     }
 
-    fn is_bare_code(&self, _: FrameWord) -> bool {
-        true
+    fn is_bare_code(&self, frame: FrameWord) -> bool {
+        frame > 50
     }
 
     fn method_of_code(&self) -> Option<(usize, FrameWord)> {
@@ -198,6 +198,55 @@ fn methods_that_share_a_block_are_told_apart_and_keep_its_code() {
     assert_eq!(tracer.frame(0).map(|it| it.1), Some(61), "the last one");
     tracer.each_new_root(|word| panic!("{word} again"));
     assert!(tracer.roots().count() == 4 && tracer.memory() > 0);
+}
+
+#[test]
+fn a_method_is_one_whatever_words_its_frames_have() {
+    let mut tracer = tracer();
+    for word in [11, 21, 31] {
+        tracer.enter(&Over(5, word, 0), MAIN, None, 0);
+        tracer.leave(&Over(5, word, 0), MAIN, 10);
+    }
+    assert_eq!(alone(&mut tracer, 20), expected([("m107", (3, 30))]));
+    assert_eq!((tracer.frame_count(), tracer.roots().count()), (1, 2));
+}
+
+#[test]
+fn calls_in_a_slow_one_keep_their_labels() {
+    let labels = LabelSet::empty().with([("page".into(), Some("a".into()))]);
+    let mut tracer = tracer();
+    tracer.enter(&At(5, 1), MAIN, None, 0);
+    tracer.enter(&At(7, 2), MAIN, Some(&labels), 10);
+    tracer.leave(&At(7, 2), MAIN, 20);
+    tracer.leave(&At(5, 1), MAIN, 30);
+    let profile = profile(&mut tracer, 40, CallColumns::Alone);
+    let keys = |set: &[_]| -> Vec<String> {
+        let keys = set.iter().map(|&(key, _)| profile.strings.get(key));
+        keys.map(|it| it.to_string()).collect()
+    };
+    let mut found: Vec<_> = profile
+        .weights
+        .iter()
+        .filter(|it| it.values[0] > 0)
+        .map(|it| keys(profile.label_sets.get(it.key.labels)))
+        .collect();
+    found.sort();
+    assert_eq!(found, [vec!["%call"], vec!["page", "%call"]]);
+}
+
+#[test]
+fn a_fiber_that_is_known_from_the_start_keeps_its_calls() {
+    let mut tracer = tracer();
+    let (first, other) = (1_000, 2_000);
+    tracer.name_fiber(MAIN, first);
+    tracer.enter(&At(5, 1), MAIN, None, 0);
+    tracer.switched(&At(3, 0), MAIN, 3_000, 10);
+    // It was there before, and is as deep.
+    tracer.switched(&At(5, 1), MAIN, other, 20);
+    tracer.leave(&At(5, 1), MAIN, 30);
+    tracer.switched(&At(5, 1), MAIN, first, 100);
+    tracer.leave(&At(5, 1), MAIN, 140);
+    assert_eq!(alone(&mut tracer, 200), expected([("m1", (1, 50))]));
 }
 
 #[test]

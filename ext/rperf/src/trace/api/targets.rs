@@ -2,14 +2,16 @@
 //! Ractor, with the GVL, outside of hooks. Runs no Ruby code.
 
 use crate::profile::errors;
+use crate::ruby::frames::RubyVm;
 use crate::ruby::resolve;
+use crate::ruby::threads::RubyThread;
 use crate::trace::hooks;
 use crate::trace::state::roots;
 use crate::trace::state::targets::{OTHER_RACTORS, TARGETS, Targets};
 use crate::vm::api::Finish;
 use magnus::{Error, Ruby};
-use rperf_engine::trace::{CallColumns, TraceClock, TracedFrame};
-use rperf_engine::{Gvl, ResolvedFrame};
+use rperf_engine::trace::{CallColumns, TraceClock, TraceVm, TracedFrame};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
 use rperf_session::settings::{Clock, Settings};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,7 +25,11 @@ pub fn begin(gvl: &Gvl<'_>, settings: &Settings) {
         Clock::Monotonic => TraceClock::Monotonic,
     };
     OTHER_RACTORS.store(false, Relaxed);
-    TARGETS.put(gvl, Box::new(Targets::new(clock)));
+    let targets = TARGETS.put(gvl, Box::new(Targets::new(clock)));
+    let thread = RubyThread::current(gvl);
+    if let Some(mut tracer) = targets.tracer.borrow(gvl) {
+        tracer.name_fiber(targets.number_of(thread), thread.present_fiber().0);
+    }
     hooks::add_fiber_hook();
 }
 
@@ -83,11 +89,13 @@ pub fn take(
 /// block's.
 fn names(gvl: &mut Gvl<'_>) -> Vec<ResolvedFrame> {
     let frame_at = |gvl: &Gvl<'_>, row| TARGETS.get(gvl)?.tracer.borrow(gvl)?.frame(row);
-    let names = resolve::resolve_traced(gvl, |gvl, row| Some(frame_at(gvl, row)?.0));
-    let code = resolve::resolve_traced(gvl, |gvl, row| {
-        let (_, word) = frame_at(gvl, row)?;
-        Some(TracedFrame { word, method: 0 })
+    let names = resolve::resolve_traced(gvl, |gvl, row| {
+        let (frame, word) = frame_at(gvl, row)?;
+        // The code of others has the method's name.
+        let is_bare = RubyVm::new(gvl).is_bare_code(word);
+        Some(if is_bare { frame } else { code_of(word) })
     });
+    let code = resolve::resolve_traced(gvl, |gvl, row| Some(code_of(frame_at(gvl, row)?.1)));
     let pairs = names.into_iter().zip(code);
     pairs
         .map(|(name, code)| ResolvedFrame {
@@ -95,6 +103,10 @@ fn names(gvl: &mut Gvl<'_>) -> Vec<ResolvedFrame> {
             ..code
         })
         .collect()
+}
+
+fn code_of(word: FrameWord) -> TracedFrame {
+    TracedFrame { word, method: 0 }
 }
 
 /// From here on chosen methods are not counted.

@@ -42,13 +42,13 @@ unsafe extern "C" fn on_event(point: VALUE, _: *mut c_void) {
     with_targets(&gvl, |targets, tracer| {
         let now = targets.clock.now();
         let (vm, thread) = (RubyVm::new(&gvl), RubyThread::current(&gvl));
-        let word = thread.object() as usize;
+        let number = targets.number_of(thread);
         if event == CALL {
             let labels = session(&gvl).and_then(|it| label_set::of_thread(it, thread));
-            tracer.enter(&vm, word, labels, now);
+            tracer.enter(&vm, number, labels, now);
             roots::keep_targets_alive(tracer);
         } else {
-            tracer.leave(&vm, word, now);
+            tracer.leave(&vm, number, now);
         }
     });
 }

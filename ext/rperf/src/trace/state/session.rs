@@ -29,6 +29,34 @@ pub fn check_stacks() {
     CHECKS.store(true, Relaxed);
 }
 
+/// Threads of a session, by small numbers: another thread may come to have the same object.
+pub struct ThreadNumbers {
+    id: u32,
+}
+
+impl ThreadNumbers {
+    /// Those of a new session.
+    pub fn new() -> Self {
+        // Small, so that a number and it fit into a pointer.
+        let id = LAST_ID.fetch_add(1, Relaxed).wrapping_add(1) & 0x7fff_ffff;
+        Self { id }
+    }
+
+    /// The number of a thread of the main Ractor, if it has one.
+    #[inline]
+    pub fn get(&self, thread: RubyThread<'_>) -> Option<u32> {
+        let slot = NUMBER.get(thread).addr();
+        let (id, number) = ((slot >> 32) as u32, slot as u32);
+        (id == self.id && number > 0).then(|| number - 1)
+    }
+
+    /// Notes the number of a thread.
+    pub fn set(&self, thread: RubyThread<'_>, number: u32) {
+        let slot = (self.id as usize) << 32 | (number as usize + 1);
+        NUMBER.set(thread, ptr::without_provenance_mut(slot));
+    }
+}
+
 /// A traced session.
 pub struct TraceSession {
     pub settings: Arc<Settings>,
@@ -46,7 +74,7 @@ pub struct TraceSession {
     /// Other Ractors have been seen.
     pub other_ractors: AtomicBool,
     pub tracer: GvlCell<Tracer>,
-    id: u32,
+    numbers: ThreadNumbers,
     failed: AtomicBool,
 }
 
@@ -67,15 +95,14 @@ impl TraceSession {
             ready: OthersReady::default(),
             other_ractors: AtomicBool::new(false),
             tracer: GvlCell::new(tracer),
-            // Small, so that a number and it fit into a pointer.
-            id: LAST_ID.fetch_add(1, Relaxed).wrapping_add(1) & 0x7fff_ffff,
+            numbers: ThreadNumbers::new(),
             failed: AtomicBool::new(false),
         }
     }
 
     /// Tells it from sessions before and after it.
     pub fn id(&self) -> u32 {
-        self.id
+        self.numbers.id
     }
 
     /// Whether an internal error has ended its tracing.
@@ -86,15 +113,12 @@ impl TraceSession {
     /// The number of a thread of the main Ractor that was announced.
     #[inline]
     pub fn number_of(&self, thread: RubyThread<'_>) -> Option<ThreadNumber> {
-        let slot = NUMBER.get(thread).addr();
-        let (id, number) = ((slot >> 32) as u32, slot as u32);
-        (id == self.id && number > 0).then(|| ThreadNumber(number - 1))
+        self.numbers.get(thread).map(ThreadNumber)
     }
 
     /// Notes the number of a thread.
     pub fn set_number(&self, thread: RubyThread<'_>, number: ThreadNumber) {
-        let slot = (self.id as usize) << 32 | (number.0 as usize + 1);
-        NUMBER.set(thread, ptr::without_provenance_mut(slot));
+        self.numbers.set(thread, number.0);
     }
 }
 

@@ -2,10 +2,12 @@
 //! session, which may be at rest for good. What the hook touches is the main Ractor's, and its GVL
 //! protects it.
 
+use super::session::ThreadNumbers;
+use crate::ruby::threads::RubyThread;
 use rperf_engine::trace::{TargetedTracer, TraceClock};
 use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// What is counted of chosen methods. Put in and taken out with the main Ractor's GVL, and let go
 /// of in a forked child.
@@ -20,6 +22,8 @@ pub struct Targets {
     pub tracer: GvlCell<TargetedTracer>,
     /// What is to be said of them: those that weren't found, for one.
     pub notes: GvlCell<Vec<String>>,
+    numbers: ThreadNumbers,
+    threads: AtomicU32,
     failed: AtomicBool,
 }
 
@@ -29,8 +33,21 @@ impl Targets {
             clock,
             tracer: GvlCell::new(TargetedTracer::new(clock, clock.reading())),
             notes: GvlCell::new(Vec::new()),
+            numbers: ThreadNumbers::new(),
+            threads: AtomicU32::new(0),
             failed: AtomicBool::new(false),
         }
+    }
+
+    /// The number of a thread of the main Ractor, as the tracer has it: an even one.
+    #[inline]
+    pub fn number_of(&self, thread: RubyThread<'_>) -> usize {
+        let number = self.numbers.get(thread).unwrap_or_else(|| {
+            let number = self.threads.fetch_add(1, Relaxed);
+            self.numbers.set(thread, number);
+            number
+        });
+        number as usize * 2
     }
 
     /// Whether an internal error has ended it.
