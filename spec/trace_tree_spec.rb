@@ -116,13 +116,13 @@ RSpec.describe "The tree of a trace" do
             defined|refined|situation|Thing\#[\w=]+|Derived\#plain|Tail\.\w+)\z/x
 
   # The calls in a piece by their callers. At a level without C methods, blocks of C are shown as those once more; Ruby
-  # 4.0 makes objects without Class#new.
+  # 4.0 makes objects without Class#new, and has another name for a refinement.
   define_method(:tree_of) do |counted|
     counted.below("Object#situation").each_with_object(Hash.new(0)) do |(path, calls), tree|
       next if path == "Object#situation"
 
       path = path.delete_prefix("Object#situation > ").gsub(/\bObject#/, "").gsub("block in <class:Thing>", "defined")
-                 .gsub(/#<Refinement:\w+>#/, "").gsub("Class#new > ", "")
+                 .gsub(/#<(?:Refinement:\w+|#<Class:\w+>:\w+)>#/, "").gsub("Class#new > ", "")
                  .sub("Array#each > Enumerable#each_with_index > Enumerable#map", "Array#each")
                  .gsub(/rescue in block .*?> > /, "clause > ").gsub(/block .*?> > /, "")
       tree[path] += calls if path.match?(ours)

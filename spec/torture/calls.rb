@@ -210,3 +210,7 @@ profile = Ways.new.yields { Rperf.stop }
 File.delete(LOADED.path)
 Rperf.save("calls.txt", profile)
 puts File.readlines("calls.txt").grep(/^Traced: .*(?:compared|first one)/)
+# With M:N threads Ruby 4.0 frees their memory at the process' end while a native thread still switches to one, and now
+# and then crashes, also without rperf.
+$stdout.flush
+exit!(0) if ENV["RUBY_MN_THREADS"]
