@@ -6,9 +6,10 @@ use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, INHERIT, LINES, MEASURE, MODE, ONLY,
-    OUTPUT, RUBY, SAFEPOINT, SIGNAL, SPANS, STAT, TRACE,
+    OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Inherit, Settings, Signal};
+use super::words::{RUBY, SAFEPOINT, TRACE};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

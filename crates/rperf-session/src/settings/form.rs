@@ -2,8 +2,9 @@
 //! the command line, in Ruby and in a variable. Used by `checked` and `table`; any
 //! thread.
 
-use super::method_names;
+use super::{label_texts, method_names};
 use crate::output::{self, Unwritable};
+use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -123,6 +124,17 @@ fn timer_signals() -> Option<(u32, u32)> {
     #[cfg(not(target_os = "linux"))]
     None
 }
+
+/// The words for formats come from those who write them.
+pub(super) const FORMATS: [Form; Format::ALL.len()] = {
+    let mut forms = [Form::True; Format::ALL.len()];
+    let mut number = 0;
+    while number < forms.len() {
+        forms[number] = Form::Word(Format::ALL[number].name());
+        number += 1;
+    }
+    forms
+};
 
 impl Form {
     /// Whether values can have this form on this system.
@@ -257,7 +269,7 @@ impl Value {
                 format!("'{}'", names.join(",")).into()
             }
             Value::Methods(names) => names.join(",").into(),
-            Value::Labels(labels) => labels_text(labels).into(),
+            Value::Labels(labels) => label_texts::written(labels).into(),
         }
     }
 }
@@ -379,43 +391,5 @@ fn labels(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Option<Va
 }
 
 fn read_labels(text: &str) -> Result<Option<Value>, Refusal> {
-    read_pairs(text).map_or(Ok(None), labels)
-}
-
-/// A backslash takes the meaning from the character that follows.
-fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
-    let mut pairs = vec![(String::new(), None)];
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        let (key, value) = pairs.last_mut()?;
-        match (character, value) {
-            (',', _) => pairs.push((String::new(), None)),
-            ('=', value @ None) => *value = Some(String::new()),
-            ('\\', value) => value.as_mut().unwrap_or(key).push(characters.next()?),
-            (other, value) => value.as_mut().unwrap_or(key).push(other),
-        }
-    }
-    let pairs = pairs.into_iter().map(|(key, value)| Some((key, value?)));
-    pairs.collect()
-}
-
-fn labels_text(labels: &BTreeMap<String, String>) -> String {
-    let escaped = |text: &str, special: &[char]| {
-        let mut escaped = String::new();
-        for character in text.chars() {
-            if special.contains(&character) {
-                escaped.push('\\');
-            }
-            escaped.push(character);
-        }
-        escaped
-    };
-    let pairs = labels.iter().map(|(key, value)| {
-        let (key, value) = (
-            escaped(key, &['\\', ',', '=']),
-            escaped(value, &['\\', ',']),
-        );
-        format!("{key}={value}")
-    });
-    pairs.collect::<Vec<_>>().join(",")
+    label_texts::read(text).map_or(Ok(None), labels)
 }

@@ -1,9 +1,12 @@
 //! A made-up VM: its threads, fibers and frames, and the events by which it tells a tracer of
 //! them, as Ruby does. It compares the tracer's stack with its own at each call.
 
+mod frames;
+
 use crate::call_tree::FrameWord;
 use crate::gc_progress::GcEvent;
 use crate::trace::{Call, ThreadNumber, TraceLevel, TraceVm, TracedFrame, Tracer};
+use frames::{Frame, Kind, View};
 use rperf_model::State;
 use std::collections::BTreeMap;
 
@@ -41,57 +44,6 @@ pub enum Act {
     Collect(u64, u64),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Method,
-    Block,
-    BlockMethod,
-    C,
-    Body,
-    Hidden,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Frame {
-    word: FrameWord,
-    kind: Kind,
-    /// A rescue clause of it has begun.
-    has_rescued: bool,
-    /// The tracer was told of it, and a switch of fibers has not made it forget.
-    is_known: bool,
-}
-
-const KINDS: FrameWord = 8;
-
-impl Frame {
-    fn new(kind: Kind, number: usize) -> Self {
-        // A block has the word of its method.
-        let tag = match kind {
-            Kind::Method | Kind::Block => 0,
-            Kind::BlockMethod => 1,
-            Kind::C => 2,
-            Kind::Body => 3,
-            Kind::Hidden => 4,
-        };
-        let word = (number + 1) * KINDS + tag;
-        Frame {
-            word,
-            kind,
-            has_rescued: false,
-            is_known: false,
-        }
-    }
-
-    /// A clause of this frame: a frame of its own that is shown as the same.
-    fn clause(self) -> Option<Frame> {
-        let is_ruby = !matches!(self.kind, Kind::C | Kind::Hidden);
-        is_ruby.then_some(Frame {
-            kind: Kind::Body,
-            ..self
-        })
-    }
-}
-
 #[derive(Debug, Default)]
 struct Thread {
     /// The first is the thread's own.
@@ -124,41 +76,6 @@ pub struct Machine {
 /// The object of a fiber.
 fn object(thread: usize, fiber: usize) -> usize {
     1000 * (thread + 1) + fiber
-}
-
-/// The present stack, as the tracer may ask for it.
-struct View(Vec<Frame>);
-
-impl TraceVm for View {
-    fn depth(&self) -> u32 {
-        self.0.len() as u32
-    }
-
-    fn frames(&self, frames: &mut [FrameWord]) -> usize {
-        let shown = self
-            .0
-            .iter()
-            .rev()
-            .filter(|frame| frame.kind != Kind::Hidden);
-        let mut found = 0;
-        for (place, frame) in frames.iter_mut().zip(shown) {
-            *place = frame.word;
-            found += 1;
-        }
-        found
-    }
-
-    fn is_c_method(&self, frame: FrameWord) -> bool {
-        frame % KINDS == 2
-    }
-
-    fn is_called(&self, frame: FrameWord) -> bool {
-        frame % KINDS < 2
-    }
-
-    fn is_bare_code(&self, frame: FrameWord) -> bool {
-        frame % KINDS == 1
-    }
 }
 
 impl Machine {
