@@ -257,6 +257,9 @@ impl Picture<'_> {
             };
             clusters.entry(name).or_default().push(index);
         }
+        // Without it Graphviz gives up ("trouble in init_rank") where clusters call each other in
+        // circles.
+        *dot += "  newrank=true\n";
         let by_thread = self.options.kind == NodeKind::FunctionOfThread;
         let shown = clusters
             .iter()
