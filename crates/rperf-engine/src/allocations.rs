@@ -95,8 +95,7 @@ impl Allocations {
     #[cold]
     #[inline(never)]
     fn add_site(&mut self, site: AllocationSite, bytes: u64) {
-        let place = if self.places_are_words { site.place } else { 0 };
-        let words = [place, site.class];
+        let words = self.words_of(&site);
         let is_known = |word: &usize| *word == 0 || self.known_words.contains(word);
         let have_room = words.iter().all(is_known) || self.words.len() + 2 <= WORD_CAP;
         if self.sites.len() >= self.site_cap || !have_room {
@@ -126,11 +125,21 @@ impl Allocations {
     pub fn sums(&self) -> AllocationSums {
         let mut sites: Vec<_> = self.sites.iter().map(|(site, sum)| (*site, *sum)).collect();
         sites.sort_unstable_by_key(|(site, _)| *site);
+        let used = sites.iter().flat_map(|(site, _)| self.words_of(site));
+        let mut words: Vec<usize> = used.filter(|word| *word != 0).collect();
+        words.sort_unstable();
+        words.dedup();
         AllocationSums {
             sites,
             lost: self.lost,
-            words: self.words.clone(),
+            words,
         }
+    }
+
+    /// What of a site is an object of the VM; 0 for what isn't.
+    fn words_of(&self, site: &AllocationSite) -> [usize; 2] {
+        let place = if self.places_are_words { site.place } else { 0 };
+        [place, site.class]
     }
 
     /// Lets go of what was counted. Words stay known, and alive: they may be about to get names.
@@ -164,7 +173,7 @@ struct Row<'a> {
 }
 
 impl AllocationSums {
-    /// All frames and classes.
+    /// All frames and classes of what was counted.
     pub fn words(&self) -> &[usize] {
         &self.words
     }
@@ -338,6 +347,8 @@ mod tests {
         allocations.clear();
         assert!(allocations.sums().sites.is_empty());
         assert_eq!(allocations.words(), [8, 16, 24]);
+        allocations.add(site(8, 24), 40);
+        assert_eq!(allocations.sums().words(), [8, 24], "others need no name");
         assert!(allocations.memory() > 0);
     }
 

@@ -72,6 +72,11 @@ impl TraceSnapshot {
         self.end.ns_per_tick_since(&self.start)
     }
 
+    /// The classes of objects that were counted.
+    pub fn classes(&self) -> &[usize] {
+        self.objects.as_ref().map_or(&[], AllocationSums::words)
+    }
+
     /// How long a pair of events of each kind kept the hook busy, in ns; 0 if it isn't known.
     pub fn bodies_ns(&self) -> [f64; CallKind::ALL.len()] {
         let ns = |kind| self.bodies.of_pair(kind).unwrap_or(0.0) * self.ns_per_tick();

@@ -270,6 +270,10 @@ impl Settings {
         if self.word(&CALLS).is_some_and(|calls| calls != RUBY) {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
         }
+        // Chosen methods are told of alone: whose objects others are isn't known.
+        if self.is_traced() && self.get(&MEASURE).is_some() {
+            return Err(self.refuse_any(&MEASURE, &ONLY, source));
+        }
         match self.aggregate() {
             true => Ok(()),
             false => Err(self.refuse(&AGGREGATE, Form::True, &ONLY, source)),

@@ -101,13 +101,10 @@ fn ask(
     }
 }
 
-/// Names the classes of a traced session's objects, up to the first that `class_at` doesn't have.
-pub fn resolve_classes(
-    gvl: &mut Gvl<'_>,
-    class_at: impl Fn(&Gvl<'_>, usize) -> Option<usize>,
-) -> Vec<ResolvedFrame> {
-    let class = |row| Some(resolve(gvl, class_at(gvl, row)? as VALUE));
-    (0..).map_while(class).collect()
+/// Names the classes of a traced session's objects, which it keeps alive.
+pub fn resolve_classes(gvl: &mut Gvl<'_>, classes: &[FrameWord]) -> Vec<ResolvedFrame> {
+    let named = classes.iter().map(|class| resolve(gvl, *class as VALUE));
+    named.collect()
 }
 
 /// Names a class as the VM does. No method of the program's is asked.

@@ -14,7 +14,7 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
-use rperf_engine::{GcMoment, Gvl, set_other_ractors};
+use rperf_engine::{GC_WATCH, GcMoment, Gvl, set_other_ractors};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashMap;
 use std::process;
@@ -36,6 +36,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     set_other_ractors(others);
+    GC_WATCH.session_begins();
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
     if let Some(mut tracer) = session.tracer.borrow(gvl) {
@@ -133,11 +134,7 @@ fn profile_so_far(
         tracer.frames().get(row).copied()
     };
     let names = resolve::resolve_traced(gvl, frame_at);
-    let class_at = |gvl: &Gvl<'_>, row: usize| {
-        let tracer = trace_session(gvl)?.tracer.borrow(gvl)?;
-        tracer.classes().get(row).copied()
-    };
-    let classes = resolve::resolve_classes(gvl, class_at);
+    let classes = resolve::resolve_classes(gvl, snapshot.classes());
     let program = description::program();
     let profile = snapshot.into_profile(&names, &classes, &calibration, program, comments);
     profile::wrap(ruby, description::labelled(&settings, profile)).map(Some)
@@ -156,6 +153,12 @@ fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String
     }
     if has_others {
         comments.push("traced: other Ractors than the main one were not traced".to_owned());
+    }
+    if hooks::gc::has_missed() {
+        comments.push(
+            "traced: calls may be missing: Ruby 3.4 tells of nothing more once a Ractor's object is freed"
+                .to_owned(),
+        );
     }
     comments
 }

@@ -43,12 +43,22 @@ pub fn add() {
 /// Removes the hook, where it can be removed. With the GVL, outside of hooks.
 pub fn remove() {
     if has_list_of_its_own() && IS_REGISTERED.swap(false, Relaxed) {
+        GC_WATCH.look(collections());
         HOOK.remove();
     }
 }
 
+/// Whether the VM has not told of all that hooks listen to, since the session began. With the GVL,
+/// where nobody collects garbage.
+pub fn has_missed() -> bool {
+    if IS_REGISTERED.load(Relaxed) {
+        GC_WATCH.look(collections());
+    }
+    GC_WATCH.has_missed()
+}
+
 /// Whether each Ractor has a list of its own for these events, as in Ruby 3.4.
-fn has_list_of_its_own() -> bool {
+pub fn has_list_of_its_own() -> bool {
     version() < (4, 0)
 }
 
