@@ -5,8 +5,11 @@
 # Each run has a process of its own, as calls stay slower after a trace. Only the program's own work is timed, by its
 # CPU time. A ratio is the median of the ratios to the run of the same round: to the untraced one, and to the one with
 # empty hooks on the same events, which no tracer gets below. The field's tracer is measured where it is installed.
+#
+# Then, how true the times are: by how many points the shares of parts of known durations are off.
 
 require_relative "support/child"
+require_relative "support/engines"
 require_relative "support/interleave"
 require_relative "support/machine"
 require_relative "support/options"
@@ -15,19 +18,23 @@ require_relative "support/table"
 
 # Measures and prints.
 module Trace
-  WORKLOADS = %w[tarai interpreter].freeze
+  WORKLOADS = %w[tarai interpreter rdoc].freeze
   LEVELS = %w[ruby all].freeze
   HEADINGS = ["workload", "calls", "tracer", "to untraced", "quartiles", "to empty hooks"].freeze
+  SHARES = ["engine", "clock", "points off", "quartiles", "with the cost of tracing in them"].freeze
 
   module_function
 
   def options(arguments)
-    defaults = { runs: 5, workloads: [], scale: 1.0 }
+    defaults = { runs: 5, workloads: [], levels: [], shares: true, scale: 1.0 }
     options = Bench::Options.parse("trace", arguments, defaults, smoke: { runs: 1, scale: 0.02 }) do |parser, given|
       parser.on("--workload NAME", *Bench::Options.some_of(WORKLOADS, "all")) { |it| given[:workloads] |= [it] }
+      parser.on("--level NAME", *Bench::Options.some_of(LEVELS, "both")) { |it| given[:levels] |= [it] }
+      parser.on("--[no-]shares", "how true the times are (default: yes)") { |it| given[:shares] = it }
       parser.on("--scale X", Float, "size of the workloads (default 1.0)") { |it| given[:scale] = it }
     end
     options[:workloads] = WORKLOADS if options[:workloads].empty?
+    options[:levels] = LEVELS if options[:levels].empty?
     options
   end
 
@@ -52,12 +59,29 @@ module Trace
   def run(options)
     Bench::Machine.head("#{options[:runs]} rounds, medians; CPU time, each run in a process of its own")
     rows = options[:workloads].flat_map do |workload|
-      LEVELS.flat_map do |level|
+      options[:levels].flat_map do |level|
         warn("trace: #{workload}, #{level} ...")
         rows(workload, level, options)
       end
     end
     Bench::Table.print(HEADINGS, rows)
+    print_shares(options) if options[:shares]
+  end
+
+  # The engines take turns, and so do the clocks.
+  def print_shares(options)
+    variants = Bench::Engines.available(%w[interpreter yjit]).product(%w[auto monotonic])
+    results = Bench::Interleave.call(variants, runs: options[:runs], warm_up: false) do |engine, clock|
+      Bench::Child.json(File.expand_path("trace/shares.rb", __dir__), clock, engine:)
+    end
+    puts
+    Bench::Table.print(SHARES, variants.map { |variant| [*variant, *off(results[variant])] })
+  end
+
+  def off(results)
+    corrected, raw = %i[corrected raw].map { |name| results.map { |it| it.fetch(name) } }
+    quartiles = Bench::Statistics.quartiles(corrected).map { |it| format("%.1f", it) }.join(" to ")
+    [format("%.1f", Bench::Statistics.median(corrected)), quartiles, format("%.1f", Bench::Statistics.median(raw))]
   end
 
   def rows(workload, level, options)
@@ -66,7 +90,9 @@ module Trace
       child = File.expand_path("trace/child.rb", __dir__)
       Bench::Child.json(child, workload, variants.fetch(name), options[:scale]).fetch(:cpu_ns)
     end
-    variants.keys.drop(1).map { |name| row(workload, level, name, results) }
+    rows = variants.keys.drop(1).map { |name| row(workload, level, name, results) }
+    rows << [workload, level, "ruby-prof", "not installed", "-", "-"] if level == "all" && !field?
+    rows
   end
 
   def row(workload, level, name, results)

@@ -97,7 +97,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
       /RPERF_SIGNAL must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not 'PROF'/,
     { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL must be .* from \d+ to \d+ .*, not '14'/,
     { "RPERF_FORMAT" => "svg" } =>
-      "RPERF_FORMAT must be pprof, collapsed, text, markdown, json, html or dot, not 'svg'",
+      "RPERF_FORMAT must be pprof, collapsed, text, markdown, json, html, dot, callgrind or spans, not 'svg'",
     { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT must be in a folder that exists, not '/no/such/p'",
     { "RPERF_OUTPUT" => "" } => "RPERF_OUTPUT must be the path of a file, not ''"
   }.each do |env, message|

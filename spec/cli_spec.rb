@@ -99,7 +99,7 @@ RSpec.describe "the rperf command" do
          true] => /--signal must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not '9'/,
       %w[record -m gpu true] => "-m must be cpu, wall or trace, not 'gpu'",
       %w[stat -m gpu true] => "-m must be cpu or wall, not 'gpu'",
-      %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json, html or dot, not 'svg'",
+      %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json, html, dot, callgrind or spans, not 'svg'",
       %w[record -o no/ true] => "-o must be a file, without a '/' at the end, not 'no/'",
       %w[record -o /no/such/p true] => "-o must be in a folder that exists, not '/no/such/p'",
       %w[record -p -o p true] => "-p prints text to stdout: it can't be combined with -o or --format"

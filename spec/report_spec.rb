@@ -127,7 +127,7 @@ RSpec.describe "looking at profiles" do
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text, --format, --dot or --svg, not with --top",
-      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json, html or dot, not 'svg'",
+      %w[--format svg] => "--format must be pprof, collapsed, text, markdown, json, html, dot, callgrind or spans, not 'svg'",
       %w[--least 5] => "--least goes with --tree",
       %w[--callers Work --lines] => "--lines goes with --text, not with --callers",
       %w[--lines -o x.collapsed] => "--lines goes with --text",

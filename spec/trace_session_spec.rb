@@ -9,8 +9,9 @@ RSpec.describe "Tracing" do
   tarai = "def tarai(x, y, z) = x <= y ? y : tarai(tarai(x - 1, y, z), tarai(y - 1, z, x), tarai(z - 1, x, y))\n"
 
   # What a program prints as JSON that has rperf, and may trace itself.
-  def told(program, *options, env: {})
-    outcome = run(ruby, *options, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-rjson", "-e", program, env:)
+  def told(program, *options, env: {}, limit: Commands::TIME_LIMIT)
+    command = [ruby, *options, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-rjson", "-e", program]
+    outcome = run(*command, env:, limit:)
     raise outcome.stderr unless outcome.status.success?
 
     JSON.parse(outcome.stdout, symbolize_names: true)
@@ -105,6 +106,32 @@ RSpec.describe "Tracing" do
       expect(counts.values_at(:"Object#leaf", :"Object#deep", :"Object#starts", :"Object#stops")).to eq([21, 4, 0, 1])
     end
 
+    # With RPERF_LONG=1 (bin/test --long) the size that the field's benchmarks have.
+    it "counts each call of a method and of an operator, and adds up to the thread's life" do
+      size, calls = ENV["RPERF_LONG"] == "1" ? ["12, 6, 0", 12_604_860] : ["8, 4, 0", 12_605]
+      rows, sums, life = told(<<~RUBY, limit: 300).values_at(:rows, :sums, :life)
+        #{tarai}
+        profile = Rperf.trace(calls: :all, warn: false) { tarai(#{size}) }
+        sums = ["wall", "overhead"].map { |value| profile.top(by: :thread, value:).map { |row| row[:self] } }
+        rows = profile.top(value: "calls").to_h { |row| [row[:name], row[:self]] }
+        puts({ rows:, sums:, life: profile[:duration_ns] }.to_json)
+      RUBY
+      expect(rows.values_at(:"Object#tarai", :"Integer#<=")).to eq([calls, calls])
+      expect(sums).to match([[Integer], [Integer]])
+      expect(sums.flatten.sum).to be_within(1).of(life)
+    end
+
+    it "counts the calls of threads that share native ones" do
+      calls = told(<<~RUBY, env: { "RUBY_MN_THREADS" => "1" })
+        def leaf = 1
+        profile = Rperf.trace(warn: false) do
+          Array.new(8) { Thread.new { 50.times { leaf; Thread.pass; sleep 0.0001 } } }.each(&:join)
+        end
+        puts profile.top(value: "calls").find { |row| row[:name] == "Object#leaf" }[:self]
+      RUBY
+      expect(calls).to eq(400)
+    end
+
     it "adds up to each thread's life" do
       sums, lives = told(<<~RUBY).values_at(:sums, :lives)
         def work = 2_000.times { |i| [i].map { |it| it + 1 } }
@@ -120,7 +147,7 @@ RSpec.describe "Tracing" do
         puts({ sums: wall.to_h { |name, ns| [name, ns + overhead.fetch(name, 0)] }, lives: }.to_json)
       RUBY
       expect(sums.size).to be_between(4, 5)
-      expect(sums.values.max).to be_within(2_000_000).of(lives)
+      expect(sums.values.max).to be_within(1).of(lives)
       expect(sums.values.sort.drop(1)).to all(be > 20_000_000)
     end
 
@@ -161,6 +188,24 @@ RSpec.describe "Tracing" do
       RUBY
       expect(measured).to be_within(0.3 * used).of(used)
       expect(sleeping).to be < 20_000_000
+    end
+
+    it "has no profile while it measures what tracing costs" do
+      seen, calls = told(<<~RUBY)
+        def leaf = 1
+        native = Rperf.const_get(:Native)
+        seen = []
+        point = TracePoint.new(:call) do |it|
+          seen << native.snapshot(false) << native.stop if it.method_id == :method_12
+        end
+        point.enable { Rperf.start(mode: :trace) }
+        3.times { leaf }
+        calls = Rperf.stop.top(value: "calls").find { |row| row[:name] == "Object#leaf" }[:self]
+        puts [seen.map(&:inspect), calls].to_json
+      RUBY
+      expect(seen.size).to be > 4
+      expect(seen).to all(eq("nil"))
+      expect(calls).to eq(3)
     end
 
     it "gives snapshots, and nothing twice" do

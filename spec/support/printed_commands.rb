@@ -18,7 +18,7 @@ module PrintedCommands
   # Reasons not to run a block: a spec can't have these things, or mustn't do them.
   REASONS = ["in a Rails app", "in a config.ru", "in an app that runs on and on", "in a checkout", "needs Sidekiq",
              "needs RSpec", "needs Go", "needs jq", "needs a Rakefile", "runs for ever", "a server runs until",
-             "may end with status 3", "needs Graphviz", "needs a program with Ractors"].freeze
+             "may end with status 3", "needs Graphviz", "needs valgrind", "needs a program with Ractors"].freeze
   PAGES = ["README.md", *Dir["docs/guide/*.md", base: ROOT]].freeze
 
   def self.to_run(page)

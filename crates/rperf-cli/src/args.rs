@@ -113,6 +113,7 @@ Examples:
   rperf diff --text --normalize label:request before.pb.gz after.pb.gz
   rperf record --runs 5 -o before.pb.gz ruby bench.rb
   rperf diff --base before.*.pb.gz --target after.*.pb.gz --fail-above 5
+  rperf diff --calls --fail-on 'Order#total>5%' calls.pb.gz new-calls.pb.gz
 
 A difference is called slower or faster only if it is unlikely to be noise. With one
 run on each side, the samples tell; with several runs (one file each), the differences
@@ -120,7 +121,8 @@ between the runs tell. Give five or more to find small changes. 'rperf help comp
 has the rule.
 
 Exit status: 0; 1 if the output can't be written; 2 for wrong options and files that
-can't be read; 3 if something got slower by more than --fail-above.
+can't be read; 3 if something got slower by more than --fail-above, or has more calls
+than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
 

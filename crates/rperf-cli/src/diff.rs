@@ -1,39 +1,34 @@
 //! `rperf diff`: compares two profiles, or two groups of them. Called by `run`, on
 //! Ruby's main thread.
 
+mod call_limit;
+mod calls;
 mod markdown;
 mod options;
 mod pages;
+mod reader;
 
 pub use options::DiffArgs;
 
-use crate::report::load;
 use crate::report::screen::Screen;
 use crate::report::write_text;
 use crate::{Refusal, viewer};
 use options::{Options, View};
+use reader::{Reader, Side};
 use rperf_format::answers;
 use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
-use rperf_model::{Profile, Schema, ValueType};
 use rperf_report::{Change, Diff, Normalize, Run};
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
-
-/// Exit status if something got slower by more than `--fail-above` allows.
-const SLOWER: i32 = 3;
 
 /// Shows what has changed, and returns the exit status.
 pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;
-    let mut reader = Reader {
-        options: &options,
-        types: Vec::new(),
-        unmatched: None,
-    };
-    let sides = [reader.side(&options.base)?, reader.side(&options.target)?];
-    for option in reader.unmatched.unwrap_or_default() {
-        crate::say(&format!("{option} matches nothing in the profiles"));
+    let mut reader = Reader::new(&options);
+    if options.view == View::Calls {
+        return calls::run(&mut reader);
     }
+    let sides = [reader.side(&options.base)?, reader.side(&options.target)?];
+    reader.say_unmatched();
     let [base, target] = [&sides[0].runs, &sides[1].runs];
     let diff = Diff::of(base, target, options.sort, options.normalize)
         .map_err(|error| Refusal::usage(error.to_string()))?;
@@ -45,7 +40,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
             viewer::save(&html(&sides, &options)?, path)?;
             return Ok(verdict(&diff, &options));
         }
-        View::Top | View::Text | View::Markdown { .. } | View::Json { .. } => {}
+        View::Top | View::Text | View::Markdown { .. } | View::Json { .. } | View::Calls => {}
     }
     let screen = Screen::stdout(options.pager);
     let page = pages::Page {
@@ -66,90 +61,6 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     };
     write_text(&text, output, screen)?;
     Ok(verdict(&diff, &options))
-}
-
-/// The runs of one side, one by one, and for the viewer merged.
-struct Side {
-    runs: Vec<Run>,
-    /// Of each value type of the first profile; `None` where a file has no such values.
-    runs_by_type: Vec<Option<Vec<Run>>>,
-    together: Option<Profile>,
-}
-
-/// Reads profiles, and remembers what all of them have in common.
-struct Reader<'a> {
-    options: &'a Options,
-    /// The value types of the first profile.
-    types: Vec<ValueType>,
-    /// Filters that have matched nothing so far.
-    unmatched: Option<Vec<&'static str>>,
-}
-
-impl Reader<'_> {
-    fn side(&mut self, files: &[PathBuf]) -> Result<Side, Refusal> {
-        let is_page = matches!(self.options.view, View::Web { .. } | View::Html(_));
-        let mut side = Side {
-            runs: Vec::new(),
-            runs_by_type: Vec::new(),
-            together: None,
-        };
-        for file in files {
-            let mut profile = self.profile(file)?;
-            side.runs.push(self.run(&profile));
-            if is_page {
-                self.add_by_type(&mut side, &mut profile);
-                match &mut side.together {
-                    None => side.together = Some(profile),
-                    Some(together) => together
-                        .merge(&profile)
-                        .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
-                }
-            }
-        }
-        Ok(side)
-    }
-
-    /// What the filters leave of a file.
-    fn profile(&mut self, file: &Path) -> Result<Profile, Refusal> {
-        let mut profile = load::profile(file)?;
-        load::choose_column(&mut profile, self.options.value.as_deref())?;
-        let filtered = self.options.filter.apply(profile);
-        // What matches in one of the profiles has done its work.
-        let others = self.unmatched.take();
-        self.unmatched = Some(match others {
-            Some(others) => others
-                .into_iter()
-                .filter(|option| filtered.unmatched.contains(option))
-                .collect(),
-            None => filtered.unmatched,
-        });
-        Ok(filtered.profile)
-    }
-
-    fn run(&self, profile: &Profile) -> Run {
-        Run::of(profile, self.options.label.as_deref())
-    }
-
-    fn add_by_type(&mut self, side: &mut Side, profile: &mut Profile) {
-        if self.types.is_empty() {
-            self.types = profile.schema.types().to_vec();
-        }
-        side.runs_by_type
-            .resize_with(self.types.len(), || Some(Vec::new()));
-        let chosen = profile.schema.clone();
-        let columns = viewer_data::columns_for(&self.types, &chosen);
-        for (column, runs) in columns.into_iter().zip(&mut side.runs_by_type) {
-            let schema = column.and_then(|column| Schema::new(chosen.types().to_vec(), column));
-            match (schema, &mut *runs) {
-                (Some(schema), Some(runs)) => {
-                    profile.schema = schema;
-                    runs.push(self.run(profile));
-                }
-                _ => *runs = None,
-            }
-        }
-        profile.schema = chosen;
-    }
 }
 
 /// What has changed in each value type, where that can be told.
@@ -214,5 +125,5 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
         "more than {percent}% slower, beyond the noise: {}{more}",
         names.join(", ")
     ));
-    SLOWER
+    crate::EXCEEDED
 }

@@ -26,7 +26,7 @@ mod viewer;
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
-use refusal::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, USAGE, say};
+use refusal::{EXCEEDED, FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, USAGE, say};
 use signals::Actions;
 use std::ffi::OsString;
 use std::path::Path;

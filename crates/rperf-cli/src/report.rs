@@ -1,6 +1,7 @@
 //! `rperf report`: looks at profiles in the terminal, and converts them. Called by
 //! `run`, on Ruby's main thread.
 
+mod counts;
 pub mod filter_args;
 mod graph_args;
 mod graphviz;
@@ -14,6 +15,7 @@ pub mod view_args;
 pub use options::ReportArgs;
 
 use crate::{Refusal, viewer};
+use counts::Counts;
 use options::{Options, View};
 use pages::Page;
 use rperf_format::markdown::markdown;
@@ -33,6 +35,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     load::choose_column(&mut profile, options.value.as_deref())?;
     let whole = profile.sum(profile.schema.default_column());
     let filtered = options.filter.apply(profile);
+    check_time_line(&filtered.profile, &options)?;
     for option in filtered.unmatched {
         crate::say(&format!("{option} matches nothing in the profile"));
     }
@@ -42,6 +45,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         whole,
         screen,
         limit: options.limit,
+        counts: counts(&filtered.profile, &options)?,
     };
     let text = match &options.view {
         View::Web { opens_browser } => {
@@ -86,6 +90,33 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         }
     };
     print(screen, &text)
+}
+
+/// A file of a time line needs one, and filters leave none of its calls out.
+fn check_time_line(profile: &Profile, options: &Options) -> Result<(), Refusal> {
+    let View::Format {
+        format: Format::Spans,
+        ..
+    } = options.view
+    else {
+        return Ok(());
+    };
+    if profile.time_lines.is_empty() {
+        let message = "the profile has no time line: 'rperf trace --spans 1ms' keeps one";
+        return Err(Refusal::usage(message));
+    }
+    if !options.filter.is_empty() {
+        let message = "filters have no meaning for a time line, which has all calls";
+        return Err(Refusal::usage(message));
+    }
+    Ok(())
+}
+
+/// The calls of the trace that the options name, for the rows of `profile`.
+fn counts(profile: &Profile, options: &Options) -> Result<Option<Counts>, Refusal> {
+    let path = options.counts.as_deref();
+    path.map(|path| Counts::of(path, profile, &options.by, &options.filter))
+        .transpose()
 }
 
 /// The web viewer with `profile` in it.

@@ -24,6 +24,10 @@ use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
 pub use sample_point::SamplePoint;
 
+/// One part in so many of an interval: after less time with the GVL the CPU clock isn't read as it is
+/// given up.
+const CLOCK_PART: u64 = 8;
+
 /// The seq under which the time of threads without any stack is recorded.
 pub const UNATTRIBUTED: u32 = 0;
 
@@ -479,6 +483,13 @@ impl Accounting {
         let (running, off_gvl) = self.cpu.read(now);
         self.pending.cpu_ns += running;
         self.cpu.pending_off_gvl += off_gvl;
+    }
+
+    /// Whether the CPU clock is worth a reading as the thread gives the GVL up, in cpu mode: it may
+    /// have waited for a CPU. As long as that is with the GVL, CPU time without it would hide there.
+    #[inline]
+    pub(crate) fn is_cpu_due(&self) -> bool {
+        self.mode == Mode::Cpu && self.cpu.with_gvl > self.pace.tick() / CLOCK_PART
     }
 
     /// The CPU clock of the thread, which doesn't run any more, stands at `cpu`.

@@ -121,19 +121,27 @@ impl Allocations {
         &self.words[known..]
     }
 
-    /// What has been counted, in order.
+    /// What has been counted.
     pub fn sums(&self) -> AllocationSums {
-        let mut sites: Vec<_> = self.sites.iter().map(|(site, sum)| (*site, *sum)).collect();
-        sites.sort_unstable_by_key(|(site, _)| *site);
-        let used = sites.iter().flat_map(|(site, _)| self.words_of(site));
-        let mut words: Vec<usize> = used.filter(|word| *word != 0).collect();
-        words.sort_unstable();
-        words.dedup();
+        // Those of a trace are named in the order in which they came.
+        let words = match self.places_are_words {
+            true => self.used_words(),
+            false => self.words.clone(),
+        };
         AllocationSums {
-            sites,
+            sites: self.sites.iter().map(|(site, sum)| (*site, *sum)).collect(),
             lost: self.lost,
             words,
         }
+    }
+
+    /// The frames and classes of what was counted: no others need names.
+    fn used_words(&self) -> Vec<usize> {
+        let used = self.sites.keys().flat_map(|site| self.words_of(site));
+        let mut words: Vec<usize> = used.filter(|word| *word != 0).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
     }
 
     /// What of a site is an object of the VM; 0 for what isn't.
@@ -228,8 +236,11 @@ impl AllocationSums {
         named: &FxHashMap<usize, &ResolvedFrame>,
         node: impl Fn(&mut Profile, &AllocationSite) -> NodeId,
     ) {
-        let mut rows: Vec<Row<'_>> = Vec::with_capacity(self.sites.len() + 1);
-        for (site, sum) in &self.sites {
+        // In an order of their own, whatever that of the table was.
+        let mut sites: Vec<_> = self.sites.iter().collect();
+        sites.sort_unstable_by_key(|(site, _)| *site);
+        let mut rows: Vec<Row<'_>> = Vec::with_capacity(sites.len() + 1);
+        for (site, sum) in sites {
             rows.push(Row {
                 node: node(profile, site),
                 thread: site.thread,
@@ -337,11 +348,12 @@ mod tests {
         assert_eq!(allocations.new_words(), [8, 16, 24]);
         assert_eq!(allocations.new_words(), [0; 0]);
         let sums = allocations.sums();
-        let found: Vec<_> = sums
+        let mut found: Vec<_> = sums
             .sites
             .iter()
             .map(|(site, sum)| (site.class, sum.objects, sum.bytes))
             .collect();
+        found.sort_unstable();
         assert_eq!(found, [(0, 1, 160), (16, 3, 120), (24, 1, 80)]);
         assert_eq!(sums.lost, Allocated::default());
         allocations.clear();

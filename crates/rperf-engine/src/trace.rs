@@ -5,7 +5,10 @@
 //! The VM tells of most calls and returns, but not of all. How deep its stack is, it says exactly
 //! at each event, and that keeps our stack in step with its own.
 
+mod calls;
+mod check;
 mod clock;
+mod compare;
 mod cost;
 mod counts;
 mod cpu_events;
@@ -15,6 +18,7 @@ mod fiber;
 mod follow;
 mod objects;
 mod profile;
+mod spans;
 mod state_times;
 mod targeted;
 mod thread;

@@ -1,7 +1,9 @@
 //! The list of formats, and how one is chosen: by name or by a file's extension. Called by the
 //! command and by the extension as a profile is written. Any thread.
 
-use crate::{FormatError, TextOptions, collapsed, dot, json, markdown, pprof, text, viewer};
+use crate::{
+    FormatError, TextOptions, callgrind, collapsed, dot, json, markdown, pprof, spans, text, viewer,
+};
 use rperf_model::Profile;
 use std::ffi::OsStr;
 use std::io::Write;
@@ -26,11 +28,15 @@ pub enum Format {
     Html,
     /// The call graph, for Graphviz.
     Dot,
+    /// Costs and calls, for KCachegrind.
+    Callgrind,
+    /// The time line of long calls, for Perfetto.
+    Spans,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 7] = [
+    pub const ALL: [Format; 9] = [
         Format::Pprof,
         Format::Collapsed,
         Format::Text,
@@ -38,6 +44,8 @@ impl Format {
         Format::Json,
         Format::Html,
         Format::Dot,
+        Format::Callgrind,
+        Format::Spans,
     ];
 
     /// The name by which users ask for it.
@@ -50,6 +58,8 @@ impl Format {
             Format::Json => "json",
             Format::Html => "html",
             Format::Dot => "dot",
+            Format::Callgrind => "callgrind",
+            Format::Spans => "spans",
         }
     }
 
@@ -70,6 +80,9 @@ impl Format {
         match extension(path) {
             Some("collapsed") => Format::Collapsed,
             Some("txt") => Format::Text,
+            Some("callgrind") => Format::Callgrind,
+            Some("json") if has_spans_extension(path) => Format::Spans,
+            _ if is_callgrinds_own(path) => Format::Callgrind,
             _ => Format::Pprof,
         }
     }
@@ -78,12 +91,24 @@ impl Format {
     pub fn of_report(path: &Path) -> Format {
         match extension(path) {
             Some("md") => Format::Markdown,
-            Some("json") => Format::Json,
+            Some("json") if !has_spans_extension(path) => Format::Json,
             Some("html") => Format::Html,
             Some("dot" | "gv") => Format::Dot,
             _ => Format::from_path(path),
         }
     }
+}
+
+/// Whether a file is named as time lines are: `app.spans.json`.
+fn has_spans_extension(path: &Path) -> bool {
+    let stem = path.file_stem().map(Path::new);
+    stem.and_then(extension) == Some("spans")
+}
+
+/// Whether a file is named as callgrind itself does it: `callgrind.out.PID`.
+fn is_callgrinds_own(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| name == "callgrind.out" || name.starts_with("callgrind.out."))
 }
 
 fn extension(path: &Path) -> Option<&str> {
@@ -106,6 +131,8 @@ pub fn write(
         Format::Json => json::write(profile, output),
         Format::Html => viewer::write_page(profile, output),
         Format::Dot => dot::write(profile, output),
+        Format::Callgrind => callgrind::write(profile, output),
+        Format::Spans => spans::write(profile, output),
     }
 }
 
@@ -122,6 +149,11 @@ mod tests {
             ("rperf.data", Format::Pprof),
             ("txt", Format::Pprof),
             ("profile.txt.gz", Format::Pprof),
+            ("a.callgrind", Format::Callgrind),
+            ("a.spans.json", Format::Spans),
+            ("b/callgrind.out.123", Format::Callgrind),
+            ("callgrind.out", Format::Callgrind),
+            ("my-callgrind.out.1", Format::Pprof),
         ] {
             assert_eq!(Format::from_path(Path::new(path)), format, "{path}");
             assert_eq!(Format::of_report(Path::new(path)), format, "{path}");
@@ -136,6 +168,7 @@ mod tests {
             ("a.html", Format::Html),
             ("a.dot", Format::Dot),
             ("a.gv", Format::Dot),
+            ("spans.json", Format::Json),
         ] {
             assert_eq!(Format::of_report(Path::new(path)), format);
             assert_eq!(Format::from_path(Path::new(path)), Format::Pprof);

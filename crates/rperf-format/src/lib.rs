@@ -1,5 +1,5 @@
 //! Profile files: pprof (written and read), collapsed stacks, and reports for people and programs:
-//! text, Markdown, JSON, the web viewer's page and the call graph in DOT.
+//! text, Markdown, JSON, the web viewer's page, the call graph in DOT, callgrind's files and time lines.
 //!
 //! Each format is one module that goes from a [`Profile`] to any
 //! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));
@@ -28,6 +28,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+mod callgrind;
 mod collapsed;
 mod dot;
 mod error;
@@ -36,6 +37,7 @@ mod json;
 mod last_stack;
 pub mod markdown;
 pub mod pprof;
+mod spans;
 mod text;
 pub mod viewer;
 

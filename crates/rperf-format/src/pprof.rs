@@ -20,6 +20,7 @@ mod proto;
 mod read;
 mod stacks;
 mod texts;
+mod time_lines;
 mod value_types;
 mod wire;
 mod write;

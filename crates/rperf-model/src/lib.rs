@@ -22,6 +22,7 @@ mod profile;
 mod schema;
 mod state;
 mod strings;
+mod time_line;
 mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId};
@@ -35,6 +36,7 @@ pub use profile::{Meta, Period, Profile, RawSamples, SamplingStats, Thread};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};
+pub use time_line::{Span, TimeLine};
 pub use weights::{Weight, WeightKey, WeightTable, Weights};
 
 #[cfg(any(test, feature = "test-support"))]

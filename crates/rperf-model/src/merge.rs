@@ -3,7 +3,8 @@
 
 use crate::{
     Column, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Period, Profile, RawSamples,
-    SamplingStats, StringId, Thread, Violation, Weight, WeightKey, WeightTable,
+    SamplingStats, StringId, Thread, TimeLine, Violation, Weight, WeightKey, WeightTable,
+    time_line,
 };
 use rustc_hash::FxHashMap;
 
@@ -33,7 +34,8 @@ impl Profile {
     /// Weights of equal stacks, threads, labels and states are summed, counters
     /// too. Columns are matched by name and unit, and keep our order and default. The
     /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
-    /// there is only one. The time spans are united. Raw samples stay only if both
+    /// there is only one. The times of the runs are united, and time lines stay as they are, up to
+    /// a limit. Raw samples stay only if both
     /// have them, since they must add up to the weights.
     ///
     /// This profile is unchanged if there is an error.
@@ -64,6 +66,10 @@ impl Profile {
             (Some(ours), Some(theirs)) => Some(merge_raw(ours, theirs, &ids, &mut row, &shifts)),
             _ => None,
         };
+        let lines = other.time_lines.iter().cloned();
+        self.time_lines
+            .extend(lines.map(|line| ids.time_line(line)));
+        time_line::limit(&mut self.time_lines);
         Ok(())
     }
 
@@ -141,6 +147,13 @@ impl Ids {
     fn seq(&self, seq: u32) -> u32 {
         // Thread 0 is the same in all profiles and needs no row.
         self.seqs.get(&seq).copied().unwrap_or(0)
+    }
+
+    fn time_line(&self, mut line: TimeLine) -> TimeLine {
+        for span in &mut line.spans {
+            span.thread = self.seq(span.thread);
+        }
+        line
     }
 
     fn key(&self, key: WeightKey) -> WeightKey {

@@ -2,8 +2,8 @@
 //! by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Schema, StringId, Strings, ValueType, Weight, WeightKey,
-    Weights,
+    CallTree, Column, Frames, LabelSets, Schema, StringId, Strings, TimeLine, ValueType, Weight,
+    WeightKey, Weights,
 };
 
 mod label_all;
@@ -161,6 +161,8 @@ pub struct Profile {
     /// The samples one by one, in the order they were taken, where they were
     /// kept. `weights` then holds their sums.
     pub raw_samples: Option<RawSamples>,
+    /// The long calls of each process that were timed one by one.
+    pub time_lines: Vec<TimeLine>,
 }
 
 impl Profile {
@@ -177,6 +179,7 @@ impl Profile {
             label_sets: LabelSets::default(),
             weights,
             raw_samples: None,
+            time_lines: Vec::new(),
         }
     }
 

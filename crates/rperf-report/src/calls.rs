@@ -6,10 +6,11 @@ use crate::numbers::grouped;
 use crate::top::{By, Top};
 use rperf_model::Profile;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The columns that count calls: of methods, and of blocks, which have their methods' names.
 const CALLS: &str = "calls";
-const BLOCK_CALLS: &str = "block_calls";
+pub(crate) const BLOCK_CALLS: &str = "block_calls";
 
 /// The column with the time of calls, where only chosen methods were traced.
 const CALL_TIME: &str = "call_time";
@@ -18,7 +19,7 @@ const CALL_TIME: &str = "call_time";
 const TRACED: &str = "traced: ";
 
 /// The calls of each row of a table.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Calls {
     calls: FxHashMap<Function, i64>,
     block_calls: FxHashMap<Function, i64>,
@@ -28,11 +29,16 @@ impl Calls {
     /// The calls of `profile`, by what its rows are; `None` if it counts none, or counts nothing
     /// but them.
     pub fn of(profile: &Profile, by: &By) -> Option<Self> {
-        let schema = &profile.schema;
-        let column = schema.find(CALLS)?;
-        if schema.default_type().unit == "count" || schema.types()[column.0].unit != "count" {
-            return None;
+        match profile.schema.default_type().unit == "count" {
+            true => None,
+            false => Self::counted_in(profile, by),
         }
+    }
+
+    /// The same of any profile that counts calls, whatever it is about.
+    pub(crate) fn counted_in(profile: &Profile, by: &By) -> Option<Self> {
+        let schema = &profile.schema;
+        let column = schema.calls()?;
         let sums = |column| {
             let rows = Top::of(profile, column, by).rows.into_iter();
             let rows = rows.map(|row| (row.function, row.self_value));
@@ -42,6 +48,32 @@ impl Calls {
             calls: sums(column),
             block_calls: schema.find(BLOCK_CALLS).map(sums).unwrap_or_default(),
         })
+    }
+
+    /// Whether any calls of a row were counted.
+    pub(crate) fn has(&self, function: &Function) -> bool {
+        self.calls.contains_key(function) || self.block_calls.contains_key(function)
+    }
+
+    /// All rows of which calls were counted.
+    pub(crate) fn functions(&self) -> BTreeSet<&Function> {
+        self.calls.keys().chain(self.block_calls.keys()).collect()
+    }
+
+    /// All calls, of methods and of blocks.
+    pub(crate) fn sum(&self) -> i64 {
+        let numbers = self.calls.values().chain(self.block_calls.values());
+        numbers.fold(0, |sum, number| sum.saturating_add(*number))
+    }
+
+    /// Takes in what `others` have of the row `theirs`, as the calls of `function`.
+    pub(crate) fn add(&mut self, function: &Function, others: &Self, theirs: &Function) {
+        for (ours, others) in [
+            (&mut self.calls, &others.calls),
+            (&mut self.block_calls, &others.block_calls),
+        ] {
+            ours.extend(others.get(theirs).map(|calls| (function.clone(), *calls)));
+        }
     }
 
     /// The calls of a row, if any were counted.

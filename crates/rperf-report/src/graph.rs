@@ -156,7 +156,7 @@ fn frame_key(kind: NodeKind) -> FrameKey {
 }
 
 /// The thread whose frame has this group: it is named for the number.
-fn thread_of(profile: &Profile, groups: &Groups<'_>, thread: usize) -> String {
+pub(crate) fn thread_of(profile: &Profile, groups: &Groups<'_>, thread: usize) -> String {
     let seq = groups.texts[thread].0.parse().unwrap_or(0);
     let thread = profile.threads.iter().find(|thread| thread.seq == seq);
     thread_name(

@@ -12,19 +12,24 @@
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
-//! - [`Calls`] are how often methods were called, where that was traced, and [`Methods`] all that is
-//!   known of each;
+//! - [`Calls`] are how often methods were called, where that was traced, [`Methods`] all that is
+//!   known of each, [`CallDiff`] the changes in calls, and [`CallCosts`] what functions and the
+//!   calls between them cost, in all values; [`JoinedCalls`] are the calls of one profile for the
+//!   rows of another;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
 #![forbid(unsafe_code)]
 
+mod call_costs;
+mod call_diff;
 mod calls;
 mod choose;
 mod diff;
 mod filter;
 mod graph;
 mod groups;
+mod joined_calls;
 mod lines;
 mod listing;
 mod losses;
@@ -41,12 +46,15 @@ mod units;
 mod waits;
 mod walk;
 
+pub use call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
+pub use call_diff::{CallChange, CallDiff, CallDiffError};
 pub use calls::{Calls, call_count, is_traced, tracing_lines};
 pub use choose::{NoSuchValues, choose_values};
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
 pub use groups::{Function, class_of};
+pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
 pub use losses::{Loss, losses, losses_line};

@@ -31,6 +31,19 @@ fn give_way() -> Result<(), Error> {
     .map(drop)
 }
 
+/// What `work` returns, which is done without the GVL. Interrupts take effect before it, rather than
+/// keep the GVL: what they raise is the error.
+pub fn without_gvl_if_possible<T: Send, F: FnOnce() -> T + Send>(mut work: F) -> Result<T, Error> {
+    for _ in 0..ATTEMPTS {
+        match try_without_gvl(work) {
+            Ok(value) => return Ok(value),
+            Err(undone) => work = undone,
+        }
+        give_way()?;
+    }
+    Ok(without_gvl(work))
+}
+
 /// A stretch of long work on Ruby objects, with the GVL.
 pub struct Stretch {
     began: Instant,

@@ -11,6 +11,8 @@ use crate::ruby::thread_hook;
 use crate::settings::SettingsObject;
 use crate::trace::api;
 use crate::trace::hooks::targets;
+use crate::trace::state::roots as trace_roots;
+use crate::trace::state::session::check_stacks;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
 use rperf_engine::Gvl;
@@ -36,6 +38,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
     native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
+    native.define_singleton_method("check_traces", function!(check_stacks, 0))?;
     native.define_singleton_method(
         "remove_empty_hooks",
         function!(measure::remove_empty_hooks, 0),
@@ -116,7 +119,9 @@ fn note_targets(ruby: &Ruby, texts: Vec<String>) {
 
 /// In a forked child: what it inherited and nobody owns is let go of.
 fn forget_in_child(ruby: &Ruby) {
-    roots::forget_unnamed(&gvl(ruby));
+    let gvl = gvl(ruby);
+    roots::forget_unnamed(&gvl);
+    trace_roots::forget_unnamed(&gvl);
     if !session::is_running() {
         fork::remove_inherited_hooks();
     }

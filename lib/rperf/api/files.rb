@@ -11,8 +11,8 @@ module Rperf
     #
     # @param path [String, Pathname] the file
     # @param data [Hash] a {Profile}, or a Hash like it
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html or :dot; nil: by the
-    #   file's extension
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot, :callgrind or :spans; nil:
+    #   by the file's extension
     # @param lines [Boolean] whether a text file has a table of the hottest lines
     # @return [nil]
     # @raise [ArgumentError] for an argument that isn't allowed, or a Hash that isn't a profile

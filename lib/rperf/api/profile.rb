@@ -91,11 +91,12 @@ module Rperf
     # Writes the profile to a file, as {Rperf.save} does, but knows the extensions of all formats: .md, .json, .html and
     # .dot too.
     #
-    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html or :dot; nil: by the
-    #   file's extension
+    # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot, :callgrind or :spans; nil:
+    #   by the file's extension
     # @return [nil]
     def save(path, format: nil, lines: false)
-      format = EXTENSIONS[File.extname(Options.path(:path, path))] if nil.equal?(format)
+      file = Options.path(:path, path)
+      format = EXTENSIONS[File.extname(file)] if nil.equal?(format) && !file.end_with?(".spans.json")
       Natives.save(path, self, format:, lines:)
     end
 

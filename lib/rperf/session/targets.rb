@@ -8,11 +8,16 @@ module Rperf
   # the code of this method alone. Methods that are defined later get theirs when the body of their class ends; those at
   # the top level of a file, before it runs; all others at the next snapshot.
   class Targets
+    ZJIT = "only: is not possible under ZJIT, which would not compile the methods again"
+    private_constant :ZJIT
+
     class << self
       # @param names [String, nil] with commas between them
       # @return [Targets, nil] those of a new session
       # @raise [Rperf::Error] if one can't be counted
       def of(names) = names && new(names.split(","))
+
+      def compiler?(name) = RubyVM.const_defined?(name) && RubyVM.const_get(name).enabled?
 
       # A forked child has inherited those of its parent.
       def release = @current&.finish
@@ -24,6 +29,7 @@ module Rperf
       @targets = names.uniq.map { |name| Target.new(name) }
       obstacle = @targets.filter_map(&:obstacle).first
       raise Error, obstacle if obstacle
+      raise Error, ZJIT if Targets.compiler?(:ZJIT)
 
       @points = {}
     end
@@ -92,10 +98,10 @@ module Rperf
 
     def disable(point) = (point.disable if point.enabled?)
 
-    # Under a compiler, a method that was called meanwhile has passed the number of calls at which it is compiled, and
-    # would stay as it is. When any method gets and loses a hook, the compiler begins anew with all.
+    # Under YJIT, a method that was called meanwhile has passed the number of calls at which it is compiled, and would
+    # stay as it is. When any method gets and loses a hook, YJIT begins anew with all.
     def heal
-      return unless %i[YJIT ZJIT].any? { |name| RubyVM.const_defined?(name) && RubyVM.const_get(name).enabled? }
+      return unless Targets.compiler?(:YJIT)
 
       point = TracePoint.new(:call) { nil }
       point.enable(target: method(:heal))

@@ -1,5 +1,6 @@
 //! The options of `rperf diff`: as clap sees them, and checked.
 
+use super::call_limit::CallLimit;
 use crate::Refusal;
 use crate::report::filter_args::FilterArgs;
 use crate::report::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
@@ -14,6 +15,9 @@ const ROWS: usize = 30;
 /// Views of `--format`.
 const MARKDOWN: &str = "--format markdown";
 const JSON: &str = "--format json";
+
+/// All views but that of calls.
+const TIMES: &[&str] = &["--web", "--html", "--top", "--text", "--format"];
 
 const TOP: &str = "Print one table of all that differs, the largest differences first (the default if \
                    stdout isn't a terminal)";
@@ -59,6 +63,13 @@ pub struct DiffArgs {
     /// Exit with 3 if all, or a method, got slower by more than this, beyond the noise
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub fail_above: Option<String>,
+    /// Compare how often methods were called, in two profiles of rperf trace
+    #[arg(long)]
+    pub calls: bool,
+    /// Exit with 3 if a method has more calls by more than this: 5%, 'Order#total>5%' for
+    /// the methods that match, 'total>5%' for all calls together; may be given several times
+    #[arg(long, value_name = "LIMIT", allow_hyphen_values = true)]
+    pub fail_on: Vec<String>,
     /// What of the profiles is compared.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -88,6 +99,8 @@ pub enum View {
         /// The file to write; `None`: stdout.
         output: Option<PathBuf>,
     },
+    /// How often methods were called.
+    Calls,
 }
 
 /// Checked options.
@@ -105,6 +118,8 @@ pub struct Options {
     pub label: Option<String>,
     /// How many percent slower is a failure.
     pub fail_above: Option<f64>,
+    /// How many more calls are a failure.
+    pub fail_on: Vec<CallLimit>,
     /// The values that are compared, if not the profiles' own choice.
     pub value: Option<String>,
     /// Rows of each table.
@@ -133,6 +148,7 @@ impl Options {
             normalize,
             label,
             fail_above: args.fail_above.as_deref().map(parse_percent).transpose()?,
+            fail_on: limits(&args.fail_on)?,
             limit: args.view.limit(Some(ROWS))?,
             sort: args.view.sort()?,
             value: args.view.value,
@@ -150,6 +166,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--top", args.view.top),
         ("--text", args.view.text),
         ("--format", args.format.is_some()),
+        ("--calls", args.calls),
     ])?;
     let output = args.view.output.as_ref().map(Path::new);
     let view = match asked {
@@ -159,15 +176,19 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             .and_then(by_extension)
             .unwrap_or_else(|| default(args, on_terminal)),
     };
-    // Filters, --value, --sort, --normalize and --no-pager are right everywhere.
-    let belongings: [Belongs; 4] = [
+    // Filters and --no-pager are right everywhere.
+    let belongings: [Belongs; 8] = [
         ("-o", args.view.output.is_some(), &["--html", "--format"]),
         ("--no-browser", args.view.no_browser, &["--web"]),
         (
             "-n",
             args.view.limit.is_some(),
-            &["--top", "--text", "--format"],
+            &["--top", "--text", "--format", "--calls"],
         ),
+        ("--fail-on", !args.fail_on.is_empty(), &["--calls"]),
+        ("--value", args.view.value.is_some(), TIMES),
+        ("--sort", args.view.sort.is_some(), TIMES),
+        ("--normalize", args.normalize.is_some(), TIMES),
         (
             "--fail-above",
             args.fail_above.is_some(),
@@ -184,6 +205,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
         "--text" => View::Text,
         MARKDOWN => View::Markdown { output },
         JSON => View::Json { output },
+        "--calls" => View::Calls,
         _ => View::Top,
     })
 }
@@ -217,6 +239,10 @@ fn default(args: &DiffArgs, on_terminal: bool) -> &'static str {
         true => "--web",
         false => "--top",
     }
+}
+
+fn limits(texts: &[String]) -> Result<Vec<CallLimit>, Refusal> {
+    texts.iter().map(|text| CallLimit::parse(text)).collect()
 }
 
 type Sides = (Vec<PathBuf>, Vec<PathBuf>);

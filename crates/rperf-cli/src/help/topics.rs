@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 26] = [
+pub const TOPICS: [Topic; 28] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -56,6 +56,8 @@ pub const TOPICS: [Topic; 26] = [
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),
+    topic!("call-counts", "counts", "callgrind", "kcachegrind"),
+    topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("trace-one-method", "only", "one-method"),
     topic!("environment-variables", "environment", "variables", "env"),
     topic!(

@@ -38,14 +38,17 @@ pub struct ReportArgs {
     /// Print the source of a file or method with what each line costs
     #[arg(long, value_name = "FILE|METHOD", allow_hyphen_values = true)]
     pub annotate: Option<String>,
-    /// Convert to pprof, collapsed, text, markdown, json, html or dot [default with -o: by
-    /// the file's extension]
+    /// Convert to pprof, collapsed, text, markdown, json, html, dot, callgrind or
+    /// spans [default with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
     /// Rows of --top and --methods, and nodes of call graphs: function, class, file, dir, gem,
     /// thread; of tables also label:KEY, state
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub by: Option<String>,
+    /// With --top: also the calls of each method, from this profile of rperf trace
+    #[arg(long, value_name = "TRACE")]
+    pub counts: Option<OsString>,
     /// Begin the tree with the methods that have time of their own, callers below
     #[arg(long)]
     pub bottom_up: bool,
@@ -133,6 +136,8 @@ pub struct Options {
     pub sort: Sort,
     /// What the rows are.
     pub by: By,
+    /// A trace whose counts are shown beside.
+    pub counts: Option<PathBuf>,
     /// Whether the text report has a table of lines.
     pub lines: bool,
     /// Whether long pages go through a pager.
@@ -164,6 +169,7 @@ impl Options {
             sort: args.view.sort()?,
             value: args.view.value,
             by: args.by.as_deref().map_or(Ok(By::Function), parse_by)?,
+            counts: args.counts.map(PathBuf::from),
             lines: args.lines,
             pager: !args.view.no_pager,
             source: args.source,
@@ -190,6 +196,8 @@ impl View {
             View::Format { format, .. } => match format {
                 Format::Text => "--text",
                 Format::Collapsed => "--format collapsed",
+                Format::Callgrind => "--format callgrind",
+                Format::Spans => "--format spans",
                 _ => "--format pprof",
             },
         }
@@ -235,7 +243,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
 }
 
 /// Filters, --value and --no-pager are right everywhere.
-fn belongings(args: &ReportArgs) -> [Belongs; 13] {
+fn belongings(args: &ReportArgs) -> [Belongs; 14] {
     let rows = args.view.limit.is_some();
     let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
     [
@@ -245,6 +253,7 @@ fn belongings(args: &ReportArgs) -> [Belongs; 13] {
             &["--html", "--text", "--format", "--dot", "--svg"],
         ),
         ("--no-browser", args.view.no_browser, &["--web"]),
+        ("--counts", args.counts.is_some(), &["--top"]),
         ("--source", args.source, &["--html", "--web"]),
         (
             "--by",
@@ -282,7 +291,10 @@ fn belongings(args: &ReportArgs) -> [Belongs; 13] {
 /// The view where none is asked for by name.
 fn default(args: &ReportArgs, on_terminal: bool) -> View {
     // Options of a table ask for one.
-    let for_table = args.by.is_some() || args.view.sort.is_some() || args.view.limit.is_some();
+    let for_table = args.by.is_some()
+        || args.view.sort.is_some()
+        || args.view.limit.is_some()
+        || args.counts.is_some();
     match on_terminal && !for_table || args.view.no_browser {
         true => web(args),
         false => View::Top,

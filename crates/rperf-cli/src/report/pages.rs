@@ -9,6 +9,7 @@ pub use annotate::annotate;
 pub use methods::methods;
 pub use tree::{TreeOptions, tree};
 
+use super::counts::Counts;
 use super::screen::{Screen, Style};
 use super::table::{Row, Table};
 use rperf_format::answers::FilteredProfile;
@@ -31,6 +32,8 @@ pub struct Page<'a> {
     pub screen: Screen,
     /// How many rows are shown; `None`: all.
     pub limit: Option<usize>,
+    /// The calls of a trace, for the table of a sampled profile.
+    pub counts: Option<Counts>,
 }
 
 impl Page<'_> {
@@ -108,6 +111,9 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
     let shown = rows.iter().map(|row| row.self_value);
     let shown = shown.fold(0, i64::saturating_add);
     let mut text = page.head();
+    if let Some(counts) = &page.counts {
+        text += &counts.head(noun(by).as_str(), page.whole);
+    }
     text += &format!(
         "Showing {} of {} {}: {}\n\n",
         grouped(rows.len() as i64),
@@ -115,7 +121,9 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
         noun(by),
         page.value_with_percent(shown)
     );
-    let calls = Calls::of(page.profile, by);
+    let own_calls = Calls::of(page.profile, by);
+    let calls = page.counts.as_ref().map(|counts| &counts.joined.calls);
+    let calls = calls.or(own_calls.as_ref());
     let mut header = vec!["flat", "flat%", "sum%", "cum", "cum%"];
     if calls.is_some() {
         header.splice(0..0, ["calls", "blocks", "flat/call", "cum/call"]);
@@ -131,7 +139,7 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
             scale.text(row.total_value),
             page.percent(row.total_value),
         ];
-        if let Some(calls) = &calls {
+        if let Some(calls) = calls {
             cells.splice(0..0, call_cells(page.profile, calls, row));
         }
         table.push(Row::of(&row.function, cells, page.share(row.value(sort))));

@@ -17,8 +17,7 @@ impl Accounting {
     }
 
     /// Takes the CPU time without the GVL that no sample has taken. It isn't for the stack of the
-    /// last tick: 200 threads that napped between pieces of work of 0.1 ms used 0.5 ms without the
-    /// GVL each that no point was crossed for, a fourth of that time in 2.5 s.
+    /// last tick.
     fn remainder_without_gvl(&mut self) -> Values {
         if self.mode == Mode::Wall {
             return Values::default();

@@ -61,6 +61,9 @@ impl RunningSession {
         self.others_ready.forget(thread.thread);
         if let Some(accounting) = &mut part.accounting {
             accounting.suspended(clock::monotonic_ns());
+            if accounting.is_cpu_due() {
+                accounting.read_cpu(clock::thread_cpu_ns());
+            }
             self.ticks.clear_holder(accounting.seq());
         }
         self.after_drain(gvl, has_drained)

@@ -42,6 +42,13 @@ impl TraceClock {
         }
     }
 
+    /// Nearly the length of a tick in ns, measured in a millisecond.
+    pub fn ns_per_tick(self) -> f64 {
+        let start = self.reading();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        self.reading().ns_per_tick_since(&start)
+    }
+
     /// A moment on all clocks.
     pub fn reading(self) -> ClockReading {
         ClockReading {

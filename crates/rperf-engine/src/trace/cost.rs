@@ -115,9 +115,8 @@ pub(super) fn compensate(
     ns_per_tick: f64,
     c_pays: bool,
 ) -> ThreadTimes {
-    let counts = &numbers.counts;
     let mut overheads: FxHashMap<u32, f64> = FxHashMap::default();
-    for &(node, count) in counts {
+    for (node, count) in numbers.counts.iter() {
         let traced = nodes[node as usize];
         if let Some(kind) = traced.kind.counted() {
             let (calls, cost) = (count.calls as f64, costs[kind as usize]);
@@ -128,7 +127,7 @@ pub(super) fn compensate(
     }
     let mut rounding = Rounding::new(ns_per_tick);
     let mut uncovered: f64 = overheads.values().sum();
-    let times = counts.iter().map(|&(node, count)| {
+    let times = numbers.counts.iter().map(|(node, count)| {
         let raw_ns = rounding.ns(count.running);
         let overhead = overheads.get(&node).map_or(0.0, |ns| ns.round());
         let overhead_ns = (overhead as u64).min(raw_ns);
@@ -144,11 +143,11 @@ pub(super) fn compensate(
         }
     });
     let nodes = times.collect();
-    let states = numbers.states.iter();
+    let states = numbers.states.sorted().into_iter();
     ThreadTimes {
         nodes,
         states: states
-            .map(|&(node, state, ticks)| (node, state, rounding.ns(ticks)))
+            .map(|(node, state, ticks)| (node, state, rounding.ns(ticks)))
             .collect(),
         uncovered_ns: uncovered.max(0.0),
     }
@@ -191,7 +190,8 @@ impl Rounding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::counts::Count;
+    use crate::trace::counts::{Count, Counts};
+    use crate::trace::state_times::StateTimes;
     use crate::trace::tree::{ROOT, TracedFrame, TracedTree};
 
     const COSTS: Costs = [
@@ -213,16 +213,24 @@ mod tests {
         Count { calls, running }
     }
 
+    fn numbers(counts: &[(u32, Count)]) -> ThreadNumbers {
+        let mut all = Counts::default();
+        for &(node, count) in counts {
+            *all.of(node) = count;
+        }
+        ThreadNumbers {
+            counts: all,
+            ..ThreadNumbers::default()
+        }
+    }
+
     fn compensated(
         tree: &TracedTree,
         counts: &[(u32, Count)],
         ns_per_tick: f64,
         c_pays: bool,
     ) -> (Vec<Times>, f64) {
-        let numbers = ThreadNumbers {
-            counts: counts.to_vec(),
-            ..ThreadNumbers::default()
-        };
+        let numbers = numbers(counts);
         let times = compensate(tree.nodes(), &numbers, &COSTS, ns_per_tick, c_pays);
         (times.nodes, times.uncovered_ns)
     }
@@ -273,10 +281,12 @@ mod tests {
                 )
             })
             .collect();
+        let mut states = StateTimes::default();
+        states.add(3, State::GvlWait, 7);
+        states.add(5, State::GcMarking, 4);
         let numbers = ThreadNumbers {
-            counts,
-            states: vec![(3, State::GvlWait, 7), (5, State::GcMarking, 4)],
-            ..ThreadNumbers::default()
+            states,
+            ..numbers(&counts)
         };
         let times = compensate(tree.nodes(), &numbers, &COSTS, 0.4987, false);
         let nodes = times.nodes.iter().map(|it| it.running_ns + it.overhead_ns);

@@ -1,5 +1,5 @@
-//! The numbers of a thread's nodes: calls, and ticks of the clock in which it ran. They come in chunks, so that
-//! threads that touch few nodes hold little. Under the GVL, at events.
+//! The numbers of a thread's nodes: calls, and ticks of the clock in which it ran. They come in
+//! chunks, so that threads that touch few nodes hold little. Under the GVL, at events.
 
 /// Nodes in a chunk.
 const CHUNK: usize = 32;

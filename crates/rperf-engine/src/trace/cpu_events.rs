@@ -1,5 +1,5 @@
-//! When [`Tracer`] reads the CPU clock, and whose the time is. At events, under the GVL, on the thread
-//! that they are of.
+//! When [`Tracer`] reads the CPU clock, and whose the time is. At events, under the GVL, on the
+//! thread that they are of.
 
 use super::cpu_times::{CpuClock, LONG_GAP};
 use super::fiber::Fiber;
@@ -41,10 +41,10 @@ impl Tracer {
         let used = now.cpu_ns.saturating_sub(since.cpu_ns);
         match state {
             State::Running if passed > used => {
-                *thread.cpu.stolen.entry(node).or_default() += passed - used;
+                *thread.numbers.stolen.entry(node).or_default() += passed - used;
             }
             State::Running => {}
-            _ => thread.cpu.used.add(node, state, used.min(passed)),
+            _ => thread.numbers.used.add(node, state, used.min(passed)),
         }
     }
 
@@ -55,7 +55,7 @@ impl Tracer {
             && let Some(since) = since.take()
             && let Some(thread) = self.threads.get_mut(self.thread)
         {
-            thread.cpu.away = Some(since.cpu_ns);
+            thread.away_cpu_ns = Some(since.cpu_ns);
         }
     }
 
@@ -71,13 +71,13 @@ impl Tracer {
             return;
         };
         let ran_here = LAST_RUN.replace(Some(thread)) == Some(thread);
-        if let Some(since) = state.cpu.away.take()
+        if let Some(since) = state.away_cpu_ns.take()
             && ran_here
         {
             let top = self.fibers[state.fiber].top();
             let node = top.map_or(ROOT, |top| top.charge);
             let used = now.cpu_ns.saturating_sub(since);
-            state.cpu.used.add(node, State::GvlBlocked, used);
+            state.numbers.used.add(node, State::GvlBlocked, used);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The stack of open frames of one fiber, as the events tell it. At the bottom is what was taken
 //! from the VM at once, whose ends only show by how deep the VM's stack is then. Under the GVL.
 
+use super::event::TraceVm;
 use crate::call_tree::FrameWord;
 
 /// Stacks of fibers that are gone keep room for so many frames, for the next fiber.
@@ -49,6 +50,10 @@ pub(super) struct Fiber {
     pub(super) base: usize,
     /// How deep the VM's stack was then.
     pub(super) base_depth: u32,
+    /// Returns were lost, and the next call looks whether its caller is right.
+    pub(super) has_lost: bool,
+    /// How deep the frame was whose rescue clause was told last: `retry` may begin it anew.
+    pub(super) rescued_depth: u32,
 }
 
 impl Fiber {
@@ -70,13 +75,23 @@ impl Fiber {
         }
     }
 
-    /// Whether the topmost frames, as far as no event tells of their ends, are those of `frames`,
-    /// which has them leaf first.
+    /// Whether our stack surely goes on as `frames` do, which are the VM's below what begins, leaf
+    /// first: those of the `run` that no event tells the end of, and one more. Where that one looks
+    /// like another of them, some may have given way to hidden ones, and the frames don't tell.
     #[inline]
-    pub(super) fn still_has(&self, frames: &[FrameWord]) -> bool {
-        let run = self.top().map_or(0, |top| top.run as usize);
-        let ours = self.stack.iter().rev().take(run);
-        ours.zip(frames).all(|(open, frame)| open.word == *frame)
+    pub(super) fn still_has(&self, vm: &impl TraceVm, frames: &[FrameWord], run: usize) -> bool {
+        let mut ours = self.shown();
+        let is_known = |frame: &FrameWord| match ours.next() {
+            Some(0) => vm.is_c_method(*frame),
+            our => our == Some(*frame),
+        };
+        if !frames.iter().all(is_known) {
+            return false;
+        }
+        match frames.get(run) {
+            Some(last) => !frames[..run].contains(last),
+            None => ours.next().is_none(),
+        }
     }
 
     /// The words of the frames that the VM shows, topmost first.
@@ -93,6 +108,7 @@ impl Fiber {
     pub(super) fn clear(&mut self) {
         self.stack.clear();
         self.stack.shrink_to(KEPT_ROOM);
-        (self.base, self.base_depth) = (0, 0);
+        (self.base, self.base_depth, self.rescued_depth) = (0, 0, 0);
+        self.has_lost = false;
     }
 }

@@ -12,36 +12,43 @@ use crate::call_tree::FrameWord;
 const MAX_GAP: usize = 30;
 
 impl Tracer {
-    /// Our stack's top isn't the caller of what begins at `depth`: makes it so. Of the frames on
-    /// the VM's stack, `own` are those of what begins.
+    /// Our stack's top may not be the caller of what begins at `depth`: makes it so. Of the frames
+    /// on the VM's stack, `own` are those of what begins. `is_sure`: the VM has told of all returns.
     #[cold]
     #[inline(never)]
-    pub(super) fn follow(&mut self, vm: &impl TraceVm, depth: u32, own: usize) {
+    pub(super) fn follow(&mut self, vm: &impl TraceVm, depth: u32, own: usize, is_sure: bool) {
         let fiber = &mut self.fibers[self.fiber];
         fiber.drop_while(|open| open.depth >= depth || !open.is_told());
-        let (is_at_base, base_depth) = (fiber.is_at_base(), fiber.base_depth);
-        let top = fiber.top().copied();
-        let Some(top) = top.filter(|_| !is_at_base || depth > base_depth) else {
-            return self.retake(vm, own, depth.saturating_sub(1));
-        };
-        let gap = depth.saturating_sub(top.depth + 1) as usize;
-        if gap == 0 && !is_at_base {
-            return;
+        let mut room = std::mem::take(&mut self.room);
+        loop {
+            let fiber = &self.fibers[self.fiber];
+            let is_at_base = fiber.is_at_base();
+            let top = fiber.top().copied();
+            let Some(top) = top.filter(|_| !is_at_base || depth > fiber.base_depth) else {
+                break self.retake_with(vm, &mut room, own, depth.saturating_sub(1));
+            };
+            let gap = depth.saturating_sub(top.depth + 1) as usize;
+            if gap == 0 && !is_at_base && is_sure {
+                break;
+            }
+            if let Some(shown) = self.shown_in_gap(vm, &mut room, own, gap) {
+                break self.insert(vm, top, &room[own..=own + shown], gap, depth);
+            }
+            if is_at_base || is_sure || gap > MAX_GAP {
+                break self.retake_with(vm, &mut room, own, depth.saturating_sub(1));
+            }
+            // This one may have returned without a word.
+            self.fibers[self.fiber].stack.pop();
         }
-        let mut frames = [0; MAX_GAP + LOOK + 1];
-        let found = vm.frames(&mut frames);
-        match self.shown_in_gap(vm, &frames[..found], own, gap) {
-            Some(shown) => self.insert(vm, top, &frames[own..own + shown], gap, depth, frames[own]),
-            None => self.retake(vm, own, depth.saturating_sub(1)),
-        }
+        self.room = room;
     }
 
-    /// How many of the frames in a gap the VM shows, where `frames` begins with `own` ones and
-    /// those of the gap, before ours. `None` if our stack isn't the VM's.
+    /// How many of the frames in a gap the VM shows: they follow the `own` ones in `room` then,
+    /// and ours follow them. `None` if our stack isn't the VM's.
     fn shown_in_gap(
-        &mut self,
+        &self,
         vm: &impl TraceVm,
-        frames: &[FrameWord],
+        room: &mut [FrameWord],
         own: usize,
         gap: usize,
     ) -> Option<usize> {
@@ -49,8 +56,32 @@ impl Tracer {
             return None;
         }
         let fiber = &self.fibers[self.fiber];
+        let top = fiber.top()?;
+        if top.is_told() && top.word != 0 {
+            // It is where its word is, if that is in one place only.
+            let found = vm.frames(&mut room[..own + gap + 1]);
+            let mut places = (own..found).filter(|&place| room[place] == top.word);
+            match (places.next(), places.next()) {
+                (Some(_), Some(_)) => {}
+                (only, _) => return Some(only? - own),
+            }
+        }
+        self.compared(vm, room, own, gap)
+    }
+
+    /// The same, by more of our frames.
+    fn compared(
+        &self,
+        vm: &impl TraceVm,
+        room: &mut [FrameWord],
+        own: usize,
+        gap: usize,
+    ) -> Option<usize> {
+        let fiber = &self.fibers[self.fiber];
+        let found = vm.frames(&mut room[..own + gap + LOOK]);
+        let frames = &room[own.min(found)..found];
         let is_ours = |shown: &usize| {
-            let below = frames.get(own + shown..).unwrap_or_default();
+            let below = frames.get(*shown..).unwrap_or_default();
             let mut ours = fiber.shown();
             below.iter().take(LOOK).all(|frame| match ours.next() {
                 Some(0) => vm.is_c_method(*frame),
@@ -62,7 +93,7 @@ impl Tracer {
         match (possible.next(), possible.next()) {
             (Some(shown), Some(_)) => {
                 // A recursion looks the same from everywhere: only the number of frames tells.
-                let total = vm.frames(&mut self.room);
+                let total = vm.frames(room);
                 let counted = total.checked_sub(own + fiber.shown().count())?;
                 (shown..=gap).contains(&counted).then_some(counted)
             }
@@ -71,16 +102,19 @@ impl Tracer {
     }
 
     /// Puts the frames of a gap, which no event told of, between `top` and what begins at `depth`:
-    /// the VM shows these, leaf first, and topmost below the new one `below`.
+    /// the VM shows these, leaf first, and then `top`'s. Where it hides others among them, ours are
+    /// noted deeper than they are, never less deep.
     fn insert(
         &mut self,
         vm: &impl TraceVm,
         top: Open,
-        shown: &[FrameWord],
+        frames: &[FrameWord],
         gap: usize,
         depth: u32,
-        below: FrameWord,
     ) {
+        let Some((&below, shown)) = frames.split_last() else {
+            return;
+        };
         if shown.is_empty() && gap > 0 {
             self.fibers[self.fiber].stack.push(Open {
                 depth: depth - 1,
@@ -126,9 +160,19 @@ impl Tracer {
     /// left is of this `depth`.
     pub(super) fn retake(&mut self, vm: &impl TraceVm, skipped: usize, depth: u32) {
         let mut room = std::mem::take(&mut self.room);
-        let found = vm.frames(&mut room);
-        self.rebase(vm, self.fiber, &room[skipped.min(found)..found], depth);
+        self.retake_with(vm, &mut room, skipped, depth);
         self.room = room;
+    }
+
+    fn retake_with(
+        &mut self,
+        vm: &impl TraceVm,
+        room: &mut [FrameWord],
+        skipped: usize,
+        depth: u32,
+    ) {
+        let found = vm.frames(room);
+        self.rebase(vm, self.fiber, &room[skipped.min(found)..found], depth);
     }
 
     /// A fiber's stack consists of these frames, leaf first.
@@ -192,6 +236,13 @@ impl Tracer {
         depth: u32,
     ) {
         let fiber = &mut self.fibers[self.fiber];
+        let is_shallower = fiber.top().is_some_and(|top| top.depth < depth);
+        if is_shallower && c_method.is_none() && !fiber.is_at_base() {
+            // A method that a block defines is told to end twice.
+            return;
+        }
+        let is_lost = |top: &Open| top.depth > depth && top.is_told();
+        fiber.has_lost |= fiber.top().is_some_and(is_lost);
         fiber.drop_while(|open| open.depth > depth || !open.is_told());
         if fiber.is_at_base() {
             if fiber.base == 0 || depth <= fiber.base_depth {
@@ -204,7 +255,6 @@ impl Tracer {
             return;
         };
         let Some(frame) = c_method else {
-            // A method that a block defines is told to end twice.
             if top.depth == depth {
                 fiber.stack.pop();
             }

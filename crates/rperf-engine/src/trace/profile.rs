@@ -1,9 +1,11 @@
 //! From what was traced to a profile: nodes with names, times without the cost of tracing, and
 //! lines about the run. Outside of hooks, on the thread that asks for the profile.
 
+use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
+use super::spans::SpansSnapshot;
 use super::thread::ThreadNumbers;
 use super::tree::TracedNode;
 use crate::allocations::AllocationSums;
@@ -15,8 +17,8 @@ use rperf_model::{
 use rustc_hash::FxHashMap;
 use std::process;
 
-/// All columns, and those of a profile with times, with CPU time, and without any. Methods and C methods are calls;
-/// blocks are apart, as they have the names of their methods.
+/// All columns, and those of a profile with times, with CPU time, and without any. Methods and C
+/// methods are calls; blocks are apart, as they have the names of their methods.
 const COLUMNS: [(&str, &str); 5] = [
     ("calls", "count"),
     ("wall", "nanoseconds"),
@@ -48,6 +50,8 @@ pub struct TraceSnapshot {
     pub(super) with_cpu: bool,
     /// Objects, if they were counted.
     pub(super) objects: Option<AllocationSums>,
+    pub(super) check: Option<StackCheck>,
+    pub(super) spans: Option<SpansSnapshot>,
 }
 
 /// Sums over a profile, for its head.
@@ -72,11 +76,6 @@ impl TraceSnapshot {
         self.end.ns_per_tick_since(&self.start)
     }
 
-    /// The classes of objects that were counted.
-    pub fn classes(&self) -> &[usize] {
-        self.objects.as_ref().map_or(&[], AllocationSums::words)
-    }
-
     /// How long a pair of events of each kind kept the hook busy, in ns; 0 if it isn't known.
     pub fn bodies_ns(&self) -> [f64; CallKind::ALL.len()] {
         let ns = |kind| self.bodies.of_pair(kind).unwrap_or(0.0) * self.ns_per_tick();
@@ -85,8 +84,8 @@ impl TraceSnapshot {
 
     /// The raw times of what was called most, and of its caller, in ns: for the calibration.
     pub fn busiest_pair_ns(&self) -> (f64, f64) {
-        let counts = || self.threads.iter().flat_map(|it| &it.counts);
-        let Some(&(callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
+        let counts = || self.threads.iter().flat_map(|it| it.counts.iter());
+        let Some((callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
             return (0.0, 0.0);
         };
         let caller = self.nodes[callee as usize].parent;
@@ -99,10 +98,9 @@ impl TraceSnapshot {
     }
 
     /// The profile. `names` are those of the frames, in the order of their rows, `classes` those of
-    /// the classes of objects; `program` and
-    /// `comments` describe the run.
+    /// the classes of objects; `program` and `comments` describe the run.
     pub fn into_profile(
-        self,
+        mut self,
         names: &[ResolvedFrame],
         classes: &[ResolvedFrame],
         calibration: &Calibration,
@@ -130,13 +128,18 @@ impl TraceSnapshot {
                 &mut profile,
                 number as u32 + 1,
                 &times,
-                &numbers.used,
+                &numbers.used.sorted(),
                 &map,
                 &mut sums,
             );
         }
         if let Some(objects) = &self.objects {
             objects.add_to_traced(&mut profile, classes, &map);
+        }
+        if let Some(spans) = self.spans.take() {
+            let (start, end) = (&self.start, &self.end);
+            let line = spans.into_time_line(&self.nodes, names, start, end, &program);
+            profile.time_lines.push(line);
         }
         comments.extend(self.head(&sums));
         profile.meta = Meta {
@@ -294,6 +297,19 @@ impl TraceSnapshot {
                 "{methods} of Ruby's own methods, which call nothing, have no count: the \
                  VM doesn't tell of all their calls"
             ));
+        }
+        if let Some(check) = &self.check {
+            let StackCheck {
+                compared,
+                unequal,
+                first,
+            } = check;
+            lines.push(format!("{compared} stacks compared, {unequal} unequal"));
+            if let Some((equal, theirs, ours)) = first {
+                lines.push(format!(
+                    "the first one from frame {equal} on: {theirs} frames, and not {ours}"
+                ));
+            }
         }
         if sums.truncated_calls > 0 {
             let calls = sums.truncated_calls;

@@ -26,7 +26,7 @@ impl Tracer {
                 .top()
                 .map_or(ROOT, |top| top.charge);
             if self.level.timed {
-                state.states.add_away(node, since, ready, now);
+                state.numbers.states.add_away(node, since, ready, now);
             }
         }
         (self.thread, self.fiber, self.last) = (thread.0 as usize, state.fiber, now);
@@ -56,9 +56,8 @@ impl Tracer {
                 let top = self.fibers.get(self.fiber).and_then(Fiber::top);
                 let node = top.map_or(ROOT, |top| top.charge);
                 if let Some(thread) = self.threads.get_mut(self.thread) {
-                    thread
-                        .states
-                        .add(node, state, now.saturating_sub(self.last));
+                    let times = &mut thread.numbers.states;
+                    times.add(node, state, now.saturating_sub(self.last));
                 }
                 self.last = self.last.max(now);
                 self.end_cpu_window(state);
@@ -90,7 +89,7 @@ impl Tracer {
             {
                 let top = self.fibers[thread.fiber].top();
                 let node = top.map_or(ROOT, |top| top.charge);
-                thread.states.add_away(node, since, ready, now);
+                thread.numbers.states.add_away(node, since, ready, now);
                 thread.away_since = Some(now);
             }
         }

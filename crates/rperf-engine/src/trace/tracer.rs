@@ -1,16 +1,17 @@
-//! The state of a traced session, and what each event does to it. At each event the time since
-//! the last one goes to the frame that was innermost, and our stack is compared with how deep the
-//! VM's is: frames that have gone without a word are dropped, and those that have come so are
-//! asked for. Under the GVL.
+//! The state of a traced session, and what its threads, fibers and clock do to it; calls and
+//! returns are in `calls`. At each event the time since the last one goes to the frame that was
+//! innermost. Under the GVL.
 
+use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::Bodies;
 use super::cpu_times::{CpuClock, NO_GAP};
-use super::event::{Call, CallKind, FrameKind, TraceLevel, TraceVm};
-use super::fiber::{Fiber, Known, Open};
+use super::event::{CallKind, TraceLevel, TraceVm};
+use super::fiber::{Fiber, Open};
 use super::profile::TraceSnapshot;
-use super::thread::TracedThread;
-use super::tree::{ROOT, TracedFrame, TracedTree};
+use super::spans::Spans;
+use super::thread::{ThreadNumbers, TracedThread};
+use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use crate::allocations::Allocations;
 use crate::backtrace::MAX_DEPTH;
 use crate::call_tree::FrameWord;
@@ -47,7 +48,7 @@ pub struct Tracer {
     pub(super) last: u64,
     /// The state of a collection that the running thread is at.
     pub(super) collecting: Option<State>,
-    events: u64,
+    pub(super) events: u64,
     /// The event after which the hook looks at its own time next.
     next_look: u64,
     random: u64,
@@ -58,6 +59,10 @@ pub struct Tracer {
     pub(super) cpu: Option<CpuClock>,
     /// Objects, if they are counted.
     pub(super) objects: Option<Allocations>,
+    /// Where stacks are compared.
+    pub(super) check: Option<StackCheck>,
+    /// The time line, if it was asked for.
+    spans: Option<Box<Spans>>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -84,6 +89,8 @@ impl Tracer {
             long_gap: NO_GAP,
             cpu: None,
             objects: None,
+            check: None,
+            spans: None,
             room: vec![0; MAX_DEPTH],
         }
     }
@@ -94,8 +101,25 @@ impl Tracer {
             return ThreadNumber(MAX_THREADS as u32 - 1);
         }
         let fiber = self.new_fiber();
+        if let Some(spans) = &mut self.spans {
+            spans.add_thread(fiber);
+        }
         self.threads.push(TracedThread::new(fiber, now));
         ThreadNumber(self.threads.len() as u32 - 1)
+    }
+
+    /// A thread comes into being in the session, and so do all its fibers.
+    pub fn announce_new(&mut self, now: u64) -> ThreadNumber {
+        let number = self.announce(now);
+        if let Some(thread) = self.threads.get_mut(number.0 as usize) {
+            thread.own_fiber = Some(thread.fiber);
+        }
+        number
+    }
+
+    /// The fiber that runs has this object.
+    pub fn name_fiber(&mut self, object: usize) {
+        self.fibers_by_word.insert(object, self.fiber);
     }
 
     /// The stack of a thread, leaf first, as the session begins: taken from outside, or its own
@@ -118,22 +142,33 @@ impl Tracer {
     pub fn switched(&mut self, vm: &impl TraceVm, object: usize, now: u64) {
         self.charge(now);
         let depth = vm.depth();
-        // One that was there before the session is new to us, and so is a thread's own.
+        // One that was there before the session is new to us.
         let fiber = match self.fibers_by_word.get(&object) {
             Some(&fiber) => fiber,
             None => {
-                let fiber = self.new_fiber();
+                let own = self.take_own_fiber(depth);
+                let fiber = own.unwrap_or_else(|| self.new_fiber());
                 self.fibers_by_word.insert(object, fiber);
                 fiber
             }
         };
         if depth <= 1 || !self.is_stack_of(vm, fiber, depth) {
             self.fibers[fiber].clear();
+            if let Some(spans) = &mut self.spans {
+                spans.end_fiber(fiber);
+            }
         }
         self.fiber = fiber;
         if let Some(thread) = self.threads.get_mut(self.thread) {
             thread.fiber = fiber;
         }
+    }
+
+    /// The own fiber of the thread that runs, if it comes back to it for the first time: the
+    /// others begin at depth 1, if there were none before the session.
+    fn take_own_fiber(&mut self, depth: u32) -> Option<usize> {
+        let thread = self.threads.get_mut(self.thread)?;
+        thread.own_fiber.take_if(|_| depth > 1)
     }
 
     /// Whether the VM's stack can be the one of `fiber`: after a compaction of the heap another
@@ -164,7 +199,7 @@ impl Tracer {
         let node = top.map_or(ROOT, |top| top.charge);
         let gap = now.saturating_sub(self.last);
         if let Some(thread) = self.threads.get_mut(self.thread) {
-            thread.counts.of(node).running += gap;
+            thread.numbers.counts.of(node).running += gap;
         }
         if gap > self.long_gap {
             self.end_cpu_window(State::Running);
@@ -173,134 +208,23 @@ impl Tracer {
         self.last = self.last.max(now);
     }
 
-    /// A call.
-    #[inline]
-    pub fn enter(&mut self, vm: &impl TraceVm, call: Call, now: u64) {
-        self.events += 1;
-        self.charge(now);
-        let own = usize::from(!matches!(call, Call::C { .. }));
-        let depth = vm.depth() + u32::from(own == 0);
-        let mut frames = [0; LOOK];
-        let Some(fiber) = self.fibers.get(self.fiber) else {
-            return;
-        };
-        let top = fiber.top().copied();
-        let run = top.map_or(0, |top| top.run as usize);
-        let asked = (own + run).min(LOOK);
-        if asked > 0 {
-            vm.frames(&mut frames[..asked]);
-        }
-        let frame = match call {
-            Call::C { owner, method } => TracedFrame {
-                word: owner,
-                method,
-            },
-            _ => TracedFrame {
-                word: frames[0],
-                method: 0,
-            },
-        };
-        let follows = top.is_some_and(|top| top.depth + 1 == depth)
-            && (run == 0 || fiber.still_has(&frames[own..asked]));
-        if !follows {
-            if call == Call::Block && self.is_told_twice(vm, top, depth, frame.word) {
-                return;
-            }
-            self.follow(vm, depth, own);
-        }
-        self.push(call, frame, depth, frames[0] * own);
-    }
-
-    #[inline]
-    fn push(&mut self, call: Call, frame: TracedFrame, depth: u32, word: FrameWord) {
-        let (fibers, threads) = (&mut self.fibers, &mut self.threads);
-        let Some((fiber, thread)) = fibers.get_mut(self.fiber).zip(threads.get_mut(self.thread))
-        else {
-            return;
-        };
-        let parent = fiber.top().map_or(ROOT, |top| top.node);
-        let node = self.tree.child(parent, frame, call.kind());
-        thread.counts.of(node).calls += 1;
-        fiber.stack.push(Open {
-            node,
-            charge: node,
-            depth,
-            word,
-            run: 0,
-            known: Known::Told,
-        });
-    }
-
-    /// Whether a block is the frame of the method that was told just before: one that a block
-    /// defines.
-    #[cold]
-    fn is_told_twice(
-        &self,
-        vm: &impl TraceVm,
-        top: Option<Open>,
-        depth: u32,
-        word: FrameWord,
-    ) -> bool {
-        top.is_some_and(|top| {
-            top.is_told()
-                && (top.depth, top.word) == (depth, word)
-                && self.tree.node(top.node).kind == FrameKind::Method
-                && vm.is_bare_code(word)
-        })
-    }
-
-    /// A return; of a method of C with its owner and name.
-    #[inline]
-    pub fn leave(&mut self, vm: &impl TraceVm, c_method: Option<TracedFrame>, now: u64) {
-        self.events += 1;
-        self.charge(now);
-        // The frame of a method of C is gone already, unless an exception unwinds it.
-        let depth = vm.depth() + u32::from(c_method.is_some());
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
-            return;
-        };
-        let is_usual = fiber.top().is_some_and(|top| {
-            top.depth == depth
-                && top.is_told()
-                && c_method.is_none_or(|frame| self.tree.node(top.node).frame == frame)
-        });
-        if is_usual {
-            fiber.stack.pop();
-        } else {
-            self.leave_oddly(vm, c_method, depth);
-        }
-    }
-
-    /// A rescue clause begins, in a frame of its own. After a stack overflow no return was told,
-    /// and this finds what depth alone can't.
-    pub fn rescued(&mut self, vm: &impl TraceVm, now: u64) {
-        self.events += 1;
-        self.charge(now);
-        let depth = vm.depth();
-        let mut frames = [0; 1];
-        vm.frames(&mut frames);
-        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
-            return;
-        };
-        fiber
-            .drop_while(|open| open.depth > depth || open.depth == depth && open.word != frames[0]);
-        if fiber.is_at_base() && depth <= fiber.base_depth {
-            self.retake(vm, 1, depth.saturating_sub(1));
-        }
-    }
-
     /// Whether the hook is to look at its own time now: in 1 of about 64 events, at random, as
     /// calls and returns come in patterns.
     #[inline]
     pub fn is_look_due(&mut self) -> bool {
-        if self.events < self.next_look || !self.level.timed {
+        let is_checked = self.check.is_some();
+        if self.events < self.next_look || !(self.level.timed || is_checked) {
             return false;
         }
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        self.next_look = self.events + 32 + (self.random >> 58);
+        self.next_look = self.events
+            + match is_checked {
+                true => 1 + (self.random >> 60),
+                false => 32 + (self.random >> 58),
+            };
         true
     }
 
@@ -310,21 +234,56 @@ impl Tracer {
         self.bodies.add(kind, is_return, ticks);
     }
 
+    /// From now on calls that take so long are kept one by one; `ns_per_tick` is nearly the length
+    /// of a tick. Before any thread is announced.
+    pub fn keep_spans(&mut self, least_ns: u64, ns_per_tick: f64) {
+        self.spans = Some(Box::new(Spans::of(least_ns, ns_per_tick)));
+    }
+
+    /// An event has changed the stack: the time line follows, if there is one.
+    #[inline]
+    pub fn follow_spans(&mut self, now: u64) {
+        if let Some(spans) = &mut self.spans
+            && let Some(fiber) = self.fibers.get(self.fiber)
+        {
+            spans.follow(self.fiber, self.thread as u32, &fiber.stack, now);
+        }
+    }
+
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
-        let threads = self.threads.iter();
+        let numbers = self.threads.iter().map(|it| it.numbers.clone()).collect();
+        self.taken(end, self.tree.nodes().to_vec(), numbers)
+    }
+
+    /// The same; the session is over.
+    pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
+        let threads = std::mem::take(&mut self.threads);
+        let numbers = threads.into_iter().map(|it| it.numbers).collect();
+        let nodes = self.tree.take_nodes();
+        self.taken(end, nodes, numbers)
+    }
+
+    fn taken(
+        &self,
+        end: ClockReading,
+        nodes: Vec<TracedNode>,
+        threads: Vec<ThreadNumbers>,
+    ) -> TraceSnapshot {
         TraceSnapshot {
             level: self.level,
             clock: self.clock,
             start: self.start,
             end,
-            nodes: self.tree.nodes().to_vec(),
+            nodes,
             truncated: self.tree.truncated(),
-            threads: threads.map(TracedThread::numbers).collect(),
+            threads,
             events: self.events,
             bodies: self.bodies,
             with_cpu: self.cpu.is_some(),
             objects: self.objects.as_ref().map(Allocations::sums),
+            check: self.check.clone(),
+            spans: self.spans.as_ref().map(|spans| spans.snapshot(&end)),
         }
     }
 
@@ -332,10 +291,13 @@ impl Tracer {
     /// what was before.
     pub fn clear(&mut self, start: ClockReading) {
         for thread in &mut self.threads {
-            thread.clear();
+            thread.numbers = Default::default();
         }
         if let Some(objects) = &mut self.objects {
             objects.clear();
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.clear(&start);
         }
         (self.start, self.events, self.next_look) = (start, 0, 0);
     }
@@ -361,8 +323,7 @@ impl Tracer {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let threads = self.threads.iter();
-        let numbers = threads.map(TracedThread::memory);
+        let numbers = self.threads.iter().map(|it| it.numbers.memory());
         let stacks = self
             .fibers
             .iter()
@@ -372,6 +333,7 @@ impl Tracer {
             + stacks.sum::<usize>()
             + self.objects.as_ref().map_or(0, Allocations::memory)
             + self.room.capacity() * size_of::<FrameWord>()
+            + self.spans.as_ref().map_or(0, |spans| spans.memory())
     }
 
     /// The words of the present fiber's stack, root first, but for what only notes a depth.

@@ -154,6 +154,11 @@ impl TracedTree {
         &self.nodes
     }
 
+    /// All nodes, parents first, which the tree has no longer.
+    pub(super) fn take_nodes(&mut self) -> Vec<TracedNode> {
+        std::mem::take(&mut self.nodes)
+    }
+
     /// The node of what found no room, if there was such.
     pub(super) fn truncated(&self) -> Option<u32> {
         self.truncated

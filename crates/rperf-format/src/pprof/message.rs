@@ -2,6 +2,7 @@
 //! Called by the reader; any thread.
 
 use super::proto::{Line, ValueType};
+use super::time_lines::{self, MAX_BYTES};
 use super::wire::{Field, Fields};
 use crate::ReadError;
 use prost::Message as _;
@@ -25,9 +26,15 @@ pub(crate) struct Message<'a> {
     pub(crate) period_type: Option<ValueType>,
     pub(crate) period: i64,
     pub(crate) default_sample_type: i64,
+    /// Each a time line.
+    pub(crate) time_lines: Vec<&'a [u8]>,
+    time_line_bytes: usize,
 }
 
 const SAMPLE: u32 = 2;
+
+/// Processes whose time lines a file may have.
+const MAX_TIME_LINES: usize = 100_000;
 
 impl<'a> Message<'a> {
     /// The parts of the file with these bytes.
@@ -67,9 +74,24 @@ impl<'a> Message<'a> {
             12 => self.period = field.signed()?,
             13 => field.numbers(|text| push(&mut self.comments, text as i64, max, "comments"))?,
             14 => self.default_sample_type = field.signed()?,
+            time_lines::FIELD => self.add_time_line(field.bytes()?)?,
             _ => {}
         }
         Ok(())
+    }
+
+    fn add_time_line(&mut self, bytes: &'a [u8]) -> Result<(), ReadError> {
+        self.time_line_bytes += bytes.len();
+        if self.time_line_bytes > MAX_BYTES {
+            let (limit, unit) = (MAX_BYTES as u64, "bytes of time lines");
+            return Err(ReadError::TooLarge { limit, unit });
+        }
+        push(
+            &mut self.time_lines,
+            bytes,
+            self.max_rows.min(MAX_TIME_LINES),
+            "time lines",
+        )
     }
 
     /// The samples, in the file's order.

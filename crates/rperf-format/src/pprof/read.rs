@@ -9,6 +9,7 @@ use super::meta;
 use super::proto;
 use super::stacks::{FrameLimits, Stacks};
 use super::texts::Texts;
+use super::time_lines;
 use super::value_types;
 use crate::ReadError;
 use flate2::read::MultiGzDecoder;
@@ -114,6 +115,11 @@ fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadErr
     read_meta(&message, &texts, &mut profile)?;
     let mut stacks = Stacks::new(&message, &mut texts, &mut profile, limits.frames)?;
     read_samples(&message, &mut texts, &mut stacks, &mut profile, limits)?;
+    let lines = message
+        .time_lines
+        .iter()
+        .map(|line| time_lines::decoded(line));
+    profile.time_lines = lines.collect::<Result<_, _>>()?;
     Ok(profile)
 }
 

@@ -4,7 +4,7 @@ mod samples;
 mod tables;
 
 use super::value_types::{self, signed};
-use super::{meta, proto};
+use super::{meta, proto, time_lines};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -54,6 +54,9 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
     encoder.write_all(&chunk)?;
     tables.move_into(&mut message);
     encoder.write_all(&message.encode_to_vec())?;
+    for line in &profile.time_lines {
+        encoder.write_all(&time_lines::encoded(line))?;
+    }
     encoder.finish()?.flush()?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Tests of the formats from outside: what they write for a known profile, whether
 //! it can be read back, and what the reader makes of damaged files.
 
+mod callgrind;
 mod collapsed;
 mod dot;
 mod foreign;

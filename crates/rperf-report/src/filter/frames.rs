@@ -1,8 +1,11 @@
 //! Filters by frames: which stacks stay, and which of their frames. Called by `filter`; any thread.
 
 use super::keys::change_keys;
+use crate::calls::BLOCK_CALLS;
 use regex::Regex;
-use rperf_model::{CallTree, DisplayFrame, FrameId, Node, NodeId, Profile, State, WeightKey};
+use rperf_model::{
+    CallTree, Column, DisplayFrame, FrameId, Node, NodeId, Profile, State, WeightKey, Weights,
+};
 
 /// The filters by frames, as [`Filter`](super::Filter) has them.
 #[derive(Clone, Copy)]
@@ -93,10 +96,12 @@ impl Frames {
             is_ignored: false,
             is_from: !self.has_show_from,
         }];
+        let mut is_shown = vec![true];
         for (_, node) in profile.tree.iter() {
             let marks = self.by_frame[node.frame.0 as usize];
             let caller = stacks[node.parent.0 as usize];
             let is_from = caller.is_from || marks.is_from;
+            is_shown.push(!marks.is_hidden && is_from);
             let shown = if marks.is_hidden || !is_from {
                 caller.shown
             } else {
@@ -112,6 +117,7 @@ impl Frames {
                 is_from,
             });
         }
+        drop_calls(profile, &is_shown);
         let leaves = Leaves::of(profile);
         change_keys(profile, |key| {
             let leaf = leaves.of_key(key).map(|leaf| self.marks(leaf));
@@ -134,6 +140,30 @@ impl Frames {
             DisplayFrame::NoFrames => self.no_frames,
         }
     }
+}
+
+/// A frame that isn't shown leaves its time to its caller, but not its calls: these are none of the
+/// caller's. `is_shown` is by node.
+fn drop_calls(profile: &mut Profile, is_shown: &[bool]) {
+    let schema = &profile.schema;
+    let columns = [schema.calls(), schema.find(BLOCK_CALLS)];
+    let columns: Vec<Column> = columns.into_iter().flatten().collect();
+    if columns.is_empty() || schema.calls().is_none() {
+        return;
+    }
+    let mut weights = Weights::new(schema.len());
+    let mut values = Vec::new();
+    for weight in profile.weights.iter() {
+        values.clear();
+        values.extend_from_slice(weight.values);
+        if !is_shown[weight.key.node.0 as usize] {
+            for column in &columns {
+                values[column.0] = 0;
+            }
+        }
+        weights.push(weight.key, &values);
+    }
+    profile.weights = weights;
 }
 
 /// The key of a row of which `stack` is told, and the leaf that its stack is shown with

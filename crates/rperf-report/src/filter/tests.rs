@@ -50,6 +50,35 @@ fn example() -> Profile {
 }
 
 #[test]
+fn a_frame_that_is_hidden_takes_its_calls_along_and_leaves_its_time() {
+    let types = [("calls", "count"), ("wall", "nanoseconds")];
+    let schema = rperf_model::test_support::schema(&types, 1);
+    let mut test = TestProfile::new(schema);
+    test.add(&["main", "a"], 1, LabelSetId(0), State::Running, 5);
+    test.add(&["main", "a", "b"], 1, LabelSetId(0), State::Running, 7);
+    for (filter, calls) in [
+        (Filter::default(), 2),
+        (
+            Filter {
+                hide: some("^b$"),
+                ..Filter::default()
+            },
+            1,
+        ),
+        (
+            Filter {
+                show: some("^(main|b)$"),
+                ..Filter::default()
+            },
+            1,
+        ),
+    ] {
+        let left = filter.apply(test.profile.clone()).profile;
+        assert_eq!((left.sum(Column(0)), left.sum(TIME)), (calls, 12));
+    }
+}
+
+#[test]
 fn focus_and_ignore_choose_stacks_by_any_frame() {
     let profile = example();
     let filter = Filter {

@@ -64,6 +64,8 @@ pub enum Value {
     Path(PathBuf),
     /// Any text.
     Text(OsString),
+    /// A time, in µs.
+    Time(u32),
     /// Names of methods.
     Methods(Vec<String>),
     /// Labels: keys and values.
@@ -93,6 +95,8 @@ pub enum Form {
     OutputPath,
     /// Any text.
     Text,
+    /// A time with its unit: `1ms`; a String in Ruby.
+    Time,
     /// Names of methods, with commas between several; a String or an Array in Ruby.
     Methods,
     /// Labels: `KEY=VALUE`, with commas between several; a Hash in Ruby.
@@ -162,6 +166,11 @@ impl Form {
                 Given::Text(text) => Some(Value::Text((*text).to_os_string())),
                 _ => None,
             },
+            Form::Time => match given {
+                Given::Text(text) => text.to_str().and_then(read_time),
+                Given::Path(text) => text.to_str().and_then(read_time),
+                _ => None,
+            },
             Form::Methods => read_methods(given),
             Form::Labels => match given {
                 Given::Text(text) => text.to_str().map_or(Ok(None), read_labels)?,
@@ -193,6 +202,7 @@ impl Form {
             }),
             Form::OutputPath => "the path of a file".into(),
             Form::Text => "text".into(),
+            Form::Time => "a time of 1us to 1h, such as 500us, 1ms or 2s".into(),
             Form::Methods => "methods such as Order#total or Cart.find".into(),
             Form::Labels if source == Source::Keyword => "a Hash of labels".into(),
             Form::Labels => "labels such as release=1.2,host=web1".into(),
@@ -217,6 +227,7 @@ impl Form {
             (Form::TimerSignal, _) => "number".into(),
             (Form::OutputPath, _) => "path".into(),
             (Form::Text, _) => "text".into(),
+            (Form::Time, _) => "time".into(),
             (Form::Methods, Source::Keyword) => "a String, an Array".into(),
             (Form::Methods, _) => "METHOD,...".into(),
             (Form::Labels, Source::Keyword) => "a Hash".into(),
@@ -241,6 +252,7 @@ impl Value {
             Value::Off => OFF.into(),
             Value::Path(path) => path.into(),
             Value::Text(text) => text.clone(),
+            Value::Time(micros) => format!("{micros}us").into(),
             Value::Methods(names) if source == Source::Keyword => {
                 format!("'{}'", names.join(",")).into()
             }
@@ -300,6 +312,29 @@ fn loose_number(text: &str) -> Option<i64> {
     let ends_in_digit = |part: &str| part.ends_with(|it: char| it.is_ascii_digit());
     let is_number = text.split('_').all(ends_in_digit);
     is_number.then(|| text.replace('_', "").parse().ok())?
+}
+
+/// The longest time, in µs: an hour.
+const LONGEST_TIME: u32 = 3_600_000_000;
+
+/// A number with the unit behind it.
+fn read_time(text: &str) -> Option<Value> {
+    let text = text.trim();
+    let unit = text.find(|it: char| it.is_ascii_alphabetic() || it == 'µ')?;
+    let (number, unit) = text.split_at(unit);
+    let micros_per = match unit {
+        "us" | "µs" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        "m" | "min" => 6e7,
+        "h" => 3.6e9,
+        _ => return None,
+    };
+    let micros = number.trim().parse::<f64>().ok()? * micros_per;
+    let allowed = 1.0..=f64::from(LONGEST_TIME);
+    allowed
+        .contains(&micros)
+        .then(|| Value::Time(micros.round() as u32))
 }
 
 /// `None` for what is no path at all.

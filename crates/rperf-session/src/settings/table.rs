@@ -4,7 +4,7 @@
 use super::form::Form;
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use Form::{
-    False, Labels, Methods, NoSignal, Number, OutputPath, Text, TimerSignal, True, Word,
+    False, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True, Word,
     WordWithTimerSignals, Words,
 };
 use rperf_format::Format;
@@ -142,6 +142,25 @@ pub static MEASURE: Setting = Setting {
         "measure",
         &[Words(&[ALLOC, CPU])],
         "what to measure beside times",
+    )
+};
+
+/// From which time on calls are in the time line.
+pub static SPANS: Setting = Setting {
+    unset: Some("no time line"),
+    tracing: Tracing::Only,
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "TIME",
+            "Also a time line of the calls that take so long, such as 1ms",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "spans",
+        &[Time],
+        "a time line of the calls that take so long",
     )
 };
 
@@ -379,12 +398,13 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 20] = [
+pub static ALL: [&Setting; 21] = [
     &OUTPUT,
     &MODE,
     &CALLS,
     &CLOCK,
     &MEASURE,
+    &SPANS,
     &ONLY,
     &FORMAT,
     &FREQUENCY,

@@ -20,7 +20,10 @@ fn examples(setting: &Setting) -> Vec<String> {
     let listed = setting.values(Source::Variable).replace(" to ", ", ");
     let texts = listed.split(", ").map(String::from);
     texts
-        .filter(|text| !["number", "path", "KEY=VALUE,...", "METHOD,..."].contains(&text.as_str()))
+        .filter(|text| {
+            let placeholders = ["number", "path", "time", "KEY=VALUE,...", "METHOD,..."];
+            !placeholders.contains(&text.as_str())
+        })
         .collect()
 }
 

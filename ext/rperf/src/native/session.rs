@@ -58,8 +58,7 @@ fn prepare(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
 /// wait until it is kept.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
     if trace_session(gvl).is_some() {
-        let profile = tracing::stop(ruby, gvl)?;
-        return Ok((profile, Interrupts::default()));
+        return tracing::stop(ruby, gvl);
     }
     let stopped = snapshot::stop(ruby, gvl, |gvl, settings| {
         let calls = targets::take(ruby, gvl, settings, false);
@@ -74,7 +73,8 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
 /// The profile up to now, which is let go of if `clear`; nothing without a session.
 pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
     if trace_session(gvl).is_some() {
-        tracing::snapshot(ruby, gvl, clear)
+        let (profile, interrupts) = tracing::snapshot(ruby, gvl, clear)?;
+        interrupts.raise().map(|()| profile)
     } else {
         snapshot::snapshot(ruby, gvl, clear, |gvl, settings| {
             targets::take(ruby, gvl, settings, clear)

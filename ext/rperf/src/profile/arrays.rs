@@ -8,8 +8,7 @@
 //! Ruby objects are kept in Ruby arrays and named by their index there: the
 //! garbage collector doesn't see into Rust's collections.
 
-use crate::interrupts::Stretch;
-use crate::without_gvl::without_gvl;
+use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RArray, RString, Ruby, Value, value::ReprValue};
 use rperf_model::{
     CallTree, Column, DisplayFrame, FrameId, LabelSets, NodeId, Profile, Weight, WeightKey,
@@ -20,11 +19,11 @@ use std::hash::Hash;
 
 /// `NativeProfile#samples`: the rows.
 pub fn samples(ruby: &Ruby, profile: &Profile) -> Result<RArray, Error> {
-    let (shapes, weights) = without_gvl(|| {
+    let (shapes, weights) = without_gvl_if_possible(|| {
         let shapes = Shapes::new(profile);
         let weights = shapes.weights(profile);
         (shapes, weights)
-    });
+    })?;
     let mut rows = Rows::new(ruby, profile, &shapes);
     match &profile.raw_samples {
         Some(raw) => {

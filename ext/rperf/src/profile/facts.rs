@@ -2,7 +2,7 @@
 //! Ruby thread, with the GVL; how many stacks there are is counted without it.
 
 use super::arrays::Shapes;
-use crate::without_gvl::without_gvl;
+use crate::interrupts::without_gvl_if_possible;
 use magnus::{Error, RHash, Ruby, Value, value::ReprValue};
 use rperf_model::Profile;
 use rperf_report::is_traced;
@@ -24,7 +24,7 @@ pub fn facts(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
         set(key, number(count))?;
     }
     if profile.raw_samples.is_none() {
-        let stacks = without_gvl(|| Shapes::new(profile).stacks(profile));
+        let stacks = without_gvl_if_possible(|| Shapes::new(profile).stacks(profile))?;
         set("unique_frames", number(profile.frames.len() as u64))?;
         set("unique_stacks", number(stacks as u64))?;
     }

@@ -4,8 +4,7 @@
 
 use super::errors;
 use super::object::{ProfileObject, shared, wrap};
-use crate::interrupts::Stretch;
-use crate::without_gvl::without_gvl;
+use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RArray, RClass, RHash, Ruby, TryConvert, Value, function, method, prelude::*};
 use rperf_format::answers::{self, Data, FilteredProfile};
 use rperf_model::Profile;
@@ -31,7 +30,7 @@ pub fn init(class: RClass) -> Result<(), Error> {
 
 /// `NativeProfile.load(path)`: the profile in a pprof file.
 fn load(ruby: &Ruby, path: PathBuf) -> Result<Value, Error> {
-    let read = without_gvl(|| rperf_session::input::read_profile(&path));
+    let read = without_gvl_if_possible(|| rperf_session::input::read_profile(&path))?;
     wrap(
         ruby,
         read.map_err(|error| errors::rperf(ruby, error.to_string()))?,
@@ -41,7 +40,7 @@ fn load(ruby: &Ruby, path: PathBuf) -> Result<Value, Error> {
 /// `NativeProfile.merge(profiles)`: all in one; there is one at least.
 fn merge(ruby: &Ruby, profiles: RArray) -> Result<Value, Error> {
     let profiles = all_shared(profiles)?;
-    let merged = without_gvl(|| {
+    let merged = without_gvl_if_possible(|| {
         let mut profiles = (1..).zip(&profiles);
         let (_, first) = profiles.next().ok_or("there is nothing to merge")?;
         let mut whole = Profile::clone(first);
@@ -50,7 +49,7 @@ fn merge(ruby: &Ruby, profiles: RArray) -> Result<Value, Error> {
             merged.map_err(|error| format!("profile {number}: {error}"))?;
         }
         Ok(whole)
-    });
+    })?;
     wrap(
         ruby,
         merged.map_err(|message: String| errors::rperf(ruby, message))?,
@@ -60,7 +59,7 @@ fn merge(ruby: &Ruby, profiles: RArray) -> Result<Value, Error> {
 /// `#filter(filters)`: what is left.
 fn filter(ruby: &Ruby, rb_self: &ProfileObject, filters: RHash) -> Result<Value, Error> {
     let (profile, view) = (Arc::clone(&rb_self.0), View::read(ruby, filters)?);
-    let left = without_gvl(|| view.of(&profile).map(|left| left.profile.into_owned()));
+    let left = without_gvl_if_possible(|| view.of(&profile).map(|left| left.profile.into_owned()))?;
     wrap(
         ruby,
         left.map_err(|message| errors::argument(ruby, message))?,
@@ -154,7 +153,7 @@ fn diff(
             None => (Normalize::No, None),
         },
     };
-    let compared = without_gvl(|| {
+    let compared = without_gvl_if_possible(|| {
         let runs = |side: &[Arc<Profile>]| {
             let run = |profile: &Arc<Profile>| {
                 let left = view.of(profile);
@@ -164,7 +163,7 @@ fn diff(
         };
         let (base, target) = (runs(&base)?, runs(&target)?);
         Ok(Diff::of(&base, &target, sort, normalize).map(|diff| answers::diff(&diff, limit)))
-    });
+    })?;
     let compared = compared.map_err(|message: String| errors::argument(ruby, message))?;
     to_ruby(
         ruby,
@@ -191,13 +190,13 @@ fn answer(
     question: impl FnOnce(FilteredProfile<'_>) -> Result<Data, String> + Send,
 ) -> Result<Value, Error> {
     let (profile, view) = (Arc::clone(&profile.0), View::read(ruby, filters)?);
-    let data = without_gvl(|| {
+    let data = without_gvl_if_possible(|| {
         let left = view.of(&profile)?;
         question(FilteredProfile {
             profile: &left.profile,
             whole: left.whole,
         })
-    });
+    })?;
     to_ruby(
         ruby,
         &data.map_err(|message| errors::argument(ruby, message))?,

@@ -241,8 +241,7 @@ impl TraceVm for RubyVm<'_> {
 pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
     let (frames, lines) = backtrace.room();
     let depth = vm.backtrace(frames, lines);
-    // SAFETY: the leaf is on the stack.
-    if depth > 0 && lines.first() == Some(&0) && !unsafe { VmFrames::is_c_method(&vm, frames[0]) } {
+    if depth > 0 && lines.first() == Some(&0) && !TraceVm::is_c_method(&vm, frames[0]) {
         lines[0] = vm.line();
     }
     depth

@@ -36,27 +36,48 @@ pub fn name_frames(
     false
 }
 
-/// Names the frames of a traced session, up to the first that `frame_at` doesn't have.
+/// Names `frames` of a traced session and classes of its objects, which are alive, for `limit` at most: those that have no
+/// name yet. Returns whether there are more.
+pub fn name_traced(
+    gvl: &mut Gvl<'_>,
+    limit: Duration,
+    frames: &[TracedFrame],
+    names: &mut Vec<ResolvedFrame>,
+) -> bool {
+    let began = Instant::now();
+    while let Some(&frame) = frames.get(names.len()) {
+        if began.elapsed() >= limit {
+            return true;
+        }
+        names.push(resolve_any(gvl, frame));
+    }
+    false
+}
+
+/// Names traced frames, up to the first that `frame_at` doesn't have.
 pub fn resolve_traced(
     gvl: &mut Gvl<'_>,
     frame_at: impl Fn(&Gvl<'_>, usize) -> Option<TracedFrame>,
 ) -> Vec<ResolvedFrame> {
-    let frame = |row| {
-        let frame = frame_at(gvl, row)?;
-        Some(match frame.method {
-            0 => resolve(gvl, frame.word as VALUE),
-            _ => resolve_c_method(gvl, frame),
-        })
-    };
-    (0..).map_while(frame).collect()
+    let mut names = Vec::new();
+    while let Some(frame) = frame_at(gvl, names.len()) {
+        names.push(resolve_any(gvl, frame));
+    }
+    names
+}
+
+fn resolve_any(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
+    match frame.method {
+        0 => resolve(gvl, frame.word as VALUE),
+        _ => resolve_c_method(gvl, frame),
+    }
 }
 
 /// Names a method of C by its owner, as the VM names its frames.
 fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     let owner = frame.word as VALUE;
-    // SAFETY: the VM holds a String for each name that it knows.
-    let method = unsafe { Value::from_raw(rb_sys::rb_id2str(frame.method as rb_sys::ID)) };
-    let method = text::of_string(method).unwrap_or_else(|| "(unknown)".into());
+    let method = ask(gvl, rb_sys::rb_id2str, frame.method as rb_sys::ID).and_then(text::of_string);
+    let method = method.unwrap_or_else(|| "(unknown)".into());
     // Only a singleton class has an object. For others the question raises, and the message would
     // have the program's own `to_s` of them.
     let object = match ask(gvl, rb_sys::rb_class_real, owner) {
@@ -86,25 +107,20 @@ fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     }
 }
 
-/// Asks the VM a question about `frame`; `None` if that raises.
+/// Asks the VM a question about a frame, a class or the name of a method; `None` if that raises.
 fn ask(
     _: &mut Gvl<'_>,
     question: unsafe extern "C" fn(VALUE) -> VALUE,
-    frame: VALUE,
+    subject: VALUE,
 ) -> Option<Value> {
-    // SAFETY: `frame` came from rb_profile_frames and is kept alive by the frame
-    // roots; `protect` catches what the VM may raise, and returns a valid VALUE.
+    // SAFETY: `subject` came from the VM in a backtrace, an event or an answer, and the roots or the
+    // stack keep it alive; a name lives for ever. `protect` catches what the VM may raise, and
+    // returns a valid VALUE.
     unsafe {
-        protect(|| question(frame))
+        protect(|| question(subject))
             .ok()
             .map(|answer| Value::from_raw(answer))
     }
-}
-
-/// Names the classes of a traced session's objects, which it keeps alive.
-pub fn resolve_classes(gvl: &mut Gvl<'_>, classes: &[FrameWord]) -> Vec<ResolvedFrame> {
-    let named = classes.iter().map(|class| resolve(gvl, *class as VALUE));
-    named.collect()
 }
 
 /// Names a class as the VM does. No method of the program's is asked.

@@ -1,5 +1,6 @@
 //! The begin and the end of a traced session, and what it has counted. On a thread of the main
-//! Ractor, with the GVL, outside of hooks.
+//! Ractor, with the GVL, outside of hooks. As a profile is made, the GVL is held for some
+//! milliseconds at a stretch.
 
 mod calibration;
 pub mod targets;
@@ -8,13 +9,18 @@ mod tracing;
 pub use tracing::check_none_runs;
 
 use super::hooks;
+use super::state::roots;
 use super::state::session::{TraceSession, trace_session};
+use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
+use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::trace::{ThreadNumber, TraceClock, TraceLevel};
-use rperf_engine::{GC_WATCH, GcMoment, Gvl, set_other_ractors};
+use rperf_engine::trace::{
+    Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
+};
+use rperf_engine::{GC_WATCH, GcMoment, Gvl, JobId, set_other_ractors};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashMap;
 use std::process;
@@ -33,21 +39,19 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
     session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
     session.counts_objects = settings.measures_objects();
+    prepare(gvl, &session);
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     set_other_ractors(others);
     GC_WATCH.session_begins();
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
-    if let Some(mut tracer) = session.tracer.borrow(gvl) {
-        if session.counts_objects {
-            tracer.count_objects();
-        }
-        if settings.measures_cpu() {
-            tracer.measure_cpu(GcMoment::now);
-        }
-    }
+    let fiber = ruby.fiber_current().as_raw() as usize;
     tracing::begin(gvl, session, &threads);
+    let tracer = trace_session(gvl).and_then(|session| session.tracer.borrow(gvl));
+    if let Some(mut tracer) = tracer {
+        tracer.name_fiber(fiber);
+    }
     Ok(())
 }
 
@@ -65,6 +69,22 @@ fn level_and_clock(settings: &Settings) -> (TraceLevel, TraceClock) {
     (level, clock)
 }
 
+/// Has the session keep and measure, beside calls and their times, what its settings want.
+fn prepare(gvl: &Gvl<'_>, session: &TraceSession) {
+    let Some(mut tracer) = session.tracer.borrow(gvl) else {
+        return;
+    };
+    if let Some(least_ns) = session.settings.spans_ns() {
+        tracer.keep_spans(least_ns, session.clock.ns_per_tick());
+    }
+    if session.counts_objects {
+        tracer.count_objects();
+    }
+    if session.settings.measures_cpu() {
+        tracer.measure_cpu(GcMoment::now);
+    }
+}
+
 /// Whether a compiler of the VM's is on. Runs Ruby code.
 fn is_compiler_on(ruby: &Ruby, _: &mut Gvl<'_>, name: &str) -> Result<bool, Error> {
     let vm: Value = ruby.class_object().const_get("RubyVM")?;
@@ -76,68 +96,137 @@ fn is_compiler_on(ruby: &Ruby, _: &mut Gvl<'_>, name: &str) -> Result<bool, Erro
     compiler.funcall("enabled?", ())
 }
 
-/// Ends the session; its profile, or nil if there is none.
-pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<Value>, Error> {
+/// Ends the session; its profile, or nil if there is none, and the interrupts that have to wait
+/// until it is kept.
+pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
     let others = ractor::are_there_others(ruby, gvl)?;
     let threads = LiveThreads::list(ruby, gvl)?;
-    // From here on no Ruby code runs: no interrupt loses the profile, no other thread calls stop.
-    let Some(id) = trace_session(gvl).map(TraceSession::id) else {
-        return Ok(None);
+    // From here on no Ruby code runs until all is taken: no interrupt loses the profile, no other
+    // thread calls stop.
+    let Some(id) = trace_session(gvl)
+        .filter(|it| !it.is_calibration)
+        .map(TraceSession::id)
+    else {
+        return Ok(Default::default());
     };
-    // The frames stay marked as long as the session is there.
     hooks::remove();
-    let profile = profile_so_far(ruby, gvl, &threads, others, false);
-    tracing::end(gvl, id);
-    profile
+    let Some(taken) = Taken::of(ruby, gvl, &threads, others, None)? else {
+        return Ok(Default::default());
+    };
+    let session = tracing::end(gvl, id);
+    taken.into_profile(ruby, gvl, session)
 }
 
-/// The profile up to now, which is let go of if `clear`.
-pub fn snapshot(ruby: &Ruby, gvl: &mut Gvl<'_>, clear: bool) -> Result<Option<Value>, Error> {
-    let others = ractor::are_there_others(ruby, gvl)?;
-    let threads = LiveThreads::list(ruby, gvl)?;
-    profile_so_far(ruby, gvl, &threads, others, clear)
-}
-
-/// The same, without Ruby code. `others`: there are other Ractors.
-fn profile_so_far(
+/// The profile up to now, which is let go of if `clear`, and interrupts as in [`stop`].
+pub fn snapshot(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
-    threads: &LiveThreads,
-    others: bool,
     clear: bool,
-) -> Result<Option<Value>, Error> {
-    let Some(session) = trace_session(gvl) else {
-        return Ok(None);
-    };
-    let alive: HashMap<ThreadNumber, u64> = threads
-        .threads()
-        .filter_map(|it| Some((session.number_of(it)?, session.ready.since(it.id()))))
-        .collect();
-    let Some(mut tracer) = session.tracer.borrow(gvl) else {
-        let message = "can't read the trace inside one of the VM's callbacks";
-        return Err(errors::rperf(ruby, message));
-    };
-    let end = session.clock.reading();
-    if !session.has_failed() {
-        tracer.flush(end.ticks, |number| alive.get(&number).copied());
+) -> Result<(Option<Value>, Interrupts), Error> {
+    let others = ractor::are_there_others(ruby, gvl)?;
+    let threads = LiveThreads::list(ruby, gvl)?;
+    match Taken::of(ruby, gvl, &threads, others, Some(clear))? {
+        Some(taken) => taken.into_profile(ruby, gvl, None),
+        None => Ok(Default::default()),
     }
-    let snapshot = tracer.snapshot(end);
-    if clear {
-        tracer.clear(end);
+}
+
+/// All that becomes a profile: it belongs to one call alone, and the session may end.
+struct Taken {
+    settings: Arc<Settings>,
+    calibration: Calibration,
+    end: ClockReading,
+    /// Not if the session itself has it until its end.
+    snapshot: Option<TraceSnapshot>,
+    comments: Vec<String>,
+    /// The frames, and from `first_class` on the classes of objects.
+    frames: Vec<TracedFrame>,
+    first_class: usize,
+    /// Keeps them alive.
+    unnamed: JobId,
+}
+
+impl Taken {
+    /// What has been counted up to now, without Ruby code. `clear`: whether the session goes on
+    /// without it; `None` if it ends. `None` without a session.
+    fn of(
+        ruby: &Ruby,
+        gvl: &Gvl<'_>,
+        threads: &LiveThreads,
+        others: bool,
+        clear: Option<bool>,
+    ) -> Result<Option<Self>, Error> {
+        let Some(session) = trace_session(gvl).filter(|it| !it.is_calibration) else {
+            return Ok(None);
+        };
+        let alive: HashMap<ThreadNumber, u64> = threads
+            .threads()
+            .filter_map(|it| Some((session.number_of(it)?, session.ready.since(it.id()))))
+            .collect();
+        let inside = || {
+            let message = "can't read the trace inside one of the VM's callbacks";
+            errors::rperf(ruby, message)
+        };
+        let mut tracer = session.tracer.borrow(gvl).ok_or_else(inside)?;
+        let end = session.clock.reading();
+        if !session.has_failed() {
+            tracer.flush(end.ticks, |number| alive.get(&number).copied());
+        }
+        let snapshot = clear.map(|_| tracer.snapshot(end));
+        if clear == Some(true) {
+            tracer.clear(end);
+        }
+        let mut frames = tracer.frames().to_vec();
+        let first_class = frames.len();
+        let class = |&word: &usize| TracedFrame { word, method: 0 };
+        frames.extend(tracer.classes().iter().map(class));
+        drop(tracer);
+        let unnamed = roots::keep_until_named(gvl, &frames);
+        let has_others = others || session.other_ractors.load(Relaxed);
+        Ok(Some(Self {
+            settings: Arc::clone(&session.settings),
+            calibration: session.calibration,
+            end,
+            snapshot,
+            comments: comments(ruby, session, has_others),
+            frames,
+            first_class,
+            unnamed: unnamed.ok_or_else(inside)?,
+        }))
     }
-    drop(tracer);
-    let has_others = others || session.other_ractors.load(Relaxed);
-    let comments = comments(ruby, session, has_others);
-    let (settings, calibration) = (Arc::clone(&session.settings), session.calibration);
-    let frame_at = |gvl: &Gvl<'_>, row: usize| {
-        let tracer = trace_session(gvl)?.tracer.borrow(gvl)?;
-        tracer.frames().get(row).copied()
-    };
-    let names = resolve::resolve_traced(gvl, frame_at);
-    let classes = resolve::resolve_classes(gvl, snapshot.classes());
-    let program = description::program();
-    let profile = snapshot.into_profile(&names, &classes, &calibration, program, comments);
-    profile::wrap(ruby, description::labelled(&settings, profile)).map(Some)
+
+    /// The profile. Frames and classes get their names while other threads run in between; the rest is done
+    /// without the GVL. `session`: the one that this is of, if it is over. No profile in a child
+    /// that a handler of a signal has forked: it is the parent's.
+    fn into_profile(
+        self,
+        ruby: &Ruby,
+        gvl: &mut Gvl<'_>,
+        session: Option<Box<TraceSession>>,
+    ) -> Result<(Option<Value>, Interrupts), Error> {
+        let process = process::id();
+        let mut interrupts = Interrupts::default();
+        let mut names = Vec::with_capacity(self.frames.len());
+        while resolve::name_traced(gvl, LIMIT, &self.frames, &mut names) {
+            interrupts.let_others_run(gvl);
+        }
+        roots::let_go(gvl, self.unnamed);
+        let program = description::program();
+        let profile = interrupts.without_gvl(gvl, move || {
+            let of_session = |it: Box<TraceSession>| it.tracer.into_inner().into_snapshot(self.end);
+            let snapshot = self.snapshot.or_else(|| session.map(of_session))?;
+            let (names, classes) = names.split_at(self.first_class);
+            let (calibration, comments) = (&self.calibration, self.comments);
+            let profile = snapshot.into_profile(names, classes, calibration, program, comments);
+            Some(description::labelled(&self.settings, profile))
+        });
+        match profile {
+            Some(profile) if process == process::id() => {
+                Ok((Some(profile::wrap(ruby, profile)?), interrupts))
+            }
+            _ => Ok((None, interrupts)),
+        }
+    }
 }
 
 fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String> {

@@ -93,8 +93,14 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VAL
     with_tracer(&gvl, |session, tracer| {
         let now = session.clock.now();
         let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
+        tracer.follow_spans(now);
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
+            // A rescue clause has come without a word, and a method of C has gone.
+            if !matches!(event, RESCUE | C_RETURN) {
+                let is_return = matches!(event, RETURN | B_RETURN | END);
+                tracer.compare_stacks(&RubyVm::new(&gvl), is_return);
+            }
         }
         roots::keep_alive(tracer);
     });
@@ -154,8 +160,8 @@ unsafe extern "C" fn on_thread(
     _: *mut c_void,
 ) {
     // SAFETY: the VM passes valid event data. The hook is removed before a session is freed. But for
-    // READY, which touches atomics only, it is of the calling thread, which holds its Ractor's GVL. If the thread is of another Ractor, it has
-    // no number, and the token isn't used.
+    // READY, which touches atomics only, it is of the calling thread, which holds its Ractor's GVL.
+    // If the thread is of another Ractor, it has no number, and the token isn't used.
     unsafe {
         let Some(session) = TRACE.get_unguarded() else {
             return;
@@ -174,7 +180,7 @@ unsafe extern "C" fn on_thread(
         with_tracer(&gvl, |session, tracer| {
             let now = session.clock.now();
             let number = number.unwrap_or_else(|| {
-                let number = tracer.announce(now);
+                let number = tracer.announce_new(now);
                 session.set_number(thread, number);
                 number
             });

@@ -40,6 +40,7 @@ fn profile() -> Profile {
 
 fn page(profile: &Profile, limit: Option<usize>) -> Page<'_> {
     Page {
+        counts: None,
         profile,
         whole: profile.sum(profile.schema.default_column()),
         screen: Screen::default(),

@@ -22,8 +22,13 @@ pub enum Act {
     Hidden,
     Return,
     TailCall(usize),
-    /// A stack overflow: so many frames go without a word, and a rescue clause begins.
+    /// An ensure clause of the topmost frame, if that is Ruby: no event tells of it.
+    Clause,
+    /// A stack overflow: so many frames go without a word, and a rescue clause of the next Ruby
+    /// frame begins.
     Overflow(usize),
+    /// The topmost method or block rescues an exception of its own, and `retry` begins it anew.
+    Retry,
     /// An exception unwinds so many frames.
     Unwind(usize),
     SwitchFiber(usize),
@@ -50,6 +55,10 @@ enum Kind {
 struct Frame {
     word: FrameWord,
     kind: Kind,
+    /// A rescue clause of it has begun.
+    has_rescued: bool,
+    /// The tracer was told of it, and a switch of fibers has not made it forget.
+    is_known: bool,
 }
 
 const KINDS: FrameWord = 8;
@@ -65,7 +74,21 @@ impl Frame {
             Kind::Hidden => 4,
         };
         let word = (number + 1) * KINDS + tag;
-        Frame { word, kind }
+        Frame {
+            word,
+            kind,
+            has_rescued: false,
+            is_known: false,
+        }
+    }
+
+    /// A clause of this frame: a frame of its own that is shown as the same.
+    fn clause(self) -> Option<Frame> {
+        let is_ruby = !matches!(self.kind, Kind::C | Kind::Hidden);
+        is_ruby.then_some(Frame {
+            kind: Kind::Body,
+            ..self
+        })
     }
 }
 
@@ -96,6 +119,11 @@ pub struct Machine {
     pub calls: BTreeMap<Vec<usize>, i64>,
     /// Stacks that weren't equal: the VM's, and the tracer's.
     pub unequal: Vec<(Vec<FrameWord>, Vec<FrameWord>)>,
+}
+
+/// The object of a fiber.
+fn object(thread: usize, fiber: usize) -> usize {
+    1000 * (thread + 1) + fiber
 }
 
 /// The present stack, as the tracer may ask for it.
@@ -172,6 +200,7 @@ impl Machine {
             tracer.adopt_stack(&view, number, &frames[..found], depth);
         }
         tracer.resumed(ThreadNumber(0), 0, self.now);
+        tracer.name_fiber(object(present, self.threads[present].fiber));
         self.tracer = Some(tracer);
     }
 
@@ -186,6 +215,7 @@ impl Machine {
         let now = self.now;
         if let Some(tracer) = &mut self.tracer {
             event(tracer, &view, now);
+            tracer.follow_spans(now);
         }
     }
 
@@ -207,17 +237,14 @@ impl Machine {
             Act::Body(number) => self.push(Frame::new(Kind::Body, number)),
             Act::Hidden => self.push(Frame::new(Kind::Hidden, 0)),
             Act::Return => self.pop(),
-            Act::TailCall(number) => {
-                if self
-                    .stack()
-                    .last()
-                    .is_some_and(|it| it.kind == Kind::Method)
-                {
-                    self.stack().pop();
-                    self.push(Frame::new(Kind::Method, number));
+            Act::TailCall(number) => self.tail_call(Frame::new(Kind::Method, number)),
+            Act::Clause => {
+                if let Some(clause) = self.stack().last().and_then(|frame| frame.clause()) {
+                    self.push(clause);
                 }
             }
             Act::Overflow(frames) => self.overflow(frames),
+            Act::Retry => self.retry(),
             Act::Unwind(frames) => (0..frames).for_each(|_| self.unwind()),
             Act::SwitchFiber(number) => self.switch_fiber(number),
             Act::EndFiber => self.end_fiber(),
@@ -227,7 +254,9 @@ impl Machine {
         }
     }
 
-    fn push(&mut self, frame: Frame) {
+    fn push(&mut self, mut frame: Frame) {
+        // The first frame of a fiber looks as a new fiber does.
+        frame.is_known = self.tracer.is_some() && !self.stack().is_empty();
         let c_method = Call::C {
             owner: frame.word,
             method: 1,
@@ -313,13 +342,54 @@ impl Machine {
         }
     }
 
+    fn tail_call(&mut self, frame: Frame) {
+        let top = self.stack().last().copied();
+        if let Some(top) = top.filter(|it| it.kind == Kind::Method) {
+            // Of itself, it looks as `retry` does.
+            if top.word != frame.word || !top.has_rescued {
+                self.stack().pop();
+                self.push(frame);
+            }
+        }
+    }
+
     fn overflow(&mut self, frames: usize) {
         let left = self.stack().len().saturating_sub(frames);
-        self.stack().truncate(left);
-        // A clause that is nowhere else.
-        self.push(Frame::new(Kind::Body, 9));
+        let stack = self.stack();
+        stack.truncate(left);
+        while stack.last().is_some_and(|frame| frame.clause().is_none()) {
+            stack.pop();
+        }
+        let clause = stack.last().and_then(|frame| frame.clause());
+        if let Some(frame) = stack.last_mut() {
+            frame.has_rescued = true;
+        }
+        self.push(clause.unwrap_or(Frame::new(Kind::Body, 9)));
         if self.level.timed {
             self.tell(|tracer, vm, now| tracer.rescued(vm, now));
+        }
+    }
+
+    fn retry(&mut self) {
+        let Some(frame) = self.stack().last().copied() else {
+            return;
+        };
+        let call = match frame.kind {
+            Kind::Method => Call::Method,
+            Kind::Block | Kind::BlockMethod => Call::Block,
+            _ => return,
+        };
+        if let Some(clause) = frame
+            .clause()
+            .filter(|_| self.level.timed && frame.is_known)
+        {
+            if let Some(top) = self.stack().last_mut() {
+                top.has_rescued = true;
+            }
+            self.stack().push(clause);
+            self.tell(|tracer, vm, now| tracer.rescued(vm, now));
+            self.stack().pop();
+            self.tell(|tracer, vm, now| tracer.enter(vm, call, now));
         }
     }
 
@@ -328,11 +398,15 @@ impl Machine {
         if number == thread.fiber {
             return;
         }
+        // When it goes on, the thread's own stack is taken from the VM.
+        for frame in &mut thread.fibers[thread.fiber] {
+            frame.is_known = false;
+        }
         if thread.fibers.len() <= number {
             thread.fibers.resize_with(number + 1, Vec::new);
         }
         thread.fiber = number;
-        let object = 1000 * (self.thread + 1) + number;
+        let object = object(self.thread, number);
         self.tell(|tracer, vm, now| tracer.switched(vm, object, now));
     }
 
@@ -370,7 +444,7 @@ impl Machine {
             let number = *thread.number.get_or_insert_with(|| {
                 begun.push(now);
                 thread.away_since = now;
-                tracer.announce(now)
+                tracer.announce_new(now)
             });
             tracer.resumed(number, thread.ready, now);
             let ready = match thread.ready {

@@ -81,11 +81,12 @@ pub fn of(
     };
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
-    let session = TraceSession::new(Arc::clone(settings), level, clock);
+    let mut session = TraceSession::new(Arc::clone(settings), level, clock);
+    session.is_calibration = true;
     let id = session.id();
     tracing::begin(gvl, session, &threads);
     let calibration = measured(gvl, module, level, clock, untraced);
-    tracing::end(gvl, id);
+    drop(tracing::end(gvl, id));
     let calibration = calibration?;
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     known.untraced_ns = Some(untraced);

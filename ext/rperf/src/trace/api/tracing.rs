@@ -55,13 +55,11 @@ pub fn check_none_runs(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// From here on those of the session with this id are not. Another one, which has begun since,
-/// goes on.
-pub fn end(gvl: &mut Gvl<'_>, id: u32) {
-    if trace_session(gvl).is_none_or(|session| session.id() != id) {
-        return;
-    }
+/// From here on those of the session with this id are not, and here it is. Another one, which has
+/// begun since, goes on.
+pub fn end(gvl: &mut Gvl<'_>, id: u32) -> Option<Box<TraceSession>> {
+    trace_session(gvl).filter(|session| session.id() == id)?;
     hooks::remove();
     // SAFETY: the hooks have been removed, and no caller has a reference to the session.
-    drop(unsafe { TRACE.take(gvl) });
+    unsafe { TRACE.take(gvl) }
 }

@@ -1,13 +1,19 @@
-//! The object that keeps alive the frames of the traced session and of chosen methods. In collections, on any Ractor's
-//! thread.
+//! The object that keeps alive the frames of the traced session and of chosen methods, the classes of
+//! its objects, and what a session that has ended had until it has names. In collections, on any
+//! Ractor's thread.
 
 use super::session::TRACE;
 use super::targets::TARGETS;
 use crate::ruby::data_type::DataType;
 use crate::ruby::root_object::RootObject;
 use rb_sys::VALUE;
-use rperf_engine::trace::{TargetedTracer, Tracer};
+use rperf_engine::trace::{TargetedTracer, TracedFrame, Tracer};
+use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
+
+/// Frames and classes that are being given names, apart from the session's. All have been its own:
+/// the collector was told of them.
+static NAMING: GvlCell<NamingJobs> = GvlCell::new(NamingJobs::new());
 
 /// The VM's view of the session's frames, with barriers by [`keep_alive`].
 static FRAMES: RootObject = RootObject::new(
@@ -31,6 +37,26 @@ pub fn keep_classes_alive(tracer: &mut Tracer) {
     FRAMES.keep_alive(tracer.new_classes().iter().copied());
 }
 
+/// Keeps `frames` and classes alive, which the session has, until they are let go of.
+pub fn keep_until_named(gvl: &Gvl<'_>, frames: &[TracedFrame]) -> Option<JobId> {
+    let words = frames.iter().map(|frame| frame.word).collect();
+    Some(NAMING.borrow(gvl)?.add(FrameNames::new(words, Vec::new())))
+}
+
+/// They have names.
+pub fn let_go(gvl: &Gvl<'_>, job: JobId) {
+    if let Some(mut jobs) = NAMING.borrow(gvl) {
+        jobs.take(job);
+    }
+}
+
+/// In a forked child: the threads that were naming frames are not there.
+pub fn forget_unnamed(gvl: &Gvl<'_>) {
+    if let Some(mut jobs) = NAMING.borrow(gvl) {
+        jobs.forget();
+    }
+}
+
 /// The same of chosen methods.
 #[inline]
 pub fn keep_targets_alive(tracer: &mut TargetedTracer) {
@@ -49,6 +75,8 @@ unsafe extern "C" fn mark(_: *mut c_void) {
             let words = frames.chain(tracer.classes().iter().copied());
             words.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
         }
+        let unnamed = NAMING.peek().unnamed();
+        unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
         if let Some(targets) = TARGETS.get_unguarded() {
             let roots = targets.tracer.peek().roots();
             roots.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));

@@ -21,12 +21,22 @@ static NUMBER: ThreadKey = ThreadKey::new();
 /// The id of the last session: numbers of threads of others don't count.
 static LAST_ID: AtomicU32 = AtomicU32::new(0);
 
+/// Whether sessions compare their stacks with the VM's.
+static CHECKS: AtomicBool = AtomicBool::new(false);
+
+/// From the next session on, stacks are compared with the VM's at random events: for specs.
+pub fn check_stacks() {
+    CHECKS.store(true, Relaxed);
+}
+
 /// A traced session.
 pub struct TraceSession {
     pub settings: Arc<Settings>,
     pub level: TraceLevel,
     pub clock: TraceClock,
     pub calibration: Calibration,
+    /// It measures what tracing costs, and is nobody's to end.
+    pub is_calibration: bool,
     /// YJIT was on as it began.
     pub with_yjit: bool,
     /// Objects are counted.
@@ -42,12 +52,16 @@ pub struct TraceSession {
 
 impl TraceSession {
     pub fn new(settings: Arc<Settings>, level: TraceLevel, clock: TraceClock) -> Self {
-        let tracer = Tracer::new(level, clock, clock.reading());
+        let mut tracer = Tracer::new(level, clock, clock.reading());
+        if CHECKS.load(Relaxed) {
+            tracer.check_stacks();
+        }
         Self {
             settings,
             level,
             clock,
             calibration: Calibration::default(),
+            is_calibration: false,
             with_yjit: false,
             counts_objects: false,
             ready: OthersReady::default(),

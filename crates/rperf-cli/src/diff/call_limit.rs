@@ -1,0 +1,141 @@
+//! The limits of `rperf diff --fail-on`: by how much there may be more calls, of any method, of those
+//! that are named, or of all together. On Ruby's main thread.
+
+use crate::Refusal;
+use rperf_model::Profile;
+use rperf_report::one_line::function_name;
+use rperf_report::{CallChange, CallDiff, NamePattern};
+
+/// The word for all calls together.
+const TOTAL: &str = "total";
+
+/// A limit as it was given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallLimit {
+    /// What it is for; `None`: each method and block.
+    subject: Option<String>,
+    percent: f64,
+}
+
+impl CallLimit {
+    /// Reads `5%`, `Order#total>5%` or `total>5%`.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        // The names of methods can have the sign, too.
+        let (subject, percent) = match text.rsplit_once('>') {
+            Some((subject, percent)) => (Some(subject.trim()), percent),
+            None => (None, text),
+        };
+        let number = percent.trim().trim_end_matches('%').parse::<f64>();
+        match number {
+            Ok(percent) if percent.is_finite() && percent >= 0.0 && subject != Some("") => {
+                Ok(Self {
+                    subject: subject.map(String::from),
+                    percent,
+                })
+            }
+            _ => Err(Refusal::usage(format!(
+                "--fail-on must be a percentage, as 5%, or one of a method, as 'Order#total>5%', not '{text}'"
+            ))),
+        }
+    }
+
+    /// What has more calls than the limit allows, in words. Fails if nothing in the profiles has
+    /// the name: such a limit would never be exceeded.
+    pub fn exceeded(
+        &self,
+        diff: &CallDiff,
+        profiles: [&Profile; 2],
+    ) -> Result<Vec<String>, Refusal> {
+        let is_above = |row: &&CallChange| row.is_above(self.percent);
+        let said = |row: &CallChange| format!("{} (limit {}%)", in_words(row), self.percent);
+        let rows = diff.rows.iter();
+        match self.subject.as_deref() {
+            None => Ok(rows.filter(is_above).map(said).collect()),
+            Some(TOTAL) => {
+                let total = Some(&diff.total).filter(is_above);
+                Ok(total.map(said).into_iter().collect())
+            }
+            Some(subject) => {
+                let patterns = profiles.map(|profile| NamePattern::new(subject, profile));
+                let [base, target] = patterns;
+                let refuse = |error| Refusal::usage(format!("--fail-on: {error}"));
+                let patterns = [base.map_err(refuse)?, target.map_err(refuse)?];
+                // A method that only one of them has is named exactly there.
+                let exact = patterns
+                    .iter()
+                    .find(|it| matches!(it, NamePattern::Exact(_)));
+                let pattern = exact.unwrap_or(&patterns[0]);
+                let matches = |name: &str| pattern.matches(name);
+                let found: Vec<_> = rows.filter(|row| matches(&row.function.name)).collect();
+                if found.is_empty() {
+                    let not_counted = diff.not_counted.iter().any(|it| matches(&it.name));
+                    let why = match not_counted {
+                        true => "the calls of it were not counted",
+                        false => "no method in the profiles matches it",
+                    };
+                    return Err(Refusal::usage(format!("--fail-on '{subject}>': {why}")));
+                }
+                Ok(found.into_iter().filter(is_above).map(said).collect())
+            }
+        }
+    }
+}
+
+/// A row in a sentence.
+fn in_words(row: &CallChange) -> String {
+    let name = shown_name(row);
+    match row.percent() {
+        Some(percent) => format!("{name} {percent:+.1}%"),
+        None => format!("{name} new"),
+    }
+}
+
+/// The name of a row.
+pub fn shown_name(row: &CallChange) -> String {
+    let function = &row.function;
+    if function.name.is_empty() && function.path.is_empty() {
+        return "all calls".into();
+    }
+    let name = function_name(&function.name);
+    match row.is_block && !name.starts_with("block ") {
+        true => format!("block in {name}"),
+        false => name.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_have_a_percentage_and_may_have_a_name() {
+        for (text, subject, percent) in [
+            ("5%", None, 5.0),
+            ("0", None, 0.0),
+            ("Order#total>5%", Some("Order#total"), 5.0),
+            ("total > 2.5", Some("total"), 2.5),
+            ("Integer#<=>>10%", Some("Integer#<=>"), 10.0),
+            ("Order#>>1", Some("Order#>"), 1.0),
+        ] {
+            let limit = CallLimit::parse(text).expect("a limit");
+            assert_eq!(
+                (limit.subject.as_deref(), limit.percent),
+                (subject, percent)
+            );
+        }
+        for text in [
+            "",
+            "x",
+            "-1",
+            ">5%",
+            "Order#total",
+            "Order#total>",
+            "a>-1%",
+            "inf",
+            "nan%",
+        ] {
+            let refusal = CallLimit::parse(text).expect_err("no limit");
+            assert!(refusal.message.contains(&format!("not '{text}'")), "{text}");
+        }
+    }
+}

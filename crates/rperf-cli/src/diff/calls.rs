@@ -1,0 +1,135 @@
+//! `rperf diff --calls`: how often methods were called, before and after. Counts are exact, so no
+//! difference is noise. Called by `diff`, on Ruby's main thread.
+
+use super::call_limit::shown_name;
+use super::options::Options;
+use super::reader::Reader;
+use crate::report::screen::{Screen, Style};
+use crate::report::table::{Row, Table};
+use crate::report::write_text;
+use crate::{EXCEEDED, Refusal};
+use rperf_report::numbers::grouped;
+use rperf_report::one_line::one_line;
+use rperf_report::{CallChange, CallDiff};
+use std::path::PathBuf;
+
+/// Names of failures that are said.
+const SAID: usize = 5;
+
+/// Shows what has changed, and returns the exit status.
+pub fn run(reader: &mut Reader<'_>) -> Result<i32, Refusal> {
+    let options = reader.options;
+    let ([base_file], [target_file]) = (&options.base[..], &options.target[..]) else {
+        let message = "--calls compares two profiles: counts are exact, and need no further runs";
+        return Err(Refusal::usage(message));
+    };
+    let (base, target) = (reader.profile(base_file)?, reader.profile(target_file)?);
+    reader.say_unmatched();
+    let diff = CallDiff::of(&base, &target).map_err(|error| Refusal::usage(error.to_string()))?;
+    let mut failures = Vec::new();
+    for limit in &options.fail_on {
+        failures.extend(limit.exceeded(&diff, [&base, &target])?);
+    }
+    let screen = Screen::stdout(options.pager);
+    let text = page(&diff, options, [base_file, target_file], &screen);
+    write_text(&text, None, screen)?;
+    Ok(verdict(&failures))
+}
+
+/// The exit status, with a line that says why if it is not 0.
+fn verdict(failures: &[String]) -> i32 {
+    if failures.is_empty() {
+        return 0;
+    }
+    let more = match failures.len().saturating_sub(SAID) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named: Vec<_> = failures.iter().take(SAID).map(String::as_str).collect();
+    crate::say(&format!(
+        "more calls than --fail-on allows: {}{more}",
+        named.join(", ")
+    ));
+    EXCEEDED
+}
+
+fn page(diff: &CallDiff, options: &Options, files: [&PathBuf; 2], screen: &Screen) -> String {
+    let mut text = head(diff, files, screen);
+    let rows: Vec<_> = diff.rows.iter().filter(|row| row.delta() != 0).collect();
+    if rows.is_empty() {
+        text += "\nNothing differs.\n";
+    } else {
+        text += "\n";
+        text += &table(&rows, options.limit, screen);
+    }
+    text + &not_counted(diff)
+}
+
+fn head(diff: &CallDiff, files: [&PathBuf; 2], screen: &Screen) -> String {
+    let total = &diff.total;
+    let mut text = String::from("Type: calls\n");
+    for (title, value, file) in [
+        ("Base:  ", total.base, files[0]),
+        ("Target:", total.target, files[1]),
+    ] {
+        let file = file.display().to_string();
+        text += &format!("{title} {} ({})\n", grouped(value), one_line(&file));
+    }
+    let change = format!("{} ({})", signed(total.delta()), percent(total));
+    text + &format!("Total:  {}\n", screen.styled(style(total), &change))
+}
+
+fn table(rows: &[&CallChange], limit: Option<usize>, screen: &Screen) -> String {
+    let shown = limit.unwrap_or(rows.len());
+    let mut table = Table::new(&["delta", "delta%", "base", "target"]);
+    for row in rows.iter().take(shown) {
+        let cells = vec![
+            signed(row.delta()),
+            percent(row),
+            grouped(row.base),
+            grouped(row.target),
+        ];
+        let mut line = Row::of(&row.function, cells, 0.0);
+        line.name = shown_name(row);
+        line.style = style(row);
+        table.push(line);
+    }
+    let mut text = table.render(screen);
+    let more = rows.len().saturating_sub(shown);
+    if more > 0 {
+        text += &format!("({} more; -n shows more)\n", grouped(more as i64));
+    }
+    text
+}
+
+/// How many methods nothing can be said of.
+fn not_counted(diff: &CallDiff) -> String {
+    let verb = match diff.not_counted.len() {
+        0 => return String::new(),
+        1 => "method is",
+        _ => "methods are",
+    };
+    let number = grouped(diff.not_counted.len() as i64);
+    format!("\n{number} {verb} left out: one of the profiles has no count of the calls.\n")
+}
+
+fn signed(number: i64) -> String {
+    let sign = if number > 0 { "+" } else { "" };
+    format!("{sign}{}", grouped(number))
+}
+
+fn percent(row: &CallChange) -> String {
+    match row.percent() {
+        Some(percent) => format!("{percent:+.1}%"),
+        None if row.target == 0 => "0.0%".into(),
+        None => "new".into(),
+    }
+}
+
+fn style(row: &CallChange) -> Option<Style> {
+    match row.delta() {
+        0 => Some(Style::Dim),
+        delta if delta > 0 => Some(Style::Hot),
+        _ => Some(Style::Good),
+    }
+}

@@ -1,0 +1,356 @@
+//! The time line of a traced session: calls that take long, each with its begin and end. It follows
+//! the stack of each fiber as the tracer has it after an event, and is there only if it was asked
+//! for. In hooks, under the GVL; its profile is made outside of them.
+
+use super::clock::ClockReading;
+use super::event::FrameKind;
+use super::fiber::Open;
+use super::tree::TracedNode;
+use crate::frame_names::ResolvedFrame;
+use rperf_model::{Span, TimeLine};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::process;
+
+/// Calls that are kept at most: of more, the longest ones.
+const ROOM: usize = 1 << 17;
+
+/// The length of a tick is known from a short measurement only: calls that may be long enough are
+/// kept until the end, which knows it.
+const SLACK: f64 = 0.99;
+
+/// The time line so far.
+#[derive(Debug)]
+pub(super) struct Spans {
+    least_ns: u64,
+    kept: LongCalls,
+    fibers: Vec<Followed>,
+    /// The fibers that are threads' own, in order.
+    own_fibers: Vec<usize>,
+}
+
+/// The calls that are kept.
+#[derive(Debug, Clone)]
+struct LongCalls {
+    calls: Vec<LongCall>,
+    /// How many there can be.
+    room: usize,
+    /// Ticks that a call must have taken.
+    asked: u64,
+    /// Ticks that it must have taken to find room.
+    least: u64,
+    left_out: u64,
+}
+
+/// A call with its begin and end, in ticks.
+#[derive(Debug, Clone, Copy)]
+struct LongCall {
+    node: u32,
+    thread: u32,
+    fiber: u32,
+    began: u64,
+    ended: u64,
+    is_open: bool,
+}
+
+/// The open frames of a fiber.
+#[derive(Debug, Default)]
+struct Followed {
+    stack: Vec<Begun>,
+    thread: u32,
+    /// When the last event in it came.
+    last: u64,
+}
+
+/// An open frame.
+#[derive(Debug, Clone, Copy)]
+struct Begun {
+    node: u32,
+    depth: u32,
+    began: u64,
+    /// Whether an event told of its begin.
+    is_told: bool,
+}
+
+/// The time line up to a moment.
+#[derive(Debug)]
+pub(super) struct SpansSnapshot {
+    least_ns: u64,
+    kept: LongCalls,
+    own_fibers: Vec<usize>,
+}
+
+impl Spans {
+    /// Of calls that take so long; `ns_per_tick` is nearly the length of a tick.
+    pub(super) fn of(least_ns: u64, ns_per_tick: f64) -> Self {
+        Self::new(least_ns, ns_per_tick, ROOM)
+    }
+
+    fn new(least_ns: u64, ns_per_tick: f64, room: usize) -> Self {
+        let asked = (least_ns as f64 / ns_per_tick * SLACK) as u64;
+        Self {
+            least_ns,
+            kept: LongCalls {
+                // Taken up front: hooks allocate no such amounts.
+                calls: Vec::with_capacity(room),
+                room,
+                asked,
+                least: asked,
+                left_out: 0,
+            },
+            fibers: Vec::new(),
+            own_fibers: Vec::new(),
+        }
+    }
+
+    /// A fiber is the own one of a new thread.
+    pub(super) fn add_thread(&mut self, fiber: usize) {
+        self.own_fibers.push(fiber);
+    }
+
+    /// The stack of a fiber is this one, after an event in it.
+    pub(super) fn follow(&mut self, fiber: usize, thread: u32, stack: &[Open], now: u64) {
+        if self.fibers.len() <= fiber {
+            self.fibers.resize_with(fiber + 1, Followed::default);
+        }
+        let followed = &mut self.fibers[fiber];
+        let mut same = followed.stack.len().min(stack.len());
+        // Events change the top only.
+        while same > 0 && !followed.stack[same - 1].is(&stack[same - 1]) {
+            same -= 1;
+        }
+        // Of another fiber, or taken anew: what was there had gone before.
+        let is_another = same == 0 && !stack.is_empty();
+        let end = if is_another { followed.last } else { now };
+        for begun in followed.stack.drain(same..).rev().filter(|it| it.is_told) {
+            let call = begun.ended(followed.thread, fiber, end);
+            self.kept.add(call);
+        }
+        let new = stack[same..].iter();
+        followed.stack.extend(new.map(|open| Begun::of(open, now)));
+        (followed.last, followed.thread) = (now, thread);
+    }
+
+    /// A fiber is gone, and the next one has its place.
+    pub(super) fn end_fiber(&mut self, fiber: usize) {
+        let Some(followed) = self.fibers.get_mut(fiber) else {
+            return;
+        };
+        let (thread, last) = (followed.thread, followed.last);
+        for begun in followed.stack.drain(..).rev().filter(|it| it.is_told) {
+            self.kept.add(begun.ended(thread, fiber, last));
+        }
+    }
+
+    /// The time line up to `end`, with the calls that are open.
+    pub(super) fn snapshot(&self, end: &ClockReading) -> SpansSnapshot {
+        let mut kept = self.kept.clone();
+        // What is open may need more room than hooks have.
+        kept.room = usize::MAX;
+        for (fiber, followed) in self.fibers.iter().enumerate() {
+            for begun in followed.stack.iter().filter(|it| it.is_told) {
+                kept.add(LongCall {
+                    is_open: true,
+                    ..begun.ended(followed.thread, fiber, end.ticks)
+                });
+            }
+        }
+        SpansSnapshot {
+            least_ns: self.least_ns,
+            kept,
+            own_fibers: self.own_fibers.clone(),
+        }
+    }
+
+    /// Lets go of all calls that have ended. Open ones begin at `start`.
+    pub(super) fn clear(&mut self, start: &ClockReading) {
+        self.kept.calls.clear();
+        (self.kept.least, self.kept.left_out) = (self.kept.asked, 0);
+        for begun in self.fibers.iter_mut().flat_map(|it| &mut it.stack) {
+            begun.began = begun.began.max(start.ticks);
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        let frames = self.fibers.iter().map(|it| it.stack.capacity());
+        self.kept.calls.capacity() * size_of::<LongCall>()
+            + frames.sum::<usize>() * size_of::<Begun>()
+    }
+}
+
+impl Begun {
+    fn of(open: &Open, now: u64) -> Self {
+        Self {
+            node: open.node,
+            depth: open.depth,
+            began: now,
+            is_told: open.is_told(),
+        }
+    }
+
+    fn is(&self, open: &Open) -> bool {
+        (self.node, self.depth) == (open.node, open.depth)
+    }
+
+    fn ended(self, thread: u32, fiber: usize, ended: u64) -> LongCall {
+        LongCall {
+            node: self.node,
+            thread,
+            fiber: fiber as u32,
+            began: self.began,
+            ended,
+            is_open: false,
+        }
+    }
+}
+
+impl LongCall {
+    fn ticks(&self) -> u64 {
+        self.ended.saturating_sub(self.began)
+    }
+}
+
+impl LongCalls {
+    /// Keeps a call, if it took long enough.
+    #[inline]
+    fn add(&mut self, call: LongCall) {
+        if call.ticks() < self.asked {
+            return;
+        }
+        self.keep(call);
+    }
+
+    #[cold]
+    fn keep(&mut self, call: LongCall) {
+        if call.ticks() < self.least {
+            self.left_out += 1;
+            return;
+        }
+        if self.calls.len() >= self.room {
+            self.make_room();
+        }
+        self.calls.push(call);
+    }
+
+    /// Lets go of the shorter half.
+    fn make_room(&mut self) {
+        let half = self.room / 2;
+        let (_, middle, _) = self
+            .calls
+            .select_nth_unstable_by_key(half, |call| Reverse(call.ticks()));
+        self.least = middle.ticks().max(self.asked);
+        self.left_out += (self.calls.len() - half) as u64;
+        self.calls.truncate(half);
+    }
+}
+
+impl SpansSnapshot {
+    /// The time line with names, which are those of the frames in the order of their rows.
+    pub(super) fn into_time_line(
+        self,
+        nodes: &[TracedNode],
+        names: &[ResolvedFrame],
+        start: &ClockReading,
+        end: &ClockReading,
+        program: &str,
+    ) -> TimeLine {
+        let ns_per_tick = end.ns_per_tick_since(start);
+        let ns = |ticks: u64| (ticks as f64 * ns_per_tick) as u64;
+        let mut line = TimeLine {
+            process: process::id(),
+            program: program.to_owned(),
+            start_time_ns: start.realtime_ns,
+            least_ns: self.least_ns,
+            left_out: self.kept.left_out,
+            ..TimeLine::default()
+        };
+        let mut places: FxHashMap<(u32, bool), u32> = FxHashMap::default();
+        for call in &self.kept.calls {
+            let duration_ns = ns(call.ticks());
+            if duration_ns < self.least_ns {
+                continue;
+            }
+            let node = nodes[call.node as usize];
+            let is_block = node.kind == FrameKind::Block;
+            let name = *places.entry((node.row, is_block)).or_insert_with(|| {
+                let name = names.get(node.row as usize).map(|it| &*it.name);
+                line.names.push(shown(name, is_block));
+                line.names.len() as u32 - 1
+            });
+            let is_own = self
+                .own_fibers
+                .binary_search(&(call.fiber as usize))
+                .is_ok();
+            line.spans.push(Span {
+                name,
+                thread: call.thread + 1,
+                fiber: if is_own { 0 } else { call.fiber },
+                start_ns: ns(call.began.saturating_sub(start.ticks)),
+                duration_ns,
+                is_open: call.is_open,
+            });
+        }
+        line.sort();
+        line
+    }
+}
+
+/// A block has the name of its method.
+fn shown(name: Option<&str>, is_block: bool) -> String {
+    match name {
+        None => "[truncated]".into(),
+        Some(name) if is_block && !name.starts_with("block ") => format!("block in {name}"),
+        Some(name) => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(took: u64) -> LongCall {
+        LongCall {
+            node: 1,
+            thread: 0,
+            fiber: 0,
+            began: 0,
+            ended: took,
+            is_open: false,
+        }
+    }
+
+    #[test]
+    fn of_too_many_calls_the_longest_are_kept_and_the_others_counted() {
+        let mut spans = Spans::new(1_000, 1.0, 8);
+        let mut durations: Vec<u64> = (1..=100).map(|number| number * 7_919 % 10_007).collect();
+        for took in &durations {
+            spans.kept.add(call(*took));
+        }
+        let asked = spans.kept.asked;
+        durations.retain(|took| *took >= asked);
+        durations.sort_unstable_by_key(|took| Reverse(*took));
+        let kept = &spans.kept.calls;
+        assert!(kept.len() >= 4 && kept.len() <= 8, "{kept:?}");
+        assert_eq!(
+            kept.len() as u64 + spans.kept.left_out,
+            durations.len() as u64
+        );
+        let mut found: Vec<u64> = kept.iter().map(LongCall::ticks).collect();
+        found.sort_unstable_by_key(|took| Reverse(*took));
+        assert_eq!(found, durations[..found.len()]);
+    }
+
+    #[test]
+    fn calls_that_are_all_as_long_make_room_for_each_other() {
+        let mut spans = Spans::new(10, 1.0, 8);
+        for _ in 0..100 {
+            spans.kept.add(call(10));
+        }
+        assert!(spans.kept.calls.len() <= 8);
+        assert_eq!(spans.kept.calls.len() as u64 + spans.kept.left_out, 100);
+        assert!(spans.memory() >= 8 * size_of::<LongCall>());
+        spans.clear(&ClockReading::default());
+        assert_eq!((spans.kept.calls.len(), spans.kept.left_out), (0, 0));
+    }
+}

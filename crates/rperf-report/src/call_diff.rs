@@ -1,0 +1,349 @@
+//! The changes in how often methods and blocks were called, between two traced profiles. Counts of
+//! a program that does the same are equal, so no difference is noise. Called by `rperf diff
+//! --calls`; any thread.
+
+use crate::calls::{BLOCK_CALLS, tracing_lines};
+use crate::groups::{FrameKey, Function, GroupId, Groups};
+use rperf_model::Profile;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Why counts can't be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallDiffError {
+    /// Calls were not traced.
+    #[error("{0} has no calls: 'rperf trace' counts them")]
+    NotTraced(&'static str),
+    /// Not the same calls were traced.
+    #[error(
+        "the counts can't be compared: the base was traced with calls {base}, the target with calls {target}"
+    )]
+    Levels {
+        /// How the base was traced.
+        base: String,
+        /// How the target was.
+        target: String,
+    },
+}
+
+/// How often a method, or its blocks, were called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallChange {
+    /// The method.
+    pub function: Function,
+    /// Whether the calls are those of its blocks.
+    pub is_block: bool,
+    /// Calls in the base.
+    pub base: i64,
+    /// Calls in the target.
+    pub target: i64,
+}
+
+/// The changes between two traces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallDiff {
+    /// All calls.
+    pub total: CallChange,
+    /// All methods and blocks that were called, the largest difference first.
+    pub rows: Vec<CallChange>,
+    /// Methods that one of the profiles has without a count: nothing can be said of them.
+    pub not_counted: Vec<Function>,
+}
+
+impl CallChange {
+    /// Target less base.
+    pub fn delta(&self) -> i64 {
+        self.target.saturating_sub(self.base)
+    }
+
+    /// The difference in percent of the base, if there is a base.
+    pub fn percent(&self) -> Option<f64> {
+        (self.base != 0).then(|| self.delta() as f64 * 100.0 / self.base as f64)
+    }
+
+    /// Whether there are more calls by more than this.
+    pub fn is_above(&self, percent: f64) -> bool {
+        let limit = self.base as f64 * (1.0 + percent / 100.0);
+        self.delta() > 0 && self.target as f64 > limit
+    }
+}
+
+impl CallDiff {
+    /// The changes from `base` to `target`.
+    pub fn of(base: &Profile, target: &Profile) -> Result<Self, CallDiffError> {
+        let base_counts = Counts::of(base).ok_or(CallDiffError::NotTraced("the base"))?;
+        let target_counts = Counts::of(target).ok_or(CallDiffError::NotTraced("the target"))?;
+        let base_counts = base_counts.renamed(&target_counts);
+        let levels = [base, target].map(levels);
+        if levels[0] != levels[1] {
+            let [base, target] = levels.map(|it| it.into_iter().collect::<Vec<_>>().join(" and "));
+            return Err(CallDiffError::Levels { base, target });
+        }
+        let is_unknown = |key: &Key| {
+            let is_in = |counts: &Counts| counts.not_counted.contains(&key.0);
+            !key.1 && (is_in(&base_counts) || is_in(&target_counts))
+        };
+        let keys: BTreeSet<&Key> = base_counts
+            .calls
+            .keys()
+            .chain(target_counts.calls.keys())
+            .collect();
+        let (unknown, known): (Vec<&Key>, Vec<&Key>) =
+            keys.into_iter().partition(|key| is_unknown(key));
+        let rows = known.into_iter().map(|key| CallChange {
+            function: key.0.clone(),
+            is_block: key.1,
+            base: base_counts.of_key(key),
+            target: target_counts.of_key(key),
+        });
+        let mut rows: Vec<CallChange> = rows.collect();
+        rows.sort_by_key(|row| Reverse(row.delta().unsigned_abs()));
+        let sum = |of: fn(&CallChange) -> i64| rows.iter().map(of).fold(0, i64::saturating_add);
+        Ok(Self {
+            total: CallChange {
+                function: Function::default(),
+                is_block: false,
+                base: sum(|row| row.base),
+                target: sum(|row| row.target),
+            },
+            rows,
+            not_counted: unknown.into_iter().map(|key| key.0.clone()).collect(),
+        })
+    }
+}
+
+/// A method, and whether its blocks are meant.
+type Key = (Function, bool);
+
+/// The calls of a profile.
+struct Counts {
+    calls: BTreeMap<Key, i64>,
+    /// Methods that are in the profile, and of which no call was counted.
+    not_counted: BTreeSet<Function>,
+}
+
+impl Counts {
+    /// `None` if the profile counts no calls.
+    fn of(profile: &Profile) -> Option<Self> {
+        let column = profile.schema.calls()?;
+        let block_column = profile.schema.find(BLOCK_CALLS);
+        let groups = Groups::new(profile, FrameKey::Function);
+        let mut by_node = vec![[0_i64; 2]; profile.tree.len() + 1];
+        for weight in profile.weights.iter() {
+            let sums = &mut by_node[weight.key.node.0 as usize];
+            let of_blocks = block_column.map_or(0, |column| weight.value(column));
+            for (sum, value) in sums.iter_mut().zip([weight.value(column), of_blocks]) {
+                *sum = sum.saturating_add(value);
+            }
+        }
+        let mut sums: BTreeMap<GroupId, [i64; 2]> = BTreeMap::new();
+        let mut without = BTreeSet::new();
+        for (id, node) in profile.tree.iter() {
+            let group = groups.of_frame(node.frame);
+            let counts = by_node[id.0 as usize];
+            let sum = sums.entry(group).or_default();
+            for (sum, count) in sum.iter_mut().zip(counts) {
+                *sum = sum.saturating_add(count);
+            }
+            if counts == [0; 2] {
+                without.insert(group);
+            }
+        }
+        let mut calls = BTreeMap::new();
+        for (group, counts) in &sums {
+            for (is_block, count) in [false, true].into_iter().zip(counts) {
+                if *count != 0 {
+                    calls.insert((groups.function(*group), is_block), *count);
+                }
+            }
+        }
+        let is_without = |group: &GroupId| sums[group][0] == 0;
+        let not_counted = without.into_iter().filter(is_without);
+        Some(Self {
+            calls,
+            not_counted: not_counted.map(|group| groups.function(group)).collect(),
+        })
+    }
+
+    /// The same with the paths of `others`: a method that only these have at another path is the
+    /// same, if it is the only one of its name. A program can lie in several folders.
+    fn renamed(mut self, others: &Self) -> Self {
+        let (ours, theirs) = (self.functions(), others.functions());
+        let only = |ones: &BTreeSet<Function>, others: &BTreeSet<Function>| {
+            let mut names: BTreeMap<String, Option<Function>> = BTreeMap::new();
+            for function in ones.difference(others) {
+                let found = names.entry(function.name.clone());
+                found
+                    .and_modify(|it| *it = None)
+                    .or_insert_with(|| Some(function.clone()));
+            }
+            names
+        };
+        let (ours, theirs) = (only(&ours, &theirs), only(&theirs, &ours));
+        let new_name = |function: &Function| {
+            let is_only = matches!(ours.get(&function.name), Some(Some(it)) if it == function);
+            let theirs = theirs.get(&function.name)?;
+            theirs.clone().filter(|_| is_only)
+        };
+        let renamed = |function: Function| new_name(&function).unwrap_or(function);
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        self.calls = calls
+            .map(|((function, is_block), count)| ((renamed(function), is_block), count))
+            .collect();
+        let not_counted = std::mem::take(&mut self.not_counted).into_iter();
+        self.not_counted = not_counted.map(renamed).collect();
+        self
+    }
+
+    fn functions(&self) -> BTreeSet<Function> {
+        let counted = self.calls.keys().map(|(function, _)| function);
+        counted.chain(&self.not_counted).cloned().collect()
+    }
+
+    fn of_key(&self, key: &Key) -> i64 {
+        self.calls.get(key).copied().unwrap_or(0)
+    }
+}
+
+/// Which calls were traced, as far as the profile says it: counted and timed ones are the same.
+fn levels(profile: &Profile) -> BTreeSet<&'static str> {
+    let words = tracing_lines(profile).filter_map(|line| line.strip_prefix("calls "));
+    let words = words.map(|line| line.split(',').next().unwrap_or_default());
+    let levels = words.filter_map(|word| match word {
+        "ruby" | "count" => Some("ruby"),
+        "all" | "count-all" => Some("all"),
+        _ => None,
+    });
+    levels.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::test_support::{self, TestFrame};
+    use rperf_model::{LabelSetId, State, WeightKey, WeightTable};
+
+    const MAIN: TestFrame<'_> = ("<main>", "app.rb", 1, 0);
+    const EACH: TestFrame<'_> = ("Array#each", "<C method>", 0, 0);
+    const WORK: TestFrame<'_> = ("Object#work", "app.rb", 2, 0);
+    const NEW: TestFrame<'_> = ("Object#new", "app.rb", 9, 0);
+
+    fn profile(level: &str, rows: &[(&[TestFrame<'_>], [i64; 2])]) -> Profile {
+        let types = [("calls", "count"), ("block_calls", "count")];
+        let mut profile = Profile::new(test_support::schema(&types, 0));
+        profile.meta.comments = vec![format!("traced: calls {level}, clock none")];
+        let mut table = WeightTable::new(2);
+        for (frames, values) in rows {
+            let key = WeightKey {
+                node: test_support::node(&mut profile, frames),
+                thread: 0,
+                labels: LabelSetId(0),
+                state: State::Running,
+            };
+            table.add(key, values);
+        }
+        profile.weights = table.into_weights();
+        profile
+    }
+
+    #[test]
+    fn methods_and_blocks_have_their_changes_the_largest_first() {
+        let base = profile(
+            "ruby",
+            &[
+                (&[MAIN, WORK], [100, 0]),
+                (&[MAIN, EACH, WORK], [0, 10]),
+                (&[MAIN, EACH, WORK, WORK], [100, 0]),
+            ],
+        );
+        let target = profile(
+            "count",
+            &[
+                (&[MAIN, WORK], [190, 0]),
+                (&[MAIN, EACH, WORK], [0, 40]),
+                (&[MAIN, NEW], [3, 0]),
+            ],
+        );
+        let diff = CallDiff::of(&base, &target).expect("both count calls of Ruby");
+        let rows: Vec<_> = diff
+            .rows
+            .iter()
+            .map(|row| (row.function.name.as_str(), row.is_block, row.delta()))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("Object#work", true, 30),
+                ("Object#work", false, -10),
+                ("Object#new", false, 3),
+            ]
+        );
+        assert_eq!((diff.total.base, diff.total.target), (210, 233));
+        assert_eq!(diff.not_counted, []);
+        assert_eq!(diff.rows[0].percent(), Some(300.0));
+        assert_eq!(diff.rows[2].percent(), None);
+    }
+
+    #[test]
+    fn methods_in_another_folder_are_known_by_a_name_that_is_the_only_one() {
+        let moved = |name| (name, "other/app.rb", 2, 0);
+        let base = profile("ruby", &[(&[MAIN, WORK], [5, 2]), (&[MAIN, NEW], [1, 0])]);
+        let target = profile(
+            "ruby",
+            &[
+                (&[moved("<main>"), moved("Object#work")], [7, 2]),
+                (&[moved("<main>"), moved("Object#new")], [1, 0]),
+                (&[moved("<main>"), ("Object#new", "third.rb", 1, 0)], [2, 0]),
+            ],
+        );
+        let diff = CallDiff::of(&base, &target).expect("both count calls");
+        let rows: Vec<_> = diff
+            .rows
+            .iter()
+            .map(|row| (row.function.name.as_str(), row.base, row.target))
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                ("Object#work", 5, 7),
+                ("Object#new", 0, 2),
+                ("Object#new", 1, 0),
+                ("Object#new", 0, 1),
+                ("Object#work", 2, 2),
+            ]
+        );
+    }
+
+    #[test]
+    fn limits_are_for_more_calls_only_and_new_ones_are_beyond_any() {
+        let change = |base, target| CallChange {
+            function: Function::default(),
+            is_block: false,
+            base,
+            target,
+        };
+        assert!(change(100, 106).is_above(5.0) && !change(100, 105).is_above(5.0));
+        assert!(change(0, 1).is_above(1e9) && !change(0, 0).is_above(0.0));
+        assert!(!change(100, 10).is_above(0.0) && change(1_000_000, 1_000_001).is_above(0.0));
+    }
+
+    #[test]
+    fn what_was_not_counted_on_one_side_is_unknown() {
+        let base = profile("all", &[(&[EACH, WORK], [1, 0])]);
+        let target = profile("all", &[(&[EACH], [5, 0]), (&[EACH, WORK], [1, 0])]);
+        let diff = CallDiff::of(&base, &target).expect("both count calls");
+        let names: Vec<_> = diff.not_counted.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!((names, diff.total.delta()), (vec!["Array#each"], 0));
+    }
+
+    #[test]
+    fn only_what_was_counted_alike_is_compared() {
+        let [ruby, all] = ["ruby", "count-all"].map(|level| profile(level, &[(&[MAIN], [1, 0])]));
+        let sampled = Profile::new(test_support::wall_schema());
+        let message = |base, target| CallDiff::of(base, target).expect_err("refused").to_string();
+        assert!(message(&ruby, &all).ends_with("with calls ruby, the target with calls all"));
+        assert!(message(&ruby, &sampled).starts_with("the target has no calls"));
+        assert!(message(&sampled, &ruby).starts_with("the base has no calls"));
+    }
+}

@@ -1,0 +1,216 @@
+//! The counts of a traced run beside the times of a sampled one, joined by method: sampled times are
+//! those of the program at full speed, and traced counts are exact. Called by `rperf report
+//! --counts`; any thread.
+
+use crate::calls::Calls;
+use crate::groups::Function;
+use crate::numbers::{grouped, percent};
+use crate::top::{By, Top};
+use rperf_model::{Profile, State};
+use rustc_hash::FxHashMap;
+
+/// The calls of a traced profile, by the rows of another one.
+#[derive(Debug)]
+pub struct JoinedCalls {
+    /// The calls.
+    pub calls: Calls,
+    /// Rows that are in both.
+    pub matched: usize,
+    /// How many of these have the same name only, and another path.
+    pub by_name: usize,
+    /// Rows of the sampled profile that the trace has no calls of, but for states.
+    pub not_counted: usize,
+    /// What these have for themselves.
+    pub not_counted_value: i64,
+    /// Whether methods of C are among them.
+    pub lacks_c_methods: bool,
+    /// Rows of the trace that the other profile doesn't have.
+    pub not_sampled: usize,
+    /// The calls of these, of methods and of blocks.
+    pub not_sampled_calls: i64,
+}
+
+impl JoinedCalls {
+    /// The calls of `trace` for the rows of `sampled`; `None` if it counts none.
+    pub fn of(trace: &Profile, sampled: &Profile, by: &By) -> Option<Self> {
+        let counted = Calls::counted_in(trace, by)?;
+        let top = Top::of(sampled, sampled.schema.default_column(), by);
+        let rows: Vec<_> = top
+            .rows
+            .iter()
+            .filter(|row| {
+                State::from_synthetic_frame(&row.function.name, &row.function.path).is_none()
+            })
+            .collect();
+        let names = Names::of(rows.iter().map(|row| &row.function), &counted);
+        let mut joined = Self {
+            calls: Calls::default(),
+            matched: 0,
+            by_name: 0,
+            not_counted: 0,
+            not_counted_value: 0,
+            lacks_c_methods: false,
+            not_sampled: 0,
+            not_sampled_calls: 0,
+        };
+        for row in rows {
+            let function = &row.function;
+            let found = match counted.has(function) {
+                true => Some(function),
+                false => names.counted(function),
+            };
+            match found {
+                Some(found) => {
+                    joined.matched += 1;
+                    joined.by_name += usize::from(found != function);
+                    joined.calls.add(function, &counted, found);
+                }
+                None => {
+                    joined.not_counted += 1;
+                    let value = &mut joined.not_counted_value;
+                    *value = value.saturating_add(row.self_value);
+                    joined.lacks_c_methods |= function.path == "<C method>";
+                }
+            }
+        }
+        let rest = counted.functions().len() - joined.matched;
+        joined.not_sampled = rest;
+        joined.not_sampled_calls = counted.sum().saturating_sub(joined.calls.sum());
+        Some(joined)
+    }
+
+    /// How well the two fit together, in lines; `whole` is what shares are of.
+    pub fn lines(&self, noun: &str, whole: i64) -> Vec<String> {
+        let mut lines = vec![format!(
+            "Matched: {} {noun} that both have{}",
+            grouped(self.matched as i64),
+            match self.by_name {
+                0 => String::new(),
+                number => format!(", {} of them by name alone", grouped(number as i64)),
+            }
+        )];
+        if self.not_counted > 0 {
+            let share = percent(self.not_counted_value, whole);
+            let hint = match self.lacks_c_methods {
+                true => "; methods of C have calls with 'rperf trace --calls all'",
+                false => "",
+            };
+            lines.push(format!(
+                "Without calls: {} {noun}, with {share:.1}% of the values{hint}",
+                grouped(self.not_counted as i64)
+            ));
+        }
+        if self.not_sampled > 0 {
+            lines.push(format!(
+                "Without samples: {} {noun}, with {} calls",
+                grouped(self.not_sampled as i64),
+                grouped(self.not_sampled_calls)
+            ));
+        }
+        lines
+    }
+}
+
+/// Names that one row alone has on each side: the same program can lie in another folder.
+struct Names<'a> {
+    counted: FxHashMap<&'a str, Option<&'a Function>>,
+    sampled: FxHashMap<&'a str, Option<&'a Function>>,
+}
+
+impl<'a> Names<'a> {
+    /// The rows of `sampled`, and those of `counted`, that the other one doesn't have as they are.
+    fn of(sampled: impl Iterator<Item = &'a Function>, counted: &'a Calls) -> Self {
+        let sampled: Vec<_> = sampled.collect();
+        let is_sampled: rustc_hash::FxHashSet<_> = sampled.iter().copied().collect();
+        let counted_rows = counted.functions();
+        let only_counted = counted_rows
+            .into_iter()
+            .filter(|function| !is_sampled.contains(function));
+        Self {
+            counted: unique(only_counted),
+            sampled: unique(sampled.iter().copied().filter(|it| !counted.has(it))),
+        }
+    }
+
+    fn counted(&self, function: &Function) -> Option<&'a Function> {
+        let name = function.name.as_str();
+        self.sampled.get(name).copied().flatten()?;
+        self.counted.get(name).copied().flatten()
+    }
+}
+
+/// By name, the function that has it, if there is but one.
+fn unique<'a>(
+    functions: impl Iterator<Item = &'a Function>,
+) -> FxHashMap<&'a str, Option<&'a Function>> {
+    let mut names: FxHashMap<&str, Option<&Function>> = FxHashMap::default();
+    for function in functions {
+        let known = names.entry(&function.name);
+        known.and_modify(|it| *it = None).or_insert(Some(function));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::test_profile::TestProfile;
+    use rperf_model::test_support::{self, TestFrame};
+    use rperf_model::{LabelSetId, WeightKey, WeightTable};
+
+    fn trace(rows: &[(TestFrame<'_>, i64, i64)]) -> Profile {
+        let types = [("calls", "count"), ("block_calls", "count")];
+        let mut profile = Profile::new(test_support::schema(&types, 0));
+        let mut table = WeightTable::new(2);
+        for (frame, calls, block_calls) in rows {
+            let key = WeightKey {
+                node: test_support::node(&mut profile, &[*frame]),
+                thread: 0,
+                labels: LabelSetId(0),
+                state: State::Running,
+            };
+            table.add(key, &[*calls, *block_calls]);
+        }
+        profile.weights = table.into_weights();
+        profile
+    }
+
+    #[test]
+    fn methods_are_joined_by_name_and_path_or_by_a_name_that_is_the_only_one() {
+        let sampled = TestProfile::wall()
+            .with(&["main", "same"], 1, State::Running, 60)
+            .with(&["main", "moved"], 1, State::Running, 30)
+            .with(&["main", "twice"], 1, State::Running, 10)
+            .with(&["main"], 1, State::GvlBlocked, 5)
+            .profile;
+        let trace = trace(&[
+            (("same", "a.rb", 1, 0), 7, 0),
+            (("moved", "other/a.rb", 1, 0), 0, 3),
+            (("twice", "b.rb", 1, 0), 1, 0),
+            (("twice", "c.rb", 1, 0), 2, 1),
+            (("unseen", "a.rb", 1, 0), 100, 11),
+        ]);
+        let joined = JoinedCalls::of(&trace, &sampled, &By::Function).expect("it counts");
+        let function = |name: &str| Function {
+            name: name.into(),
+            path: "a.rb".into(),
+        };
+        assert_eq!(joined.calls.calls(&function("same")), Some(7));
+        assert_eq!(joined.calls.block_calls_text(&function("moved")), "3");
+        assert_eq!(joined.calls.calls(&function("twice")), None);
+        assert_eq!(
+            joined.lines("methods", 105),
+            [
+                "Matched: 2 methods that both have, 1 of them by name alone",
+                "Without calls: 2 methods, with 9.5% of the values",
+                "Without samples: 3 methods, with 115 calls",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_profile_without_calls_has_none_to_join() {
+        let sampled = TestProfile::wall().profile;
+        assert!(JoinedCalls::of(&sampled, &sampled, &By::Function).is_none());
+    }
+}
