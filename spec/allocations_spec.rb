@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "json"
+require "zlib"
 
 # Objects that a program makes, counted one by one: beside samples, and in a trace.
 RSpec.describe "Allocations" do
@@ -79,6 +80,30 @@ RSpec.describe "Allocations" do
     RUBY
     expect(classes).to include("Point" => 600)
     expect(threads.values.count { |objects| objects >= 100 }).to be >= 3
+  end
+
+  modes.each do |name, start|
+    it "are all there #{name}, or a comment says otherwise, when a Ractor's object is freed" do
+      points, = told(<<~RUBY)
+        #{work}
+        $VERBOSE = nil
+        maker = Maker.new
+        profile = #{start} do
+          maker.points(1000)
+          3.times do
+            ractor = Ractor.new { 1 }
+            ractor.respond_to?(:value) ? ractor.value : ractor.take
+          end
+          3.times { GC.start }
+          maker.points(1000)
+        end
+        profile.save("r.pb.gz")
+        puts [made(profile)["Maker#points"]].to_json
+      RUBY
+      comments = Zlib.gunzip(File.binread(in_folder("r.pb.gz")))
+      expect(points).to be_between(1000, 2000)
+      expect(comments).to include("may be missing: Ruby 3.4") if points < 2000
+    end
   end
 
   it "are counted in sections only, and once in snapshots" do

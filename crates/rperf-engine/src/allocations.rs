@@ -95,8 +95,7 @@ impl Allocations {
     #[cold]
     #[inline(never)]
     fn add_site(&mut self, site: AllocationSite, bytes: u64) {
-        let place = if self.places_are_words { site.place } else { 0 };
-        let words = [place, site.class];
+        let words = self.words_of(&site);
         let is_known = |word: &usize| *word == 0 || self.known_words.contains(word);
         let have_room = words.iter().all(is_known) || self.words.len() + 2 <= WORD_CAP;
         if self.sites.len() >= self.site_cap || !have_room {
@@ -124,11 +123,31 @@ impl Allocations {
 
     /// What has been counted.
     pub fn sums(&self) -> AllocationSums {
+        // Those of a trace are named in the order in which they came.
+        let words = match self.places_are_words {
+            true => self.used_words(),
+            false => self.words.clone(),
+        };
         AllocationSums {
             sites: self.sites.iter().map(|(site, sum)| (*site, *sum)).collect(),
             lost: self.lost,
-            words: self.words.clone(),
+            words,
         }
+    }
+
+    /// The frames and classes of what was counted: no others need names.
+    fn used_words(&self) -> Vec<usize> {
+        let used = self.sites.keys().flat_map(|site| self.words_of(site));
+        let mut words: Vec<usize> = used.filter(|word| *word != 0).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+
+    /// What of a site is an object of the VM; 0 for what isn't.
+    fn words_of(&self, site: &AllocationSite) -> [usize; 2] {
+        let place = if self.places_are_words { site.place } else { 0 };
+        [place, site.class]
     }
 
     /// Lets go of what was counted. Words stay known, and alive: they may be about to get names.
@@ -162,7 +181,7 @@ struct Row<'a> {
 }
 
 impl AllocationSums {
-    /// All frames and classes.
+    /// All frames and classes of what was counted.
     pub fn words(&self) -> &[usize] {
         &self.words
     }
@@ -340,6 +359,8 @@ mod tests {
         allocations.clear();
         assert!(allocations.sums().sites.is_empty());
         assert_eq!(allocations.words(), [8, 16, 24]);
+        allocations.add(site(8, 24), 40);
+        assert_eq!(allocations.sums().words(), [8, 24], "others need no name");
         assert!(allocations.memory() > 0);
     }
 

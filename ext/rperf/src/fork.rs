@@ -90,7 +90,7 @@ unsafe extern "C" fn in_child() {
 /// it could: a thread hook that was not paused for the fork (it was made without
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
-    gc::remove();
+    gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
     objects::remove();

@@ -249,7 +249,7 @@ impl Settings {
         if self.get(&SPANS).is_some() {
             return Err(self.refuse_any(&SPANS, &ONLY, source));
         }
-        // Beside samples there are other columns than those of calls.
+        // Only chosen methods are told of: whose all the objects are is not known.
         if self.is_traced() && self.get(&MEASURE).is_some() {
             return Err(self.refuse_any(&MEASURE, &ONLY, source));
         }

@@ -20,7 +20,7 @@ use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
 };
-use rperf_engine::{GcMoment, Gvl, JobId, set_other_ractors};
+use rperf_engine::{GC_WATCH, GcMoment, Gvl, JobId, set_other_ractors};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashMap;
 use std::process;
@@ -43,6 +43,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
     set_other_ractors(others);
+    GC_WATCH.session_begins();
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
     let fiber = ruby.fiber_current().as_raw() as usize;
@@ -245,6 +246,12 @@ fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String
     }
     if has_others {
         comments.push("traced: other Ractors than the main one were not traced".to_owned());
+    }
+    if hooks::gc::HOOK.has_missed() {
+        comments.push(
+            "traced: calls may be missing: Ruby 3.4 tells of nothing more once a Ractor's object is freed"
+                .to_owned(),
+        );
     }
     comments
 }

@@ -3,7 +3,7 @@
 //! which they belong. A hook on calls makes the VM rewrite the code of all methods for good: they
 //! stay slower when it is removed.
 
-mod gc;
+pub mod gc;
 mod objects;
 pub mod targets;
 
@@ -44,9 +44,7 @@ fn events(level: TraceLevel) -> u32 {
 pub fn add(level: TraceLevel, counts_objects: bool) {
     add_thread_hook();
     FIBER_HOOK.add();
-    if level.timed {
-        gc::add();
-    }
+    gc::HOOK.add();
     EventHook::new(on_event, events(level)).add();
     if counts_objects {
         objects::HOOK.add();
@@ -84,7 +82,7 @@ pub fn remove() {
 /// Removes those that a forked child inherits, too.
 pub fn remove_event_hooks() {
     FIBER_HOOK.remove();
-    gc::remove();
+    gc::HOOK.remove();
     objects::HOOK.remove();
     EventHook::new(on_event, 0).remove();
 }

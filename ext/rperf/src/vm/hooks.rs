@@ -13,7 +13,7 @@ use crate::ruby::thread_hook;
 /// Removes all hooks of a session; afterwards none of them runs. With the GVL.
 pub fn remove_all() {
     thread_hook::remove();
-    gc::remove();
+    gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
     objects::remove();

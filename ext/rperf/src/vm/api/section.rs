@@ -77,7 +77,7 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     // First: what takes stacks at ticks relies on them.
     native::forget_all();
     reset_at_work();
-    gc::add();
+    gc::HOOK.add();
     thread::add(session.mode);
     time_slice::HOOK.add();
     session.begin_section(gvl, now, |thread| threads.lacks(gvl, thread));

@@ -5,6 +5,7 @@
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::resolve;
+use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
 use magnus::{Error, Ruby, Value};
@@ -186,6 +187,13 @@ impl CompleteProfile {
         });
         if self.objects.is_some() && other_ractors() {
             comments.push("objects that other Ractors made are not counted".to_owned());
+        }
+        if self.objects.is_some() && gc::HOOK.has_missed() {
+            comments.push(
+                "objects may be missing: Ruby 3.4 tells of none for a while when a Ractor's object is \
+                 freed"
+                    .to_owned(),
+            );
         }
         (description::program(), comments)
     }
