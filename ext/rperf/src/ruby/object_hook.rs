@@ -16,12 +16,19 @@ use std::mem::transmute;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The types of objects that are the VM's own, and none of the program's: instruction sequences and
-/// the like, and the places of modules among a class's ancestors.
-const VMS_OWN: [VALUE; 2] = [
-    value_type::RUBY_T_IMEMO as VALUE,
-    value_type::RUBY_T_ICLASS as VALUE,
-];
+/// Whether an object is the VM's own, and none of the program's, by its flags and class: an
+/// instruction sequence or the like, the place of a module among a class's ancestors, or data of C
+/// without a class, such as the tables of methods of Ruby 4.0.
+fn is_vms_own(flags: VALUE, class: VALUE) -> bool {
+    const IMEMO: VALUE = value_type::RUBY_T_IMEMO as VALUE;
+    const ICLASS: VALUE = value_type::RUBY_T_ICLASS as VALUE;
+    const DATA: VALUE = value_type::RUBY_T_DATA as VALUE;
+    match flags & value_type::RUBY_T_MASK as VALUE {
+        IMEMO | ICLASS => true,
+        DATA => class == 0,
+        _ => false,
+    }
+}
 
 /// What is told of new objects.
 pub trait OnNewObject {
@@ -102,7 +109,7 @@ unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trac
         };
         let object = rb_sys::rb_tracearg_object(event);
         let [flags, class] = (object as *const [VALUE; 2]).read();
-        if VMS_OWN.contains(&(flags & value_type::RUBY_T_MASK as VALUE)) {
+        if is_vms_own(flags, class) {
             return;
         }
         let size = SLOT_SIZE.get().copied().flatten();
