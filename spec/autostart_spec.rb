@@ -98,7 +98,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL must be .* from \d+ to \d+ .*, not '14'/,
     { "RPERF_FORMAT" => "svg" } =>
       "RPERF_FORMAT must be pprof, collapsed, text, markdown, json, html, dot, callgrind or spans, not 'svg'",
-    { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT must be in a folder that exists, not '/no/such/p'",
+    { "RPERF_OUTPUT" => "/no/such/p" } => "RPERF_OUTPUT must be in a directory that exists, not '/no/such/p'",
     { "RPERF_OUTPUT" => "" } => "RPERF_OUTPUT must be the path of a file, not ''"
   }.each do |env, message|
     it "lets the program run with #{env}, and says why there is no profile" do

@@ -164,7 +164,7 @@ RSpec.describe "call graphs" do
     %w[--dot --by file --clusters] => "--clusters are of methods: it goes with --by function only",
     %w[--dot -n 3] => "-n goes with --top, --methods, --tree, --callers, --annotate, --format json or " \
                       "--format markdown, not with --dot",
-    %w[--svg -o /no/such/x.svg] => "-o must be in a folder that exists, not '/no/such/x.svg'"
+    %w[--svg -o /no/such/x.svg] => "-o must be in a directory that exists, not '/no/such/x.svg'"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")} in one line" do
       outcome = rperf("report", *arguments)

@@ -102,7 +102,7 @@ RSpec.describe "the rperf command" do
       %w[record --format svg true] => "--format must be pprof, collapsed, text, markdown, json, html, dot, " \
                                       "callgrind or spans, not 'svg'",
       %w[record -o no/ true] => "-o must be a file, without a '/' at the end, not 'no/'",
-      %w[record -o /no/such/p true] => "-o must be in a folder that exists, not '/no/such/p'",
+      %w[record -o /no/such/p true] => "-o must be in a directory that exists, not '/no/such/p'",
       %w[record -p -o p true] => "-p prints text to stdout: it can't be combined with -o or --format"
     }.each do |arguments, message|
       it "refuses #{arguments.join(" ")} in one line" do
@@ -305,7 +305,7 @@ RSpec.describe "the rperf command" do
       FileUtils.mv(in_folder("my gems"), in_folder("my: gems"))
       outcome = run(ruby, in_folder("my: gems/exe/rperf"), "record", ruby, "-e", "1")
       expect([outcome.status.exitstatus, outcome.stderr])
-        .to match([1, /can't load from a folder with both a blank and a ':'/])
+        .to match([1, /can't load from a directory with both a blank and a ':'/])
     end
 
     it "refuses alike in a program that starts a session of its own from there, and in one that starts with it" do
@@ -321,7 +321,7 @@ RSpec.describe "the rperf command" do
         puts ENV.slice("RUBYOPT", "RUBYLIB", "RPERF_SESSION").inspect, Rperf.running?
         system(RbConfig.ruby, "-e", "puts 'child'")
       RUBY
-      line = "rperf is installed in #{in_folder("my: gems/lib")}, and Ruby can't load from a folder with both a " \
+      line = "rperf is installed in #{in_folder("my: gems/lib")}, and Ruby can't load from a directory with both a " \
              "blank and a ':' in its path"
       outcome = run(ruby, "app.rb")
       expect([outcome.stdout, outcome.stderr]).to eq(["#{line}\n{}\nfalse\nchild\n", ""])

@@ -118,7 +118,7 @@ RSpec.describe "looking at profiles" do
 
     {
       %w[none.pb.gz] => "can't read none.pb.gz: there is no such file",
-      %w[.] => "can't read .: it is a folder",
+      %w[.] => "can't read .: it is a directory",
       %w[broken] => /broken: .*/,
       %w[--value x] => "there are no values named 'x'; the profile has samples, wall, cpu",
       %w[--focus (] => "--focus: '(' is no valid regular expression: unclosed group",

@@ -48,20 +48,20 @@ RSpec.describe "the folder of a session" do
       skip "only root can give a folder away" if make[users_folder] == :skip
       outcome = record("puts 'ran'")
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([1, ""])
-      expect(outcome.stderr).to match(/\Arperf: \S+ must be a folder of yours with mode 700; remove it, .*\n\z/)
+      expect(outcome.stderr).to match(/\Arperf: \S+ must be a directory of yours with mode 700; remove it, .*\n\z/)
     end
   end
 
   it "is refused in one line if there is no place for it" do
     outcome = record(env: { "TMPDIR" => in_folder("nowhere") })
     expect([outcome.status.exitstatus, outcome.stderr])
-      .to match([1, /\Arperf: can't make the folder .*; set TMPDIR to one that works\n\z/])
+      .to match([1, /\Arperf: can't make the directory .*; set TMPDIR to one that works\n\z/])
   end
 
   it "is refused by Rperf.start if there is no place for it, and nothing is profiled" do
     code = "begin; Rperf.start(inherit: :fork); rescue Rperf::Error; puts $!.message; end; p Rperf.running?, Rperf.stop"
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, env: { "TMPDIR" => in_folder("nowhere") })
-    expect(outcome.stdout).to match(/\Acan't make the folder .*; set TMPDIR to one that works\nfalse\nnil\n\z/)
+    expect(outcome.stdout).to match(/\Acan't make the directory .*; set TMPDIR to one that works\nfalse\nnil\n\z/)
   end
 
   it "is removed later if its process was killed, but not that of one which runs" do
@@ -103,7 +103,7 @@ RSpec.describe "the folder of a session" do
         outcome = with_session(in_folder(name))
         expect(outcome.stdout).to eq("ran\n")
         expect(outcome.stderr)
-          .to match(/\Arperf: the folder .* is not private to this user; running without profiling\n\z/)
+          .to match(/\Arperf: the directory .* is not private to this user; running without profiling\n\z/)
       end
     end
   end

@@ -101,7 +101,7 @@ RSpec.describe "The settings" do
     it "go by the effective user", if: Process.uid.zero? do
       program = "Process::Sys.seteuid(65534); Rperf.start(output: '/rperf-spec.txt') rescue print $!.message"
       expect(run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", program).stdout)
-        .to start_with("output: must be in a folder that can be written to")
+        .to start_with("output: must be in a directory that can be written to")
     end
   end
 

@@ -110,7 +110,7 @@ RSpec.describe "the web viewer" do
     %w[report --top --no-browser] => "--no-browser goes with --web",
     %w[report --tree --source] => "--source goes with --html or --web",
     %w[diff --text rperf.data other.pb.gz -o x.html] => "-o goes with --html or --format",
-    %w[report --html -o no/such/folder.html] => "-o must be in a folder that exists, not 'no/such/folder.html'"
+    %w[report --html -o no/such/folder.html] => "-o must be in a directory that exists, not 'no/such/folder.html'"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")}" do
       outcome = rperf(*arguments)

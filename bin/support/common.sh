@@ -37,7 +37,7 @@ step() {
 with_lock() {
   local folder=$1
   shift
-  mkdir -p "$CACHE" "$folder" || die "can't write to $CACHE or $folder; set RPERF_CACHE to a folder of your own"
+  mkdir -p "$CACHE" "$folder" || die "can't write to $CACHE or $folder; set RPERF_CACHE to a directory of your own"
   if have flock; then
     (
       set +e

@@ -289,11 +289,11 @@ mod tests {
         assert!(message(&["record", "--format", "svg", "ruby"]).contains("not 'svg'"));
         assert!(
             message(&["record", "-o", "/no/such/x", "ruby"])
-                .contains("-o must be in a folder that exists, not '/no/such/x'")
+                .contains("-o must be in a directory that exists, not '/no/such/x'")
         );
         assert!(
             message(&["record", "-o", "/", "ruby"])
-                .contains("-o must be a file, and that is a folder")
+                .contains("-o must be a file, and that is a directory")
         );
         assert!(
             message(&["stat", "-o", "", "ruby"]).contains("-o must be the path of a file, not ''")

@@ -35,7 +35,7 @@ pub const STATUS: &str = "status";
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// The folder of the user can't be made, or used.
-    #[error("can't make the folder {} ({error}); set TMPDIR to one that works", users.display())]
+    #[error("can't make the directory {} ({error}); set TMPDIR to one that works", users.display())]
     Io {
         /// The user's folder.
         users: PathBuf,
@@ -44,7 +44,7 @@ pub enum DirectoryError {
     },
     /// Others could have a hand in it.
     #[error(
-        "{} must be a folder of yours with mode 700; remove it, or set TMPDIR to another folder",
+        "{} must be a directory of yours with mode 700; remove it, or set TMPDIR to another directory",
         .0.display()
     )]
     NotPrivate(PathBuf),
@@ -239,19 +239,19 @@ mod tests {
         fs::create_dir(&users).expect("a folder");
         for mode in [0o755, 0o770, 0o701] {
             fs::set_permissions(&users, Permissions::from_mode(mode)).expect("permissions");
-            assert!(refusal().contains("must be a folder of yours with mode 700"));
+            assert!(refusal().contains("must be a directory of yours with mode 700"));
         }
         fs::remove_dir(&users).expect("removed");
         let elsewhere = tempfile::tempdir().expect("a folder");
         symlink(elsewhere.path(), &users).expect("a link");
-        assert!(refusal().contains("must be a folder of yours"));
+        assert!(refusal().contains("must be a directory of yours"));
         fs::remove_file(&users).expect("removed");
         fs::write(&users, "").expect("a file");
-        assert!(refusal().contains("must be a folder of yours"));
+        assert!(refusal().contains("must be a directory of yours"));
         let error = create_in(Path::new("/no/such/folder"))
             .expect_err("no base")
             .to_string();
-        assert!(error.contains("can't make the folder"));
+        assert!(error.contains("can't make the directory"));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub mod names {
 /// Rubies can't be made to load us: RUBYOPT is split at blanks, and RUBYLIB at colons.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "rperf is installed in {}, and Ruby can't load from a folder with both a blank and a ':' in its path",
+    "rperf is installed in {}, and Ruby can't load from a directory with both a blank and a ':' in its path",
     .0.display()
 )]
 pub struct UnloadableLibrary(PathBuf);

@@ -42,7 +42,7 @@ pub enum Unreadable {
     #[error("permission denied")]
     PermissionDenied,
     /// It is a folder.
-    #[error("it is a folder")]
+    #[error("it is a directory")]
     Folder,
     /// It is a pipe or a device.
     #[error("it is no regular file")]

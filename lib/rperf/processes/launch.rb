@@ -69,7 +69,7 @@ module Rperf
     def self.of_session(path)
       stat = File.lstat(path)
       unless stat.directory? && stat.owned? && (stat.mode & 0o777) == 0o700
-        return new({}, obstacle: "the folder #{path} (#{SESSION}) is not private to this user")
+        return new({}, obstacle: "the directory #{path} (#{SESSION}) is not private to this user")
       end
 
       # Split as bytes: a path need not be text in the locale's encoding.

@@ -54,7 +54,7 @@ module Rperf
         # Not File.expand_path, to which a leading ~ is more than a name.
         File.absolute_path(text)
       rescue Errno::ENOENT
-        Argument.reject(name, value, "an absolute path, as the current folder is gone")
+        Argument.reject(name, value, "an absolute path, as the current directory is gone")
       end
 
       private

@@ -10,23 +10,23 @@ use std::path::{Component, Path, PathBuf};
 /// What a path must be for a file to be written there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unwritable {
-    /// It is relative, and the current folder is gone.
-    #[error("an absolute path, as the current folder is gone")]
+    /// It is relative, and the current directory is gone.
+    #[error("an absolute path, as the current directory is gone")]
     NoCurrentFolder,
     /// It names a descriptor that is closed, or open for reading only.
     #[error("open for writing")]
     Closed,
     /// It is a folder.
-    #[error("a file, and that is a folder")]
+    #[error("a file, and that is a directory")]
     Folder,
     /// It can only be a folder, but there is none.
     #[error("a file, without a '/' at the end")]
     TrailingSlash,
     /// The folder isn't there.
-    #[error("in a folder that exists")]
+    #[error("in a directory that exists")]
     NoFolder,
     /// The folder's permissions don't allow it.
-    #[error("in a folder that can be written to")]
+    #[error("in a directory that can be written to")]
     ReadOnlyFolder,
     /// The file's permissions don't allow it.
     #[error("a file that can be written")]
