@@ -117,7 +117,7 @@ fn processes() -> Vec<Process> {
 
 fn process(pid: i32) -> Option<Process> {
     let folder = proc(pid);
-    let status = fs::read_to_string(folder.join("status")).ok()?;
+    let status = fs::read_to_string(format!("{}/status", folder.display())).ok()?;
     let fields: HashMap<_, _> = status.lines().filter_map(|it| it.split_once(':')).collect();
     let numbers = fields.get("NSpid").copied().unwrap_or_default();
     let own_pid = numbers.split_whitespace().last();

@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 /// A profiling session that runs in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
-    /// What began it, such as `rperf record`, or `Rperf.start`.
-    pub owner: String,
     /// `cpu`, `wall` or `trace`.
     pub mode: String,
     /// Samples per second; 0 if calls are traced.
@@ -47,7 +45,6 @@ impl Hello {
     pub fn to_json(&self) -> Value {
         let session = self.session.as_ref().map(|session| {
             json!({
-                "owner": session.owner,
                 "mode": session.mode,
                 "frequency": session.frequency,
             })
@@ -74,7 +71,6 @@ impl Hello {
         let session = match body.get("session")? {
             Value::Null => None,
             session => Some(Session {
-                owner: session.get("owner")?.as_str()?.into(),
                 mode: session.get("mode")?.as_str()?.into(),
                 frequency: u32::try_from(session.get("frequency")?.as_u64()?).ok()?,
             }),
@@ -118,7 +114,6 @@ mod tests {
     #[test]
     fn what_is_said_is_understood() {
         let session = Session {
-            owner: "rperf record".into(),
             mode: "wall".into(),
             frequency: 99,
         };

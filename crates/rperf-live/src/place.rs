@@ -19,6 +19,9 @@ const EXTENSION: &str = ".sock";
 /// How long others may hold the folder's lock: they have little to do, but may be stopped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Others may remove the empty user's folder meanwhile.
+const ATTEMPTS: usize = 10;
+
 /// Others may write to it, and remove what isn't theirs.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const STICKY: u32 = 0o1000;
@@ -52,18 +55,22 @@ pub enum PlaceError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     folder: PathBuf,
+    /// It is the user's, which goes with the last thing in it.
+    is_users: bool,
     process: ProcessId,
 }
 
 impl Place {
     /// That of this program: in the user's folder, or in `folder`, which is absolute.
     pub fn own(folder: Option<&Path>) -> Result<Self, PlaceError> {
+        let is_users = folder.is_none();
         let folder = match folder {
             Some(folder) => checked(folder)?,
             None => directory::users()?,
         };
         Ok(Place {
             folder,
+            is_users,
             process: ProcessId::own(),
         })
     }
@@ -71,8 +78,8 @@ impl Place {
     /// The same of this process, a forked child of the one that had `self`.
     pub fn of_child(&self) -> Self {
         Place {
-            folder: self.folder.clone(),
             process: ProcessId::own(),
+            ..self.clone()
         }
     }
 
@@ -84,7 +91,21 @@ impl Place {
 
     /// What `act` makes of the path, while the folder's lock is held: nobody else makes or removes
     /// a socket there meanwhile. Sockets of programs that are gone are removed before.
-    pub fn locked<T>(&self, act: impl FnOnce(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
+    pub fn locked<T>(&self, act: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
+        for _ in 1..ATTEMPTS {
+            match self.locked_once(&act) {
+                Err(PlaceError::Io { error, .. })
+                    if self.is_users && error.kind() == io::ErrorKind::NotFound => {}
+                result => return result,
+            }
+        }
+        self.locked_once(&act)
+    }
+
+    fn locked_once<T>(&self, act: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
+        if self.is_users {
+            directory::make_private(&self.folder)?;
+        }
         let failed = |error| PlaceError::Io {
             folder: self.folder.clone(),
             error,

@@ -9,18 +9,20 @@ mod descriptors;
 mod facts;
 mod listener;
 mod server;
+mod state;
 
-use crate::hello::Session;
+pub use state::Program;
+
 use crate::place::{Place, PlaceError};
 use descriptors::Guarded;
 use listener::Listener;
 use nix::sys::signal::{SigSet, SigmaskHow};
 use server::Server;
-use std::io::{self, Write};
+use state::Port;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
 /// The name that the thread has in lists of native threads.
@@ -28,15 +30,6 @@ const THREAD_NAME: &str = "rperf-port";
 
 /// Enough for a request and its answer, which are on the heap.
 const STACK_SIZE: usize = 256 << 10;
-
-/// What the extension knows of the program. The functions are called on the port's thread.
-#[derive(Debug, Clone)]
-pub struct Program {
-    /// The version of Ruby.
-    pub ruby: String,
-    /// The profiling session that runs.
-    pub session: fn() -> Option<Session>,
-}
 
 /// Why there is no port.
 #[derive(Debug, thiserror::Error)]
@@ -55,31 +48,12 @@ pub enum OpenError {
     Io(#[from] io::Error),
 }
 
-/// A port of this process. It stays in memory as long as the process lives, since the thread and
-/// the end of the program share it.
-struct Port {
-    place: Place,
-    /// Where a byte wakes the thread.
-    waker: Guarded<UnixStream>,
-    /// The program ends.
-    has_ended: AtomicBool,
-    program: Program,
-}
-
-/// The port, once it is open; null before, and in forked children.
-static PORT: AtomicPtr<Port> = AtomicPtr::new(ptr::null_mut());
-
-/// A thread is opening it.
+/// A thread is opening the port.
 static OPENING: AtomicBool = AtomicBool::new(false);
-
-fn port() -> Option<&'static Port> {
-    // SAFETY: null, or a Port that is never freed.
-    unsafe { PORT.load(SeqCst).as_ref() }
-}
 
 /// The path of this process's port, if it has one.
 pub fn path() -> Option<PathBuf> {
-    port().map(|port| port.place.path())
+    Port::current().map(|port| port.place.path())
 }
 
 /// Opens the port: in the user's folder, or in `folder`. Returns its path; if it is open already,
@@ -107,72 +81,37 @@ fn open_at(place: Result<Place, PlaceError>, program: Program) -> Result<PathBuf
     Ok(path)
 }
 
-/// What a forked child takes over of its parent's port.
-pub struct Inherited {
-    place: Place,
-    program: Program,
-}
-
 /// In a forked child, before Ruby runs: the port is the parent's, so its descriptors are closed
 /// here. Async-signal-safe: only atomics and system calls.
 pub fn forget_in_child() {
     descriptors::close_in_child();
     OPENING.store(false, SeqCst);
-    let parents = PORT.swap(ptr::null_mut(), SeqCst);
-    if !parents.is_null() {
-        PARENTS.store(parents, SeqCst);
+    Port::become_parents();
+}
+
+/// In a forked child, on the Ruby thread that forked: opens a port of its own, if its parent had
+/// one. Waits for nothing: the thread does the rest, and if it can't, the child runs on without a
+/// port. If the parent has ended with the fork, as for a daemon, its socket is removed.
+pub fn open_as_parent(parent_has_ended: bool) -> io::Result<()> {
+    let Some(parents) = Port::take_parents() else {
+        return Ok(());
+    };
+    if parent_has_ended {
+        listener::remove_socket(&parents.place.path());
     }
-}
-
-/// The port of the process that forked this one.
-static PARENTS: AtomicPtr<Port> = AtomicPtr::new(ptr::null_mut());
-
-/// In a forked child, on the Ruby thread that forked: what the parent's port was, if it had one.
-/// Given once.
-pub fn inherited() -> Option<Inherited> {
-    let parents = PARENTS.swap(ptr::null_mut(), SeqCst);
-    // SAFETY: null, or the parent's Port, which is never freed; the child has its own copy, of
-    // which no thread changes anything.
-    let port = unsafe { parents.as_ref() }?;
-    Some(Inherited {
-        place: port.place.of_child(),
-        program: port.program.clone(),
-    })
-}
-
-/// Opens a port of this process's own, as its parent had one. Waits for nothing: the thread does
-/// the rest. If it can't, the child runs on without a port.
-pub fn open_as_parent(inherited: Inherited) -> io::Result<()> {
-    let Inherited { place, program } = inherited;
-    let own = place.clone();
-    start(place, program, move || {
+    let own = parents.place.of_child();
+    let program = parents.program.clone();
+    start(own.clone(), program, move || {
         Listener::bind(&own).map_err(io::Error::other)
     })
 }
 
 /// The program ends: the socket is removed, and the thread ends. Waits for nothing.
 pub fn close() {
-    let Some(port) = port() else { return };
-    if port.leave() {
+    if let Some(port) = Port::current().filter(|port| port.leave()) {
         port.has_ended.store(true, SeqCst);
         listener::remove_socket(&port.place.path());
         port.wake();
-    }
-}
-
-impl Port {
-    /// It is this process's port no longer. Returns whether it was until now.
-    fn leave(&'static self) -> bool {
-        let own = ptr::from_ref(self).cast_mut();
-        let left = PORT.compare_exchange(own, ptr::null_mut(), SeqCst, SeqCst);
-        left.is_ok()
-    }
-
-    fn wake(&self) {
-        if self.waker.is_ours() {
-            // If there is no room, bytes are there to wake it.
-            let _ = (&*self.waker).write(&[0]);
-        }
     }
 }
 
@@ -185,26 +124,19 @@ fn start(
     let (waker, wakened) = UnixStream::pair()?;
     waker.set_nonblocking(true)?;
     wakened.set_nonblocking(true)?;
-    let port: &'static Port = Box::leak(Box::new(Port {
-        place,
-        waker: Guarded::new(waker),
-        has_ended: AtomicBool::new(false),
-        program,
-    }));
     let wakened = Guarded::new(wakened);
+    let port = Port::leak(place, program, waker);
     let serve = move || {
         if let Ok(listener) = listen() {
             Server::new(port, listener, wakened).run();
         }
         port.leave();
     };
-    let thread = thread::Builder::new()
-        .name(THREAD_NAME.into())
-        .stack_size(STACK_SIZE);
-    // It inherits the mask: no signal of the program's may come to it.
+    let thread = thread::Builder::new().name(THREAD_NAME.into());
+    // The thread inherits the mask: no signal of the program's may come to it.
     let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
-    PORT.store(ptr::from_ref(port).cast_mut(), SeqCst);
-    let started = thread.spawn(serve);
+    port.enter();
+    let started = thread.stack_size(STACK_SIZE).spawn(serve);
     mask.thread_set_mask()?;
     if let Err(error) = started {
         port.leave();

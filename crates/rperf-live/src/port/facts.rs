@@ -1,8 +1,8 @@
 //! What is known of this program without its VM. On the port's thread.
 
+use super::state::Program;
 use crate::hello::Hello;
 use crate::message::PROTOCOL;
-use crate::port::Program;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 use rperf_session::process_id::ProcessId;

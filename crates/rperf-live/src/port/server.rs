@@ -1,12 +1,12 @@
 //! The loop of the port's thread: waits for clients and answers them, one step of one client at a
 //! time. Nothing here waits for Ruby, or for a client.
 
-use super::Port;
 use super::connection::{Connection, Fate};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
-use crate::message::{PROTOCOL, Refusal, Request, response};
+use super::state::Port;
+use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -198,8 +198,10 @@ fn flags(reads: bool, writes: bool) -> PollFlags {
     flags
 }
 
-/// A few bytes: there is room for them.
+/// A few bytes: there is room for them. What has come is read, as the end of a connection with
+/// unread bytes is an error to the other end.
 fn refuse(mut stream: &UnixStream, refusal: &Refusal) {
+    let _ = stream.read(&mut [0; MAX_REQUEST]);
     let _ = stream.write(&refusal.response(true));
 }
 

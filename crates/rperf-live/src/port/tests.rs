@@ -3,7 +3,7 @@
 use super::*;
 use crate::client::{AskError, Client};
 use crate::hello::Session;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,6 @@ fn program() -> Program {
         ruby: "3.4.5".into(),
         session: || {
             Some(Session {
-                owner: "Rperf.start".into(),
                 mode: "wall".into(),
                 frequency: 99,
             })
@@ -222,7 +221,7 @@ fn without_clients_the_thread_sleeps() {
 /// How often the port's thread has been switched to, where the system tells.
 fn switches() -> Option<String> {
     for task in std::fs::read_dir("/proc/self/task").ok()?.flatten() {
-        let status = std::fs::read_to_string(task.path().join("status")).ok()?;
+        let status = std::fs::read_to_string(format!("{}/status", task.path().display())).ok()?;
         if status.starts_with(&format!("Name:\t{THREAD_NAME}\n")) {
             let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
             return Some(lines.collect());
@@ -244,7 +243,7 @@ fn descriptors_that_the_program_closes_and_opens_again_are_left_alone() {
         libc::dup2(null.as_raw_fd(), number);
         File::from_raw_fd(number)
     };
-    super::port().expect("a port").wake();
+    Port::current().expect("a port").wake();
     let began = Instant::now();
     while path().is_some() {
         assert!(began.elapsed() < Duration::from_secs(10));

@@ -4,8 +4,8 @@
 use super::form::Form;
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use Form::{
-    False, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True, Word,
-    WordWithTimerSignals,
+    False, Folder, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
+    Word, WordWithTimerSignals,
 };
 use rperf_format::Format;
 use rperf_model::FREQUENCIES;
@@ -324,6 +324,23 @@ pub static INHERIT: Setting = Setting {
     )
 };
 
+/// Whether programs that run can be asked, and where their ports are.
+pub static LISTEN: Setting = Setting {
+    tracing: Tracing::Also,
+    default: Defaults::is("0"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::On("Open a port, for 'rperf ps' and 'rperf stacks'"),
+        record_only: false,
+    }),
+    keyword: false,
+    ..Setting::named(
+        "listen",
+        &[True, False, Folder],
+        "open a port; a path: in that folder",
+    )
+};
+
 /// Whether sampling statistics are printed.
 pub static VERBOSE: Setting = Setting {
     tracing: Tracing::Also,
@@ -374,7 +391,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 20] = [
+pub static ALL: [&Setting; 21] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -391,6 +408,7 @@ pub static ALL: [&Setting; 20] = [
     &AGGREGATE,
     &DEFER,
     &INHERIT,
+    &LISTEN,
     &VERBOSE,
     &STAT,
     &STAT_REPORT,
