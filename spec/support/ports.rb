@@ -29,6 +29,12 @@ module Ports
     end
   end
 
+  def answers?(socket)
+    ask(socket).first == 200
+  rescue SystemCallError
+    false
+  end
+
   # The sockets in the user's folder.
   def sockets = Dir[File.join(temporary_folder, "rperf-*", "*.sock")]
 

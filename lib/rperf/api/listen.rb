@@ -18,7 +18,7 @@ module Rperf
     def listen(directory: nil)
       directory = Options.path(:directory, directory) unless directory.nil?
       ForkGuard.install
-      Port.open(directory)
+      Port.begin(directory)
     end
 
     private
@@ -26,7 +26,7 @@ module Rperf
     # @param value [String] that of RPERF_LISTEN
     def listen_as_asked(value)
       ForkGuard.install
-      Port.open_as_asked(value)
+      Port.begin_as_asked(value)
     end
   end
 end

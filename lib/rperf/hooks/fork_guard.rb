@@ -27,7 +27,7 @@ module Rperf
           Native.forking(false)
         end
         if pid.zero?
-          Port.open_in_child
+          Port.begin_in_child
           ForkGuard.join(shared, labels)
         else
           # The child may end before it can report its start.
@@ -51,7 +51,7 @@ module Rperf
         ensure
           Native.forking(false)
         end
-        Port.open_in_child(ended: true)
+        Port.begin_in_child(ended: true)
         ForkGuard.join(shared, labels)
         result
       end

@@ -11,7 +11,7 @@ module Rperf
       # @param folder [String, nil] where the socket is to be; nil: in the user's folder
       # @return [String] the socket's path
       # @raise [Rperf::Error] if there can't be a port
-      def open(folder)
+      def begin(folder)
         path = Native.listen(folder, RUBY_VERSION)
         close_at_exit
         path
@@ -19,9 +19,9 @@ module Rperf
 
       # As RPERF_LISTEN has it. A program that can't have a port runs without.
       # @param value [String] the variable's value
-      def open_as_asked(value)
+      def begin_as_asked(value)
         folder = Native.listen_folder(value)
-        open(folder == true ? nil : folder) if folder
+        self.begin(folder == true ? nil : folder) if folder
       rescue Error, ArgumentError => e
         Message.say("#{Message.first_line(e)}; running without a port")
         nil
@@ -29,7 +29,7 @@ module Rperf
 
       # In a forked child: opens one, if the parent had one.
       # @param ended [Boolean] whether the child takes the place of its parent, which has ended
-      def open_in_child(ended: false) = Native.listen_in_child(ended)
+      def begin_in_child(ended: false) = Native.listen_in_child(ended)
 
       # Removes the socket.
       def close = Native.unlisten

@@ -56,6 +56,7 @@ pub const TOPICS: [Topic; 28] = [
     topic!("running-program", "running", "live", "port", "listen"),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
+    topic!("allocations", "objects", "alloc", "memory", "measure"),
     topic!("call-counts", "counts", "callgrind", "kcachegrind"),
     topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("trace-one-method", "only", "one-method"),
