@@ -386,7 +386,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 21] = [
+pub static ALL: [&Setting; 22] = [
     &OUTPUT,
     &MODE,
     &CALLS,
