@@ -117,9 +117,14 @@ RSpec.describe "rperf stacks" do
       count = 0
       puts Rperf.listen
       200.times do
-        thread = Thread.new { work rescue count += 1 }
-        Thread.pass until thread.status == "run"
-        sleep 0.002
+        is_ready = false
+        thread = Thread.new do
+          is_ready = true
+          work
+        rescue RuntimeError
+          count += 1
+        end
+        sleep 0.001 until is_ready
         thread.raise("x")
         thread.join
       end
