@@ -66,6 +66,11 @@ RSpec.describe "Tracing" do
       expect(rows.sum { |row| row[:self] }).to eq(6)
     end
 
+    it "has no warnings of its own code" do
+      outcome = rperf("trace", "--calls", "all", ruby, "-w", "-e", "1")
+      expect(outcome.stderr).to match(/\Arperf: wrote rperf.data .*\n\z/)
+    end
+
     it "refuses what has no meaning" do
       expect(rperf("trace", "--clock", "sundial", ruby, "-e", "1").stderr)
         .to eq("rperf: --clock must be auto or monotonic, not 'sundial'\n")

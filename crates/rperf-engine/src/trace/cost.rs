@@ -62,7 +62,35 @@ pub struct Calibration {
     pub bodies_ns: [f64; CallKind::ALL.len()],
 }
 
+/// What a traced call took in one round of the calibration, in ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairTimes {
+    /// In the time of what is called.
+    pub callee_ns: f64,
+    /// In the time of its caller.
+    pub caller_ns: f64,
+    /// How long its two events kept the hook busy; 0 if it isn't known.
+    pub body_ns: f64,
+}
+
 impl Calibration {
+    /// Adds a kind that was measured in some rounds, whose calls take `untraced_ns` without
+    /// tracing. The slower half of the rounds was interrupted. Costs and the hook's time are of the
+    /// same rounds, as they are compared.
+    pub fn add(&mut self, kind: CallKind, rounds: &mut [PairTimes], untraced_ns: f64) {
+        let of_pair = |it: &PairTimes| it.callee_ns + it.caller_ns;
+        rounds.sort_by(|one, other| of_pair(one).total_cmp(&of_pair(other)));
+        let faster = &rounds[..rounds.len().div_ceil(2)];
+        let mean = |of: fn(&PairTimes) -> f64| {
+            faster.iter().map(of).sum::<f64>() / faster.len().max(1) as f64
+        };
+        self.costs[kind as usize] = PairCost {
+            callee_ns: (mean(|it| it.callee_ns) - untraced_ns / 2.0).max(0.0),
+            caller_ns: (mean(|it| it.caller_ns) - untraced_ns / 2.0).max(0.0),
+        };
+        self.bodies_ns[kind as usize] = mean(|it| it.body_ns);
+    }
+
     /// The costs in a program in which the hook took as long as `bodies` say: colder caches and a
     /// busy machine are in it.
     pub(super) fn costs_with(&self, bodies: &Bodies, ns_per_tick: f64) -> Costs {
@@ -245,6 +273,34 @@ mod tests {
         let (times, _) = compensate(tree.nodes(), &counts, &COSTS, 0.4987, false);
         let sum: u64 = times.iter().map(|it| it.running_ns + it.overhead_ns).sum();
         assert_eq!(sum, (199.0 * 100.0 * 0.4987_f64).round() as u64);
+    }
+
+    #[test]
+    fn costs_are_of_the_faster_half_of_the_rounds() {
+        let round = |callee_ns, body_ns| PairTimes {
+            callee_ns,
+            caller_ns: 2.0 * callee_ns,
+            body_ns,
+        };
+        let mut rounds = [
+            round(90.0, 700.0),
+            round(20.0, 40.0),
+            round(70.0, 30.0),
+            round(30.0, 60.0),
+        ];
+        let mut calibration = Calibration::default();
+        calibration.add(CallKind::Block, &mut rounds, 10.0);
+        let cost = PairCost {
+            callee_ns: 20.0,
+            caller_ns: 45.0,
+        };
+        assert_eq!(
+            calibration.costs,
+            [PairCost::default(), cost, PairCost::default()]
+        );
+        assert_eq!(calibration.bodies_ns, [0.0, 50.0, 0.0]);
+        calibration.add(CallKind::Block, &mut rounds, 1_000.0);
+        assert_eq!(calibration.costs, Costs::default(), "nothing is negative");
     }
 
     #[test]

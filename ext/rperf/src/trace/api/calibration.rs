@@ -6,14 +6,16 @@ use super::tracing;
 use crate::ruby::live_threads::LiveThreads;
 use crate::trace::state::session::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::trace::{Calibration, CallKind, PairCost, TraceClock, TraceLevel, TraceSnapshot};
+use rperf_engine::trace::{
+    Calibration, CallKind, PairTimes, TraceClock, TraceLevel, TraceSnapshot,
+};
 use rperf_engine::{Gvl, clock::monotonic_ns};
 use rperf_session::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Turns of a loop, and how often each loop is run: the fastest run counts.
-const TURNS: u32 = 400;
-const RUNS: usize = 5;
+/// Turns of a loop, and how often each loop is run.
+const TURNS: u32 = 500;
+const RUNS: usize = 8;
 
 /// A loop with this many calls more in each turn.
 const MORE_CALLS: f64 = 10.0;
@@ -27,17 +29,18 @@ fn loops(kind: CallKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Their code.
+/// Their code, without a warning of Ruby's.
 fn code() -> String {
     let mut code = String::from("Module.new do\ndef self.m = nil\n");
-    for (name, call) in [("method", "m"), ("block", "yield"), ("c", "f.nan?")] {
-        for calls in [2, 12] {
-            let calls_text = vec![call; calls].join("; ");
-            code += &format!(
-                "def self.loop_{name}_{calls}(n) = (i = 0; f = 1.5; ({calls_text}; i += 1) while i < n)\n\
-                 def self.{name}_{calls}(n) = loop_{name}_{calls}(n) {{ nil }}\n"
-            );
-        }
+    for calls in [2, 12] {
+        let turns = |call| format!("({}; i += 1) while i < n", vec![call; calls].join("; "));
+        let (methods, blocks, of_c) = (turns("m"), turns("yield"), turns("f.nan?"));
+        code += &format!(
+            "def self.method_{calls}(n) = (i = 0; {methods})\n\
+             def self.loop_{calls}(n) = (i = 0; {blocks})\n\
+             def self.block_{calls}(n) = loop_{calls}(n) {{ nil }}\n\
+             def self.c_{calls}(n) = (i = 0; f = 1.5; {of_c})\n"
+        );
     }
     code + "end"
 }
@@ -131,56 +134,43 @@ fn measured(
             continue;
         }
         let (few, many) = loops(kind);
-        let few = traced(gvl, module, few, clock, kind)?;
-        let many = traced(gvl, module, many, clock, kind)?;
-        let half = untraced[kind as usize] / 2.0;
-        calibration.costs[kind as usize] = PairCost {
-            callee_ns: (per_call(many.callee_ns - few.callee_ns) - half).max(0.0),
-            caller_ns: (per_call(many.caller_ns - few.caller_ns) - half).max(0.0),
-        };
-        calibration.bodies_ns[kind as usize] = many.body_ns;
+        let mut rounds = Vec::with_capacity(RUNS);
+        for _ in 0..RUNS {
+            let few = traced(gvl, module, few, clock)?;
+            let many = traced(gvl, module, many, clock)?;
+            rounds.push(PairTimes {
+                callee_ns: per_call(many.busiest.0 - few.busiest.0),
+                caller_ns: per_call(many.busiest.1 - few.busiest.1),
+                body_ns: many.bodies_ns[kind as usize],
+            });
+        }
+        calibration.add(kind, &mut rounds, untraced[kind as usize]);
     }
     Ok(calibration)
 }
 
-/// The times of a traced loop: of what it calls, of itself, and of the hook for a call.
+/// The times of a traced loop, in ns: of what it calls and of itself, and of the hooks.
 struct Traced {
-    callee_ns: f64,
-    caller_ns: f64,
-    body_ns: f64,
+    busiest: (f64, f64),
+    bodies_ns: [f64; CallKind::ALL.len()],
 }
 
-/// The fastest run of a loop.
-fn traced(
-    gvl: &Gvl<'_>,
-    module: Value,
-    name: &str,
-    clock: TraceClock,
-    kind: CallKind,
-) -> Result<Traced, Error> {
-    let mut fastest: Option<Traced> = None;
-    for _ in 0..RUNS {
-        take(gvl, clock);
-        module.funcall::<_, _, Value>(name, (TURNS,))?;
-        let Some(snapshot) = take(gvl, clock) else {
-            continue;
-        };
-        let (callee_ns, caller_ns) = snapshot.busiest_pair_ns();
-        let body_ns = snapshot.bodies_ns()[kind as usize];
-        let is_faster = |it: &Traced| callee_ns + caller_ns < it.callee_ns + it.caller_ns;
-        if fastest.as_ref().is_none_or(is_faster) {
-            fastest = Some(Traced {
-                callee_ns,
-                caller_ns,
-                body_ns,
-            });
-        }
-    }
-    Ok(fastest.unwrap_or(Traced {
-        callee_ns: 0.0,
-        caller_ns: 0.0,
-        body_ns: 0.0,
-    }))
+/// Runs a loop once.
+fn traced(gvl: &Gvl<'_>, module: Value, name: &str, clock: TraceClock) -> Result<Traced, Error> {
+    take(gvl, clock);
+    module.funcall::<_, _, Value>(name, (TURNS,))?;
+    let snapshot = take(gvl, clock);
+    let times = |it: TraceSnapshot| Traced {
+        busiest: it.busiest_pair_ns(),
+        bodies_ns: it.bodies_ns(),
+    };
+    Ok(snapshot.map_or(
+        Traced {
+            busiest: (0.0, 0.0),
+            bodies_ns: [0.0; CallKind::ALL.len()],
+        },
+        times,
+    ))
 }
 
 /// What has been counted since this was done last.

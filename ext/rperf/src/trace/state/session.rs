@@ -99,6 +99,7 @@ impl TraceSession {
     }
 
     /// Whether an internal error has ended its tracing.
+    #[inline]
     pub fn has_failed(&self) -> bool {
         self.failed.load(Relaxed)
     }
