@@ -7,7 +7,9 @@
 
 require_relative "support/child"
 
-NAMES = %w[startup sample_cost encode report overhead trace trace_only jit accuracy memory snapshot].freeze
+NAMES = %w[
+  startup sample_cost encode report overhead trace trace_only allocations jit accuracy memory snapshot
+].freeze
 
 if ARGV.intersect?(%w[-h --help])
   puts "usage: bin/bench all [--runs N] [--smoke]"

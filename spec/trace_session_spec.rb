@@ -156,6 +156,45 @@ RSpec.describe "Tracing" do
       expect(sums.values.sort.drop(1)).to all(be > 20_000_000)
     end
 
+    it "tells running from being blocked, waiting for the GVL and collecting garbage, by method" do
+      all, waiting, sleeping, collecting = told(<<~RUBY)
+        STARTED = Thread::Queue.new
+        def spin
+          STARTED << 1
+          Thread.pass until STARTED.size == 2
+          200.times { 1000.times { |i| i * i } and Thread.pass }
+        end
+        def doze = sleep(0.1)
+        def collect = 3.times { GC.start }
+        profile = Rperf.trace(warn: false) do
+          Array.new(2) { Thread.new { spin } }.each(&:join)
+          doze
+          collect
+        end
+        states = ->(focus) { profile.top(by: :state, value: "wall", focus:).to_h { |row| [row[:name], row[:self]] } }
+        puts [nil, "Object#spin", "Object#doze", "Object#collect"].map(&states).to_json
+      RUBY
+      expect(all.keys).to include(:running, :"GVL blocked", :"GVL wait", :"GC marking", :"GC sweeping")
+      expect(waiting.fetch(:"GVL wait")).to be > 1_000_000
+      expect(sleeping.fetch(:"GVL blocked")).to be_between(99_000_000, 10_000_000_000)
+      expect(collecting.fetch(:"GC marking")).to be > 0.5 * all.fetch(:"GC marking")
+    end
+
+    it "has CPU time, whatever else the machine does" do
+      measured, used, sleeping = told(<<~RUBY)
+        def leaf = 1
+        def work = 200_000.times { leaf }
+        def doze = sleep(0.1)
+        used = -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond) }
+        took = nil
+        profile = Rperf.trace(measure: :cpu, warn: false) { start = used[]; work; doze; took = used[] - start }
+        sum = ->(value, focus = nil) { profile.top(by: :thread, value:, focus:).sum { |row| row[:self] } }
+        puts [sum["cpu"] + sum["overhead"], took, sum["cpu", "Object#doze"]].to_json
+      RUBY
+      expect(measured).to be_within(0.3 * used).of(used)
+      expect(sleeping).to be < 20_000_000
+    end
+
     it "has no profile while it measures what tracing costs" do
       seen, calls = told(<<~RUBY)
         def leaf = 1

@@ -53,6 +53,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         }
         View::Html(path) => return viewer::save(&html(&filtered.profile, &options)?, path),
         View::Top => pages::top(&page, &options.by, options.sort),
+        View::Methods => pages::methods(&page, &options.by, options.sort),
         View::Tree(tree) => pages::tree(&page, *tree),
         View::Callers(name) => callers(&page, name)?,
         View::Annotate(subject) => annotate(&page, subject)?,

@@ -29,6 +29,8 @@ pub struct GcWatch {
     collections: AtomicU64,
     /// When the hook was registered anew, on the monotonic clock.
     listened_ns: AtomicU64,
+    /// Events were found missing since the session began.
+    has_missed: AtomicBool,
 }
 
 impl GcWatch {
@@ -39,7 +41,13 @@ impl GcWatch {
             marking: AtomicBool::new(false),
             collections: AtomicU64::new(0),
             listened_ns: AtomicU64::new(0),
+            has_missed: AtomicBool::new(false),
         }
+    }
+
+    /// A session begins: what was missing before is none of its.
+    pub fn session_begins(&self) {
+        self.has_missed.store(false, Relaxed);
     }
 
     /// The hook is about to be registered: a collection may be under way, and marking.
@@ -81,6 +89,20 @@ impl GcWatch {
         self.can_miss.load(Relaxed)
             && self.collections.load(Relaxed) != collections()
             && now().saturating_sub(self.listened_ns.load(Relaxed)) >= LISTEN_INTERVAL_NS
+    }
+
+    /// The hook is registered still, and so many collections have begun: notes whether events are
+    /// missing.
+    pub fn look(&self, collections: u64) {
+        if self.can_miss.load(Relaxed) && self.collections.load(Relaxed) != collections {
+            self.has_missed.store(true, Relaxed);
+        }
+    }
+
+    /// Whether events were found missing since the session began: of collections, and so of
+    /// whatever else hooks tell of.
+    pub fn has_missed(&self) -> bool {
+        self.has_missed.load(Relaxed)
     }
 
     /// The hook is registered anew at `now`.
@@ -130,10 +152,25 @@ mod tests {
     }
 
     #[test]
+    fn what_was_missed_is_known_until_a_session_begins() {
+        let watch = watch(true);
+        watch.look(3);
+        assert!(!watch.has_missed());
+        watch.look(4);
+        watch.begun(4);
+        watch.look(4);
+        assert!(watch.has_missed());
+        watch.session_begins();
+        assert!(!watch.has_missed());
+    }
+
+    #[test]
     fn a_vm_that_loses_no_events_is_not_asked() {
         let watch = watch(false);
         let asked = || panic!("not asked");
         assert!(!watch.is_silent(asked, || LATE));
+        watch.look(9);
+        assert!(!watch.has_missed());
     }
 
     #[test]

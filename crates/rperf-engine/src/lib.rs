@@ -6,6 +6,7 @@
 //! time in ns. This crate calls no Ruby: a frame or a thread is an opaque word.
 
 mod accounting;
+mod allocations;
 mod backtrace;
 mod budget;
 mod buffer;
@@ -46,6 +47,7 @@ mod vm;
 mod worker;
 
 pub use accounting::{Accounting, Due, Dues, GcTime, GcWork};
+pub use allocations::{AllocationSite, AllocationSums, Allocations};
 pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};

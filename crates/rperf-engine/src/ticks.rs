@@ -167,6 +167,12 @@ impl Ticks {
         ((holder >> 32) as u32 == tid.0).then_some(holder as u32)
     }
 
+    /// The number of the thread that holds the GVL; 0 if it isn't known.
+    #[inline]
+    pub fn holder_seq(&self) -> u32 {
+        self.holder.load(Relaxed) as u32
+    }
+
     /// Whether some thread is known to hold the GVL.
     #[inline]
     pub fn has_holder(&self) -> bool {

@@ -11,13 +11,18 @@ mod clock;
 mod compare;
 mod cost;
 mod counts;
+mod cpu_events;
+mod cpu_times;
 mod event;
 mod fiber;
 mod follow;
+mod objects;
 mod profile;
 mod spans;
+mod state_times;
 mod targeted;
 mod thread;
+mod thread_events;
 mod tracer;
 mod tree;
 

@@ -8,8 +8,8 @@ pub use data::Data;
 
 use rperf_model::{Profile, State, ValueType};
 use rperf_report::{
-    By, Change, Diff, DiffRow, Direction, Function, NamePattern, Neighbour, Neighbours, Sort, Top,
-    Totals, Tree, TreeLimits, state_name,
+    By, Change, Diff, DiffRow, Direction, Function, Methods, NamePattern, Neighbour, Neighbours,
+    Sort, Top, Totals, Tree, TreeLimits, state_name,
 };
 
 /// Rows of [`top`] unless asked for otherwise.
@@ -76,6 +76,40 @@ pub fn top(filtered: FilteredProfile<'_>, by: &By, sort: Sort, limit: Option<usi
             ("total_samples", row.total_samples.into()),
         ])
     }))
+}
+
+/// All that is known of each method, if the profile counts calls or objects.
+pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) -> Option<Data> {
+    let column = filtered.profile.schema.default_column();
+    let found = Methods::of(filtered.profile, column, &By::Function, sort);
+    if !found.has_calls && !found.has_objects {
+        return None;
+    }
+    let known = |is_known: bool, value: i64| match is_known {
+        true => value.into(),
+        false => Data::Null,
+    };
+    let rows = found.rows.iter().take(limit.unwrap_or(usize::MAX));
+    Some(Data::list(rows.map(|row| {
+        let [name, path] = function(&row.function);
+        Data::fields([
+            name,
+            path,
+            ("calls", row.calls.into()),
+            ("block_calls", row.block_calls.into()),
+            ("self", row.self_value.into()),
+            ("total", row.total_value.into()),
+            ("children", row.children().into()),
+            ("wait", row.wait.into()),
+            ("blocked", row.blocked.into()),
+            ("gc", row.gc.into()),
+            ("cpu", known(found.has_cpu, row.cpu)),
+            ("objects", known(found.has_objects, row.objects)),
+            ("self_objects", known(found.has_objects, row.self_objects)),
+            ("bytes", known(found.has_objects, row.bytes)),
+            ("recursive", Data::Bool(row.is_recursive)),
+        ])
+    })))
 }
 
 /// The call tree, without branches of less than `least_percent` of the whole.

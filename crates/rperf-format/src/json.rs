@@ -32,12 +32,14 @@ impl Default for JsonOptions {
 pub fn json(filtered: FilteredProfile<'_>, options: &JsonOptions) -> String {
     let top = answers::top(filtered, &By::Function, options.sort, options.limit);
     let tree = answers::tree(filtered, Direction::TopDown, LEAST_PERCENT);
+    let methods = answers::methods(filtered, options.sort, options.limit);
     let callers = options.callers.as_ref();
     let callers = callers.map(|pattern| ("callers", answers::callers(filtered, pattern)));
     let fields = [("version", 1_u64.into())]
         .into_iter()
         .chain(answers::totals(filtered))
         .chain([("top", top), ("tree", tree)])
+        .chain(methods.map(|rows| ("methods", rows)))
         .chain(callers);
     format!("{}\n", Data::fields(fields))
 }

@@ -14,6 +14,8 @@ pub const PID: &str = "%pid";
 pub const PROCESS: &str = "%process";
 /// The number of a Ractor, on samples of others than the main one.
 pub const RACTOR: &str = "%ractor";
+/// The class of objects that were made.
+pub const CLASS: &str = "%class";
 /// One of the slowest calls of a chosen method, on what it has had.
 pub const CALL: &str = "%call";
 /// The name of a thread.

@@ -11,7 +11,7 @@ use crate::filter::add_thread_frames;
 use crate::graph::thread_of;
 use crate::groups::{FrameKey, Function, GroupId, Groups};
 use crate::walk::{Values, Visitor, walk};
-use rperf_model::{DisplayFrame, Node, NodeId, Profile, Weight};
+use rperf_model::{DisplayFrame, FrameId, Node, NodeId, Profile, Weight};
 use rustc_hash::FxHashMap;
 use sums::{Sums, add};
 
@@ -105,13 +105,21 @@ struct Entry {
 /// The calls at a node: of a method, and of its blocks.
 type Counts = [i64; 2];
 
+/// The calls of a profile that counts them.
+struct Counted {
+    by_node: Vec<Counts>,
+    /// By caller and frame, whatever the line: objects are at nodes with a line, calls at nodes
+    /// without one.
+    by_frame: FxHashMap<(NodeId, FrameId), Counts>,
+}
+
 struct Adding<'a> {
     profile: &'a Profile,
     groups: &'a Groups<'a>,
     by_thread: bool,
     width: usize,
-    /// By node, where calls were counted.
-    counts: Option<Vec<Counts>>,
+    /// Where calls were counted.
+    counts: Option<Counted>,
     first_lines: FxHashMap<GroupId, u32>,
     places: FxHashMap<(GroupId, FunctionKind), usize>,
     functions: Vec<Entry>,
@@ -132,15 +140,13 @@ impl Visitor<0> for Adding<'_> {
     fn enter(&mut self, id: NodeId, node: Node) {
         let group = self.groups.of_frame(node.frame);
         let [calls, block_calls] = match &self.counts {
-            Some(counts) => counts[id.0 as usize],
+            Some(counts) => counts.by_node[id.0 as usize],
             None => [0; 2],
         };
-        let kind = match self.counts {
+        let kind = match &self.counts {
             _ if self.by_thread && self.open.is_empty() => FunctionKind::Thread,
             None => FunctionKind::Method,
-            Some(_) if calls > 0 => FunctionKind::Method,
-            Some(_) if block_calls > 0 => FunctionKind::Block,
-            Some(_) => FunctionKind::NotCounted,
+            Some(counts) => counts.kind(id, node),
         };
         let function = self.function(group, kind);
         let call = self.call(function);
@@ -215,7 +221,7 @@ impl<'a> Adding<'a> {
             groups,
             by_thread,
             width,
-            counts: counts(profile),
+            counts: Counted::of(profile),
             first_lines,
             places: FxHashMap::default(),
             functions: Vec::new(),
@@ -343,17 +349,41 @@ impl<'a> Adding<'a> {
     }
 }
 
-/// The calls at each node, if the profile counts calls.
-fn counts(profile: &Profile) -> Option<Vec<Counts>> {
-    let calls = profile.schema.calls()?;
-    let block_calls = profile.schema.find(BLOCK_CALLS);
-    let mut counts = vec![[0; 2]; profile.tree.len() + 1];
-    for weight in profile.weights.iter() {
-        let of_blocks = block_calls.map_or(0, |column| weight.value(column));
-        let sums = &mut counts[weight.key.node.0 as usize];
-        add(sums, &[weight.value(calls), of_blocks]);
+impl Counted {
+    /// `None` if the profile counts no calls.
+    fn of(profile: &Profile) -> Option<Self> {
+        let calls = profile.schema.calls()?;
+        let block_calls = profile.schema.find(BLOCK_CALLS);
+        let mut by_node = vec![[0; 2]; profile.tree.len() + 1];
+        for weight in profile.weights.iter() {
+            let of_blocks = block_calls.map_or(0, |column| weight.value(column));
+            let sums = &mut by_node[weight.key.node.0 as usize];
+            add(sums, &[weight.value(calls), of_blocks]);
+        }
+        let mut by_frame: FxHashMap<_, Counts> = FxHashMap::default();
+        for (id, node) in profile.tree.iter() {
+            let counts = by_node[id.0 as usize];
+            if counts != [0; 2] {
+                let sums = by_frame.entry((node.parent, node.frame)).or_default();
+                add(sums, &counts);
+            }
+        }
+        Some(Self { by_node, by_frame })
     }
-    Some(counts)
+
+    /// What the calls of a node say of its function.
+    fn kind(&self, id: NodeId, node: Node) -> FunctionKind {
+        let own = self.by_node[id.0 as usize];
+        let counts = match own {
+            [0, 0] => self.by_frame.get(&(node.parent, node.frame)).copied(),
+            _ => Some(own),
+        };
+        match counts {
+            Some([calls, _]) if calls > 0 => FunctionKind::Method,
+            Some([_, block_calls]) if block_calls > 0 => FunctionKind::Block,
+            _ => FunctionKind::NotCounted,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,10 @@
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
-//! - [`Calls`] are how often methods were called, where that was traced, [`CallDiff`] the changes in
-//!   that, and [`CallCosts`] what functions and the calls between them cost, in all values; [`JoinedCalls`] are the calls of one profile for the rows of another;
+//! - [`Calls`] are how often methods were called, where that was traced, [`Methods`] all that is
+//!   known of each, [`CallDiff`] the changes in calls, and [`CallCosts`] what functions and the
+//!   calls between them cost, in all values; [`JoinedCalls`] are the calls of one profile for the
+//!   rows of another;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
@@ -31,6 +33,7 @@ mod joined_calls;
 mod lines;
 mod listing;
 mod losses;
+mod methods;
 mod neighbours;
 pub mod numbers;
 pub mod one_line;
@@ -55,6 +58,7 @@ pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
 pub use losses::{Loss, losses, losses_line};
+pub use methods::{Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};

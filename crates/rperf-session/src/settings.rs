@@ -5,10 +5,12 @@
 mod check;
 mod checked;
 mod form;
+mod label_texts;
 mod method_names;
 mod setting;
 mod table;
 mod values;
+mod words;
 
 pub use check::{InvalidSetting, check, quoted};
 pub use form::{Given, Source, Value};

@@ -12,7 +12,7 @@ use crate::ruby::thread_hook;
 use crate::trace::hooks as trace_hooks;
 use crate::trace::state::session::{TRACE, trace_session};
 use crate::trace::state::targets::TARGETS;
-use crate::vm::hooks::{fiber, gc, thread, time_slice};
+use crate::vm::hooks::{fiber, gc, objects, thread, time_slice};
 use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
@@ -90,9 +90,10 @@ unsafe extern "C" fn in_child() {
 /// it could: a thread hook that was not paused for the fork (it was made without
 /// the GVL) stays and does nothing, as removing it could hang.
 pub fn remove_inherited_hooks() -> bool {
-    gc::remove();
+    gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
+    objects::remove();
     trace_hooks::remove_event_hooks();
     !thread_hook::is_registered()
 }

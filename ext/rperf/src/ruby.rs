@@ -4,7 +4,9 @@
 pub mod data_type;
 pub mod event_hook;
 pub mod frames;
+pub mod gc_hook;
 pub mod live_threads;
+pub mod object_hook;
 pub mod other_gvl;
 pub mod process;
 pub mod ractor;

@@ -156,6 +156,9 @@ fn plain(ruby: &Ruby, setting: &Setting, value: Value) -> Result<Given<'static>,
     if let Some(text) = RString::from_value(value) {
         return Ok(Given::Path(OsString::from_vec(text::bytes(text)).into()));
     }
+    if let Some(array) = RArray::from_value(value).filter(|_| setting.name == table::MEASURE.name) {
+        return Ok(symbols(array).map_or(Given::Other, Given::Symbols));
+    }
     if let Some(array) = RArray::from_value(value) {
         return Ok(strings(array)?.map_or(Given::Other, Given::Texts));
     }
@@ -163,6 +166,15 @@ fn plain(ruby: &Ruby, setting: &Setting, value: Value) -> Result<Given<'static>,
         Some(hash) if setting.name == table::LABELS.name => Ok(Given::Pairs(pairs(ruby, hash)?)),
         _ => Ok(Given::Other),
     }
+}
+
+/// The names of an Array of Symbols; `None` if something else is in it.
+fn symbols(array: RArray) -> Option<Vec<String>> {
+    let names = (0..array.len()).map(|place| {
+        let symbol = Symbol::from_value(array.entry(place as isize).ok()?)?;
+        Some(symbol.name().ok()?.into_owned())
+    });
+    names.collect()
 }
 
 /// The contents of an Array of Strings; `None` for one of other objects.
@@ -213,6 +225,10 @@ impl SettingsObject {
             table::Value::Off => bool_value(ruby, false),
             table::Value::Integer(number) => ruby.integer_from_u64(u64::from(*number)).as_value(),
             table::Value::Word(word) => ruby.to_symbol(word).as_value(),
+            table::Value::Words(words) => {
+                let words = words.iter().map(|word| ruby.to_symbol(word));
+                ruby.ary_from_iter(words).as_value()
+            }
             other => text(ruby, &other.spelled(Source::Variable)),
         }))
     }

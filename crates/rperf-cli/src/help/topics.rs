@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 27] = [
+pub const TOPICS: [Topic; 28] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -55,6 +55,7 @@ pub const TOPICS: [Topic; 27] = [
     ),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
+    topic!("allocations", "objects", "alloc", "memory", "measure"),
     topic!("call-counts", "counts", "callgrind", "kcachegrind"),
     topic!("time-line", "spans", "perfetto", "chrome-trace"),
     topic!("trace-one-method", "only", "one-method"),

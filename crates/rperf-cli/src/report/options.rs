@@ -26,6 +26,9 @@ pub struct ReportArgs {
     /// Let the viewer's file have the source files, which are on this machine
     #[arg(long)]
     pub source: bool,
+    /// Print all that is known of each method: calls, own time and that of callees, waits, objects
+    #[arg(long)]
+    pub methods: bool,
     /// Print the call tree
     #[arg(long)]
     pub tree: bool,
@@ -39,8 +42,8 @@ pub struct ReportArgs {
     /// spans [default with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
-    /// Rows of --top, and nodes of call graphs: function, class, file, dir, gem, thread; of
-    /// --top also label:KEY, state
+    /// Rows of --top and --methods, and nodes of call graphs: function, class, file, dir, gem,
+    /// thread; of tables also label:KEY, state
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub by: Option<String>,
     /// With --top: also the calls of each method, from this profile of rperf trace
@@ -75,6 +78,8 @@ pub enum View {
     Html(PathBuf),
     /// The rows with the most.
     Top,
+    /// All that is known of each method.
+    Methods,
     /// The call tree.
     Tree(TreeOptions),
     /// Callers and callees of the methods with this name.
@@ -148,7 +153,7 @@ impl Options {
     pub fn new(args: ReportArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
         let rows = match view {
-            View::Top | View::Json { .. } => Some(ROWS),
+            View::Top | View::Methods | View::Json { .. } => Some(ROWS),
             View::Markdown { .. } => Some(METHODS),
             View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
@@ -180,6 +185,7 @@ impl View {
             View::Web { .. } => "--web",
             View::Html(_) => "--html",
             View::Top => "--top",
+            View::Methods => "--methods",
             View::Tree(_) => "--tree",
             View::Callers(_) => "--callers",
             View::Annotate(_) => "--annotate",
@@ -207,6 +213,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         ("--html", args.view.html),
         ("--top", args.view.top),
         ("--text", args.view.text),
+        ("--methods", args.methods),
         ("--tree", args.tree),
         ("--callers", args.callers.is_some() && !is_json),
         ("--annotate", args.annotate.is_some()),
@@ -218,6 +225,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
         Some("--web") => web(args),
         Some("--html") => html(args)?,
         Some("--text") => in_format(args, Format::Text)?,
+        Some("--methods") => View::Methods,
         Some("--tree") => View::Tree(tree_options(args)?),
         Some("--callers") => View::Callers(args.callers.clone().unwrap_or_default()),
         Some("--annotate") => View::Annotate(args.annotate.clone().unwrap_or_default()),
@@ -247,17 +255,22 @@ fn belongings(args: &ReportArgs) -> [Belongs; 14] {
         ("--no-browser", args.view.no_browser, &["--web"]),
         ("--counts", args.counts.is_some(), &["--top"]),
         ("--source", args.source, &["--html", "--web"]),
-        ("--by", args.by.is_some(), &["--top", "--dot", "--svg"]),
+        (
+            "--by",
+            args.by.is_some(),
+            &["--top", "--methods", "--dot", "--svg"],
+        ),
         (
             "--sort",
             args.view.sort.is_some(),
-            &["--top", "--format json"],
+            &["--top", "--methods", "--format json"],
         ),
         (
             "-n",
             rows,
             &[
                 "--top",
+                "--methods",
                 "--tree",
                 "--callers",
                 "--annotate",

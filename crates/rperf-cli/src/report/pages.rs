@@ -2,9 +2,11 @@
 //! I/O, but for the source files that `annotate` shows.
 
 mod annotate;
+mod methods;
 mod tree;
 
 pub use annotate::annotate;
+pub use methods::methods;
 pub use tree::{TreeOptions, tree};
 
 use super::counts::Counts;

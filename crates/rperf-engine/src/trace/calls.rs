@@ -107,7 +107,7 @@ impl Tracer {
         };
         let parent = fiber.top().map_or(ROOT, |top| top.node);
         let node = self.tree.child(parent, frame, call.kind());
-        thread.counts.of(node).calls += 1;
+        thread.sums.counts.of(node).calls += 1;
         if depth <= fiber.rescued_depth {
             fiber.rescued_depth = 0;
         }

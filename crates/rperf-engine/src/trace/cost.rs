@@ -2,9 +2,10 @@
 //! caller something beyond the truth; both are in proportion to calls, so that nothing has to be
 //! done at the events. Arithmetic on numbers that are handed in.
 
-use super::counts::Count;
 use super::event::{CallKind, FrameKind};
+use super::thread::ThreadSums;
 use super::tree::TracedNode;
+use rperf_model::State;
 use rustc_hash::FxHashMap;
 
 /// A hook that took longer was interrupted, in ticks of any clock that is read: 1,000 ticks are
@@ -120,21 +121,30 @@ pub(super) struct Times {
     pub(super) running_ns: u64,
     /// That cost.
     pub(super) overhead_ns: u64,
-    /// While its thread had no GVL.
-    pub(super) blocked_ns: u64,
+    /// CPU time while its thread ran, without that cost, if it was measured.
+    pub(super) cpu_ns: u64,
 }
 
-/// The times of a thread's nodes, and how many ns of cost found no time to be taken out of.
-/// `c_pays`: methods of C that no event told of have time of their own.
+/// The times of a thread.
+#[derive(Debug)]
+pub(super) struct ThreadTimes {
+    pub(super) nodes: Vec<Times>,
+    /// The time of nodes in other states, in ns.
+    pub(super) states: Vec<(u32, State, u64)>,
+    /// Cost that found no time to be taken out of.
+    pub(super) uncovered_ns: f64,
+}
+
+/// The times of a thread. `c_pays`: methods of C that no event told of have time of their own.
 pub(super) fn compensate(
     nodes: &[TracedNode],
-    counts: &[(u32, Count)],
+    sums: &ThreadSums,
     costs: &Costs,
     ns_per_tick: f64,
     c_pays: bool,
-) -> (Vec<Times>, f64) {
+) -> ThreadTimes {
     let mut overheads: FxHashMap<u32, f64> = FxHashMap::default();
-    for &(node, count) in counts {
+    for (node, count) in sums.counts.iter() {
         let traced = nodes[node as usize];
         if let Some(kind) = traced.kind.counted() {
             let (calls, cost) = (count.calls as f64, costs[kind as usize]);
@@ -145,21 +155,30 @@ pub(super) fn compensate(
     }
     let mut rounding = Rounding::new(ns_per_tick);
     let mut uncovered: f64 = overheads.values().sum();
-    let times = counts.iter().map(|&(node, count)| {
+    let times = sums.counts.iter().map(|(node, count)| {
         let raw_ns = rounding.ns(count.running);
         let overhead = overheads.get(&node).map_or(0.0, |ns| ns.round());
         let overhead_ns = (overhead as u64).min(raw_ns);
         uncovered -= overhead_ns as f64;
+        let running_ns = raw_ns - overhead_ns;
+        let stolen_ns = sums.stolen.get(&node).copied().unwrap_or(0);
         Times {
             node,
             calls: count.calls,
-            running_ns: raw_ns - overhead_ns,
+            running_ns,
             overhead_ns,
-            blocked_ns: rounding.ns(count.blocked),
+            cpu_ns: running_ns.saturating_sub(stolen_ns),
         }
     });
-    let times = times.collect();
-    (times, uncovered.max(0.0))
+    let nodes = times.collect();
+    let states = sums.states.sorted().into_iter();
+    ThreadTimes {
+        nodes,
+        states: states
+            .map(|(node, state, ticks)| (node, state, rounding.ns(ticks)))
+            .collect(),
+        uncovered_ns: uncovered.max(0.0),
+    }
 }
 
 /// The node that has the caller's part of the cost of a call.
@@ -199,6 +218,8 @@ impl Rounding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::counts::{Count, Counts};
+    use crate::trace::state_times::StateTimes;
     use crate::trace::tree::{ROOT, TracedFrame, TracedTree};
 
     const COSTS: Costs = [
@@ -217,11 +238,29 @@ mod tests {
     ];
 
     fn count(calls: u64, running: u64) -> Count {
-        Count {
-            calls,
-            running,
-            blocked: 0,
+        Count { calls, running }
+    }
+
+    fn sums(counts: &[(u32, Count)]) -> ThreadSums {
+        let mut all = Counts::default();
+        for &(node, count) in counts {
+            *all.of(node) = count;
         }
+        ThreadSums {
+            counts: all,
+            ..ThreadSums::default()
+        }
+    }
+
+    fn compensated(
+        tree: &TracedTree,
+        counts: &[(u32, Count)],
+        ns_per_tick: f64,
+        c_pays: bool,
+    ) -> (Vec<Times>, f64) {
+        let sums = sums(counts);
+        let times = compensate(tree.nodes(), &sums, &COSTS, ns_per_tick, c_pays);
+        (times.nodes, times.uncovered_ns)
     }
 
     fn frame(word: usize) -> TracedFrame {
@@ -235,7 +274,7 @@ mod tests {
         let each = tree.child(caller, frame(2), FrameKind::InsertedC);
         let block = tree.child(each, frame(1), FrameKind::Block);
         let counts = [(caller, count(1, 500)), (block, count(100, 300))];
-        let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, false);
+        let (times, uncovered) = compensated(&tree, &counts, 1.0, false);
         let found: Vec<_> = times
             .iter()
             .map(|it| (it.node, it.running_ns, it.overhead_ns))
@@ -245,7 +284,7 @@ mod tests {
             uncovered, 20.0,
             "the root has no time to take its part from"
         );
-        let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, true);
+        let (times, uncovered) = compensated(&tree, &counts, 1.0, true);
         assert_eq!((times[0].overhead_ns, uncovered), (10, 220.0));
     }
 
@@ -254,7 +293,7 @@ mod tests {
         let mut tree = TracedTree::default();
         let node = tree.child(ROOT, frame(1), FrameKind::Method);
         let counts = [(node, count(100, 300))];
-        let (times, uncovered) = compensate(tree.nodes(), &counts, &COSTS, 1.0, false);
+        let (times, uncovered) = compensated(&tree, &counts, 1.0, false);
         assert_eq!((times[0].running_ns, times[0].overhead_ns), (0, 300));
         assert_eq!(uncovered, 2_700.0);
     }
@@ -270,9 +309,17 @@ mod tests {
                 )
             })
             .collect();
-        let (times, _) = compensate(tree.nodes(), &counts, &COSTS, 0.4987, false);
-        let sum: u64 = times.iter().map(|it| it.running_ns + it.overhead_ns).sum();
-        assert_eq!(sum, (199.0 * 100.0 * 0.4987_f64).round() as u64);
+        let mut states = StateTimes::default();
+        states.add(3, State::GvlWait, 7);
+        states.add(5, State::GcMarking, 4);
+        let sums = ThreadSums {
+            states,
+            ..sums(&counts)
+        };
+        let times = compensate(tree.nodes(), &sums, &COSTS, 0.4987, false);
+        let nodes = times.nodes.iter().map(|it| it.running_ns + it.overhead_ns);
+        let sum: u64 = nodes.chain(times.states.iter().map(|it| it.2)).sum();
+        assert_eq!(sum, ((199.0 * 100.0 + 11.0) * 0.4987_f64).round() as u64);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The numbers of a thread's nodes: calls, and ticks of the clock. They come in chunks, so that
-//! threads that touch few nodes hold little. Under the GVL, at events.
+//! The numbers of a thread's nodes: calls, and ticks of the clock in which it ran. They come in
+//! chunks, so that threads that touch few nodes hold little. Under the GVL, at events.
 
 /// Nodes in a chunk.
 const CHUNK: usize = 32;
@@ -11,8 +11,6 @@ pub(super) struct Count {
     pub(super) calls: u64,
     /// Ticks in which it was the innermost frame and its thread ran.
     pub(super) running: u64,
-    /// Ticks in which it was that and its thread had no GVL.
-    pub(super) blocked: u64,
 }
 
 /// The numbers of all nodes, of one thread.

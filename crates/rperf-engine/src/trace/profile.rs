@@ -3,11 +3,12 @@
 
 use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
-use super::cost::{Bodies, Calibration, Times, compensate};
-use super::counts::{Count, Counts};
+use super::cost::{Bodies, Calibration, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
 use super::spans::SpansSnapshot;
+use super::thread::ThreadSums;
 use super::tree::TracedNode;
+use crate::allocations::AllocationSums;
 use crate::frame_names::ResolvedFrame;
 use rperf_model::{
     Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, StringId, Thread,
@@ -16,15 +17,21 @@ use rperf_model::{
 use rustc_hash::FxHashMap;
 use std::process;
 
-/// The columns of a profile with times, and of one without. Methods and C methods are calls;
-/// blocks are apart, as they have the names of their methods.
-const TIMED: [(&str, &str); 4] = [
+/// All columns, and those of a profile with times, with CPU time, and without any. Methods and C
+/// methods are calls; blocks are apart, as they have the names of their methods.
+const COLUMNS: [(&str, &str); 5] = [
     ("calls", "count"),
     ("wall", "nanoseconds"),
     ("overhead", "nanoseconds"),
     ("block_calls", "count"),
+    ("cpu", "nanoseconds"),
 ];
-const COUNTED: [(&str, &str); 2] = [("calls", "count"), ("block_calls", "count")];
+const TIMED: [usize; 4] = [0, 1, 2, 3];
+const TIMED_WITH_CPU: [usize; 5] = [0, 1, 2, 3, 4];
+const COUNTED: [usize; 2] = [0, 3];
+
+/// A row's values, in the order of [`COLUMNS`].
+type Values = [u64; COLUMNS.len()];
 
 /// Everything up to a moment, still with frames as the VM gives them.
 #[derive(Debug)]
@@ -36,9 +43,13 @@ pub struct TraceSnapshot {
     pub(super) nodes: Vec<TracedNode>,
     pub(super) truncated: Option<u32>,
     /// By thread.
-    pub(super) counts: Vec<Counts>,
+    pub(super) threads: Vec<ThreadSums>,
     pub(super) events: u64,
     pub(super) bodies: Bodies,
+    /// CPU time was measured.
+    pub(super) with_cpu: bool,
+    /// Objects, if they were counted.
+    pub(super) objects: Option<AllocationSums>,
     pub(super) check: Option<StackCheck>,
     pub(super) spans: Option<SpansSnapshot>,
 }
@@ -50,7 +61,8 @@ struct Sums {
     block_calls: u64,
     running_ns: u64,
     overhead_ns: u64,
-    blocked_ns: u64,
+    /// By state; none of running.
+    state_ns: [u64; State::ALL.len()],
     truncated_calls: u64,
     uncovered_ns: f64,
     /// By row: frames whose calls aren't all told.
@@ -72,7 +84,7 @@ impl TraceSnapshot {
 
     /// The raw times of what was called most, and of its caller, in ns: for the calibration.
     pub fn busiest_pair_ns(&self) -> (f64, f64) {
-        let counts = || self.counts.iter().flat_map(Counts::iter);
+        let counts = || self.threads.iter().flat_map(|it| it.counts.iter());
         let Some((callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
             return (0.0, 0.0);
         };
@@ -85,16 +97,17 @@ impl TraceSnapshot {
         (ns_of(callee), ns_of(caller))
     }
 
-    /// The profile. `names` are those of the frames, in the order of their rows; `program` and
-    /// `comments` describe the run.
+    /// The profile. `names` are those of the frames, in the order of their rows, `classes` those of
+    /// the classes of objects; `program` and `comments` describe the run.
     pub fn into_profile(
         mut self,
         names: &[ResolvedFrame],
+        classes: &[ResolvedFrame],
         calibration: &Calibration,
         program: String,
         mut comments: Vec<String>,
     ) -> Profile {
-        let mut profile = Profile::new(schema(self.level.timed));
+        let mut profile = Profile::new(self.schema());
         let map = add_nodes(&mut profile, &self.nodes, self.truncated, names);
         let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
         let mut sums = Sums {
@@ -102,17 +115,26 @@ impl TraceSnapshot {
             ..Sums::default()
         };
         sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
-        for (number, counts) in self.counts.iter().enumerate() {
-            let counts: Vec<(u32, Count)> = counts.iter().collect();
-            let (times, uncovered_ns) = compensate(
+        for (number, thread) in self.threads.iter().enumerate() {
+            let times = compensate(
                 &self.nodes,
-                &counts,
+                thread,
                 &costs,
                 self.ns_per_tick(),
                 self.level.c_methods,
             );
-            sums.uncovered_ns += uncovered_ns;
-            self.add_thread(&mut profile, number as u32 + 1, &times, &map, &mut sums);
+            sums.uncovered_ns += times.uncovered_ns;
+            self.add_thread(
+                &mut profile,
+                number as u32 + 1,
+                &times,
+                &thread.used.sorted(),
+                &map,
+                &mut sums,
+            );
+        }
+        if let Some(objects) = &self.objects {
+            objects.add_to_traced(&mut profile, classes, &map);
         }
         if let Some(spans) = self.spans.take() {
             let (start, end) = (&self.start, &self.end);
@@ -131,6 +153,21 @@ impl TraceSnapshot {
             ..Meta::default()
         };
         profile
+    }
+
+    fn columns(&self) -> &'static [usize] {
+        match (self.level.timed, self.with_cpu) {
+            (false, _) => &COUNTED,
+            (true, false) => &TIMED,
+            (true, true) => &TIMED_WITH_CPU,
+        }
+    }
+
+    fn schema(&self) -> Schema {
+        let columns = self.columns().iter().map(|column| COLUMNS[*column]);
+        let types = columns.map(|(name, unit)| ValueType::new(name, unit));
+        let default = Column(usize::from(self.level.timed));
+        Schema::new(types.collect(), default).expect("the default is one of them")
     }
 
     /// Ruby's own methods that call nothing, by the rows of their frames: without events of C
@@ -155,12 +192,13 @@ impl TraceSnapshot {
         &self,
         profile: &mut Profile,
         seq: u32,
-        times: &[Times],
+        times: &ThreadTimes,
+        used: &[(u32, State, u64)],
         map: &[NodeId],
         sums: &mut Sums,
     ) {
-        let mut rows: FxHashMap<(NodeId, State), [u64; 4]> = FxHashMap::default();
-        for time in times {
+        let mut rows: FxHashMap<(NodeId, State), Values> = FxHashMap::default();
+        for time in &times.nodes {
             let node = map[time.node as usize];
             let is_block = self.nodes[time.node as usize].kind == FrameKind::Block;
             let row = self.nodes[time.node as usize].row as usize;
@@ -173,17 +211,24 @@ impl TraceSnapshot {
             sums.block_calls += block_calls;
             sums.running_ns += time.running_ns;
             sums.overhead_ns += time.overhead_ns;
-            sums.blocked_ns += time.blocked_ns;
             if self.truncated == Some(time.node) {
                 sums.truncated_calls += time.calls;
             }
-            let running = [calls, time.running_ns, time.overhead_ns, block_calls];
+            let running = [
+                calls,
+                time.running_ns,
+                time.overhead_ns,
+                block_calls,
+                time.cpu_ns,
+            ];
             add(&mut rows, (node, State::Running), running);
-            add(
-                &mut rows,
-                (node, State::GvlBlocked),
-                [0, time.blocked_ns, 0, 0],
-            );
+        }
+        for &(node, state, ns) in &times.states {
+            sums.state_ns[state as usize] += ns;
+            add(&mut rows, (map[node as usize], state), [0, ns, 0, 0, 0]);
+        }
+        for &(node, state, ns) in used {
+            add(&mut rows, (map[node as usize], state), [0, 0, 0, 0, ns]);
         }
         let mut rows: Vec<_> = rows.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
@@ -199,12 +244,10 @@ impl TraceSnapshot {
                 labels: LabelSetId::default(),
                 state,
             };
-            let [calls, wall, overhead, block_calls] = values.map(signed);
-            match self.level.timed {
-                true => profile
-                    .weights
-                    .push(key, &[calls, wall, overhead, block_calls]),
-                false => profile.weights.push(key, &[calls, block_calls]),
+            let columns = self.columns().iter();
+            let values: Vec<i64> = columns.map(|column| signed(values[*column])).collect();
+            if values.iter().any(|value| *value != 0) {
+                profile.weights.push(key, &values);
             }
         }
     }
@@ -233,10 +276,14 @@ impl TraceSnapshot {
                 ms(sums.overhead_ns),
                 self.events,
             ));
-            if sums.blocked_ns > 0 {
-                let blocked = ms(sums.blocked_ns);
-                lines.push(format!("{blocked:.1} ms without the GVL"));
-            }
+            let in_state = |state: State| ms(sums.state_ns[state as usize]);
+            lines.push(format!(
+                "{:.1} ms blocked without the GVL, {:.1} ms waiting for it, {:.1} ms in garbage \
+                 collection",
+                in_state(State::GvlBlocked),
+                in_state(State::GvlWait),
+                in_state(State::GcMarking) + in_state(State::GcSweeping),
+            ));
             if sums.uncovered_ns >= 1e5 {
                 let uncovered = sums.uncovered_ns / 1e6;
                 lines.push(format!(
@@ -311,21 +358,12 @@ pub(super) fn add_nodes(
     map
 }
 
-fn add(rows: &mut FxHashMap<(NodeId, State), [u64; 4]>, key: (NodeId, State), values: [u64; 4]) {
-    if values == [0; 4] {
+fn add(rows: &mut FxHashMap<(NodeId, State), Values>, key: (NodeId, State), values: Values) {
+    if values == Values::default() {
         return;
     }
     let row = rows.entry(key).or_default();
     for (sum, value) in row.iter_mut().zip(values) {
         *sum = sum.saturating_add(value);
     }
-}
-
-fn schema(timed: bool) -> Schema {
-    let (types, default): (&[(&str, &str)], _) = match timed {
-        true => (&TIMED, Column(1)),
-        false => (&COUNTED, Column(0)),
-    };
-    let types = types.iter().map(|&(name, unit)| ValueType::new(name, unit));
-    Schema::new(types.collect(), default).expect("the default is one of them")
 }

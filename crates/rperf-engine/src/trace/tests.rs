@@ -6,9 +6,11 @@ mod spans;
 
 use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
 use crate::frame_names::ResolvedFrame;
+use crate::gc_progress::GcMoment;
 use made_up_vm::{Act, Machine};
 use proptest::prelude::*;
-use rperf_model::{NodeId, Profile};
+use rperf_model::{NodeId, Profile, State};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -28,6 +30,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0usize..4).prop_map(Act::SwitchFiber),
         2 => Just(Act::EndFiber),
         3 => (0usize..4).prop_map(Act::SwitchThread),
+        2 => (0usize..4).prop_map(Act::Ready),
+        2 => (0u64..9, 0u64..9).prop_map(|(marking, sweeping)| Act::Collect(marking, sweeping)),
     ];
     prop::collection::vec(act, 0..300)
 }
@@ -85,8 +89,9 @@ fn profile_of(machine: &mut Machine) -> Profile {
         monotonic_ns: machine.now,
         realtime_ns: 0,
     };
-    let tracer = machine.tracer.as_mut().expect("it is traced");
-    tracer.flush(end.ticks, |_| false);
+    let mut tracer = machine.tracer.take().expect("it is traced");
+    tracer.flush(end.ticks, |thread| Some(machine.ready_since(thread)));
+    let tracer = machine.tracer.insert(tracer);
     let name = |frame: &super::TracedFrame| ResolvedFrame {
         name: frame.word.to_string(),
         path: "made_up.rb".into(),
@@ -95,6 +100,7 @@ fn profile_of(machine: &mut Machine) -> Profile {
     let names: Vec<_> = tracer.frames().iter().map(name).collect();
     let profile = tracer.snapshot(end).into_profile(
         &names,
+        &[],
         &Calibration::default(),
         String::new(),
         Vec::new(),
@@ -119,6 +125,11 @@ proptest! {
             let sum: i64 = rows.map(|weight| weight.value(wall)).sum();
             prop_assert_eq!(sum, (machine.now - begun) as i64, "the life of thread {}", thread);
         }
+        let mut states: BTreeMap<State, u64> = BTreeMap::new();
+        for weight in profile.weights.iter().filter(|it| it.key.state != State::Running) {
+            *states.entry(weight.key.state).or_default() += weight.value(wall) as u64;
+        }
+        prop_assert_eq!(states, machine.states_so_far());
     }
 
     #[test]
@@ -249,6 +260,44 @@ fn another_fiber_at_the_place_of_a_known_one_is_found_out() {
         machine.act(act);
     }
     assert_eq!(machine.unequal, []);
+}
+
+thread_local! {
+    static CLOCKS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+fn clocks() -> GcMoment {
+    let (monotonic_ns, cpu_ns) = CLOCKS.get();
+    GcMoment {
+        monotonic_ns,
+        cpu_ns,
+    }
+}
+
+#[test]
+fn time_that_the_system_took_away_is_taken_from_the_frame_of_the_long_gap() {
+    let mut tracer = Tracer::new(level("ruby"), TraceClock::Monotonic, start());
+    tracer.measure_cpu(clocks);
+    let mut machine = Machine::new(level("ruby"));
+    machine.begin(tracer);
+    machine.act(Act::Method(1));
+    machine.now += 200_000;
+    CLOCKS.set((200_000, 60_000));
+    machine.act(Act::Method(2));
+    machine.act(Act::Method(3));
+    // A collection has CPU time of its own.
+    CLOCKS.set((200_020, 60_020));
+    machine.act(Act::Collect(9, 9));
+    let profile = profile_of(&mut machine);
+    let column = |name| profile.schema.find(name).expect(name);
+    let [wall, cpu] = ["wall", "cpu"].map(column);
+    let missing: Vec<_> = profile
+        .weights
+        .iter()
+        .filter(|row| row.key.state == State::Running && row.value(wall) != row.value(cpu))
+        .map(|row| (row.key.node, row.value(wall) - row.value(cpu)))
+        .collect();
+    assert_eq!(missing, [(NodeId(1), 140_000)]);
 }
 
 #[test]

@@ -1,27 +1,54 @@
-//! What is kept for a thread that is traced. Under the GVL.
+//! What is kept for a thread that is traced. Under the GVL; what has been counted can go on to
+//! another thread, which makes the profile without it.
 
 use super::counts::Counts;
+use super::state_times::StateTimes;
+use rustc_hash::FxHashMap;
 
 /// A thread.
 #[derive(Debug)]
 pub(super) struct TracedThread {
-    pub(super) counts: Counts,
+    pub(super) sums: ThreadSums,
     /// The fiber that it runs, or ran when it gave the GVL up.
     pub(super) fiber: usize,
     /// Its own fiber, if that is known and no switch to it has told its object.
     pub(super) own_fiber: Option<usize>,
     /// Since when it has been without the GVL; `None` while it runs.
     pub(super) away_since: Option<u64>,
+    /// Its CPU clock as it gave the GVL up, in ns, if CPU time is measured.
+    pub(super) away_cpu_ns: Option<u64>,
+}
+
+/// What has been counted for a thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ThreadSums {
+    pub(super) counts: Counts,
+    pub(super) states: StateTimes,
+    /// By node, in ns: running time that the system took away.
+    pub(super) stolen: FxHashMap<u32, u64>,
+    /// CPU time in other states than running, in ns.
+    pub(super) used: StateTimes,
+}
+
+impl ThreadSums {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.counts.memory()
+            + self.states.memory()
+            + self.stolen.capacity() * (size_of::<(u32, u64)>() + 1)
+            + self.used.memory()
+    }
 }
 
 impl TracedThread {
     /// A thread without the GVL, whose own stack is `fiber`.
     pub(super) fn new(fiber: usize, now: u64) -> Self {
         Self {
-            counts: Counts::default(),
+            sums: ThreadSums::default(),
             fiber,
             own_fiber: None,
             away_since: Some(now),
+            away_cpu_ns: None,
         }
     }
 }

@@ -5,15 +5,17 @@
 use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::Bodies;
-use super::counts::Counts;
+use super::cpu_times::{CpuClock, NO_GAP};
 use super::event::{CallKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Open};
 use super::profile::TraceSnapshot;
 use super::spans::Spans;
-use super::thread::TracedThread;
+use super::thread::{ThreadSums, TracedThread};
 use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
+use crate::allocations::Allocations;
 use crate::backtrace::MAX_DEPTH;
 use crate::call_tree::FrameWord;
+use rperf_model::State;
 use rustc_hash::FxHashMap;
 
 /// Frames below a new one that are looked at again at most.
@@ -43,12 +45,20 @@ pub struct Tracer {
     pub(super) thread: usize,
     pub(super) fiber: usize,
     /// When the last event came.
-    last: u64,
+    pub(super) last: u64,
+    /// The state of a collection that the running thread is at.
+    pub(super) collecting: Option<State>,
     pub(super) events: u64,
     /// The event after which the hook looks at its own time next.
     next_look: u64,
     random: u64,
     bodies: Bodies,
+    /// A gap of more ticks between two events is a long one.
+    pub(super) long_gap: u64,
+    /// The clock of CPU time, if that is measured.
+    pub(super) cpu: Option<CpuClock>,
+    /// Objects, if they are counted.
+    pub(super) objects: Option<Allocations>,
     /// Where stacks are compared.
     pub(super) check: Option<StackCheck>,
     /// The time line, if it was asked for.
@@ -71,10 +81,14 @@ impl Tracer {
             thread: 0,
             fiber: 0,
             last: start.ticks,
+            collecting: None,
             events: 0,
             next_look: 0,
             random: start.monotonic_ns | 1,
             bodies: Bodies::default(),
+            long_gap: NO_GAP,
+            cpu: None,
+            objects: None,
             check: None,
             spans: None,
             room: vec![0; MAX_DEPTH],
@@ -122,33 +136,6 @@ impl Tracer {
         };
         let fiber = state.fiber;
         self.rebase(vm, fiber, frames, depth.unwrap_or(UNKNOWN_DEPTH));
-    }
-
-    /// A thread has got the GVL.
-    pub fn resumed(&mut self, thread: ThreadNumber, now: u64) {
-        let Some(state) = self.threads.get_mut(thread.0 as usize) else {
-            return;
-        };
-        if let Some(since) = state.away_since.take() {
-            let node = self.fibers[state.fiber]
-                .top()
-                .map_or(ROOT, |top| top.charge);
-            if self.level.timed {
-                state.counts.of(node).blocked += now.saturating_sub(since);
-            }
-        }
-        (self.thread, self.fiber, self.last) = (thread.0 as usize, state.fiber, now);
-    }
-
-    /// The thread that runs gives the GVL up.
-    pub fn suspended(&mut self, thread: ThreadNumber, now: u64) {
-        if thread.0 as usize == self.thread {
-            self.charge(now);
-            let last = self.last;
-            if let Some(state) = self.threads.get_mut(self.thread) {
-                state.away_since = Some(last);
-            }
-        }
     }
 
     /// The thread that runs has switched to the fiber with this object.
@@ -210,8 +197,12 @@ impl Tracer {
         }
         let top = self.fibers.get(self.fiber).and_then(Fiber::top);
         let node = top.map_or(ROOT, |top| top.charge);
+        let gap = now.saturating_sub(self.last);
         if let Some(thread) = self.threads.get_mut(self.thread) {
-            thread.counts.of(node).running += now.saturating_sub(self.last);
+            thread.sums.counts.of(node).running += gap;
+        }
+        if gap > self.long_gap {
+            self.end_cpu_window(State::Running);
         }
         // Counters of different processors may differ by a little.
         self.last = self.last.max(now);
@@ -243,25 +234,6 @@ impl Tracer {
         self.bodies.add(kind, is_return, ticks);
     }
 
-    /// Brings all threads up to now. Threads that `has_ended` says have ended stay as they are.
-    pub fn flush(&mut self, now: u64, has_ended: impl Fn(ThreadNumber) -> bool) {
-        self.charge(now);
-        if !self.level.timed {
-            return;
-        }
-        for (number, thread) in self.threads.iter_mut().enumerate() {
-            if let Some(since) = thread.away_since
-                && number != self.thread
-                && !has_ended(ThreadNumber(number as u32))
-            {
-                let top = self.fibers[thread.fiber].top();
-                let node = top.map_or(ROOT, |top| top.charge);
-                thread.counts.of(node).blocked += now.saturating_sub(since);
-                thread.away_since = Some(now);
-            }
-        }
-    }
-
     /// From now on calls that take so long are kept one by one; `ns_per_tick` is nearly the length
     /// of a tick. Before any thread is announced.
     pub fn keep_spans(&mut self, least_ns: u64, ns_per_tick: f64) {
@@ -280,23 +252,23 @@ impl Tracer {
 
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
-        let counts = self.threads.iter().map(|it| it.counts.clone()).collect();
-        self.taken(end, self.tree.nodes().to_vec(), counts)
+        let sums = self.threads.iter().map(|it| it.sums.clone()).collect();
+        self.taken(end, self.tree.nodes().to_vec(), sums)
     }
 
     /// The same; the session is over.
     pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
         let threads = std::mem::take(&mut self.threads);
-        let counts = threads.into_iter().map(|it| it.counts).collect();
+        let sums = threads.into_iter().map(|it| it.sums).collect();
         let nodes = self.tree.take_nodes();
-        self.taken(end, nodes, counts)
+        self.taken(end, nodes, sums)
     }
 
     fn taken(
         &self,
         end: ClockReading,
         nodes: Vec<TracedNode>,
-        counts: Vec<Counts>,
+        threads: Vec<ThreadSums>,
     ) -> TraceSnapshot {
         TraceSnapshot {
             level: self.level,
@@ -305,9 +277,11 @@ impl Tracer {
             end,
             nodes,
             truncated: self.tree.truncated(),
-            counts,
+            threads,
             events: self.events,
             bodies: self.bodies,
+            with_cpu: self.cpu.is_some(),
+            objects: self.objects.as_ref().map(Allocations::sums),
             check: self.check.clone(),
             spans: self.spans.as_ref().map(|spans| spans.snapshot(&end)),
         }
@@ -317,7 +291,10 @@ impl Tracer {
     /// what was before.
     pub fn clear(&mut self, start: ClockReading) {
         for thread in &mut self.threads {
-            thread.counts = Default::default();
+            thread.sums = Default::default();
+        }
+        if let Some(objects) = &mut self.objects {
+            objects.clear();
         }
         if let Some(spans) = &mut self.spans {
             spans.clear(&start);
@@ -347,14 +324,15 @@ impl Tracer {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let counts = self.threads.iter().map(|thread| thread.counts.memory());
+        let sums = self.threads.iter().map(|it| it.sums.memory());
         let stacks = self
             .fibers
             .iter()
             .map(|it| it.stack.capacity() * size_of::<Open>());
         self.tree.memory()
-            + counts.sum::<usize>()
+            + sums.sum::<usize>()
             + stacks.sum::<usize>()
+            + self.objects.as_ref().map_or(0, Allocations::memory)
             + self.room.capacity() * size_of::<FrameWord>()
             + self.spans.as_ref().map_or(0, |spans| spans.memory())
     }

@@ -8,6 +8,8 @@ use std::fmt::{self, Write};
 pub enum Data {
     /// Nothing is known.
     Null,
+    /// Yes or no.
+    Bool(bool),
     /// A whole number: any that a profile holds.
     Integer(i128),
     /// A number; always a finite one.
@@ -67,6 +69,7 @@ impl fmt::Display for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Data::Null => f.write_str("null"),
+            Data::Bool(yes) => write!(f, "{yes}"),
             Data::Integer(number) => write!(f, "{number}"),
             Data::Number(number) if number.is_finite() => write!(f, "{number:?}"),
             Data::Number(_) => f.write_str("null"),

@@ -121,6 +121,48 @@ fn methods_blocks_and_what_was_not_counted_are_functions_of_their_own() {
 }
 
 #[test]
+fn objects_are_their_methods_own_though_their_nodes_have_no_calls() {
+    let types = [
+        ("calls", "count"),
+        ("wall", "nanoseconds"),
+        ("alloc_objects", "count"),
+    ];
+    let mut profile = rperf_model::Profile::new(test_support::schema(&types, 1));
+    let mut table = WeightTable::new(3);
+    let work = |line| {
+        [
+            ("<main>", "app.rb", 1, 0),
+            ("Object#work", "app.rb", 2, line),
+        ]
+    };
+    for (frames, values) in [(work(0), [2, 7, 0]), (work(4), [0, 0, 5])] {
+        let key = WeightKey {
+            node: test_support::node(&mut profile, &frames),
+            thread: 0,
+            labels: LabelSetId(0),
+            state: State::Running,
+        };
+        table.add(key, &values);
+    }
+    profile.weights = table.into_weights();
+    let costs = CallCosts::of(&profile);
+    let found = costs.functions.iter();
+    let found: Vec<_> = found
+        .map(|it| (it.function.name.as_str(), it.kind))
+        .collect();
+    let expected = [
+        ("<main>", FunctionKind::NotCounted),
+        ("Object#work", FunctionKind::Method),
+    ];
+    assert_eq!(found, expected);
+    let lines = [(2, vec![2, 7, 0]), (4, vec![0, 0, 5])];
+    assert_eq!(costs.functions[1].lines, lines);
+    let calls = &costs.functions[0].calls;
+    assert_eq!((calls.len(), calls[0].count), (1, 2));
+    assert_eq!(calls[0].costs, [2, 7, 5]);
+}
+
+#[test]
 fn values_below_zero_are_left_out_and_told() {
     let test = TestProfile::wall()
         .with(&["main"], 1, State::Running, -4)

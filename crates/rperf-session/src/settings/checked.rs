@@ -5,10 +5,11 @@ use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, INHERIT, LINES, MODE, ONLY, OUTPUT, RUBY,
-    SAFEPOINT, SIGNAL, SPANS, STAT, TRACE,
+    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, INHERIT, LINES, MEASURE, MODE, ONLY,
+    OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Inherit, Settings, Signal};
+use super::words::{RUBY, SAFEPOINT, TRACE};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -160,6 +161,10 @@ impl Settings {
             return Err(self.refuse(&CAPTURE, Form::Word(SAFEPOINT), &SIGNAL, source));
         }
         self.check_tracing(source)?;
+        // Objects are not kept one by one.
+        if self.measures_objects() && !self.aggregate() {
+            return Err(self.refuse(&AGGREGATE, Form::True, &MEASURE, source));
+        }
         self.check_only(source)?;
         // Processes leave sums to be merged. The command does what it can with them.
         if source != Source::Flag && self.inherit() != Inherit::None && !self.aggregate() {
@@ -194,16 +199,23 @@ impl Settings {
         // The others about samples have a value always.
         let mut without_default = [&CAPTURE, &SIGNAL, &LINES].into_iter();
         match without_default.find(|it| self.get(it).is_some()) {
-            Some(given) => {
-                let remaining = match source {
-                    Source::Keyword => "nil",
-                    Source::Flag => "left out",
-                    Source::Variable => "empty",
-                };
-                Err(self.refuse_all_but(given, remaining, &MODE, source))
+            Some(given) => Err(self.refuse_any(given, &MODE, source)),
+            // Without returns it isn't known which call is at work.
+            None if !self.times_calls() && self.get(&MEASURE).is_some() => {
+                Err(self.refuse_any(&MEASURE, &CALLS, source))
             }
             None => Ok(()),
         }
+    }
+
+    /// The error for any value of `setting` with that of `other`.
+    fn refuse_any(&self, setting: &Setting, other: &Setting, source: Source) -> InvalidSetting {
+        let remaining = match source {
+            Source::Keyword => "nil",
+            Source::Flag => "left out",
+            Source::Variable => "empty",
+        };
+        self.refuse_all_but(setting, remaining, other, source)
     }
 
     /// A file of the time line alone needs one.
@@ -235,7 +247,11 @@ impl Settings {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
         }
         if self.get(&SPANS).is_some() {
-            return Err(self.refuse_all_but(&SPANS, "left out", &ONLY, source));
+            return Err(self.refuse_any(&SPANS, &ONLY, source));
+        }
+        // Only chosen methods are told of: whose all the objects are is not known.
+        if self.is_traced() && self.get(&MEASURE).is_some() {
+            return Err(self.refuse_any(&MEASURE, &ONLY, source));
         }
         match self.aggregate() {
             true => Ok(()),

@@ -2,8 +2,9 @@
 //! the command line, in Ruby and in a variable. Used by `checked` and `table`; any
 //! thread.
 
-use super::method_names;
+use super::{label_texts, method_names};
 use crate::output::{self, Unwritable};
+use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +34,8 @@ pub enum Given<'a> {
     Integer(i64),
     /// A Symbol's name.
     Symbol(String),
+    /// The names of Symbols in an Array.
+    Symbols(Vec<String>),
     /// A String, or the path of a Pathname.
     Path(PathBuf),
     /// The path of a descriptor that belongs to Ruby itself.
@@ -54,6 +57,8 @@ pub enum Value {
     Integer(u32),
     /// One of the words that are allowed.
     Word(&'static str),
+    /// Some of them.
+    Words(Vec<&'static str>),
     /// `false` where other values are numbers.
     Off,
     /// The absolute path of a file that can be written.
@@ -77,6 +82,8 @@ pub enum Form {
     False,
     /// This word; a Symbol in Ruby.
     Word(&'static str),
+    /// Any of these words, with commas between several; in Ruby a Symbol, or an Array of them.
+    Words(&'static [&'static str]),
     /// This word, where timers can signal.
     WordWithTimerSignals(&'static str),
     /// A whole number in a range, of these things.
@@ -118,6 +125,17 @@ fn timer_signals() -> Option<(u32, u32)> {
     None
 }
 
+/// The words for formats come from those who write them.
+pub(super) const FORMATS: [Form; Format::ALL.len()] = {
+    let mut forms = [Form::True; Format::ALL.len()];
+    let mut number = 0;
+    while number < forms.len() {
+        forms[number] = Form::Word(Format::ALL[number].name());
+        number += 1;
+    }
+    forms
+};
+
 impl Form {
     /// Whether values can have this form on this system.
     pub fn is_possible(self) -> bool {
@@ -138,6 +156,12 @@ impl Form {
             Form::Word(word) | Form::WordWithTimerSignals(word) => match given {
                 Given::Text(text) => (*text == word).then_some(Value::Word(word)),
                 Given::Symbol(name) => (name == word).then_some(Value::Word(word)),
+                _ => None,
+            },
+            Form::Words(words) => match given {
+                Given::Text(text) => text.to_str().and_then(|it| some_of(words, it.split(','))),
+                Given::Symbol(name) => some_of(words, [&**name].into_iter()),
+                Given::Symbols(names) => some_of(words, names.iter().map(String::as_str)),
                 _ => None,
             },
             Form::Number(least, most, _) => whole_number(given, least, most, source),
@@ -174,6 +198,10 @@ impl Form {
             Form::True | Form::False | Form::Word(_) | Form::WordWithTimerSignals(_) => {
                 self.listed(source)
             }
+            Form::Words(_) if source == Source::Keyword => {
+                format!("{} or an Array of them", self.listed(source))
+            }
+            Form::Words(_) => format!("{} (with commas between several)", self.listed(source)),
             Form::Number(least, most, of) => {
                 format!("a whole number from {least} to {most} ({of})")
             }
@@ -187,7 +215,7 @@ impl Form {
             Form::OutputPath => "the path of a file".into(),
             Form::Text => "text".into(),
             Form::Time => "a time of 1us to 1h, such as 500us, 1ms or 2s".into(),
-            Form::Methods => "methods such as Order#total or Cart.find".into(),
+            Form::Methods => "methods or their files, such as Order#total or app/**".into(),
             Form::Labels if source == Source::Keyword => "a Hash of labels".into(),
             Form::Labels => "labels such as release=1.2,host=web1".into(),
         }
@@ -202,6 +230,10 @@ impl Form {
                 format!(":{word}")
             }
             (Form::Word(word) | Form::WordWithTimerSignals(word), _) => word.into(),
+            (Form::Words(words), _) => {
+                let words = words.iter().map(|word| Form::Word(word).listed(source));
+                words.collect::<Vec<_>>().join(", ")
+            }
             (Form::Number(least, most, _), _) => format!("{least} to {most}"),
             (Form::NoSignal, _) => OFF.into(),
             (Form::TimerSignal, _) => "number".into(),
@@ -224,6 +256,11 @@ impl Value {
             Value::Integer(number) => number.to_string().into(),
             Value::Word(word) if source == Source::Keyword => format!(":{word}").into(),
             Value::Word(word) => (*word).into(),
+            Value::Words(words) if source == Source::Keyword => {
+                let words = words.iter().map(|word| format!(":{word}"));
+                format!("[{}]", words.collect::<Vec<_>>().join(", ")).into()
+            }
+            Value::Words(words) => words.join(",").into(),
             Value::Off => OFF.into(),
             Value::Path(path) => path.into(),
             Value::Text(text) => text.clone(),
@@ -232,7 +269,7 @@ impl Value {
                 format!("'{}'", names.join(",")).into()
             }
             Value::Methods(names) => names.join(",").into(),
-            Value::Labels(labels) => labels_text(labels).into(),
+            Value::Labels(labels) => label_texts::written(labels).into(),
         }
     }
 }
@@ -252,6 +289,19 @@ fn is_bool(given: &Given<'_>, on: bool) -> bool {
         Given::Bool(value) => *value == on,
         _ => false,
     }
+}
+
+/// The words that were given, in our order; `None` if there are others, or none.
+fn some_of<'a>(
+    words: &[&'static str],
+    given: impl Iterator<Item = &'a str> + Clone,
+) -> Option<Value> {
+    if given.clone().next().is_none() || !given.clone().all(|it| words.contains(&it)) {
+        return None;
+    }
+    let words = words.iter().copied();
+    let chosen = words.filter(|word| given.clone().any(|it| it == *word));
+    Some(Value::Words(chosen.collect()))
 }
 
 fn whole_number(given: &Given<'_>, least: u32, most: u32, source: Source) -> Option<Value> {
@@ -319,7 +369,7 @@ fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwri
     .map(Some)
 }
 
-/// `None` for what are no names of methods.
+/// `None` for what names no methods.
 fn read_methods(given: &Given<'_>) -> Option<Value> {
     let names = match given {
         Given::Text(text) => method_names::split(text.to_str()?),
@@ -341,43 +391,5 @@ fn labels(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Option<Va
 }
 
 fn read_labels(text: &str) -> Result<Option<Value>, Refusal> {
-    read_pairs(text).map_or(Ok(None), labels)
-}
-
-/// A backslash takes the meaning from the character that follows.
-fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
-    let mut pairs = vec![(String::new(), None)];
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        let (key, value) = pairs.last_mut()?;
-        match (character, value) {
-            (',', _) => pairs.push((String::new(), None)),
-            ('=', value @ None) => *value = Some(String::new()),
-            ('\\', value) => value.as_mut().unwrap_or(key).push(characters.next()?),
-            (other, value) => value.as_mut().unwrap_or(key).push(other),
-        }
-    }
-    let pairs = pairs.into_iter().map(|(key, value)| Some((key, value?)));
-    pairs.collect()
-}
-
-fn labels_text(labels: &BTreeMap<String, String>) -> String {
-    let escaped = |text: &str, special: &[char]| {
-        let mut escaped = String::new();
-        for character in text.chars() {
-            if special.contains(&character) {
-                escaped.push('\\');
-            }
-            escaped.push(character);
-        }
-        escaped
-    };
-    let pairs = labels.iter().map(|(key, value)| {
-        let (key, value) = (
-            escaped(key, &['\\', ',', '=']),
-            escaped(value, &['\\', ',']),
-        );
-        format!("{key}={value}")
-    });
-    pairs.collect::<Vec<_>>().join(",")
+    label_texts::read(text).map_or(Ok(None), labels)
 }

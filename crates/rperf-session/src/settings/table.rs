@@ -1,13 +1,15 @@
 //! The table of settings: everything that is said of one anywhere is here, or made of what is
 //! here. Used by `checked`, and by the command for its flags; any thread.
 
-use super::form::Form;
+use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
+use super::words::{
+    ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
+};
 use Form::{
     False, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True, Word,
-    WordWithTimerSignals,
+    WordWithTimerSignals, Words,
 };
-use rperf_format::Format;
 use rperf_model::FREQUENCIES;
 
 /// The file that is written unless another one is named.
@@ -16,33 +18,6 @@ pub const DEFAULT_FILE: &str = "rperf.data";
 pub const SESSION_VARIABLE: &str = "RPERF_SESSION";
 /// The variable that has a program profile itself, if it is 1.
 pub const ENABLED_VARIABLE: &str = "RPERF_ENABLED";
-
-/// A stack is taken at the tick.
-pub(super) const TICK: &str = "tick";
-/// A stack is taken at a safepoint.
-pub(super) const SAFEPOINT: &str = "safepoint";
-
-/// Calls are traced.
-pub(super) const TRACE: &str = "trace";
-/// Which calls: methods of C, too; or counted only.
-pub(super) const RUBY: &str = "ruby";
-pub(super) const ALL_CALLS: &str = "all";
-pub(super) const COUNT: &str = "count";
-pub(super) const COUNT_ALL: &str = "count-all";
-/// By which clock.
-pub(super) const AUTO: &str = "auto";
-pub(super) const MONOTONIC: &str = "monotonic";
-
-/// The words for formats come from those who write them.
-const FORMATS: [Form; Format::ALL.len()] = {
-    let mut forms = [True; Format::ALL.len()];
-    let mut number = 0;
-    while number < forms.len() {
-        forms[number] = Word(Format::ALL[number].name());
-        number += 1;
-    }
-    forms
-};
 
 /// The file to write.
 pub static OUTPUT: Setting = Setting {
@@ -121,6 +96,26 @@ pub static CLOCK: Setting = Setting {
     )
 };
 
+/// What is measured beside times.
+pub static MEASURE: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("nothing more"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "MEASURES",
+            "alloc: objects, by method, line and class; cpu: CPU time of traced calls, which \
+             samples have always",
+        ),
+        record_only: true,
+    }),
+    ..Setting::named(
+        "measure",
+        &[Words(&[ALLOC, CPU])],
+        "what to measure beside times",
+    )
+};
+
 /// From which time on calls are in the time line.
 pub static SPANS: Setting = Setting {
     unset: Some("no time line"),
@@ -148,8 +143,8 @@ pub static ONLY: Setting = Setting {
         short: None,
         takes: Takes::Values(
             "METHOD",
-            "Trace calls of this method only, such as Order#total or Cart.*, at full speed for \
-             all others; may be repeated",
+            "Trace calls of this method only, such as Order#total or Cart.*, or of the methods in \
+             files such as app/**, at full speed for all others; may be repeated",
         ),
         record_only: true,
     }),
@@ -374,11 +369,12 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 20] = [
+pub static ALL: [&Setting; 21] = [
     &OUTPUT,
     &MODE,
     &CALLS,
     &CLOCK,
+    &MEASURE,
     &SPANS,
     &ONLY,
     &FORMAT,

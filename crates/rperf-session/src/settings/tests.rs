@@ -153,6 +153,55 @@ fn members_have_what_is_for_them_and_write_no_file() {
 }
 
 #[test]
+fn several_words_are_in_the_tables_order_each_once() {
+    for (text, spelled) in [("alloc", "alloc"), ("cpu,alloc,cpu", "alloc,cpu")] {
+        let value = checked(&MEASURE, text, Source::Flag);
+        let value = value.expect("allowed").expect("a value");
+        assert_eq!(value.spelled(Source::Variable), OsString::from(spelled));
+    }
+    let given = Given::Symbols(vec!["cpu".into(), "alloc".into()]);
+    let value = check(&MEASURE, &given, Source::Keyword, String::new);
+    let value = value.expect("allowed").expect("a value");
+    assert_eq!(value.spelled(Source::Keyword), "[:alloc, :cpu]");
+    for text in ["", "alloc,", "time", "alloc cpu"] {
+        let allowed = "--measure must be alloc, cpu (with commas between several)";
+        assert_eq!(
+            message(&MEASURE, text, Source::Flag),
+            format!("{allowed}, not '{text}'")
+        );
+    }
+    let given = Given::Symbols(Vec::new());
+    let error = check(&MEASURE, &given, Source::Keyword, || "[]".into()).expect_err("refused");
+    let allowed = ":alloc, :cpu or an Array of them or nil (nothing more)";
+    assert_eq!(
+        error.to_string(),
+        format!("measure: must be {allowed}, not []")
+    );
+}
+
+#[test]
+fn what_is_measured_goes_with_sums_and_with_times() {
+    let refused = |pairs: &[(&str, &'static str)]| {
+        let found = |key: &str| pairs.iter().find(|pair| pair.0 == key);
+        let variable = |key: &str| found(key).map(|pair| OsStr::new(pair.1));
+        let error = Settings::from_variables(variable).expect_err("it is refused");
+        error.to_string()
+    };
+    assert_eq!(
+        refused(&[("MEASURE", "alloc"), ("AGGREGATE", "0")]),
+        "RPERF_AGGREGATE must be 1 with RPERF_MEASURE=alloc, not '0'"
+    );
+    assert_eq!(
+        refused(&[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")]),
+        "RPERF_MEASURE must be empty with RPERF_CALLS=count, not 'cpu'"
+    );
+    assert_eq!(
+        refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("MEASURE", "alloc")]),
+        "RPERF_MEASURE must be empty with RPERF_ONLY=A#b, not 'alloc'"
+    );
+}
+
+#[test]
 fn labels_are_pairs_whatever_is_in_them() {
     for (text, pairs) in [
         (
@@ -214,7 +263,7 @@ fn chosen_methods_are_names_with_a_class() {
         check(&ONLY, &given, Source::Keyword, String::new),
         Ok(Some(value))
     );
-    let allowed = "must be methods such as Order#total or Cart.find, not";
+    let allowed = "must be methods or their files, such as Order#total or app/**, not";
     for text in ["total", "", "Order#total,"] {
         assert_eq!(
             message(&ONLY, text, Source::Flag),

@@ -4,10 +4,10 @@
 use super::form::{Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, ALL_CALLS, CALLS, CAPTURE, CLOCK, COUNT, COUNT_ALL, DEFER, FORMAT, FREQUENCY,
-    INHERIT, LINES, MAX_OVERHEAD, MODE, MONOTONIC, ONLY, OUTPUT, SIGNAL, SPANS, STAT, STAT_COMMAND,
-    STAT_REPORT, TICK, TRACE, VERBOSE,
+    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, FREQUENCY, INHERIT, LINES, MAX_OVERHEAD,
+    MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
+use super::words::{ALL_CALLS, ALLOC, COUNT, COUNT_ALL, CPU, MONOTONIC, TICK, TRACE};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -140,6 +140,20 @@ impl Settings {
             Some(MONOTONIC) => Clock::Monotonic,
             _ => Clock::Best,
         }
+    }
+
+    /// Whether objects that are made are counted.
+    pub fn measures_objects(&self) -> bool {
+        self.measures(ALLOC)
+    }
+
+    /// Whether traced calls have CPU time, too.
+    pub fn measures_cpu(&self) -> bool {
+        self.measures(CPU)
+    }
+
+    fn measures(&self, word: &str) -> bool {
+        matches!(self.get(&MEASURE), Some(Value::Words(words)) if words.contains(&word))
     }
 
     /// The ns from which on traced calls are in the time line, if there is one.

@@ -3,9 +3,10 @@
 
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::{RubyVm, take_complete};
+use crate::ruby::gc_hook;
 use crate::ruby::thread_hook::{self, ThreadHook};
 use crate::trace::hooks as trace_hooks;
-use crate::vm::hooks::{gc, thread};
+use crate::vm::hooks::thread;
 use magnus::{Error, RHash, Ruby, Symbol};
 use rb_sys::{ID, VALUE};
 use rperf_engine::trace::TraceLevel;
@@ -18,7 +19,7 @@ const BATCH: u32 = 100;
 /// The thread hook that does nothing.
 static EMPTY_HOOK: ThreadHook = ThreadHook::new();
 
-static EMPTY_GC_HOOK: EventHook = EventHook::new(no_gc_event, gc::EVENTS);
+static EMPTY_GC_HOOK: EventHook = EventHook::new(no_gc_event, gc_hook::EVENTS);
 
 /// Registers the same events as a session in `mode`, with callbacks that do
 /// nothing.

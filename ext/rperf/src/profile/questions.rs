@@ -287,6 +287,8 @@ fn to_ruby(ruby: &Ruby, data: &Data) -> Result<Value, Error> {
 fn to_ruby_by_stretches(ruby: &Ruby, data: &Data, stretch: &mut Stretch) -> Result<Value, Error> {
     Ok(match data {
         Data::Null => ruby.qnil().as_value(),
+        Data::Bool(true) => ruby.qtrue().as_value(),
+        Data::Bool(false) => ruby.qfalse().as_value(),
         Data::Integer(number) => match u64::try_from(*number) {
             Ok(number) => ruby.integer_from_u64(number).as_value(),
             Err(_) => {

@@ -1,9 +1,25 @@
 //! Hooks on the VM's events: how they come and go. With the GVL, outside of hooks.
 
+use super::process::version;
+use super::ractor::AnyGvl;
 use rb_sys::{ID, VALUE};
+use rperf_engine::other_ractors;
 
 /// What the VM calls: with the event, and for some events the thread.
 pub type Callback = unsafe extern "C" fn(u32, VALUE, VALUE, ID, VALUE);
+
+/// Whether hooks on internal events can be removed. In Ruby 4.0 there is one list of them for all
+/// Ractors, which a thread that ends walks without a lock, and to remove one frees its entry.
+pub fn can_remove_internal() -> bool {
+    version() < (4, 0) || !other_ractors()
+}
+
+/// What is told of internal events: they switch no tracing of Ruby code on, and threads of other
+/// Ractors may have them.
+pub trait OnInternalEvent {
+    /// One happened on the calling thread.
+    fn happened(gvl: AnyGvl<'_>, event: u32);
+}
 
 /// A callback and its events.
 pub struct EventHook {
@@ -14,6 +30,11 @@ pub struct EventHook {
 impl EventHook {
     pub const fn new(callback: Callback, events: u32) -> EventHook {
         EventHook { callback, events }
+    }
+
+    /// For internal events.
+    pub const fn internal<T: OnInternalEvent>(events: u32) -> EventHook {
+        EventHook::new(on_internal_event::<T>, events)
     }
 
     /// Registers the hook.
@@ -29,4 +50,15 @@ impl EventHook {
         // SAFETY: removes by function; does nothing if it is not registered.
         unsafe { rb_sys::rb_remove_event_hook(Some(self.callback)) };
     }
+}
+
+unsafe extern "C" fn on_internal_event<T: OnInternalEvent>(
+    event: u32,
+    _: VALUE,
+    _: VALUE,
+    _: ID,
+    _: VALUE,
+) {
+    // SAFETY: the VM calls it on a thread that runs Ruby code.
+    T::happened(unsafe { AnyGvl::assume_held() }, event);
 }

@@ -51,6 +51,10 @@ const CODE_KIND: VALUE = 7;
 /// Where an object's flags have its kind, if it is an internal one.
 const KIND_SHIFT: u32 = 12;
 
+/// Frames at most among which one of Ruby code is looked for.
+const NEAR: usize = 32;
+const NEXT: usize = 3;
+
 const NIL: VALUE = rb_sys::Qnil as VALUE;
 
 const _: () = assert!(size_of::<VALUE>() == size_of::<FrameWord>());
@@ -237,11 +241,26 @@ impl TraceVm for RubyVm<'_> {
 pub fn take_complete(vm: RubyVm<'_>, backtrace: &mut Backtrace) -> usize {
     let (frames, lines) = backtrace.room();
     let depth = vm.backtrace(frames, lines);
-    // SAFETY: the leaf is on the stack.
-    if depth > 0 && lines.first() == Some(&0) && !unsafe { VmFrames::is_c_method(&vm, frames[0]) } {
+    if depth > 0 && lines.first() == Some(&0) && !TraceVm::is_c_method(&vm, frames[0]) {
         lines[0] = vm.line();
     }
     depth
+}
+
+/// The innermost frame of Ruby code, and the line in execution there: where an object is made. 0 for
+/// both if there is none among the topmost ones.
+pub fn innermost_ruby_frame(vm: RubyVm<'_>) -> (FrameWord, u32) {
+    let mut frames = [0; NEAR];
+    // Nearly always one of the first is it.
+    for room in [NEXT, NEAR] {
+        let found = vm.backtrace(&mut frames[..room], &mut []);
+        let mut shown = frames[..found].iter();
+        if let Some(&frame) = shown.find(|frame| !TraceVm::is_c_method(&vm, **frame)) {
+            // To ask for its line alone costs less than to have those of all frames.
+            return (frame, vm.line());
+        }
+    }
+    (0, 0)
 }
 
 impl RubyThread<'_> {

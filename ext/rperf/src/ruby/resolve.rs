@@ -5,12 +5,13 @@
 //! They call no method: as one returns, an interrupt (Thread#raise, Timeout, a signal)
 //! could come, and it would be lost here.
 
+use super::frames::RubyVm;
 use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Fixnum, RClass, RModule, Value};
 use rb_sys::VALUE;
 use rperf_engine::trace::TracedFrame;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame, VmFrames};
 use std::time::{Duration, Instant};
 
 /// The path of methods of C.
@@ -35,7 +36,7 @@ pub fn name_frames(
     false
 }
 
-/// Names `frames` of a traced session, which are alive, for `limit` at most: those that have no
+/// Names `frames` of a traced session and classes of its objects, which are alive, for `limit` at most: those that have no
 /// name yet. Returns whether there are more.
 pub fn name_traced(
     gvl: &mut Gvl<'_>,
@@ -75,9 +76,8 @@ fn resolve_any(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
 /// Names a method of C by its owner, as the VM names its frames.
 fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     let owner = frame.word as VALUE;
-    // SAFETY: the VM holds a String for each name that it knows.
-    let method = unsafe { Value::from_raw(rb_sys::rb_id2str(frame.method as rb_sys::ID)) };
-    let method = text::of_string(method).unwrap_or_else(|| "(unknown)".into());
+    let method = ask(gvl, rb_sys::rb_id2str, frame.method as rb_sys::ID).and_then(text::of_string);
+    let method = method.unwrap_or_else(|| "(unknown)".into());
     // Only a singleton class has an object. For others the question raises, and the message would
     // have the program's own `to_s` of them.
     let object = match ask(gvl, rb_sys::rb_class_real, owner) {
@@ -107,22 +107,40 @@ fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
     }
 }
 
-/// Asks the VM a question about `frame`; `None` if that raises.
+/// Asks the VM a question about a frame, a class or the name of a method; `None` if that raises.
 fn ask(
     _: &mut Gvl<'_>,
     question: unsafe extern "C" fn(VALUE) -> VALUE,
-    frame: VALUE,
+    subject: VALUE,
 ) -> Option<Value> {
-    // SAFETY: `frame` came from rb_profile_frames and is kept alive by the frame
-    // roots; `protect` catches what the VM may raise, and returns a valid VALUE.
+    // SAFETY: `subject` came from the VM in a backtrace, an event or an answer, and the roots or the
+    // stack keep it alive; a name lives for ever. `protect` catches what the VM may raise, and
+    // returns a valid VALUE.
     unsafe {
-        protect(|| question(frame))
+        protect(|| question(subject))
             .ok()
             .map(|answer| Value::from_raw(answer))
     }
 }
 
+/// Names a class as the VM does. No method of the program's is asked.
+fn resolve_class(gvl: &mut Gvl<'_>, class: VALUE) -> ResolvedFrame {
+    let real = ask(gvl, rb_sys::rb_class_real, class);
+    let name = real.and_then(|class| ask(gvl, rb_sys::rb_mod_name, class.as_raw()));
+    let name = name.and_then(text::of_string);
+    ResolvedFrame {
+        name: name.unwrap_or_else(|| "(anonymous class)".into()),
+        path: NO_PATH.into(),
+        first_line: 0,
+    }
+}
+
+/// Names a frame, or the class of objects.
 fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
+    // SAFETY: an object that is kept alive, and so can be read.
+    if !unsafe { RubyVm::new(&*gvl).are_frames(&[frame as FrameWord]) } {
+        return resolve_class(gvl, frame);
+    }
     let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);
     let path = ask(gvl, rb_sys::rb_profile_frame_path, frame).and_then(text::of_string);
     let absolute = path

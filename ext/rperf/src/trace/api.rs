@@ -20,9 +20,9 @@ use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
 };
-use rperf_engine::{Gvl, JobId};
+use rperf_engine::{GC_WATCH, GcMoment, Gvl, JobId, set_other_ractors};
 use rperf_session::settings::{Clock, Settings};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,10 +37,13 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let (level, clock) = level_and_clock(settings);
     let mut session = TraceSession::new(Arc::clone(settings), level, clock);
     session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
-    keep_spans(gvl, &session);
     session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
+    session.counts_objects = settings.measures_objects();
+    prepare(gvl, &session);
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
+    set_other_ractors(others);
+    GC_WATCH.session_begins();
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
     let fiber = ruby.fiber_current().as_raw() as usize;
@@ -66,12 +69,19 @@ fn level_and_clock(settings: &Settings) -> (TraceLevel, TraceClock) {
     (level, clock)
 }
 
-/// Has the session keep long calls, if its settings want that.
-fn keep_spans(gvl: &Gvl<'_>, session: &TraceSession) {
-    if let Some(least_ns) = session.settings.spans_ns()
-        && let Some(mut tracer) = session.tracer.borrow(gvl)
-    {
+/// Has the session keep and measure, beside calls and their times, what its settings want.
+fn prepare(gvl: &Gvl<'_>, session: &TraceSession) {
+    let Some(mut tracer) = session.tracer.borrow(gvl) else {
+        return;
+    };
+    if let Some(least_ns) = session.settings.spans_ns() {
         tracer.keep_spans(least_ns, session.clock.ns_per_tick());
+    }
+    if session.counts_objects {
+        tracer.count_objects();
+    }
+    if session.settings.measures_cpu() {
+        tracer.measure_cpu(GcMoment::now);
     }
 }
 
@@ -129,8 +139,10 @@ struct Taken {
     /// Not if the session itself has it until its end.
     snapshot: Option<TraceSnapshot>,
     comments: Vec<String>,
+    /// The frames, and from `first_class` on the classes of objects.
     frames: Vec<TracedFrame>,
-    /// Keeps the frames alive.
+    first_class: usize,
+    /// Keeps them alive.
     unnamed: JobId,
 }
 
@@ -147,9 +159,9 @@ impl Taken {
         let Some(session) = trace_session(gvl).filter(|it| !it.is_calibration) else {
             return Ok(None);
         };
-        let alive: HashSet<ThreadNumber> = threads
+        let alive: HashMap<ThreadNumber, u64> = threads
             .threads()
-            .filter_map(|thread| session.number_of(thread))
+            .filter_map(|it| Some((session.number_of(it)?, session.ready.since(it.id()))))
             .collect();
         let inside = || {
             let message = "can't read the trace inside one of the VM's callbacks";
@@ -158,13 +170,16 @@ impl Taken {
         let mut tracer = session.tracer.borrow(gvl).ok_or_else(inside)?;
         let end = session.clock.reading();
         if !session.has_failed() {
-            tracer.flush(end.ticks, |number| !alive.contains(&number));
+            tracer.flush(end.ticks, |number| alive.get(&number).copied());
         }
         let snapshot = clear.map(|_| tracer.snapshot(end));
         if clear == Some(true) {
             tracer.clear(end);
         }
-        let frames = tracer.frames().to_vec();
+        let mut frames = tracer.frames().to_vec();
+        let first_class = frames.len();
+        let class = |&word: &usize| TracedFrame { word, method: 0 };
+        frames.extend(tracer.classes().iter().map(class));
         drop(tracer);
         let unnamed = roots::keep_until_named(gvl, &frames);
         let has_others = others || session.other_ractors.load(Relaxed);
@@ -175,11 +190,12 @@ impl Taken {
             snapshot,
             comments: comments(ruby, session, has_others),
             frames,
+            first_class,
             unnamed: unnamed.ok_or_else(inside)?,
         }))
     }
 
-    /// The profile. Frames get their names while other threads run in between; the rest is done
+    /// The profile. Frames and classes get their names while other threads run in between; the rest is done
     /// without the GVL. `session`: the one that this is of, if it is over. No profile in a child
     /// that a handler of a signal has forked: it is the parent's.
     fn into_profile(
@@ -203,8 +219,9 @@ impl Taken {
         let profile = interrupts.without_gvl(gvl, move || {
             let of_session = |it: Box<TraceSession>| it.tracer.into_inner().into_snapshot(self.end);
             let snapshot = self.snapshot.or_else(|| session.map(of_session))?;
+            let (names, classes) = names.split_at(self.first_class);
             let (calibration, comments) = (&self.calibration, self.comments);
-            let profile = snapshot.into_profile(&names, calibration, program, comments);
+            let profile = snapshot.into_profile(names, classes, calibration, program, comments);
             Some(description::labelled(&self.settings, profile))
         });
         match profile {
@@ -229,6 +246,12 @@ fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String
     }
     if has_others {
         comments.push("traced: other Ractors than the main one were not traced".to_owned());
+    }
+    if hooks::gc::HOOK.has_missed() {
+        comments.push(
+            "traced: calls may be missing: Ruby 3.4 tells of nothing more once a Ractor's object is freed"
+                .to_owned(),
+        );
     }
     comments
 }

@@ -3,6 +3,8 @@
 //! which they belong. A hook on calls makes the VM rewrite the code of all methods for good: they
 //! stay slower when it is removed.
 
+pub mod gc;
+mod objects;
 pub mod targets;
 
 use super::state::roots;
@@ -16,12 +18,13 @@ use rb_sys::{
     ID, RUBY_EVENT_B_CALL as B_CALL, RUBY_EVENT_B_RETURN as B_RETURN, RUBY_EVENT_C_CALL as C_CALL,
     RUBY_EVENT_C_RETURN as C_RETURN, RUBY_EVENT_CALL as CALL, RUBY_EVENT_CLASS as CLASS,
     RUBY_EVENT_END as END, RUBY_EVENT_FIBER_SWITCH as FIBER_SWITCH, RUBY_EVENT_RESCUE as RESCUE,
-    RUBY_EVENT_RETURN as RETURN, RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
+    RUBY_EVENT_RETURN as RETURN, RUBY_INTERNAL_THREAD_EVENT_READY as READY,
+    RUBY_INTERNAL_THREAD_EVENT_RESUMED as RESUMED,
     RUBY_INTERNAL_THREAD_EVENT_SUSPENDED as SUSPENDED, VALUE, rb_event_flag_t,
     rb_internal_thread_event_data_t,
 };
-use rperf_engine::Gvl;
 use rperf_engine::trace::{Call, CallKind, TraceLevel, TracedFrame, Tracer};
+use rperf_engine::{Gvl, set_other_ractors};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -37,11 +40,15 @@ fn events(level: TraceLevel) -> u32 {
     }
 }
 
-/// Registers the hooks. With the GVL, outside of hooks.
-pub fn add(level: TraceLevel) {
+/// Registers the hooks; one on new objects if they are counted. With the GVL, outside of hooks.
+pub fn add(level: TraceLevel, counts_objects: bool) {
     add_thread_hook();
     FIBER_HOOK.add();
+    gc::HOOK.add();
     EventHook::new(on_event, events(level)).add();
+    if counts_objects {
+        objects::HOOK.add();
+    }
 }
 
 /// Registers the hook on switches of fibers alone.
@@ -56,7 +63,7 @@ pub fn remove_fiber_hook() {
 
 /// Registers the hook on threads alone.
 pub fn add_thread_hook() {
-    thread_hook::add(on_thread, RESUMED | SUSPENDED);
+    thread_hook::add(on_thread, READY | RESUMED | SUSPENDED);
 }
 
 /// Registers a hook that does nothing, on the events of a level: for benchmarks.
@@ -75,6 +82,8 @@ pub fn remove() {
 /// Removes those that a forked child inherits, too.
 pub fn remove_event_hooks() {
     FIBER_HOOK.remove();
+    gc::HOOK.remove();
+    objects::HOOK.remove();
     EventHook::new(on_event, 0).remove();
 }
 
@@ -146,17 +155,21 @@ unsafe extern "C" fn on_thread(
     data: *const rb_internal_thread_event_data_t,
     _: *mut c_void,
 ) {
-    // SAFETY: the VM passes valid event data of the calling thread, which holds its Ractor's GVL.
-    // The hook is removed before a session is freed. If the thread is of another Ractor, it has
-    // no number, and the token isn't used.
+    // SAFETY: the VM passes valid event data. The hook is removed before a session is freed. But for
+    // READY, which touches atomics only, it is of the calling thread, which holds its Ractor's GVL.
+    // If the thread is of another Ractor, it has no number, and the token isn't used.
     unsafe {
         let Some(session) = TRACE.get_unguarded() else {
             return;
         };
         let thread = RubyThread::from_raw((*data).thread);
+        if event == READY {
+            return session.ready.note(thread.id(), session.clock.now());
+        }
         let number = session.number_of(thread);
         if number.is_none() && !ractor::is_main() {
             session.other_ractors.store(true, Relaxed);
+            set_other_ractors(true);
             return;
         }
         let gvl = Gvl::assume_held();
@@ -168,9 +181,10 @@ unsafe extern "C" fn on_thread(
                 number
             });
             match event {
-                RESUMED => tracer.resumed(number, now),
+                RESUMED => tracer.resumed(number, session.ready.since(thread.id()), now),
                 _ => tracer.suspended(number, now),
             }
+            session.ready.forget(thread.id());
         });
     }
 }

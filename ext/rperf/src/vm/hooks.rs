@@ -2,6 +2,7 @@
 
 pub mod fiber;
 pub mod gc;
+pub mod objects;
 pub mod other_ractor;
 pub mod sampling_job;
 pub mod thread;
@@ -12,7 +13,8 @@ use crate::ruby::thread_hook;
 /// Removes all hooks of a session; afterwards none of them runs. With the GVL.
 pub fn remove_all() {
     thread_hook::remove();
-    gc::remove();
+    gc::HOOK.remove();
     time_slice::HOOK.remove();
     fiber::remove();
+    objects::remove();
 }

@@ -1,8 +1,13 @@
 //! A made-up VM: its threads, fibers and frames, and the events by which it tells a tracer of
 //! them, as Ruby does. It compares the tracer's stack with its own at each call.
 
+mod frames;
+
 use crate::call_tree::FrameWord;
+use crate::gc_progress::GcEvent;
 use crate::trace::{Call, ThreadNumber, TraceLevel, TraceVm, TracedFrame, Tracer};
+use frames::{Frame, Kind, View};
+use rperf_model::State;
 use std::collections::BTreeMap;
 
 /// What the program does next.
@@ -33,57 +38,10 @@ pub enum Act {
     /// The present fiber ends, if it isn't the thread's own; the next one has its place.
     EndFiber,
     SwitchThread(usize),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Method,
-    Block,
-    BlockMethod,
-    C,
-    Body,
-    Hidden,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Frame {
-    word: FrameWord,
-    kind: Kind,
-    /// A rescue clause of it has begun.
-    has_rescued: bool,
-    /// The tracer was told of it, and a switch of fibers has not made it forget.
-    is_known: bool,
-}
-
-const KINDS: FrameWord = 8;
-
-impl Frame {
-    fn new(kind: Kind, number: usize) -> Self {
-        // A block has the word of its method.
-        let tag = match kind {
-            Kind::Method | Kind::Block => 0,
-            Kind::BlockMethod => 1,
-            Kind::C => 2,
-            Kind::Body => 3,
-            Kind::Hidden => 4,
-        };
-        let word = (number + 1) * KINDS + tag;
-        Frame {
-            word,
-            kind,
-            has_rescued: false,
-            is_known: false,
-        }
-    }
-
-    /// A clause of this frame: a frame of its own that is shown as the same.
-    fn clause(self) -> Option<Frame> {
-        let is_ruby = !matches!(self.kind, Kind::C | Kind::Hidden);
-        is_ruby.then_some(Frame {
-            kind: Kind::Body,
-            ..self
-        })
-    }
+    /// Another thread wants to run, if there is such.
+    Ready(usize),
+    /// A piece of a collection: some time of marking, some of sweeping.
+    Collect(u64, u64),
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +50,9 @@ struct Thread {
     fibers: Vec<Vec<Frame>>,
     fiber: usize,
     number: Option<ThreadNumber>,
+    /// When it has been without the GVL from, and ready to run from; 0 if it isn't.
+    away_since: u64,
+    ready: u64,
 }
 
 /// The VM, and the tracer that it tells.
@@ -104,6 +65,8 @@ pub struct Machine {
     pub now: u64,
     /// When each traced thread was first seen.
     pub begun: Vec<u64>,
+    /// Time in states other than running, of all traced threads.
+    pub states: BTreeMap<State, u64>,
     /// Calls that were told, by the words from the root.
     pub calls: BTreeMap<Vec<usize>, i64>,
     /// Stacks that weren't equal: the VM's, and the tracer's.
@@ -113,41 +76,6 @@ pub struct Machine {
 /// The object of a fiber.
 fn object(thread: usize, fiber: usize) -> usize {
     1000 * (thread + 1) + fiber
-}
-
-/// The present stack, as the tracer may ask for it.
-struct View(Vec<Frame>);
-
-impl TraceVm for View {
-    fn depth(&self) -> u32 {
-        self.0.len() as u32
-    }
-
-    fn frames(&self, frames: &mut [FrameWord]) -> usize {
-        let shown = self
-            .0
-            .iter()
-            .rev()
-            .filter(|frame| frame.kind != Kind::Hidden);
-        let mut found = 0;
-        for (place, frame) in frames.iter_mut().zip(shown) {
-            *place = frame.word;
-            found += 1;
-        }
-        found
-    }
-
-    fn is_c_method(&self, frame: FrameWord) -> bool {
-        frame % KINDS == 2
-    }
-
-    fn is_called(&self, frame: FrameWord) -> bool {
-        frame % KINDS < 2
-    }
-
-    fn is_bare_code(&self, frame: FrameWord) -> bool {
-        frame % KINDS == 1
-    }
 }
 
 impl Machine {
@@ -163,6 +91,7 @@ impl Machine {
             tracer: None,
             now: 0,
             begun: Vec::new(),
+            states: BTreeMap::new(),
             calls: BTreeMap::new(),
             unequal: Vec::new(),
         }
@@ -180,13 +109,14 @@ impl Machine {
             self.begun.push(self.now);
             let state = &mut self.threads[thread];
             state.number = Some(number);
+            (state.away_since, state.ready) = (self.now, 0);
             let view = View(state.fibers[state.fiber].clone());
             let mut frames = vec![0; 1000];
             let found = view.frames(&mut frames);
             let depth = (thread == present).then(|| view.depth());
             tracer.adopt_stack(&view, number, &frames[..found], depth);
         }
-        tracer.resumed(ThreadNumber(0), self.now);
+        tracer.resumed(ThreadNumber(0), 0, self.now);
         tracer.name_fiber(object(present, self.threads[present].fiber));
         self.tracer = Some(tracer);
     }
@@ -236,6 +166,8 @@ impl Machine {
             Act::SwitchFiber(number) => self.switch_fiber(number),
             Act::EndFiber => self.end_fiber(),
             Act::SwitchThread(number) => self.switch_thread(number),
+            Act::Ready(number) => self.ready(number),
+            Act::Collect(marking, sweeping) => self.collect(marking, sweeping),
         }
     }
 
@@ -409,6 +341,9 @@ impl Machine {
         }
         if let Some(thread) = self.threads[self.thread].number {
             self.tell(|tracer, _, now| tracer.suspended(thread, now));
+            let now = self.now;
+            let state = &mut self.threads[self.thread];
+            (state.away_since, state.ready) = (now, 0);
         }
         while self.threads.len() <= number {
             let fibers = vec![Vec::new()];
@@ -425,9 +360,69 @@ impl Machine {
             let begun = &mut self.begun;
             let number = *thread.number.get_or_insert_with(|| {
                 begun.push(now);
+                thread.away_since = now;
                 tracer.announce_new(now)
             });
-            tracer.resumed(number, now);
+            tracer.resumed(number, thread.ready, now);
+            let ready = match thread.ready {
+                0 => now,
+                ready => ready.max(thread.away_since),
+            };
+            thread.ready = 0;
+            let away_since = thread.away_since;
+            self.add(State::GvlBlocked, ready - away_since);
+            self.add(State::GvlWait, now - ready);
         }
+    }
+
+    fn add(&mut self, state: State, time: u64) {
+        *self.states.entry(state).or_default() += time;
+    }
+
+    fn ready(&mut self, number: usize) {
+        let now = self.now;
+        if number != self.thread
+            && let Some(thread) = self.threads.get_mut(number)
+            && thread.ready == 0
+        {
+            thread.ready = now;
+        }
+    }
+
+    fn collect(&mut self, marking: u64, sweeping: u64) {
+        self.tell(|tracer, _, now| tracer.collecting(GcEvent::Enter, true, now));
+        self.now += marking;
+        self.tell(|tracer, _, now| tracer.collecting(GcEvent::MarkEnd, false, now));
+        self.now += sweeping;
+        self.tell(|tracer, _, now| tracer.collecting(GcEvent::Exit, false, now));
+        if self.tracer.is_some() {
+            // Each event takes some time.
+            self.add(State::GcMarking, marking + 3);
+            self.add(State::GcSweeping, sweeping + 3);
+        }
+    }
+
+    /// The times in states as of now: those of threads that are still away are with them.
+    pub fn states_so_far(&self) -> BTreeMap<State, u64> {
+        let mut states = self.states.clone();
+        let away = self.threads.iter().enumerate();
+        let away = away.filter(|(number, it)| *number != self.thread && it.number.is_some());
+        for (_, thread) in away {
+            let ready = match thread.ready {
+                0 => self.now,
+                ready => ready.max(thread.away_since),
+            };
+            *states.entry(State::GvlBlocked).or_default() += ready - thread.away_since;
+            *states.entry(State::GvlWait).or_default() += self.now - ready;
+        }
+        states.retain(|_, time| *time > 0);
+        states
+    }
+
+    /// Since when a thread has been ready to run; 0 if it isn't.
+    pub fn ready_since(&self, thread: ThreadNumber) -> u64 {
+        let mut threads = self.threads.iter();
+        let found = threads.find(|it| it.number == Some(thread));
+        found.map_or(0, |thread| thread.ready)
     }
 }

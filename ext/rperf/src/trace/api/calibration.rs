@@ -177,7 +177,7 @@ fn traced(gvl: &Gvl<'_>, module: Value, name: &str, clock: TraceClock) -> Result
 fn take(gvl: &Gvl<'_>, clock: TraceClock) -> Option<TraceSnapshot> {
     let mut tracer = trace_session(gvl)?.tracer.borrow(gvl)?;
     let end = clock.reading();
-    tracer.flush(end.ticks, |_| true);
+    tracer.flush(end.ticks, |_| None);
     let snapshot = tracer.snapshot(end);
     tracer.clear(end);
     Some(snapshot)

@@ -16,7 +16,7 @@ use rperf_engine::{Gvl, MAX_DEPTH};
 /// From here on calls are traced.
 pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
     // To add hooks can take long: the heap is walked.
-    hooks::add(session.level);
+    hooks::add(session.level, session.counts_objects);
     let session = TRACE.put(gvl, Box::new(session));
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         return;
@@ -41,7 +41,7 @@ pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
         tracer.adopt_stack(&vm, number, &room[..found], depth);
     }
     if let Some(number) = session.number_of(current) {
-        tracer.resumed(number, start.ticks);
+        tracer.resumed(number, 0, start.ticks);
     }
     roots::keep_alive(&mut tracer);
 }
@@ -60,6 +60,7 @@ pub fn check_none_runs(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
 pub fn end(gvl: &mut Gvl<'_>, id: u32) -> Option<Box<TraceSession>> {
     trace_session(gvl).filter(|session| session.id() == id)?;
     hooks::remove();
-    // SAFETY: the hooks have been removed, and no caller has a reference to the session.
+    // SAFETY: the hooks have been removed, and no caller has a reference to the session. On Ruby 4.0
+    // those on internal events can stay: they look for a session with this GVL only.
     unsafe { TRACE.take(gvl) }
 }

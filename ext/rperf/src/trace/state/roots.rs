@@ -1,5 +1,6 @@
-//! The object that keeps alive the frames of the traced session and of chosen methods, and those of a
-//! session that has ended until they have names. In collections, on any Ractor's thread.
+//! The object that keeps alive the frames of the traced session and of chosen methods, the classes of
+//! its objects, and what a session that has ended had until it has names. In collections, on any
+//! Ractor's thread.
 
 use super::session::TRACE;
 use super::targets::TARGETS;
@@ -10,8 +11,8 @@ use rperf_engine::trace::{TargetedTracer, TracedFrame, Tracer};
 use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs};
 use std::ffi::c_void;
 
-/// Frames that are being given names, apart from the session's. All have been its frames: the
-/// collector was told of them.
+/// Frames and classes that are being given names, apart from the session's. All have been its own:
+/// the collector was told of them.
 static NAMING: GvlCell<NamingJobs> = GvlCell::new(NamingJobs::new());
 
 /// The VM's view of the session's frames, with barriers by [`keep_alive`].
@@ -30,7 +31,13 @@ pub fn keep_alive(tracer: &mut Tracer) {
     FRAMES.keep_alive(tracer.new_frames().iter().map(|frame| frame.word));
 }
 
-/// Keeps `frames` alive, which the session has, until they are let go of.
+/// The same for the classes of objects.
+#[inline]
+pub fn keep_classes_alive(tracer: &mut Tracer) {
+    FRAMES.keep_alive(tracer.new_classes().iter().copied());
+}
+
+/// Keeps `frames` and classes alive, which the session has, until they are let go of.
 pub fn keep_until_named(gvl: &Gvl<'_>, frames: &[TracedFrame]) -> Option<JobId> {
     let words = frames.iter().map(|frame| frame.word).collect();
     Some(NAMING.borrow(gvl)?.add(FrameNames::new(words, Vec::new())))
@@ -63,8 +70,10 @@ unsafe extern "C" fn mark(_: *mut c_void) {
     // its frames meanwhile, which are live objects only, as they were marked each time.
     unsafe {
         if let Some(session) = TRACE.get_unguarded() {
-            let frames = session.tracer.peek().frames().iter();
-            frames.for_each(|frame| rb_sys::rb_gc_mark(frame.word as VALUE));
+            let tracer = session.tracer.peek();
+            let frames = tracer.frames().iter().map(|frame| frame.word);
+            let words = frames.chain(tracer.classes().iter().copied());
+            words.for_each(|word| rb_sys::rb_gc_mark(word as VALUE));
         }
         let unnamed = NAMING.peek().unnamed();
         unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));

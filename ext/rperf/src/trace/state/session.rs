@@ -2,6 +2,7 @@
 //! What hooks on calls touch is the main Ractor's, and its GVL protects it.
 
 use crate::ruby::threads::{RubyThread, ThreadKey};
+use rperf_engine::threads::OthersReady;
 use rperf_engine::trace::{Calibration, ThreadNumber, TraceClock, TraceLevel, Tracer};
 use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use rperf_session::settings::Settings;
@@ -66,6 +67,10 @@ pub struct TraceSession {
     pub is_calibration: bool,
     /// YJIT was on as it began.
     pub with_yjit: bool,
+    /// Objects are counted.
+    pub counts_objects: bool,
+    /// When threads became ready to run, on the clock of tracing.
+    pub ready: OthersReady,
     /// Other Ractors have been seen.
     pub other_ractors: AtomicBool,
     pub tracer: GvlCell<Tracer>,
@@ -86,6 +91,8 @@ impl TraceSession {
             calibration: Calibration::default(),
             is_calibration: false,
             with_yjit: false,
+            counts_objects: false,
+            ready: OthersReady::default(),
             other_ractors: AtomicBool::new(false),
             tracer: GvlCell::new(tracer),
             numbers: ThreadNumbers::new(),

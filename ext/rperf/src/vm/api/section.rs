@@ -11,7 +11,7 @@
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
 use crate::ruby::threads::RubyThread;
-use crate::vm::hooks::{self, fiber, gc, thread, time_slice};
+use crate::vm::hooks::{self, fiber, gc, objects, thread, time_slice};
 use crate::vm::recording::sample;
 use crate::vm::state::label_set;
 use crate::vm::state::session::{StartedSession, session};
@@ -77,7 +77,7 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     // First: what takes stacks at ticks relies on them.
     native::forget_all();
     reset_at_work();
-    gc::add();
+    gc::HOOK.add();
     thread::add(session.mode);
     time_slice::HOOK.add();
     session.begin_section(gvl, now, |thread| threads.lacks(gvl, thread));
@@ -93,6 +93,7 @@ fn open(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads, now: u64
     }
     session.sections.open();
     fiber::add_if_needed(session);
+    objects::add_if_needed(gvl);
 }
 
 /// Time no longer counts.

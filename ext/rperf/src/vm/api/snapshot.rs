@@ -23,7 +23,7 @@ use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{AtWork, CapturedNode, Gvl, Session, SessionId};
+use rperf_engine::{AllocationSums, AtWork, CapturedNode, Gvl, Session, SessionId};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
 
@@ -48,12 +48,13 @@ pub fn stop(
         hooks::remove_all();
         session.end();
     }
+    let objects = session(gvl).and_then(|session| take_objects(gvl, session, false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
         return Ok(Default::default());
     };
-    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), engine.stop(now));
+    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), engine.stop(now), objects);
     let finish = finish(gvl, &settings);
     let mut taken = taken?;
     taken.finish = finish?;
@@ -93,7 +94,8 @@ pub fn snapshot(
         (take_copy(gvl, session, now, room), tree)
     };
     let taken = taken.ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
-    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), taken);
+    let objects = take_objects(gvl, session, clear);
+    let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), taken, objects);
     let finish = finish(gvl, &settings);
     let mut taken = taken?;
     (taken.tree, taken.finish) = (tree, finish?);
@@ -225,6 +227,16 @@ fn take_copy(
     Some(state.engine.snapshot(now, room))
 }
 
+/// The objects that were counted so far, if they are; they are let go of if `clear`.
+fn take_objects(gvl: &Gvl<'_>, session: &StartedSession, clear: bool) -> Option<AllocationSums> {
+    let mut objects = session.objects.as_ref()?.borrow(gvl)?;
+    let sums = objects.sums();
+    if clear {
+        objects.clear();
+    }
+    Some(sums)
+}
+
 /// Room for the call tree's nodes, and for some more.
 fn room_for_nodes(gvl: &mut Gvl<'_>) -> Vec<CapturedNode> {
     let state = session(gvl).and_then(|session| session.state(gvl));
@@ -241,7 +253,8 @@ fn take_down(
 ) -> Option<(Arc<Settings>, Session)> {
     session(gvl).filter(|session| session.id == id)?;
     // SAFETY: the hooks and the handler of this session have been removed. On Ruby 4.0 the one on
-    // collections stays: on threads of other Ractors it runs only while this thread is stopped.
+    // collections stays: on threads of other Ractors it runs only while this thread is stopped. So
+    // can the one on new objects, which looks for a session with this GVL only.
     let session = unsafe { SESSION.take(gvl) }?;
     let (settings, engine, threads) = session.into_parts();
     for state in threads {

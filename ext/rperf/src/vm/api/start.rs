@@ -8,7 +8,8 @@ use crate::ruby::safepoint;
 use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
 use rperf_engine::{
-    Capture, Gvl, Mode, RunningSession, SessionConfig, StartOptions, TimerKind, set_other_ractors,
+    Capture, GC_WATCH, Gvl, Mode, RunningSession, SessionConfig, StartOptions, TimerKind,
+    set_other_ractors,
 };
 use rperf_session::settings::{self, Settings, Signal};
 use std::env;
@@ -37,6 +38,7 @@ pub fn begin(
         thread.announce(gvl, &session.new_threads);
     }
     set_other_ractors(others);
+    GC_WATCH.session_begins();
     let session = SESSION.put(gvl, Box::new(session));
     if !settings.defer() && !settings.is_traced() {
         section::begin_only(gvl, session, threads);

@@ -5,11 +5,13 @@
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::resolve;
+use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::{
-    Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken, WorkerEnded,
+    AllocationSums, Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken,
+    WorkerEnded, other_ractors,
 };
 use rperf_model::Profile;
 use rperf_session::settings::Settings;
@@ -38,6 +40,8 @@ pub struct TakenProfile<T> {
     /// The session that has these frames still, and the number of its call tree: they have to be
     /// named once.
     pub tree: Option<(SessionId, u64)>,
+    /// Objects, if they were counted, and their frames and classes.
+    objects: Option<(AllocationSums, JobId)>,
     pub finish: Option<Finish>,
 }
 
@@ -51,6 +55,7 @@ impl TakenProfile<Taken> {
         gvl: &Gvl<'_>,
         settings: Arc<Settings>,
         taken: TakenFrames,
+        objects: Option<AllocationSums>,
     ) -> Result<Self, Error> {
         let (taken, frames) = taken.map_err(|error| errors::rperf(ruby, error.to_string()))?;
         let frames = roots::keep_until_named(gvl, frames)
@@ -60,6 +65,10 @@ impl TakenProfile<Taken> {
             settings,
             frames,
             tree: None,
+            objects: objects.and_then(|sums| {
+                let job = roots::keep_words_until_named(gvl, sums.words())?;
+                Some((sums, job))
+            }),
             finish: None,
         })
     }
@@ -88,6 +97,9 @@ impl TakenProfile<Taken> {
         };
         let taken = completed.map_err(|error| {
             roots::take_named(gvl, self.frames);
+            if let Some((_, job)) = &self.objects {
+                roots::take_named(gvl, *job);
+            }
             errors::rperf(ruby, error.to_string())
         })?;
         Ok(Some(TakenProfile {
@@ -95,6 +107,7 @@ impl TakenProfile<Taken> {
             settings: self.settings,
             frames: self.frames,
             tree: self.tree,
+            objects: self.objects,
             finish: self.finish,
         }))
     }
@@ -110,19 +123,9 @@ impl CompleteProfile {
         mut interrupts: Interrupts,
     ) -> Result<(Option<Value>, Interrupts), Error> {
         let process = process::id();
-        let job = self.frames;
-        let next = |gvl: &Gvl<'_>, named| {
-            roots::with_unnamed(gvl, job, |frames| {
-                if let Some((frame, name)) = named {
-                    frames.add(frame, name);
-                }
-                frames.next()
-            })?
-        };
-        while resolve::name_frames(gvl, LIMIT, next) {
-            interrupts.let_others_run(gvl);
-        }
-        let frames = roots::take_named(gvl, job);
+        let frames = named(gvl, self.frames, &mut interrupts);
+        let job = self.objects.as_ref().map(|(_, job)| *job);
+        let words = job.map(|job| named(gvl, job, &mut interrupts));
         if process != process::id() {
             return Ok((None, interrupts));
         }
@@ -131,11 +134,15 @@ impl CompleteProfile {
         let Self {
             taken: (snapshot, nodes),
             settings,
+            objects,
             finish,
             ..
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
-            let profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
+            let mut profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
+            if let Some(((sums, _), words)) = objects.zip(words) {
+                sums.add_to(&mut profile, words.names());
+            }
             let profile = match finish {
                 Some(finish) => finish(profile),
                 None => profile,
@@ -178,6 +185,32 @@ impl CompleteProfile {
                                    of others, and each tick interrupts compiled code)"
                 .to_owned(),
         });
+        if self.objects.is_some() && other_ractors() {
+            comments.push("objects that other Ractors made are not counted".to_owned());
+        }
+        if self.objects.is_some() && gc::HOOK.has_missed() {
+            comments.push(
+                "objects may be missing: Ruby 3.4 tells of none for a while when a Ractor's object is \
+                 freed"
+                    .to_owned(),
+            );
+        }
         (description::program(), comments)
     }
+}
+
+/// Names what `job` keeps alive. Other threads run meanwhile.
+fn named(gvl: &mut Gvl<'_>, job: JobId, interrupts: &mut Interrupts) -> FrameNames {
+    let next = |gvl: &Gvl<'_>, named| {
+        roots::with_unnamed(gvl, job, |frames| {
+            if let Some((frame, name)) = named {
+                frames.add(frame, name);
+            }
+            frames.next()
+        })?
+    };
+    while resolve::name_frames(gvl, LIMIT, next) {
+        interrupts.let_others_run(gvl);
+    }
+    roots::take_named(gvl, job)
 }

@@ -1,61 +1,22 @@
-//! The GC event hook: how long each piece of collection work took, and how much
-//! of it was marking. Runs on the thread that collects, with the VM's lock held;
-//! a backtrace is taken at GC_EXIT only, when objects are at rest again.
-//!
-//! In Ruby 4.0 these events have one list for all Ractors, which a thread that ends walks without a
-//! lock (`rb_ec_clear_current_thread_trace_func`): there the hook stays registered once it is, as
-//! removing it frees its entry. Without a session it does nothing.
+//! Collections in a session that samples: how long each piece of the work took, and how much of it
+//! was marking. On the thread that collects, with the VM's lock held; a backtrace is taken at
+//! GC_EXIT only, when objects are at rest again.
 
 use super::other_ractor;
-use crate::ruby::event_hook::EventHook;
+use crate::ruby::gc_hook::{GcHook, OnCollection};
 use crate::ruby::other_gvl::OtherGvl;
-use crate::ruby::process::{collections, version};
+use crate::ruby::process::collections;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::threads::RubyThread;
 use crate::vm::recording::sample;
 use crate::vm::state::session;
-use rb_sys::{
-    ID, RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
-    RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START, VALUE,
-};
 use rperf_engine::{AtWork, GC_WATCH, GcEvent, RunningSession, clock};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What the hook listens to.
-pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
+/// The hook.
+pub static HOOK: GcHook<Collections> = GcHook::new();
 
-/// The hook, for [`add`]. Internal events don't switch on tracing of Ruby code.
-static HOOK: EventHook = EventHook::new(on_event, EVENTS);
-
-/// The hook is registered. A forked child inherits it.
-static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
-
-/// Registers the hook, if it isn't. With the GVL, outside of hooks.
-pub fn add() {
-    // A collection may be under way, in steps.
-    // SAFETY: both take a Symbol and return one; neither raises for this key.
-    let is_marking = unsafe {
-        let symbol = |name: &std::ffi::CStr| rb_sys::rb_id2sym(rb_sys::rb_intern(name.as_ptr()));
-        rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
-    };
-    GC_WATCH.begin(has_list_of_its_own(), is_marking);
-    if !IS_REGISTERED.swap(true, Relaxed) {
-        HOOK.add();
-    }
-    GC_WATCH.begun(collections());
-}
-
-/// Removes the hook, where it can be removed. With the GVL, outside of hooks.
-pub fn remove() {
-    if has_list_of_its_own() && IS_REGISTERED.swap(false, Relaxed) {
-        HOOK.remove();
-    }
-}
-
-/// Whether each Ractor has a list of its own for these events, as in Ruby 3.4.
-fn has_list_of_its_own() -> bool {
-    version() < (4, 0)
-}
+/// What it tells.
+pub struct Collections;
 
 /// Makes sure that the hook is heard. With the GVL, where nobody collects garbage.
 pub fn listen(session: &RunningSession) {
@@ -64,35 +25,23 @@ pub fn listen(session: &RunningSession) {
     }
     if GC_WATCH.is_silent(collections, clock::monotonic_ns) {
         GC_WATCH.listen(clock::monotonic_ns());
-        remove();
-        add();
+        HOOK.remove();
+        HOOK.add();
     }
 }
 
-unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
-    let event = match event {
-        ENTER => GcEvent::Enter,
-        START => {
-            GC_WATCH.mark_begins(collections());
-            GcEvent::MarkBegin
+impl OnCollection for Collections {
+    fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool) {
+        match gvl {
+            AnyGvl::Main(gvl) => session::with_counting_session(&gvl, |session| {
+                let state = || RubyThread::current(&gvl).state(&gvl, &session.new_threads);
+                // A tick is none until the collection is recorded.
+                let _guard = AtWork::begin(&gvl);
+                let follow_up = session.collecting(&gvl, event, is_marking, state);
+                sample::complete(&gvl, session, follow_up);
+            }),
+            AnyGvl::Other(gvl) => collected_elsewhere(&gvl, event, is_marking),
         }
-        END_MARK => {
-            GC_WATCH.mark_ends();
-            GcEvent::MarkEnd
-        }
-        _ => GcEvent::Exit,
-    };
-    let is_marking = GC_WATCH.is_marking();
-    // SAFETY: on the thread that collects, which runs Ruby code.
-    match unsafe { AnyGvl::assume_held() } {
-        AnyGvl::Main(gvl) => session::with_counting_session(&gvl, |session| {
-            let state = || RubyThread::current(&gvl).state(&gvl, &session.new_threads);
-            // A tick is none until the collection is recorded.
-            let _guard = AtWork::begin(&gvl);
-            let follow_up = session.collecting(&gvl, event, is_marking, state);
-            sample::complete(&gvl, session, follow_up);
-        }),
-        AnyGvl::Other(gvl) => collected_elsewhere(&gvl, event, is_marking),
     }
 }
 

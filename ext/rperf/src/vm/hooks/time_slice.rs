@@ -4,18 +4,22 @@
 //! the thread that runs. While a thread waits for the GVL, the VM interrupts the running
 //! one every 10 ms: this hook, on that thread, asks for the callback anew.
 
-use crate::ruby::event_hook::EventHook;
+use crate::ruby::event_hook::{EventHook, OnInternalEvent};
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint;
 use crate::vm::state::session;
-use rb_sys::{ID, RUBY_INTERNAL_EVENT_SWITCH as SWITCH, VALUE};
+use rb_sys::RUBY_INTERNAL_EVENT_SWITCH as SWITCH;
 
-/// The hook. Internal events don't switch on tracing of Ruby code.
-pub static HOOK: EventHook = EventHook::new(on_switch, SWITCH);
+/// The hook.
+pub static HOOK: EventHook = EventHook::internal::<TimeSlices>(SWITCH);
 
-unsafe extern "C" fn on_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
-    // SAFETY: on a thread that runs Ruby code.
-    if let AnyGvl::Main(gvl) = unsafe { AnyGvl::assume_held() } {
+struct TimeSlices;
+
+impl OnInternalEvent for TimeSlices {
+    fn happened(gvl: AnyGvl<'_>, _: u32) {
+        let AnyGvl::Main(gvl) = gvl else {
+            return;
+        };
         session::with_counting_session(&gvl, |session| {
             // A trigger from a Ruby thread reaches that thread.
             if session.ticks.is_callback_due() {

@@ -6,7 +6,9 @@ use super::session::{self, SESSION};
 use crate::ruby::data_type::DataType;
 use crate::ruby::root_object::RootObject;
 use rb_sys::VALUE;
-use rperf_engine::{FrameNames, Gvl, GvlCell, JobId, NamingJobs, NewFrames};
+use rperf_engine::{
+    Allocations, FrameNames, FrameWord, Gvl, GvlCell, JobId, NamingJobs, NewFrames,
+};
 use std::ffi::c_void;
 
 /// Frames that are being given names, apart from the session's. All have been in its frame table:
@@ -33,9 +35,21 @@ pub fn keep_alive(new_frames: &NewFrames<'_>) {
     FRAME_TABLE.keep_alive(new_frames.iter().copied());
 }
 
+/// The same for frames and classes of objects.
+#[inline]
+pub fn keep_objects_alive(objects: &mut Allocations) {
+    FRAME_TABLE.keep_alive(objects.new_words().iter().copied());
+}
+
 /// Keeps `frames` alive, which the session has, or had until just now, until they have names.
 pub fn keep_until_named(gvl: &Gvl<'_>, frames: FrameNames) -> Option<JobId> {
     Some(NAMING.borrow(gvl)?.add(frames))
+}
+
+/// The same for frames and classes of objects.
+pub fn keep_words_until_named(gvl: &Gvl<'_>, words: &[FrameWord]) -> Option<JobId> {
+    FRAME_TABLE.keep_alive(words.iter().copied());
+    keep_until_named(gvl, FrameNames::new(words.to_vec(), Vec::new()))
 }
 
 /// What `job` keeps alive.
@@ -68,6 +82,8 @@ unsafe extern "C" fn mark_frames(_: *mut c_void) {
     unsafe {
         if let Some(session) = SESSION.get_unguarded() {
             session.each_frame(|frame| rb_sys::rb_gc_mark(frame as VALUE));
+            let words = session.objects.iter().flat_map(|it| it.peek().words());
+            words.for_each(|word| rb_sys::rb_gc_mark(*word as VALUE));
         }
         let unnamed = NAMING.peek().unnamed();
         unnamed.for_each(|frame| rb_sys::rb_gc_mark(frame as VALUE));
@@ -96,7 +112,10 @@ unsafe extern "C" fn end_with_vm(_: *mut c_void) {
 unsafe extern "C" fn memory_size(_: *const c_void) -> rb_sys::size_t {
     // SAFETY: with the GVL (ObjectSpace.memsize_of), or as in `mark_frames`.
     unsafe {
-        let memory = SESSION.get_unguarded().map(|session| session.memory());
+        let memory = SESSION.get_unguarded().map(|session| {
+            let objects = session.objects.as_ref();
+            session.memory() + objects.map_or(0, |it| it.peek().memory())
+        });
         memory.unwrap_or(0) as rb_sys::size_t
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::ruby::ractor::AnyGvl;
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{Gvl, RunningSession, Session, SessionSlot};
+use rperf_engine::{Allocations, Gvl, GvlCell, RunningSession, Session, SessionSlot};
 use rperf_session::settings::Settings;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,12 +47,21 @@ impl Drop for Ending {
 /// The running session, and the settings that it was started with.
 pub struct StartedSession {
     pub settings: Arc<Settings>,
+    /// Objects, if they are counted, by frames with lines or without.
+    pub objects: Option<GvlCell<Allocations>>,
+    pub has_lines: bool,
     running: RunningSession,
 }
 
 impl StartedSession {
     pub fn new(settings: Arc<Settings>, running: RunningSession) -> Self {
-        Self { settings, running }
+        let counts = settings.measures_objects();
+        Self {
+            objects: counts.then(|| GvlCell::new(Allocations::new(true))),
+            has_lines: settings.lines() != Some(false),
+            settings,
+            running,
+        }
     }
 
     /// The settings, the engine's session and the threads' states: the session is taken down.

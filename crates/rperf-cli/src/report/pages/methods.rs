@@ -1,0 +1,80 @@
+//! The page of all that is known of each method.
+
+use super::{Page, noun};
+use crate::report::table::{Row, Table};
+use rperf_model::ValueType;
+use rperf_report::numbers::grouped;
+use rperf_report::{By, Method, Methods, Scale, Sort};
+
+/// A column: its heading, whether it is shown, and its cell in a row.
+type Shown<'a> = (&'a str, bool, &'a dyn Fn(&Method) -> String);
+
+/// The methods, or what else the rows are, with their times, calls and objects.
+pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
+    let schema = &page.profile.schema;
+    let found = Methods::of(page.profile, schema.default_column(), by, sort);
+    let shown = page.limit.unwrap_or(usize::MAX).min(found.rows.len());
+    let mut text = page.head();
+    text += &format!(
+        "Showing {} of {} {}\n\n",
+        grouped(shown as i64),
+        grouped(found.rows.len() as i64),
+        noun(by)
+    );
+    let scale = page.scale();
+    let value = |value: i64| match value {
+        0 => "-".to_string(),
+        value => scale.text(value),
+    };
+    // A single call takes another unit than all of them.
+    let per_call = |all: i64, method: &Method| match method.calls {
+        Some(calls) => {
+            let each = all / calls.max(1);
+            Scale::new(schema.default_type(), each).text(each)
+        }
+        None => "-".to_string(),
+    };
+    let count = |number: Option<i64>| number.map_or_else(|| "-".into(), grouped);
+    let bytes = |bytes: i64| Scale::new(&ValueType::new("alloc_space", "bytes"), bytes).text(bytes);
+    let counted = |number: i64| count(Some(number).filter(|it| *it != 0));
+    let (calls, has_time) = (found.has_calls, schema.default_type().unit != "count");
+    let has = |of: fn(&Method) -> i64| found.rows.iter().any(|row| of(row) != 0);
+    let columns: [Shown<'_>; 14] = [
+        ("calls", calls, &|it| count(it.calls)),
+        ("blocks", calls, &|it| count(it.block_calls)),
+        ("self", true, &|it| value(it.self_value)),
+        ("total", true, &|it| value(it.total_value)),
+        ("children", true, &|it| value(it.children())),
+        ("self/call", calls && has_time, &|it| {
+            per_call(it.self_value, it)
+        }),
+        ("total/call", calls && has_time, &|it| {
+            per_call(it.total_value, it)
+        }),
+        ("cpu", found.has_cpu && has_time, &|it| value(it.cpu)),
+        ("wait", has(|it| it.wait), &|it| value(it.wait)),
+        ("blocked", has(|it| it.blocked), &|it| value(it.blocked)),
+        ("gc", has(|it| it.gc), &|it| value(it.gc)),
+        ("objects", found.has_objects, &|it| counted(it.objects)),
+        ("own", found.has_objects, &|it| counted(it.self_objects)),
+        ("bytes", found.has_objects, &|it| match it.bytes {
+            0 => "-".to_string(),
+            number => bytes(number),
+        }),
+    ];
+    let columns: Vec<_> = columns.iter().filter(|column| column.1).collect();
+    let headings: Vec<&str> = columns.iter().map(|column| column.0).collect();
+    let mut table = Table::new(&headings);
+    for method in &found.rows[..shown] {
+        let cells = columns.iter().map(|column| column.2(method)).collect();
+        let mut row = Row::of(&method.function, cells, page.share(method.value(sort)));
+        if method.is_recursive {
+            row.detail += "  recursive";
+        }
+        table.push(row);
+    }
+    match found.rows.is_empty() {
+        true => text,
+        false => text + &table.render(&page.screen),
+    }
+}

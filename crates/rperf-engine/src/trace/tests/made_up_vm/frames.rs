@@ -1,0 +1,90 @@
+//! The frames of the made-up VM, and its stack as the tracer may ask for it.
+
+use crate::call_tree::FrameWord;
+use crate::trace::TraceVm;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Method,
+    Block,
+    BlockMethod,
+    C,
+    Body,
+    Hidden,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Frame {
+    pub word: FrameWord,
+    pub kind: Kind,
+    /// A rescue clause of it has begun.
+    pub has_rescued: bool,
+    /// The tracer was told of it, and a switch of fibers has not made it forget.
+    pub is_known: bool,
+}
+
+const KINDS: FrameWord = 8;
+
+impl Frame {
+    pub fn new(kind: Kind, number: usize) -> Self {
+        // A block has the word of its method.
+        let tag = match kind {
+            Kind::Method | Kind::Block => 0,
+            Kind::BlockMethod => 1,
+            Kind::C => 2,
+            Kind::Body => 3,
+            Kind::Hidden => 4,
+        };
+        let word = (number + 1) * KINDS + tag;
+        Frame {
+            word,
+            kind,
+            has_rescued: false,
+            is_known: false,
+        }
+    }
+
+    /// A clause of this frame: a frame of its own that is shown as the same.
+    pub fn clause(self) -> Option<Frame> {
+        let is_ruby = !matches!(self.kind, Kind::C | Kind::Hidden);
+        is_ruby.then_some(Frame {
+            kind: Kind::Body,
+            ..self
+        })
+    }
+}
+
+/// The present stack, as the tracer may ask for it.
+pub struct View(pub Vec<Frame>);
+
+impl TraceVm for View {
+    fn depth(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn frames(&self, frames: &mut [FrameWord]) -> usize {
+        let shown = self
+            .0
+            .iter()
+            .rev()
+            .filter(|frame| frame.kind != Kind::Hidden);
+        let mut found = 0;
+        for (place, frame) in frames.iter_mut().zip(shown) {
+            *place = frame.word;
+            found += 1;
+        }
+        found
+    }
+
+    fn is_c_method(&self, frame: FrameWord) -> bool {
+        frame % KINDS == 2
+    }
+
+    fn is_called(&self, frame: FrameWord) -> bool {
+        frame % KINDS < 2
+    }
+
+    fn is_bare_code(&self, frame: FrameWord) -> bool {
+        frame % KINDS == 1
+    }
+}

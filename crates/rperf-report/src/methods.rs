@@ -1,0 +1,343 @@
+//! All that is known of each method at once: its own time and that of its callees, calls, waits,
+//! garbage collection, objects. Used by `rperf report --methods` and JSON; any thread.
+
+use crate::groups::{FrameKey, Function, Groups};
+use crate::top::{By, Sort, label, state_name, thread_name};
+use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
+use rperf_model::{Column, Node, NodeId, Profile, State, Weight};
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+
+/// What is summed: the value that is asked for, of it what passed in states, and the columns of
+/// calls, CPU time and objects.
+const SUMS: usize = 9;
+const VALUE: usize = 0;
+const WAIT: usize = 1;
+const BLOCKED: usize = 2;
+const GC: usize = 3;
+const CALLS: usize = 4;
+const BLOCK_CALLS: usize = 5;
+const CPU: usize = 6;
+const OBJECTS: usize = 7;
+const BYTES: usize = 8;
+
+/// The columns that are shown beside the value, in the order of the sums from [`CALLS`] on.
+const COLUMNS: [&str; 5] = [
+    "calls",
+    "block_calls",
+    "cpu",
+    "alloc_objects",
+    "alloc_space",
+];
+
+/// What is known of a method, or of whatever else the rows are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Method {
+    /// The method.
+    pub function: Function,
+    /// Its calls; `None` if they weren't counted.
+    pub calls: Option<i64>,
+    /// Those of its blocks, likewise.
+    pub block_calls: Option<i64>,
+    /// Value of the stacks whose leaf it is, while their threads ran.
+    pub self_value: i64,
+    /// Value of the stacks that have it anywhere, each stack once.
+    pub total_value: i64,
+    /// Of that, in which a thread waited for the GVL.
+    pub wait: i64,
+    /// In which it had no GVL and didn't wait for it.
+    pub blocked: i64,
+    /// In which it collected garbage.
+    pub gc: i64,
+    /// CPU time of these stacks.
+    pub cpu: i64,
+    /// Objects that were made in the method itself.
+    pub self_objects: i64,
+    /// Objects that were made in these stacks.
+    pub objects: i64,
+    /// Their bytes.
+    pub bytes: i64,
+    /// It calls itself, by whatever way: where calls are counted.
+    pub is_recursive: bool,
+}
+
+impl Method {
+    /// The value of all that it calls, and of its own waits.
+    pub fn children(&self) -> i64 {
+        self.total_value.saturating_sub(self.self_value)
+    }
+
+    /// The value that rows are ranked by.
+    pub fn value(&self, sort: Sort) -> i64 {
+        match sort {
+            Sort::Flat => self.self_value,
+            Sort::Cumulative => self.total_value,
+        }
+    }
+}
+
+/// The methods of a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Methods {
+    /// Those with any value, the largest first.
+    pub rows: Vec<Method>,
+    /// The profile counts calls.
+    pub has_calls: bool,
+    /// It has CPU time beside another time.
+    pub has_cpu: bool,
+    /// It counts objects.
+    pub has_objects: bool,
+}
+
+impl Methods {
+    /// The methods of `profile`, or what else `by` says, for the values in `column`.
+    pub fn of(profile: &Profile, column: Column, by: &By, sort: Sort) -> Self {
+        let columns = COLUMNS.map(|name| profile.schema.find(name));
+        let values = |row: Weight<'_>| values(row, column, &columns);
+        let mut rows = match by {
+            By::Function => by_frames(profile, FrameKey::Function, values),
+            By::Class => by_frames(profile, FrameKey::Class, values),
+            By::File => by_frames(profile, FrameKey::File, values),
+            By::Directory => by_frames(profile, FrameKey::Directory, values),
+            By::Gem => by_frames(profile, FrameKey::Gem, values),
+            By::Thread => by_thread(profile, values),
+            By::State => by_weight(profile, values, |row| state_name(row.key.state).into()),
+            By::Label(key) => by_weight(profile, values, |row| {
+                let value = label(profile, row.key.labels, key);
+                value.map_or_else(|| format!("(no {key})"), String::from)
+            }),
+        };
+        rows.sort_by(|a, b| a.function.cmp(&b.function));
+        rows.sort_by_key(|row| {
+            let rank = |sort| row.value(sort).unsigned_abs();
+            Reverse((rank(sort), rank(sort.other()), row.calls))
+        });
+        let has = |sum: usize| columns[sum - CALLS].is_some();
+        Self {
+            rows,
+            has_calls: has(CALLS),
+            has_cpu: columns[CPU - CALLS].is_some_and(|cpu| cpu != column),
+            has_objects: has(OBJECTS),
+        }
+    }
+}
+
+fn values(
+    row: Weight<'_>,
+    column: Column,
+    columns: &[Option<Column>; COLUMNS.len()],
+) -> Values<SUMS> {
+    let mut values = [0; SUMS];
+    values[VALUE] = row.value(column);
+    match row.key.state {
+        State::Running => {}
+        State::GvlWait => values[WAIT] = values[VALUE],
+        State::GvlBlocked => values[BLOCKED] = values[VALUE],
+        State::GcMarking | State::GcSweeping => values[GC] = values[VALUE],
+    }
+    for (value, column) in values[CALLS..].iter_mut().zip(columns) {
+        *value = column.map_or(0, |column| row.value(column));
+    }
+    values
+}
+
+/// What passed while threads ran.
+fn running(values: &Values<SUMS>) -> i64 {
+    values[VALUE] - values[WAIT] - values[BLOCKED] - values[GC]
+}
+
+fn method(
+    function: Function,
+    own: Values<SUMS>,
+    total: Values<SUMS>,
+    is_recursive: bool,
+) -> Method {
+    let counted = |calls: i64| (calls != 0).then_some(calls);
+    Method {
+        function,
+        calls: counted(own[CALLS]),
+        block_calls: counted(own[BLOCK_CALLS]),
+        self_value: running(&own),
+        total_value: total[VALUE],
+        wait: total[WAIT],
+        blocked: total[BLOCKED],
+        gc: total[GC],
+        cpu: total[CPU],
+        self_objects: own[OBJECTS],
+        objects: total[OBJECTS],
+        bytes: total[BYTES],
+        is_recursive,
+    }
+}
+
+struct Sums<'a> {
+    groups: &'a Groups<'a>,
+    profile: &'a Profile,
+    own: Vec<Values<SUMS>>,
+    sums: OnceSums<SUMS>,
+    open: Vec<u32>,
+    is_recursive: Vec<bool>,
+}
+
+impl Visitor<SUMS> for Sums<'_> {
+    fn enter(&mut self, _: NodeId, node: Node) {
+        let group = self.groups.of_frame(node.frame);
+        self.sums.enter(group);
+        self.open[group] += 1;
+    }
+
+    fn row(&mut self, row: Weight<'_>, values: Values<SUMS>) {
+        if let Some(node) = self.profile.tree.get(row.key.node) {
+            let group = self.groups.of_frame(node.frame);
+            add(&mut self.own[group], values);
+            // A block below its own method has that one's name, but its calls are none of it.
+            self.is_recursive[group] |= self.open[group] > 1 && values[CALLS] > 0;
+        }
+    }
+
+    fn leave(&mut self, node: Node, total: Values<SUMS>) {
+        let group = self.groups.of_frame(node.frame);
+        self.sums.leave(group, total);
+        self.open[group] -= 1;
+    }
+}
+
+fn by_frames(
+    profile: &Profile,
+    key: FrameKey,
+    values: impl Fn(Weight<'_>) -> Values<SUMS>,
+) -> Vec<Method> {
+    let groups = Groups::new(profile, key);
+    let mut sums = Sums {
+        groups: &groups,
+        profile,
+        own: vec![[0; SUMS]; groups.len()],
+        sums: OnceSums::new(groups.len()),
+        open: vec![0; groups.len()],
+        is_recursive: vec![false; groups.len()],
+    };
+    walk_summing(profile, values, &mut sums);
+    let rows = (0..groups.len()).filter(|group| sums.sums.totals[*group] != [0; SUMS]);
+    rows.map(|group| {
+        let (own, total) = (sums.own[group], sums.sums.totals[group]);
+        method(groups.function(group), own, total, sums.is_recursive[group])
+    })
+    .collect()
+}
+
+fn by_thread(profile: &Profile, values: impl Fn(Weight<'_>) -> Values<SUMS>) -> Vec<Method> {
+    let names: FxHashMap<u32, &str> = profile
+        .threads
+        .iter()
+        .map(|thread| (thread.seq, profile.strings.get(thread.name)))
+        .collect();
+    by_weight(profile, values, |row| {
+        let seq = row.key.thread;
+        thread_name(seq, names.get(&seq).copied().unwrap_or_default())
+    })
+}
+
+fn by_weight(
+    profile: &Profile,
+    values: impl Fn(Weight<'_>) -> Values<SUMS>,
+    name: impl Fn(Weight<'_>) -> String,
+) -> Vec<Method> {
+    let mut sums: FxHashMap<String, Values<SUMS>> = FxHashMap::default();
+    for row in profile.weights.iter() {
+        add(sums.entry(name(row)).or_default(), values(row));
+    }
+    let rows = sums.into_iter().map(|(name, sum)| {
+        let function = Function {
+            name,
+            path: String::new(),
+        };
+        method(function, sum, sum, false)
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::test_support::{self, TestFrame};
+    use rperf_model::{LabelSetId, WeightKey, WeightTable};
+
+    const MAIN: TestFrame<'_> = ("<main>", "app.rb", 1, 0);
+    const WORK: TestFrame<'_> = ("Work#run", "work.rb", 2, 0);
+    const LEAF: TestFrame<'_> = ("Work#leaf", "work.rb", 9, 0);
+
+    fn profile() -> Profile {
+        let types = [
+            ("calls", "count"),
+            ("wall", "nanoseconds"),
+            ("block_calls", "count"),
+            ("cpu", "nanoseconds"),
+            ("alloc_objects", "count"),
+            ("alloc_space", "bytes"),
+        ];
+        let mut profile = Profile::new(test_support::schema(&types, 1));
+        let mut table = WeightTable::new(types.len());
+        let stacks: [(&[TestFrame<'_>], State, [i64; 6]); 8] = [
+            (&[MAIN], State::Running, [0, 5, 0, 4, 0, 0]),
+            (&[MAIN, WORK], State::Running, [10, 40, 3, 30, 7, 280]),
+            (&[MAIN, WORK], State::GvlBlocked, [0, 100, 0, 1, 0, 0]),
+            (&[MAIN, WORK, WORK], State::Running, [2, 8, 0, 8, 0, 0]),
+            (&[MAIN, WORK, WORK], State::GvlWait, [0, 6, 0, 0, 0, 0]),
+            (&[MAIN, WORK, LEAF], State::Running, [4, 20, 0, 20, 1, 40]),
+            (
+                &[MAIN, WORK, LEAF, LEAF],
+                State::Running,
+                [0, 0, 5, 0, 0, 0],
+            ),
+            (&[MAIN, WORK, LEAF], State::GcSweeping, [0, 9, 0, 9, 0, 0]),
+        ];
+        for (frames, state, values) in stacks {
+            let key = WeightKey {
+                node: test_support::node(&mut profile, frames),
+                thread: 0,
+                labels: LabelSetId(0),
+                state,
+            };
+            table.add(key, &values);
+        }
+        profile.weights = table.into_weights();
+        profile
+    }
+
+    #[test]
+    fn a_method_has_its_own_and_what_it_calls_once() {
+        let methods = Methods::of(&profile(), Column(1), &By::Function, Sort::Flat);
+        assert!(methods.has_calls && methods.has_cpu && methods.has_objects);
+        let names = methods.rows.iter().map(|row| row.function.name.as_str());
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            ["Work#run", "Work#leaf", "<main>"]
+        );
+        let run = &methods.rows[0];
+        assert_eq!((run.calls, run.block_calls), (Some(12), Some(3)));
+        assert_eq!(
+            (run.self_value, run.total_value, run.children()),
+            (48, 183, 135)
+        );
+        assert_eq!((run.blocked, run.wait, run.gc, run.cpu), (100, 6, 9, 68));
+        assert_eq!((run.self_objects, run.objects, run.bytes), (7, 8, 320));
+        assert!(run.is_recursive && !methods.rows[1].is_recursive);
+        assert_eq!(methods.rows[2].calls, None);
+    }
+
+    #[test]
+    fn rows_can_be_classes_files_threads_and_states() {
+        let rows = |by: By| {
+            let methods = Methods::of(&profile(), Column(1), &by, Sort::Cumulative);
+            let rows = methods.rows.into_iter();
+            rows.map(|row| (row.function.name, row.calls, row.total_value))
+                .collect::<Vec<_>>()
+        };
+        let all = |name: &str| (name.to_string(), Some(16), 188);
+        let own = |name: &str| (name.to_string(), Some(16), 183);
+        assert_eq!(rows(By::Class)[1], own("Work"));
+        assert_eq!(rows(By::Thread), [all("(ended threads)")]);
+        assert_eq!(rows(By::Label("k".into())), [all("(no k)")]);
+        assert_eq!(rows(By::State).len(), 4);
+    }
+}

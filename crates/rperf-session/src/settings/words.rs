@@ -1,0 +1,22 @@
+//! Words that are values of settings. Used by `table` and by those who read values of it; any
+//! thread.
+
+/// A stack is taken at the tick.
+pub const TICK: &str = "tick";
+/// A stack is taken at a safepoint.
+pub const SAFEPOINT: &str = "safepoint";
+
+/// Calls are traced.
+pub const TRACE: &str = "trace";
+/// Which calls: methods of C, too; or counted only.
+pub const RUBY: &str = "ruby";
+pub const ALL_CALLS: &str = "all";
+pub const COUNT: &str = "count";
+pub const COUNT_ALL: &str = "count-all";
+/// By which clock.
+pub const AUTO: &str = "auto";
+pub const MONOTONIC: &str = "monotonic";
+
+/// What can be measured beside times.
+pub const ALLOC: &str = "alloc";
+pub const CPU: &str = "cpu";

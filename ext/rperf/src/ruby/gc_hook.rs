@@ -1,0 +1,106 @@
+//! The hook on collections: how it comes and goes, and what it tells. Runs on the thread that
+//! collects, with the VM's lock held; objects are at rest again at GC_EXIT only. Internal events
+//! switch no tracing of Ruby code on.
+//!
+//! In Ruby 4.0 these events have one list for all Ractors, which a thread that ends walks without a
+//! lock (`rb_ec_clear_current_thread_trace_func`): there the hook stays registered once it is, as
+//! removing it frees its entry. Without a session it does nothing.
+
+use super::event_hook::{EventHook, OnInternalEvent};
+use super::process::{collections, version};
+use super::ractor::AnyGvl;
+use rb_sys::{
+    RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
+    RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START,
+};
+use rperf_engine::{GC_WATCH, GcEvent};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// What the hook listens to.
+pub const EVENTS: u32 = ENTER | EXIT | START | END_MARK;
+
+/// What is told of collections.
+pub trait OnCollection {
+    /// A piece of one began or ended on the calling thread, or its marking did. `is_marking`: it is
+    /// in that phase.
+    fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool);
+}
+
+/// The hook of a kind of session. There is one session that listens at a time.
+pub struct GcHook<T> {
+    hook: EventHook,
+    /// A forked child inherits the hook.
+    is_registered: AtomicBool,
+    told: PhantomData<fn() -> T>,
+}
+
+impl<T: OnCollection> GcHook<T> {
+    /// Not registered.
+    pub const fn new() -> Self {
+        Self {
+            hook: EventHook::internal::<Self>(EVENTS),
+            is_registered: AtomicBool::new(false),
+            told: PhantomData,
+        }
+    }
+
+    /// Registers it, if it isn't. With the GVL, outside of hooks.
+    pub fn add(&self) {
+        // A collection may be under way, in steps.
+        GC_WATCH.begin(has_list_of_its_own(), is_marking());
+        if !self.is_registered.swap(true, Relaxed) {
+            self.hook.add();
+        }
+        GC_WATCH.begun(collections());
+    }
+
+    /// Removes it, where it can be removed. With the GVL, outside of hooks.
+    pub fn remove(&self) {
+        if has_list_of_its_own() && self.is_registered.swap(false, Relaxed) {
+            GC_WATCH.look(collections());
+            self.hook.remove();
+        }
+    }
+
+    /// Whether the VM has not told of all that hooks listen to, since the session began. With the
+    /// GVL, where nobody collects garbage.
+    pub fn has_missed(&self) -> bool {
+        if self.is_registered.load(Relaxed) {
+            GC_WATCH.look(collections());
+        }
+        GC_WATCH.has_missed()
+    }
+}
+
+impl<T: OnCollection> OnInternalEvent for GcHook<T> {
+    fn happened(gvl: AnyGvl<'_>, event: u32) {
+        let event = match event {
+            ENTER => GcEvent::Enter,
+            START => {
+                GC_WATCH.mark_begins(collections());
+                GcEvent::MarkBegin
+            }
+            END_MARK => {
+                GC_WATCH.mark_ends();
+                GcEvent::MarkEnd
+            }
+            _ => GcEvent::Exit,
+        };
+        T::collecting(gvl, event, GC_WATCH.is_marking());
+    }
+}
+
+/// Whether each Ractor has a list of its own for these events, as in Ruby 3.4.
+fn has_list_of_its_own() -> bool {
+    version() < (4, 0)
+}
+
+/// Whether a collection is in its marking phase. With the GVL, outside of hooks.
+fn is_marking() -> bool {
+    // SAFETY: both take a Symbol and return one; neither raises for this key.
+    unsafe {
+        let symbol = |name: &std::ffi::CStr| rb_sys::rb_id2sym(rb_sys::rb_intern(name.as_ptr()));
+        rb_sys::rb_gc_latest_gc_info(symbol(c"state")) == symbol(c"marking")
+    }
+}

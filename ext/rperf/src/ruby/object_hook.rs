@@ -1,0 +1,122 @@
+//! The hook on new objects: how it comes and goes, and what an object is that was just made. On the
+//! thread that makes it, with the VM's lock; a collection doesn't run meanwhile. Internal events
+//! switch no tracing of Ruby code on, and compiled code stays compiled. Objects of other Ractors
+//! aren't told: in Ruby 3.4 a hook is one Ractor's.
+
+use super::event_hook::can_remove_internal;
+use super::ractor::AnyGvl;
+use rb_sys::{
+    RUBY_INTERNAL_EVENT_NEWOBJ as NEWOBJ, VALUE,
+    rb_event_hook_flag_t::RUBY_EVENT_HOOK_FLAG_RAW_ARG as RAW_ARG, rb_trace_arg_t,
+    ruby_value_type as value_type,
+};
+use rperf_engine::Gvl;
+use std::marker::PhantomData;
+use std::mem::transmute;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Whether an object is the VM's own, and none of the program's, by its flags and class: an
+/// instruction sequence or the like, the place of a module among a class's ancestors, or data of C
+/// without a class, such as the tables of methods of Ruby 4.0.
+fn is_vms_own(flags: VALUE, class: VALUE) -> bool {
+    const IMEMO: VALUE = value_type::RUBY_T_IMEMO as VALUE;
+    const ICLASS: VALUE = value_type::RUBY_T_ICLASS as VALUE;
+    const DATA: VALUE = value_type::RUBY_T_DATA as VALUE;
+    match flags & value_type::RUBY_T_MASK as VALUE {
+        IMEMO | ICLASS => true,
+        DATA => class == 0,
+        _ => false,
+    }
+}
+
+/// What is told of new objects.
+pub trait OnNewObject {
+    /// An object was made, on the calling thread of the main Ractor.
+    fn made(gvl: &Gvl<'_>, object: NewObject);
+}
+
+/// A new object.
+#[derive(Clone, Copy)]
+pub struct NewObject {
+    /// Its class; 0 if the program doesn't see it.
+    pub class: usize,
+    /// The bytes of its slot; 0 if this Ruby doesn't say.
+    pub bytes: u64,
+}
+
+/// The function of the VM that knows a slot's size. No header has it.
+type SlotSize = unsafe extern "C" fn(VALUE) -> usize;
+
+static SLOT_SIZE: OnceLock<Option<SlotSize>> = OnceLock::new();
+
+/// The hook of a kind of session.
+pub struct ObjectHook<T> {
+    is_added: AtomicBool,
+    told: PhantomData<fn() -> T>,
+}
+
+impl<T: OnNewObject> ObjectHook<T> {
+    /// Not registered.
+    pub const fn new() -> Self {
+        Self {
+            is_added: AtomicBool::new(false),
+            told: PhantomData,
+        }
+    }
+
+    /// Registers it. With the GVL, outside of hooks.
+    pub fn add(&self) {
+        if self.is_added.swap(true, Relaxed) {
+            return;
+        }
+        // SAFETY: with this flag the VM calls a function of this form. A function of that name has
+        // had its form since there were slots of several sizes.
+        unsafe {
+            SLOT_SIZE.get_or_init(|| {
+                let found = libc::dlsym(libc::RTLD_DEFAULT, c"rb_gc_obj_slot_size".as_ptr());
+                transmute::<*mut libc::c_void, Option<SlotSize>>(found)
+            });
+            let callback = transmute::<RawCallback, PlainCallback>(on_new_object::<T>);
+            let (data, flag) = (rb_sys::Qnil as VALUE, RAW_ARG);
+            rb_sys::rb_add_event_hook2(Some(callback), NEWOBJ, data, flag);
+        }
+    }
+
+    /// Removes it, if it is there and can be removed; else nobody is told. With the GVL, outside of
+    /// hooks.
+    pub fn remove(&self) {
+        if can_remove_internal() && self.is_added.swap(false, Relaxed) {
+            // SAFETY: removes by function.
+            unsafe {
+                let callback = transmute::<RawCallback, PlainCallback>(on_new_object::<T>);
+                rb_sys::rb_remove_event_hook(Some(callback));
+            }
+        }
+    }
+}
+
+/// A callback that takes the event itself, and one of the usual form.
+type RawCallback = unsafe extern "C" fn(VALUE, *mut rb_trace_arg_t);
+type PlainCallback = unsafe extern "C" fn(u32, VALUE, VALUE, rb_sys::ID, VALUE);
+
+unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trace_arg_t) {
+    // SAFETY: the VM passes a valid event of this kind, on a thread that runs Ruby code. An object
+    // begins with its flags and its class.
+    unsafe {
+        let AnyGvl::Main(gvl) = AnyGvl::assume_held() else {
+            return;
+        };
+        let object = rb_sys::rb_tracearg_object(event);
+        let [flags, class] = (object as *const [VALUE; 2]).read();
+        if is_vms_own(flags, class) {
+            return;
+        }
+        let size = SLOT_SIZE.get().copied().flatten();
+        let object = NewObject {
+            class: class as usize,
+            bytes: size.map_or(0, |size| size(object) as u64),
+        };
+        T::made(&gvl, object);
+    }
+}

@@ -1,0 +1,48 @@
+//! New objects in a session that samples: each counts for the innermost frame of Ruby. The hook is
+//! there while a section is open, if objects are counted.
+
+use crate::ruby::frames::{RubyVm, innermost_ruby_frame};
+use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
+use crate::vm::state::roots;
+use crate::vm::state::session::{StartedSession, catching, counting_session, session};
+use rperf_engine::{AllocationSite, Gvl};
+
+static HOOK: ObjectHook<Objects> = ObjectHook::new();
+
+struct Objects;
+
+/// Registers the hook if the session counts objects. With the GVL, outside of hooks.
+pub fn add_if_needed(gvl: &Gvl<'_>) {
+    if session(gvl).is_some_and(|session| session.objects.is_some()) {
+        HOOK.add();
+    }
+}
+
+/// Removes it, if it is there. With the GVL, outside of hooks.
+pub fn remove() {
+    HOOK.remove();
+}
+
+impl OnNewObject for Objects {
+    fn made(gvl: &Gvl<'_>, object: NewObject) {
+        let Some(session) = counting_session(gvl) else {
+            return;
+        };
+        catching(session, || add(gvl, session, object));
+    }
+}
+
+fn add(gvl: &Gvl<'_>, session: &StartedSession, object: NewObject) {
+    let Some(mut objects) = session.objects.as_ref().and_then(|it| it.borrow(gvl)) else {
+        return;
+    };
+    let (frame, line) = innermost_ruby_frame(RubyVm::new(gvl));
+    let site = AllocationSite {
+        thread: session.ticks.holder_seq(),
+        place: frame,
+        line: if session.has_lines { line } else { 0 },
+        class: object.class,
+    };
+    objects.add(site, object.bytes);
+    roots::keep_objects_alive(&mut objects);
+}
