@@ -67,7 +67,7 @@ RSpec.describe "Tracing" do
     end
 
     it "has no warnings of its own code" do
-      outcome = rperf("trace", "--calls", "all", ruby, "-w", "-e", "1")
+      outcome = rperf("trace", "--calls", "all", ruby, "-w", "-e", "Object.new")
       expect(outcome.stderr).to match(/\Arperf: wrote rperf.data .*\n\z/)
     end
 

@@ -27,7 +27,7 @@ mod tracer;
 mod tree;
 
 pub use clock::{ClockReading, TraceClock};
-pub use cost::{Bodies, Calibration, Costs, PairCost, PairTimes};
+pub use cost::{Bodies, Calibration, Costs, LoopTimes, PairCost};
 pub use event::{Call, CallKind, TraceLevel, TraceVm};
 pub use profile::TraceSnapshot;
 pub use targeted::{CallColumns, TargetedSnapshot, TargetedTracer};

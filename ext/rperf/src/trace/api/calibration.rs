@@ -7,7 +7,7 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::trace::state::session::{TraceSession, trace_session};
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
-    Calibration, CallKind, PairTimes, TraceClock, TraceLevel, TraceSnapshot,
+    Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot,
 };
 use rperf_engine::{Gvl, clock::monotonic_ns};
 use rperf_session::settings::Settings;
@@ -134,43 +134,42 @@ fn measured(
             continue;
         }
         let (few, many) = loops(kind);
-        let mut rounds = Vec::with_capacity(RUNS);
+        let (mut fews, mut manys) = (Vec::new(), Vec::new());
+        // By turns: the machine may be busy for a while.
         for _ in 0..RUNS {
-            let few = traced(gvl, module, few, clock)?;
-            let many = traced(gvl, module, many, clock)?;
-            rounds.push(PairTimes {
-                callee_ns: per_call(many.busiest.0 - few.busiest.0),
-                caller_ns: per_call(many.busiest.1 - few.busiest.1),
-                body_ns: many.bodies_ns[kind as usize],
-            });
+            fews.extend(traced(gvl, module, few, clock, kind)?);
+            manys.extend(traced(gvl, module, many, clock, kind)?);
         }
-        calibration.add(kind, &mut rounds, untraced[kind as usize]);
+        let untraced_ns = untraced[kind as usize];
+        calibration.add(
+            kind,
+            &mut fews,
+            &mut manys,
+            MORE_CALLS * f64::from(TURNS),
+            untraced_ns,
+        );
     }
     Ok(calibration)
 }
 
-/// The times of a traced loop, in ns: of what it calls and of itself, and of the hooks.
-struct Traced {
-    busiest: (f64, f64),
-    bodies_ns: [f64; CallKind::ALL.len()],
-}
-
 /// Runs a loop once.
-fn traced(gvl: &Gvl<'_>, module: Value, name: &str, clock: TraceClock) -> Result<Traced, Error> {
+fn traced(
+    gvl: &Gvl<'_>,
+    module: Value,
+    name: &str,
+    clock: TraceClock,
+    kind: CallKind,
+) -> Result<Option<LoopTimes>, Error> {
     take(gvl, clock);
     module.funcall::<_, _, Value>(name, (TURNS,))?;
-    let snapshot = take(gvl, clock);
-    let times = |it: TraceSnapshot| Traced {
-        busiest: it.busiest_pair_ns(),
-        bodies_ns: it.bodies_ns(),
-    };
-    Ok(snapshot.map_or(
-        Traced {
-            busiest: (0.0, 0.0),
-            bodies_ns: [0.0; CallKind::ALL.len()],
-        },
-        times,
-    ))
+    Ok(take(gvl, clock).map(|snapshot| {
+        let (callee_ns, caller_ns) = snapshot.busiest_pair_ns();
+        LoopTimes {
+            callee_ns,
+            caller_ns,
+            body_ns: snapshot.bodies_ns()[kind as usize],
+        }
+    }))
 }
 
 /// What has been counted since this was done last.
