@@ -4,7 +4,7 @@
 
 use super::tracing;
 use crate::ruby::live_threads::LiveThreads;
-use crate::trace::state::session::{TraceSession, trace_session};
+use crate::trace::state::session::trace_session;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
     Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot,
@@ -84,7 +84,7 @@ pub fn of(
     };
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
-    let mut session = TraceSession::new(Arc::clone(settings), level, clock);
+    let mut session = tracing::new_session(ruby, settings, level, clock)?;
     session.is_calibration = true;
     let id = session.id();
     tracing::begin(gvl, session, &threads);
@@ -161,9 +161,15 @@ fn traced(
     kind: CallKind,
 ) -> Result<Option<LoopTimes>, Error> {
     take(gvl, clock);
+    let started = monotonic_ns();
     module.funcall::<_, _, Value>(name, (TURNS,))?;
+    let half = (monotonic_ns() - started) as f64 / 2.0;
     Ok(take(gvl, clock).map(|snapshot| {
-        let (callee_ns, caller_ns) = snapshot.busiest_pair_ns();
+        let (callee_ns, caller_ns) = match clock {
+            // A loop is over after some of its ticks.
+            TraceClock::Noted => (half, half),
+            _ => snapshot.busiest_pair_ns(),
+        };
         LoopTimes {
             callee_ns,
             caller_ns,
