@@ -79,8 +79,8 @@ RSpec.describe "The port of a program" do
       File.chmod(0o777, in_folder("open"))
       { "yes" => "RPERF_LISTEN must be 1, 0 or the absolute path of a folder, not 'yes'",
         "/no/such" => "no port: /no/such is no folder that exists",
-        in_folder("open") => "no port: others may change what is in #{in_folder("open")}; choose a folder that only " \
-                             "its owner can write to" }.each do |value, message|
+        in_folder("open") => "no port: others may change what is in #{in_folder("open")}; choose a folder of yours " \
+                             "that only you can write to" }.each do |value, message|
         outcome = lines(value)
         expect(outcome.stdout).to eq("1\n")
         expect(outcome.stderr).to eq("rperf: #{message}; running without a port\n")
@@ -135,6 +135,21 @@ RSpec.describe "The port of a program" do
       end
     end
 
+    it "is nobody else's when children fork at once, and end" do
+      code = <<~RUBY
+        Rperf.listen
+        50.times { Process.wait(fork { fork { sleep }; exit!(0) }) }
+        puts
+        sleep
+      RUBY
+      listening(code) do
+        # Each grandchild has a port; those of their parents are dead.
+        wait_until("ports") { sockets.count { |path| answers?(path) } == 51 }
+        rperf("ps")
+        expect(sockets.size).to eq(51)
+      end
+    end
+
     it "survives a thousand forks with a client" do
       code = <<~RUBY
         puts Rperf.listen
@@ -183,10 +198,26 @@ RSpec.describe "The port of a program" do
     end
   end
 
+  it "takes no time if the program closes one of its descriptors", if: File.directory?("/proc/self/fd") do
+    3.times do |place|
+      code = <<~RUBY
+        sockets = -> { Dir.children("/proc/self/fd").map(&:to_i).select { |it| File.socket?("/proc/self/fd/\#{it}") } }
+        others = sockets.call
+        Rperf.listen
+        IO.for_fd((sockets.call - others).fetch(#{place})).close
+        sleep 0.1
+        before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+        sleep 0.5
+        puts Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
+        sleep
+      RUBY
+      listening(code) { |program| expect(Float(program.lines.first)).to be < 0.02 }
+    end
+  end
+
   it "ends if the program closes descriptors that it doesn't know" do
     code = <<~RUBY
       path = Rperf.listen
-      (3..200).each { |number| IO.for_fd(number).close rescue nil unless IO.for_fd(number, autoclose: false) rescue nil }
       3.upto(200) { |number| (IO.for_fd(number).close rescue nil) }
       files = Array.new(20) { File.open("/dev/null", "w") }
       puts path

@@ -16,8 +16,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Bytes of an answer at most.
-const MAX_BODY: usize = 64 << 20;
+/// Bytes of the answer to `/v1/hello` at most. It has less; later versions may have more.
+const MAX_HELLO: usize = 256 << 10;
 
 /// How long a port may take for what it knows without the VM.
 const HELLO_PATIENCE: Duration = Duration::from_secs(2);
@@ -113,7 +113,7 @@ impl Client {
 
     /// What the program says of itself.
     pub fn hello(&mut self) -> Result<Hello, AskError> {
-        let body = self.get("/v1/hello", HELLO_PATIENCE)?;
+        let body = self.get("/v1/hello", MAX_HELLO, HELLO_PATIENCE)?;
         let hello = Hello::from_json(&body).ok_or(NotAReply)?;
         match hello.protocol {
             PROTOCOL => Ok(hello),
@@ -121,31 +121,31 @@ impl Client {
         }
     }
 
-    /// The answer to a GET of `path`, if it comes in time.
-    pub fn get(&mut self, path: &str, patience: Duration) -> Result<Value, AskError> {
+    /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.
+    pub fn get(&mut self, path: &str, most: usize, patience: Duration) -> Result<Value, AskError> {
         let until = Instant::now() + patience;
         self.send(
             &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
             until,
         )?;
-        let head = self.receive_head(until)?;
+        let head = self.receive_head(most, until)?;
         let end = head.length + head.body;
         while self.received.len() < end {
             self.receive(until)?;
         }
         let body = serde_json::from_slice(&self.received[head.length..end]);
         self.received.drain(..end);
-        let body: Value = body.map_err(|_| NotAReply)?;
+        let body = clean(body.map_err(|_| NotAReply)?);
         match head.status {
             200 => Ok(body),
             status => Err(refused(status, &body)),
         }
     }
 
-    fn receive_head(&mut self, until: Instant) -> Result<ReplyHead, AskError> {
+    fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {
         loop {
             match parse_reply(&self.received)? {
-                Some(head) if head.body > MAX_BODY => return Err(NotAReply.into()),
+                Some(head) if head.body > most => return Err(NotAReply.into()),
                 Some(head) => return Ok(head),
                 None => self.receive(until)?,
             }
@@ -199,10 +199,25 @@ impl Client {
     }
 }
 
+/// All texts in `body`, fit for a terminal.
+fn clean(body: Value) -> Value {
+    match body {
+        Value::String(text) => Value::String(shown(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(clean).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            fields
+                .map(|(key, value)| (shown(&key).into_owned(), clean(value)))
+                .collect()
+        }
+        other => other,
+    }
+}
+
 fn refused(status: u16, body: &Value) -> AskError {
     let text = |key: &str| {
         let text = body.get(key).and_then(Value::as_str).unwrap_or_default();
-        shown(text).chars().take(500).collect()
+        text.chars().take(500).collect()
     };
     AskError::Refused {
         status,
@@ -232,8 +247,9 @@ mod tests {
                     let _ = wait.recv();
                 }
             });
-            let result = Client::connect(&path)
-                .and_then(|mut client| client.get("/v1/hello", Duration::from_millis(300)));
+            let result = Client::connect(&path).and_then(|mut client| {
+                client.get("/v1/hello", 1 << 20, Duration::from_millis(300))
+            });
             drop(over);
             result
         })
@@ -253,7 +269,7 @@ mod tests {
                 false,
                 "no port of rperf's",
             ),
-            (length(1 << 40), false, "no port of rperf's"),
+            (length((1 << 20) + 1), false, "no port of rperf's"),
             (length(usize::MAX), false, "no port of rperf's"),
             (length(10), false, "its port doesn't answer"),
             (
@@ -287,6 +303,15 @@ mod tests {
             .expect_err("refused")
             .to_string();
         assert_eq!(error, " [2Jno ( yes)");
+    }
+
+    #[test]
+    fn no_text_of_an_answer_commands_a_terminal() {
+        let body = r#"{"a\u009b":["\u001b[2J",{"b":"\u202e"}],"c":1}"#;
+        let length = body.len();
+        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}");
+        let found = asked(text.as_bytes(), false).expect("an answer");
+        assert_eq!(found.to_string(), r#"{"a ":[" [2J",{"b":" "}],"c":1}"#);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! temporary folder: of those the kernel has a list for each network namespace. A path in another
 //! mount namespace, such as a container's, leads there through /proc/PID/root.
 
-use crate::place::{owner, remove_stale, sockets};
+use crate::place::{finished, owner, remove_dead, sockets};
 use rperf_session::directory;
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -65,7 +65,7 @@ fn in_users_folder() -> Vec<PathBuf> {
     let Some(folder) = directory::existing_users() else {
         return Vec::new();
     };
-    remove_stale(&folder);
+    remove_dead(&folder);
     sockets(&folder).map(|(path, _)| path).collect()
 }
 
@@ -83,7 +83,8 @@ fn listed(process: &Path) -> Vec<PathBuf> {
     let paths = paths.map(|(_, rest)| PathBuf::from(format!("/{rest}")));
     // A long path is bound through a descriptor, which is another file here.
     let is_usable = |path: &PathBuf| owner(path).is_some() && !path.starts_with("/proc");
-    paths.filter(is_usable).collect()
+    // The kernel has the name under which it was bound.
+    paths.filter(is_usable).map(finished).collect()
 }
 
 /// A path in the mount namespace of one of `processes`, as it is seen from here.
@@ -141,7 +142,9 @@ mod tests {
         let pid = std::process::id() as i32;
         let path = folder.path().join(format!("{pid}-5.sock"));
         let other = folder.path().join("other.sock");
-        let _listeners = [&path, &other].map(|path| UnixListener::bind(path).expect("bound"));
+        let unfinished = folder.path().join(format!("{pid}-5.sock.new"));
+        let _listeners = [&unfinished, &other].map(|path| UnixListener::bind(path).expect("bound"));
+        fs::rename(&unfinished, &path).expect("renamed");
         for found in [all(), of(pid)] {
             assert!(
                 found.contains(&path) && !found.contains(&other),

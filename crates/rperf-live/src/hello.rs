@@ -4,6 +4,9 @@
 use crate::message::PROTOCOL;
 use serde_json::{Value, json};
 
+/// Characters of a text that are kept; a command line is the longest.
+const MAX_TEXT: usize = 4096;
+
 /// A profiling session that runs in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
@@ -28,8 +31,8 @@ pub struct Hello {
     pub start: u64,
     /// Its command line, or the title that it has given itself.
     pub program: String,
-    /// For how long it has run.
-    pub uptime_ns: u64,
+    /// For how long it has run, where the system tells.
+    pub uptime_ns: Option<u64>,
     /// The CPU time of all its threads.
     pub cpu_ns: u64,
     /// When `cpu_ns` was read, on a clock that never goes back.
@@ -64,14 +67,15 @@ impl Hello {
         })
     }
 
-    /// Of such a body; `None` if it is another one. What isn't known is skipped.
+    /// Of such a body; `None` if it is another one. What isn't known is skipped. Long
+    /// texts are cut off.
     pub fn from_json(body: &Value) -> Option<Self> {
-        let text = |key: &str| body.get(key)?.as_str().map(String::from);
+        let text = |key: &str| body.get(key)?.as_str().map(fit);
         let number = |key: &str| body.get(key)?.as_u64();
         let session = match body.get("session")? {
             Value::Null => None,
             session => Some(Session {
-                mode: session.get("mode")?.as_str()?.into(),
+                mode: fit(session.get("mode")?.as_str()?),
                 frequency: u32::try_from(session.get("frequency")?.as_u64()?).ok()?,
             }),
         };
@@ -82,13 +86,20 @@ impl Hello {
             pid: i32::try_from(number("pid")?).ok()?,
             start: number("start")?,
             program: text("program")?,
-            uptime_ns: number("uptime_ns")?,
+            uptime_ns: match body.get("uptime_ns")? {
+                Value::Null => None,
+                number => Some(number.as_u64()?),
+            },
             cpu_ns: number("cpu_ns")?,
             clock_ns: number("clock_ns")?,
             session,
             clients: u32::try_from(number("clients")?).ok()?,
         })
     }
+}
+
+fn fit(text: &str) -> String {
+    text.chars().take(MAX_TEXT).collect()
 }
 
 #[cfg(test)]
@@ -103,7 +114,7 @@ mod tests {
             pid: 7,
             start: 5,
             program: "puma".into(),
-            uptime_ns: 9,
+            uptime_ns: Some(9),
             cpu_ns: 8,
             clock_ns: 10,
             session: None,
@@ -123,6 +134,18 @@ mod tests {
             body["new"] = json!("of a later version");
             assert_eq!(Hello::from_json(&body), Some(hello));
         }
+    }
+
+    #[test]
+    fn long_texts_are_cut_off() {
+        let hello = Hello {
+            program: "\u{301}".repeat(100_000),
+            uptime_ns: None,
+            ..hello()
+        };
+        let found = Hello::from_json(&hello.to_json()).expect("one");
+        assert_eq!(found.program.chars().count(), MAX_TEXT);
+        assert_eq!(found.uptime_ns, None);
     }
 
     #[test]

@@ -84,8 +84,10 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(Request, usize)>, Refusal> 
             _ => has_word(connection, "close"),
         },
     };
-    let length = header(parsed.headers, "content-length");
-    let has_body = length.is_some_and(|length| length.trim_ascii() != b"0");
+    let mut headers = parsed.headers.iter();
+    let has_body = headers.any(|header| {
+        header.name.eq_ignore_ascii_case("content-length") && header.value.trim_ascii() != b"0"
+    });
     if has_body || header(parsed.headers, "transfer-encoding").is_some() {
         let hint = "leave the body out: all that is asked is in the path";
         return Err(Refusal::new(413, "requests have no body", hint));
@@ -220,6 +222,10 @@ mod tests {
             (&long[..MAX_REQUEST], 431),
             (&*many, 431),
             ("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc", 413),
+            (
+                "POST / HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\n",
+                413,
+            ),
             ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 413),
         ] {
             assert_eq!(parsed(text), Err(status), "{text}");

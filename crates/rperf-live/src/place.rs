@@ -3,6 +3,7 @@
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use nix::unistd::Uid;
 use rperf_session::directory::{self, DirectoryError};
 use rperf_session::process_id::ProcessId;
 use std::fs::{self, File};
@@ -11,13 +12,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// What the name of a socket ends with.
 const EXTENSION: &str = ".sock";
 
-/// How long others may hold the folder's lock: they have little to do, but may be stopped.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// What comes behind it until somebody listens.
+const UNFINISHED: &str = ".new";
+
+/// How many sockets a program looks at, to remove those of dead ones, as it makes its own: it is not
+/// to take long. A program that forks again and again still removes more than it leaves.
+const LOOKED_AT: usize = 4;
 
 /// Others may remove the empty user's folder meanwhile.
 const ATTEMPTS: usize = 10;
@@ -36,11 +40,8 @@ pub enum PlaceError {
     #[error("{} is no folder that exists", .0.display())]
     Missing(PathBuf),
     /// Another folder was asked for, where others could put something in the socket's place.
-    #[error("others may change what is in {}; choose a folder that only its owner can write to", .0.display())]
+    #[error("others may change what is in {}; choose a folder of yours that only you can write to", .0.display())]
     NotSafe(PathBuf),
-    /// Its lock is held.
-    #[error("another process keeps the lock of {}", .0.display())]
-    Locked(PathBuf),
     /// The system refuses.
     #[error("can't listen in {} ({error})", folder.display())]
     Io {
@@ -89,34 +90,56 @@ impl Place {
         self.folder.join(format!("{pid}-{start}{EXTENSION}"))
     }
 
-    /// What `act` makes of the path, while the folder's lock is held: nobody else makes or removes
-    /// a socket there meanwhile. Sockets of programs that are gone are removed before.
-    pub fn locked<T>(&self, act: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
+    /// Removes the socket. The folder goes, too, if it is the user's and nothing else is in it.
+    pub fn clear(&self) {
+        let _ = fs::remove_file(self.path());
+        if self.is_users {
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+
+    /// What `make` makes of another path, which then becomes the socket's: `make` listens there. So
+    /// if a connection to a socket is refused, its program is gone. Nobody needs a lock, which a
+    /// forked child could inherit and keep.
+    pub fn made<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
         for _ in 1..ATTEMPTS {
-            match self.locked_once(&act) {
+            match self.made_once(&make) {
                 Err(PlaceError::Io { error, .. })
                     if self.is_users && error.kind() == io::ErrorKind::NotFound => {}
                 result => return result,
             }
         }
-        self.locked_once(&act)
+        self.made_once(&make)
     }
 
-    fn locked_once<T>(&self, act: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
+    fn made_once<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
         if self.is_users {
             directory::make_private(&self.folder)?;
         }
-        let failed = |error| PlaceError::Io {
-            folder: self.folder.clone(),
-            error,
-        };
-        let lock = directory::lock_of(&self.folder, PATIENCE).map_err(failed)?;
-        let _lock = lock.ok_or_else(|| PlaceError::Locked(self.folder.clone()))?;
-        remove_those(&self.folder, |process| !process.is_alive());
+        self.remove_some_dead();
         let path = self.path();
-        // It is this process's number and start: the program before an exec has left it.
-        let _ = fs::remove_file(&path);
-        act(&path).map_err(failed)
+        let unfinished = path.with_extension(format!("sock{UNFINISHED}"));
+        let _ = fs::remove_file(&unfinished);
+        let made = make(&unfinished).and_then(|made| {
+            // In place of one that the program before an exec has left.
+            fs::rename(&unfinished, &path)?;
+            Ok(made)
+        });
+        made.map_err(|error| {
+            let _ = fs::remove_file(&unfinished);
+            let folder = self.folder.clone();
+            PlaceError::Io { folder, error }
+        })
+    }
+
+    /// Others in each process, so that all get their turn.
+    fn remove_some_dead(&self) {
+        let there: Vec<_> = sockets(&self.folder).collect();
+        let first = self.process.pid as usize % there.len().max(1);
+        let some = there.iter().cycle().skip(first);
+        for (path, process) in some.take(there.len().min(LOOKED_AT)) {
+            remove_if_dead(path, *process);
+        }
     }
 }
 
@@ -128,7 +151,8 @@ fn checked(folder: &Path) -> Result<PathBuf, PlaceError> {
         return Err(PlaceError::Missing(folder.into()));
     }
     let mode = found.mode();
-    if mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0 {
+    let is_trusted = [0, Uid::effective().as_raw()].contains(&found.uid());
+    if !is_trusted || mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0 {
         return Err(PlaceError::NotSafe(folder.into()));
     }
     Ok(folder.into())
@@ -136,7 +160,9 @@ fn checked(folder: &Path) -> Result<PathBuf, PlaceError> {
 
 /// Whose socket has this name.
 pub fn owner(path: &Path) -> Option<ProcessId> {
-    let name = path.file_name()?.to_str()?.strip_suffix(EXTENSION)?;
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    let name = name.strip_suffix(EXTENSION)?;
     let (pid, start) = name.split_once('-')?;
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(pid) || !is_number(start) {
@@ -146,6 +172,12 @@ pub fn owner(path: &Path) -> Option<ProcessId> {
         pid: pid.parse().ok()?,
         start: start.parse().ok()?,
     })
+}
+
+/// What `path` is called once somebody listens.
+pub fn finished(path: PathBuf) -> PathBuf {
+    let name = path.to_str().and_then(|name| name.strip_suffix(UNFINISHED));
+    name.map_or_else(|| path.clone(), PathBuf::from)
 }
 
 /// The sockets in `folder`, with their owners.
@@ -159,23 +191,22 @@ pub fn sockets(folder: &Path) -> impl Iterator<Item = (PathBuf, ProcessId)> {
     })
 }
 
-/// Removes sockets in the user's `folder` that nobody listens at.
-pub fn remove_stale(folder: &Path) {
-    if let Ok(Some(_lock)) = directory::lock_of(folder, PATIENCE) {
-        remove_those(folder, |_| true);
+/// Removes what dead programs have left in the user's `folder`.
+pub fn remove_dead(folder: &Path) {
+    for (path, process) in sockets(folder) {
+        remove_if_dead(&path, process);
     }
 }
 
-/// With the lock, nobody is between the making of a socket and listening: refused is dead.
-fn remove_those(folder: &Path, are_suspect: impl Fn(ProcessId) -> bool) {
-    for (path, process) in sockets(folder) {
-        let refused = || {
-            let error = connect_to(&path).err();
-            error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-        };
-        if are_suspect(process) && refused() {
-            let _ = fs::remove_file(path);
-        }
+/// A process of another PID namespace isn't known here, but it listens. One that is known may be
+/// about to make its socket anew, after an exec.
+fn remove_if_dead(path: &Path, process: ProcessId) {
+    let refused = || {
+        let error = connect_to(path).err();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    if !process.is_alive() && refused() {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -247,6 +278,7 @@ mod tests {
     fn names_tell_whose_they_are() {
         let of = |name: &str| owner(Path::new(name)).map(|it| (it.pid, it.start));
         assert_eq!(of("/tmp/12-345.sock"), Some((12, 345)));
+        assert_eq!(of("/tmp/12-345.sock.new"), Some((12, 345)));
         for name in [
             "12-345",
             "12.sock",
@@ -254,6 +286,7 @@ mod tests {
             "+1-2.sock",
             "12-x.sock",
             "12-3-4.sock",
+            "12-3.new",
             ".sock",
         ] {
             assert_eq!(of(name), None, "{name}");
@@ -268,11 +301,30 @@ mod tests {
         let alive = UnixListener::bind(at("1-2.sock")).expect("bound");
         fs::write(at("1-3.sock"), "").expect("a file");
         drop(UnixListener::bind(at("other.sock")).expect("bound"));
-        remove_stale(folder.path());
+        remove_dead(folder.path());
         let there =
             ["1-1.sock", "1-2.sock", "1-3.sock", "other.sock"].map(|name| at(name).exists());
         assert_eq!(there, [false, true, true, true]);
         drop(alive);
+    }
+
+    #[test]
+    fn those_that_make_their_own_remove_more_than_they_leave() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let count = || sockets(folder.path()).count();
+        for number in 0..40 {
+            let path = folder.path().join(format!("{}-1.sock", i32::MAX - number));
+            drop(UnixListener::bind(path).expect("bound"));
+        }
+        let place = Place::own(Some(folder.path())).expect("a folder");
+        for _ in 0..40 {
+            let listener = place.made(|path| UnixListener::bind(path)).expect("bound");
+            connect_to(&place.path()).expect("somebody listens");
+            drop(listener);
+        }
+        assert_eq!(count(), 1);
+        place.clear();
+        assert_eq!(count(), 0);
     }
 
     #[test]
@@ -282,7 +334,7 @@ mod tests {
         let long = folder.path().join("x".repeat(100)).join("y".repeat(100));
         fs::create_dir_all(&long).expect("folders");
         let place = Place::own(Some(&long)).expect("a folder");
-        let listener = place.locked(|path| with_short(path, |short| UnixListener::bind(short)));
+        let listener = place.made(|path| with_short(path, |short| UnixListener::bind(short)));
         let listener = listener.expect("bound");
         assert!(place.path().exists());
         connect_to(&place.path()).expect("somebody listens");
@@ -303,6 +355,12 @@ mod tests {
         ] {
             set(mode).expect("set");
             assert_eq!(Place::own(Some(folder.path())).is_ok(), is_safe, "{mode:o}");
+        }
+        set(0o755).expect("set");
+        // Only root can give it away.
+        if std::os::unix::fs::chown(folder.path(), Some(65_534), None).is_ok() {
+            let error = Place::own(Some(folder.path())).expect_err("another user's");
+            assert!(error.to_string().contains("others may change"), "{error}");
         }
         for missing in ["/no/such/folder", "relative", "/dev/null"] {
             let error = Place::own(Some(Path::new(missing))).expect_err("refused");

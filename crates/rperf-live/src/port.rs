@@ -25,7 +25,7 @@ use state::Port;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -44,16 +44,10 @@ pub enum OpenError {
     /// The program has privileges that its user doesn't have.
     #[error("this program has more privileges than its user (set-uid or file capabilities)")]
     Privileged,
-    /// Another thread is about to open it.
-    #[error("another thread is opening the port")]
-    Busy,
     /// The system gives no thread, or no descriptor.
     #[error("can't start the port's thread ({0})")]
     Io(#[from] io::Error),
 }
-
-/// A thread is opening the port.
-static OPENING: AtomicBool = AtomicBool::new(false);
 
 /// The path of this process's port, if it has one.
 pub fn path() -> Option<PathBuf> {
@@ -61,7 +55,8 @@ pub fn path() -> Option<PathBuf> {
 }
 
 /// Opens the port: in the user's folder, or in `folder`. Returns its path; if it is open already,
-/// that is all that happens. May wait a moment for the folder's lock, so without the GVL.
+/// that is all that happens. Waits for nothing. With the GVL: so no other thread forks, or changes
+/// the environment, meanwhile.
 pub fn open(folder: Option<&Path>, program: Program) -> Result<PathBuf, OpenError> {
     if has_more_privileges() {
         return Err(OpenError::Privileged);
@@ -69,63 +64,54 @@ pub fn open(folder: Option<&Path>, program: Program) -> Result<PathBuf, OpenErro
     if let Some(path) = path() {
         return Ok(path);
     }
-    if OPENING.swap(true, SeqCst) {
-        return Err(OpenError::Busy);
-    }
-    let result = open_at(Place::own(folder), program);
-    OPENING.store(false, SeqCst);
-    result
+    let place = Place::own(folder)?;
+    let path = place.path();
+    open_at(place, program)?;
+    Ok(path)
 }
 
-fn open_at(place: Result<Place, PlaceError>, program: Program) -> Result<PathBuf, OpenError> {
-    let place = place?;
-    let path = place.path();
+/// All but the answers is done here, on the Ruby thread: on another one it would go on while the
+/// program forks, or closes descriptors that it doesn't know.
+fn open_at(place: Place, program: Program) -> Result<(), OpenError> {
     let listener = Listener::bind(&place)?;
-    start(place, program, move || Ok(listener))?;
-    Ok(path)
+    start(place.clone(), program, listener).inspect_err(|_| place.clear())?;
+    Ok(())
 }
 
 /// In a forked child, before Ruby runs: the port is the parent's, so its descriptors are closed
 /// here. Async-signal-safe: only atomics and system calls.
 pub fn forget_in_child() {
     descriptors::close_in_child();
-    OPENING.store(false, SeqCst);
     request::forget_in_child();
     Port::become_parents();
 }
 
 /// In a forked child, on the Ruby thread that forked: opens a port of its own, if its parent had
-/// one. Waits for nothing: the thread does the rest, and if it can't, the child runs on without a
-/// port. If the parent has ended with the fork, as for a daemon, its socket is removed.
-pub fn open_as_parent(parent_has_ended: bool) -> io::Result<()> {
+/// one. Waits for nothing. If the parent has ended with the fork, as for a daemon, its socket is
+/// removed.
+pub fn open_as_parent(parent_has_ended: bool) -> Result<(), OpenError> {
     let Some(parents) = Port::take_parents() else {
         return Ok(());
     };
     if parent_has_ended {
-        listener::remove_socket(&parents.place.path());
+        parents.place.clear();
     }
-    let own = parents.place.of_child();
-    let program = parents.program.clone();
-    start(own.clone(), program, move || {
-        Listener::bind(&own).map_err(io::Error::other)
-    })
+    open_at(parents.place.of_child(), parents.program.clone())
 }
 
-/// The program ends: the socket is removed, and the thread ends. Waits for nothing.
+/// The program ends: the socket is removed, and the thread ends. It asks the VM nothing any more,
+/// which may be gone soon; else nothing is waited for.
 pub fn close() {
     if let Some(port) = Port::current().filter(|port| port.leave()) {
-        port.has_ended.store(true, SeqCst);
-        listener::remove_socket(&port.place.path());
+        port.end();
+        request::withdraw();
+        port.place.clear();
         port.wake();
     }
 }
 
-/// Starts the thread of a port whose listener `listen` gives, there.
-fn start(
-    place: Place,
-    program: Program,
-    listen: impl FnOnce() -> io::Result<Listener> + Send + 'static,
-) -> io::Result<()> {
+/// Starts the thread of a port.
+fn start(place: Place, program: Program, listener: Listener) -> io::Result<()> {
     let (waker, wakened) = UnixStream::pair()?;
     waker.set_nonblocking(true)?;
     wakened.set_nonblocking(true)?;
@@ -133,9 +119,12 @@ fn start(
     let (sender, answers) = channel();
     let port = Port::leak(place, program, waker, sender);
     let serve = move || {
-        if let Ok(listener) = listen() {
-            Server::new(port, listener, wakened, answers).run();
+        let mut server = Server::new(port, listener, wakened, answers);
+        server.run();
+        if !port.has_ended.load(SeqCst) {
+            port.place.clear();
         }
+        // Before the descriptors are closed: nobody writes to this thread any more.
         port.leave();
     };
     let thread = thread::Builder::new().name(THREAD_NAME.into());

@@ -20,8 +20,6 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::thread;
-use std::time::{Duration, Instant};
 
 const PRIVATE: u32 = 0o700;
 /// Others may remove the empty user's folder while a session is being made in it.
@@ -127,23 +125,6 @@ pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
 pub fn existing_users() -> Option<PathBuf> {
     let users = users_in(&base());
     is_private(&users).then_some(users)
-}
-
-/// Holds the lock of `folder`, in which others of this program make and remove things, while this
-/// lives. `None` if another process keeps it for longer than `patience`: it may be stopped.
-pub fn lock_of(folder: &Path, patience: Duration) -> io::Result<Option<Flock<File>>> {
-    const PAUSE: Duration = Duration::from_millis(1);
-    let began = Instant::now();
-    let mut file = File::open(folder)?;
-    loop {
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(lock) => return Ok(Some(lock)),
-            Err((_, Errno::EWOULDBLOCK)) if began.elapsed() >= patience => return Ok(None),
-            Err((back, Errno::EWOULDBLOCK | Errno::EINTR)) => file = back,
-            Err((_, error)) => return Err(error.into()),
-        }
-        thread::sleep(PAUSE);
-    }
 }
 
 fn users_in(base: &Path) -> PathBuf {
@@ -336,28 +317,6 @@ mod tests {
         remove(&own);
         let locks = LOCKS.lock().expect("locks");
         assert!(locks.iter().all(|(folder, _)| folder != &own));
-    }
-
-    #[test]
-    fn a_lock_that_is_kept_is_waited_for_for_a_while() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let patience = Duration::from_millis(20);
-        let kept = lock_of(folder.path(), patience).expect("a folder");
-        assert!(kept.is_some());
-        let began = Instant::now();
-        assert!(
-            lock_of(folder.path(), patience)
-                .expect("a folder")
-                .is_none()
-        );
-        assert!(began.elapsed() >= patience);
-        drop(kept);
-        assert!(
-            lock_of(folder.path(), patience)
-                .expect("a folder")
-                .is_some()
-        );
-        assert!(lock_of(Path::new("/no/such/folder"), patience).is_err());
     }
 
     #[test]

@@ -7,7 +7,6 @@ mod helper;
 use crate::native::session;
 use crate::profile::errors;
 use crate::settings;
-use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
 use rperf_live::port::{self, OpenError, Program};
 use rperf_session::settings::{self as table, Given, LISTEN, Source};
@@ -32,8 +31,7 @@ fn listen(ruby: &Ruby, folder: Option<PathBuf>, version: String) -> Result<Value
         session: session::running,
         ask: helper::ask,
     };
-    let path = without_gvl(move || port::open(folder.as_deref(), program));
-    let path = path.map_err(|error| refused(ruby, &error))?;
+    let path = port::open(folder.as_deref(), program).map_err(|error| refused(ruby, &error))?;
     Ok(settings::text(ruby, path.as_os_str()))
 }
 

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// For how long CPU time is measured.
 const INTERVAL: Duration = Duration::from_millis(100);
 
+/// Programs that are asked at a time.
+const ASKED_AT_A_TIME: usize = 16;
+
 const HEADER: [&str; 7] = ["PID", "UP", "CPU", "RUBY", "PORT", "SESSION", "PROGRAM"];
 
 /// Options of `rperf ps`.
@@ -72,15 +75,11 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
         .collect();
     programs.sort_by_key(|program| program.pid);
     programs.dedup_by_key(|program| program.pid);
-    for program in &mut programs {
-        program.greet();
-    }
+    side_by_side(&mut programs, Listening::greet);
     if programs.iter().any(|program| program.hello.is_some()) {
         thread::sleep(INTERVAL);
     }
-    for program in &mut programs {
-        program.measure();
-    }
+    side_by_side(&mut programs, Listening::measure);
     let screen = Screen::stdout(false);
     let text = match args.json {
         true => format!(
@@ -94,6 +93,18 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
         message: format!("can't write the list: {error}"),
         status: FAILURE,
     })
+}
+
+/// Asks several at a time: each may take long to answer.
+fn side_by_side(programs: &mut [Listening], ask: fn(&mut Listening)) {
+    for some in programs.chunks_mut(ASKED_AT_A_TIME) {
+        thread::scope(|scope| {
+            for program in some {
+                // Where there is no thread, the program counts as one that doesn't answer.
+                let _ = thread::Builder::new().spawn_scoped(scope, move || ask(program));
+            }
+        });
+    }
 }
 
 /// Whoever listens must be the process that the port's name tells.
@@ -141,11 +152,10 @@ impl Listening {
 
     /// What it says of itself, or else what the system says of it.
     fn program(&self) -> String {
-        let text = match &self.hello {
+        match &self.hello {
             Some(hello) => hello.program.clone(),
-            None => command_line(self.pid),
-        };
-        shown(&text).into_owned()
+            None => shown(&command_line(self.pid)).into_owned(),
+        }
     }
 
     fn cells(&self) -> [String; 7] {
@@ -153,10 +163,10 @@ impl Listening {
         let of_hello = |text: fn(&Hello) -> String| hello.map_or_else(|| "-".into(), text);
         [
             self.pid.to_string(),
-            of_hello(|hello| duration(hello.uptime_ns)),
+            of_hello(|hello| hello.uptime_ns.map_or_else(|| "-".into(), duration)),
             self.cpu
                 .map_or_else(|| "-".into(), |cpu| format!("{:.0}%", cpu * 100.0)),
-            of_hello(|hello| shown(&hello.ruby).into_owned()),
+            of_hello(|hello| hello.ruby.clone()),
             self.state.name().into(),
             of_hello(|hello| hello.session.as_ref().map_or_else(|| "-".into(), session)),
             self.program(),
@@ -168,13 +178,13 @@ impl Listening {
         let session = hello.and_then(|hello| hello.session.as_ref());
         json!({
             "pid": self.pid,
-            "socket": self.path.to_string_lossy(),
+            "socket": shown(&self.path.to_string_lossy()),
             "uid": self.client.uid(),
             "state": self.state.name(),
             "program": self.program(),
             "ruby": hello.map(|hello| &hello.ruby),
             "rperf": hello.map(|hello| &hello.rperf),
-            "uptime_ns": hello.map(|hello| hello.uptime_ns),
+            "uptime_ns": hello.and_then(|hello| hello.uptime_ns),
             "cpu_ns": hello.map(|hello| hello.cpu_ns),
             "cpu": self.cpu,
             "session": session.map(|it| json!({ "mode": it.mode, "frequency": it.frequency })),
@@ -183,10 +193,9 @@ impl Listening {
 }
 
 fn session(session: &Session) -> String {
-    let mode = shown(&session.mode);
     match session.frequency {
-        0 => mode.into_owned(),
-        frequency => format!("{mode}, {frequency} Hz"),
+        0 => session.mode.clone(),
+        frequency => format!("{}, {frequency} Hz", session.mode),
     }
 }
 

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// The port itself gives up earlier.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Bytes of an answer at most: some thousand deep stacks.
+const MOST: usize = 32 << 20;
+
 /// Where paths begin, if the name in front is shorter.
 const PATH_COLUMN: usize = 56;
 
@@ -51,7 +54,7 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
 
 fn ask(client: &mut Client) -> Result<(Hello, Value), rperf_live::client::AskError> {
     let hello = client.hello()?;
-    let answer = client.get("/v1/stacks", PATIENCE)?;
+    let answer = client.get("/v1/stacks", MOST, PATIENCE)?;
     Ok((hello, answer))
 }
 
@@ -184,7 +187,7 @@ mod tests {
             pid: 7,
             start: 1,
             program: "puma\n[shop]".into(),
-            uptime_ns: 0,
+            uptime_ns: None,
             cpu_ns: 0,
             clock_ns: 0,
             session: None,

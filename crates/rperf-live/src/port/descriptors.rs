@@ -124,7 +124,9 @@ pub fn close_in_child() {
 fn close_unknown_connection() {
     for entry in &OPEN {
         let listener = entry.number.load(SeqCst);
-        let Some(name) = name_of(listener) else {
+        let identity = (entry.device.load(SeqCst), entry.inode.load(SeqCst));
+        let Some(name) = name_of(listener).filter(|_| raw_identity(listener) == Some(identity))
+        else {
             continue;
         };
         for number in 3..LOOKED_AT {

@@ -49,14 +49,18 @@ fn command_line() -> String {
     text.trim().into()
 }
 
-fn uptime_ns(start: u64) -> u64 {
+/// `None` where the system doesn't tell when the process started.
+fn uptime_ns(start: u64) -> Option<u64> {
+    if start == 0 {
+        return None;
+    }
     let ticks_per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
     #[cfg(target_os = "linux")]
     let since_boot = clock_ns(ClockId::CLOCK_BOOTTIME);
     #[cfg(not(target_os = "linux"))]
     let since_boot = clock_ns(ClockId::CLOCK_MONOTONIC);
     let started = u128::from(start) * u128::from(NS) / (ticks_per_second.max(1) as u128);
-    since_boot.saturating_sub(u64::try_from(started).unwrap_or(u64::MAX))
+    Some(since_boot.saturating_sub(u64::try_from(started).ok()?))
 }
 
 fn clock_ns(clock: ClockId) -> u64 {

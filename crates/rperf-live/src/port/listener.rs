@@ -1,5 +1,5 @@
-//! The socket at which the port is found. Bound by whoever opens the port; then on the port's
-//! thread.
+//! The socket at which the port is found. Bound on the Ruby thread that opens the port; then on the
+//! port's thread.
 
 use super::descriptors::{self, Guarded};
 use crate::peer::Peer;
@@ -9,7 +9,6 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 
 /// Only its user.
 const PRIVATE: u32 = 0o600;
@@ -30,9 +29,9 @@ pub enum Accepted {
 }
 
 impl Listener {
-    /// Binds it. May wait for the folder's lock for a moment.
+    /// Binds it.
     pub fn bind(place: &Place) -> Result<Self, PlaceError> {
-        let listener = place.locked(|path| {
+        let listener = place.made(|path| {
             let listener = with_short(path, |short| UnixListener::bind(short))?;
             fs::set_permissions(path, Permissions::from_mode(PRIVATE))?;
             listener.set_nonblocking(true)?;
@@ -64,16 +63,4 @@ impl Listener {
 fn may_ask(stream: &UnixStream) -> bool {
     let own = Uid::effective().as_raw();
     Peer::of(stream).is_ok_and(|peer| peer.is_trusted_by(own))
-}
-
-/// Removes the socket. The folder goes, too, if it is the user's and nothing else is in it.
-pub fn remove_socket(path: &Path) {
-    let _ = fs::remove_file(path);
-    let users = rperf_session::directory::existing_users();
-    if let Some(folder) = path
-        .parent()
-        .filter(|&folder| users.as_deref() == Some(folder))
-    {
-        let _ = fs::remove_dir(folder);
-    }
 }

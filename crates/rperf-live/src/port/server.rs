@@ -23,6 +23,11 @@ const MAX_CLIENTS: usize = 8;
 /// How long nobody is let in after the system had no descriptor for a client.
 const SHORTAGE: Duration = Duration::from_millis(200);
 
+/// The other end of a connection is gone, or the descriptor is.
+const GONE: PollFlags = PollFlags::POLLHUP
+    .union(PollFlags::POLLERR)
+    .union(PollFlags::POLLNVAL);
+
 /// The paths.
 const HELLO: &str = "/v1/hello";
 const STACKS: &str = "/v1/stacks";
@@ -85,7 +90,7 @@ impl Server {
     }
 
     /// Answers until the program ends, or has closed our descriptors.
-    pub fn run(mut self) {
+    pub fn run(&mut self) {
         loop {
             let Some(events) = self.wait() else { return };
             if self.port.has_ended.load(SeqCst) || !self.is_whole() {
@@ -105,7 +110,8 @@ impl Server {
         self.wakened.is_ours() && self.listener.socket().is_ours()
     }
 
-    /// Waits until something happens, or somebody's time is up. `None` if that can't be waited for.
+    /// Waits until something happens, or somebody's time is up. `None` if that can't be waited for:
+    /// the program has closed a descriptor of ours, or the other end of one.
     fn wait(&mut self) -> Option<Events> {
         let now = Instant::now();
         self.closed_until = self.closed_until.filter(|&until| until > now);
@@ -127,9 +133,12 @@ impl Server {
         let mut found = descriptors
             .iter()
             .map(|it| it.revents().unwrap_or(PollFlags::empty()));
-        let (_, listener) = (found.next(), found.next());
+        let (wakened, listener) = (found.next()?, found.next()?);
+        if (wakened | listener).intersects(GONE) {
+            return None;
+        }
         Some(Events {
-            somebody_waits: listener.is_some_and(|it| it.contains(PollFlags::POLLIN)),
+            somebody_waits: listener.contains(PollFlags::POLLIN),
             clients: found.collect(),
         })
     }
@@ -172,8 +181,7 @@ impl Server {
         let count = self.clients.len();
         let client = &mut self.clients[place];
         let (reads, writes) = client.wants();
-        let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
-        let is_gone = flags.intersects(gone);
+        let is_gone = flags.intersects(GONE);
         // What a client has sent before it went may still be read.
         if (reads && (flags.contains(PollFlags::POLLIN) || is_gone) && client.read() == Fate::Ends)
             || (!reads && is_gone)
@@ -273,7 +281,7 @@ impl Server {
 impl Question {
     fn open(port: &Port) -> Self {
         let number = request::ask();
-        (port.program.ask)();
+        port.ask_vm();
         let now = Instant::now();
         Question {
             number,
@@ -286,7 +294,7 @@ impl Question {
         if now < self.again {
             return;
         }
-        (port.program.ask)();
+        port.ask_vm();
         self.again = now + if elapsed < EAGER { AGAIN } else { AGAIN_LATER };
     }
 }

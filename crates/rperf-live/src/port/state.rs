@@ -10,6 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
 use std::sync::mpsc::Sender;
+use std::thread;
 
 /// What the extension knows of the program. The functions are called on the port's thread.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Port {
     pub program: Program,
     /// The program ends.
     pub has_ended: AtomicBool,
+    /// The port's thread is asking the VM.
+    asks: AtomicBool,
     /// Where a byte wakes the thread.
     waker: Guarded<UnixStream>,
     /// Where answers of the VM go.
@@ -55,6 +58,7 @@ impl Port {
             place,
             program,
             has_ended: AtomicBool::new(false),
+            asks: AtomicBool::new(false),
             waker: Guarded::new(waker),
             answers,
         }))
@@ -89,10 +93,35 @@ impl Port {
         unsafe { PARENTS.swap(ptr::null_mut(), SeqCst).as_ref() }
     }
 
+    /// Has a Ruby thread look at the open question, unless the program ends: then there may be no
+    /// VM any more.
+    pub fn ask_vm(&self) {
+        self.asks.store(true, SeqCst);
+        if !self.has_ended.load(SeqCst) {
+            (self.program.ask)();
+        }
+        self.asks.store(false, SeqCst);
+    }
+
+    /// The program ends. Afterwards the port's thread asks the VM no more.
+    pub fn end(&self) {
+        self.has_ended.store(true, SeqCst);
+        while self.asks.load(SeqCst) {
+            thread::yield_now();
+        }
+    }
+
     /// Gives the thread an answer of the VM.
     pub fn hand_over(&self, answer: Answer) {
         let _ = self.answers.send(answer);
         self.wake();
+    }
+
+    /// As a program does that closes the waker.
+    #[cfg(test)]
+    pub fn shut_waker(&self) {
+        let both = std::net::Shutdown::Both;
+        self.waker.shutdown(both).expect("shut down");
     }
 
     /// Wakes the thread.

@@ -29,6 +29,8 @@ const BEGINNING: Duration = Duration::from_micros(200);
 const NO_THREAD: &str =
     "the VM makes no thread for the answer (a frozen ThreadGroup, or too many threads)";
 
+const FAILED: &str = "the thread that took the stacks was ended";
+
 static JOB: Job = Job::new();
 
 /// The thread that had the GVL when the question came to the VM, by the address of its object.
@@ -81,7 +83,9 @@ fn make() -> bool {
 unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
     if let Ok(ruby) = Ruby::get() {
         // Whatever is raised here, as by Thread#kill, only ends the helper.
-        let _ = answer(&ruby);
+        if let (Err(_), Some(question)) = (answer(&ruby), request::open()) {
+            request::answer(question, Err(FAILED));
+        }
     }
     request::release_helper();
     rb_sys::Qnil as VALUE
