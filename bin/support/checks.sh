@@ -52,7 +52,8 @@ layering() {
       rperf-engine | rperf-report) depends_only "$crate" rperf-model ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
-      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;
+      rperf-live) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;
+      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-live' ;;
       *) echo "$crate: say in bin/support/checks.sh and docs/internals/architecture.md what it may depend on" && false ;;
     esac || bad=1
   done
@@ -122,3 +123,6 @@ graphviz_ready() {
 }
 
 run_benchmarks() { bin/bench all --smoke; }
+
+# run_trace_func_test SOURCE: a folder with the source of the Ruby that runs this.
+run_trace_func_test() { bin/env ruby bin/support/trace_func_test.rb "$1"; }

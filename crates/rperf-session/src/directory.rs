@@ -102,17 +102,43 @@ fn temporary_from(value: Option<OsString>) -> PathBuf {
         .unwrap_or_else(|| "/tmp".into())
 }
 
+/// The user's folder, which is made if it isn't there. It is private.
+pub fn users() -> Result<PathBuf, DirectoryError> {
+    let users = users_in(&base());
+    make_private(&users)?;
+    Ok(users)
+}
+
+/// Makes the user's folder `users`, if it isn't there, and sees to it that it is private.
+pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
+    make(users).map_err(|error| DirectoryError::Io {
+        users: users.into(),
+        error,
+    })?;
+    match is_private(users) {
+        true => Ok(()),
+        false => Err(DirectoryError::NotPrivate(users.into())),
+    }
+}
+
+/// The same, if it is there and private.
+pub fn existing_users() -> Option<PathBuf> {
+    let users = users_in(&base());
+    is_private(&users).then_some(users)
+}
+
+fn users_in(base: &Path) -> PathBuf {
+    base.join(format!("rperf-{}", Uid::effective()))
+}
+
 fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
-    let users = base.join(format!("rperf-{}", Uid::effective()));
+    let users = users_in(base);
     let cannot = |error| DirectoryError::Io {
         users: users.clone(),
         error,
     };
     for _ in 0..ATTEMPTS {
-        make_private(&users).map_err(cannot)?;
-        if !is_private(&users) {
-            return Err(DirectoryError::NotPrivate(users));
-        }
+        make_private(&users)?;
         // Nobody may look at a folder that isn't locked yet.
         let guard = File::open(&users).map(|users| Flock::lock(users, FlockArg::LockExclusive));
         remove_stale(&users);
@@ -127,7 +153,7 @@ fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
 }
 
 /// Makes the folder, unless something is there.
-fn make_private(folder: &Path) -> io::Result<()> {
+fn make(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(PRIVATE).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),

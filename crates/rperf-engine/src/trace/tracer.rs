@@ -190,7 +190,7 @@ impl Tracer {
     }
 
     /// The time up to now goes to the frame that was innermost.
-    #[inline]
+    #[inline(always)]
     pub(super) fn charge(&mut self, now: u64) {
         if !self.level.timed {
             return;
@@ -300,6 +300,7 @@ impl Tracer {
             spans.clear(&start);
         }
         (self.start, self.events, self.next_look) = (start, 0, 0);
+        self.bodies = Bodies::default();
     }
 
     /// The clock that events are timed by.

@@ -7,8 +7,8 @@ use super::words::{
     ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
-    False, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True, Word,
-    WordWithTimerSignals, Words,
+    False, Folder, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
+    Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
 
@@ -85,13 +85,14 @@ pub static CLOCK: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "CLOCK",
-            "auto: the processor's counter if the kernel trusts it; monotonic: the system's clock",
+            "auto: the processor's counter if the kernel trusts it; monotonic: the system's clock; \
+             tick: the time as a thread notes it 20,000 times a second",
         ),
         record_only: false,
     }),
     ..Setting::named(
         "clock",
-        &[Word(AUTO), Word(MONOTONIC)],
+        &[Word(AUTO), Word(MONOTONIC), Word(TICK)],
         "clock of traced calls",
     )
 };
@@ -319,6 +320,23 @@ pub static INHERIT: Setting = Setting {
     )
 };
 
+/// Whether programs that run can be asked, and where their ports are.
+pub static LISTEN: Setting = Setting {
+    tracing: Tracing::Also,
+    default: Defaults::is("0"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::On("Open a port, for 'rperf ps' and 'rperf stacks'"),
+        record_only: false,
+    }),
+    keyword: false,
+    ..Setting::named(
+        "listen",
+        &[True, False, Folder],
+        "open a port; a path: in that folder",
+    )
+};
+
 /// Whether sampling statistics are printed.
 pub static VERBOSE: Setting = Setting {
     tracing: Tracing::Also,
@@ -369,7 +387,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 21] = [
+pub static ALL: [&Setting; 22] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -387,6 +405,7 @@ pub static ALL: [&Setting; 21] = [
     &AGGREGATE,
     &DEFER,
     &INHERIT,
+    &LISTEN,
     &VERBOSE,
     &STAT,
     &STAT_REPORT,

@@ -1,0 +1,370 @@
+//! Where ports are: the folder, and the name of a program's socket in it. Used by the port and by
+//! `find`; any thread.
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use nix::unistd::Uid;
+use rperf_session::directory::{self, DirectoryError};
+use rperf_session::process_id::ProcessId;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// What the name of a socket ends with.
+const EXTENSION: &str = ".sock";
+
+/// What comes behind it until somebody listens.
+const UNFINISHED: &str = ".new";
+
+/// How many sockets a program looks at, to remove those of dead ones, as it makes its own: it is not
+/// to take long. A program that forks again and again still removes more than it leaves.
+const LOOKED_AT: usize = 4;
+
+/// Others may remove the empty user's folder meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// Others may write to it, and remove what isn't theirs.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+const STICKY: u32 = 0o1000;
+
+/// Why a port can't be at a place.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The user's folder can't be used.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// Another folder was asked for, which isn't there.
+    #[error("{} is no folder that exists", .0.display())]
+    Missing(PathBuf),
+    /// Another folder was asked for, where others could put something in the socket's place.
+    #[error("others may change what is in {}; choose a folder of yours that only you can write to", .0.display())]
+    NotSafe(PathBuf),
+    /// The system refuses.
+    #[error("can't listen in {} ({error})", folder.display())]
+    Io {
+        /// The folder.
+        folder: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+}
+
+/// The place of a program's port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    folder: PathBuf,
+    /// It is the user's, which goes with the last thing in it.
+    is_users: bool,
+    process: ProcessId,
+}
+
+impl Place {
+    /// That of this program: in the user's folder, or in `folder`, which is absolute.
+    pub fn own(folder: Option<&Path>) -> Result<Self, PlaceError> {
+        let is_users = folder.is_none();
+        let folder = match folder {
+            Some(folder) => checked(folder)?,
+            None => directory::users()?,
+        };
+        Ok(Place {
+            folder,
+            is_users,
+            process: ProcessId::own(),
+        })
+    }
+
+    /// The same of this process, a forked child of the one that had `self`.
+    pub fn of_child(&self) -> Self {
+        Place {
+            process: ProcessId::own(),
+            ..self.clone()
+        }
+    }
+
+    /// The socket's path.
+    pub fn path(&self) -> PathBuf {
+        let ProcessId { pid, start } = self.process;
+        self.folder.join(format!("{pid}-{start}{EXTENSION}"))
+    }
+
+    /// Removes the socket. The folder goes, too, if it is the user's and nothing else is in it.
+    pub fn clear(&self) {
+        let _ = fs::remove_file(self.path());
+        if self.is_users {
+            let _ = fs::remove_dir(&self.folder);
+        }
+    }
+
+    /// What `make` makes of another path, which then becomes the socket's: `make` listens there. So
+    /// if a connection to a socket is refused, its program is gone. Nobody needs a lock, which a
+    /// forked child could inherit and keep.
+    pub fn made<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
+        for _ in 1..ATTEMPTS {
+            match self.made_once(&make) {
+                Err(PlaceError::Io { error, .. })
+                    if self.is_users && error.kind() == io::ErrorKind::NotFound => {}
+                result => return result,
+            }
+        }
+        self.made_once(&make)
+    }
+
+    fn made_once<T>(&self, make: impl Fn(&Path) -> io::Result<T>) -> Result<T, PlaceError> {
+        if self.is_users {
+            directory::make_private(&self.folder)?;
+        }
+        self.remove_some_dead();
+        let path = self.path();
+        let unfinished = path.with_extension(format!("sock{UNFINISHED}"));
+        let _ = fs::remove_file(&unfinished);
+        let made = make(&unfinished).and_then(|made| {
+            // In place of one that the program before an exec has left.
+            fs::rename(&unfinished, &path)?;
+            Ok(made)
+        });
+        made.map_err(|error| {
+            let _ = fs::remove_file(&unfinished);
+            let folder = self.folder.clone();
+            PlaceError::Io { folder, error }
+        })
+    }
+
+    /// Others in each process, so that all get their turn.
+    fn remove_some_dead(&self) {
+        let there: Vec<_> = sockets(&self.folder).collect();
+        let first = self.process.pid as usize % there.len().max(1);
+        let some = there.iter().cycle().skip(first);
+        for (path, process) in some.take(there.len().min(LOOKED_AT)) {
+            remove_if_dead(path, *process);
+        }
+    }
+}
+
+fn checked(folder: &Path) -> Result<PathBuf, PlaceError> {
+    let Ok(found) = fs::metadata(folder) else {
+        return Err(PlaceError::Missing(folder.into()));
+    };
+    if !found.is_dir() || !folder.is_absolute() {
+        return Err(PlaceError::Missing(folder.into()));
+    }
+    let mode = found.mode();
+    let is_trusted = [0, Uid::effective().as_raw()].contains(&found.uid());
+    if !is_trusted || mode & WRITABLE_BY_OTHERS != 0 && mode & STICKY == 0 {
+        return Err(PlaceError::NotSafe(folder.into()));
+    }
+    Ok(folder.into())
+}
+
+/// Whose socket has this name.
+pub fn owner(path: &Path) -> Option<ProcessId> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(UNFINISHED).unwrap_or(name);
+    let name = name.strip_suffix(EXTENSION)?;
+    let (pid, start) = name.split_once('-')?;
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number(pid) || !is_number(start) {
+        return None;
+    }
+    Some(ProcessId {
+        pid: pid.parse().ok()?,
+        start: start.parse().ok()?,
+    })
+}
+
+/// What `path` is called once somebody listens.
+pub fn finished(path: PathBuf) -> PathBuf {
+    let name = path.to_str().and_then(|name| name.strip_suffix(UNFINISHED));
+    name.map_or_else(|| path.clone(), PathBuf::from)
+}
+
+/// The sockets in `folder`, with their owners.
+pub fn sockets(folder: &Path) -> impl Iterator<Item = (PathBuf, ProcessId)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let is_socket = entry.file_type().is_ok_and(|it| it.is_socket());
+        let path = entry.path();
+        let process = owner(&path).filter(|_| is_socket)?;
+        Some((path, process))
+    })
+}
+
+/// Removes what dead programs have left in the user's `folder`.
+pub fn remove_dead(folder: &Path) {
+    for (path, process) in sockets(folder) {
+        remove_if_dead(&path, process);
+    }
+}
+
+/// A process of another PID namespace isn't known here, but it listens. One that is known may be
+/// about to make its socket anew, after an exec.
+fn remove_if_dead(path: &Path, process: ProcessId) {
+    let refused = || {
+        let error = connect_to(path).err();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    if !process.is_alive() && refused() {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Connects without waiting: a program that is stopped doesn't take connections in.
+pub fn connect_to(path: &Path) -> io::Result<UnixStream> {
+    with_short(path, |short| {
+        let address = UnixAddr::new(short)?;
+        let descriptor = socket(AddressFamily::Unix, SockType::Stream, flags(), None)?;
+        make_nonblocking(&descriptor)?;
+        loop {
+            match connect(descriptor.as_raw_fd(), &address) {
+                Err(Errno::EINTR) => {}
+                result => break result?,
+            }
+        }
+        Ok(UnixStream::from(descriptor))
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn flags() -> SockFlag {
+    SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK
+}
+
+/// Elsewhere these are set afterwards.
+#[cfg(not(target_os = "linux"))]
+fn flags() -> SockFlag {
+    SockFlag::empty()
+}
+
+#[cfg(target_os = "linux")]
+fn make_nonblocking(_: &OwnedFd) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn make_nonblocking(descriptor: &OwnedFd) -> io::Result<()> {
+    use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+    fcntl(descriptor, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
+    fcntl(descriptor, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
+    Ok(())
+}
+
+/// What `act` makes of the path, which is handed over as one that fits a socket's address: of 107
+/// bytes at most.
+pub fn with_short<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    if UnixAddr::new(path).is_ok() {
+        return act(path);
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    if !cfg!(target_os = "linux") {
+        let message = "its path is too long for a socket; choose a shorter one";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let folder = File::open(folder)?;
+    let number = folder.as_raw_fd();
+    act(&Path::new(&format!("/proc/self/fd/{number}")).join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn names_tell_whose_they_are() {
+        let of = |name: &str| owner(Path::new(name)).map(|it| (it.pid, it.start));
+        assert_eq!(of("/tmp/12-345.sock"), Some((12, 345)));
+        assert_eq!(of("/tmp/12-345.sock.new"), Some((12, 345)));
+        for name in [
+            "12-345",
+            "12.sock",
+            "-1-2.sock",
+            "+1-2.sock",
+            "12-x.sock",
+            "12-3-4.sock",
+            "12-3.new",
+            ".sock",
+        ] {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn dead_sockets_are_removed_and_others_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        drop(UnixListener::bind(at("1-1.sock")).expect("bound"));
+        let alive = UnixListener::bind(at("1-2.sock")).expect("bound");
+        fs::write(at("1-3.sock"), "").expect("a file");
+        drop(UnixListener::bind(at("other.sock")).expect("bound"));
+        remove_dead(folder.path());
+        let there =
+            ["1-1.sock", "1-2.sock", "1-3.sock", "other.sock"].map(|name| at(name).exists());
+        assert_eq!(there, [false, true, true, true]);
+        drop(alive);
+    }
+
+    #[test]
+    fn those_that_make_their_own_remove_more_than_they_leave() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let count = || sockets(folder.path()).count();
+        for number in 0..40 {
+            let path = folder.path().join(format!("{}-1.sock", i32::MAX - number));
+            drop(UnixListener::bind(path).expect("bound"));
+        }
+        let place = Place::own(Some(folder.path())).expect("a folder");
+        for _ in 0..40 {
+            let listener = place.made(|path| UnixListener::bind(path)).expect("bound");
+            connect_to(&place.path()).expect("somebody listens");
+            drop(listener);
+        }
+        assert_eq!(count(), 1);
+        place.clear();
+        assert_eq!(count(), 0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_long_path_works_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let long = folder.path().join("x".repeat(100)).join("y".repeat(100));
+        fs::create_dir_all(&long).expect("folders");
+        let place = Place::own(Some(&long)).expect("a folder");
+        let listener = place.made(|path| with_short(path, |short| UnixListener::bind(short)));
+        let listener = listener.expect("bound");
+        assert!(place.path().exists());
+        connect_to(&place.path()).expect("somebody listens");
+        drop(listener);
+        let error = connect_to(&place.path()).expect_err("nobody listens");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn only_folders_that_others_cannot_change_are_taken() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let set = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode));
+        for (mode, is_safe) in [
+            (0o755, true),
+            (0o777, false),
+            (0o775, false),
+            (0o1777, true),
+        ] {
+            set(mode).expect("set");
+            assert_eq!(Place::own(Some(folder.path())).is_ok(), is_safe, "{mode:o}");
+        }
+        set(0o755).expect("set");
+        // Only root can give it away.
+        if std::os::unix::fs::chown(folder.path(), Some(65_534), None).is_ok() {
+            let error = Place::own(Some(folder.path())).expect_err("another user's");
+            assert!(error.to_string().contains("others may change"), "{error}");
+        }
+        for missing in ["/no/such/folder", "relative", "/dev/null"] {
+            let error = Place::own(Some(Path::new(missing))).expect_err("refused");
+            assert!(error.to_string().contains("no folder that exists"));
+        }
+    }
+}
