@@ -16,13 +16,16 @@ mod cpu_times;
 mod event;
 mod fiber;
 mod follow;
+mod latencies;
 mod objects;
+mod open_calls;
 mod profile;
 mod spans;
 mod state_times;
 mod targeted;
 mod thread;
 mod thread_events;
+mod timed_calls;
 mod tracer;
 mod tree;
 
