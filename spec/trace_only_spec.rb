@@ -311,15 +311,16 @@ RSpec.describe "Tracing of chosen methods" do
         .to match(/\Arperf: only: Array#sort is not written in Ruby: its calls can't be counted alone/)
       expect(outcome.status.exitstatus).to eq(1)
       outcome = rperf("trace", "--only", "sort", ruby, script)
-      expect(outcome.stderr).to eq("rperf: --only must be methods such as Order#total or Cart.find, not 'sort'\n")
+      expect(outcome.stderr)
+        .to eq("rperf: --only must be methods or their files, such as Order#total or app/**, not 'sort'\n")
       expect(outcome.status.exitstatus).to eq(2)
     end
 
     it "levels that have more than chosen methods can tell" do
       expect { Rperf.trace(only: "A#b", calls: :all) { nil } }
         .to raise_error(ArgumentError, "calls: must be :ruby or nil with only: 'A#b', not :all")
-      expect { Rperf.start(only: [], mode: :wall) }.to raise_error(ArgumentError, /\Aonly: must be methods such as /)
-      expect { Rperf.start(only: [:a]) }.to raise_error(ArgumentError, /\Aonly: must be methods such as /)
+      expect { Rperf.start(only: [], mode: :wall) }.to raise_error(ArgumentError, /\Aonly: must be methods or their files, such as /)
+      expect { Rperf.start(only: [:a]) }.to raise_error(ArgumentError, /\Aonly: must be methods or their files, such as /)
     end
   end
 

@@ -12,10 +12,14 @@ module Rperf
     SINGLETON_CLASS = Kernel.instance_method(:singleton_class)
     ID = BasicObject.instance_method(:__id__)
     CODE = RubyVM::InstructionSequence
+    METHOD_NAME = /\A(?:[[:upper:]][[:alnum:]_]*(?:::|(?=[#.])))+[#.]./
     ALL = "*"
-    private_constant(*constants(false))
+    private_constant(*(constants(false) - [:CODE]))
 
     class << self
+      # @return [Target, TargetFiles] what is named by a text that the settings take
+      def of(name) = name.match?(METHOD_NAME) ? new(name) : TargetFiles.new(name)
+
       # @return [String, nil] the name of a class, or of the one whose singleton class this is
       def name_of(object)
         return unless Module === object # rubocop:disable Style/CaseEquality -- is_a? may be the program's
@@ -29,31 +33,54 @@ module Rperf
         return [method] if method.is_a?(CODE)
 
         code = CODE.of(method)
-        code.label.start_with?("block ") ? [code, ID.bind_call(method.owner), method.original_name] : [code]
+        block?(code) ? [code, ID.bind_call(method.owner), method.original_name] : [code]
       end
+
+      # @return [Boolean] whether a method with this code is one that a block defines
+      def block?(code) = code.label.start_with?("block ")
+
+      # @return [Array<UnboundMethod>] those that a class or module has itself, in whatever language
+      def own_methods(scope)
+        names = METHODS.bind_call(scope, false) + PRIVATE_METHODS.bind_call(scope, false)
+        names.filter_map { |name| own(scope, name) }.select { |method| method.owner.equal?(scope) }
+      end
+
+      # @return [UnboundMethod, nil] the class's own method of this name, if modules that are put in front of it have
+      #   one, too
+      def own(scope, name)
+        return unless HAS_METHOD.bind_call(scope, name) || HAS_PRIVATE.bind_call(scope, name)
+
+        method = first = INSTANCE_METHOD.bind_call(scope, name)
+        method = method.super_method until method.nil? || method.owner.equal?(scope)
+        method || first
+      end
+
+      def singleton_class_of(object) = SINGLETON_CLASS.bind_call(object)
     end
 
-    attr_reader :class_name
-    # What the methods are known by that are counted.
-    attr_accessor :keys
+    # @return [Hash] what the methods are known by that are counted
+    attr_reader :keys
 
     def initialize(name)
       @name = name
       @class_name, @separator, @method = name.partition(/[#.]/)
-      @keys = []
+      @keys = {}
     end
 
-    # @return [Boolean] whether it can be defined outside of any class
-    def top_level? = @class_name == "Object" && @separator == "#" && @method != ALL
+    # @return [Boolean] whether it can be defined outside of any class: then the file says so when it is compiled
+    def compiled? = @class_name == "Object" && @separator == "#" && @method != ALL
 
     # @return [Array<UnboundMethod>] those of Ruby that are there
     def methods = defined.select { |method| CODE.of(method) }
 
-    # @return [Array<RubyVM::InstructionSequence>] methods that a file will define at its top level
+    # @return [Array<UnboundMethod>, nil] those that are there when the body of a class of this name has ended
+    def methods_after(name, _scope) = (methods if name == @class_name)
+
+    # @return [Array<RubyVM::InstructionSequence>, nil] methods that a file will define at its top level
     def methods_in(code)
       found = []
       code&.each_child { |child| found << child if child.label == @method }
-      found
+      found unless found.empty?
     end
 
     # @return [String, nil] why it can't be counted
@@ -80,10 +107,8 @@ module Rperf
     def defined
       scope = self.scope
       return [] unless scope
-      return [own(scope, @method.to_sym)].compact unless @method == ALL
 
-      names = METHODS.bind_call(scope, false) + PRIVATE_METHODS.bind_call(scope, false)
-      names.map { |name| own(scope, name) }.select { |method| method.owner.equal?(scope) }
+      @method == ALL ? Target.own_methods(scope) : [Target.own(scope, @method.to_sym)].compact
     end
 
     # The class that has the methods, if it is there.
@@ -98,7 +123,7 @@ module Rperf
       end
       return unless Module === found # rubocop:disable Style/CaseEquality
 
-      @separator == "#" ? found : SINGLETON_CLASS.bind_call(found)
+      @separator == "#" ? found : Target.singleton_class_of(found)
     end
 
     # The class or module that has the constant, as `outer::Name` finds it: not Object, but for its own.
@@ -107,15 +132,8 @@ module Rperf
       ancestors = ancestors.take_while { |it| !Object.equal?(it) } unless Object.equal?(outer)
       ancestors.find { |it| HAS_CONST.bind_call(it, constant, false) }
     end
-
-    # The method of this name; that of the class itself, if modules that are put in front of it have one, too.
-    def own(scope, name)
-      return unless HAS_METHOD.bind_call(scope, name) || HAS_PRIVATE.bind_call(scope, name)
-
-      method = first = INSTANCE_METHOD.bind_call(scope, name)
-      method = method.super_method until method.nil? || method.owner.equal?(scope)
-      method || first
-    end
   end
   private_constant :Target
 end
+
+require_relative "target_files"

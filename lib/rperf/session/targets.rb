@@ -9,7 +9,9 @@ module Rperf
   # the top level of a file, before it runs; all others at the next snapshot.
   class Targets
     ZJIT = "only: is not possible under ZJIT, which would not compile the methods again"
-    private_constant :ZJIT
+    # Methods at most: under YJIT, each takes about 1 ms at the begin.
+    LIMIT = 1000
+    private_constant :ZJIT, :LIMIT
 
     class << self
       # @param names [String, nil] with commas between them
@@ -26,11 +28,12 @@ module Rperf
     end
 
     def initialize(names)
-      @targets = names.uniq.map { |name| Target.new(name) }
+      @targets = names.uniq.map { |name| Target.of(name) }
       obstacle = @targets.filter_map(&:obstacle).first
       raise Error, obstacle if obstacle
       raise Error, ZJIT if Targets.compiler?(:ZJIT)
 
+      @refused = {}
       # Another thread may look for the same method just then.
       @points = Hash.new { |points, key| points[key] = Native.call_point }
     end
@@ -39,7 +42,7 @@ module Rperf
     def begin
       Targets.current = self
       update(@targets)
-      events = @targets.any?(&:top_level?) ? %i[end script_compiled] : [:end]
+      events = @targets.any?(&:compiled?) ? %i[end script_compiled] : [:end]
       @watch = TracePoint.new(*events) { |point| uninterrupted { watch(point) } }
       @watch.enable
     end
@@ -47,8 +50,8 @@ module Rperf
     # Methods of these targets may have come, or be others now.
     def update(targets = @targets)
       uninterrupted do
-        targets.each { |target| update_points(target, target.methods, keep: target.top_level?) }
-        Native.note_targets([*@failure, *@targets.filter_map(&:note)])
+        targets.each { |target| update_points(target, target.methods, keep: target.compiled?) }
+        note
       end
     end
 
@@ -70,25 +73,49 @@ module Rperf
 
     # Runs inside of the program's own code: it must not fail.
     def watch(point)
-      if point.event == :end
-        name = Target.name_of(point.self)
-        ended = @targets.select { |target| target.class_name == name }
-        update(ended) unless ended.empty?
-      else
-        code = point.instruction_sequence
-        @targets.select(&:top_level?).each { |target| update_points(target, target.methods_in(code), keep: true) }
-      end
+      point.event == :end ? after_body(point.self) : before_file(point.instruction_sequence)
     rescue StandardError => e
       @failure = "methods that were defined later may be missing: #{e.class}"
       Native.note_targets([@failure])
     end
 
+    def after_body(scope)
+      name = Target.name_of(scope)
+      add { |target| target.methods_after(name, scope) }
+    end
+
+    def before_file(code)
+      add { |target| target.methods_in(code) if target.compiled? }
+    end
+
+    # The block returns a target's methods, or nil if there is nothing new.
+    def add
+      found = @targets.filter_map do |target|
+        methods = yield(target)
+        update_points(target, methods, keep: target.compiled?) if methods
+      end
+      note unless found.empty?
+    end
+
+    def note = Native.note_targets([*@failure, *limit_note, *@targets.filter_map(&:note)])
+
+    def limit_note
+      "calls of #{LIMIT} methods are counted; those of #{@refused.size} more are not" unless @refused.empty?
+    end
+
     def update_points(target, methods, keep: false)
       found = methods.to_h { |method| [Target.key_of(method), method] }
-      gone = keep ? [] : target.keys - found.keys
-      gone.each { |key| drop(key) unless @targets.any? { |it| !it.equal?(target) && it.keys.include?(key) } }
-      found.each { |key, method| enable(@points[key], method) }
-      target.keys = keep ? target.keys | found.keys : found.keys
+      gone = keep ? [] : target.keys.keys - found.keys
+      gone.each do |key|
+        target.keys.delete(key)
+        drop(key) unless @targets.any? { |it| it.keys.key?(key) }
+      end
+      found.each do |key, method|
+        next @refused[key] = true if @points.size >= LIMIT && !@points.key?(key)
+
+        enable(@points[key], method)
+        target.keys[key] = true
+      end
     end
 
     def enable(point, method)

@@ -215,7 +215,7 @@ impl Form {
             Form::OutputPath => "the path of a file".into(),
             Form::Text => "text".into(),
             Form::Time => "a time of 1us to 1h, such as 500us, 1ms or 2s".into(),
-            Form::Methods => "methods such as Order#total or Cart.find".into(),
+            Form::Methods => "methods or their files, such as Order#total or app/**".into(),
             Form::Labels if source == Source::Keyword => "a Hash of labels".into(),
             Form::Labels => "labels such as release=1.2,host=web1".into(),
         }
@@ -369,7 +369,7 @@ fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwri
     .map(Some)
 }
 
-/// `None` for what are no names of methods.
+/// `None` for what names no methods.
 fn read_methods(given: &Given<'_>) -> Option<Value> {
     let names = match given {
         Given::Text(text) => method_names::split(text.to_str()?),

@@ -1,7 +1,7 @@
-//! Names of methods as users write them: `Order#total`, `Cart.find`, `Cart#*`. Used by `form`; any
-//! thread.
+//! Methods as users name them: by class and name, as `Order#total`, `Cart.find` and `Cart#*`, or by
+//! file, as `app/models/**`. Used by `form`; any thread.
 
-/// Names at most: each has its own hook.
+/// Names at most.
 const MOST: usize = 200;
 
 /// The names in a text, which has commas between them.
@@ -9,12 +9,19 @@ pub fn split(text: &str) -> Vec<String> {
     text.split(',').map(|name| name.trim().to_owned()).collect()
 }
 
-/// Whether these can be names of methods, each one of a class or module.
+/// Whether each of these can name methods.
 pub fn are_valid(names: &[String]) -> bool {
-    (1..=MOST).contains(&names.len()) && names.iter().all(|name| is_valid(name))
+    let is_valid = |name: &String| is_method(name) || is_file(name);
+    (1..=MOST).contains(&names.len()) && names.iter().all(is_valid)
 }
 
-fn is_valid(name: &str) -> bool {
+/// A path, or a pattern for paths, without alternatives in braces.
+fn is_file(name: &str) -> bool {
+    let is_odd = |it: char| it.is_control() || ",{}".contains(it);
+    (name.contains('/') || name.ends_with(".rb")) && !name.ends_with('/') && !name.contains(is_odd)
+}
+
+fn is_method(name: &str) -> bool {
     let Some(place) = name.find(['#', '.']) else {
         return false;
     };
@@ -34,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_a_class_and_a_method() {
+    fn a_name_has_a_class_and_a_method_or_is_a_file() {
         for text in [
             "Order#total",
             "Shop::Cart.find",
@@ -43,6 +50,11 @@ mod tests {
             "A.*",
             "A#a?, B.b!",
             "Float#..",
+            "Integer#/",
+            "app/**",
+            "order.rb",
+            "/srv/my shop/lib/[a-c]*.rb",
+            "./lib/a#b.rb, Order#total",
         ] {
             assert!(are_valid(&split(text)), "{text}");
         }
@@ -60,6 +72,11 @@ mod tests {
             "A B#c",
             "A#b\0",
             "A::b#c",
+            "app/",
+            "app/{a,b}.rb",
+            "app/{a}.rb",
+            "a/b\0",
+            "app",
         ] {
             assert!(!are_valid(&split(text)), "{text}");
         }

@@ -143,8 +143,8 @@ pub static ONLY: Setting = Setting {
         short: None,
         takes: Takes::Values(
             "METHOD",
-            "Trace calls of this method only, such as Order#total or Cart.*, at full speed for \
-             all others; may be repeated",
+            "Trace calls of this method only, such as Order#total or Cart.*, or of the methods in \
+             files such as app/**, at full speed for all others; may be repeated",
         ),
         record_only: true,
     }),

@@ -263,7 +263,7 @@ fn chosen_methods_are_names_with_a_class() {
         check(&ONLY, &given, Source::Keyword, String::new),
         Ok(Some(value))
     );
-    let allowed = "must be methods such as Order#total or Cart.find, not";
+    let allowed = "must be methods or their files, such as Order#total or app/**, not";
     for text in ["total", "", "Order#total,"] {
         assert_eq!(
             message(&ONLY, text, Source::Flag),
