@@ -16,6 +16,11 @@ pub struct Latencies {
     pub durations: Histogram,
 }
 
+impl Latencies {
+    /// Methods that a profile has them of at most: each takes 2 KB.
+    pub const MOST: usize = 1 << 15;
+}
+
 /// Durations, of whatever unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {

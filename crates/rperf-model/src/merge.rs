@@ -82,7 +82,10 @@ impl Profile {
         for other in others {
             match known.get(&(other.name.clone(), other.path.clone())) {
                 Some(&place) => self.latencies[place].durations.merge(&other.durations),
-                None => self.latencies.push(other.clone()),
+                None if self.latencies.len() < Latencies::MOST => {
+                    self.latencies.push(other.clone())
+                }
+                None => {}
             }
         }
     }

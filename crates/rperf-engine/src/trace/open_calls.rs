@@ -85,13 +85,6 @@ impl OpenCalls {
         })
     }
 
-    /// Those that are open begin at `start`.
-    pub(super) fn begin_at(&mut self, start: u64) {
-        for begun in self.fibers.iter_mut().flat_map(|it| &mut it.stack) {
-            begun.began = begun.began.max(start);
-        }
-    }
-
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
         let frames = self.fibers.iter().map(|it| it.stack.capacity());

@@ -25,6 +25,8 @@ pub(super) struct Spans {
     kept: LongCalls,
     /// The fibers that are threads' own, in order.
     own_fibers: Vec<usize>,
+    /// When it was let go of last: calls that were open then begin there.
+    since: u64,
 }
 
 /// The calls that are kept.
@@ -74,6 +76,7 @@ impl Spans {
                 left_out: 0,
             },
             own_fibers: Vec::new(),
+            since: 0,
         }
     }
 
@@ -85,8 +88,15 @@ impl Spans {
     /// A call has ended.
     #[inline]
     pub(super) fn add(&mut self, call: TimedCall) {
-        let is_open = false;
-        self.kept.add(LongCall { call, is_open });
+        self.kept.add(self.cut(call, false));
+    }
+
+    fn cut(&self, call: TimedCall, is_open: bool) -> LongCall {
+        let began = call.began.max(self.since);
+        LongCall {
+            call: TimedCall { began, ..call },
+            is_open,
+        }
     }
 
     /// The time line up to `end`, with the calls that are open.
@@ -95,8 +105,7 @@ impl Spans {
         // What is open may need more room than hooks have.
         kept.room = usize::MAX;
         for call in open.iter(end.ticks) {
-            let is_open = true;
-            kept.add(LongCall { call, is_open });
+            kept.add(self.cut(call, true));
         }
         SpansSnapshot {
             least_ns: self.least_ns,
@@ -105,9 +114,10 @@ impl Spans {
         }
     }
 
-    /// Lets go of all calls that have ended.
-    pub(super) fn clear(&mut self) {
+    /// Lets go of all calls that have ended. Open ones begin at `start`.
+    pub(super) fn clear(&mut self, start: &ClockReading) {
         self.kept.calls.clear();
+        self.since = start.ticks;
         (self.kept.least, self.kept.left_out) = (self.kept.asked, 0);
     }
 
@@ -291,7 +301,7 @@ mod tests {
         assert!(spans.kept.calls.len() <= 8);
         assert_eq!(spans.kept.calls.len() as u64 + spans.kept.left_out, 100);
         assert!(spans.memory() >= 8 * size_of::<LongCall>());
-        spans.clear();
+        spans.clear(&ClockReading::default());
         assert_eq!((spans.kept.calls.len(), spans.kept.left_out), (0, 0));
     }
 }

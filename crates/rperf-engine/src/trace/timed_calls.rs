@@ -45,14 +45,13 @@ impl TimedCalls {
     }
 
     /// Lets go of all calls that have ended. Open ones begin at `start` in the time line; how long
-    /// they take is known all the same.
+    /// they take in all is kept.
     pub(super) fn clear(&mut self, start: &ClockReading) {
         if let Some(latencies) = &mut self.latencies {
             latencies.clear();
         }
         if let Some(spans) = &mut self.spans {
-            spans.clear();
-            self.open.begin_at(start.ticks);
+            spans.clear(start);
         }
     }
 

@@ -7,6 +7,7 @@ use super::time_lines::{self, MAX_BYTES};
 use super::wire::{Field, Fields};
 use crate::ReadError;
 use prost::Message as _;
+use rperf_model::Latencies;
 
 /// The whole file.
 #[derive(Default)]
@@ -38,9 +39,6 @@ const SAMPLE: u32 = 2;
 
 /// Processes whose time lines a file may have.
 const MAX_TIME_LINES: usize = 100_000;
-
-/// Methods that a file may have durations of: each takes 2 KB of memory.
-const MAX_LATENCIES: usize = 1 << 16;
 
 impl<'a> Message<'a> {
     /// The parts of the file with these bytes.
@@ -81,7 +79,7 @@ impl<'a> Message<'a> {
             13 => field.numbers(|text| push(&mut self.comments, text as i64, max, "comments"))?,
             14 => self.default_sample_type = field.signed()?,
             latencies::FIELD => {
-                let most = max.min(MAX_LATENCIES);
+                let most = max.min(Latencies::MOST);
                 push(
                     &mut self.latencies,
                     field.bytes()?,
