@@ -47,6 +47,8 @@ module Rperf
     elsif launch
       require_relative "rperf/autostart"
       Autostart.begin(launch)
+    elsif (listen = ENV.fetch("#{Launch::PREFIX}#{Launch::LISTEN}", nil))
+      listen_as_asked(listen)
     end
   end
   private_class_method :load_gem

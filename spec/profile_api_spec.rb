@@ -149,6 +149,30 @@ RSpec.describe Rperf::Profile do
       expect(Rperf.load(in_folder("again"))).to eq(loaded)
     end
 
+    it "lets other threads run to its end, whatever waits for it" do
+      program = write_file("program.rb", <<~'RUBY')
+        require "rperf"
+        trap(:USR1) { $seen = true }
+        frames = Array.new(100) { |n| Array.new(100) { |depth| ["a.rb", "m#{n}_#{depth}"] } }
+        rows = frames.map { |stack| [stack, 1_000_000, 1, 0, 1, 0] }
+        profile = Rperf::Profile[mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows, label_sets: [{}]]
+        profile.top
+        File.mkfifo("pipe")
+        reader = Thread.new do
+          # Then the thread that saves is without the GVL: it encodes.
+          Thread.pass until Thread.main.backtrace.first.match?(/NativeProfile#write/)
+          Process.kill(:USR1, $$)
+          File.binread("pipe").bytesize
+        end
+        profile.save("pipe", format: :html)
+        puts reader.value, $seen
+      RUBY
+      outcome = run(ruby, "-I#{Commands::ROOT}/lib", program)
+      expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
+      # More than a pipe takes before its reader goes on.
+      expect(outcome.stdout).to match(/\A\d{6,}\ntrue\n\z/)
+    end
+
     it "refuses what is no format" do
       expect { loaded.save(in_folder("p"), format: :svg) }.to raise_error(ArgumentError, /\Aformat: must be .*:html/)
     end

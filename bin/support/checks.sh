@@ -52,7 +52,8 @@ layering() {
       rperf-engine | rperf-report) depends_only "$crate" rperf-model ;;
       rperf-format) depends_only "$crate" 'rperf-model rperf-report' ;;
       rperf-session) depends_only "$crate" 'rperf-model rperf-format rperf-report' ;;
-      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;
+      rperf-live) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session' ;;
+      rperf-cli) depends_only "$crate" 'rperf-model rperf-format rperf-report rperf-session rperf-live' ;;
       *) echo "$crate: say in bin/support/checks.sh and docs/internals/architecture.md what it may depend on" && false ;;
     esac || bad=1
   done

@@ -13,14 +13,14 @@ module Imports
   EXTENSION_FLOORS = {
     "" => [
       %w[abi interrupts ruby text without_gvl], %w[profile settings], %w[vm], %w[trace], %w[labels], %w[fork],
-      %w[cli native shared_session], %w[.]
+      %w[cli native shared_session], %w[port], %w[.]
     ],
     "vm" => [%w[state], %w[recording], %w[hooks], %w[api], %w[.]],
     "trace" => [%w[state], %w[hooks], %w[api], %w[.]]
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[version errors message argument inert], %w[processes], %w[session], %w[hooks], %w[api autostart], %w[.],
+      %w[version errors message argument inert], %w[processes], %w[session live], %w[hooks], %w[api autostart], %w[.],
       %w[middleware rack viewer sidekiq active_job cli]
     ]
   }.freeze

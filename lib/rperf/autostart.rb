@@ -2,6 +2,7 @@
 
 require_relative "hooks/ends"
 require_relative "hooks/fork_guard"
+require_relative "live/port"
 require_relative "message"
 require_relative "processes/shared_session"
 require_relative "session/member"
@@ -20,6 +21,7 @@ module Rperf
 
         settings = Settings.new(launch)
         ForkGuard.install
+        Port.begin_as_asked(launch.variables[Launch::LISTEN]) if launch.variables[Launch::LISTEN]
         launch.folder ? join(launch, settings) : Standalone.begin(settings)
         Ends.install
       rescue StandardError => e

@@ -10,6 +10,7 @@ module Rperf
     # @return [Integer] the exit status
     def self.run(arguments)
       Session.of_whole_program&.withdraw
+      Port.close
       Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi)
     end
   end

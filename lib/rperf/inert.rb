@@ -50,6 +50,11 @@ module Rperf
       nil
     end
 
+    # @return [nil]
+    def listen(**_options)
+      nil
+    end
+
     # @return [false]
     def running?
       false

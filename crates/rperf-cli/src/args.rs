@@ -4,6 +4,7 @@
 
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
+use crate::live::ps::PsArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use std::ffi::OsString;
@@ -126,6 +127,16 @@ than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
 
+const PS_NOTES: &str = "\
+Examples:
+  RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
+  rperf ps                             this program, and its forked workers
+
+A program opens its port itself: with RPERF_LISTEN=1, by Rperf.listen, or under
+'rperf record --listen'. Only its user and root can ask it.
+
+Run 'rperf help' for full documentation.";
+
 /// A sampling profiler for Ruby programs.
 #[derive(Debug, Parser)]
 #[command(
@@ -162,6 +173,9 @@ pub enum Subcommand {
     /// Run a command and print where its time went, with tables of methods
     #[command(after_help = EXEC_NOTES)]
     Exec(PageArgs),
+    /// List the running Ruby programs that have a port
+    #[command(after_help = PS_NOTES)]
+    Ps(PsArgs),
     /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }

@@ -12,6 +12,7 @@ mod flags;
 mod forward;
 mod help;
 mod launch;
+mod live;
 mod options;
 mod output;
 mod process;
@@ -62,6 +63,10 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
         Subcommand::Diff(args) => {
             let _signals = Actions::end_us();
             diff::run(args)
+        }
+        Subcommand::Ps(args) => {
+            let _signals = Actions::end_us();
+            live::ps::run(&args)
         }
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };

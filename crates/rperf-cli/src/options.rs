@@ -107,7 +107,10 @@ mod tests {
             Subcommand::Stat(args) => Options::for_page(args.page, args.report),
             Subcommand::Exec(args) => Options::for_page(args, true),
             Subcommand::Trace(args) => Options::for_trace(args),
-            Subcommand::Report(_) | Subcommand::Diff(_) | Subcommand::Help(_) => {
+            Subcommand::Report(_)
+            | Subcommand::Diff(_)
+            | Subcommand::Ps(_)
+            | Subcommand::Help(_) => {
                 panic!("runs no command")
             }
         }

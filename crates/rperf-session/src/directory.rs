@@ -20,6 +20,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const PRIVATE: u32 = 0o700;
 /// Others may remove the empty user's folder while a session is being made in it.
@@ -102,17 +104,60 @@ fn temporary_from(value: Option<OsString>) -> PathBuf {
         .unwrap_or_else(|| "/tmp".into())
 }
 
+/// The user's folder, which is made if it isn't there. It is private.
+pub fn users() -> Result<PathBuf, DirectoryError> {
+    let users = users_in(&base());
+    make_private(&users)?;
+    Ok(users)
+}
+
+/// Makes the user's folder `users`, if it isn't there, and sees to it that it is private.
+pub fn make_private(users: &Path) -> Result<(), DirectoryError> {
+    make(users).map_err(|error| DirectoryError::Io {
+        users: users.into(),
+        error,
+    })?;
+    match is_private(users) {
+        true => Ok(()),
+        false => Err(DirectoryError::NotPrivate(users.into())),
+    }
+}
+
+/// The same, if it is there and private.
+pub fn existing_users() -> Option<PathBuf> {
+    let users = users_in(&base());
+    is_private(&users).then_some(users)
+}
+
+/// Holds the lock of `folder`, in which others of this program make and remove things, while this
+/// lives. `None` if another process keeps it for longer than `patience`: it may be stopped.
+pub fn lock_of(folder: &Path, patience: Duration) -> io::Result<Option<Flock<File>>> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let began = Instant::now();
+    let mut file = File::open(folder)?;
+    loop {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(Some(lock)),
+            Err((_, Errno::EWOULDBLOCK)) if began.elapsed() >= patience => return Ok(None),
+            Err((back, Errno::EWOULDBLOCK | Errno::EINTR)) => file = back,
+            Err((_, error)) => return Err(error.into()),
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn users_in(base: &Path) -> PathBuf {
+    base.join(format!("rperf-{}", Uid::effective()))
+}
+
 fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
-    let users = base.join(format!("rperf-{}", Uid::effective()));
+    let users = users_in(base);
     let cannot = |error| DirectoryError::Io {
         users: users.clone(),
         error,
     };
     for _ in 0..ATTEMPTS {
-        make_private(&users).map_err(cannot)?;
-        if !is_private(&users) {
-            return Err(DirectoryError::NotPrivate(users));
-        }
+        make_private(&users)?;
         // Nobody may look at a folder that isn't locked yet.
         let guard = File::open(&users).map(|users| Flock::lock(users, FlockArg::LockExclusive));
         remove_stale(&users);
@@ -127,7 +172,7 @@ fn create_in(base: &Path) -> Result<PathBuf, DirectoryError> {
 }
 
 /// Makes the folder, unless something is there.
-fn make_private(folder: &Path) -> io::Result<()> {
+fn make(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(PRIVATE).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
@@ -291,6 +336,28 @@ mod tests {
         remove(&own);
         let locks = LOCKS.lock().expect("locks");
         assert!(locks.iter().all(|(folder, _)| folder != &own));
+    }
+
+    #[test]
+    fn a_lock_that_is_kept_is_waited_for_for_a_while() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let patience = Duration::from_millis(20);
+        let kept = lock_of(folder.path(), patience).expect("a folder");
+        assert!(kept.is_some());
+        let began = Instant::now();
+        assert!(
+            lock_of(folder.path(), patience)
+                .expect("a folder")
+                .is_none()
+        );
+        assert!(began.elapsed() >= patience);
+        drop(kept);
+        assert!(
+            lock_of(folder.path(), patience)
+                .expect("a folder")
+                .is_some()
+        );
+        assert!(lock_of(Path::new("/no/such/folder"), patience).is_err());
     }
 
     #[test]

@@ -177,6 +177,7 @@ mod tests {
             "MAX_OVERHEAD=5",
             "LINES=1",
             "AGGREGATE=1",
+            "LISTEN=0",
             "ADDED_RUBYOPT=-r/lib/rperf",
         ];
         assert_eq!(&pairs[..known.len()], known);

@@ -20,6 +20,18 @@ impl ProcessId {
         ProcessId { pid, start }
     }
 
+    /// The process that has this number now, if the system tells when it started.
+    pub fn present(pid: i32) -> Option<Self> {
+        kernel_state(pid).map(|(_, start)| ProcessId { pid, start })
+    }
+
+    /// The kernel's letter for its state, such as `T` if it is stopped; `None` if the system doesn't
+    /// tell, or it is gone.
+    pub fn state(self) -> Option<char> {
+        let (state, start) = kernel_state(self.pid)?;
+        (self.start == start).then_some(state)
+    }
+
     /// Whether it still runs. One that has ended and waits for its parent doesn't.
     pub fn is_alive(self) -> bool {
         match kernel_state(self.pid) {

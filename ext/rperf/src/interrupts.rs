@@ -87,17 +87,20 @@ impl Interrupts {
     }
 
     /// What `work` returns, which is done without the GVL.
-    pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(
-        &mut self,
-        gvl: &mut Gvl<'_>,
-        mut work: F,
-    ) -> T {
+    pub fn without_gvl<T: Send, F: FnOnce() -> T + Send>(&mut self, _: &mut Gvl<'_>, work: F) -> T {
+        self.without_its_gvl(work)
+    }
+
+    /// The same for work that has nothing to do with a session, on any Ractor.
+    pub fn without_its_gvl<T: Send, F: FnOnce() -> T + Send>(&mut self, mut work: F) -> T {
         for _ in 0..ATTEMPTS {
             match try_without_gvl(work) {
                 Ok(value) => return value,
                 Err(undone) => work = undone,
             }
-            self.let_others_run(gvl);
+            if let Err(error) = give_way() {
+                self.keep(error);
+            }
         }
         without_gvl(work)
     }

@@ -12,6 +12,7 @@ mod fork;
 mod interrupts;
 mod labels;
 mod native;
+mod port;
 mod profile;
 mod ruby;
 mod settings;
@@ -38,5 +39,6 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     trace::init();
     labels::init(ruby);
     fork::watch();
+    port::init(native)?;
     native::init(native)
 }

@@ -3,7 +3,7 @@
 //! may not call methods of this extension.
 
 mod measure;
-mod session;
+pub mod session;
 
 use crate::fork;
 use crate::labels::{self, endpoint, scope};

@@ -14,13 +14,14 @@ mod viewer;
 
 pub use object::{copy, wrap};
 
-use crate::without_gvl::without_gvl;
+use crate::interrupts::{Interrupts, without_gvl_if_possible};
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
     Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
 };
 use object::ProfileObject;
-use rperf_format::{Format, TextOptions};
+use rperf_format::{Format, FormatError, TextOptions};
+use rperf_model::Profile;
 use rperf_session::output;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -75,8 +76,16 @@ impl ProfileObject {
     /// text report has a table of them.
     fn write(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
         let ((path, format), options) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
-        let content = rb_self.encoded(ruby, &path, format, options)?;
-        let written = without_gvl(|| output::write(&path, &content));
+        let format = chosen_format(ruby, &path, format)?;
+        // It outlives this: the caller's frame holds the object, which never changes.
+        let profile = &*rb_self.0;
+        let mut interrupts = Interrupts::default();
+        let written = interrupts.without_its_gvl(|| {
+            let content = encoded(profile, format, options)?;
+            Ok::<_, FormatError>(output::write(&path, &content))
+        });
+        interrupts.raise()?;
+        let written = written.map_err(|error| not_encoded(ruby, &error))?;
         written.map_err(|error| errors::system(ruby, &path, &error))
     }
 
@@ -88,16 +97,21 @@ impl ProfileObject {
             arguments::<(PathBuf, Option<Symbol>, RArray)>(args)?;
         let format = format.map(|name| named_format(ruby, name)).transpose()?;
         let profile = &*rb_self.0;
-        match without_gvl(|| output::deliver(profile, &path, format, options)) {
-            Ok(()) => Ok(()),
-            Err(misplaced) => messages.push(misplaced.to_string()),
+        let mut interrupts = Interrupts::default();
+        let deliver = || output::deliver(profile, &path, format, options);
+        if let Err(misplaced) = interrupts.without_its_gvl(deliver) {
+            messages.push(misplaced.to_string())?;
         }
+        interrupts.raise()
     }
 
     /// `#encode(format, lines: false)`: what `#write` would write.
     fn encode(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<RString, Error> {
         let ((format,), options) = arguments::<(Option<Symbol>,)>(args)?;
-        let content = rb_self.encoded(ruby, Path::new(""), format, options)?;
+        let format = chosen_format(ruby, Path::new(""), format)?;
+        let profile = &*rb_self.0;
+        let content = without_gvl_if_possible(|| encoded(profile, format, options))?;
+        let content = content.map_err(|error| not_encoded(ruby, &error))?;
         Ok(ruby.str_from_slice(&content))
     }
 
@@ -117,26 +131,27 @@ impl ProfileObject {
     fn verbose_lines(&self) -> String {
         rperf_cli::verbose::statistics(&self.0)
     }
+}
 
-    fn encoded(
-        &self,
-        ruby: &Ruby,
-        path: &Path,
-        format: Option<Symbol>,
-        options: TextOptions,
-    ) -> Result<Vec<u8>, Error> {
-        let format = match format {
-            None => Format::from_path(path),
-            Some(name) => named_format(ruby, name)?,
-        };
-        // It outlives this: the caller's frame holds the object, which never changes.
-        let profile = &*self.0;
-        let encoded = without_gvl(|| {
-            let mut content = Vec::new();
-            rperf_format::write(profile, format, options, &mut content).map(|()| content)
-        });
-        encoded.map_err(|error| errors::rperf(ruby, error.to_string()))
-    }
+fn encoded(
+    profile: &Profile,
+    format: Format,
+    options: TextOptions,
+) -> Result<Vec<u8>, FormatError> {
+    let mut content = Vec::new();
+    rperf_format::write(profile, format, options, &mut content)?;
+    Ok(content)
+}
+
+fn not_encoded(ruby: &Ruby, error: &FormatError) -> Error {
+    errors::rperf(ruby, error.to_string())
+}
+
+fn chosen_format(ruby: &Ruby, path: &Path, name: Option<Symbol>) -> Result<Format, Error> {
+    name.map_or_else(
+        || Ok(Format::from_path(path)),
+        |name| named_format(ruby, name),
+    )
 }
 
 fn named_format(ruby: &Ruby, name: Symbol) -> Result<Format, Error> {

@@ -9,7 +9,7 @@ use rperf_session::environment::{Environment, RUBY_VARIABLES, names};
 use rperf_session::event::{ANOTHER, Event, REFUSED};
 use rperf_session::output::Descriptor;
 use rperf_session::process_stats::ProcessStats;
-use rperf_session::settings::{ENABLED_VARIABLE, PREFIX, SESSION_VARIABLE};
+use rperf_session::settings::{ENABLED_VARIABLE, LISTEN, PREFIX, SESSION_VARIABLE};
 use rperf_session::status::Status;
 use rperf_session::{directory, merge};
 use std::path::PathBuf;
@@ -126,6 +126,7 @@ fn session_words(ruby: &Ruby) -> Result<RHash, Error> {
     ] {
         words.aset(ruby.to_symbol(key), word)?;
     }
+    words.aset(ruby.to_symbol("listen"), LISTEN.key())?;
     let separators = ruby.hash_new();
     for (name, separator) in RUBY_VARIABLES {
         separators.aset(name, separator)?;

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require_relative "../live/port"
 require_relative "../message"
 require_relative "../session/member"
 require_relative "../session/process_stats"
@@ -26,6 +27,7 @@ module Rperf
           Native.forking(false)
         end
         if pid.zero?
+          Port.begin_in_child
           ForkGuard.join(shared, labels)
         else
           # The child may end before it can report its start.
@@ -49,6 +51,7 @@ module Rperf
         ensure
           Native.forking(false)
         end
+        Port.begin_in_child(ended: true)
         ForkGuard.join(shared, labels)
         result
       end

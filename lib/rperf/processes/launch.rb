@@ -15,6 +15,7 @@ module Rperf
     ANOTHER = "another"
     INITIATOR = "INITIATOR"
     INHERIT = "INHERIT"
+    LISTEN = "LISTEN"
     ABI = "ABI"
     ADDED = "ADDED_"
     ORIGINAL = "ORIGINAL_"

@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 28] = [
+pub const TOPICS: [Topic; 29] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -53,6 +53,7 @@ pub const TOPICS: [Topic; 28] = [
         "markdown",
         "html"
     ),
+    topic!("running-program", "running", "live", "port", "listen"),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),

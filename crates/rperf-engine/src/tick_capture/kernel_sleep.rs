@@ -2,6 +2,7 @@
 //! early: sleeps and polls that are never restarted, and any call on some file systems.
 //! Called by the timer, in its signal handler, on one thread at a time.
 
+use crate::clock;
 use crate::ids::NativeId;
 use crate::other_holders::Found;
 use libc::c_int;
@@ -51,6 +52,9 @@ impl KernelSleep {
     /// says "running", or the system call that the thread is in (proc(5)).
     /// Async-signal-safe.
     pub fn look(&self, tid: NativeId) -> Found {
+        if is_on_cpu(tid) {
+            return Found::Awake;
+        }
         let file = &self.files[tid.0 as usize % FILES];
         let call = system_call(file.of(tid)).or_else(|| {
             // It is of a thread that has ended, and this one has got its number.
@@ -121,6 +125,14 @@ impl ThreadFile {
     }
 }
 
+/// Whether thread `tid` is on a CPU: then its clock moves. Two readings of it take half a
+/// microsecond. To open a thread's file takes some ten, and what runs for less than that before it
+/// gives the GVL up would have none of its ticks.
+fn is_on_cpu(tid: NativeId) -> bool {
+    let before = clock::thread_cpu_of(tid);
+    before.is_some() && before < clock::thread_cpu_of(tid)
+}
+
 /// What `file` begins with, if it can be read.
 fn system_call(file: c_int) -> Option<libc::c_long> {
     let mut text = [0u8; 8];
@@ -162,7 +174,6 @@ fn identity(file: c_int) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
     use std::os::fd::AsRawFd;
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
@@ -215,6 +226,24 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_on_a_cpu_needs_no_file() {
+        let (tid, wake, end) = thread();
+        let sleep = KernelSleep::new();
+        assert!(becomes(&sleep, tid, true));
+        assert!((0..100).all(|_| !is_on_cpu(tid)));
+        sleep.close();
+        wake.send(()).expect("a listener");
+        let began = Instant::now();
+        while !is_on_cpu(tid) && began.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
+        assert!(began.elapsed() < Duration::from_secs(60));
+        end();
+        assert!(!is_on_cpu(tid), "it has ended");
+        assert!(!is_on_cpu(NativeId::NONE));
+    }
+
+    #[test]
     fn files_of_threads_that_are_looked_at_in_turn_stay_open() {
         let (one, wake_one, end_one) = thread();
         let (mut other, mut wake_other, mut end_other) = thread();
@@ -253,20 +282,20 @@ mod tests {
     fn a_file_that_somebody_else_has_put_in_its_place_is_left_alone() {
         let (tid, wake, end) = thread();
         let sleep = KernelSleep::new();
-        wake.send(()).expect("a listener");
-        assert!(becomes(&sleep, tid, false));
+        assert!(becomes(&sleep, tid, true));
         let file = &sleep.files[tid.0 as usize % FILES].file;
         let ours = file.load(SeqCst);
         assert!(ours >= 0);
         let theirs = std::fs::File::open("/dev/zero").expect("readable");
         // SAFETY: puts another open file in the place of one that only `sleep` uses.
         assert_eq!(unsafe { libc::dup2(theirs.as_raw_fd(), ours) }, ours);
-        assert!(becomes(&sleep, tid, false), "another file tells it");
+        assert!(becomes(&sleep, tid, true), "another file tells it");
         assert_ne!(file.load(SeqCst), ours);
         assert!(identity(ours).is_some(), "it is open still");
         // SAFETY: as above.
         unsafe { libc::close(ours) };
         drop(sleep);
+        wake.send(()).expect("a listener");
         end();
     }
 }

@@ -61,7 +61,7 @@ pub enum Value {
     Words(Vec<&'static str>),
     /// `false` where other values are numbers.
     Off,
-    /// The absolute path of a file that can be written.
+    /// The absolute path of a file that can be written, or of a folder.
     Path(PathBuf),
     /// Any text.
     Text(OsString),
@@ -94,6 +94,8 @@ pub enum Form {
     TimerSignal,
     /// The path of a file that can be written.
     OutputPath,
+    /// The absolute path of a folder.
+    Folder,
     /// Any text.
     Text,
     /// A time with its unit: `1ms`; a String in Ruby.
@@ -174,6 +176,10 @@ impl Form {
                 _ => None,
             },
             Form::OutputPath => read_path(given, source)?.map(Value::Path),
+            Form::Folder => match given {
+                Given::Text(text) => read_folder(text),
+                _ => None,
+            },
             Form::Text => match given {
                 Given::Text(text) => Some(Value::Text((*text).to_os_string())),
                 _ => None,
@@ -213,6 +219,7 @@ impl Form {
                 format!("a number from {least} to {most} (a real-time signal)")
             }),
             Form::OutputPath => "the path of a file".into(),
+            Form::Folder => "the absolute path of a folder".into(),
             Form::Text => "text".into(),
             Form::Time => "a time of 1us to 1h, such as 500us, 1ms or 2s".into(),
             Form::Methods => "methods or their files, such as Order#total or app/**".into(),
@@ -237,7 +244,7 @@ impl Form {
             (Form::Number(least, most, _), _) => format!("{least} to {most}"),
             (Form::NoSignal, _) => OFF.into(),
             (Form::TimerSignal, _) => "number".into(),
-            (Form::OutputPath, _) => "path".into(),
+            (Form::OutputPath | Form::Folder, _) => "path".into(),
             (Form::Text, _) => "text".into(),
             (Form::Time, _) => "time".into(),
             (Form::Methods, Source::Keyword) => "a String, an Array".into(),
@@ -367,6 +374,13 @@ fn read_path(given: &Given<'_>, source: Source) -> Result<Option<PathBuf>, Unwri
         Source::Keyword | Source::Variable => output::writable(&output::normalized(path)?, false),
     }
     .map(Some)
+}
+
+/// Whether the folder is there is seen when it is used.
+fn read_folder(text: &OsStr) -> Option<Value> {
+    let path = Path::new(text);
+    let is_path = path.is_absolute() && !text.as_bytes().contains(&0);
+    is_path.then(|| Value::Path(path.into()))
 }
 
 /// `None` for what names no methods.

@@ -7,8 +7,8 @@ use super::words::{
     ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
-    False, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True, Word,
-    WordWithTimerSignals, Words,
+    False, Folder, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
+    Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
 
@@ -319,6 +319,23 @@ pub static INHERIT: Setting = Setting {
     )
 };
 
+/// Whether programs that run can be asked, and where their ports are.
+pub static LISTEN: Setting = Setting {
+    tracing: Tracing::Also,
+    default: Defaults::is("0"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::On("Open a port, for 'rperf ps' and 'rperf stacks'"),
+        record_only: false,
+    }),
+    keyword: false,
+    ..Setting::named(
+        "listen",
+        &[True, False, Folder],
+        "open a port; a path: in that folder",
+    )
+};
+
 /// Whether sampling statistics are printed.
 pub static VERBOSE: Setting = Setting {
     tracing: Tracing::Also,
@@ -369,7 +386,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 21] = [
+pub static ALL: [&Setting; 22] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -387,6 +404,7 @@ pub static ALL: [&Setting; 21] = [
     &AGGREGATE,
     &DEFER,
     &INHERIT,
+    &LISTEN,
     &VERBOSE,
     &STAT,
     &STAT_REPORT,

@@ -14,6 +14,36 @@ use crate::vm::api::{snapshot, start};
 use crate::vm::state::session::{Ending, SESSION};
 use magnus::{Error, Ruby, Value};
 use rperf_engine::Gvl;
+use rperf_live::hello::Session;
+use rperf_session::settings::Settings;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// The session that began last: the place of its mode in the list, and its frequency; 0 if it
+/// traces calls.
+static LAST: AtomicU64 = AtomicU64::new(0);
+const MODES: [&str; 3] = ["cpu", "wall", "trace"];
+
+/// What the port says of the session that runs. On the port's thread.
+pub fn running() -> Option<Session> {
+    let last = LAST.load(SeqCst);
+    is_running().then(|| Session {
+        mode: MODES[(last >> 32) as usize % MODES.len()].into(),
+        frequency: last as u32,
+    })
+}
+
+/// A session with these settings is about to begin.
+fn note(settings: &Settings) {
+    let mode = MODES.iter().position(|&mode| mode == settings.mode());
+    let frequency = match settings.is_traced() {
+        true => 0,
+        false => settings.frequency(),
+    };
+    LAST.store(
+        (mode.unwrap_or(0) as u64) << 32 | u64::from(frequency),
+        SeqCst,
+    );
+}
 
 /// Whether a session runs.
 pub fn is_running() -> bool {
@@ -28,7 +58,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Resul
             let_others_run(gvl)?;
         }
         if settings.is_traced() && settings.only().is_empty() {
-            prepare(ruby, gvl)?;
+            prepare(ruby, gvl, settings)?;
             tracing::start(ruby, gvl, settings)?;
             return Ok(true);
         }
@@ -36,7 +66,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Resul
         let threads = LiveThreads::list(ruby, gvl)?;
         // Other threads have run.
         if !Ending::is_there() {
-            prepare(ruby, gvl)?;
+            prepare(ruby, gvl, settings)?;
             start::begin(ruby, gvl, settings, &threads, others)?;
             targets::begin(gvl, settings);
             return Ok(true);
@@ -44,10 +74,12 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Resul
     }
 }
 
-/// Fails if a session is running; else removes hooks that a fork has left.
-fn prepare(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
+/// Before a session with these settings begins. Fails if one is running; else removes hooks that a
+/// fork has left.
+fn prepare(ruby: &Ruby, gvl: &Gvl<'_>, settings: &Settings) -> Result<(), Error> {
     tracing::check_none_runs(ruby, gvl)?;
     if fork::remove_inherited_hooks() {
+        note(settings);
         Ok(())
     } else {
         Err(errors::forked_elsewhere(ruby))

@@ -3,8 +3,8 @@
 
 use super::errors;
 use super::object::ProfileObject;
+use crate::interrupts::without_gvl_if_possible;
 use crate::text;
-use crate::without_gvl::without_gvl;
 use magnus::{Error, RHash, RString, Ruby};
 use rperf_format::viewer::{self, Comparison, TitledProfile, View};
 use rperf_format::{Format, FormatError, TextOptions, pprof};
@@ -15,7 +15,7 @@ use rperf_model::{Column, Profile};
 pub fn for_viewer(ruby: &Ruby, rb_self: &ProfileObject, title: String) -> Result<RHash, Error> {
     // It outlives this: the caller's frame holds the object, which never changes.
     let profile = &*rb_self.0;
-    let (data, file) = without_gvl(|| {
+    let (data, file) = without_gvl_if_possible(|| {
         let titled = TitledProfile {
             title: &title,
             profile,
@@ -24,7 +24,7 @@ pub fn for_viewer(ruby: &Ruby, rb_self: &ProfileObject, title: String) -> Result
         let mut file = Vec::new();
         rperf_format::write(profile, Format::Pprof, TextOptions::default(), &mut file)?;
         Ok::<_, FormatError>((data, file))
-    })
+    })?
     .map_err(|error| errors::rperf(ruby, error.to_string()))?;
     let hash = ruby.hash_new();
     hash.aset(ruby.to_symbol("data"), ruby.str_from_slice(&data))?;
@@ -49,7 +49,7 @@ pub fn compare(
     target_title: String,
 ) -> Result<RString, Error> {
     let [base, target] = [base, target].map(text::bytes);
-    let data = without_gvl(|| {
+    let data = without_gvl_if_possible(|| {
         let read = |file: Vec<u8>| pprof::read(&mut file.as_slice());
         let base = read(base).map_err(|error| error.to_string())?;
         let target = read(target).map_err(|error| error.to_string())?;
@@ -57,7 +57,7 @@ pub fn compare(
         let titled = [(&base_title, &base), (&target_title, &target)];
         let titled = titled.map(|(title, profile)| TitledProfile { title, profile });
         view_data(titled.to_vec(), Some(comparison)).map_err(|error| error.to_string())
-    })
+    })?
     .map_err(|error| errors::rperf(ruby, error))?;
     Ok(ruby.str_from_slice(&data))
 }

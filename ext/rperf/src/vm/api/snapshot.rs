@@ -12,7 +12,7 @@
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
 use super::taken_profile::{Finish, TakenFrames, TakenProfile};
-use crate::interrupts::{Interrupts, LIMIT, let_others_run};
+use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
@@ -78,7 +78,7 @@ pub fn snapshot(
     let room = if clear {
         Vec::new()
     } else {
-        room_for_nodes(gvl)
+        room_for_nodes(gvl)?
     };
     let Some((_, now, _)) = bring_up(ruby, gvl, LIMIT.as_nanos() as u64)? else {
         return Ok(None);
@@ -238,10 +238,10 @@ fn take_objects(gvl: &Gvl<'_>, session: &StartedSession, clear: bool) -> Option<
 }
 
 /// Room for the call tree's nodes, and for some more.
-fn room_for_nodes(gvl: &mut Gvl<'_>) -> Vec<CapturedNode> {
+fn room_for_nodes(gvl: &mut Gvl<'_>) -> Result<Vec<CapturedNode>, Error> {
     let state = session(gvl).and_then(|session| session.state(gvl));
     let nodes = state.map_or(0, |state| state.engine.nodes());
-    without_gvl(|| CapturedNode::room(nodes + nodes / 8))
+    without_gvl_if_possible(|| CapturedNode::room(nodes + nodes / 8))
 }
 
 /// Frees the bridge side of the session `id`, whose hooks have been removed. `None` if another

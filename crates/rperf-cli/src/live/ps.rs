@@ -1,0 +1,307 @@
+//! `rperf ps`: the Ruby programs that have a port. Called by `run`, on Ruby's main thread.
+
+use crate::FAILURE;
+use crate::Refusal;
+use crate::report::screen::{Screen, columns};
+use rperf_live::client::{AskError, Client};
+use rperf_live::hello::{Hello, Session};
+use rperf_live::{find, shown};
+use rperf_session::process_id::ProcessId;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+/// For how long CPU time is measured.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+const HEADER: [&str; 7] = ["PID", "UP", "CPU", "RUBY", "PORT", "SESSION", "PROGRAM"];
+
+/// Options of `rperf ps`.
+#[derive(Debug, clap::Args)]
+pub struct PsArgs {
+    /// Print one JSON object, with times in nanoseconds
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a program's port is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PortState {
+    /// A thread of the program runs.
+    Busy,
+    /// All of them wait.
+    Idle,
+    /// The program is stopped.
+    Stopped,
+    /// Nothing comes.
+    NoAnswer,
+    /// It speaks another version.
+    OtherVersion,
+}
+
+impl PortState {
+    fn name(self) -> &'static str {
+        match self {
+            PortState::Busy => "busy",
+            PortState::Idle => "idle",
+            PortState::Stopped => "stopped",
+            PortState::NoAnswer => "no answer",
+            PortState::OtherVersion => "other version",
+        }
+    }
+}
+
+/// A program with a port.
+struct Listening {
+    pid: i32,
+    path: PathBuf,
+    client: Client,
+    state: PortState,
+    hello: Option<Hello>,
+    /// Share of one CPU.
+    cpu: Option<f64>,
+}
+
+/// Prints the programs. Returns the exit status.
+pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
+    let mut programs: Vec<_> = find::all()
+        .iter()
+        .filter_map(|path| connect(path))
+        .collect();
+    programs.sort_by_key(|program| program.pid);
+    programs.dedup_by_key(|program| program.pid);
+    for program in &mut programs {
+        program.greet();
+    }
+    if programs.iter().any(|program| program.hello.is_some()) {
+        thread::sleep(INTERVAL);
+    }
+    for program in &mut programs {
+        program.measure();
+    }
+    let screen = Screen::stdout(false);
+    let text = match args.json {
+        true => format!(
+            "{}\n",
+            json!({ "version": 1, "programs": as_json(&programs) })
+        ),
+        false => table(&programs, screen.width()),
+    };
+    let written = screen.print(&text);
+    written.map(|()| 0).map_err(|error| Refusal {
+        message: format!("can't write the list: {error}"),
+        status: FAILURE,
+    })
+}
+
+/// Whoever listens must be the process that the port's name tells.
+fn connect(path: &Path) -> Option<Listening> {
+    let client = Client::connect(path).ok()?;
+    let pid = client.pid();
+    find::is_owner(path, pid).then(|| Listening {
+        pid,
+        path: path.into(),
+        client,
+        state: PortState::NoAnswer,
+        hello: None,
+        cpu: None,
+    })
+}
+
+impl Listening {
+    fn greet(&mut self) {
+        if is_stopped(self.pid) {
+            self.state = PortState::Stopped;
+            return;
+        }
+        match self.client.hello() {
+            Ok(hello) => self.hello = Some(hello),
+            Err(AskError::OtherProtocol(_)) => self.state = PortState::OtherVersion,
+            Err(_) => {}
+        }
+    }
+
+    fn measure(&mut self) {
+        let Some(before) = &self.hello else { return };
+        let Ok(after) = self.client.hello() else {
+            return;
+        };
+        let elapsed = after.clock_ns.saturating_sub(before.clock_ns);
+        let used = after.cpu_ns.saturating_sub(before.cpu_ns);
+        self.cpu = (elapsed > 0).then(|| used as f64 / elapsed as f64);
+        self.state = if is_running(self.pid) {
+            PortState::Busy
+        } else {
+            PortState::Idle
+        };
+        self.hello = Some(after);
+    }
+
+    /// What it says of itself, or else what the system says of it.
+    fn program(&self) -> String {
+        let text = match &self.hello {
+            Some(hello) => hello.program.clone(),
+            None => command_line(self.pid),
+        };
+        shown(&text).into_owned()
+    }
+
+    fn cells(&self) -> [String; 7] {
+        let hello = self.hello.as_ref();
+        let of_hello = |text: fn(&Hello) -> String| hello.map_or_else(|| "-".into(), text);
+        [
+            self.pid.to_string(),
+            of_hello(|hello| duration(hello.uptime_ns)),
+            self.cpu
+                .map_or_else(|| "-".into(), |cpu| format!("{:.0}%", cpu * 100.0)),
+            of_hello(|hello| shown(&hello.ruby).into_owned()),
+            self.state.name().into(),
+            of_hello(|hello| hello.session.as_ref().map_or_else(|| "-".into(), session)),
+            self.program(),
+        ]
+    }
+
+    fn to_json(&self) -> Value {
+        let hello = self.hello.as_ref();
+        let session = hello.and_then(|hello| hello.session.as_ref());
+        json!({
+            "pid": self.pid,
+            "socket": self.path.to_string_lossy(),
+            "uid": self.client.uid(),
+            "state": self.state.name(),
+            "program": self.program(),
+            "ruby": hello.map(|hello| &hello.ruby),
+            "rperf": hello.map(|hello| &hello.rperf),
+            "uptime_ns": hello.map(|hello| hello.uptime_ns),
+            "cpu_ns": hello.map(|hello| hello.cpu_ns),
+            "cpu": self.cpu,
+            "session": session.map(|it| json!({ "mode": it.mode, "frequency": it.frequency })),
+        })
+    }
+}
+
+fn session(session: &Session) -> String {
+    let mode = shown(&session.mode);
+    match session.frequency {
+        0 => mode.into_owned(),
+        frequency => format!("{mode}, {frequency} Hz"),
+    }
+}
+
+fn as_json(programs: &[Listening]) -> Vec<Value> {
+    programs.iter().map(Listening::to_json).collect()
+}
+
+fn table(programs: &[Listening], width: Option<usize>) -> String {
+    if programs.is_empty() {
+        return "no Ruby program with a port; start one with RPERF_LISTEN=1 (and rperf in its \
+                Gemfile)\n"
+            .into();
+    }
+    let header = HEADER.map(String::from);
+    let rows: Vec<_> = std::iter::once(header)
+        .chain(programs.iter().map(Listening::cells))
+        .collect();
+    let width_of = |place: usize| rows.iter().map(|row| columns(&row[place])).max();
+    let widths: Vec<_> = (0..HEADER.len())
+        .map(|it| width_of(it).unwrap_or(0))
+        .collect();
+    let lines = rows.iter().map(|row| line(row, &widths, width));
+    lines.collect()
+}
+
+/// The last cell has the rest of the line.
+fn line(row: &[String; 7], widths: &[usize], width: Option<usize>) -> String {
+    let (program, cells) = (&row[6], &row[..6]);
+    let mut line = String::new();
+    for (cell, &width) in cells.iter().zip(widths) {
+        let gap = " ".repeat(width - columns(cell) + 2);
+        line += cell;
+        line += &gap;
+    }
+    let room = width.map(|width| width.saturating_sub(columns(&line)));
+    line + &fitting(program, room) + "\n"
+}
+
+/// As much of `text` as there is room for.
+fn fitting(text: &str, room: Option<usize>) -> String {
+    let Some(room) = room.filter(|&room| columns(text) > room) else {
+        return text.into();
+    };
+    let mut kept = String::new();
+    for character in text.chars() {
+        kept.push(character);
+        if columns(&kept) >= room {
+            kept.pop();
+            break;
+        }
+    }
+    kept + "…"
+}
+
+/// In its two largest units.
+fn duration(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds}s"),
+        (0, 0, _) => format!("{minutes}m{:02}s", seconds % 60),
+        (0, _, _) => format!("{hours}h{:02}m", minutes % 60),
+        _ => format!("{days}d{:02}h", hours % 24),
+    }
+}
+
+fn is_stopped(pid: i32) -> bool {
+    let state = ProcessId::present(pid).and_then(ProcessId::state);
+    matches!(state, Some('T' | 't'))
+}
+
+/// Whether a thread of the process is running or ready to, but for the port's own.
+fn is_running(pid: i32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut tasks = tasks.into_iter().flatten().flatten();
+    tasks.any(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+        let is_ours = stat.contains("(rperf-port)");
+        !is_ours && state.is_some_and(|state| state.starts_with('R'))
+    })
+}
+
+fn command_line(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&words).replace('\0', " ");
+    text.trim().chars().take(4096).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_their_two_largest_units() {
+        for (seconds, text) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m00s"),
+            (3661, "1h01m"),
+            (86_399, "23h59m"),
+            (2 * 86_400 + 3600, "2d01h"),
+        ] {
+            assert_eq!(duration(seconds * 1_000_000_000), text);
+        }
+    }
+
+    #[test]
+    fn the_program_has_the_rest_of_the_line() {
+        let row = ["1", "2s", "3%", "3.4.5", "idle", "-", "ruby a.rb"].map(String::from);
+        let widths = [3, 2, 3, 5, 4, 7, 9];
+        let whole = "1    2s  3%   3.4.5  idle  -        ruby a.rb\n";
+        assert_eq!(line(&row, &widths, None), whole);
+        assert_eq!(line(&row, &widths, Some(80)), whole);
+        assert!(line(&row, &widths, Some(42)).ends_with(" ruby …\n"));
+        assert!(line(&row, &widths, Some(10)).ends_with(" …\n"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Asking a running program: its *port*, the protocol that is spoken on it, and the client that
+//! finds ports and asks. Nothing here knows Ruby or samples.
+//!
+//! The extension opens ports, in programs that want one; the command is the client. A port is a
+//! Unix socket in the user's private folder, served by a native thread of its own, which sleeps in
+//! poll(2) without a timeout while nobody is connected.
+
+pub mod client;
+pub mod find;
+pub mod hello;
+mod message;
+mod peer;
+mod place;
+pub mod port;
+mod text;
+
+pub use message::PROTOCOL;
+pub use place::{Place, PlaceError};
+pub use text::shown;

@@ -1,0 +1,172 @@
+//! One client of the port. Reads a request, and nothing more until its answer is out: so a client
+//! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
+
+use super::descriptors::Guarded;
+use crate::message::{MAX_REQUEST, Refusal, Request, parse_request};
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// How long a client may be connected without asking.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long a request's head may take to come.
+const HEAD: Duration = Duration::from_secs(2);
+/// How long a client may take in nothing of an answer.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// What a client is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nothing, or it is sending the head of a request.
+    Asking,
+    /// It waits for an answer that isn't there yet.
+    Waiting,
+    /// It takes in an answer.
+    Answered,
+}
+
+/// What becomes of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It goes on.
+    Stays,
+    /// It ends.
+    Ends,
+}
+
+/// A client.
+pub struct Connection {
+    stream: Guarded<UnixStream>,
+    received: Vec<u8>,
+    answer: Vec<u8>,
+    sent: usize,
+    closes: bool,
+    phase: Phase,
+    /// When it last did something.
+    since: Instant,
+}
+
+impl Connection {
+    /// A client that has just connected.
+    pub fn new(stream: Guarded<UnixStream>) -> Self {
+        Connection {
+            stream,
+            received: Vec::new(),
+            answer: Vec::new(),
+            sent: 0,
+            closes: false,
+            phase: Phase::Asking,
+            since: Instant::now(),
+        }
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    /// Whether it is to be read from, and whether it is to be written to.
+    pub fn wants(&self) -> (bool, bool) {
+        (self.phase == Phase::Asking, self.phase == Phase::Answered)
+    }
+
+    /// When its time is up.
+    pub fn deadline(&self) -> Option<Instant> {
+        let patience = match self.phase {
+            Phase::Asking if self.received.is_empty() => IDLE,
+            Phase::Asking => HEAD,
+            Phase::Waiting => return None,
+            Phase::Answered => STALLED,
+        };
+        Some(self.since + patience)
+    }
+
+    /// Its time is up.
+    pub fn time_is_up(&mut self) -> Fate {
+        if self.phase == Phase::Asking && !self.received.is_empty() {
+            let hint = "send the request at once";
+            let refusal = Refusal::new(408, "the request took too long to come", hint);
+            let _ = (&*self.stream).write(&refusal.response(true));
+        }
+        Fate::Ends
+    }
+
+    /// Something can be read.
+    pub fn read(&mut self) -> Fate {
+        if !self.stream.is_ours() {
+            return Fate::Ends;
+        }
+        let mut bytes = [0; 1024];
+        let room = (MAX_REQUEST - self.received.len().min(MAX_REQUEST)).min(bytes.len());
+        match (&*self.stream).read(&mut bytes[..room]) {
+            Ok(0) => Fate::Ends,
+            Ok(count) => {
+                if self.received.is_empty() {
+                    self.since = Instant::now();
+                }
+                self.received.extend_from_slice(&bytes[..count]);
+                Fate::Stays
+            }
+            Err(error) => fate_of(&error),
+        }
+    }
+
+    /// The next request, once it is whole. One that isn't any gets its answer here.
+    pub fn next_request(&mut self) -> Option<Request> {
+        if self.phase != Phase::Asking {
+            return None;
+        }
+        match parse_request(&self.received) {
+            Ok(Some((request, length))) => {
+                self.received.drain(..length);
+                self.closes = request.closes;
+                self.phase = Phase::Waiting;
+                Some(request)
+            }
+            Ok(None) => None,
+            Err(refusal) => {
+                self.closes = true;
+                self.answer(refusal.response(true));
+                None
+            }
+        }
+    }
+
+    /// This is the answer; as much of it is sent as the client takes in now.
+    pub fn answer(&mut self, bytes: Vec<u8>) {
+        self.answer = bytes;
+        self.sent = 0;
+        self.phase = Phase::Answered;
+        self.since = Instant::now();
+    }
+
+    /// Sends more of the answer.
+    pub fn write(&mut self) -> Fate {
+        if self.phase != Phase::Answered {
+            return Fate::Stays;
+        }
+        if !self.stream.is_ours() {
+            return Fate::Ends;
+        }
+        match (&*self.stream).write(&self.answer[self.sent..]) {
+            Ok(count) => {
+                self.sent += count;
+                self.since = Instant::now();
+            }
+            Err(error) => return fate_of(&error),
+        }
+        if self.sent < self.answer.len() {
+            return Fate::Stays;
+        }
+        self.answer = Vec::new();
+        self.phase = Phase::Asking;
+        if self.closes { Fate::Ends } else { Fate::Stays }
+    }
+}
+
+fn fate_of(error: &io::Error) -> Fate {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Fate::Stays,
+        _ => Fate::Ends,
+    }
+}

@@ -1,0 +1,67 @@
+//! What is known of this program without its VM. On the port's thread.
+
+use super::state::Program;
+use crate::hello::Hello;
+use crate::message::PROTOCOL;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{SysconfVar, sysconf};
+use rperf_session::process_id::ProcessId;
+use std::fs::File;
+use std::io::Read;
+
+/// Bytes of the command line that are shown.
+const MAX_PROGRAM: u64 = 4096;
+
+const NS: u64 = 1_000_000_000;
+
+/// The answer to `/v1/hello`.
+pub fn hello(program: &Program, clients: usize) -> Hello {
+    let ProcessId { pid, start } = ProcessId::own();
+    Hello {
+        protocol: PROTOCOL,
+        rperf: env!("CARGO_PKG_VERSION").into(),
+        ruby: program.ruby.clone(),
+        pid,
+        start,
+        program: command_line(),
+        uptime_ns: uptime_ns(start),
+        cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
+        clock_ns: clock_ns(ClockId::CLOCK_MONOTONIC),
+        session: (program.session)(),
+        clients: u32::try_from(clients).unwrap_or(u32::MAX),
+    }
+}
+
+/// The system has the words, and the title that takes their place.
+fn command_line() -> String {
+    let mut bytes = Vec::new();
+    let file = File::open("/proc/self/cmdline");
+    let _ = file.and_then(|file| file.take(MAX_PROGRAM).read_to_end(&mut bytes));
+    if bytes.is_empty() {
+        bytes = std::env::args_os().fold(bytes, |mut bytes, word| {
+            bytes.extend_from_slice(word.as_encoded_bytes());
+            bytes.push(b' ');
+            bytes
+        });
+        bytes.truncate(MAX_PROGRAM as usize);
+    }
+    let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
+    text.trim().into()
+}
+
+fn uptime_ns(start: u64) -> u64 {
+    let ticks_per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+    #[cfg(target_os = "linux")]
+    let since_boot = clock_ns(ClockId::CLOCK_BOOTTIME);
+    #[cfg(not(target_os = "linux"))]
+    let since_boot = clock_ns(ClockId::CLOCK_MONOTONIC);
+    let started = u128::from(start) * u128::from(NS) / (ticks_per_second.max(1) as u128);
+    since_boot.saturating_sub(u64::try_from(started).unwrap_or(u64::MAX))
+}
+
+fn clock_ns(clock: ClockId) -> u64 {
+    clock_gettime(clock).map_or(0, |time| {
+        let part = |number: i64| u64::try_from(number).unwrap_or(0);
+        part(time.tv_sec()) * NS + part(time.tv_nsec())
+    })
+}

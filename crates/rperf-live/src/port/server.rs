@@ -1,0 +1,239 @@
+//! The loop of the port's thread: waits for clients and answers them, one step of one client at a
+//! time. Nothing here waits for Ruby, or for a client.
+
+use super::connection::{Connection, Fate};
+use super::descriptors::Guarded;
+use super::facts;
+use super::listener::{Accepted, Listener};
+use super::state::Port;
+use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, response};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant};
+
+/// Connections at a time.
+const MAX_CLIENTS: usize = 8;
+
+/// How long nobody is let in after the system had no descriptor for a client.
+const SHORTAGE: Duration = Duration::from_millis(200);
+
+/// The paths.
+const HELLO: &str = "/v1/hello";
+
+/// What runs on the port's thread.
+pub struct Server {
+    port: &'static Port,
+    listener: Listener,
+    wakened: Guarded<UnixStream>,
+    clients: Vec<Connection>,
+    /// Nobody is let in before.
+    closed_until: Option<Instant>,
+}
+
+/// What has happened.
+struct Events {
+    somebody_waits: bool,
+    clients: Vec<PollFlags>,
+}
+
+impl Server {
+    /// Not running yet.
+    pub fn new(port: &'static Port, listener: Listener, wakened: Guarded<UnixStream>) -> Self {
+        Server {
+            port,
+            listener,
+            wakened,
+            clients: Vec::new(),
+            closed_until: None,
+        }
+    }
+
+    /// Answers until the program ends, or has closed our descriptors.
+    pub fn run(mut self) {
+        loop {
+            let Some(events) = self.wait() else { return };
+            if self.port.has_ended.load(SeqCst) || !self.is_whole() {
+                return;
+            }
+            self.drain();
+            self.serve(&events.clients);
+            if events.somebody_waits {
+                self.let_in();
+            }
+        }
+    }
+
+    /// A program may close all descriptors that it doesn't know.
+    fn is_whole(&self) -> bool {
+        self.wakened.is_ours() && self.listener.socket().is_ours()
+    }
+
+    /// Waits until something happens, or somebody's time is up. `None` if that can't be waited for.
+    fn wait(&mut self) -> Option<Events> {
+        let now = Instant::now();
+        self.closed_until = self.closed_until.filter(|&until| until > now);
+        let mut descriptors = vec![
+            PollFd::new(self.wakened.as_fd(), PollFlags::POLLIN),
+            PollFd::new(
+                self.listener.socket().as_fd(),
+                flags(self.closed_until.is_none(), false),
+            ),
+        ];
+        descriptors.extend(self.clients.iter().map(|client| {
+            let (reads, writes) = client.wants();
+            PollFd::new(client.socket().as_fd(), flags(reads, writes))
+        }));
+        match poll(&mut descriptors, self.timeout(now)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(_) => return None,
+        }
+        let mut found = descriptors
+            .iter()
+            .map(|it| it.revents().unwrap_or(PollFlags::empty()));
+        let (_, listener) = (found.next(), found.next());
+        Some(Events {
+            somebody_waits: listener.is_some_and(|it| it.contains(PollFlags::POLLIN)),
+            clients: found.collect(),
+        })
+    }
+
+    /// None while nobody is connected.
+    fn timeout(&self, now: Instant) -> PollTimeout {
+        let clients = self.clients.iter().filter_map(Connection::deadline);
+        let Some(next) = clients.chain(self.closed_until).min() else {
+            return PollTimeout::NONE;
+        };
+        // Rounded up: it isn't to wake too early.
+        let rest = next.saturating_duration_since(now) + Duration::from_millis(1);
+        PollTimeout::try_from(rest).unwrap_or(PollTimeout::MAX)
+    }
+
+    /// Takes in the bytes that woke us.
+    fn drain(&self) {
+        let mut bytes = [0; 64];
+        while (&*self.wakened)
+            .read(&mut bytes)
+            .is_ok_and(|count| count == bytes.len())
+        {}
+    }
+
+    /// A step of each client.
+    fn serve(&mut self, events: &[PollFlags]) {
+        let now = Instant::now();
+        let count = self.clients.len();
+        let mut fates = Vec::with_capacity(count);
+        for (place, &flags) in events.iter().enumerate().take(count) {
+            fates.push(self.serve_one(place, flags, now));
+        }
+        let mut fates = fates.into_iter();
+        self.clients
+            .retain(|_| fates.next().unwrap_or(Fate::Stays) == Fate::Stays);
+    }
+
+    fn serve_one(&mut self, place: usize, flags: PollFlags, now: Instant) -> Fate {
+        let count = self.clients.len();
+        let client = &mut self.clients[place];
+        let (reads, writes) = client.wants();
+        let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+        let is_gone = flags.intersects(gone);
+        // What a client has sent before it went may still be read.
+        if (reads && (flags.contains(PollFlags::POLLIN) || is_gone) && client.read() == Fate::Ends)
+            || (!reads && is_gone)
+            || (writes && flags.contains(PollFlags::POLLOUT) && client.write() == Fate::Ends)
+        {
+            return Fate::Ends;
+        }
+        // Several requests may have come at once.
+        while let Some(request) = client.next_request() {
+            let bytes = answer(self.port, &request, count);
+            client.answer(bytes);
+            if client.write() == Fate::Ends {
+                return Fate::Ends;
+            }
+        }
+        if client.write() == Fate::Ends {
+            return Fate::Ends;
+        }
+        match client.deadline() {
+            Some(deadline) if deadline <= now => client.time_is_up(),
+            _ => Fate::Stays,
+        }
+    }
+
+    fn let_in(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Accepted::Client(stream) if self.clients.len() < MAX_CLIENTS => {
+                    self.clients.push(Connection::new(stream));
+                }
+                Accepted::Client(stream) => {
+                    let error = format!("{MAX_CLIENTS} clients are connected already");
+                    refuse(
+                        &stream,
+                        &Refusal::new(503, error, "end one of them, or wait"),
+                    );
+                }
+                Accepted::Stranger(stream) => {
+                    let hint = "run this as the user of the program, or as root";
+                    let error = "this program belongs to another user";
+                    refuse(&stream, &Refusal::new(403, error, hint));
+                }
+                Accepted::Nobody => return,
+                Accepted::Failed => {
+                    self.closed_until = Some(Instant::now() + SHORTAGE);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn flags(reads: bool, writes: bool) -> PollFlags {
+    let mut flags = PollFlags::empty();
+    flags.set(PollFlags::POLLIN, reads);
+    flags.set(PollFlags::POLLOUT, writes);
+    flags
+}
+
+/// A few bytes: there is room for them. What has come is read, as the end of a connection with
+/// unread bytes is an error to the other end.
+fn refuse(mut stream: &UnixStream, refusal: &Refusal) {
+    let _ = stream.read(&mut [0; MAX_REQUEST]);
+    let _ = stream.write(&refusal.response(true));
+}
+
+fn answer(port: &Port, request: &Request, clients: usize) -> Vec<u8> {
+    match route(request) {
+        Ok(Route::Hello) => {
+            let hello = facts::hello(&port.program, clients);
+            response(200, &hello.to_json(), request.closes)
+        }
+        Err(refusal) => refusal.response(request.closes),
+    }
+}
+
+/// What is asked.
+enum Route {
+    Hello,
+}
+
+fn route(request: &Request) -> Result<Route, Refusal> {
+    let route = match &*request.path {
+        HELLO => Route::Hello,
+        other => {
+            let is_ours = other.starts_with(&format!("/v{PROTOCOL}/"));
+            let error = match is_ours {
+                true => "this version of rperf has no such answer".into(),
+                false => format!("this port speaks version {PROTOCOL} of the protocol"),
+            };
+            return Err(Refusal::new(404, error, format!("ask for {HELLO}")));
+        }
+    };
+    match &*request.method {
+        "GET" => Ok(route),
+        _ => Err(Refusal::new(405, "this can only be read", "ask with GET")),
+    }
+}

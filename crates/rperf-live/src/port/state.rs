@@ -1,0 +1,87 @@
+//! What the threads of a program share of its port. It is made on a Ruby thread, and used there and
+//! on the port's thread.
+
+use super::descriptors::Guarded;
+use crate::hello::Session;
+use crate::place::Place;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
+
+/// What the extension knows of the program. The functions are called on the port's thread.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The version of Ruby.
+    pub ruby: String,
+    /// The profiling session that runs.
+    pub session: fn() -> Option<Session>,
+}
+
+/// A port of this process. It stays in memory as long as the process lives, since the thread and
+/// the end of the program share it.
+pub struct Port {
+    /// Where it is.
+    pub place: Place,
+    /// Its program.
+    pub program: Program,
+    /// The program ends.
+    pub has_ended: AtomicBool,
+    /// Where a byte wakes the thread.
+    waker: Guarded<UnixStream>,
+}
+
+/// The port, once it is open; null before, and in forked children.
+static PORT: AtomicPtr<Port> = AtomicPtr::new(ptr::null_mut());
+
+/// The port of the process that forked this one.
+static PARENTS: AtomicPtr<Port> = AtomicPtr::new(ptr::null_mut());
+
+impl Port {
+    /// Makes one, which isn't this process's yet.
+    pub fn leak(place: Place, program: Program, waker: UnixStream) -> &'static Port {
+        Box::leak(Box::new(Port {
+            place,
+            program,
+            has_ended: AtomicBool::new(false),
+            waker: Guarded::new(waker),
+        }))
+    }
+
+    /// That of this process.
+    pub fn current() -> Option<&'static Port> {
+        // SAFETY: null, or a Port that is never freed.
+        unsafe { PORT.load(SeqCst).as_ref() }
+    }
+
+    /// From now on it is this process's.
+    pub fn enter(&'static self) {
+        PORT.store(ptr::from_ref(self).cast_mut(), SeqCst);
+    }
+
+    /// It is this process's port no longer. Returns whether it was until now.
+    pub fn leave(&'static self) -> bool {
+        let own = ptr::from_ref(self).cast_mut();
+        let left = PORT.compare_exchange(own, ptr::null_mut(), SeqCst, SeqCst);
+        left.is_ok()
+    }
+
+    /// In a forked child: this process has none, and its parent may have had one.
+    pub fn become_parents() {
+        PARENTS.store(PORT.swap(ptr::null_mut(), SeqCst), SeqCst);
+    }
+
+    /// In a forked child: the parent's, given once. No thread changes anything of it here.
+    pub fn take_parents() -> Option<&'static Port> {
+        // SAFETY: null, or the parent's Port, of which the child has a copy that is never freed.
+        unsafe { PARENTS.swap(ptr::null_mut(), SeqCst).as_ref() }
+    }
+
+    /// Wakes the thread.
+    pub fn wake(&self) {
+        if self.waker.is_ours() {
+            // If there is no room, bytes are there to wake it.
+            let _ = (&*self.waker).write(&[0]);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A port of this test's own process, asked as a client would.
+
+use super::*;
+use crate::client::{AskError, Client};
+use crate::hello::Session;
+use std::io::{Read, Write};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// A process has one port.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+struct Opened {
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        close();
+    }
+}
+
+fn program() -> Program {
+    Program {
+        ruby: "3.4.5".into(),
+        session: || {
+            Some(Session {
+                mode: "wall".into(),
+                frequency: 99,
+            })
+        },
+    }
+}
+
+fn opened() -> Opened {
+    let turn = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(|broken| broken.into_inner());
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = open(Some(folder.path()), program()).expect("opened");
+    Opened {
+        path,
+        _folder: folder,
+        _turn: turn,
+    }
+}
+
+/// All that comes back until the port ends the connection.
+fn talk(path: &Path, text: &str) -> String {
+    let mut stream = UnixStream::connect(path).expect("connected");
+    // It may have ended the connection before it took all of it.
+    let _ = stream.write_all(text.as_bytes());
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn it_says_what_it_is() {
+    let port = opened();
+    let mut client = Client::connect(&port.path).expect("connected");
+    for _ in 0..3 {
+        let hello = client.hello().expect("an answer");
+        assert_eq!(hello.pid, std::process::id() as i32);
+        assert_eq!((&*hello.ruby, hello.clients), ("3.4.5", 1));
+        assert_eq!(hello.session.map(|session| session.frequency), Some(99));
+        assert!(hello.cpu_ns > 0 && hello.clock_ns > 0);
+        assert!(
+            hello.uptime_ns < 86_400 * 1_000_000_000,
+            "{}",
+            hello.uptime_ns
+        );
+        assert!(!hello.program.is_empty());
+    }
+}
+
+#[test]
+fn opened_twice_it_is_the_same_and_closed_it_is_gone() {
+    let port = opened();
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let again = open(Some(elsewhere.path()), program()).expect("open already");
+    assert_eq!((&again, path().as_ref()), (&port.path, Some(&port.path)));
+    close();
+    close();
+    assert_eq!((path(), port.path.exists()), (None, false));
+    assert!(matches!(Client::connect(&port.path), Err(AskError::Closed)));
+}
+
+#[test]
+fn only_its_user_may_open_the_socket() {
+    use std::os::unix::fs::PermissionsExt;
+    let port = opened();
+    let mode = std::fs::metadata(&port.path)
+        .expect("there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn odd_requests_get_an_answer_and_good_ones_after_them_too() {
+    let port = opened();
+    let end = "Connection: close\r\n\r\n";
+    for (text, expected) in [
+        (
+            format!("GET /v1/hello HTTP/1.1\r\n{end}"),
+            "HTTP/1.1 200 OK\r\n",
+        ),
+        (format!("POST /v1/hello HTTP/1.1\r\n{end}"), "HTTP/1.1 405 "),
+        (
+            format!("GET /v1/kittens HTTP/1.1\r\n{end}"),
+            "HTTP/1.1 404 ",
+        ),
+        (format!("GET /v2/hello HTTP/1.1\r\n{end}"), "HTTP/1.1 404 "),
+        ("\u{16}\u{3}\u{1}".into(), "HTTP/1.1 400 "),
+        ("x".repeat(10 << 20), "HTTP/1.1 "),
+        (
+            format!("GET /{} HTTP/1.1\r\n{end}", "x".repeat(9000)),
+            "HTTP/1.1 431 ",
+        ),
+        (
+            format!("POST /v1/hello HTTP/1.1\r\nContent-Length: 1\r\n{end}a"),
+            "HTTP/1.1 413 ",
+        ),
+    ] {
+        let answer = talk(&port.path, &text);
+        assert!(answer.starts_with(expected), "{answer} for {text:.60}");
+        assert!(answer.contains("\"hint\"") || answer.contains("\"pid\""));
+    }
+    let hello = "GET /v1/hello HTTP/1.1\r\n\r\n";
+    let answer = talk(
+        &port.path,
+        &format!("{hello}{hello}GET /v1/x HTTP/1.1\r\n{end}"),
+    );
+    let lines: Vec<_> = answer
+        .lines()
+        .filter(|line| line.starts_with("HTTP/"))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "HTTP/1.1 200 OK",
+            "HTTP/1.1 200 OK",
+            "HTTP/1.1 404 Not Found"
+        ]
+    );
+}
+
+#[test]
+fn half_a_request_gets_two_seconds_and_holds_up_nobody() {
+    let port = opened();
+    let began = Instant::now();
+    let mut slow = UnixStream::connect(&port.path).expect("connected");
+    slow.write_all(b"GET /v1/hello HT").expect("sent");
+    let mut client = Client::connect(&port.path).expect("connected");
+    client.hello().expect("an answer");
+    assert!(began.elapsed() < Duration::from_secs(1));
+    let mut answer = String::new();
+    slow.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(began.elapsed() >= Duration::from_secs(2));
+}
+
+#[test]
+fn the_ninth_client_is_told_so_and_one_that_leaves_makes_room() {
+    let port = opened();
+    let mut clients: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = Client::connect(&port.path).expect("connected");
+            client.hello().expect("an answer");
+            client
+        })
+        .collect();
+    let mut ninth = Client::connect(&port.path).expect("connected");
+    let error = ninth.hello().expect_err("refused");
+    assert!(
+        matches!(error, AskError::Refused { status: 503, .. }),
+        "{error}"
+    );
+    clients.pop();
+    let began = Instant::now();
+    loop {
+        let mut next = Client::connect(&port.path).expect("connected");
+        if next.hello().is_ok() {
+            break;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10));
+    }
+}
+
+#[test]
+fn a_client_that_reads_nothing_costs_little() {
+    let port = opened();
+    let mut silent = UnixStream::connect(&port.path).expect("connected");
+    silent.set_nonblocking(true).expect("set");
+    let requests = "GET /v1/hello HTTP/1.1\r\n\r\n".repeat(1000);
+    let began = Instant::now();
+    // Until the port takes in no more.
+    while silent.write(requests.as_bytes()).is_ok() {
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+    let mut client = Client::connect(&port.path).expect("connected");
+    assert_eq!(client.hello().expect("an answer").clients, 2);
+}
+
+#[test]
+fn without_clients_the_thread_sleeps() {
+    let port = opened();
+    Client::connect(&port.path)
+        .and_then(|mut client| client.hello())
+        .expect("an answer");
+    std::thread::sleep(Duration::from_millis(50));
+    if let Some(before) = switches() {
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(switches(), Some(before));
+    }
+}
+
+/// How often the port's thread has been switched to, where the system tells.
+fn switches() -> Option<String> {
+    for task in std::fs::read_dir("/proc/self/task").ok()?.flatten() {
+        let status = std::fs::read_to_string(format!("{}/status", task.path().display())).ok()?;
+        if status.starts_with(&format!("Name:\t{THREAD_NAME}\n")) {
+            let lines = status.lines().filter(|line| line.contains("ctxt_switches"));
+            return Some(lines.collect());
+        }
+    }
+    None
+}
+
+#[test]
+fn descriptors_that_the_program_closes_and_opens_again_are_left_alone() {
+    use std::fs::File;
+    use std::os::fd::{AsRawFd, FromRawFd};
+    let port = opened();
+    let number = listening_descriptor(&port.path);
+    let null = File::open("/dev/null").expect("a file");
+    // SAFETY: this is what a program does that closes descriptors which it doesn't know, and opens
+    // others. The port is ready for it, and the file owns the number from now on.
+    let others = unsafe {
+        libc::dup2(null.as_raw_fd(), number);
+        File::from_raw_fd(number)
+    };
+    Port::current().expect("a port").wake();
+    let began = Instant::now();
+    while path().is_some() {
+        assert!(began.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(others.metadata().is_ok());
+    assert!(Client::connect(&port.path).is_err());
+}
+
+fn listening_descriptor(path: &Path) -> i32 {
+    use nix::sys::socket::{UnixAddr, getsockname};
+    let is_ours = |&number: &i32| {
+        let name = getsockname::<UnixAddr>(number);
+        name.is_ok_and(|name| name.path() == Some(path))
+    };
+    (3..1000).find(is_ours).expect("a listener")
+}

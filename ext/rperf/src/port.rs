@@ -1,0 +1,59 @@
+//! The methods of `Rperf::Native` for the port at which a running program can be asked. All of the
+//! port is in the crate rperf-live, but for what the VM knows. Called with the GVL, on the main
+//! Ractor.
+
+use crate::native::session;
+use crate::profile::errors;
+use crate::settings;
+use crate::without_gvl::without_gvl;
+use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
+use rperf_live::port::{self, OpenError, Program};
+use rperf_session::settings::{self as table, Given, LISTEN, Source};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// Defines the methods.
+pub fn init(native: RModule) -> Result<(), Error> {
+    native.define_singleton_method("listen", function!(listen, 2))?;
+    native.define_singleton_method("listen_folder", function!(listen_folder, 1))?;
+    native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
+    native.define_singleton_method("unlisten", function!(port::close, 0))
+}
+
+/// `listen(folder, ruby)`: opens the port, in `folder` or the user's; its path. `ruby` is the
+/// version.
+fn listen(ruby: &Ruby, folder: Option<PathBuf>, version: String) -> Result<Value, Error> {
+    let program = Program {
+        ruby: version,
+        session: session::running,
+    };
+    let path = without_gvl(move || port::open(folder.as_deref(), program));
+    let path = path.map_err(|error| refused(ruby, &error))?;
+    Ok(settings::text(ruby, path.as_os_str()))
+}
+
+fn refused(ruby: &Ruby, error: &OpenError) -> Error {
+    errors::rperf(ruby, format!("no port: {error}"))
+}
+
+/// `listen_folder(text)`: the folder that RPERF_LISTEN names, true for the user's, or false if it
+/// asks for no port.
+fn listen_folder(ruby: &Ruby, text: RString) -> Result<Value, Error> {
+    let text = OsString::from_vec(crate::text::bytes(text));
+    let value = table::check(&LISTEN, &Given::Text(&text), Source::Variable, || {
+        table::quoted(&text)
+    });
+    let value = value.map_err(|error| errors::argument(ruby, error.to_string()))?;
+    Ok(match value {
+        Some(table::Value::Path(folder)) => settings::text(ruby, folder.as_os_str()),
+        Some(table::Value::Bool(true)) => ruby.qtrue().as_value(),
+        _ => ruby.qfalse().as_value(),
+    })
+}
+
+/// `listen_in_child(ended)`: in a forked child, opens a port as its parent's, which has `ended` if
+/// the child takes its place. Without one the child runs on.
+fn listen_in_child(parent_has_ended: bool) {
+    let _ = port::open_as_parent(parent_has_ended);
+}

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+require_relative "../errors"
+require_relative "../message"
+
+module Rperf
+  # The port of this process: a socket at which `rperf ps` and other commands ask it. A native thread answers; nothing
+  # here runs before the program ends.
+  module Port
+    class << self
+      # @param folder [String, nil] where the socket is to be; nil: in the user's folder
+      # @return [String] the socket's path
+      # @raise [Rperf::Error] if there can't be a port
+      def begin(folder)
+        path = Native.listen(folder, RUBY_VERSION)
+        close_at_exit
+        path
+      end
+
+      # As RPERF_LISTEN has it. A program that can't have a port runs without.
+      # @param value [String] the variable's value
+      def begin_as_asked(value)
+        folder = Native.listen_folder(value)
+        self.begin(folder == true ? nil : folder) if folder
+      rescue Error, ArgumentError => e
+        Message.say("#{Message.first_line(e)}; running without a port")
+        nil
+      end
+
+      # In a forked child: opens one, if the parent had one.
+      # @param ended [Boolean] whether the child takes the place of its parent, which has ended
+      def begin_in_child(ended: false) = Native.listen_in_child(ended)
+
+      # Removes the socket.
+      def close = Native.unlisten
+
+      private
+
+      # Blocks run in forked children, too.
+      def close_at_exit
+        return if @closes_at_exit
+
+        @closes_at_exit = true
+        at_exit { close }
+      end
+    end
+  end
+  private_constant :Port
+end

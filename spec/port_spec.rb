@@ -1,0 +1,221 @@
+# frozen_string_literal: true
+
+# The port of a running program: how it comes, what it says and how it goes.
+RSpec.describe "The port of a program" do
+  include Ports
+
+  it "is a private socket, at which the program says what it is" do
+    listening("puts Rperf.listen; sleep") do |program|
+      path = program.lines.first
+      expect(File.basename(path)).to match(/\A#{program.pid}-\d+\.sock\z/)
+      expect([path, File.dirname(path)].map { |name| File.stat(name).mode & 0o777 }).to eq([0o600, 0o700])
+      status, hello = ask(path)
+      expect(status).to eq(200)
+      expect(hello).to include("pid" => program.pid, "ruby" => RUBY_VERSION, "rperf" => Rperf::VERSION,
+                               "session" => nil, "protocol" => 1)
+      expect(hello["program"]).to include("Rperf.listen")
+    end
+  end
+
+  it "is opened once, and removed at the end" do
+    code = "puts Rperf.listen, Rperf.listen, Dir[Rperf.listen]"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)
+    expect(outcome.stdout.lines.uniq.size).to eq(1)
+    expect([outcome.stderr, sockets, session_folders]).to eq(["", [], []])
+  end
+
+  it "changes nothing that the program can see of itself" do
+    watch = <<~RUBY
+      def state
+        signals = File.read("/proc/self/status").scan(/^Sig(?:Cgt|Ign|Blk):.*/) if File.exist?("/proc/self/status")
+        [Thread.list.size, signals, ENV.to_h, ObjectSpace.each_object(Thread).count]
+      end
+      before = state
+      Rperf.listen
+      puts before == state
+      begin
+        Thread::Queue.new.pop
+      rescue Exception => e
+        puts e.class, e.message.lines.first
+      end
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", watch)
+    expect(outcome.stdout).to eq("true\nfatal\nNo live threads left. Deadlock?\n")
+  end
+
+  it "answers while the program keeps the GVL" do
+    code = "puts Rperf.listen; 10_000_000.times.sum { |i| (i.to_s * 10).count('1') }; sleep"
+    listening(code) do |program|
+      expect(Array.new(5) { ask(program.lines.first).first }.uniq).to eq([200])
+    end
+  end
+
+  it "says which session runs" do
+    listening("puts Rperf.listen; Rperf.start(mode: :wall, frequency: 99); puts; sleep") do |program|
+      wait_until("session") { ask(program.lines.first).last["session"] }
+      expect(ask(program.lines.first).last["session"]).to eq("mode" => "wall", "frequency" => 99)
+    end
+  end
+
+  describe "with RPERF_LISTEN" do
+    def lines(value, code = "puts 1")
+      run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, env: { "RPERF_LISTEN" => value })
+    end
+
+    it "is opened when rperf is loaded" do
+      expect(lines("1", "puts Dir['#{temporary_folder}/rperf-*/*.sock'].size").stdout).to eq("1\n")
+      expect(lines("0", "puts Dir['#{temporary_folder}/rperf-*/*.sock'].size").stdout).to eq("0\n")
+      expect(lines("", "puts Dir['#{temporary_folder}/rperf-*/*.sock'].size").stdout).to eq("0\n")
+    end
+
+    it "is in the folder that is named" do
+      outcome = lines(folder, "puts Dir['*.sock'].size, Rperf.listen")
+      expect(outcome.stdout).to match(%r{\A1\n#{Regexp.escape(folder)}/\d+-\d+\.sock\n\z})
+      expect(Dir[in_folder("*.sock")]).to be_empty
+    end
+
+    it "is left out with a line if it can't be opened, and the program runs" do
+      Dir.mkdir(in_folder("open"))
+      File.chmod(0o777, in_folder("open"))
+      { "yes" => "RPERF_LISTEN must be 1, 0 or the absolute path of a folder, not 'yes'",
+        "/no/such" => "no port: /no/such is no folder that exists",
+        in_folder("open") => "no port: others may change what is in #{in_folder("open")}; choose a folder that only " \
+                             "its owner can write to" }.each do |value, message|
+        outcome = lines(value)
+        expect(outcome.stdout).to eq("1\n")
+        expect(outcome.stderr).to eq("rperf: #{message}; running without a port\n")
+      end
+    end
+
+    it "is not the rperf command's own" do
+      expect(rperf("ps", "--json", env: { "RPERF_LISTEN" => "1" }).stdout).to include('"programs":[]')
+    end
+  end
+
+  it "is opened for the Rubies of rperf record --listen" do
+    code = "Process.wait(fork { exec(#{ruby.dump}, '-e', 'puts Dir[%q(#{temporary_folder}/rperf-*/*.sock)].size') })"
+    outcome = rperf("record", "--listen", "-o", "p.pb.gz", ruby, "-e", code)
+    expect([outcome.stdout, outcome.status.exitstatus]).to eq(["2\n", 0])
+    expect(sockets).to be_empty
+  end
+
+  describe "of a process that forks" do
+    it "stays the parent's, and each child has its own" do
+      code = <<~RUBY
+        puts Rperf.listen
+        fork { fork { sleep }; sleep }
+        sleep
+      RUBY
+      listening(code) do |program|
+        wait_until("ports") { sockets.size == 3 && sockets.all? { |path| answers?(path) } }
+        pids = sockets.map { |path| ask(path).last["pid"] }
+        expect(pids.map(&:to_s)).to match_array(sockets.map { |path| File.basename(path)[/\d+/] })
+        expect(pids).to include(program.pid)
+      end
+    end
+
+    it "isn't held open by children" do
+      code = <<~RUBY
+        path = Rperf.listen
+        spawn("sleep", "60")
+        fork { Signal.trap("TERM", "IGNORE"); sleep }
+        puts path
+        sleep
+      RUBY
+      listening(code) do |program|
+        UNIXSocket.open(program.lines.first) do |port|
+          port.timeout = 20
+          port.write("GET /v1/hello HTTP/1.1\r\n\r\n")
+          port.readpartial(10_000)
+          Process.kill(:KILL, program.pid)
+          expect(port.read).to eq("")
+        end
+        wait_until("refusal") { !answers?(program.lines.first) }
+        expect { UNIXSocket.open(program.lines.first) }.to raise_error(Errno::ECONNREFUSED)
+      end
+    end
+
+    it "survives a thousand forks with a client" do
+      code = <<~RUBY
+        puts Rperf.listen
+        gets_descriptors = -> { Dir.children("/proc/self/fd").size if File.directory?("/proc/self/fd") }
+        before = gets_descriptors.call
+        1000.times { Process.wait(fork { exit!(0) }) }
+        puts before == gets_descriptors.call
+        Process.wait(fork { puts Thread.list.size })
+        sleep
+      RUBY
+      listening(code) do |program|
+        path = program.lines.first
+        asked = 0
+        wait_until("end of the forks", limit: 120) do
+          expect(ask(path).first).to eq(200)
+          asked += 1
+          File.read(in_folder(".listening1")).lines.size == 3
+        end
+        expect(asked).to be > 10
+        # A client's own connection may be open just then.
+        expect(File.read(in_folder(".listening1")).lines.last).to eq("1\n")
+        listed
+        expect(sockets).to eq([path])
+      end
+    end
+
+    it "goes over to a daemon", if: Process.respond_to?(:daemon) do
+      code = "Rperf.listen; Process.daemon(true, true); File.write('pid', Process.pid.to_s); sleep 60"
+      run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)
+      wait_until("daemon") { File.exist?(in_folder("pid")) && sockets.any? { |path| answers?(path) } }
+      pid = Integer(File.read(in_folder("pid")))
+      expect(sockets.map { |path| File.basename(path)[/\d+/].to_i }).to eq([pid])
+    ensure
+      Process.kill(:KILL, pid) if pid
+    end
+  end
+
+  it "is made anew by a program that the process becomes" do
+    code = <<~RUBY
+      Rperf.listen
+      exec(#{ruby.dump}, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "$stdout.sync = true; puts Rperf.listen; sleep")
+    RUBY
+    listening(code) do |program|
+      expect(ask(program.lines.first).last["pid"]).to eq(program.pid)
+      expect(sockets.size).to eq(1)
+    end
+  end
+
+  it "ends if the program closes descriptors that it doesn't know" do
+    code = <<~RUBY
+      path = Rperf.listen
+      (3..200).each { |number| IO.for_fd(number).close rescue nil unless IO.for_fd(number, autoclose: false) rescue nil }
+      3.upto(200) { |number| (IO.for_fd(number).close rescue nil) }
+      files = Array.new(20) { File.open("/dev/null", "w") }
+      puts path
+      sleep 0.2
+      puts files.map { |file| file.write("x") }.sum
+      sleep
+    RUBY
+    listening(code) do |program|
+      expect { UNIXSocket.open(program.lines.first) }.to raise_error(SystemCallError)
+      wait_until("second line") { File.read(in_folder(".listening1")).lines.size == 2 }
+      expect(File.read(in_folder(".listening1")).lines.last).to eq("20\n")
+    end
+  end
+
+  describe "of another user", if: Process.uid.zero? do
+    def as_nobody(code)
+      run(ruby, "-rsocket", "-rjson", "-e", "Process::Sys.setgid(65534); Process::Sys.setuid(65534); #{code}")
+    end
+
+    it "can't be reached, and refuses who reaches it" do
+      File.chmod(0o755, File.dirname(folder), folder)
+      listening("puts Rperf.listen(directory: #{folder.dump}); sleep") do |program|
+        path = program.lines.first
+        expect(as_nobody("UNIXSocket.open(#{path.dump})").stderr).to include("EACCES").or include("Permission denied")
+        File.chmod(0o666, path)
+        code = "UNIXSocket.open(#{path.dump}) { |port| puts port.readpartial(9999) }"
+        expect(as_nobody(code).stdout).to start_with("HTTP/1.1 403").and include("as the user of the program")
+        expect(ask(path).first).to eq(200)
+      end
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "json"
+require "socket"
+
+# Programs with a port, which are asked while they run.
+module Ports
+  # A program that runs: its process and the lines that it has printed.
+  Program = Struct.new(:pid, :lines)
+
+  # Runs `code` in a Ruby that has required rperf; yields the program when it has printed a line, and ends it.
+  def listening(code, env: {})
+    out = in_folder(".listening#{@listening = @listening.to_i + 1}")
+    command = [ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "$stdout.sync = true\n#{code}"]
+    pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, out:)
+    wait_until("line of the program") { File.exist?(out) && File.read(out).end_with?("\n") }
+    yield Program.new(pid, File.readlines(out, chomp: true))
+  ensure
+    end_group(pid) if pid
+  end
+
+  # The answer to a GET: its status and body.
+  def ask(socket, path = "/v1/hello", limit: 20)
+    UNIXSocket.open(socket) do |port|
+      port.timeout = limit
+      port.write("GET #{path} HTTP/1.1\r\nConnection: close\r\n\r\n")
+      head, body = port.read.split("\r\n\r\n", 2)
+      [head[%r{\AHTTP/1.1 (\d+)}, 1].to_i, JSON.parse(body)]
+    end
+  end
+
+  def answers?(socket)
+    ask(socket).first == 200
+  rescue SystemCallError
+    false
+  end
+
+  # The sockets in the user's folder.
+  def sockets = Dir[File.join(temporary_folder, "rperf-*", "*.sock")]
+
+  # What `rperf ps` lists, by process.
+  def listed
+    outcome = rperf("ps", "--json")
+    expect(outcome.stderr).to eq("")
+    JSON.parse(outcome.stdout).fetch("programs").to_h { |program| [program["pid"], program] }
+  end
+
+  private
+
+  def end_group(pid)
+    Process.kill(:KILL, -pid)
+  rescue Errno::ESRCH
+    nil # It has ended by itself.
+  ensure
+    Process.wait(pid)
+  end
+end
