@@ -141,7 +141,9 @@ mod tests {
     #[test]
     fn buckets_make_it_anew_and_sums_are_those_of_both() {
         let mut durations = Histogram::default();
-        [3, 9, 9, 1_000_000].map(|ticks| durations.add(ticks));
+        for ticks in [3, 9, 9, 1_000_000] {
+            durations.add(ticks);
+        }
         let max = durations.max();
         let again = Histogram::of_buckets(durations.buckets(), max);
         assert_eq!(again.as_ref(), Some(&durations));

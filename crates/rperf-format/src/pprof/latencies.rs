@@ -75,7 +75,9 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again_and_damage_is_told() {
         let mut durations = Histogram::default();
-        [1, 5, 5, 1_000_000].map(|ns| durations.add(ns));
+        for ns in [1, 5, 5, 1_000_000] {
+            durations.add(ns);
+        }
         let latencies = Latencies {
             name: "Cart#total".into(),
             path: "cart.rb".into(),
