@@ -66,9 +66,14 @@ RSpec.describe "Tracing" do
       expect(rows.sum { |row| row[:self] }).to eq(6)
     end
 
+    it "has no warnings of its own code" do
+      outcome = rperf("trace", "--calls", "all", ruby, "-w", "-e", "Object.new")
+      expect(outcome.stderr).to match(/\Arperf: wrote rperf.data .*\n\z/)
+    end
+
     it "refuses what has no meaning" do
       expect(rperf("trace", "--clock", "sundial", ruby, "-e", "1").stderr)
-        .to eq("rperf: --clock must be auto or monotonic, not 'sundial'\n")
+        .to eq("rperf: --clock must be auto, monotonic or tick, not 'sundial'\n")
       expect(rperf("stat", "-m", "trace", ruby, "-e", "1").stderr)
         .to start_with("rperf: -m must be cpu or wall, not 'trace'")
       expect(rperf("trace", "-f", "5", ruby, "-e", "1").status.exitstatus).to eq(2)
@@ -119,6 +124,24 @@ RSpec.describe "Tracing" do
       expect(rows.values_at(:"Object#tarai", :"Integer#<=")).to eq([calls, calls])
       expect(sums).to match([[Integer], [Integer]])
       expect(sums.flatten.sum).to be_within(1).of(life)
+    end
+
+    it "times calls by a clock that a thread notes" do
+      result = told(<<~RUBY)
+        def leaf = 1
+        def long(text) = 40.times { text.count("b") }
+        def short = 200_000.times { leaf }
+        text = "ab" * 1_000_000
+        profile = Rperf.trace(clock: :tick, warn: false) { long(text); short; sleep 0.02; Thread.new { short }.join }
+        rows = ->(value) { profile.top(value:, sort: :cum).to_h { |row| [row[:name], row[:total]] } }
+        sum = ->(value) { profile.top(by: :thread, value:).to_h { |row| [row[:name], row[:self]] } }
+        lives = sum["wall"].merge(sum["overhead"]) { |_, own, cost| own + cost }.values
+        puts({ leaf: rows["calls"]["Object#leaf"], long: rows["wall"]["Object#long"], life: profile[:duration_ns],
+               lives: }.to_json)
+      RUBY
+      expect(result[:leaf]).to eq(400_000)
+      expect(result[:long]).to be_between(5_000_000, result[:life])
+      expect(result[:lives].max).to be_within(1).of(result[:life])
     end
 
     it "counts the calls of threads that share native ones" do

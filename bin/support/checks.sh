@@ -123,3 +123,6 @@ graphviz_ready() {
 }
 
 run_benchmarks() { bin/bench all --smoke; }
+
+# run_trace_func_test SOURCE: a folder with the source of the Ruby that runs this.
+run_trace_func_test() { bin/env ruby bin/support/trace_func_test.rb "$1"; }

@@ -25,15 +25,20 @@ mod state_times;
 mod targeted;
 mod thread;
 mod thread_events;
+<<<<<<< HEAD
 mod timed_calls;
+=======
+mod timekeeper;
+>>>>>>> main
 mod tracer;
 mod tree;
 
 pub use clock::{ClockReading, TraceClock};
-pub use cost::{Bodies, Calibration, Costs, PairCost};
+pub use cost::{Bodies, Calibration, Costs, LoopTimes, PairCost};
 pub use event::{Call, CallKind, TraceLevel, TraceVm};
 pub use profile::TraceSnapshot;
 pub use targeted::{CallColumns, TargetedSnapshot, TargetedTracer};
+pub use timekeeper::Timekeeper;
 pub use tracer::{ThreadNumber, Tracer};
 pub use tree::TracedFrame;
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 
-mod native_thread;
+pub(crate) mod native_thread;
 
 use native_thread::{ask_for_short_slices, block_all_signals, restore_signals};
 

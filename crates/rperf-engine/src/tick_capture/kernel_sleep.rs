@@ -27,14 +27,22 @@ const FILES: usize = 8;
 #[derive(Debug)]
 pub struct KernelSleep {
     files: [ThreadFile; FILES],
+    /// One that has made room for another thread's.
+    old: OpenFile,
 }
 
 /// The file of a thread that was looked at.
 #[derive(Debug)]
 struct ThreadFile {
-    /// The file that is open, -1 if none is, and the thread that it tells of.
-    file: AtomicI32,
     thread: AtomicU32,
+    file: OpenFile,
+}
+
+/// A file that we have opened.
+#[derive(Debug)]
+struct OpenFile {
+    /// -1 if there is none.
+    number: AtomicI32,
     /// Device and inode of the file. A program may close all files that it doesn't know,
     /// and then another one has the number.
     device: AtomicU64,
@@ -45,6 +53,7 @@ impl KernelSleep {
     pub fn new() -> Self {
         Self {
             files: array::from_fn(|_| ThreadFile::none()),
+            old: OpenFile::none(),
         }
     }
 
@@ -56,10 +65,10 @@ impl KernelSleep {
             return Found::Awake;
         }
         let file = &self.files[tid.0 as usize % FILES];
-        let call = system_call(file.of(tid)).or_else(|| {
+        let call = system_call(file.of(tid, &self.old)).or_else(|| {
             // It is of a thread that has ended, and this one has got its number.
             file.close();
-            system_call(file.of(tid))
+            system_call(file.of(tid, &self.old))
         });
         match call {
             None | Some(RUNNING) => Found::Awake,
@@ -68,9 +77,17 @@ impl KernelSleep {
         }
     }
 
+    /// Closes what was left open, as it takes as long as to open a file: whoever runs for less
+    /// would be gone before its signal. After each look, once its signal is sent.
+    /// Async-signal-safe.
+    pub fn tidy(&self) {
+        self.old.close();
+    }
+
     /// Closes all files. Async-signal-safe; while nobody asks.
     pub fn close(&self) {
         self.files.iter().for_each(ThreadFile::close);
+        self.old.close();
     }
 }
 
@@ -83,44 +100,72 @@ impl Drop for KernelSleep {
 impl ThreadFile {
     fn none() -> Self {
         Self {
-            file: AtomicI32::new(-1),
             thread: AtomicU32::new(0),
-            device: AtomicU64::new(0),
-            inode: AtomicU64::new(0),
+            file: OpenFile::none(),
         }
     }
 
-    /// The file of thread `tid`.
-    fn of(&self, tid: NativeId) -> c_int {
-        let file = self.file.load(SeqCst);
-        if self.thread.load(SeqCst) == tid.0 && self.is_ours(file) {
-            return file;
+    /// The file of thread `tid`; if it is another thread's, that one becomes `old`.
+    fn of(&self, tid: NativeId, old: &OpenFile) -> c_int {
+        if self.thread.load(SeqCst) == tid.0 && self.file.is_ours() {
+            return self.file.number.load(SeqCst);
         }
-        self.close();
+        old.take(&self.file);
         let mut path = [0u8; 48];
         // It fits, and writing a number into a buffer allocates nothing.
         let _ = write!(&mut path[..], "/proc/self/task/{}/syscall", tid.0);
         // SAFETY: the path ends with a zero byte; async-signal-safe.
         let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
         let file = out_of_the_way(file);
-        let (device, inode) = identity(file).unwrap_or_default();
-        self.device.store(device, SeqCst);
-        self.inode.store(inode, SeqCst);
-        self.file.store(file, SeqCst);
+        self.file.set(file);
         self.thread.store(tid.0, SeqCst);
         file
     }
 
-    fn is_ours(&self, file: c_int) -> bool {
-        identity(file) == Some((self.device.load(SeqCst), self.inode.load(SeqCst)))
+    fn close(&self) {
+        self.thread.store(0, SeqCst);
+        self.file.close();
+    }
+}
+
+impl OpenFile {
+    fn none() -> Self {
+        Self {
+            number: AtomicI32::new(-1),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+        }
+    }
+
+    /// It is this one, which has just been opened.
+    fn set(&self, number: c_int) {
+        let (device, inode) = identity(number).unwrap_or_default();
+        self.device.store(device, SeqCst);
+        self.inode.store(inode, SeqCst);
+        self.number.store(number, SeqCst);
+    }
+
+    /// It becomes what `other` is, which is none then.
+    fn take(&self, other: &OpenFile) {
+        self.close();
+        self.device.store(other.device.load(SeqCst), SeqCst);
+        self.inode.store(other.inode.load(SeqCst), SeqCst);
+        self.number.store(other.number.swap(-1, SeqCst), SeqCst);
+    }
+
+    fn is_ours(&self) -> bool {
+        self.is(self.number.load(SeqCst))
+    }
+
+    fn is(&self, number: c_int) -> bool {
+        identity(number) == Some((self.device.load(SeqCst), self.inode.load(SeqCst)))
     }
 
     fn close(&self) {
-        self.thread.store(0, SeqCst);
-        let file = self.file.swap(-1, SeqCst);
-        if self.is_ours(file) {
+        let number = self.number.swap(-1, SeqCst);
+        if number >= 0 && self.is(number) {
             // SAFETY: the swap makes this the only one to close it.
-            unsafe { libc::close(file) };
+            unsafe { libc::close(number) };
         }
     }
 }
@@ -225,6 +270,35 @@ mod tests {
         );
     }
 
+    fn number_of(sleep: &KernelSleep, tid: NativeId) -> c_int {
+        let file = &sleep.files[tid.0 as usize % FILES].file;
+        file.number.load(SeqCst)
+    }
+
+    #[test]
+    fn a_file_that_makes_room_is_closed_later() {
+        let (one, wake_one, end_one) = thread();
+        let (mut other, mut wake_other, mut end_other) = thread();
+        while other.0 as usize % FILES != one.0 as usize % FILES {
+            wake_other.send(()).expect("a listener");
+            end_other();
+            (other, wake_other, end_other) = thread();
+        }
+        let sleep = KernelSleep::new();
+        assert!(becomes(&sleep, one, true));
+        let first = number_of(&sleep, one);
+        assert!(becomes(&sleep, other, true));
+        assert_eq!(sleep.old.number.load(SeqCst), first);
+        assert!(sleep.old.is_ours(), "open still");
+        sleep.tidy();
+        assert_eq!(sleep.old.number.load(SeqCst), -1);
+        assert!(sleep.files[one.0 as usize % FILES].file.is_ours());
+        wake_one.send(()).expect("a listener");
+        wake_other.send(()).expect("a listener");
+        end_one();
+        end_other();
+    }
+
     #[test]
     fn a_thread_on_a_cpu_needs_no_file() {
         let (tid, wake, end) = thread();
@@ -255,8 +329,7 @@ mod tests {
         }
         let sleep = KernelSleep::new();
         assert!(becomes(&sleep, one, true) && becomes(&sleep, other, true));
-        let numbers =
-            || [one, other].map(|tid| sleep.files[tid.0 as usize % FILES].file.load(SeqCst));
+        let numbers = || [one, other].map(|tid| number_of(&sleep, tid));
         let before = numbers();
         wake_one.send(()).expect("a listener");
         assert!(becomes(&sleep, one, false) && becomes(&sleep, other, true));
@@ -272,7 +345,7 @@ mod tests {
         let (tid, wake, end) = thread();
         let sleep = KernelSleep::new();
         assert!(becomes(&sleep, tid, true));
-        let number = sleep.files[tid.0 as usize % FILES].file.load(SeqCst);
+        let number = number_of(&sleep, tid);
         assert!((HIGH..64).contains(&number), "number {number}");
         wake.send(()).expect("a listener");
         end();
@@ -283,14 +356,13 @@ mod tests {
         let (tid, wake, end) = thread();
         let sleep = KernelSleep::new();
         assert!(becomes(&sleep, tid, true));
-        let file = &sleep.files[tid.0 as usize % FILES].file;
-        let ours = file.load(SeqCst);
+        let ours = number_of(&sleep, tid);
         assert!(ours >= 0);
         let theirs = std::fs::File::open("/dev/zero").expect("readable");
         // SAFETY: puts another open file in the place of one that only `sleep` uses.
         assert_eq!(unsafe { libc::dup2(theirs.as_raw_fd(), ours) }, ours);
         assert!(becomes(&sleep, tid, true), "another file tells it");
-        assert_ne!(file.load(SeqCst), ours);
+        assert_ne!(number_of(&sleep, tid), ours);
         assert!(identity(ours).is_some(), "it is open still");
         // SAFETY: as above.
         unsafe { libc::close(ours) };

@@ -162,7 +162,7 @@ pub fn take_unreadable() -> u64 {
 pub(crate) fn interrupt(tid: NativeId, interruption: &Interruption) -> bool {
     with_active(|active| {
         // What it waits for in the kernel must not end early because of us.
-        match active.kernel_sleep.look(tid) {
+        let is_sent = match active.kernel_sleep.look(tid) {
             Found::Awake => are_in_place() && active.interrupt(tid, interruption),
             // It may be stopped while another Ractor collects garbage, or wait for another thread
             // with the GVL: the callback tells, and the next tick tries again.
@@ -172,7 +172,9 @@ pub(crate) fn interrupt(tid: NativeId, interruption: &Interruption) -> bool {
                 true
             }
             Found::Stopped | Found::Asleep => false,
-        }
+        };
+        active.kernel_sleep.tidy();
+        is_sent
     })
     .unwrap_or(false)
 }
@@ -184,7 +186,11 @@ fn look_at_other(tid: NativeId) -> Found {
 
 /// Interrupts thread `tid` of another Ractor, unless it calls it off. Called by the timer.
 fn interrupt_other(tid: NativeId, interruption: &Interruption) {
-    let is_sent = with_active(|active| are_in_place() && active.interrupt(tid, interruption));
+    let is_sent = with_active(|active| {
+        let is_sent = are_in_place() && active.interrupt(tid, interruption);
+        active.kernel_sleep.tidy();
+        is_sent
+    });
     if is_sent == Some(true) {
         interruption.sent(tid);
     } else {

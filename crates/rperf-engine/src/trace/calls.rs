@@ -99,9 +99,10 @@ impl Tracer {
             },
             _ => TracedFrame { word, method: 0 },
         };
-        let (fibers, threads) = (&mut self.fibers, &mut self.threads);
-        let Some((fiber, thread)) = fibers.get_mut(self.fiber).zip(threads.get_mut(self.thread))
-        else {
+        let Some(fiber) = self.fibers.get_mut(self.fiber) else {
+            return;
+        };
+        let Some(thread) = self.threads.get_mut(self.thread) else {
             return;
         };
         let parent = fiber.top().map_or(ROOT, |top| top.node);

@@ -1,6 +1,7 @@
 //! The clocks of tracing: which one there is, its reading at each event, and the length of its
 //! ticks. A reading is one instruction or one call without a system call; any thread.
 
+use super::timekeeper::noted_ns;
 use crate::clock::{monotonic_ns, realtime_ns};
 
 /// What the times between events are read from.
@@ -12,6 +13,8 @@ pub enum TraceClock {
     Monotonic,
     /// The processor's counter.
     Counter,
+    /// CLOCK_MONOTONIC as a [`Timekeeper`](super::Timekeeper) has noted it last.
+    Noted,
 }
 
 impl TraceClock {
@@ -29,6 +32,7 @@ impl TraceClock {
             TraceClock::None => "none",
             TraceClock::Monotonic => "monotonic",
             TraceClock::Counter => "TSC",
+            TraceClock::Noted => "tick",
         }
     }
 
@@ -39,6 +43,7 @@ impl TraceClock {
             TraceClock::None => 0,
             TraceClock::Monotonic => monotonic_ns(),
             TraceClock::Counter => counter(),
+            TraceClock::Noted => noted_ns(),
         }
     }
 
@@ -51,9 +56,14 @@ impl TraceClock {
 
     /// A moment on all clocks.
     pub fn reading(self) -> ClockReading {
+        let monotonic_ns = monotonic_ns();
         ClockReading {
-            ticks: self.now(),
-            monotonic_ns: monotonic_ns(),
+            ticks: match self {
+                // Sums are right to the end.
+                TraceClock::Noted => monotonic_ns,
+                _ => self.now(),
+            },
+            monotonic_ns,
             realtime_ns: realtime_ns(),
         }
     }

@@ -63,7 +63,57 @@ pub struct Calibration {
     pub bodies_ns: [f64; CallKind::ALL.len()],
 }
 
+/// What the calls of a loop took in one run of it, in ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LoopTimes {
+    /// What is called.
+    pub callee_ns: f64,
+    /// The loop itself.
+    pub caller_ns: f64,
+    /// How long the two events of a call kept the hook busy; 0 if it isn't known.
+    pub body_ns: f64,
+}
+
+impl LoopTimes {
+    /// The mean of the fastest quarter of the runs: the others may have been interrupted.
+    fn of_fastest(runs: &mut [Self]) -> Self {
+        let total = |it: &Self| it.callee_ns + it.caller_ns;
+        runs.sort_by(|one, other| total(one).total_cmp(&total(other)));
+        let fastest = &runs[..runs.len().div_ceil(4)];
+        let mean =
+            |of: fn(&Self) -> f64| fastest.iter().map(of).sum::<f64>() / fastest.len() as f64;
+        Self {
+            callee_ns: mean(|it| it.callee_ns),
+            caller_ns: mean(|it| it.caller_ns),
+            body_ns: mean(|it| it.body_ns),
+        }
+    }
+}
+
 impl Calibration {
+    /// Adds a kind of calls, measured by runs of two loops: one of them makes so many `more` calls,
+    /// of which each takes `untraced_ns` without tracing. The cost and the hook's time are of the
+    /// same runs, as they are compared.
+    pub fn add(
+        &mut self,
+        kind: CallKind,
+        few: &mut [LoopTimes],
+        many: &mut [LoopTimes],
+        more: f64,
+        untraced_ns: f64,
+    ) {
+        let (few, many) = (LoopTimes::of_fastest(few), LoopTimes::of_fastest(many));
+        let cost = |many_ns: f64, few_ns: f64| {
+            let per_call = (many_ns - few_ns) / more;
+            (per_call - untraced_ns / 2.0).max(0.0)
+        };
+        self.costs[kind as usize] = PairCost {
+            callee_ns: cost(many.callee_ns, few.callee_ns),
+            caller_ns: cost(many.caller_ns, few.caller_ns),
+        };
+        self.bodies_ns[kind as usize] = many.body_ns;
+    }
+
     /// The costs in a program in which the hook took as long as `bodies` say: colder caches and a
     /// busy machine are in it.
     pub(super) fn costs_with(&self, bodies: &Bodies, ns_per_tick: f64) -> Costs {
@@ -292,6 +342,36 @@ mod tests {
         let nodes = times.nodes.iter().map(|it| it.running_ns + it.overhead_ns);
         let sum: u64 = nodes.chain(times.states.iter().map(|it| it.2)).sum();
         assert_eq!(sum, ((199.0 * 100.0 + 11.0) * 0.4987_f64).round() as u64);
+    }
+
+    #[test]
+    fn costs_are_of_the_fastest_runs_of_each_loop() {
+        let run = |callee_ns, body_ns| LoopTimes {
+            callee_ns,
+            caller_ns: 2.0 * callee_ns,
+            body_ns,
+        };
+        let mut few = [run(900.0, 1.0), run(100.0, 1.0)];
+        let mut many = [
+            run(950.0, 9.0),
+            run(300.0, 40.0),
+            run(700.0, 7.0),
+            run(400.0, 8.0),
+            run(320.0, 60.0),
+        ];
+        let mut calibration = Calibration::default();
+        calibration.add(CallKind::Block, &mut few, &mut many, 10.0, 2.0);
+        let cost = PairCost {
+            callee_ns: 20.0,
+            caller_ns: 41.0,
+        };
+        assert_eq!(
+            calibration.costs,
+            [PairCost::default(), cost, PairCost::default()]
+        );
+        assert_eq!(calibration.bodies_ns, [0.0, 50.0, 0.0]);
+        calibration.add(CallKind::Block, &mut few, &mut many, 10.0, 1_000.0);
+        assert_eq!(calibration.costs, Costs::default(), "nothing is negative");
     }
 
     #[test]

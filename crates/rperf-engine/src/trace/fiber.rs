@@ -69,10 +69,12 @@ impl Fiber {
     }
 
     /// Drops frames above the base for as long as `is_gone`.
+    #[inline]
     pub(super) fn drop_while(&mut self, is_gone: impl Fn(&Open) -> bool) {
-        while !self.is_at_base() && self.top().is_some_and(&is_gone) {
-            self.stack.pop();
-        }
+        let above = self.stack.get(self.base..).unwrap_or_default();
+        let last = above.iter().rposition(|open| !is_gone(open));
+        self.stack
+            .truncate(self.base + last.map_or(0, |last| last + 1));
     }
 
     /// Whether our stack surely goes on as `frames` do, which are the VM's below what begins, leaf

@@ -192,7 +192,7 @@ impl Tracer {
     }
 
     /// The time up to now goes to the frame that was innermost.
-    #[inline]
+    #[inline(always)]
     pub(super) fn charge(&mut self, now: u64) {
         if !self.level.timed {
             return;
@@ -312,6 +312,7 @@ impl Tracer {
             calls.clear(&start);
         }
         (self.start, self.events, self.next_look) = (start, 0, 0);
+        self.bodies = Bodies::default();
     }
 
     /// The clock that events are timed by.

@@ -8,8 +8,13 @@ use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, INHERIT, LINES, MEASURE, MODE, ONLY,
     OUTPUT, SIGNAL, SPANS, STAT,
 };
+<<<<<<< HEAD
 use super::values::{Capture, Inherit, Settings, Signal};
 use super::words::{ALLOC, RUBY, SAFEPOINT, TRACE};
+=======
+use super::values::{Capture, Clock, Inherit, Settings, Signal};
+use super::words::{RUBY, SAFEPOINT, TRACE};
+>>>>>>> main
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -251,6 +256,10 @@ impl Settings {
         }
         if self.get(&SPANS).is_some() {
             return Err(self.refuse_any(&SPANS, &ONLY, source));
+        }
+        // A single call is as long as its time, and most are shorter than a tick.
+        if self.clock() == Clock::Tick {
+            return Err(self.refuse_any(&CLOCK, &ONLY, source));
         }
         // Only chosen methods are told of: whose all the objects are is not known.
         if self.is_traced() && self.get(&MEASURE).is_some() {

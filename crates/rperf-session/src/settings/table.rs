@@ -85,13 +85,14 @@ pub static CLOCK: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "CLOCK",
-            "auto: the processor's counter if the kernel trusts it; monotonic: the system's clock",
+            "auto: the processor's counter if the kernel trusts it; monotonic: the system's clock; \
+             tick: the time as a thread notes it 20,000 times a second",
         ),
         record_only: false,
     }),
     ..Setting::named(
         "clock",
-        &[Word(AUTO), Word(MONOTONIC)],
+        &[Word(AUTO), Word(MONOTONIC), Word(TICK)],
         "clock of traced calls",
     )
 };

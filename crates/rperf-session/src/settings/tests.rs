@@ -287,6 +287,15 @@ fn chosen_methods_are_of_ruby_and_added_up() {
             format!("RPERF_{name} must be {remaining} with RPERF_ONLY=A#b, not '{text}'");
         assert_eq!(error.to_string(), expected);
     }
+    let variable = |key: &str| match key {
+        "ONLY" => Some(OsStr::new("A#b")),
+        "MODE" => Some(OsStr::new("trace")),
+        "CLOCK" => Some(OsStr::new("tick")),
+        _ => None,
+    };
+    let error = Settings::from_variables(variable).expect_err("it is refused");
+    let expected = "RPERF_CLOCK must be empty with RPERF_ONLY=A#b, not 'tick'";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub enum Clock {
     Best,
     /// CLOCK_MONOTONIC.
     Monotonic,
+    /// CLOCK_MONOTONIC as a thread notes it, many thousand times a second.
+    Tick,
 }
 
 /// Which children are profiled, too.
@@ -138,6 +140,7 @@ impl Settings {
     pub fn clock(&self) -> Clock {
         match self.word(&CLOCK) {
             Some(MONOTONIC) => Clock::Monotonic,
+            Some(TICK) => Clock::Tick,
             _ => Clock::Best,
         }
     }

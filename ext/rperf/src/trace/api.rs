@@ -35,7 +35,7 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
         return Err(errors::rperf(ruby, message));
     }
     let (level, clock) = level_and_clock(settings);
-    let mut session = TraceSession::new(Arc::clone(settings), level, clock);
+    let mut session = tracing::new_session(ruby, settings, level, clock)?;
     session.calibration = calibration::of(ruby, gvl, settings, level, clock)?;
     session.with_yjit = is_compiler_on(ruby, gvl, "YJIT")?;
     session.counts_objects = settings.measures_objects();
@@ -65,6 +65,7 @@ fn level_and_clock(settings: &Settings) -> (TraceLevel, TraceClock) {
         _ if !level.timed => TraceClock::None,
         Clock::Best => TraceClock::best(),
         Clock::Monotonic => TraceClock::Monotonic,
+        Clock::Tick => TraceClock::Noted,
     };
     (level, clock)
 }

@@ -117,28 +117,24 @@ fn told(
     now: u64,
 ) -> (CallKind, bool) {
     let vm = RubyVm::new(gvl);
-    let c_method = TracedFrame {
-        word: class as usize,
-        method: id as usize,
+    let (owner, method) = (class as usize, id as usize);
+    let (call, kind) = match event {
+        CALL | RETURN => (Call::Method, CallKind::Method),
+        B_CALL | B_RETURN => (Call::Block, CallKind::Block),
+        C_CALL | C_RETURN => (Call::C { owner, method }, CallKind::C),
+        _ => (Call::Class, CallKind::Method),
     };
+    // Each is called in one place, and so becomes part of the hook.
     match event {
-        CALL => tracer.enter(&vm, Call::Method, now),
-        RETURN | END => tracer.leave(&vm, None, now),
-        B_CALL => tracer.enter(&vm, Call::Block, now),
-        B_RETURN => tracer.leave(&vm, None, now),
-        C_CALL => {
-            let (owner, method) = (c_method.word, c_method.method);
-            tracer.enter(&vm, Call::C { owner, method }, now);
+        CALL | B_CALL | C_CALL | CLASS => tracer.enter(&vm, call, now),
+        RESCUE => tracer.rescued(&vm, now),
+        _ => {
+            let word = owner;
+            let c_method = (event == C_RETURN).then_some(TracedFrame { word, method });
+            tracer.leave(&vm, c_method, now);
         }
-        C_RETURN => tracer.leave(&vm, Some(c_method), now),
-        CLASS => tracer.enter(&vm, Call::Class, now),
-        _ => tracer.rescued(&vm, now),
     }
-    match event {
-        B_CALL | B_RETURN => (CallKind::Block, event == B_RETURN),
-        C_CALL | C_RETURN => (CallKind::C, event == C_RETURN),
-        _ => (CallKind::Method, event == RETURN),
-    }
+    (kind, matches!(event, RETURN | B_RETURN | C_RETURN))
 }
 
 unsafe extern "C" fn on_fiber_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {

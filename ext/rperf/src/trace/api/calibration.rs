@@ -4,16 +4,18 @@
 
 use super::tracing;
 use crate::ruby::live_threads::LiveThreads;
-use crate::trace::state::session::{TraceSession, trace_session};
+use crate::trace::state::session::trace_session;
 use magnus::{Error, Ruby, Value, prelude::*};
-use rperf_engine::trace::{Calibration, CallKind, PairCost, TraceClock, TraceLevel, TraceSnapshot};
+use rperf_engine::trace::{
+    Calibration, CallKind, LoopTimes, TraceClock, TraceLevel, TraceSnapshot,
+};
 use rperf_engine::{Gvl, clock::monotonic_ns};
 use rperf_session::settings::Settings;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Turns of a loop, and how often each loop is run: the fastest run counts.
-const TURNS: u32 = 400;
-const RUNS: usize = 5;
+/// Turns of a loop, and how often each loop is run.
+const TURNS: u32 = 500;
+const RUNS: usize = 8;
 
 /// A loop with this many calls more in each turn.
 const MORE_CALLS: f64 = 10.0;
@@ -27,17 +29,18 @@ fn loops(kind: CallKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Their code.
+/// Their code, without a warning of Ruby's.
 fn code() -> String {
     let mut code = String::from("Module.new do\ndef self.m = nil\n");
-    for (name, call) in [("method", "m"), ("block", "yield"), ("c", "f.nan?")] {
-        for calls in [2, 12] {
-            let calls_text = vec![call; calls].join("; ");
-            code += &format!(
-                "def self.loop_{name}_{calls}(n) = (i = 0; f = 1.5; ({calls_text}; i += 1) while i < n)\n\
-                 def self.{name}_{calls}(n) = loop_{name}_{calls}(n) {{ nil }}\n"
-            );
-        }
+    for calls in [2, 12] {
+        let turns = |call| format!("({}; i += 1) while i < n", vec![call; calls].join("; "));
+        let (methods, blocks, of_c) = (turns("m"), turns("yield"), turns("f.nan?"));
+        code += &format!(
+            "def self.method_{calls}(n) = (i = 0; {methods})\n\
+             def self.loop_{calls}(n) = (i = 0; {blocks})\n\
+             def self.block_{calls}(n) = loop_{calls}(n) {{ nil }}\n\
+             def self.c_{calls}(n) = (i = 0; f = 1.5; {of_c})\n"
+        );
     }
     code + "end"
 }
@@ -81,7 +84,7 @@ pub fn of(
     };
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
-    let mut session = TraceSession::new(Arc::clone(settings), level, clock);
+    let mut session = tracing::new_session(ruby, settings, level, clock)?;
     session.is_calibration = true;
     let id = session.id();
     tracing::begin(gvl, session, &threads);
@@ -131,55 +134,47 @@ fn measured(
             continue;
         }
         let (few, many) = loops(kind);
-        let few = traced(gvl, module, few, clock, kind)?;
-        let many = traced(gvl, module, many, clock, kind)?;
-        let half = untraced[kind as usize] / 2.0;
-        calibration.costs[kind as usize] = PairCost {
-            callee_ns: (per_call(many.callee_ns - few.callee_ns) - half).max(0.0),
-            caller_ns: (per_call(many.caller_ns - few.caller_ns) - half).max(0.0),
-        };
-        calibration.bodies_ns[kind as usize] = many.body_ns;
+        let (mut fews, mut manys) = (Vec::new(), Vec::new());
+        // By turns: the machine may be busy for a while.
+        for _ in 0..RUNS {
+            fews.extend(traced(gvl, module, few, clock, kind)?);
+            manys.extend(traced(gvl, module, many, clock, kind)?);
+        }
+        let untraced_ns = untraced[kind as usize];
+        calibration.add(
+            kind,
+            &mut fews,
+            &mut manys,
+            MORE_CALLS * f64::from(TURNS),
+            untraced_ns,
+        );
     }
     Ok(calibration)
 }
 
-/// The times of a traced loop: of what it calls, of itself, and of the hook for a call.
-struct Traced {
-    callee_ns: f64,
-    caller_ns: f64,
-    body_ns: f64,
-}
-
-/// The fastest run of a loop.
+/// Runs a loop once.
 fn traced(
     gvl: &Gvl<'_>,
     module: Value,
     name: &str,
     clock: TraceClock,
     kind: CallKind,
-) -> Result<Traced, Error> {
-    let mut fastest: Option<Traced> = None;
-    for _ in 0..RUNS {
-        take(gvl, clock);
-        module.funcall::<_, _, Value>(name, (TURNS,))?;
-        let Some(snapshot) = take(gvl, clock) else {
-            continue;
+) -> Result<Option<LoopTimes>, Error> {
+    take(gvl, clock);
+    let started = monotonic_ns();
+    module.funcall::<_, _, Value>(name, (TURNS,))?;
+    let half = (monotonic_ns() - started) as f64 / 2.0;
+    Ok(take(gvl, clock).map(|snapshot| {
+        let (callee_ns, caller_ns) = match clock {
+            // A loop is over after some of its ticks.
+            TraceClock::Noted => (half, half),
+            _ => snapshot.busiest_pair_ns(),
         };
-        let (callee_ns, caller_ns) = snapshot.busiest_pair_ns();
-        let body_ns = snapshot.bodies_ns()[kind as usize];
-        let is_faster = |it: &Traced| callee_ns + caller_ns < it.callee_ns + it.caller_ns;
-        if fastest.as_ref().is_none_or(is_faster) {
-            fastest = Some(Traced {
-                callee_ns,
-                caller_ns,
-                body_ns,
-            });
+        LoopTimes {
+            callee_ns,
+            caller_ns,
+            body_ns: snapshot.bodies_ns()[kind as usize],
         }
-    }
-    Ok(fastest.unwrap_or(Traced {
-        callee_ns: 0.0,
-        caller_ns: 0.0,
-        body_ns: 0.0,
     }))
 }
 

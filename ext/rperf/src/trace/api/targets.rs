@@ -21,7 +21,8 @@ pub fn begin(gvl: &Gvl<'_>, settings: &Settings) {
         return;
     }
     let clock = match settings.clock() {
-        Clock::Best => TraceClock::best(),
+        // That of ticks is refused.
+        Clock::Best | Clock::Tick => TraceClock::best(),
         Clock::Monotonic => TraceClock::Monotonic,
     };
     OTHER_RACTORS.store(false, Relaxed);

@@ -10,8 +10,27 @@ use crate::trace::state::roots;
 use crate::trace::state::session::{TRACE, TraceSession, trace_session};
 use crate::vm::state::session::{Ending, session};
 use magnus::{Error, Ruby};
-use rperf_engine::trace::TraceVm;
+use rperf_engine::trace::{Timekeeper, TraceClock, TraceLevel, TraceVm};
 use rperf_engine::{Gvl, MAX_DEPTH};
+use rperf_session::settings::Settings;
+use std::sync::Arc;
+
+/// A session that is to begin, with the thread that its clock may need.
+pub fn new_session(
+    ruby: &Ruby,
+    settings: &Arc<Settings>,
+    level: TraceLevel,
+    clock: TraceClock,
+) -> Result<TraceSession, Error> {
+    let timekeeper = match clock {
+        TraceClock::Noted => Some(Timekeeper::start()),
+        _ => None,
+    };
+    let failed = |error| errors::rperf(ruby, format!("can't start the clock's thread: {error}"));
+    let mut session = TraceSession::new(Arc::clone(settings), level, clock);
+    session.timekeeper = timekeeper.transpose().map_err(failed)?;
+    Ok(session)
+}
 
 /// From here on calls are traced.
 pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {

@@ -3,7 +3,7 @@
 
 use crate::ruby::threads::{RubyThread, ThreadKey};
 use rperf_engine::threads::OthersReady;
-use rperf_engine::trace::{Calibration, ThreadNumber, TraceClock, TraceLevel, Tracer};
+use rperf_engine::trace::{Calibration, ThreadNumber, Timekeeper, TraceClock, TraceLevel, Tracer};
 use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use rperf_session::settings::Settings;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,6 +63,8 @@ pub struct TraceSession {
     pub level: TraceLevel,
     pub clock: TraceClock,
     pub calibration: Calibration,
+    /// Notes the time, if the clock needs that.
+    pub timekeeper: Option<Timekeeper>,
     /// It measures what tracing costs, and is nobody's to end.
     pub is_calibration: bool,
     /// YJIT was on as it began.
@@ -89,6 +91,7 @@ impl TraceSession {
             level,
             clock,
             calibration: Calibration::default(),
+            timekeeper: None,
             is_calibration: false,
             with_yjit: false,
             counts_objects: false,
@@ -106,6 +109,7 @@ impl TraceSession {
     }
 
     /// Whether an internal error has ended its tracing.
+    #[inline]
     pub fn has_failed(&self) -> bool {
         self.failed.load(Relaxed)
     }
