@@ -25,11 +25,8 @@ mod state_times;
 mod targeted;
 mod thread;
 mod thread_events;
-<<<<<<< HEAD
 mod timed_calls;
-=======
 mod timekeeper;
->>>>>>> main
 mod tracer;
 mod tree;
 

@@ -8,13 +8,8 @@ use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, INHERIT, LINES, MEASURE, MODE, ONLY,
     OUTPUT, SIGNAL, SPANS, STAT,
 };
-<<<<<<< HEAD
-use super::values::{Capture, Inherit, Settings, Signal};
-use super::words::{ALLOC, RUBY, SAFEPOINT, TRACE};
-=======
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{RUBY, SAFEPOINT, TRACE};
->>>>>>> main
+use super::words::{ALLOC, RUBY, SAFEPOINT, TRACE};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
