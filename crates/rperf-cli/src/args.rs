@@ -5,6 +5,7 @@
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
 use crate::live::ps::PsArgs;
+use crate::live::stacks::StacksArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use std::ffi::OsString;
@@ -127,6 +128,16 @@ than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
 
+const STACKS_NOTES: &str = "\
+Examples:
+  rperf ps                  the programs that can be asked
+  rperf stacks 4711         the stacks of all threads, and what each waits for
+
+Exit status: 0; 1 if the program can't be asked, or Ruby's VM didn't answer; 2 for
+wrong options.
+
+Run 'rperf help running-program' for more.";
+
 const PS_NOTES: &str = "\
 Examples:
   RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
@@ -176,6 +187,9 @@ pub enum Subcommand {
     /// List the running Ruby programs that have a port
     #[command(after_help = PS_NOTES)]
     Ps(PsArgs),
+    /// Print what each thread of a running program does
+    #[command(after_help = STACKS_NOTES)]
+    Stacks(StacksArgs),
     /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }

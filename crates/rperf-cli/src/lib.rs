@@ -68,6 +68,10 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             live::ps::run(&args)
         }
+        Subcommand::Stacks(args) => {
+            let _signals = Actions::end_us();
+            live::stacks::run(&args)
+        }
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {

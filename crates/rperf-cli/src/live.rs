@@ -1,3 +1,5 @@
-//! The commands that ask running programs: `rperf ps`. Called by `run`, on Ruby's main thread.
+//! The commands that ask running programs: `rperf ps` and `rperf stacks`. Called by `run`, on Ruby's main thread.
 
+mod process;
 pub mod ps;
+pub mod stacks;

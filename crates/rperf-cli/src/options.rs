@@ -110,6 +110,7 @@ mod tests {
             Subcommand::Report(_)
             | Subcommand::Diff(_)
             | Subcommand::Ps(_)
+            | Subcommand::Stacks(_)
             | Subcommand::Help(_) => {
                 panic!("runs no command")
             }

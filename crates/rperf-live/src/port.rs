@@ -8,8 +8,11 @@ mod connection;
 mod descriptors;
 mod facts;
 mod listener;
+pub mod request;
 mod server;
+pub mod stacks;
 mod state;
+mod waits;
 
 pub use state::Program;
 
@@ -23,6 +26,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::channel;
 use std::thread;
 
 /// The name that the thread has in lists of native threads.
@@ -86,6 +90,7 @@ fn open_at(place: Result<Place, PlaceError>, program: Program) -> Result<PathBuf
 pub fn forget_in_child() {
     descriptors::close_in_child();
     OPENING.store(false, SeqCst);
+    request::forget_in_child();
     Port::become_parents();
 }
 
@@ -125,10 +130,11 @@ fn start(
     waker.set_nonblocking(true)?;
     wakened.set_nonblocking(true)?;
     let wakened = Guarded::new(wakened);
-    let port = Port::leak(place, program, waker);
+    let (sender, answers) = channel();
+    let port = Port::leak(place, program, waker, sender);
     let serve = move || {
         if let Ok(listener) = listen() {
-            Server::new(port, listener, wakened).run();
+            Server::new(port, listener, wakened, answers).run();
         }
         port.leave();
     };

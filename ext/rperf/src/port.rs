@@ -2,6 +2,8 @@
 //! port is in the crate rperf-live, but for what the VM knows. Called with the GVL, on the main
 //! Ractor.
 
+mod helper;
+
 use crate::native::session;
 use crate::profile::errors;
 use crate::settings;
@@ -15,6 +17,7 @@ use std::path::PathBuf;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
+    helper::init();
     native.define_singleton_method("listen", function!(listen, 2))?;
     native.define_singleton_method("listen_folder", function!(listen_folder, 1))?;
     native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
@@ -27,6 +30,7 @@ fn listen(ruby: &Ruby, folder: Option<PathBuf>, version: String) -> Result<Value
     let program = Program {
         ruby: version,
         session: session::running,
+        ask: helper::ask,
     };
     let path = without_gvl(move || port::open(folder.as_deref(), program));
     let path = path.map_err(|error| refused(ruby, &error))?;

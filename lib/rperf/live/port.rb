@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "../message"
+require_relative "stacks"
 
 module Rperf
   # The port of this process: a socket at which `rperf ps` and other commands ask it. A native thread answers; nothing

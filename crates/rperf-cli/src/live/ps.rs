@@ -1,12 +1,12 @@
 //! `rperf ps`: the Ruby programs that have a port. Called by `run`, on Ruby's main thread.
 
+use super::process::is_stopped;
 use crate::FAILURE;
 use crate::Refusal;
 use crate::report::screen::{Screen, columns};
 use rperf_live::client::{AskError, Client};
 use rperf_live::hello::{Hello, Session};
 use rperf_live::{find, shown};
-use rperf_session::process_id::ProcessId;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -251,11 +251,6 @@ fn duration(ns: u64) -> String {
         (0, _, _) => format!("{hours}h{:02}m", minutes % 60),
         _ => format!("{days}d{:02}h", hours % 24),
     }
-}
-
-fn is_stopped(pid: i32) -> bool {
-    let state = ProcessId::present(pid).and_then(ProcessId::state);
-    matches!(state, Some('T' | 't'))
 }
 
 /// Whether a thread of the process is running or ready to, but for the port's own.

@@ -132,6 +132,16 @@ impl Connection {
         }
     }
 
+    /// Whether it waits for an answer.
+    pub fn is_waiting(&self) -> bool {
+        self.phase == Phase::Waiting
+    }
+
+    /// Whether the connection ends with the answer to its request.
+    pub fn closes(&self) -> bool {
+        self.closes
+    }
+
     /// This is the answer; as much of it is sent as the client takes in now.
     pub fn answer(&mut self, bytes: Vec<u8>) {
         self.answer = bytes;

@@ -5,6 +5,8 @@ use super::connection::{Connection, Fate};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
+use super::request;
+use super::stacks::{self, Answer};
 use super::state::Port;
 use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -12,6 +14,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// Connections at a time.
@@ -22,6 +25,19 @@ const SHORTAGE: Duration = Duration::from_millis(200);
 
 /// The paths.
 const HELLO: &str = "/v1/hello";
+const STACKS: &str = "/v1/stacks";
+
+/// How often the VM is asked again: the thread that was asked may have just lost the GVL.
+const AGAIN: Duration = Duration::from_millis(2);
+/// The same after [`EAGER`].
+const AGAIN_LATER: Duration = Duration::from_millis(10);
+const EAGER: Duration = Duration::from_millis(100);
+/// How long the VM may take.
+const VM_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the answer says if it has taken longer.
+const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in \
+                      native code";
 
 /// What runs on the port's thread.
 pub struct Server {
@@ -31,6 +47,16 @@ pub struct Server {
     clients: Vec<Connection>,
     /// Nobody is let in before.
     closed_until: Option<Instant>,
+    answers: Receiver<Answer>,
+    question: Option<Question>,
+}
+
+/// What the VM has been asked, for all clients that wait.
+struct Question {
+    number: u64,
+    since: Instant,
+    /// When it is asked again.
+    again: Instant,
 }
 
 /// What has happened.
@@ -41,13 +67,20 @@ struct Events {
 
 impl Server {
     /// Not running yet.
-    pub fn new(port: &'static Port, listener: Listener, wakened: Guarded<UnixStream>) -> Self {
+    pub fn new(
+        port: &'static Port,
+        listener: Listener,
+        wakened: Guarded<UnixStream>,
+        answers: Receiver<Answer>,
+    ) -> Self {
         Server {
             port,
             listener,
             wakened,
             clients: Vec::new(),
             closed_until: None,
+            answers,
+            question: None,
         }
     }
 
@@ -60,6 +93,7 @@ impl Server {
             }
             self.drain();
             self.serve(&events.clients);
+            self.follow_question();
             if events.somebody_waits {
                 self.let_in();
             }
@@ -103,7 +137,8 @@ impl Server {
     /// None while nobody is connected.
     fn timeout(&self, now: Instant) -> PollTimeout {
         let clients = self.clients.iter().filter_map(Connection::deadline);
-        let Some(next) = clients.chain(self.closed_until).min() else {
+        let again = self.question.as_ref().map(|question| question.again);
+        let Some(next) = clients.chain(self.closed_until).chain(again).min() else {
             return PollTimeout::NONE;
         };
         // Rounded up: it isn't to wake too early.
@@ -148,8 +183,14 @@ impl Server {
         }
         // Several requests may have come at once.
         while let Some(request) = client.next_request() {
-            let bytes = answer(self.port, &request, count);
-            client.answer(bytes);
+            match answer(self.port, &request, count) {
+                Some(bytes) => client.answer(bytes),
+                None => {
+                    let port = self.port;
+                    self.question.get_or_insert_with(|| Question::open(port));
+                    return Fate::Stays;
+                }
+            }
             if client.write() == Fate::Ends {
                 return Fate::Ends;
             }
@@ -160,6 +201,44 @@ impl Server {
         match client.deadline() {
             Some(deadline) if deadline <= now => client.time_is_up(),
             _ => Fate::Stays,
+        }
+    }
+
+    /// Takes in the VM's answer, or asks again, or gives up.
+    fn follow_question(&mut self) {
+        let mut found = None;
+        while let Ok(answer) = self.answers.try_recv() {
+            found = Some(answer);
+        }
+        let Some(question) = &mut self.question else {
+            return;
+        };
+        let now = Instant::now();
+        let elapsed = now.saturating_duration_since(question.since);
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let body = match found.filter(|answer| answer.number == question.number) {
+            Some(Answer {
+                threads: Ok(threads),
+                ..
+            }) => stacks::of_vm(&threads, elapsed_ns),
+            Some(Answer {
+                threads: Err(why), ..
+            }) => stacks::of_system(why, elapsed_ns),
+            None if elapsed >= VM_PATIENCE => {
+                request::withdraw();
+                stacks::of_system(SILENT, elapsed_ns)
+            }
+            None => {
+                question.ask_again(self.port, now, elapsed);
+                return;
+            }
+        };
+        self.question = None;
+        for client in &mut self.clients {
+            if client.is_waiting() {
+                let closes = client.closes();
+                client.answer(response(200, &body, closes));
+            }
         }
     }
 
@@ -191,6 +270,27 @@ impl Server {
     }
 }
 
+impl Question {
+    fn open(port: &Port) -> Self {
+        let number = request::ask();
+        (port.program.ask)();
+        let now = Instant::now();
+        Question {
+            number,
+            since: now,
+            again: now + AGAIN,
+        }
+    }
+
+    fn ask_again(&mut self, port: &Port, now: Instant, elapsed: Duration) {
+        if now < self.again {
+            return;
+        }
+        (port.program.ask)();
+        self.again = now + if elapsed < EAGER { AGAIN } else { AGAIN_LATER };
+    }
+}
+
 fn flags(reads: bool, writes: bool) -> PollFlags {
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::POLLIN, reads);
@@ -205,31 +305,39 @@ fn refuse(mut stream: &UnixStream, refusal: &Refusal) {
     let _ = stream.write(&refusal.response(true));
 }
 
-fn answer(port: &Port, request: &Request, clients: usize) -> Vec<u8> {
+/// `None` if the VM has to be asked.
+fn answer(port: &Port, request: &Request, clients: usize) -> Option<Vec<u8>> {
     match route(request) {
         Ok(Route::Hello) => {
             let hello = facts::hello(&port.program, clients);
-            response(200, &hello.to_json(), request.closes)
+            Some(response(200, &hello.to_json(), request.closes))
         }
-        Err(refusal) => refusal.response(request.closes),
+        Ok(Route::Stacks) => None,
+        Err(refusal) => Some(refusal.response(request.closes)),
     }
 }
 
 /// What is asked.
 enum Route {
     Hello,
+    Stacks,
 }
 
 fn route(request: &Request) -> Result<Route, Refusal> {
     let route = match &*request.path {
         HELLO => Route::Hello,
+        STACKS => Route::Stacks,
         other => {
             let is_ours = other.starts_with(&format!("/v{PROTOCOL}/"));
             let error = match is_ours {
                 true => "this version of rperf has no such answer".into(),
                 false => format!("this port speaks version {PROTOCOL} of the protocol"),
             };
-            return Err(Refusal::new(404, error, format!("ask for {HELLO}")));
+            return Err(Refusal::new(
+                404,
+                error,
+                format!("ask for {HELLO} or {STACKS}"),
+            ));
         }
     };
     match &*request.method {

@@ -2,12 +2,14 @@
 //! on the port's thread.
 
 use super::descriptors::Guarded;
+use super::stacks::Answer;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
+use std::sync::mpsc::Sender;
 
 /// What the extension knows of the program. The functions are called on the port's thread.
 #[derive(Debug, Clone)]
@@ -16,6 +18,8 @@ pub struct Program {
     pub ruby: String,
     /// The profiling session that runs.
     pub session: fn() -> Option<Session>,
+    /// Has a Ruby thread look at [`super::request::open`] at its next safepoint.
+    pub ask: fn(),
 }
 
 /// A port of this process. It stays in memory as long as the process lives, since the thread and
@@ -29,6 +33,8 @@ pub struct Port {
     pub has_ended: AtomicBool,
     /// Where a byte wakes the thread.
     waker: Guarded<UnixStream>,
+    /// Where answers of the VM go.
+    answers: Sender<Answer>,
 }
 
 /// The port, once it is open; null before, and in forked children.
@@ -39,12 +45,18 @@ static PARENTS: AtomicPtr<Port> = AtomicPtr::new(ptr::null_mut());
 
 impl Port {
     /// Makes one, which isn't this process's yet.
-    pub fn leak(place: Place, program: Program, waker: UnixStream) -> &'static Port {
+    pub fn leak(
+        place: Place,
+        program: Program,
+        waker: UnixStream,
+        answers: Sender<Answer>,
+    ) -> &'static Port {
         Box::leak(Box::new(Port {
             place,
             program,
             has_ended: AtomicBool::new(false),
             waker: Guarded::new(waker),
+            answers,
         }))
     }
 
@@ -75,6 +87,12 @@ impl Port {
     pub fn take_parents() -> Option<&'static Port> {
         // SAFETY: null, or the parent's Port, of which the child has a copy that is never freed.
         unsafe { PARENTS.swap(ptr::null_mut(), SeqCst).as_ref() }
+    }
+
+    /// Gives the thread an answer of the VM.
+    pub fn hand_over(&self, answer: Answer) {
+        let _ = self.answers.send(answer);
+        self.wake();
     }
 
     /// Wakes the thread.

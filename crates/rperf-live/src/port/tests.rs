@@ -31,6 +31,7 @@ fn program() -> Program {
                 frequency: 99,
             })
         },
+        ask: || {},
     }
 }
 
@@ -74,6 +75,64 @@ fn it_says_what_it_is() {
         );
         assert!(!hello.program.is_empty());
     }
+}
+
+#[test]
+fn what_the_vm_answers_goes_to_all_who_wait() {
+    use super::stacks::{Frame, ThreadStack};
+    let port = opened();
+    let answered = std::thread::scope(|scope| {
+        let ask = || {
+            let mut client = Client::connect(&port.path).expect("connected");
+            client
+                .get("/v1/stacks", Duration::from_secs(20))
+                .expect("an answer")
+        };
+        let clients = [scope.spawn(ask), scope.spawn(ask)];
+        let thread = ThreadStack {
+            name: "worker".into(),
+            status: "run".into(),
+            tid: None,
+            has_gvl: true,
+            frames: vec![Frame {
+                name: "Order#total".into(),
+                path: "order.rb".into(),
+                line: 3,
+            }],
+        };
+        while clients.iter().any(|client| !client.is_finished()) {
+            if let Some(number) = request::open() {
+                request::answer(number, Ok(vec![thread.clone()]));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        clients.map(|client| client.join().expect("an answer"))
+    });
+    for answer in answered {
+        assert_eq!(answer["source"], "vm");
+        assert_eq!(answer["threads"][0]["state"], "running");
+        assert_eq!(answer["threads"][0]["frames"][0]["line"], 3);
+    }
+    assert_eq!(request::open(), None);
+}
+
+#[test]
+fn if_the_vm_says_nothing_there_is_what_the_system_knows() {
+    let port = opened();
+    let mut client = Client::connect(&port.path).expect("connected");
+    let began = Instant::now();
+    let answer = client
+        .get("/v1/stacks", Duration::from_secs(20))
+        .expect("an answer");
+    assert!(began.elapsed() >= Duration::from_secs(2));
+    assert_eq!(answer["source"], "system");
+    assert!(
+        answer["note"]
+            .as_str()
+            .is_some_and(|note| note.contains("doesn't answer"))
+    );
+    assert_eq!(request::open(), None);
+    client.hello().expect("an answer");
 }
 
 #[test]

@@ -1,0 +1,205 @@
+//! `rperf stacks PID`: what each thread of a running program does. Called by `run`, on Ruby's main
+//! thread.
+
+use super::process;
+use crate::report::screen::{Screen, columns};
+use crate::{FAILURE, Refusal};
+use rperf_live::client::Client;
+use rperf_live::hello::Hello;
+use rperf_live::shown;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The port itself gives up earlier.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where paths begin, if the name in front is shorter.
+const PATH_COLUMN: usize = 56;
+
+/// Options of `rperf stacks`.
+#[derive(Debug, clap::Args)]
+pub struct StacksArgs {
+    /// The program's process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: i32,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints the stacks. Returns the exit status: 1 if the VM has said nothing.
+pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
+    let mut client = process::connect(args.pid)?;
+    let (hello, answer) = ask(&mut client).map_err(|error| process::failed(args.pid, &error))?;
+    let text = match args.json {
+        true => format!("{}\n", as_json(args.pid, &hello, &answer)),
+        false => page(args.pid, &hello, &answer),
+    };
+    let written = Screen::stdout(true).print(&text);
+    written.map_err(|error| Refusal {
+        message: format!("can't write the stacks: {error}"),
+        status: FAILURE,
+    })?;
+    match answer.get("note").and_then(Value::as_str) {
+        Some(note) => Err(Refusal {
+            message: format!("{}: {note}", args.pid),
+            status: FAILURE,
+        }),
+        None => Ok(0),
+    }
+}
+
+fn ask(client: &mut Client) -> Result<(Hello, Value), rperf_live::client::AskError> {
+    let hello = client.hello()?;
+    let answer = client.get("/v1/stacks", PATIENCE)?;
+    Ok((hello, answer))
+}
+
+fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
+    json!({
+        "version": 1,
+        "pid": pid,
+        "program": hello.program,
+        "ruby": hello.ruby,
+        "source": answer.get("source"),
+        "note": answer.get("note"),
+        "elapsed_ns": answer.get("elapsed_ns"),
+        "threads": answer.get("threads"),
+    })
+}
+
+/// A thread as it is shown. Threads with the same `state` and `frames` are shown together.
+struct Shown {
+    label: String,
+    state: String,
+    frames: Vec<(String, String)>,
+}
+
+fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
+    let threads = answer.get("threads").and_then(Value::as_array);
+    let threads: Vec<_> = threads.into_iter().flatten().map(thread).collect();
+    let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
+    let (program, ruby) = (shown(&hello.program), shown(&hello.ruby));
+    let kind = match answer.get("source").and_then(Value::as_str) {
+        Some("system") => "native threads",
+        _ => "threads",
+    };
+    let mut text = format!(
+        "{pid} {program}: {} {kind}, Ruby {ruby}, taken in {:.1} ms\n",
+        threads.len(),
+        elapsed.unwrap_or(0) as f64 / 1e6
+    );
+    let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
+    for thread in &threads {
+        let is_same = |other: &Shown| {
+            !thread.frames.is_empty()
+                && (&other.state, &other.frames) == (&thread.state, &thread.frames)
+        };
+        match groups.iter_mut().find(|(_, other)| is_same(other)) {
+            Some((labels, _)) => labels.push(&thread.label),
+            None => groups.push((vec![&thread.label], thread)),
+        }
+    }
+    for (labels, thread) in groups {
+        let heading = match labels.len() {
+            1 => labels[0].to_string(),
+            count => format!("{}: {count} threads with one stack", labels.join(", ")),
+        };
+        text += &format!("\n{}{}\n", padded(&heading), thread.state);
+        for (name, place) in &thread.frames {
+            text += format!("{}{place}", padded(&format!("    {name}"))).trim_end();
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn padded(text: &str) -> String {
+    let gap = PATH_COLUMN.saturating_sub(columns(text)).max(2);
+    format!("{text}{}", " ".repeat(gap))
+}
+
+fn thread(thread: &Value) -> Shown {
+    let text = |key: &str| {
+        let text = thread.get(key).and_then(Value::as_str);
+        shown(text.unwrap_or_default()).into_owned()
+    };
+    let number = |key: &str| thread.get(key).and_then(Value::as_u64);
+    let mut label: Vec<String> = Vec::new();
+    label.extend(number("number").map(|number| format!("#{number}")));
+    label.extend(
+        Some(text("name"))
+            .filter(|it| !it.is_empty())
+            .map(|it| format!("\"{it}\"")),
+    );
+    label.extend(number("tid").map(|tid| format!("tid {tid}")));
+    let waits_in = text("waits_in");
+    let state = match (&*text("state"), &*waits_in) {
+        ("blocked", waits_in) if !waits_in.is_empty() => format!("blocked: {waits_in}"),
+        (state, _) => state.into(),
+    };
+    let frames = thread.get("frames").and_then(Value::as_array);
+    Shown {
+        label: label.join(" "),
+        state,
+        frames: frames.into_iter().flatten().map(frame).collect(),
+    }
+}
+
+fn frame(frame: &Value) -> (String, String) {
+    let text = |key: &str| {
+        let text = frame.get(key).and_then(Value::as_str);
+        shown(text.unwrap_or_default()).into_owned()
+    };
+    let place = match frame.get("line").and_then(Value::as_u64) {
+        Some(line) if line > 0 => format!("{}:{line}", text("path")),
+        _ => text("path"),
+    };
+    (text("name"), place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_stacks_are_one_and_names_command_no_terminal() {
+        let thread = |number: u32, name: &str| {
+            json!({
+                "number": number, "name": name, "tid": 40 + number, "state": "blocked",
+                "waits_in": "waits to be woken",
+                "frames": [{ "name": "Thread::Queue#pop", "path": "a.rb", "line": 7 }],
+            })
+        };
+        let mut running = thread(3, "\u{1b}[31mx");
+        running["state"] = json!("running");
+        let answer = json!({
+            "source": "vm", "note": null, "elapsed_ns": 2_100_000,
+            "threads": [thread(1, "pool"), thread(2, ""), running],
+        });
+        let hello = Hello {
+            protocol: 1,
+            rperf: "0".into(),
+            ruby: "3.4.5".into(),
+            pid: 7,
+            start: 1,
+            program: "puma\n[shop]".into(),
+            uptime_ns: 0,
+            cpu_ns: 0,
+            clock_ns: 0,
+            session: None,
+            clients: 1,
+        };
+        let page = page(7, &hello, &answer);
+        let lines: Vec<_> = page.lines().map(str::trim_end).collect();
+        let frame = format!("{:56}a.rb:7", "    Thread::Queue#pop");
+        assert_eq!(
+            lines[0],
+            "7 puma [shop]: 3 threads, Ruby 3.4.5, taken in 2.1 ms"
+        );
+        let heading = "#1 \"pool\" tid 41, #2 tid 42: 2 threads with one stack";
+        assert_eq!(lines[2], format!("{heading:56}blocked: waits to be woken"));
+        assert_eq!((lines[3], lines[6]), (&*frame, &*frame));
+        assert_eq!(lines[5], format!("{:56}running", "#3 \" [31mx\" tid 43"));
+    }
+}

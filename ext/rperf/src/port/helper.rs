@@ -1,0 +1,130 @@
+//! The helper: a Ruby thread that answers the port where the VM has to be asked. It comes into being
+//! at a safepoint of whichever thread has the GVL, answers, and ends.
+//!
+//! What runs at the safepoint calls no method: an interrupt would be lost there. So it only makes
+//! the thread, and then lets the GVL go, as do the threads that have it next: in a busy program the
+//! helper would else wait for a whole time slice of each.
+
+use crate::ruby::ractor::AnyGvl;
+use crate::ruby::safepoint::Job;
+use crate::ruby::threads::RubyThread;
+use crate::text;
+use crate::without_gvl::try_without_gvl;
+use magnus::rb_sys::{AsRawValue, protect};
+use magnus::{Error, Module, RArray, RModule, RString, Ruby, Thread, prelude::*};
+use rb_sys::VALUE;
+use rperf_engine::Gvl;
+use rperf_live::port::request;
+use rperf_live::port::stacks::{Frame, ThreadStack};
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// About as long as a native thread takes to begin. Until it has, the VM takes it for the one that
+/// runs, and asks it for the next callback.
+const BEGINNING: Duration = Duration::from_micros(200);
+
+const NO_THREAD: &str =
+    "the VM makes no thread for the answer (a frozen ThreadGroup, or too many threads)";
+
+static JOB: Job = Job::new();
+
+/// The thread that had the GVL when the question came to the VM, by the address of its object.
+static HOLDER: AtomicUsize = AtomicUsize::new(0);
+
+/// Registers what runs at the safepoint. With the GVL.
+pub fn init() {
+    JOB.register(on_safepoint);
+}
+
+/// Has a Ruby thread see to the open question. On the port's thread.
+pub fn ask() {
+    JOB.trigger();
+}
+
+unsafe extern "C" fn on_safepoint(_: *mut c_void) {
+    // SAFETY: on a thread that runs Ruby code.
+    let AnyGvl::Main(gvl) = (unsafe { AnyGvl::assume_held() }) else {
+        return;
+    };
+    let Some(question) = request::open() else {
+        return;
+    };
+    if request::claim_helper() {
+        HOLDER.store(RubyThread::current(&gvl).object() as usize, SeqCst);
+        if !make() {
+            request::release_helper();
+            request::answer(question, Err(NO_THREAD));
+            return;
+        }
+        sleep(BEGINNING);
+    }
+    let_go(gvl);
+}
+
+/// If an interrupt is pending, the thread lets the GVL go by itself before long.
+fn let_go(_: Gvl<'_>) {
+    let _ = try_without_gvl(|| ());
+}
+
+/// Whether the VM has made the thread.
+fn make() -> bool {
+    // SAFETY: with the GVL, at a safepoint; `run` takes no data, and `protect` catches what the VM
+    // raises if it makes no thread.
+    let made = unsafe { protect(|| rb_sys::rb_thread_create(Some(run), ptr::null_mut())) };
+    made.is_ok()
+}
+
+/// The helper.
+unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
+    if let Ok(ruby) = Ruby::get() {
+        // Whatever is raised here, as by Thread#kill, only ends the helper.
+        let _ = answer(&ruby);
+    }
+    request::release_helper();
+    rb_sys::Qnil as VALUE
+}
+
+fn answer(ruby: &Ruby) -> Result<(), Error> {
+    let rperf: RModule = ruby.class_object().const_get("Rperf")?;
+    let stacks: RModule = rperf.const_get("Stacks")?;
+    while let Some(question) = request::open() {
+        let rows: RArray = stacks.funcall("take", ())?;
+        request::answer(question, Ok(threads(rows)?));
+    }
+    Ok(())
+}
+
+/// A row: the thread, its name, status, native number and frames.
+fn threads(rows: RArray) -> Result<Vec<ThreadStack>, Error> {
+    let holder = HOLDER.load(SeqCst);
+    let row = |place: usize| {
+        let (thread, name, status, tid, frames): Row = rows.entry(place as isize)?;
+        Ok(ThreadStack {
+            name: name.map(text::content).unwrap_or_default(),
+            status: text::content(status),
+            tid,
+            has_gvl: thread.as_raw() as usize == holder,
+            frames: self::frames(frames)?,
+        })
+    };
+    (0..rows.len()).map(row).collect()
+}
+
+type Row = (Thread, Option<RString>, RString, Option<i32>, RArray);
+
+/// Of each frame its name, file and line, one after the other.
+fn frames(parts: RArray) -> Result<Vec<Frame>, Error> {
+    let frame = |place: usize| {
+        let place = (3 * place) as isize;
+        let path: Option<RString> = parts.entry(place + 1)?;
+        Ok(Frame {
+            name: text::content(parts.entry(place)?),
+            path: path.map(text::content).unwrap_or_default(),
+            line: parts.entry(place + 2)?,
+        })
+    };
+    (0..parts.len() / 3).map(frame).collect()
+}

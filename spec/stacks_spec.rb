@@ -1,0 +1,192 @@
+# frozen_string_literal: true
+
+RSpec.describe "rperf stacks" do
+  include Ports
+
+  # The answer, with the threads by their names.
+  def stacks_of(program)
+    outcome = rperf("stacks", "--json", program.pid.to_s)
+    answer = JSON.parse(outcome.stdout)
+    [answer, answer["threads"].to_h { |thread| [thread["name"], thread] }, outcome]
+  end
+
+  def path_of(program) = program.lines.first
+
+  # A program whose main thread works.
+  def working(code = "", &)
+    work = "def work = loop { 100.times(&:to_s) }"
+    listening("#{work}\nThread.current.name = 'main'\n#{code}\nputs Rperf.listen\nwork", &)
+  end
+
+  it "shows what each thread does" do
+    code = <<~RUBY
+      queue = Queue.new
+      2.times { |i| Thread.new { Thread.current.name = "pool \#{i}"; queue.pop } }
+    RUBY
+    working(code) do |program|
+      answer, threads, outcome = stacks_of(program)
+      expect([answer["source"], answer["note"], outcome.status.exitstatus]).to eq(["vm", nil, 0])
+      expect(threads.keys).to contain_exactly("main", "pool 0", "pool 1")
+      expect(threads["main"]).to include("state" => "running", "number" => 1)
+      expect(threads["main"]["frames"].map { |frame| frame["name"] }).to include("Object#work", "<main>")
+      expect(threads["pool 0"]).to include("state" => "blocked")
+      expect(threads["pool 0"]["frames"].first["name"]).to eq("Thread::Queue#pop")
+      page = rperf("stacks", program.pid.to_s).stdout
+      expect(page).to match(/\A#{program.pid} .*: 3 threads, Ruby #{RUBY_VERSION}, taken in \d+\.\d ms$/)
+      expect(page).to match(/^#2 "pool 0" tid \d+, #3 "pool 1" tid \d+: 2 threads with one stack +blocked/)
+      expect(page.scan("Thread::Queue#pop").size).to eq(1)
+    end
+  end
+
+  it "says for which peer a thread waits", if: File.exist?("/proc/self/syscall") do
+    code = <<~RUBY
+      require "socket"
+      server = TCPServer.new("127.0.0.1", 0)
+      $client = TCPSocket.new("127.0.0.1", server.addr[1])
+      Thread.new { Thread.current.name = "reader \#{server.addr[1]}"; $client.read(1) }
+    RUBY
+    working(code) do |program|
+      wait_until("wait") { stacks_of(program)[1].values.any? { |it| it["waits_in"] } }
+      reader = stacks_of(program)[1].find { |name, _| name.start_with?("reader") }
+      expect(reader.last["waits_in"]).to end_with(": 127.0.0.1:#{reader.first[/\d+/]}")
+    end
+  end
+
+  it "answers among busy threads, and leaves no thread behind" do
+    code = "3.times { Thread.new { work } }
+            Thread.new { loop { sleep 0.05; File.write('threads', Thread.list.size) } }"
+    working(code) do |program|
+      10.times { expect(stacks_of(program).first["threads"].size).to eq(5) }
+      wait_until("end of the helper") { File.exist?(in_folder("threads")) && File.read(in_folder("threads")) == "5" }
+    end
+  end
+
+  it "disturbs no wait" do
+    code = <<~'RUBY'
+      require "socket"
+      require "timeout"
+      require "monitor"
+      reader, writer = IO.pipe
+      server = TCPServer.new("127.0.0.1", 0)
+      lock = Mutex.new.tap(&:lock)
+      monitor = Monitor.new
+      file = File.open("lock", "w").tap { |it| it.flock(File::LOCK_EX) }
+      child = spawn("sleep", "1")
+      waits = {
+        sleep: -> { sleep 1 }, queue: -> { Queue.new.pop(timeout: 1) }, join: -> { Thread.new { sleep 1 }.join(5) && 1 },
+        select: -> { IO.select([reader], nil, nil, 1) }, read: -> { reader.sysread(1) }, accept: -> { server.accept && 1 },
+        child: -> { Process.wait(child) == child }, mutex: -> { lock.lock; lock.unlock; 1 },
+        condition: -> { Mutex.new.then { |it| it.synchronize { ConditionVariable.new.wait(it, 1) } }; 1 },
+        monitor: -> { monitor.synchronize { monitor.new_cond.wait(1) }; 1 },
+        mutex_sleep: -> { Mutex.new.then { |it| it.synchronize { it.sleep(1) } } },
+        flock: -> { File.open("lock").flock(File::LOCK_EX) }, popen: -> { IO.popen("sleep 1; echo x").read },
+        timeout: -> { Timeout.timeout(1) { sleep } rescue $!.class }
+      }
+      clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+      threads = waits.map do |name, wait|
+        Thread.new { began = clock.call; result = wait.call; [name, result, clock.call - began] }
+      end
+      Thread.new { sleep 1; writer.write("x"); file.close; TCPSocket.new("127.0.0.1", server.addr[1]) }
+      Thread.new { loop { 1000.times(&:to_s) } }
+      puts Rperf.listen
+      sleep 1.05
+      lock.unlock
+      results = threads.map(&:value)
+      File.write("results.new", Marshal.dump(results))
+      File.rename("results.new", "results")
+      sleep
+    RUBY
+    listening(code) do |program|
+      asked = 0
+      until File.exist?(in_folder("results"))
+        expect(ask(path_of(program), "/v1/stacks").last["source"]).to eq("vm")
+        asked += 1
+      end
+      results = Marshal.load(File.binread(in_folder("results"))) # rubocop:disable Security/MarshalLoad -- a spec's own
+      early = results.select { |_, _, seconds| seconds < 0.85 }
+      expect(early).to be_empty
+      values = results.to_h { |name, value, _| [name, value] }
+      expect(values).to include(queue: nil, select: nil, read: "x", child: true, popen: "x\n", flock: 0)
+      expect(asked).to be > 3
+    end
+  end
+
+  it "lets all exceptions arrive that are raised in threads meanwhile" do
+    code = <<~RUBY
+      Thread.abort_on_exception = true
+      count = 0
+      puts Rperf.listen
+      200.times do
+        is_ready = false
+        thread = Thread.new do
+          is_ready = true
+          work
+        rescue RuntimeError
+          count += 1
+        end
+        sleep 0.001 until is_ready
+        thread.raise("x")
+        thread.join
+      end
+      File.write("count", count.to_s)
+    RUBY
+    working("#{code}\nloop { sleep 0.01 }") do |program|
+      ask(path_of(program), "/v1/stacks") until File.exist?(in_folder("count")) && !File.empty?(in_folder("count"))
+      expect(File.read(in_folder("count"))).to eq("200")
+    end
+  end
+
+  it "goes on in forked children, whose parent was asked just then" do
+    code = <<~RUBY
+      puts Rperf.listen
+      ends = 100.times.map { Process.wait2(fork { 1000.times(&:to_s) }).last.success? }
+      File.write("ends", ends.uniq.inspect)
+    RUBY
+    working(code) do |program|
+      ask(path_of(program), "/v1/stacks") until File.exist?(in_folder("ends")) && !File.empty?(in_folder("ends"))
+      expect(File.read(in_folder("ends"))).to eq("[true]")
+    end
+  end
+
+  it "works while the program is profiled" do
+    working("Rperf.start(mode: :wall); at_exit { Rperf.stop }; trap(:TERM) { exit }") do |program|
+      expect(stacks_of(program).first["source"]).to eq("vm")
+      Process.kill(:TERM, program.pid)
+      wait_until("end") { !answers?(path_of(program)) }
+    end
+  end
+
+  describe "without the VM" do
+    it "shows native threads where the ThreadGroup is frozen, and the program goes on" do
+      working("ThreadGroup::Default.freeze") do |program|
+        answer, _, outcome = stacks_of(program)
+        expect([answer["source"], outcome.status.exitstatus]).to eq(["system", 1])
+        expect(outcome.stderr).to include("makes no thread for the answer")
+        expect(ask(path_of(program)).first).to eq(200)
+      end
+    end
+
+    it "says so within some seconds where nothing runs" do
+      listening("puts Rperf.listen; Queue.new.tap { |queue| Thread.new { sleep } }.pop") do |program|
+        outcome = rperf("stacks", program.pid.to_s, limit: 30)
+        expect(outcome.stderr).to start_with("rperf: #{program.pid}: the VM doesn't answer: no Ruby code runs just now")
+        expect(outcome.stdout).to include("waits to be woken") if File.exist?("/proc/self/syscall")
+        expect(outcome.status.exitstatus).to eq(1)
+      end
+    end
+  end
+
+  it "says why a process can't be asked" do
+    expect(rperf("stacks", Process.pid.to_s).stderr)
+      .to match(/\Arperf: process #{Process.pid}.* has no port. Start it with RPERF_LISTEN=1 .*\n\z/)
+    gone = Process.spawn("true").tap { |pid| Process.wait(pid) }
+    expect(rperf("stacks", gone.to_s).stderr).to eq("rperf: there is no process #{gone}\n")
+    expect(%w[x 0 -1].map { |pid| rperf("stacks", pid).status.exitstatus }.uniq).to eq([2])
+    listening("puts Rperf.listen; sleep") do |program|
+      Process.kill(:STOP, program.pid)
+      wait_until("stop") { listed.fetch(program.pid)["state"] == "stopped" }
+      expect(rperf("stacks", program.pid.to_s).stderr)
+        .to eq("rperf: #{program.pid} was stopped (SIGSTOP): nothing can be asked until SIGCONT\n")
+    end
+  end
+end
