@@ -47,7 +47,8 @@ module Trace
     all = {
       "none" => "none", "empty hooks" => "empty:#{level}", "empty hooks, calls only" => "empty:#{counted}",
       "rperf, counts" => "rperf:#{counted}:auto", "rperf, auto clock" => "rperf:#{level}:auto",
-      "rperf, monotonic" => "rperf:#{level}:monotonic", "rperf, tick" => "rperf:#{level}:tick"
+      "rperf, monotonic" => "rperf:#{level}:monotonic", "rperf, tick" => "rperf:#{level}:tick",
+      "rperf, latency" => "rperf:#{level}:auto:latency"
     }
     all["ruby-prof"] = "ruby_prof" if level == "all" && field?
     all

@@ -208,11 +208,11 @@ RSpec.describe "Allocations" do
 
   it "are refused where they can't be counted" do
     expect(rperf("record", "--measure", "time", ruby, "-e", "1").stderr)
-      .to eq("rperf: --measure must be alloc, cpu (with commas between several), not 'time'\n")
+      .to eq("rperf: --measure must be alloc, cpu, latency (with commas between several), not 'time'\n")
     expect { Rperf.start(measure: [:alloc], aggregate: false) }
       .to raise_error(ArgumentError, "aggregate: must be true with measure: [:alloc], not false")
     expect { Rperf.start(measure: ["alloc"]) }
-      .to raise_error(ArgumentError, /\Ameasure: must be :alloc, :cpu or an Array/)
+      .to raise_error(ArgumentError, /\Ameasure: must be :alloc, :cpu, :latency or an Array/)
     expect { Rperf.start(mode: :trace, calls: :count, measure: :cpu) }
       .to raise_error(ArgumentError, "measure: must be nil with calls: :count, not [:cpu]")
   end

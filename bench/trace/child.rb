@@ -21,11 +21,11 @@ module Variants
     yield
   end
 
-  def rperf(level, clock)
+  def rperf(level, clock, measure = nil)
     require "rperf"
     took = nil
     clock = level.start_with?("count") ? nil : clock.to_sym
-    Rperf.trace(calls: level.to_sym, clock:, warn: false) { took = yield }
+    Rperf.trace(calls: level.to_sym, clock:, measure: measure&.to_sym, warn: false) { took = yield }
     took
   end
 

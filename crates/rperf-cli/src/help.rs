@@ -195,6 +195,8 @@ mod tests {
             let text = page(topic, &Screen::default());
             for line in text.lines().filter(|line| !line.starts_with("    ")) {
                 assert!(line.chars().count() <= WIDEST, "{}: {line}", topic.name);
+                // Patterns of files have stars, too.
+                let line = line.replace("/**", "");
                 for mark in ["**", "](", "```", "\u{a0}"] {
                     assert!(!line.contains(mark), "{}: {line}", topic.name);
                 }

@@ -107,6 +107,9 @@ pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) 
             ("objects", known(found.has_objects, row.objects)),
             ("self_objects", known(found.has_objects, row.self_objects)),
             ("bytes", known(found.has_objects, row.bytes)),
+            ("p50_ns", row.latency.map(|it| it.p50).into()),
+            ("p99_ns", row.latency.map(|it| it.p99).into()),
+            ("max_ns", row.latency.map(|it| it.max).into()),
             ("recursive", Data::Bool(row.is_recursive)),
         ])
     })))

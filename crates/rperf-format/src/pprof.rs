@@ -14,6 +14,7 @@
 //! Raw samples are not written: pprof has sums only.
 
 mod labels;
+mod latencies;
 mod message;
 mod meta;
 mod proto;

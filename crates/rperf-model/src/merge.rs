@@ -2,7 +2,7 @@
 //! engine's worker, by the command and by the Ruby API. Any thread, no I/O.
 
 use crate::{
-    Column, Frame, FrameId, LabelSetId, Meta, Node, NodeId, Period, Profile, RawSamples,
+    Column, Frame, FrameId, LabelSetId, Latencies, Meta, Node, NodeId, Period, Profile, RawSamples,
     SamplingStats, StringId, Thread, TimeLine, Violation, Weight, WeightKey, WeightTable,
     time_line,
 };
@@ -35,7 +35,7 @@ impl Profile {
     /// too. Columns are matched by name and unit, and keep our order and default. The
     /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
     /// there is only one. The times of the runs are united, and time lines stay as they are, up to
-    /// a limit. Raw samples stay only if both
+    /// a limit; latencies of a method are added. Raw samples stay only if both
     /// have them, since they must add up to the weights.
     ///
     /// This profile is unchanged if there is an error.
@@ -70,7 +70,24 @@ impl Profile {
         self.time_lines
             .extend(lines.map(|line| ids.time_line(line)));
         time_line::limit(&mut self.time_lines);
+        self.merge_latencies(&other.latencies);
         Ok(())
+    }
+
+    fn merge_latencies(&mut self, others: &[Latencies]) {
+        let ours = self.latencies.iter().enumerate();
+        let known: FxHashMap<(String, String), usize> = ours
+            .map(|(place, it)| ((it.name.clone(), it.path.clone()), place))
+            .collect();
+        for other in others {
+            match known.get(&(other.name.clone(), other.path.clone())) {
+                Some(&place) => self.latencies[place].durations.merge(&other.durations),
+                None if self.latencies.len() < Latencies::MOST => {
+                    self.latencies.push(other.clone())
+                }
+                None => {}
+            }
+        }
     }
 
     fn new_seqs(&self, threads: &[Thread]) -> Result<FxHashMap<u32, u32>, MergeError> {

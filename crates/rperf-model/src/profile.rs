@@ -2,8 +2,8 @@
 //! by everything else. Any thread, no I/O.
 
 use crate::{
-    CallTree, Column, Frames, LabelSets, Schema, StringId, Strings, TimeLine, ValueType, Weight,
-    WeightKey, Weights,
+    CallTree, Column, Frames, LabelSets, Latencies, Schema, StringId, Strings, TimeLine, ValueType,
+    Weight, WeightKey, Weights,
 };
 
 mod label_all;
@@ -163,6 +163,8 @@ pub struct Profile {
     pub raw_samples: Option<RawSamples>,
     /// The long calls of each process that were timed one by one.
     pub time_lines: Vec<TimeLine>,
+    /// How long calls took, of each method once, if that was measured.
+    pub latencies: Vec<Latencies>,
 }
 
 impl Profile {
@@ -180,6 +182,7 @@ impl Profile {
             weights,
             raw_samples: None,
             time_lines: Vec::new(),
+            latencies: Vec::new(),
         }
     }
 

@@ -102,6 +102,10 @@ impl Filter {
     /// filters see them, as with pprof.
     pub fn apply(&self, mut profile: Profile) -> Filtered {
         let mut unmatched = Vec::new();
+        if !self.is_empty() {
+            // They are of all calls, also of those that are left out.
+            profile.latencies.clear();
+        }
         if !self.tag_root.is_empty() || !self.tag_leaf.is_empty() {
             let added = label_frames::add(&mut profile, &self.tag_root, &self.tag_leaf);
             unmatched.extend(added.unmatched);

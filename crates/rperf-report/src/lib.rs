@@ -58,7 +58,7 @@ pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
 pub use losses::{Loss, losses, losses_line};
-pub use methods::{Method, Methods};
+pub use methods::{Latency, Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};

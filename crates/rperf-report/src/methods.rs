@@ -4,7 +4,7 @@
 use crate::groups::{FrameKey, Function, Groups};
 use crate::top::{By, Sort, label, state_name, thread_name};
 use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
-use rperf_model::{Column, Node, NodeId, Profile, State, Weight};
+use rperf_model::{Column, Histogram, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -57,8 +57,31 @@ pub struct Method {
     pub objects: i64,
     /// Their bytes.
     pub bytes: i64,
+    /// How long its calls took that have ended, with all that passed in them.
+    pub latency: Option<Latency>,
     /// It calls itself, by whatever way: where calls are counted.
     pub is_recursive: bool,
+}
+
+/// How long calls took, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latency {
+    /// Half of the calls took no longer, or nearly so.
+    pub p50: u64,
+    /// 99 of 100 took no longer.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Latency {
+    fn of(durations: &Histogram) -> Option<Self> {
+        (durations.count() > 0).then(|| Self {
+            p50: durations.quantile(50),
+            p99: durations.quantile(99),
+            max: durations.max(),
+        })
+    }
 }
 
 impl Method {
@@ -87,6 +110,8 @@ pub struct Methods {
     pub has_cpu: bool,
     /// It counts objects.
     pub has_objects: bool,
+    /// It has how long calls took, of all of them, and the rows are methods.
+    pub has_latency: bool,
 }
 
 impl Methods {
@@ -107,6 +132,10 @@ impl Methods {
                 value.map_or_else(|| format!("(no {key})"), String::from)
             }),
         };
+        let has_latency = *by == By::Function && !profile.latencies.is_empty();
+        if has_latency {
+            add_latencies(profile, &mut rows);
+        }
         rows.sort_by(|a, b| a.function.cmp(&b.function));
         rows.sort_by_key(|row| {
             let rank = |sort| row.value(sort).unsigned_abs();
@@ -118,6 +147,7 @@ impl Methods {
             has_calls: has(CALLS),
             has_cpu: columns[CPU - CALLS].is_some_and(|cpu| cpu != column),
             has_objects: has(OBJECTS),
+            has_latency,
         }
     }
 }
@@ -166,7 +196,19 @@ fn method(
         self_objects: own[OBJECTS],
         objects: total[OBJECTS],
         bytes: total[BYTES],
+        latency: None,
         is_recursive,
+    }
+}
+
+fn add_latencies(profile: &Profile, rows: &mut [Method]) {
+    let mut known: FxHashMap<(&str, &str), &Histogram> = FxHashMap::default();
+    for it in &profile.latencies {
+        known.insert((&it.name, &it.path), &it.durations);
+    }
+    for row in rows {
+        let durations = known.get(&(row.function.name.as_str(), row.function.path.as_str()));
+        row.latency = durations.and_then(|it| Latency::of(it));
     }
 }
 
@@ -260,7 +302,7 @@ fn by_weight(
 mod tests {
     use super::*;
     use rperf_model::test_support::{self, TestFrame};
-    use rperf_model::{LabelSetId, WeightKey, WeightTable};
+    use rperf_model::{LabelSetId, Latencies, WeightKey, WeightTable};
 
     const MAIN: TestFrame<'_> = ("<main>", "app.rb", 1, 0);
     const WORK: TestFrame<'_> = ("Work#run", "work.rb", 2, 0);
@@ -323,6 +365,25 @@ mod tests {
         assert_eq!((run.self_objects, run.objects, run.bytes), (7, 8, 320));
         assert!(run.is_recursive && !methods.rows[1].is_recursive);
         assert_eq!(methods.rows[2].calls, None);
+    }
+
+    #[test]
+    fn methods_have_the_durations_of_their_calls_if_they_were_kept() {
+        let mut profile = profile();
+        let mut durations = Histogram::default();
+        (1..=1_000).for_each(|ns| durations.add(ns));
+        profile.latencies.push(Latencies {
+            name: "Work#run".into(),
+            path: "work.rb".into(),
+            durations,
+        });
+        let found = |by| Methods::of(&profile, Column(1), &by, Sort::Flat);
+        let methods = found(By::Function);
+        assert!(methods.has_latency);
+        let run = methods.rows[0].latency.expect("it was called");
+        assert!((450..550).contains(&run.p50) && (900..=1_000).contains(&run.p99));
+        assert_eq!((run.max, methods.rows[1].latency), (1_000, None));
+        assert!(!found(By::Class).has_latency);
     }
 
     #[test]

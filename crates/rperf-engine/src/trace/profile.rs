@@ -5,6 +5,7 @@ use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
+use super::latencies::MethodLatencies;
 use super::spans::SpansSnapshot;
 use super::thread::ThreadSums;
 use super::tree::TracedNode;
@@ -52,6 +53,8 @@ pub struct TraceSnapshot {
     pub(super) objects: Option<AllocationSums>,
     pub(super) check: Option<StackCheck>,
     pub(super) spans: Option<SpansSnapshot>,
+    /// How long calls took, if that was measured.
+    pub(super) latencies: Option<MethodLatencies>,
 }
 
 /// Sums over a profile, for its head.
@@ -140,6 +143,9 @@ impl TraceSnapshot {
             let (start, end) = (&self.start, &self.end);
             let line = spans.into_time_line(&self.nodes, names, start, end, &program);
             profile.time_lines.push(line);
+        }
+        if let Some(latencies) = &self.latencies {
+            profile.latencies = latencies.named(names);
         }
         comments.extend(self.head(&sums));
         profile.meta = Meta {

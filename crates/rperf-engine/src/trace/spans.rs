@@ -1,10 +1,9 @@
-//! The time line of a traced session: calls that take long, each with its begin and end. It follows
-//! the stack of each fiber as the tracer has it after an event, and is there only if it was asked
-//! for. In hooks, under the GVL; its profile is made outside of them.
+//! The time line of a traced session: calls that take long, each with its begin and end, if it was
+//! asked for. In hooks, under the GVL; its profile is made outside of them.
 
 use super::clock::ClockReading;
 use super::event::FrameKind;
-use super::fiber::Open;
+use super::open_calls::{OpenCalls, TimedCall};
 use super::tree::TracedNode;
 use crate::frame_names::ResolvedFrame;
 use rperf_model::{Span, TimeLine};
@@ -24,9 +23,10 @@ const SLACK: f64 = 0.99;
 pub(super) struct Spans {
     least_ns: u64,
     kept: LongCalls,
-    fibers: Vec<Followed>,
     /// The fibers that are threads' own, in order.
     own_fibers: Vec<usize>,
+    /// When it was let go of last: calls that were open then begin there.
+    since: u64,
 }
 
 /// The calls that are kept.
@@ -42,34 +42,11 @@ struct LongCalls {
     left_out: u64,
 }
 
-/// A call with its begin and end, in ticks.
+/// One of them.
 #[derive(Debug, Clone, Copy)]
 struct LongCall {
-    node: u32,
-    thread: u32,
-    fiber: u32,
-    began: u64,
-    ended: u64,
+    call: TimedCall,
     is_open: bool,
-}
-
-/// The open frames of a fiber.
-#[derive(Debug, Default)]
-struct Followed {
-    stack: Vec<Begun>,
-    thread: u32,
-    /// When the last event in it came.
-    last: u64,
-}
-
-/// An open frame.
-#[derive(Debug, Clone, Copy)]
-struct Begun {
-    node: u32,
-    depth: u32,
-    began: u64,
-    /// Whether an event told of its begin.
-    is_told: bool,
 }
 
 /// The time line up to a moment.
@@ -98,8 +75,8 @@ impl Spans {
                 least: asked,
                 left_out: 0,
             },
-            fibers: Vec::new(),
             own_fibers: Vec::new(),
+            since: 0,
         }
     }
 
@@ -108,52 +85,27 @@ impl Spans {
         self.own_fibers.push(fiber);
     }
 
-    /// The stack of a fiber is this one, after an event in it.
-    pub(super) fn follow(&mut self, fiber: usize, thread: u32, stack: &[Open], now: u64) {
-        if self.fibers.len() <= fiber {
-            self.fibers.resize_with(fiber + 1, Followed::default);
-        }
-        let followed = &mut self.fibers[fiber];
-        let mut same = followed.stack.len().min(stack.len());
-        // Events change the top only.
-        while same > 0 && !followed.stack[same - 1].is(&stack[same - 1]) {
-            same -= 1;
-        }
-        // Of another fiber, or taken anew: what was there had gone before.
-        let is_another = same == 0 && !stack.is_empty();
-        let end = if is_another { followed.last } else { now };
-        for begun in followed.stack.drain(same..).rev().filter(|it| it.is_told) {
-            let call = begun.ended(followed.thread, fiber, end);
-            self.kept.add(call);
-        }
-        let new = stack[same..].iter();
-        followed.stack.extend(new.map(|open| Begun::of(open, now)));
-        (followed.last, followed.thread) = (now, thread);
+    /// A call has ended.
+    #[inline]
+    pub(super) fn add(&mut self, call: TimedCall) {
+        self.kept.add(self.cut(call, false));
     }
 
-    /// A fiber is gone, and the next one has its place.
-    pub(super) fn end_fiber(&mut self, fiber: usize) {
-        let Some(followed) = self.fibers.get_mut(fiber) else {
-            return;
-        };
-        let (thread, last) = (followed.thread, followed.last);
-        for begun in followed.stack.drain(..).rev().filter(|it| it.is_told) {
-            self.kept.add(begun.ended(thread, fiber, last));
+    fn cut(&self, call: TimedCall, is_open: bool) -> LongCall {
+        let began = call.began.max(self.since);
+        LongCall {
+            call: TimedCall { began, ..call },
+            is_open,
         }
     }
 
     /// The time line up to `end`, with the calls that are open.
-    pub(super) fn snapshot(&self, end: &ClockReading) -> SpansSnapshot {
+    pub(super) fn snapshot(&self, open: &OpenCalls, end: &ClockReading) -> SpansSnapshot {
         let mut kept = self.kept.clone();
         // What is open may need more room than hooks have.
         kept.room = usize::MAX;
-        for (fiber, followed) in self.fibers.iter().enumerate() {
-            for begun in followed.stack.iter().filter(|it| it.is_told) {
-                kept.add(LongCall {
-                    is_open: true,
-                    ..begun.ended(followed.thread, fiber, end.ticks)
-                });
-            }
+        for call in open.iter(end.ticks) {
+            kept.add(self.cut(call, true));
         }
         SpansSnapshot {
             least_ns: self.least_ns,
@@ -165,49 +117,19 @@ impl Spans {
     /// Lets go of all calls that have ended. Open ones begin at `start`.
     pub(super) fn clear(&mut self, start: &ClockReading) {
         self.kept.calls.clear();
+        self.since = start.ticks;
         (self.kept.least, self.kept.left_out) = (self.kept.asked, 0);
-        for begun in self.fibers.iter_mut().flat_map(|it| &mut it.stack) {
-            begun.began = begun.began.max(start.ticks);
-        }
     }
 
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
-        let frames = self.fibers.iter().map(|it| it.stack.capacity());
         self.kept.calls.capacity() * size_of::<LongCall>()
-            + frames.sum::<usize>() * size_of::<Begun>()
-    }
-}
-
-impl Begun {
-    fn of(open: &Open, now: u64) -> Self {
-        Self {
-            node: open.node,
-            depth: open.depth,
-            began: now,
-            is_told: open.is_told(),
-        }
-    }
-
-    fn is(&self, open: &Open) -> bool {
-        (self.node, self.depth) == (open.node, open.depth)
-    }
-
-    fn ended(self, thread: u32, fiber: usize, ended: u64) -> LongCall {
-        LongCall {
-            node: self.node,
-            thread,
-            fiber: fiber as u32,
-            began: self.began,
-            ended,
-            is_open: false,
-        }
     }
 }
 
 impl LongCall {
     fn ticks(&self) -> u64 {
-        self.ended.saturating_sub(self.began)
+        self.call.ticks()
     }
 }
 
@@ -266,7 +188,7 @@ impl SpansSnapshot {
             ..TimeLine::default()
         };
         let mut places: FxHashMap<(u32, bool), u32> = FxHashMap::default();
-        for call in &self.kept.calls {
+        for LongCall { call, is_open } in &self.kept.calls {
             if ns(call.ticks()) < self.least_ns {
                 continue;
             }
@@ -290,7 +212,7 @@ impl SpansSnapshot {
                 fiber: if is_own { 0 } else { call.fiber },
                 start_ns,
                 duration_ns: end_ns.saturating_sub(start_ns),
-                is_open: call.is_open,
+                is_open: *is_open,
             });
         }
         line.sort();
@@ -312,14 +234,13 @@ mod tests {
     use super::super::tree::{ROOT, TracedFrame, TracedTree};
     use super::*;
 
-    fn call(took: u64) -> LongCall {
-        LongCall {
+    fn call(took: u64) -> TimedCall {
+        TimedCall {
             node: 1,
             thread: 0,
             fiber: 0,
             began: 0,
             ended: took,
-            is_open: false,
         }
     }
 
@@ -328,7 +249,7 @@ mod tests {
         let mut spans = Spans::new(1_000, 1.0, 8);
         let mut durations: Vec<u64> = (1..=100).map(|number| number * 7_919 % 10_007).collect();
         for took in &durations {
-            spans.kept.add(call(*took));
+            spans.add(call(*took));
         }
         let asked = spans.kept.asked;
         durations.retain(|took| *took >= asked);
@@ -348,7 +269,7 @@ mod tests {
     fn calls_that_end_together_do_so_in_ns_too() {
         let mut spans = Spans::new(1, 1.0, 64);
         for began in 0..64 {
-            spans.kept.add(LongCall {
+            spans.add(TimedCall {
                 began,
                 ended: 1_000,
                 ..call(0)
@@ -364,7 +285,7 @@ mod tests {
         );
         let mut tree = TracedTree::default();
         tree.child(ROOT, TracedFrame { word: 1, method: 0 }, FrameKind::Method);
-        let taken = spans.snapshot(&end);
+        let taken = spans.snapshot(&OpenCalls::default(), &end);
         let line = taken.into_time_line(tree.nodes(), &[], &start, &end, "");
         assert_eq!(line.spans.len(), 64);
         let mut ends = line.spans.iter().map(|it| it.start_ns + it.duration_ns);
@@ -375,7 +296,7 @@ mod tests {
     fn calls_that_are_all_as_long_make_room_for_each_other() {
         let mut spans = Spans::new(10, 1.0, 8);
         for _ in 0..100 {
-            spans.kept.add(call(10));
+            spans.add(call(10));
         }
         assert!(spans.kept.calls.len() <= 8);
         assert_eq!(spans.kept.calls.len() as u64 + spans.kept.left_out, 100);

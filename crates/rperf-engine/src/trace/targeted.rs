@@ -3,7 +3,6 @@
 //! that called it. Under the GVL, at events of the chosen methods and at switches of fibers.
 
 mod code;
-mod latencies;
 mod profile;
 mod stacks;
 mod sums;

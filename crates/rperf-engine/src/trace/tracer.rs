@@ -8,9 +8,11 @@ use super::cost::Bodies;
 use super::cpu_times::{CpuClock, NO_GAP};
 use super::event::{CallKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Open};
+use super::latencies::MethodLatencies;
 use super::profile::TraceSnapshot;
 use super::spans::Spans;
 use super::thread::{ThreadSums, TracedThread};
+use super::timed_calls::TimedCalls;
 use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use crate::allocations::Allocations;
 use crate::backtrace::MAX_DEPTH;
@@ -61,8 +63,8 @@ pub struct Tracer {
     pub(super) objects: Option<Allocations>,
     /// Where stacks are compared.
     pub(super) check: Option<StackCheck>,
-    /// The time line, if it was asked for.
-    spans: Option<Box<Spans>>,
+    /// Calls that are timed one by one, if that was asked for.
+    timed_calls: Option<Box<TimedCalls>>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -90,7 +92,7 @@ impl Tracer {
             cpu: None,
             objects: None,
             check: None,
-            spans: None,
+            timed_calls: None,
             room: vec![0; MAX_DEPTH],
         }
     }
@@ -101,7 +103,7 @@ impl Tracer {
             return ThreadNumber(MAX_THREADS as u32 - 1);
         }
         let fiber = self.new_fiber();
-        if let Some(spans) = &mut self.spans {
+        if let Some(spans) = self.timed_calls.as_mut().and_then(|it| it.spans.as_mut()) {
             spans.add_thread(fiber);
         }
         self.threads.push(TracedThread::new(fiber, now));
@@ -154,8 +156,8 @@ impl Tracer {
         };
         if depth <= 1 || !self.is_stack_of(vm, fiber, depth) {
             self.fibers[fiber].clear();
-            if let Some(spans) = &mut self.spans {
-                spans.end_fiber(fiber);
+            if let Some(calls) = &mut self.timed_calls {
+                calls.end_fiber(&self.tree, fiber);
             }
         }
         self.fiber = fiber;
@@ -237,16 +239,24 @@ impl Tracer {
     /// From now on calls that take so long are kept one by one; `ns_per_tick` is nearly the length
     /// of a tick. Before any thread is announced.
     pub fn keep_spans(&mut self, least_ns: u64, ns_per_tick: f64) {
-        self.spans = Some(Box::new(Spans::of(least_ns, ns_per_tick)));
+        let calls = self.timed_calls.get_or_insert_default();
+        calls.spans = Some(Spans::of(least_ns, ns_per_tick));
     }
 
-    /// An event has changed the stack: the time line follows, if there is one.
+    /// From now on it is kept how long the calls of each method take.
+    pub fn keep_latencies(&mut self, ns_per_tick: f64) {
+        let calls = self.timed_calls.get_or_insert_default();
+        calls.latencies = Some(MethodLatencies::new(ns_per_tick));
+    }
+
+    /// An event has changed the stack: calls that are timed one by one begin and end.
     #[inline]
-    pub fn follow_spans(&mut self, now: u64) {
-        if let Some(spans) = &mut self.spans
+    pub fn follow_calls(&mut self, now: u64) {
+        if let Some(calls) = &mut self.timed_calls
             && let Some(fiber) = self.fibers.get(self.fiber)
         {
-            spans.follow(self.fiber, self.thread as u32, &fiber.stack, now);
+            let (fiber, stack) = (self.fiber, &fiber.stack);
+            calls.follow(&self.tree, fiber, self.thread as u32, stack, now);
         }
     }
 
@@ -270,6 +280,7 @@ impl Tracer {
         nodes: Vec<TracedNode>,
         threads: Vec<ThreadSums>,
     ) -> TraceSnapshot {
+        let timed = self.timed_calls.as_deref();
         TraceSnapshot {
             level: self.level,
             clock: self.clock,
@@ -283,7 +294,8 @@ impl Tracer {
             with_cpu: self.cpu.is_some(),
             objects: self.objects.as_ref().map(Allocations::sums),
             check: self.check.clone(),
-            spans: self.spans.as_ref().map(|spans| spans.snapshot(&end)),
+            spans: timed.and_then(|calls| calls.spans_until(&end)),
+            latencies: timed.and_then(|calls| calls.latencies.clone()),
         }
     }
 
@@ -296,8 +308,8 @@ impl Tracer {
         if let Some(objects) = &mut self.objects {
             objects.clear();
         }
-        if let Some(spans) = &mut self.spans {
-            spans.clear(&start);
+        if let Some(calls) = &mut self.timed_calls {
+            calls.clear(&start);
         }
         (self.start, self.events, self.next_look) = (start, 0, 0);
         self.bodies = Bodies::default();
@@ -334,7 +346,7 @@ impl Tracer {
             + stacks.sum::<usize>()
             + self.objects.as_ref().map_or(0, Allocations::memory)
             + self.room.capacity() * size_of::<FrameWord>()
-            + self.spans.as_ref().map_or(0, |spans| spans.memory())
+            + self.timed_calls.as_ref().map_or(0, |it| it.memory())
     }
 
     /// The words of the present fiber's stack, root first, but for what only notes a depth.

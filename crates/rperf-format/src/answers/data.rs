@@ -64,6 +64,12 @@ impl From<Option<i64>> for Data {
     }
 }
 
+impl From<Option<u64>> for Data {
+    fn from(number: Option<u64>) -> Self {
+        number.map_or(Data::Null, Data::from)
+    }
+}
+
 /// JSON in one line.
 impl fmt::Display for Data {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,7 +143,7 @@ mod tests {
             Data::Number(12.5),
             Data::Number(f64::NAN),
             Data::Number(1e300),
-            Data::from(None),
+            Data::from(None::<i64>),
         ];
         let json = Data::list(numbers).to_string();
         let back: Vec<Option<f64>> = serde_json::from_str(&json).expect("JSON");

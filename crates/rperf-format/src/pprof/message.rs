@@ -1,11 +1,13 @@
 //! A pprof file that is being read: its single fields, and where its repeated fields lie in memory.
 //! Called by the reader; any thread.
 
+use super::latencies;
 use super::proto::{Line, ValueType};
 use super::time_lines::{self, MAX_BYTES};
 use super::wire::{Field, Fields};
 use crate::ReadError;
 use prost::Message as _;
+use rperf_model::Latencies;
 
 /// The whole file.
 #[derive(Default)]
@@ -29,6 +31,8 @@ pub(crate) struct Message<'a> {
     /// Each a time line.
     pub(crate) time_lines: Vec<&'a [u8]>,
     time_line_bytes: usize,
+    /// Each of a method.
+    pub(crate) latencies: Vec<&'a [u8]>,
 }
 
 const SAMPLE: u32 = 2;
@@ -74,6 +78,15 @@ impl<'a> Message<'a> {
             12 => self.period = field.signed()?,
             13 => field.numbers(|text| push(&mut self.comments, text as i64, max, "comments"))?,
             14 => self.default_sample_type = field.signed()?,
+            latencies::FIELD => {
+                let most = max.min(Latencies::MOST);
+                push(
+                    &mut self.latencies,
+                    field.bytes()?,
+                    most,
+                    "methods with durations",
+                )?;
+            }
             time_lines::FIELD => self.add_time_line(field.bytes()?)?,
             _ => {}
         }

@@ -9,8 +9,8 @@ use super::meta;
 use super::proto;
 use super::stacks::{FrameLimits, Stacks};
 use super::texts::Texts;
-use super::time_lines;
 use super::value_types;
+use super::{latencies, time_lines};
 use crate::ReadError;
 use flate2::read::MultiGzDecoder;
 use prost::Message as _;
@@ -120,6 +120,11 @@ fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadErr
         .iter()
         .map(|line| time_lines::decoded(line));
     profile.time_lines = lines.collect::<Result<_, _>>()?;
+    let methods = message
+        .latencies
+        .iter()
+        .map(|method| latencies::decoded(method));
+    profile.latencies = methods.collect::<Result<_, _>>()?;
     Ok(profile)
 }
 

@@ -4,7 +4,7 @@ mod samples;
 mod tables;
 
 use super::value_types::{self, signed};
-use super::{meta, proto, time_lines};
+use super::{latencies, meta, proto, time_lines};
 use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -56,6 +56,9 @@ pub fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatErro
     encoder.write_all(&message.encode_to_vec())?;
     for line in &profile.time_lines {
         encoder.write_all(&time_lines::encoded(line))?;
+    }
+    for method in &profile.latencies {
+        encoder.write_all(&latencies::encoded(method))?;
     }
     encoder.finish()?.flush()?;
     Ok(())

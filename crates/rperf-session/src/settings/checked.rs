@@ -9,7 +9,7 @@ use super::table::{
     OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{RUBY, SAFEPOINT, TRACE};
+use super::words::{ALLOC, RUBY, SAFEPOINT, TRACE};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -181,6 +181,9 @@ impl Settings {
                 .find(|it| self.get(it).is_some());
             return match given {
                 Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
+                None if self.measures_cpu() || self.measures_latency() => {
+                    Err(self.refuse(&MEASURE, Form::Word(ALLOC), &MODE, source))
+                }
                 None => Ok(()),
             };
         }

@@ -4,7 +4,7 @@
 use super::form::{FORMATS, Form};
 use super::setting::{Defaults, Flags, Setting, Takes, Tracing};
 use super::words::{
-    ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
+    ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
     False, Folder, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
@@ -105,14 +105,14 @@ pub static MEASURE: Setting = Setting {
         short: None,
         takes: Takes::Value(
             "MEASURES",
-            "alloc: objects, by method, line and class; cpu: CPU time of traced calls, which \
-             samples have always",
+            "alloc: objects, by method, line and class; of traced calls also cpu: CPU time, and \
+             latency: p50, p99 and maximum of each method",
         ),
         record_only: true,
     }),
     ..Setting::named(
         "measure",
-        &[Words(&[ALLOC, CPU])],
+        &[Words(&[ALLOC, CPU, LATENCY])],
         "what to measure beside times",
     )
 };

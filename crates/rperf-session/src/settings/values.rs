@@ -7,7 +7,7 @@ use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, FREQUENCY, INHERIT, LINES, MAX_OVERHEAD,
     MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
-use super::words::{ALL_CALLS, ALLOC, COUNT, COUNT_ALL, CPU, MONOTONIC, TICK, TRACE};
+use super::words::{ALL_CALLS, ALLOC, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, TICK, TRACE};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -153,6 +153,11 @@ impl Settings {
     /// Whether traced calls have CPU time, too.
     pub fn measures_cpu(&self) -> bool {
         self.measures(CPU)
+    }
+
+    /// Whether it is kept how long the traced calls of each method took.
+    pub fn measures_latency(&self) -> bool {
+        self.measures(LATENCY)
     }
 
     fn measures(&self, word: &str) -> bool {

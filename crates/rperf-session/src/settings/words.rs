@@ -20,3 +20,4 @@ pub const MONOTONIC: &str = "monotonic";
 /// What can be measured beside times.
 pub const ALLOC: &str = "alloc";
 pub const CPU: &str = "cpu";
+pub const LATENCY: &str = "latency";

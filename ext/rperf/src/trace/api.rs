@@ -78,6 +78,9 @@ fn prepare(gvl: &Gvl<'_>, session: &TraceSession) {
     if let Some(least_ns) = session.settings.spans_ns() {
         tracer.keep_spans(least_ns, session.clock.ns_per_tick());
     }
+    if session.settings.measures_latency() {
+        tracer.keep_latencies(session.clock.ns_per_tick());
+    }
     if session.counts_objects {
         tracer.count_objects();
     }

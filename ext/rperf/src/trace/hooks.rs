@@ -93,7 +93,7 @@ unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VAL
     with_tracer(&gvl, |session, tracer| {
         let now = session.clock.now();
         let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
-        tracer.follow_spans(now);
+        tracer.follow_calls(now);
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
             // A rescue clause has come without a word, and a method of C has gone.

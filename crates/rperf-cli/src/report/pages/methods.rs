@@ -4,7 +4,7 @@ use super::{Page, noun};
 use crate::report::table::{Row, Table};
 use rperf_model::ValueType;
 use rperf_report::numbers::grouped;
-use rperf_report::{By, Method, Methods, Scale, Sort};
+use rperf_report::{By, Latency, Method, Methods, Scale, Sort};
 
 /// A column: its heading, whether it is shown, and its cell in a row.
 type Shown<'a> = (&'a str, bool, &'a dyn Fn(&Method) -> String);
@@ -39,7 +39,14 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
     let counted = |number: i64| count(Some(number).filter(|it| *it != 0));
     let (calls, has_time) = (found.has_calls, schema.default_type().unit != "count");
     let has = |of: fn(&Method) -> i64| found.rows.iter().any(|row| of(row) != 0);
-    let columns: [Shown<'_>; 14] = [
+    let latency = |it: &Method, of: fn(&Latency) -> u64| match &it.latency {
+        Some(latency) => {
+            let ns = i64::try_from(of(latency)).unwrap_or(i64::MAX);
+            Scale::new(&ValueType::new("wall", "nanoseconds"), ns).text(ns)
+        }
+        None => "-".to_string(),
+    };
+    let columns: [Shown<'_>; 17] = [
         ("calls", calls, &|it| count(it.calls)),
         ("blocks", calls, &|it| count(it.block_calls)),
         ("self", true, &|it| value(it.self_value)),
@@ -51,6 +58,9 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
         ("total/call", calls && has_time, &|it| {
             per_call(it.total_value, it)
         }),
+        ("p50", found.has_latency, &|it| latency(it, |it| it.p50)),
+        ("p99", found.has_latency, &|it| latency(it, |it| it.p99)),
+        ("max", found.has_latency, &|it| latency(it, |it| it.max)),
         ("cpu", found.has_cpu && has_time, &|it| value(it.cpu)),
         ("wait", has(|it| it.wait), &|it| value(it.wait)),
         ("blocked", has(|it| it.blocked), &|it| value(it.blocked)),

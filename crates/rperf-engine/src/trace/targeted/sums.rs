@@ -1,12 +1,11 @@
 //! What is counted of chosen methods: calls and time by node and label set; of each method how
 //! long its calls took, and which were the slowest. Under the GVL, at events.
 
-use super::latencies::Latencies;
 use super::stacks::{CallStack, Part};
 use crate::call_tree::FrameWord;
 use crate::trace::event::TraceVm;
 use crate::trace::tree::TracedTree;
-use rperf_model::LabelSetId;
+use rperf_model::{Histogram, LabelSetId};
 use rustc_hash::FxHashMap;
 
 /// Rows at most: beyond, calls are counted without their labels, or are lost.
@@ -36,7 +35,7 @@ pub(super) struct SlowCall {
 /// The calls of a method that have ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MethodCalls {
-    pub(super) latencies: Latencies,
+    pub(super) latencies: Histogram,
     /// The slowest first.
     pub(super) slowest: Vec<SlowCall>,
 }

@@ -132,7 +132,7 @@ impl Machine {
         let now = self.now;
         if let Some(tracer) = &mut self.tracer {
             event(tracer, &view, now);
-            tracer.follow_spans(now);
+            tracer.follow_calls(now);
         }
     }
 

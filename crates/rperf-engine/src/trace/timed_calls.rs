@@ -1,0 +1,79 @@
+//! Calls that are timed one by one, for the time line and for how long the calls of each method
+//! take: there if one of them was asked for. In hooks, under the GVL.
+
+use super::clock::ClockReading;
+use super::fiber::Open;
+use super::latencies::MethodLatencies;
+use super::open_calls::{OpenCalls, TimedCall};
+use super::spans::{Spans, SpansSnapshot};
+use super::tree::TracedTree;
+
+/// The calls that are open, and what becomes of those that end.
+#[derive(Debug, Default)]
+pub(super) struct TimedCalls {
+    open: OpenCalls,
+    pub(super) spans: Option<Spans>,
+    pub(super) latencies: Option<MethodLatencies>,
+}
+
+impl TimedCalls {
+    /// The stack of a fiber is this one, after an event in it.
+    pub(super) fn follow(
+        &mut self,
+        tree: &TracedTree,
+        fiber: usize,
+        thread: u32,
+        stack: &[Open],
+        now: u64,
+    ) {
+        let (spans, latencies) = (&mut self.spans, &mut self.latencies);
+        let end = |call| ended(tree, spans, latencies, call);
+        self.open.follow(fiber, thread, stack, now, end);
+    }
+
+    /// A fiber is gone, and the next one has its place.
+    pub(super) fn end_fiber(&mut self, tree: &TracedTree, fiber: usize) {
+        let (spans, latencies) = (&mut self.spans, &mut self.latencies);
+        let end = |call| ended(tree, spans, latencies, call);
+        self.open.end_fiber(fiber, end);
+    }
+
+    /// The time line up to `end`.
+    pub(super) fn spans_until(&self, end: &ClockReading) -> Option<SpansSnapshot> {
+        let spans = self.spans.as_ref();
+        spans.map(|spans| spans.snapshot(&self.open, end))
+    }
+
+    /// Lets go of all calls that have ended. Open ones begin at `start` in the time line; how long
+    /// they take in all is kept.
+    pub(super) fn clear(&mut self, start: &ClockReading) {
+        if let Some(latencies) = &mut self.latencies {
+            latencies.clear();
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.clear(start);
+        }
+    }
+
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.open.memory()
+            + self.spans.as_ref().map_or(0, Spans::memory)
+            + self.latencies.as_ref().map_or(0, MethodLatencies::memory)
+    }
+}
+
+#[inline]
+fn ended(
+    tree: &TracedTree,
+    spans: &mut Option<Spans>,
+    latencies: &mut Option<MethodLatencies>,
+    call: TimedCall,
+) {
+    if let Some(latencies) = latencies {
+        latencies.add(tree, call);
+    }
+    if let Some(spans) = spans {
+        spans.add(call);
+    }
+}
