@@ -17,8 +17,8 @@ module Rperf
     private_constant(*(constants(false) - [:CODE]))
 
     class << self
-      # @return [Target, TargetFiles] what is named by a text that the settings take
-      def of(name) = name.match?(METHOD_NAME) ? new(name) : TargetFiles.new(name)
+      # @return [Boolean] whether the text names methods by their class
+      def name?(text) = text.match?(METHOD_NAME)
 
       # @return [String, nil] the name of a class, or of the one whose singleton class this is
       def name_of(object)
@@ -135,5 +135,3 @@ module Rperf
   end
   private_constant :Target
 end
-
-require_relative "target_files"

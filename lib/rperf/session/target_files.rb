@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "target"
+
 module Rperf
   # The methods that files define, as a user names them: `app/models/**`, `lib/shop/cart.rb`. To look for them loads no
   # code, and calls none of the program's.

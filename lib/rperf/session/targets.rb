@@ -2,6 +2,7 @@
 
 require_relative "../errors"
 require_relative "target"
+require_relative "target_files"
 
 module Rperf
   # The methods whose calls a session counts, and no others. Each has a TracePoint of its own, for which the VM rewrites
@@ -28,7 +29,7 @@ module Rperf
     end
 
     def initialize(names)
-      @targets = names.uniq.map { |name| Target.of(name) }
+      @targets = names.uniq.map { |name| (Target.name?(name) ? Target : TargetFiles).new(name) }
       obstacle = @targets.filter_map(&:obstacle).first
       raise Error, obstacle if obstacle
       raise Error, ZJIT if Targets.compiler?(:ZJIT)
