@@ -8,10 +8,11 @@ module Ports
   # A program that runs: its process and the lines that it has printed.
   Program = Struct.new(:pid, :lines)
 
-  # Runs `code` in a Ruby that has required rperf; yields the program when it has printed a line, and ends it.
-  def listening(code, env: {})
+  # Runs `code` in a Ruby that has required rperf, by the command `before` if there is one; yields the program when it
+  # has printed a line, and ends it.
+  def listening(code, env: {}, before: [])
     out = in_folder(".listening#{@listening = @listening.to_i + 1}")
-    command = [ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "$stdout.sync = true\n#{code}"]
+    command = [*before, ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "$stdout.sync = true\n#{code}"]
     pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, out:)
     wait_until("line of the program") { File.exist?(out) && File.read(out).end_with?("\n") }
     yield Program.new(pid, File.readlines(out, chomp: true))
