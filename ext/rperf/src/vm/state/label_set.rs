@@ -299,9 +299,16 @@ fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
     set.session == session.id && state.is_some_and(|state| set.thread == state.serial)
 }
 
-/// Makes `set` the label set of `thread`'s present fiber. `thread` is the calling one.
+/// Makes `set`, or nil for no labels, the label set of `thread`'s present fiber. `thread` is the
+/// calling one.
 pub fn set_local(thread: RubyThread<'_>, set: Value) {
     if let Some(handles) = HANDLES.get() {
+        // Without labels it is known to have none: they aren't looked for anew.
+        let set = if set.is_nil() {
+            value(handles.none)
+        } else {
+            set
+        };
         handles.set_local(thread, set);
     }
 }
