@@ -84,7 +84,7 @@ RSpec.describe "Labels in traces" do
     rows = rperf("report", "--methods", "--by", "label:page", "rperf.data").stdout
     expect(rows).to match(/^ *\d+ .* a$/).and match(/^ *\d+ .* b$/)
     focused = rperf("report", "--methods", "--tagfocus", "page=a", "rperf.data").stdout
-    expect(focused).to match(/^ *3 .*Object#leaf$/)
+    expect(focused).to match(/^ *3 .*Object#leaf /)
     json = JSON.parse(rperf("report", "--format", "json", "--tagfocus", "page=b", "rperf.data").stdout)
     expect(json["methods"].find { |row| row["name"] == "Object#leaf" }).to include("calls" => 1)
   end

@@ -251,7 +251,10 @@ impl AllocationSums {
                 node: node(profile, site),
                 thread: site.thread,
                 class: named.get(&site.class).map_or(HIDDEN, |it| &it.name),
-                labels: sets.get(site.labels.0 as usize).copied().unwrap_or_default(),
+                labels: sets
+                    .get(site.labels.0 as usize)
+                    .copied()
+                    .unwrap_or_default(),
                 sum: *sum,
             });
         }
@@ -477,7 +480,8 @@ mod tests {
         assert_eq!(stacks.collect::<Vec<_>>(), [vec![], vec![3, 0], vec![3, 0]]);
         let sets = profile.weights.iter().map(|row| {
             let set = profile.label_sets.get(row.key.labels).iter();
-            set.map(|(key, _)| profile.strings.get(*key)).collect()
+            set.map(|(key, _)| profile.strings.get(*key))
+                .collect::<Vec<_>>()
         });
         let expected: [Vec<&str>; 3] = [vec![CLASS], vec![CLASS], vec!["page", CLASS]];
         assert_eq!(sets.collect::<Vec<_>>(), expected);

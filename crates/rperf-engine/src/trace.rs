@@ -16,6 +16,7 @@ mod cpu_times;
 mod event;
 mod fiber;
 mod follow;
+mod label_sets;
 mod labelled;
 mod latencies;
 mod objects;

@@ -5,7 +5,7 @@ use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
-use super::labelled::add_label_sets;
+use super::label_sets::add_label_sets;
 use super::latencies::MethodLatencies;
 use super::rows::{self, COLUMNS, ThreadRows};
 use super::spans::SpansSnapshot;
@@ -111,7 +111,8 @@ impl TraceSnapshot {
         };
         sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
         for (number, thread) in self.threads.iter().enumerate() {
-            let (mut rows, mut rounding) = (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
+            let (mut rows, mut rounding) =
+                (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
             for (labels, counted) in thread {
                 let c_pays = self.level.c_methods;
                 let times = compensate(&self.nodes, counted, &costs, &mut rounding, c_pays);

@@ -8,7 +8,7 @@ use super::cost::Bodies;
 use super::cpu_times::{CpuClock, NO_GAP};
 use super::event::{CallKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Open};
-use super::labelled::TracedLabels;
+use super::label_sets::TracedLabels;
 use super::latencies::MethodLatencies;
 use super::profile::TraceSnapshot;
 use super::spans::Spans;

@@ -6,13 +6,11 @@ use crate::clock::utc;
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
 use crate::trace::clock::{ClockReading, TraceClock};
-use crate::trace::labelled::add_label_sets;
+use crate::trace::label_sets::add_label_sets;
 use crate::trace::profile::add_nodes;
 use crate::trace::tree::TracedNode;
 use rperf_model::label_keys::CALL;
-use rperf_model::{
-    LabelSetId, NodeId, Profile, Schema, State, ValueType, WeightKey, WeightTable,
-};
+use rperf_model::{LabelSetId, NodeId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
 use std::process;
 
 /// The columns of calls.
