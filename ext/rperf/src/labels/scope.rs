@@ -45,7 +45,8 @@ pub fn enter_at_once(
     undo: RArray,
     labels: Option<RHash>,
 ) -> Result<bool, Error> {
-    let opens_none = session(gvl).is_none_or(|session| !session.sections.is_none());
+    let opens = |session: &StartedSession| session.has_sections && session.sections.is_none();
+    let opens_none = !session(gvl).is_some_and(opens);
     let changes = labels.map(Changes::of).transpose()?;
     let is_possible = opens_none && !matches!(changes, Some(None));
     let Some(session) = session(gvl).filter(|_| is_possible) else {
