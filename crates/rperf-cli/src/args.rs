@@ -4,7 +4,9 @@
 
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
+use crate::live::attach::AttachArgs;
 use crate::live::ps::PsArgs;
+use crate::live::snapshot::SnapshotArgs;
 use crate::live::stacks::StacksArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
@@ -128,6 +130,32 @@ than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
 
+const ATTACH_NOTES: &str = "\
+Examples:
+  rperf ps                                         the programs that can be asked
+  rperf attach 4711 --duration 30 -o app.pb.gz     30 s of one of them
+  rperf attach 4711 4712                           two workers of a server, in rperf.data
+
+If the program is being profiled already, the profile is what its session collects
+meanwhile. If the program begins a session of its own, or ends, the profile is of the
+time before.
+
+Exit status: 0; 1 if a program couldn't be profiled, or the profile not be written; 2
+for wrong options.
+
+Run 'rperf help running-program' for more.";
+
+const SNAPSHOT_NOTES: &str = "\
+Examples:
+  rperf snapshot 4711 -o now.pb.gz     what Rperf.start or 'rperf record' has so far
+
+The session goes on, and loses nothing.
+
+Exit status: 0; 1 if there is no session, or the profile can't be written; 2 for wrong
+options.
+
+Run 'rperf help running-program' for more.";
+
 const STACKS_NOTES: &str = "\
 Examples:
   rperf ps                  the programs that can be asked
@@ -190,6 +218,12 @@ pub enum Subcommand {
     /// Print what each thread of a running program does
     #[command(after_help = STACKS_NOTES)]
     Stacks(StacksArgs),
+    /// Profile running programs for a while
+    #[command(after_help = ATTACH_NOTES)]
+    Attach(AttachArgs),
+    /// Write what a profiling session in a running program has so far
+    #[command(after_help = SNAPSHOT_NOTES)]
+    Snapshot(SnapshotArgs),
     /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }

@@ -72,6 +72,11 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             live::stacks::run(&args)
         }
+        Subcommand::Attach(args) => live::attach::run(&args),
+        Subcommand::Snapshot(args) => {
+            let _signals = Actions::end_us();
+            live::snapshot::run(&args)
+        }
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {

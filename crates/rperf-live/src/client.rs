@@ -11,6 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 use serde_json::Value;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -61,6 +62,14 @@ pub enum AskError {
     /// The connection broke.
     #[error("{0}")]
     Io(#[from] io::Error),
+}
+
+/// An answer.
+pub struct Reply {
+    /// What it is.
+    pub body: Vec<u8>,
+    /// Why the profile in it ended early, if it did.
+    pub ended: Option<String>,
 }
 
 /// A connection to a port.
@@ -124,22 +133,43 @@ impl Client {
     /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.
     pub fn get(&mut self, path: &str, most: usize, patience: Duration) -> Result<Value, AskError> {
         let until = Instant::now() + patience;
-        self.send(
-            &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-            until,
-        )?;
+        self.ask(path, until)?;
+        let reply = self.reply(most, until)?;
+        let body = serde_json::from_slice(&reply.body);
+        Ok(clean(body.map_err(|_| NotAReply)?))
+    }
+
+    /// Sends a GET of `path`.
+    pub fn ask(&mut self, path: &str, until: Instant) -> Result<(), AskError> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        self.send(&request, until)
+    }
+
+    /// The answer to what was asked, if it has at most `most` bytes. [`AskError::Silent`] if it
+    /// isn't whole in time: it can be waited for again.
+    pub fn reply(&mut self, most: usize, until: Instant) -> Result<Reply, AskError> {
         let head = self.receive_head(most, until)?;
         let end = head.length + head.body;
         while self.received.len() < end {
             self.receive(until)?;
         }
-        let body = serde_json::from_slice(&self.received[head.length..end]);
-        self.received.drain(..end);
-        let body = clean(body.map_err(|_| NotAReply)?);
+        let mut body = self.received.split_off(head.length);
+        self.received = body.split_off(head.body);
         match head.status {
-            200 => Ok(body),
-            status => Err(refused(status, &body)),
+            200 => Ok(Reply {
+                body,
+                ended: head.ended.map(|why| shown(&why).into_owned()),
+            }),
+            status => {
+                let body = serde_json::from_slice(&body);
+                Err(refused(status, &clean(body.map_err(|_| NotAReply)?)))
+            }
         }
+    }
+
+    /// Nothing more will be asked: a profile that is under way ends now, and is the answer.
+    pub fn end_asking(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)
     }
 
     fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {

@@ -1,5 +1,6 @@
 //! A port of this test's own process, asked as a client would.
 
+use super::request::Reply;
 use super::*;
 use crate::client::{AskError, Client};
 use crate::hello::Session;
@@ -31,6 +32,7 @@ fn program() -> Program {
             Some(Session {
                 mode: "wall".into(),
                 frequency: 99,
+                is_live: false,
             })
         },
         ask: || {},
@@ -100,8 +102,8 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
             }],
         };
         while clients.iter().any(|client| !client.is_finished()) {
-            if let Some(number) = request::open() {
-                request::answer(number, Ok(vec![thread.clone()]));
+            if let Some(question) = request::open() {
+                request::answer(question, Reply::Stacks(vec![thread.clone()]));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
