@@ -22,6 +22,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("listen", function!(listen, 2))?;
     native.define_singleton_method("listen_folder", function!(listen_folder, 1))?;
     native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
+    native.define_singleton_method("begin_live", function!(session::begin_live, 0))?;
     native.define_singleton_method("unlisten", function!(unlisten, 0))
 }
 

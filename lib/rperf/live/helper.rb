@@ -34,6 +34,9 @@ module Rperf
 
       def rest = SLEEP.call(REST)
 
+      # @return [Boolean] whether the session runs that clients want
+      def begin_session = Native.begin_live
+
       # @return [NativeProfile, nil] of the session that runs, up to now
       # @raise [Rperf::Error] if it gives none
       def snapshot

@@ -116,10 +116,7 @@ pub fn start_programs(
 }
 
 /// `Native.stop`: ends the program's session. Clients that watch it get what they have waited for.
-pub fn stop_programs(
-    ruby: &Ruby,
-    gvl: &mut Gvl<'_>,
-) -> Result<(Option<Value>, Interrupts), Error> {
+pub fn stop_programs(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
     if session::is_live() {
         return Ok(Default::default());
     }

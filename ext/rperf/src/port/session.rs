@@ -12,7 +12,7 @@ pub fn perform(ruby: &Ruby, helper: RModule, question: Question) -> Result<(), E
     let gvl = &mut native::gvl(ruby);
     live::wait_for_program(gvl)?;
     let done = match question.task {
-        Task::Begin => begin(ruby, gvl, question),
+        Task::Begin => begin(ruby, gvl, helper, question),
         Task::End => end(ruby, gvl, question),
         _ => snapshot(gvl, helper, question),
     };
@@ -35,8 +35,15 @@ fn is_failure(ruby: &Ruby, error: &Error) -> bool {
     }
 }
 
-fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, question: Question) -> Result<(), Error> {
-    if !live::begin(ruby, gvl, request::sampling())? {
+/// `Native.begin_live`: begins a session for clients. Returns whether it runs.
+pub fn begin_live(ruby: &Ruby) -> Result<bool, Error> {
+    live::begin(ruby, &mut native::gvl(ruby), request::sampling())
+}
+
+fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
+    // By way of Ruby: a session learns from its caller's frames what frames look like.
+    let begun: bool = helper.funcall("begin_session", ())?;
+    if !begun {
         request::answer(question, Reply::NotNow);
     } else if !request::answer(question, Reply::Begun) {
         // Whoever has wanted it has gone.
