@@ -61,12 +61,19 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     let Some(question) = request::open() else {
         return;
     };
-    let current = RubyThread::current(&gvl).object() as usize;
-    if current == HELPER.load(SeqCst) {
+    let (current, helper) = (
+        RubyThread::current(&gvl).object() as usize,
+        HELPER.load(SeqCst),
+    );
+    if current == helper {
         return;
     }
-    HOLDER.store(current, SeqCst);
-    if request::claim_helper() {
+    let is_missing = request::claim_helper();
+    // A helper that has just begun isn't known yet.
+    if is_missing || helper != 0 {
+        HOLDER.store(current, SeqCst);
+    }
+    if is_missing {
         if !make() {
             request::release_helper();
             request::answer(question, Reply::Failed(NO_THREAD.into()));
