@@ -122,7 +122,12 @@ impl Client {
 
     /// What the program says of itself.
     pub fn hello(&mut self) -> Result<Hello, AskError> {
-        let body = self.get("/v1/hello", MAX_HELLO, HELLO_PATIENCE)?;
+        self.hello_within(HELLO_PATIENCE)
+    }
+
+    /// The same, if it comes in time.
+    pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
+        let body = self.get("/v1/hello", MAX_HELLO, patience)?;
         let hello = Hello::from_json(&body).ok_or(NotAReply)?;
         match hello.protocol {
             PROTOCOL => Ok(hello),

@@ -24,7 +24,7 @@ use crate::place::{Place, PlaceError};
 use descriptors::Guarded;
 use listener::Listener;
 use nix::sys::signal::{SigSet, SigmaskHow};
-use request::{Message, ProfileUpTo};
+use request::{Message, ProfileUpTo, Why};
 use server::Server;
 use state::Port;
 use std::io;
@@ -121,9 +121,9 @@ pub fn close() {
 
 /// The session has ended, by the program: its profile goes to the clients that have begun it, or
 /// watched it. Waits for nobody. On a Ruby thread.
-pub fn session_ended(profile: ProfileUpTo) {
+pub fn session_ended(why: Why, profile: ProfileUpTo) {
     if let Some(port) = Port::current() {
-        port.hand_over(Message::Ended(profile));
+        port.hand_over(Message::Ended(why, profile));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::trace::state::session::check_stacks;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
 use rperf_engine::Gvl;
+use rperf_live::port::request::Why;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -26,7 +27,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;
     native.define_singleton_method("running?", function!(session::is_running, 0))?;
     native.define_singleton_method("live?", function!(session::is_live, 0))?;
-    native.define_singleton_method("give_way", function!(give_way, 0))?;
+    native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
     native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
@@ -63,9 +64,11 @@ fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
     live::start_programs(ruby, &mut gvl(ruby), settings)
 }
 
-/// `Native.give_way`: ends a session that clients of the port have begun.
-fn give_way(ruby: &Ruby) -> Result<(), Error> {
-    live::give_way(ruby, &mut gvl(ruby))
+/// `Native.give_way(ends)`: ends a session that clients of the port have begun, as the program ends,
+/// or begins its own.
+fn give_way(ruby: &Ruby, ends: bool) -> Result<(), Error> {
+    let why = if ends { Why::Ends } else { Why::BeginsOwn };
+    live::give_way(ruby, &mut gvl(ruby), why)
 }
 
 /// `Native.stop`: ends the session; its profile, or nil if there is none.

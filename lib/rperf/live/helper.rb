@@ -45,10 +45,11 @@ module Rperf
       end
 
       # The program begins a session of its own, or ends: one that clients have begun ends, and so does the helper.
-      def give_way
+      # @param ends [Boolean] whether the program ends
+      def give_way(ends: false)
         return unless Native.live?
 
-        Native.give_way
+        Native.give_way(ends)
         helper = @thread
         WAKEUP.bind_call(helper)
         JOIN.bind_call(helper, PATIENCE)

@@ -34,7 +34,7 @@ module Rperf
 
       # Removes the socket. Clients get the profile so far before.
       def close
-        Helper.give_way
+        Helper.give_way(ends: true)
         Native.unlisten
       end
 

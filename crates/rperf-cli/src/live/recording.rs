@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// How long it may take once the user has had enough.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long the program may take to say what it is.
+const HELLO_PATIENCE: Duration = Duration::from_millis(500);
+
 /// How long the program may take for what has been so far, and the share of its time.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
 const SNAPSHOT_SHARE: u32 = 100;
@@ -44,7 +47,7 @@ pub struct Recording<'a> {
     process: Option<ProcessId>,
     client: Client,
     /// Asks for what has been so far, should the program be killed.
-    second: Client,
+    second: Option<Client>,
     /// Another session than one of ours runs.
     is_watching: bool,
     wanted: Wanted<'a>,
@@ -66,7 +69,7 @@ impl<'a> Recording<'a> {
         say: &'a (dyn Fn(&str) + Sync),
     ) -> Result<Self, Refusal> {
         let mut client = process::connect(pid)?;
-        let second = process::connect(pid)?;
+        let second = Some(process::connect(pid)?);
         let failed = |error| process::failed(pid, &error);
         let session = client.hello().map_err(failed)?.session;
         if let Some(session) = session.as_ref().filter(|session| !session.is_live) {
@@ -125,14 +128,16 @@ impl<'a> Recording<'a> {
 
     /// While the profile isn't there yet.
     fn wait(&mut self) {
+        if process::is_stopped(self.pid) {
+            self.complain("was stopped (SIGSTOP): nothing can be asked until SIGCONT");
+            return;
+        }
         let begun = self.begun.or_else(|| self.look());
         let is_late = match begun {
             None => self.asked.elapsed() > PATIENCE,
             Some(begun) => begun.elapsed() > self.wanted.time + PATIENCE,
         };
-        if process::is_stopped(self.pid) {
-            self.complain("was stopped (SIGSTOP): nothing can be asked until SIGCONT");
-        } else if is_late && begun.is_none() {
+        if is_late && begun.is_none() {
             self.complain(
                 "runs no Ruby code just now; profiling begins as soon as it does (Ctrl-C to give up)",
             );
@@ -153,43 +158,44 @@ impl<'a> Recording<'a> {
 
     /// Whether the session has begun, and when that was seen.
     fn look(&mut self) -> Option<Instant> {
-        let hello = self.second.hello().ok()?;
+        let hello = self.ask_second(|client| client.hello_within(HELLO_PATIENCE))?;
         self.begun = hello.session.map(|_| Instant::now());
         self.begun
+    }
+
+    /// What comes later than it is waited for would be taken for another answer: then the next
+    /// question has another connection.
+    fn ask_second<T>(&mut self, ask: impl FnOnce(&mut Client) -> Result<T, AskError>) -> Option<T> {
+        let mut client = match self.second.take() {
+            Some(client) => client,
+            None => process::connect(self.pid).ok()?,
+        };
+        let answer = ask(&mut client).ok()?;
+        self.second = Some(client);
+        Some(answer)
     }
 
     fn take_snapshot(&mut self) {
         let began = Instant::now();
         let until = began + SNAPSHOT_PATIENCE;
-        let asked = self.second.ask("/v1/snapshot", until);
-        match asked.and_then(|()| self.second.reply(MOST, until)) {
-            Ok(reply) => {
-                self.so_far = Some((reply.body, began));
-                self.next_snapshot =
-                    Instant::now() + SNAPSHOT_INTERVAL.max(began.elapsed() * SNAPSHOT_SHARE);
-            }
-            Err(_) => {
-                // The answer may come later: it would be taken for another one's.
-                self.next_snapshot = began + Duration::from_secs(86_400);
-                self.is_watching = true;
-            }
+        let reply = self.ask_second(|client| {
+            client.ask("/v1/snapshot", until)?;
+            client.reply(MOST, until)
+        });
+        if let Some(reply) = reply {
+            self.so_far = Some((reply.body, began));
         }
+        let rest = began.elapsed() * SNAPSHOT_SHARE;
+        self.next_snapshot = Instant::now() + rest.max(SNAPSHOT_INTERVAL);
     }
 
-    fn take(&mut self, reply: &Reply) -> Result<Profile, Refusal> {
+    fn take(&self, reply: &Reply) -> Result<Profile, Refusal> {
         let profile = self.read(&reply.body)?;
-        if reply.ended.is_some() {
-            let after = format!("after {:.1} s", profile.meta.duration_ns as f64 / 1e9);
-            let session = self.second.hello().ok().and_then(|hello| hello.session);
-            let what = match (session, self.is_watching) {
-                (Some(session), _) => {
-                    format!("has begun a session of its own ({})", how(&session))
-                }
-                (None, true) => "has ended its session".into(),
-                (None, false) => "ends".into(),
-            };
+        if let Some(why) = &reply.ended {
+            let why: String = why.chars().take(100).collect();
+            let seconds = profile.meta.duration_ns as f64 / 1e9;
             (self.say)(&format!(
-                "{} {what} {after}: the profile is of the time before",
+                "{}: {why} after {seconds:.1} s; the profile is of the time before",
                 self.pid
             ));
         }

@@ -149,8 +149,30 @@ pub fn answer(question: Question, reply: Reply) -> bool {
 pub enum Message {
     /// What has come of a task.
     Reply(Question, Reply),
-    /// The program has ended the session: its own, or that of clients, to begin its own or to end.
-    Ended(ProfileUpTo),
+    /// The program has ended the session.
+    Ended(Why, ProfileUpTo),
     /// The answer to the client with this number is ready.
     Encoded(u64, Result<Vec<u8>, String>),
+}
+
+/// Why the program has ended a session before the clients' time was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The session was that of clients, and the program begins its own.
+    BeginsOwn,
+    /// The session was the program's.
+    EndsOwn,
+    /// The program ends.
+    Ends,
+}
+
+impl Why {
+    /// For the clients.
+    pub fn text(self) -> &'static str {
+        match self {
+            Why::BeginsOwn => "the program has begun a session of its own",
+            Why::EndsOwn => "the program has ended its session",
+            Why::Ends => "the program has ended",
+        }
+    }
 }

@@ -6,7 +6,7 @@
 use super::connection::{Connection, Wait};
 use super::profiling::{Phase, Profiling, encode};
 use super::questions::{PATIENCE, Questions};
-use super::request::{Message, ProfileUpTo, Question, Reply, Task};
+use super::request::{Message, ProfileUpTo, Question, Reply, Task, Why};
 use super::sampling::Sampling;
 use super::stacks;
 use super::state::Port;
@@ -23,9 +23,6 @@ const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a th
 
 /// Profiles that are under way at a time.
 const MAX_PROFILES: usize = 4;
-
-/// Why a profile ended early: the program has begun a session of its own, or it ends.
-const BY_PROGRAM: &str = "by the program";
 
 /// What the port knows of the VM.
 pub struct Vm {
@@ -153,7 +150,7 @@ impl Vm {
     fn take(&mut self, message: Message, clients: &mut [Connection]) {
         match message {
             Message::Reply(question, reply) => self.take_reply(question, reply, clients),
-            Message::Ended(taken) => self.session_ended(&taken, clients),
+            Message::Ended(why, taken) => self.session_ended(why, &taken, clients),
             Message::Encoded(id, content) => {
                 let mut clients = clients.iter_mut();
                 if let Some(client) = clients.find(|client| client.id == id) {
@@ -235,7 +232,7 @@ impl Vm {
     }
 
     /// The program has ended the session.
-    fn session_ended(&mut self, taken: &ProfileUpTo, clients: &mut [Connection]) {
+    fn session_ended(&mut self, why: Why, taken: &ProfileUpTo, clients: &mut [Connection]) {
         self.session = None;
         self.questions.withdraw(Task::End);
         for client in clients {
@@ -244,7 +241,7 @@ impl Vm {
                 && matches!(it.phase, Phase::Runs(_) | Phase::Ends)
             {
                 let base = it.base.take();
-                client.ended = Some(BY_PROGRAM);
+                client.ended = Some(why.text());
                 self.encode(client, taken.clone(), base);
             }
         }

@@ -116,7 +116,7 @@ impl Port {
 
     /// Gives the thread a message.
     pub fn hand_over(&self, message: Message) {
-        if matches!(message, Message::Ended(_)) {
+        if matches!(message, Message::Ended(..)) {
             self.owes.store(true, SeqCst);
         }
         let _ = self.messages.send(message);

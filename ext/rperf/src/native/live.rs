@@ -11,7 +11,7 @@ use crate::vm::state::session::session as sampling_session;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::Gvl;
 use rperf_live::port;
-use rperf_live::port::request::ProfileUpTo;
+use rperf_live::port::request::{ProfileUpTo, Why};
 use rperf_live::port::sampling::Sampling;
 use rperf_session::settings::{FREQUENCY, Given, MODE, Settings};
 use std::sync::Arc;
@@ -92,12 +92,12 @@ pub fn end(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<ProfileUpTo>, Inter
 
 /// Ends the session of clients, if one runs, and hands them its profile: the program begins its
 /// own, or ends.
-pub fn give_way(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(), Error> {
+pub fn give_way(ruby: &Ruby, gvl: &mut Gvl<'_>, why: Why) -> Result<(), Error> {
     while session::is_live() {
         let _ends = ProgramEnds::new();
         let (taken, interrupts) = end(ruby, gvl)?;
         if let Some(taken) = taken {
-            port::session_ended(taken);
+            port::session_ended(why, taken);
         }
         interrupts.raise()?;
     }
@@ -111,7 +111,7 @@ pub fn start_programs(
     settings: &SettingsObject,
 ) -> Result<bool, Error> {
     let _begins = ProgramBegins::new();
-    give_way(ruby, gvl)?;
+    give_way(ruby, gvl, Why::BeginsOwn)?;
     session::start(ruby, gvl, &settings.0, Beginner::Program)
 }
 
@@ -123,7 +123,7 @@ pub fn stop_programs(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, I
     let _ends = ProgramEnds::new();
     let (profile, interrupts) = session::stop(ruby, gvl)?;
     if let Some(profile) = profile {
-        port::session_ended(up_to(profile)?);
+        port::session_ended(Why::EndsOwn, up_to(profile)?);
     }
     Ok((profile, interrupts))
 }
