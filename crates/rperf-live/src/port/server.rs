@@ -10,7 +10,7 @@ use super::request::Message;
 use super::sampling::Sampling;
 use super::session::{self, Vm};
 use super::state::Port;
-use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request};
+use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, bytes_response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -36,6 +36,14 @@ const STACKS: &str = "/v1/stacks";
 const SESSION: &str = "/v1/session";
 const PROFILE: &str = "/v1/profile";
 const SNAPSHOT: &str = "/v1/snapshot";
+/// Those that Go's tools and collectors of profiles use.
+const PPROF: &str = "/debug/pprof/";
+
+/// What there is below [`PPROF`].
+const INDEX: &str = "\
+profile?seconds=30  the time of all threads, as a pprof file; also mode=cpu and frequency=100
+cmdline             the command line
+";
 
 /// What runs on the port's thread.
 pub struct Server {
@@ -213,6 +221,10 @@ impl Server {
             Ok(Route::Hello) => {
                 client.answer_json(&facts::hello(&self.port.program, count).to_json())
             }
+            Ok(Route::Text(text)) => {
+                let closes = client.closes();
+                client.answer(bytes_response(200, "text/plain", "", &text, closes));
+            }
             Ok(Route::Wait(wait)) => client.wait = Some(wait),
             Err(refusal) => client.refuse(&refusal),
         }
@@ -264,6 +276,7 @@ fn refuse(mut stream: &UnixStream, refusal: &Refusal) {
 /// What is asked.
 enum Route {
     Hello,
+    Text(Vec<u8>),
     /// The VM has to be asked.
     Wait(Wait),
 }
@@ -281,6 +294,7 @@ fn route(request: &Request) -> Result<Route, Refusal> {
             "POST",
             Sampling::of(request).map(|it| Route::Wait(Wait::Session(it))),
         ),
+        other if other.starts_with(PPROF) => ("GET", pprof(request, &other[PPROF.len()..])),
         other => {
             let is_ours = other.starts_with(&format!("/v{PROTOCOL}/"));
             let error = match is_ours {
@@ -296,6 +310,23 @@ fn route(request: &Request) -> Result<Route, Refusal> {
         false => {
             let hint = format!("ask with {method}");
             Err(Refusal::new(405, "this isn't asked for so", hint))
+        }
+    }
+}
+
+/// What Go's programs have under such a name.
+fn pprof(request: &Request, name: &str) -> Result<Route, Refusal> {
+    match name {
+        "" => Ok(Route::Text(INDEX.into())),
+        "cmdline" => Ok(Route::Text(facts::words())),
+        "profile" => Profiling::of(request).map(|it| Route::Wait(Wait::Profile(it))),
+        _ => {
+            let hint = format!("ask for {PPROF}profile?seconds=30");
+            Err(Refusal::new(
+                501,
+                "rperf has no such profile of a running program",
+                hint,
+            ))
         }
     }
 }

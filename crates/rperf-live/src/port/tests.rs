@@ -10,6 +10,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+mod sessions;
+
 /// A process has one port.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
