@@ -4,9 +4,7 @@
 
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
-use crate::live::attach::AttachArgs;
 use crate::live::ps::PsArgs;
-use crate::live::snapshot::SnapshotArgs;
 use crate::live::stacks::StacksArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
@@ -287,4 +285,74 @@ pub struct HelpArgs {
     /// A topic or a command; without one, a list of them is printed
     #[arg(value_name = "TOPIC|COMMAND")]
     pub name: Option<String>,
+}
+
+/// Options of `rperf attach`.
+#[derive(Debug, clap::Args)]
+pub struct AttachArgs {
+    /// The programs' processes; their profiles become one
+    #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(i32).range(1..))]
+    pub pids: Vec<i32>,
+    /// For how long they are profiled; Ctrl-C ends it earlier
+    #[arg(
+        short,
+        long,
+        value_name = "SECONDS",
+        default_value = "10",
+        allow_hyphen_values = true
+    )]
+    pub duration: String,
+    /// File to write the profile to [default: rperf.data]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
+    /// Format of the file, as for 'rperf record' [default: by the file's extension]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<OsString>,
+    /// Print a text profile to stdout instead of writing a file
+    #[arg(short, long)]
+    pub print: bool,
+    /// wall: all time, with waiting and sleeping; cpu: CPU time of each thread
+    #[arg(
+        short,
+        long,
+        value_name = "MODE",
+        default_value = "wall",
+        allow_hyphen_values = true
+    )]
+    pub mode: OsString,
+    /// Samples per second, 1 to 1000
+    #[arg(
+        short,
+        long,
+        value_name = "HZ",
+        default_value = "1000",
+        allow_hyphen_values = true
+    )]
+    pub frequency: OsString,
+    /// Add a table of the hottest lines to text output
+    #[arg(long)]
+    pub lines: bool,
+    /// Print sampling statistics to stderr
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// Options of `rperf snapshot`.
+#[derive(Debug, clap::Args)]
+pub struct SnapshotArgs {
+    /// The program's process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: i32,
+    /// File to write the profile to [default: rperf.data]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
+    /// Format of the file, as for 'rperf record' [default: by the file's extension]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<OsString>,
+    /// Print a text profile to stdout instead of writing a file
+    #[arg(short, long)]
+    pub print: bool,
+    /// Add a table of the hottest lines to text output
+    #[arg(long)]
+    pub lines: bool,
 }

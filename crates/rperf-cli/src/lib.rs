@@ -4,6 +4,7 @@
 //! public modules on the thread that ends a session. Nothing here knows Ruby, and nothing starts a thread.
 
 mod args;
+mod attach;
 mod checked;
 mod command;
 mod delivery;
@@ -72,10 +73,10 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             live::stacks::run(&args)
         }
-        Subcommand::Attach(args) => live::attach::run(&args),
+        Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => {
             let _signals = Actions::end_us();
-            live::snapshot::run(&args)
+            attach::snapshot::run(&args)
         }
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };

@@ -1,9 +1,6 @@
-//! The commands that ask running programs: `rperf ps`, `stacks`, `attach` and `snapshot`. Called by
-//! `run`, on Ruby's main thread.
+//! The commands that ask running programs: `rperf ps` and `rperf stacks`; and the way to their
+//! ports. Called by `run` and `attach`, on Ruby's main thread.
 
-pub mod attach;
-mod process;
+pub mod process;
 pub mod ps;
-mod recording;
-pub mod snapshot;
 pub mod stacks;

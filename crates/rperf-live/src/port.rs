@@ -16,6 +16,7 @@ mod server;
 mod session;
 pub mod stacks;
 mod state;
+pub mod task;
 mod waits;
 
 pub use state::Program;
@@ -24,7 +25,6 @@ use crate::place::{Place, PlaceError};
 use descriptors::Guarded;
 use listener::Listener;
 use nix::sys::signal::{SigSet, SigmaskHow};
-use request::{Message, ProfileUpTo, Why};
 use server::Server;
 use state::Port;
 use std::io;
@@ -34,6 +34,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
+use task::{Message, ProfileUpTo, Why};
 
 /// The name that the thread has in lists of native threads.
 const THREAD_NAME: &str = "rperf-port";

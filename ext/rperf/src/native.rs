@@ -17,7 +17,7 @@ use crate::trace::state::session::check_stacks;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
 use rperf_engine::Gvl;
-use rperf_live::port::request::Why;
+use rperf_live::port::task::Why;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {

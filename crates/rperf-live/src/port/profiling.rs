@@ -1,9 +1,9 @@
 //! A profile of some time: how far it is, and its encoding, on a native thread of its own. Used by
 //! the port's thread.
 
-use super::request::{Message, ProfileUpTo};
 use super::sampling::Sampling;
 use super::state::Port;
+use super::task::{Message, ProfileUpTo};
 use crate::message::{Refusal, Request};
 use rperf_format::pprof;
 use rperf_model::Profile;

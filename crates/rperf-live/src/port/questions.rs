@@ -1,9 +1,10 @@
 //! What the VM has been asked for and hasn't done yet, for all clients that wait for it. On the
 //! port's thread.
 
-use super::request::{self, Question, Task};
+use super::request;
 use super::sampling::Sampling;
 use super::state::Port;
+use super::task::{Question, Task};
 use std::time::{Duration, Instant};
 
 /// How often the VM is asked again: the thread that was asked may have just lost the GVL.

@@ -6,10 +6,11 @@
 use super::connection::{Connection, Wait};
 use super::profiling::{Phase, Profiling, encode};
 use super::questions::{PATIENCE, Questions};
-use super::request::{Message, ProfileUpTo, Question, Reply, Task, Why};
+use super::request;
 use super::sampling::Sampling;
 use super::stacks;
 use super::state::Port;
+use super::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
 use crate::hello::Session;
 use crate::message::{Refusal, profile_response};
 use serde_json::json;
@@ -192,7 +193,7 @@ impl Vm {
     }
 
     fn session_begun(&mut self, clients: &mut [Connection]) {
-        let sampling = super::request::sampling();
+        let sampling = request::sampling();
         self.session = Some(sampling);
         for client in clients {
             match &mut client.wait {

@@ -2,7 +2,7 @@
 //! on the port's thread.
 
 use super::descriptors::Guarded;
-use super::request::Message;
+use super::task::Message;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;

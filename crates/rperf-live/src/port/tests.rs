@@ -1,6 +1,6 @@
 //! A port of this test's own process, asked as a client would.
 
-use super::request::Reply;
+use super::task::Reply;
 use super::*;
 use crate::client::{AskError, Client};
 use crate::hello::Session;

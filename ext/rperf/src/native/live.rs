@@ -11,8 +11,9 @@ use crate::vm::state::session::session as sampling_session;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::Gvl;
 use rperf_live::port;
-use rperf_live::port::request::{ProfileUpTo, Why};
+
 use rperf_live::port::sampling::Sampling;
+use rperf_live::port::task::{ProfileUpTo, Why};
 use rperf_session::settings::{FREQUENCY, Given, MODE, Settings};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};

@@ -1,6 +1,6 @@
 //! Sessions and profiles for clients, with a VM that is made up.
 
-use super::super::request::{ProfileUpTo, Question, Reply, Task, Why};
+use super::super::task::{ProfileUpTo, Question, Reply, Task, Why};
 use super::*;
 use rperf_model::State;
 use rperf_model::test_profile::TestProfile;

@@ -1,8 +1,9 @@
 //! `rperf snapshot PID`: what a running profiling session has so far. Called by `run`, on Ruby's main
 //! thread.
 
-use super::process;
 use super::recording::{MOST, read};
+use crate::args::SnapshotArgs;
+use crate::live::process;
 use crate::options::Options;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery};
@@ -14,26 +15,6 @@ use std::time::{Duration, Instant};
 
 /// The port itself gives up earlier.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Options of `rperf snapshot`.
-#[derive(Debug, clap::Args)]
-pub struct SnapshotArgs {
-    /// The program's process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pub pid: i32,
-    /// File to write the profile to [default: rperf.data]
-    #[arg(short, long, value_name = "PATH")]
-    pub output: Option<OsString>,
-    /// Format of the file, as for 'rperf record' [default: by the file's extension]
-    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
-    pub format: Option<OsString>,
-    /// Print a text profile to stdout instead of writing a file
-    #[arg(short, long)]
-    pub print: bool,
-    /// Add a table of the hottest lines to text output
-    #[arg(long)]
-    pub lines: bool,
-}
 
 /// Writes the profile. Returns the exit status.
 pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {

@@ -1,8 +1,8 @@
 //! The profile of one running program, asked for at its port. On a thread of the command's for each
 //! program.
 
-use super::process;
 use crate::Refusal;
+use crate::live::process;
 use rperf_live::client::{AskError, Client, Reply};
 use rperf_live::hello::Session;
 use rperf_model::Profile;

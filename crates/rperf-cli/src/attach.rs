@@ -1,12 +1,16 @@
 //! `rperf attach PID...`: profiles running programs for a while. Called by `run`, on Ruby's main
 //! thread.
 
-use super::recording::{Recording, Wanted};
+mod recording;
+pub mod snapshot;
+
+use crate::args::AttachArgs;
 use crate::options::Options;
 use crate::signals::Actions;
 use crate::stat::CommandTimes;
 use crate::{FAILURE, Refusal, delivery, say};
 use nix::sys::signal::{SigHandler, Signal};
+use recording::{Recording, Wanted};
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_session::merge::Merged;
@@ -32,56 +36,6 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// Whether the user has had enough.
 static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Options of `rperf attach`.
-#[derive(Debug, clap::Args)]
-pub struct AttachArgs {
-    /// The programs' processes; their profiles become one
-    #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(i32).range(1..))]
-    pub pids: Vec<i32>,
-    /// For how long they are profiled; Ctrl-C ends it earlier
-    #[arg(
-        short,
-        long,
-        value_name = "SECONDS",
-        default_value = "10",
-        allow_hyphen_values = true
-    )]
-    pub duration: String,
-    /// File to write the profile to [default: rperf.data]
-    #[arg(short, long, value_name = "PATH")]
-    pub output: Option<OsString>,
-    /// Format of the file, as for 'rperf record' [default: by the file's extension]
-    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
-    pub format: Option<OsString>,
-    /// Print a text profile to stdout instead of writing a file
-    #[arg(short, long)]
-    pub print: bool,
-    /// wall: all time, with waiting and sleeping; cpu: CPU time of each thread
-    #[arg(
-        short,
-        long,
-        value_name = "MODE",
-        default_value = "wall",
-        allow_hyphen_values = true
-    )]
-    pub mode: OsString,
-    /// Samples per second, 1 to 1000
-    #[arg(
-        short,
-        long,
-        value_name = "HZ",
-        default_value = "1000",
-        allow_hyphen_values = true
-    )]
-    pub frequency: OsString,
-    /// Add a table of the hottest lines to text output
-    #[arg(long)]
-    pub lines: bool,
-    /// Print sampling statistics to stderr
-    #[arg(short, long)]
-    pub verbose: bool,
-}
 
 /// Profiles the programs. Returns the exit status: 1 if one couldn't be profiled.
 pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
