@@ -28,7 +28,7 @@ pub use every_thread::EveryThread;
 pub use sections::Sections;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
+    AtomicBool, AtomicUsize, Ordering::Acquire, Ordering::Relaxed, Ordering::SeqCst,
 };
 pub use ticks::Learned;
 
@@ -64,8 +64,6 @@ pub struct RunningSession {
     shares_native_threads: bool,
     /// After a panic, and while stopping: callbacks do nothing any more.
     is_over: AtomicBool,
-    /// The moment after which no time counts, once the session is being stopped; else 0.
-    ended_ns: AtomicU64,
 }
 
 /// What only the holder of the GVL may touch.
@@ -110,7 +108,6 @@ impl RunningSession {
             uses_labels: AtomicBool::new(false),
             shares_native_threads,
             is_over: AtomicBool::new(false),
-            ended_ns: AtomicU64::new(0),
         }
     }
 
@@ -145,11 +142,6 @@ impl RunningSession {
     pub fn end(&self) -> bool {
         self.tick_capture.end();
         !self.is_over.swap(true, SeqCst)
-    }
-
-    /// Whether [`RunningSession::end_time`] was called.
-    pub fn has_time_ended(&self) -> bool {
-        self.ended_ns.load(Relaxed) != 0
     }
 
     /// After a panic: sampling ends for this session. Returns whether this is news.

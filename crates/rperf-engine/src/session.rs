@@ -255,14 +255,6 @@ impl Session {
         self.wake_worker(is_handed_over);
     }
 
-    /// The thread of `accounting` has ended after `now`, the end of the session's time, up to which it is
-    /// brought without its stack.
-    pub fn flush_ended_thread(&mut self, now: u64, accounting: &mut Accounting) {
-        let dues = accounting.flush(now, 0, None);
-        let is_handed_over = self.recording.finish(now, accounting, dues);
-        self.wake_worker(is_handed_over);
-    }
-
     /// Records what no thread is left to record: the unattributed time.
     pub fn flush_unattributed(&mut self, now: u64) {
         let is_handed_over = self.recording.flush_unattributed(now);

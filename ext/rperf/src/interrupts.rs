@@ -57,11 +57,6 @@ impl Stretch {
         }
     }
 
-    /// Whether it has lasted so long that nothing long should follow.
-    pub fn is_used_up(&self) -> bool {
-        self.began.elapsed() >= LIMIT / 4
-    }
-
     /// If it has been long enough, lets other threads run, and interrupts take effect: what they
     /// raise is the error.
     pub fn end_if_long(&mut self) -> Result<(), Error> {

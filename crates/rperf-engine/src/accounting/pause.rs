@@ -1,4 +1,4 @@
-//! Time that doesn't count: between the sections of a deferred session, and after its end.
+//! Time that doesn't count: between the sections of a deferred session.
 
 use super::{Accounting, Activity, Dues};
 use crate::Mode;
@@ -28,23 +28,6 @@ impl Accounting {
             self.add_remainders(&mut dues);
         }
         dues
-    }
-
-    /// The session's time ends at `now`, up to which the thread is brought later, by
-    /// [`Accounting::flush`] without its CPU clock: `cpu` reads that here, if it tells of anything.
-    /// A thread off the GVL stays as it is in wall mode, as its stack may be due.
-    pub fn end_time(&mut self, now: u64, cpu: impl FnOnce() -> Option<u64>) -> Dues {
-        let is_off = !matches!(self.activity, Activity::Running { .. });
-        if self.mode == Mode::Cpu || !is_off {
-            let cpu = self.counts().then(cpu).flatten();
-            return self.advance_to(now, 0, cpu);
-        }
-        if self.cpu.had_gvl()
-            && let Some(cpu) = cpu()
-        {
-            self.take_cpu(cpu);
-        }
-        Dues::default()
     }
 
     /// `dues` are about to be recorded: their samples give points.

@@ -45,8 +45,6 @@ enum UpTo {
     Flush,
     /// No time counts.
     SectionEnd,
-    /// The session ends; the threads are flushed later.
-    TimeEnd,
 }
 
 impl RunningSession {
@@ -130,36 +128,6 @@ impl RunningSession {
         threads.into_iter().flatten()
     }
 
-    /// The session's time ends now, and no hook is at work any more: from here on
-    /// [`RunningSession::flush`] brings threads up to this moment, however late, so that others can
-    /// run in between. `current` and `has_ended` as there.
-    pub fn end_time<'a>(
-        &'a self,
-        gvl: &'a Gvl<'_>,
-        current: VmThread,
-        has_ended: impl Fn(&ThreadState) -> bool,
-    ) -> impl Iterator<Item = Wanted<'a>> {
-        let now = clock::monotonic_ns();
-        // Between sections all threads are up to the end of the last one.
-        let counts = self.sections.are_open();
-        let state = self.state(gvl).filter(|_| !self.has_time_ended());
-        let threads = state.map(|mut state| {
-            self.merge_ended(gvl, &mut state, now);
-            state.merge(gvl, now, has_ended);
-            self.ended_ns.store(now, Relaxed);
-            self.every_thread(gvl, current, now, UpTo::TimeEnd)
-        });
-        threads.filter(|_| counts).into_iter().flatten()
-    }
-
-    /// Now, or the moment at which the session's time ended.
-    fn moment(&self) -> u64 {
-        match self.ended_ns.load(Relaxed) {
-            0 => clock::monotonic_ns(),
-            ended_ns => ended_ns,
-        }
-    }
-
     /// Brings the threads from row `from` on up to now, and records all remainders, for
     /// `limit_ns` at most. `None` inside of a callback.
     /// `current` is the calling thread; `has_ended` knows which ones have ended unnoticed.
@@ -171,11 +139,8 @@ impl RunningSession {
         (from, limit_ns): (usize, u64),
     ) -> Option<EveryThread<'a>> {
         let mut state = self.state(gvl)?;
-        let now = self.moment();
+        let now = clock::monotonic_ns();
         self.merge_ended(gvl, &mut state, now);
-        if self.has_time_ended() {
-            state.flush_ended(gvl, now, &has_ended);
-        }
         state.merge(gvl, now, has_ended);
         Some(EveryThread {
             row: from,
@@ -218,16 +183,15 @@ impl RunningSession {
         let cpu = || self.cpu_clock(thread, is_current);
         match up_to {
             UpTo::Flush => {
-                // Between sections no time counts, CPU time neither, nor after the end.
-                let counts = self.sections.are_open() && !self.has_time_ended();
-                let cpu = counts.then(cpu).flatten();
+                // Between sections no time counts, CPU time neither.
+                let is_open = self.sections.are_open();
+                let cpu = is_open.then(cpu).flatten();
                 Some(accounting.flush(now, ready, cpu))
             }
             // One for whom this section didn't count may have ended unnoticed before it.
             UpTo::SectionEnd => accounting
                 .counts()
                 .then(|| accounting.pause(now, ready, cpu)),
-            UpTo::TimeEnd => Some(accounting.end_time(now, cpu)),
         }
     }
 
@@ -345,18 +309,6 @@ impl GvlState {
             false
         });
         before - self.threads.len()
-    }
-
-    /// Brings those up to the end of time that have ended since, as `has_ended` says: no event has
-    /// told of it.
-    fn flush_ended(&mut self, gvl: &Gvl<'_>, now: u64, has_ended: impl Fn(&ThreadState) -> bool) {
-        for thread in self.threads.iter().filter(|thread| has_ended(thread)) {
-            if let Some(mut part) = thread.gvl_part(gvl)
-                && let Some(accounting) = &mut part.accounting
-            {
-                self.engine.flush_ended_thread(now, accounting);
-            }
-        }
     }
 
     /// How many threads are accounted.

@@ -1,7 +1,5 @@
 //! The VM's events, as a simulated VM tells them, and the profile's sums after them.
 
-mod end;
-
 use super::*;
 use crate::ids::{FiberWord, NativeId, VmThread};
 use crate::recording::NotedLabels;

@@ -64,7 +64,6 @@ pub fn leave(gvl: &Gvl<'_>, id: u64) {
     let session = session(gvl).filter(|session| session.id.0 == id);
     if let Some(session) = session
         && session.sections.remove()
-        && !session.has_time_ended()
     {
         close(gvl, session);
     }

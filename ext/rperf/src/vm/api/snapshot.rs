@@ -3,8 +3,7 @@
 //! at a stretch, however much there is.
 //!
 //! 1. All threads are brought up to now. If that takes long, other threads run in between, and in
-//!    the end all are brought up to one moment once more, which is quick then. A session that stops
-//!    has its end first: then threads are brought up to that while others run.
+//!    the end all are brought up to one moment once more, which is quick then.
 //! 2. At that moment everything is taken from the session, and belongs to this call alone. Other
 //!    threads may stop the session, start another or take snapshots of their own.
 //! 3. Without the GVL, the worker's reply is waited for. With it, the frames get their names; other
@@ -13,7 +12,7 @@
 //! Until everything is taken, interrupts take effect at once; afterwards they wait.
 
 use super::taken_profile::{Finish, TakenFrames, TakenProfile};
-use crate::interrupts::{Interrupts, LIMIT, Stretch, let_others_run, without_gvl_if_possible};
+use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::threads::RubyThread;
@@ -24,7 +23,7 @@ use crate::vm::state::session::{Ending, SESSION, StartedSession, session};
 use crate::without_gvl::without_gvl;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::threads::ThreadState;
-use rperf_engine::{AllocationSums, AtWork, CapturedNode, Gvl, Session, SessionId, clock};
+use rperf_engine::{AllocationSums, AtWork, CapturedNode, Gvl, Session, SessionId};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
 
@@ -37,42 +36,23 @@ pub fn stop(
     gvl: &mut Gvl<'_>,
     finish: impl FnOnce(&mut Gvl<'_>, &Settings) -> Result<Option<Finish>, Error>,
 ) -> Result<(Option<Value>, Interrupts), Error> {
-    // Most of it while time goes on, and interrupts take effect.
-    let stretch = Stretch::begin();
-    let Some((id, ..)) = bring_up(ruby, gvl, &mut let_others_run)? else {
+    let Some((id, now, threads)) = bring_up(ruby, gvl, u64::MAX)? else {
         return Ok(Default::default());
     };
-    if stretch.is_used_up() {
-        let_others_run(gvl)?;
+    if let Some(session) = session(gvl) {
+        // Stop the interrupts before the hooks go: their handler learns the GVL's holder from
+        // the hooks.
+        if let Some(mut state) = session.state(gvl) {
+            state.engine.end_tick_capture();
+        }
+        hooks::remove_all();
+        session.end();
     }
-    let stretch = Stretch::begin();
-    if !end_time(ruby, gvl, id)? {
-        return Ok(Default::default());
-    }
-    let mut interrupts = Interrupts::default();
-    let mut let_others_run = |gvl: &mut Gvl<'_>| {
-        interrupts.let_others_run(gvl);
-        Ok(())
-    };
-    if stretch.is_used_up() {
-        let_others_run(gvl)?;
-    }
-    let stretch = Stretch::begin();
-    let brought_up = bring_up(ruby, gvl, &mut let_others_run)?;
-    // Others may have ended it, and begun another one.
-    let Some((_, now, mut threads)) = brought_up.filter(|(found, ..)| *found == id) else {
-        return Ok((None, interrupts));
-    };
-    if stretch.is_used_up() {
-        let_others_run(gvl)?;
-        threads = LiveThreads::list(ruby, gvl)?;
-    }
-    let ended = session(gvl).filter(|session| session.id == id);
-    let objects = ended.and_then(|session| take_objects(gvl, session, false));
+    let objects = session(gvl).and_then(|session| take_objects(gvl, session, false));
     // No collection runs until the frames are kept alive again.
     let ending = Ending::begin();
     let Some((settings, engine)) = take_down(gvl, id, &threads) else {
-        return Ok((None, interrupts));
+        return Ok(Default::default());
     };
     let taken = TakenProfile::keep(ruby, gvl, Arc::clone(&settings), engine.stop(now), objects);
     let finish = finish(gvl, &settings);
@@ -82,35 +62,9 @@ pub fn stop(
     let complete = taken.complete(ruby, gvl, |_, wait| without_gvl(wait))?;
     drop(ending);
     match complete {
-        Some(complete) => complete.into_profile(ruby, gvl, interrupts),
-        None => Ok((None, interrupts)),
+        Some(complete) => complete.into_profile(ruby, gvl, Interrupts::default()),
+        None => Ok(Default::default()),
     }
-}
-
-/// The time of session `id` ends, if that is there still: nothing is sampled any more, and no event
-/// told. From here on interrupts have to wait. Returns whether it is there. Runs Ruby code.
-fn end_time(ruby: &Ruby, gvl: &mut Gvl<'_>, id: SessionId) -> Result<bool, Error> {
-    let threads = LiveThreads::list(ruby, gvl)?;
-    let Some(session) = session(gvl).filter(|session| session.id == id) else {
-        return Ok(false);
-    };
-    if session.has_time_ended() {
-        return Ok(true);
-    }
-    let guard = AtWork::begin(gvl);
-    sample::drain_ticks(gvl, session, &guard);
-    // Stop the interrupts before the hooks go: their handler learns the GVL's holder from
-    // the hooks.
-    if let Some(mut state) = session.state(gvl) {
-        state.engine.end_tick_capture();
-    }
-    hooks::remove_all();
-    session.end();
-    let current = RubyThread::current(gvl).id();
-    let lacks = |thread: &ThreadState| threads.lacks(gvl, thread);
-    let wanted = session.end_time(gvl, current, lacks);
-    wanted.for_each(|wanted| sample::record(gvl, session, wanted));
-    Ok(true)
 }
 
 /// The profile up to now, which is let go of if `clear`; nothing without a session. `finish` as in
@@ -126,7 +80,7 @@ pub fn snapshot(
     } else {
         room_for_nodes(gvl)?
     };
-    let Some((_, now, _)) = bring_up(ruby, gvl, &mut let_others_run)? else {
+    let Some((_, now, _)) = bring_up(ruby, gvl, LIMIT.as_nanos() as u64)? else {
         return Ok(None);
     };
     let Some(session) = session(gvl) else {
@@ -155,18 +109,18 @@ pub fn snapshot(
 }
 
 /// Brings all threads up to now and records all remainders: to one moment, which is returned with
-/// the session's id and the threads that are alive, if that doesn't take long. The threads for which
-/// there is no time are up to a moment ago; but once the session's time has ended, all are up to
-/// that. From the last of them on, no other thread has run. `None` without a session, or if it ends
-/// meanwhile. Runs Ruby code, and others by `let_others_run`.
+/// the session's id and the threads that are alive, if that takes `limit_ns` at most. The threads
+/// for which there is no time are up to a moment ago. From the last of them on, no other thread
+/// has run. `None` without a session, or if it ends meanwhile. Runs Ruby code.
 fn bring_up(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
-    let_others_run: &mut dyn FnMut(&mut Gvl<'_>) -> Result<(), Error>,
+    limit_ns: u64,
 ) -> Result<Option<(SessionId, u64, LiveThreads)>, Error> {
     let Some(id) = session(gvl).map(|session| session.id) else {
         return Ok(None);
     };
+    let slice_ns = LIMIT.as_nanos() as u64;
     let (mut from, mut is_second) = (Rows::FIRST, false);
     loop {
         while epoch::name_frames(gvl, LIMIT) {
@@ -180,12 +134,7 @@ fn bring_up(
         if is_ending(gvl, session) {
             continue;
         }
-        // Once time has ended, the second pass finds hardly anything to do.
-        let limit_ns = if is_second && session.has_time_ended() {
-            u64::MAX
-        } else {
-            LIMIT.as_nanos() as u64
-        };
+        let limit_ns = if is_second { limit_ns } else { slice_ns };
         let (now, next) = flush(gvl, session, &threads, (from, limit_ns))
             .ok_or_else(|| errors::rperf(ruby, INSIDE_CALLBACK))?;
         match next {
@@ -225,7 +174,6 @@ fn flush(
 ) -> Option<(u64, Option<Rows>)> {
     // A tick from here on would come before the time that all threads are brought up to.
     let guard = AtWork::begin(gvl);
-    let until_ns = clock::monotonic_ns().saturating_add(limit_ns);
     sample::drain_ticks(gvl, session, &guard);
     let current = RubyThread::current(gvl).id();
     let lacks = |thread: &ThreadState| threads.lacks(gvl, thread);
@@ -234,6 +182,7 @@ fn flush(
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
+    let until_ns = now.saturating_add(limit_ns);
     let (frames, others) = session.add_others(gvl, now, (from.others, until_ns));
     roots::keep_alive(&frames);
     let next = match (threads.next_row(), others) {
