@@ -88,8 +88,8 @@ RSpec.describe "Rperf.snapshot" do
       expect(rest[:start_time_ns]).to be_within(20_000_000).of(data[:start_time_ns] + data[:duration_ns])
       [data, rest].each do |part|
         expect(total(part, 1)).to be_within(20_000_000).of(part[:duration_ns])
-        expect(part[:sampling_count]).to be_between(10, 200)
-        expect(part[:trigger_count]).to be_between(10, 200)
+        most = [200, part[:duration_ns] * 2 / 1_000_000].max
+        expect(part).to include(sampling_count: be_between(10, most), trigger_count: be_between(10, most))
         expect(part).to include(detected_thread_count: Thread.list.size, dropped_samples: 0)
       end
     end
