@@ -72,6 +72,10 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             live::stacks::run(&args)
         }
+        Subcommand::Top(args) => {
+            let _signals = Actions::end_us();
+            live::top::run(&args)
+        }
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {

@@ -49,6 +49,11 @@ impl Sample {
         }
     }
 
+    /// Whether it only says that its thread has ended.
+    pub fn has_ended(&self) -> bool {
+        self.node == THREAD_ENDED
+    }
+
     /// What it is summed by.
     pub fn key(&self) -> WeightKey {
         let Self {

@@ -2,6 +2,7 @@
 //! is bounded in bytes and in time, and whoever listens must be the process that was meant. On the
 //! command's thread.
 
+use crate::delta::{BadDelta, Delta};
 use crate::hello::Hello;
 use crate::message::{MAX_REPLY_HEAD, NotAReply, PROTOCOL, ReplyHead, parse_reply};
 use crate::peer::Peer;
@@ -9,6 +10,7 @@ use crate::place::connect_to;
 use crate::text::shown;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
+use rperf_model::live_table::Cursor;
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -21,6 +23,12 @@ const MAX_HELLO: usize = 256 << 10;
 
 /// How long a port may take for what it knows without the VM.
 const HELLO_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes of a page of changes at most: names can be long.
+const MAX_DELTA: usize = 64 << 20;
+
+/// How long a page may take to come: the port answers within 2 s.
+const DELTA_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +53,9 @@ pub enum AskError {
     /// What came is no answer.
     #[error(transparent)]
     NotAReply(#[from] NotAReply),
+    /// What came is no page of changes.
+    #[error(transparent)]
+    BadDelta(#[from] BadDelta),
     /// The port says why not.
     #[error("{error} ({hint})")]
     Refused {
@@ -123,6 +134,26 @@ impl Client {
 
     /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.
     pub fn get(&mut self, path: &str, most: usize, patience: Duration) -> Result<Value, AskError> {
+        let body = self.get_bytes(path, most, patience)?;
+        let body = serde_json::from_slice(&body);
+        Ok(clean(body.map_err(|_| NotAReply)?))
+    }
+
+    /// What has changed in the session that runs since `cursor`. The port waits for the VM for
+    /// `wait` at most.
+    pub fn delta(&mut self, cursor: Cursor, wait: Duration) -> Result<Delta, AskError> {
+        let path = format!("/v1/delta?at={cursor}&wait_ms={}", wait.as_millis());
+        let body = self.get_bytes(&path, MAX_DELTA, DELTA_PATIENCE)?;
+        Ok(Delta::from_bytes(&body)?)
+    }
+
+    /// The same as bytes, whatever they are.
+    fn get_bytes(
+        &mut self,
+        path: &str,
+        most: usize,
+        patience: Duration,
+    ) -> Result<Vec<u8>, AskError> {
         let until = Instant::now() + patience;
         self.send(
             &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
@@ -133,12 +164,14 @@ impl Client {
         while self.received.len() < end {
             self.receive(until)?;
         }
-        let body = serde_json::from_slice(&self.received[head.length..end]);
+        let body = self.received[head.length..end].to_vec();
         self.received.drain(..end);
-        let body = clean(body.map_err(|_| NotAReply)?);
         match head.status {
             200 => Ok(body),
-            status => Err(refused(status, &body)),
+            status => {
+                let body = serde_json::from_slice(&body).map_err(|_| NotAReply)?;
+                Err(refused(status, &clean(body)))
+            }
         }
     }
 

@@ -109,13 +109,24 @@ fn has_word(value: Option<&[u8]>, word: &str) -> bool {
 /// A response with this body.
 pub fn response(status: u16, body: &Value, closes: bool) -> Vec<u8> {
     let body = format!("{body}\n");
+    bytes_response(status, "application/json", "", body.as_bytes(), closes)
+}
+
+/// A response with any body. `more`: further lines of the head.
+pub fn bytes_response(
+    status: u16,
+    content_type: &str,
+    more: &str,
+    body: &[u8],
+    closes: bool,
+) -> Vec<u8> {
     let connection = if closes { "Connection: close\r\n" } else { "" };
     let (reason, length) = (reason(status), body.len());
     let head = format!(
-        "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n{connection}\r\n"
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\n\
+         Content-Length: {length}\r\n{more}{connection}\r\n"
     );
-    [head.into_bytes(), body.into_bytes()].concat()
+    [head.as_bytes(), body].concat()
 }
 
 fn reason(status: u16) -> &'static str {
@@ -126,6 +137,7 @@ fn reason(status: u16) -> &'static str {
         404 => "Not Found",
         405 => "Method Not Allowed",
         408 => "Request Timeout",
+        409 => "Conflict",
         413 => "Content Too Large",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",

@@ -8,11 +8,13 @@ mod connection;
 mod descriptors;
 mod facts;
 mod listener;
+pub mod pull;
 pub mod request;
 mod server;
 pub mod stacks;
 mod state;
 mod waits;
+mod watch;
 
 pub use state::Program;
 
@@ -83,6 +85,7 @@ fn open_at(place: Place, program: Program) -> Result<(), OpenError> {
 pub fn forget_in_child() {
     descriptors::close_in_child();
     request::forget_in_child();
+    pull::forget();
     Port::become_parents();
 }
 
@@ -117,9 +120,10 @@ fn start(place: Place, program: Program, listener: Listener) -> io::Result<()> {
     wakened.set_nonblocking(true)?;
     let wakened = Guarded::new(wakened);
     let (sender, answers) = channel();
-    let port = Port::leak(place, program, waker, sender);
+    let (step_sender, steps) = channel();
+    let port = Port::leak(place, program, waker, sender, step_sender);
     let serve = move || {
-        let mut server = Server::new(port, listener, wakened, answers);
+        let mut server = Server::new(port, listener, wakened, answers, steps);
         server.run();
         if !port.has_ended.load(SeqCst) {
             port.place.clear();

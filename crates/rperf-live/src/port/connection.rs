@@ -2,6 +2,7 @@
 //! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
 
 use super::descriptors::Guarded;
+use super::watch::Pull;
 use crate::message::{MAX_REQUEST, Refusal, Request, parse_request};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -36,6 +37,10 @@ pub enum Fate {
 
 /// A client.
 pub struct Connection {
+    /// What it waits for, if that is news of the session.
+    pub pull: Option<Pull>,
+    /// It has asked for such news.
+    pub is_watching: bool,
     stream: Guarded<UnixStream>,
     received: Vec<u8>,
     answer: Vec<u8>,
@@ -50,6 +55,8 @@ impl Connection {
     /// A client that has just connected.
     pub fn new(stream: Guarded<UnixStream>) -> Self {
         Connection {
+            pull: None,
+            is_watching: false,
             stream,
             received: Vec::new(),
             answer: Vec::new(),

@@ -5,9 +5,11 @@ use super::connection::{Connection, Fate};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
+use super::pull::Step;
 use super::request;
-use super::stacks::{self, Answer};
+use super::stacks::{self, Answer as OfVm};
 use super::state::Port;
+use super::watch::{Pull, Watch};
 use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{Read, Write};
@@ -31,6 +33,7 @@ const GONE: PollFlags = PollFlags::POLLHUP
 /// The paths.
 const HELLO: &str = "/v1/hello";
 const STACKS: &str = "/v1/stacks";
+const DELTA: &str = "/v1/delta";
 
 /// How often the VM is asked again: the thread that was asked may have just lost the GVL.
 const AGAIN: Duration = Duration::from_millis(2);
@@ -52,8 +55,9 @@ pub struct Server {
     clients: Vec<Connection>,
     /// Nobody is let in before.
     closed_until: Option<Instant>,
-    answers: Receiver<Answer>,
+    answers: Receiver<OfVm>,
     question: Option<Question>,
+    watch: Watch,
 }
 
 /// What the VM has been asked, for all clients that wait.
@@ -76,7 +80,8 @@ impl Server {
         port: &'static Port,
         listener: Listener,
         wakened: Guarded<UnixStream>,
-        answers: Receiver<Answer>,
+        answers: Receiver<OfVm>,
+        steps: Receiver<Step>,
     ) -> Self {
         Server {
             port,
@@ -86,6 +91,7 @@ impl Server {
             closed_until: None,
             answers,
             question: None,
+            watch: Watch::new(port, steps),
         }
     }
 
@@ -99,6 +105,7 @@ impl Server {
             self.drain();
             self.serve(&events.clients);
             self.follow_question();
+            self.watch.advance(&mut self.clients);
             if events.somebody_waits {
                 self.let_in();
             }
@@ -147,7 +154,9 @@ impl Server {
     fn timeout(&self, now: Instant) -> PollTimeout {
         let clients = self.clients.iter().filter_map(Connection::deadline);
         let again = self.question.as_ref().map(|question| question.again);
-        let Some(next) = clients.chain(self.closed_until).chain(again).min() else {
+        let watch = self.watch.deadline(&self.clients);
+        let all = clients.chain(self.closed_until).chain(again).chain(watch);
+        let Some(next) = all.min() else {
             return PollTimeout::NONE;
         };
         // Rounded up: it isn't to wake too early.
@@ -192,8 +201,13 @@ impl Server {
         // Several requests may have come at once.
         while let Some(request) = client.next_request() {
             match answer(self.port, &request, count) {
-                Some(bytes) => client.answer(bytes),
-                None => {
+                Answer::Now(bytes) => client.answer(bytes),
+                Answer::News(pull) => {
+                    client.is_watching = true;
+                    client.pull = Some(pull);
+                    return Fate::Stays;
+                }
+                Answer::Stacks => {
                     let port = self.port;
                     self.question.get_or_insert_with(|| Question::open(port));
                     return Fate::Stays;
@@ -225,11 +239,11 @@ impl Server {
         let elapsed = now.saturating_duration_since(question.since);
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let body = match found.filter(|answer| answer.number == question.number) {
-            Some(Answer {
+            Some(OfVm {
                 threads: Ok(threads),
                 ..
             }) => stacks::of_vm(&threads, elapsed_ns),
-            Some(Answer {
+            Some(OfVm {
                 threads: Err(why), ..
             }) => stacks::of_system(why, elapsed_ns),
             None if elapsed >= VM_PATIENCE => {
@@ -243,7 +257,7 @@ impl Server {
         };
         self.question = None;
         for client in &mut self.clients {
-            if client.is_waiting() {
+            if client.is_waiting() && client.pull.is_none() {
                 let closes = client.closes();
                 client.answer(response(200, &body, closes));
             }
@@ -313,28 +327,41 @@ fn refuse(mut stream: &UnixStream, refusal: &Refusal) {
     let _ = stream.write(&refusal.response(true));
 }
 
-/// `None` if the VM has to be asked.
-fn answer(port: &Port, request: &Request, clients: usize) -> Option<Vec<u8>> {
-    match route(request) {
+/// What is to be done for an answer.
+enum Answer {
+    /// Here it is.
+    Now(Vec<u8>),
+    /// The VM has to be asked for stacks.
+    Stacks,
+    /// The client pulls.
+    News(Pull),
+}
+
+fn answer(port: &Port, request: &Request, clients: usize) -> Answer {
+    let found = match route(request) {
         Ok(Route::Hello) => {
             let hello = facts::hello(&port.program, clients);
-            Some(response(200, &hello.to_json(), request.closes))
+            Ok(Answer::Now(response(200, &hello.to_json(), request.closes)))
         }
-        Ok(Route::Stacks) => None,
-        Err(refusal) => Some(refusal.response(request.closes)),
-    }
+        Ok(Route::Stacks) => Ok(Answer::Stacks),
+        Ok(Route::Delta) => Pull::of(request).map(Answer::News),
+        Err(refusal) => Err(refusal),
+    };
+    found.unwrap_or_else(|refusal| Answer::Now(refusal.response(request.closes)))
 }
 
 /// What is asked.
 enum Route {
     Hello,
     Stacks,
+    Delta,
 }
 
 fn route(request: &Request) -> Result<Route, Refusal> {
     let route = match &*request.path {
         HELLO => Route::Hello,
         STACKS => Route::Stacks,
+        DELTA => Route::Delta,
         other => {
             let is_ours = other.starts_with(&format!("/v{PROTOCOL}/"));
             let error = match is_ours {
@@ -344,7 +371,7 @@ fn route(request: &Request) -> Result<Route, Refusal> {
             return Err(Refusal::new(
                 404,
                 error,
-                format!("ask for {HELLO} or {STACKS}"),
+                format!("ask for {HELLO}, {STACKS} or {DELTA}"),
             ));
         }
     };

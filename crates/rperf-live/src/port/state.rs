@@ -2,6 +2,7 @@
 //! on the port's thread.
 
 use super::descriptors::Guarded;
+use super::pull::Step;
 use super::stacks::Answer;
 use crate::hello::Session;
 use crate::place::Place;
@@ -38,6 +39,8 @@ pub struct Port {
     waker: Guarded<UnixStream>,
     /// Where answers of the VM go.
     answers: Sender<Answer>,
+    /// Where the worker of a session that is watched says that it has taken one.
+    steps: Sender<Step>,
 }
 
 /// The port, once it is open; null before, and in forked children.
@@ -53,6 +56,7 @@ impl Port {
         program: Program,
         waker: UnixStream,
         answers: Sender<Answer>,
+        steps: Sender<Step>,
     ) -> &'static Port {
         Box::leak(Box::new(Port {
             place,
@@ -61,6 +65,7 @@ impl Port {
             asks: AtomicBool::new(false),
             waker: Guarded::new(waker),
             answers,
+            steps,
         }))
     }
 
@@ -114,6 +119,12 @@ impl Port {
     /// Gives the thread an answer of the VM.
     pub fn hand_over(&self, answer: Answer) {
         let _ = self.answers.send(answer);
+        self.wake();
+    }
+
+    /// Tells the thread of a step.
+    pub fn hand_over_step(&self, step: Step) {
+        let _ = self.steps.send(step);
         self.wake();
     }
 
