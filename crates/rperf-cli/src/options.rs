@@ -110,7 +110,8 @@ mod tests {
             Subcommand::Report(_)
             | Subcommand::Diff(_)
             | Subcommand::Ps(_)
-            | Subcommand::Stacks(_) | Subcommand::Top(_)
+            | Subcommand::Stacks(_)
+            | Subcommand::Top(_)
             | Subcommand::Help(_) => {
                 panic!("runs no command")
             }

@@ -3,6 +3,7 @@
 //! Ractor.
 
 mod helper;
+mod watched;
 
 use crate::native::session;
 use crate::profile::errors;

@@ -5,6 +5,7 @@
 //! the thread, and then lets the GVL go, as do the threads that have it next: in a busy program the
 //! helper would else wait for a whole time slice of each.
 
+use super::watched;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
@@ -48,9 +49,10 @@ pub fn ask() {
 
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     // SAFETY: on a thread that runs Ruby code.
-    let AnyGvl::Main(gvl) = (unsafe { AnyGvl::assume_held() }) else {
+    let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
         return;
     };
+    watched::see_to(&mut gvl);
     let Some(question) = request::open() else {
         return;
     };
