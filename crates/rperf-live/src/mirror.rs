@@ -162,6 +162,7 @@ mod tests {
     #[test]
     fn it_says_by_how_much_rows_have_grown() {
         let (mut table, mut mirror) = (LiveTable::default(), Mirror::default());
+        table.facts.mode = "wall".into();
         let frame = table.frame("Order#total", "order.rb", 3);
         let parent = NodeId::ROOT;
         let node = table

@@ -9,6 +9,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+mod watching;
+
 /// A process has one port.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
