@@ -123,13 +123,9 @@ impl ProfileBuilder {
 
     /// The stacks go into `table`, too. Returns its number for each node, the root included.
     pub fn copy_tree(&self, table: &mut LiveTable) -> Vec<NodeId> {
-        let Tables {
-            strings,
-            frames,
-            tree,
-        } = &self.tables;
+        let (strings, frames) = (&self.tables.strings, &self.tables.frames);
         let mut numbers = vec![NodeId::ROOT];
-        for (id, node) in tree.iter() {
+        for (id, node) in self.tables.tree.iter() {
             let parent = numbers.get(node.parent.0 as usize);
             let parent = parent.copied().unwrap_or(NodeId::ROOT);
             let frame = frames
