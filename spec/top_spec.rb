@@ -3,12 +3,11 @@
 RSpec.describe "rperf top" do
   include Ports
 
-  WORK = "def work = loop { 100.times { |i| i.to_s } }"
-  private_constant :WORK
+  def work = "def work = loop { 100.times { |i| i.to_s } }"
 
   # A program with a session whose main thread works.
   def profiled(code = "", options: "mode: :wall", &)
-    listening("#{WORK}\n#{code}\nRperf.start(#{options})\nputs Rperf.listen\nwork", &)
+    listening("#{work}\n#{code}\nRperf.start(#{options})\nputs Rperf.listen\nwork", &)
   end
 
   def top(program, *options, **) = rperf("top", *options, program.pid.to_s, **)
@@ -125,7 +124,7 @@ RSpec.describe "rperf top" do
 
   it "waits for a program in which nothing runs" do
     code = "$queue = Queue.new; Thread.new { sleep }; trap(:USR1) { $queue << 1 }; Rperf.start(mode: :wall)"
-    listening("#{WORK}\n#{code}\nputs Rperf.listen\n$queue.pop\nwork") do |program|
+    listening("#{work}\n#{code}\nputs Rperf.listen\n$queue.pop\nwork") do |program|
       said = in_folder("said")
       pid = Process.spawn(clean_environment, *rperf_command("top", "--once", program.pid.to_s), out: in_folder("seen"),
                                                                                                err: said)
