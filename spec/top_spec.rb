@@ -127,7 +127,7 @@ RSpec.describe "rperf top" do
     listening("#{work}\n#{code}\nputs Rperf.listen\n$queue.pop\nwork") do |program|
       said = in_folder("said")
       pid = Process.spawn(clean_environment, *rperf_command("top", "--once", program.pid.to_s), out: in_folder("seen"),
-                                                                                               err: said)
+                                                                                                err: said)
       wait_until("message") { File.exist?(said) && File.read(said).include?("runs no Ruby code just now") }
       Process.kill(:USR1, program.pid)
       Process.wait(pid)

@@ -31,11 +31,12 @@ mod epochs;
 mod others;
 mod stack_taker;
 mod taking;
+mod told;
 mod watching;
 
 use ending_epoch::EndingEpoch;
 use stack_taker::StackTaker;
-use watching::Told;
+use told::Told;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;

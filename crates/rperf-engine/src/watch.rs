@@ -6,7 +6,6 @@ use crate::Values;
 use crate::call_tree::{CapturedNode, TRUNCATED};
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
-use crate::messages::NamedEpoch;
 use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums};
 use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues};
@@ -132,15 +131,15 @@ impl LiveFeed {
         self.ended.push_back(std::mem::take(&mut self.present));
     }
 
-    /// The first of the epochs that are over has all names.
-    pub fn add_epoch(&mut self, epoch: &NamedEpoch) {
+    /// The first of the epochs that are over has all names; these are all of its nodes.
+    pub fn add_epoch(&mut self, nodes: &[CapturedNode], names: &[Arc<ResolvedFrame>]) {
         let Some(mut feed) = self.ended.pop_front() else {
             return;
         };
         let mut table = lock(&self.table);
-        let (nodes, names) = feed.known();
-        let new_nodes = epoch.nodes.get(nodes..).unwrap_or_default();
-        let new_names = epoch.names.get(names..).unwrap_or_default();
+        let (known_nodes, known_names) = feed.known();
+        let new_nodes = nodes.get(known_nodes..).unwrap_or_default();
+        let new_names = names.get(known_names..).unwrap_or_default();
         feed.learn(new_nodes, new_names, &mut table);
         feed.flush(&mut table, &self.labels);
         // Labels that aren't known yet come with the next news.

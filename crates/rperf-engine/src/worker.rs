@@ -271,7 +271,7 @@ impl WorkerMain {
                 }
                 Message::EpochNamed(epoch) => {
                     if let Some(watched) = &mut self.watched {
-                        watched.add_epoch(&epoch);
+                        watched.add_epoch(&epoch.nodes, &epoch.names);
                     }
                     let collected = self.unnamed.pop_front().unwrap_or_default();
                     self.earlier.add(&epoch.nodes, &epoch.names, collected);

@@ -13,6 +13,7 @@ pub mod request;
 mod server;
 pub mod stacks;
 mod state;
+mod step;
 mod waits;
 mod watch;
 

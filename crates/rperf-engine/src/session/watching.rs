@@ -2,6 +2,7 @@
 //! In a callback of the VM's, with the GVL.
 
 use super::Session;
+use super::told::part;
 use crate::call_tree::FrameWord;
 use crate::clock;
 use crate::counters::StackCounts;
@@ -14,26 +15,6 @@ use std::sync::Arc;
 const NODES: usize = 1 << 14;
 /// Label sets.
 const LABEL_SETS: usize = 1 << 12;
-
-/// How much the worker has been told of the call tree, its frames' names and the label sets.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Told {
-    nodes: usize,
-    names: usize,
-    label_sets: usize,
-}
-
-impl Told {
-    /// The call tree is another one.
-    pub(super) fn forget_tree(&mut self) {
-        (self.nodes, self.names) = (0, 0);
-    }
-
-    /// The label sets have new numbers.
-    pub(super) fn forget_labels(&mut self) {
-        self.label_sets = 0;
-    }
-}
 
 impl Session {
     /// Whether somebody watches.
@@ -109,14 +90,6 @@ impl Session {
             dropped_ns: dropped.weight_ns(config.mode),
         }
     }
-}
-
-/// The next `most` rows of `all`, of which `told` were told.
-fn part<T: Clone>(all: &[T], told: &mut usize, most: usize) -> Vec<T> {
-    let new = all.get(*told..).unwrap_or_default();
-    let new = &new[..new.len().min(most)];
-    *told += new.len();
-    new.to_vec()
 }
 
 #[cfg(test)]

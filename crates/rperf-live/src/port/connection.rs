@@ -2,7 +2,7 @@
 //! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
 
 use super::descriptors::Guarded;
-use super::watch::Pull;
+use super::step::Pull;
 use crate::message::{MAX_REQUEST, Refusal, Request, parse_request};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

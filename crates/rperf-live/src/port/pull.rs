@@ -3,20 +3,8 @@
 //! session's worker has the rest, and answers. Only atomics and a channel are shared.
 
 use super::state::Port;
-use rperf_model::live_table::LiveTable;
+pub use super::step::{SharedTable, Step};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
-
-/// The table of the session, which its worker fills.
-pub type SharedTable = Arc<Mutex<LiveTable>>;
-
-/// The sums were brought up to date.
-pub struct Step {
-    /// The table.
-    pub table: SharedTable,
-    /// All that there is has come into it: a large session takes several steps.
-    pub is_complete: bool,
-}
 
 /// Somebody watches.
 static WATCHED: AtomicBool = AtomicBool::new(false);

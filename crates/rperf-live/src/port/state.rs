@@ -2,8 +2,8 @@
 //! on the port's thread.
 
 use super::descriptors::Guarded;
-use super::pull::Step;
 use super::stacks::Answer;
+use super::step::Step;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;

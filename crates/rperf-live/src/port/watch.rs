@@ -4,19 +4,14 @@
 
 use super::connection::Connection;
 use super::facts;
-use super::pull::{self, SharedTable, Step};
+use super::pull;
 use super::state::Port;
+use super::step::{Pull, SharedTable, Step};
 use crate::delta::{Delta, Freshness};
-use crate::message::{Refusal, Request, bytes_response};
-use rperf_model::live_table::Cursor;
+use crate::message::{Refusal, bytes_response};
 use std::sync::PoisonError;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
-
-/// How long a client waits for the step if it doesn't say.
-const WAIT: u64 = 20;
-/// The longest that it can say, in ms.
-const MAX_WAIT: u64 = 1000;
 
 /// How long there may be nothing at all to answer with.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -29,15 +24,6 @@ const AGAIN: Duration = Duration::from_millis(2);
 /// The same after [`EAGER`].
 const AGAIN_LATER: Duration = Duration::from_millis(10);
 const EAGER: Duration = Duration::from_millis(100);
-
-/// What a client waits for.
-#[derive(Debug, Clone, Copy)]
-pub struct Pull {
-    cursor: Cursor,
-    since: Instant,
-    /// When it has waited long enough.
-    until: Instant,
-}
 
 /// What is wanted of the VM.
 #[derive(Debug, Clone, Copy)]
@@ -58,31 +44,6 @@ pub struct Watch {
     wanted: Option<Wanted>,
     not_before: Instant,
     is_watched: bool,
-}
-
-impl Pull {
-    /// What `request` asks for.
-    pub fn of(request: &Request) -> Result<Self, Refusal> {
-        let (mut cursor, mut wait_ms) = (Cursor::default(), WAIT);
-        for pair in request.query.split('&').filter(|pair| !pair.is_empty()) {
-            let is_known = match pair.split_once('=') {
-                Some(("at", text)) => text.parse().map(|found| cursor = found).is_ok(),
-                Some(("wait_ms", text)) => text.parse().map(|found| wait_ms = found).is_ok(),
-                // Of a later version.
-                _ => true,
-            };
-            if !is_known {
-                let hint = "leave it out to begin, and give back the cursor of the last answer";
-                return Err(Refusal::new(400, format!("{pair} is wrong"), hint));
-            }
-        }
-        let since = Instant::now();
-        Ok(Pull {
-            cursor,
-            since,
-            until: since + Duration::from_millis(wait_ms.min(MAX_WAIT)),
-        })
-    }
 }
 
 impl Watch {
