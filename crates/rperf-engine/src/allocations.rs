@@ -35,6 +35,8 @@ pub struct AllocationSite {
     pub line: u32,
     /// The class; 0 for objects that the program doesn't see.
     pub class: usize,
+    /// The number of the label set, in a trace.
+    pub labels: LabelSetId,
 }
 
 /// How many objects, and how large.
@@ -177,6 +179,7 @@ struct Row<'a> {
     node: NodeId,
     thread: u32,
     class: &'a str,
+    labels: LabelSetId,
     sum: Allocated,
 }
 
@@ -190,7 +193,7 @@ impl AllocationSums {
     /// the words, in their order. Places are frames: each is a stack of its own.
     pub fn add_to(&self, profile: &mut Profile, names: &[impl Borrow<ResolvedFrame>]) {
         let named = self.named(names);
-        self.add_rows(profile, &named, |profile, site| {
+        self.add_rows(profile, &named, &[], |profile, site| {
             let frame = match named.get(&site.place) {
                 Some(name) => intern_frame(profile, name),
                 None => return NodeId::ROOT,
@@ -203,14 +206,16 @@ impl AllocationSums {
         });
     }
 
-    /// The same where places are nodes: `map` has the profile's node for each.
+    /// The same where places are nodes: `map` has the profile's node for each, `sets` the profile's
+    /// number for each label set.
     pub(crate) fn add_to_traced(
         &self,
         profile: &mut Profile,
         names: &[ResolvedFrame],
         map: &[NodeId],
+        sets: &[LabelSetId],
     ) {
-        self.add_rows(profile, &self.named(names), |profile, site| {
+        self.add_rows(profile, &self.named(names), sets, |profile, site| {
             let node = map.get(site.place).copied().unwrap_or(NodeId::ROOT);
             match profile.tree.get(node) {
                 Some(known) => profile.tree.intern(Node {
@@ -234,6 +239,7 @@ impl AllocationSums {
         &self,
         profile: &mut Profile,
         named: &FxHashMap<usize, &ResolvedFrame>,
+        sets: &[LabelSetId],
         node: impl Fn(&mut Profile, &AllocationSite) -> NodeId,
     ) {
         // In an order of their own, whatever that of the table was.
@@ -245,6 +251,10 @@ impl AllocationSums {
                 node: node(profile, site),
                 thread: site.thread,
                 class: named.get(&site.class).map_or(HIDDEN, |it| &it.name),
+                labels: sets
+                    .get(site.labels.0 as usize)
+                    .copied()
+                    .unwrap_or_default(),
                 sum: *sum,
             });
         }
@@ -263,6 +273,7 @@ impl AllocationSums {
                 }),
                 thread: 0,
                 class: "",
+                labels: LabelSetId::default(),
                 sum: self.lost,
             });
         }
@@ -279,7 +290,7 @@ fn intern_frame(profile: &mut Profile, name: &ResolvedFrame) -> FrameId {
     profile.frames.intern(frame)
 }
 
-/// Adds columns and these rows. The class of objects is a label of their rows.
+/// Adds columns and these rows. The class of objects is a label of their rows, beside others.
 fn add_columns<'a>(profile: &mut Profile, rows: impl Iterator<Item = Row<'a>>) {
     let old_width = profile.schema.len();
     let mut types = profile.schema.types().to_vec();
@@ -306,7 +317,11 @@ fn add_columns<'a>(profile: &mut Profile, rows: impl Iterator<Item = Row<'a>>) {
         let class = profile.strings.intern(row.class);
         let labels = match row.class {
             "" => LabelSetId::default(),
-            _ => profile.label_sets.intern(vec![(key, class)]),
+            _ => {
+                let mut set = profile.label_sets.get(row.labels).to_vec();
+                set.push((key, class));
+                profile.label_sets.intern(set)
+            }
         };
         let key = WeightKey {
             node: row.node,
@@ -334,6 +349,7 @@ mod tests {
             place,
             line: 3,
             class,
+            labels: LabelSetId::default(),
         }
     }
 
@@ -447,12 +463,27 @@ mod tests {
         allocations.add(site(1, 0), 40);
         allocations.add(site(0, 0), 40);
         let map = [NodeId::ROOT, node];
-        allocations.sums().add_to_traced(&mut profile, &[], &map);
+        let labels = test_support::labels(&mut profile, &[("page", "a")]);
+        let labelled = AllocationSite {
+            labels: LabelSetId(1),
+            ..site(1, 0)
+        };
+        allocations.add(labelled, 40);
+        let sets = [LabelSetId::default(), labels];
+        let sums = allocations.sums();
+        sums.add_to_traced(&mut profile, &[], &map, &sets);
         profile.check().expect("it hangs together");
         let stacks = profile.weights.iter().map(|row| {
             let stack = profile.tree.stack(row.key.node);
             stack.map(|node| node.line).collect::<Vec<_>>()
         });
-        assert_eq!(stacks.collect::<Vec<_>>(), [vec![], vec![3, 0]]);
+        assert_eq!(stacks.collect::<Vec<_>>(), [vec![], vec![3, 0], vec![3, 0]]);
+        let sets = profile.weights.iter().map(|row| {
+            let set = profile.label_sets.get(row.key.labels).iter();
+            set.map(|(key, _)| profile.strings.get(*key))
+                .collect::<Vec<_>>()
+        });
+        let expected: [Vec<&str>; 3] = [vec![CLASS], vec![CLASS], vec!["page", CLASS]];
+        assert_eq!(sets.collect::<Vec<_>>(), expected);
     }
 }

@@ -67,10 +67,11 @@ unsafe extern "C" fn in_parent() {
     let Some(gvl) = announced() else {
         return;
     };
-    if let Some(session) = session(&gvl) {
-        thread::add(session.mode);
-    } else if trace_session(&gvl).is_some() {
+    // A traced session has one at rest beside it.
+    if trace_session(&gvl).is_some() {
         trace_hooks::add_thread_hook();
+    } else if let Some(session) = session(&gvl) {
+        thread::add(session.mode);
     }
 }
 

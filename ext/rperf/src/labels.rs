@@ -10,6 +10,7 @@ pub use cache::{clear as clear_cache, init};
 use crate::profile::errors;
 use crate::ruby::threads::RubyThread;
 use crate::text;
+use crate::trace::hooks::labels as traced;
 use crate::vm::hooks::fiber;
 use crate::vm::recording::sample;
 use crate::vm::state::label_set::{self, LabelPair, Origin, SetObject};
@@ -27,6 +28,7 @@ pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
     if let Some(session) = counting_session(gvl).filter(|session| session.uses_labels()) {
         catching(session, || fiber::note_present(gvl, session));
     }
+    traced::note_present(gvl);
     let hash = SetObject::get(&present).map(|set| set.to_hash(ruby));
     hash.transpose()
         .inspect(|hash| hash.iter().for_each(|hash| hash.freeze()))
@@ -69,6 +71,7 @@ pub fn put(gvl: &mut Gvl<'_>, set: Value) -> Result<(), Error> {
         }
     }
     drop(guard);
+    traced::note_present(gvl);
     if let Some(session) = session(gvl) {
         fiber::add_if_needed(session);
     }

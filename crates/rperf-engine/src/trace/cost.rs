@@ -147,22 +147,25 @@ pub(super) struct Times {
     pub(super) cpu_ns: u64,
 }
 
-/// The times of a thread.
+/// The times of a thread under one label set.
 #[derive(Debug)]
 pub(super) struct ThreadTimes {
     pub(super) nodes: Vec<Times>,
     /// The time of nodes in other states, in ns.
     pub(super) states: Vec<(u32, State, u64)>,
+    /// CPU time of nodes in other states, in ns.
+    pub(super) used_ns: Vec<(u32, State, u64)>,
     /// Cost that found no time to be taken out of.
     pub(super) uncovered_ns: f64,
 }
 
-/// The times of a thread. `c_pays`: methods of C that no event told of have time of their own.
+/// The times of a thread under one label set; `rounding` is the thread's. `c_pays`: methods of C that
+/// no event told of have time of their own.
 pub(super) fn compensate(
     nodes: &[TracedNode],
     sums: &ThreadSums,
     costs: &Costs,
-    ns_per_tick: f64,
+    rounding: &mut Rounding,
     c_pays: bool,
 ) -> ThreadTimes {
     let mut overheads: FxHashMap<u32, f64> = FxHashMap::default();
@@ -175,7 +178,6 @@ pub(super) fn compensate(
             *overheads.entry(payer).or_default() += calls * cost.caller_ns.max(0.0);
         }
     }
-    let mut rounding = Rounding::new(ns_per_tick);
     let mut uncovered: f64 = overheads.values().sum();
     let times = sums.counts.iter().map(|(node, count)| {
         let raw_ns = rounding.ns(count.running);
@@ -199,6 +201,7 @@ pub(super) fn compensate(
         states: states
             .map(|(node, state, ticks)| (node, state, rounding.ns(ticks)))
             .collect(),
+        used_ns: sums.used.sorted(),
         uncovered_ns: uncovered.max(0.0),
     }
 }
@@ -213,14 +216,15 @@ fn payer(nodes: &[TracedNode], parent: u32, c_pays: bool) -> u32 {
 }
 
 /// From ticks to ns, so that the sum is right to the ns, whatever the parts are.
-struct Rounding {
+#[derive(Debug)]
+pub(super) struct Rounding {
     ns_per_tick: f64,
     ticks: u64,
     ns: u64,
 }
 
 impl Rounding {
-    fn new(ns_per_tick: f64) -> Self {
+    pub(super) fn new(ns_per_tick: f64) -> Self {
         Self {
             ns_per_tick,
             ticks: 0,
@@ -280,8 +284,8 @@ mod tests {
         ns_per_tick: f64,
         c_pays: bool,
     ) -> (Vec<Times>, f64) {
-        let sums = sums(counts);
-        let times = compensate(tree.nodes(), &sums, &COSTS, ns_per_tick, c_pays);
+        let (sums, mut rounding) = (sums(counts), Rounding::new(ns_per_tick));
+        let times = compensate(tree.nodes(), &sums, &COSTS, &mut rounding, c_pays);
         (times.nodes, times.uncovered_ns)
     }
 
@@ -338,7 +342,8 @@ mod tests {
             states,
             ..sums(&counts)
         };
-        let times = compensate(tree.nodes(), &sums, &COSTS, 0.4987, false);
+        let mut rounding = Rounding::new(0.4987);
+        let times = compensate(tree.nodes(), &sums, &COSTS, &mut rounding, false);
         let nodes = times.nodes.iter().map(|it| it.running_ns + it.overhead_ns);
         let sum: u64 = nodes.chain(times.states.iter().map(|it| it.2)).sum();
         assert_eq!(sum, ((199.0 * 100.0 + 11.0) * 0.4987_f64).round() as u64);

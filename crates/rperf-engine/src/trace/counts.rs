@@ -17,6 +17,8 @@ pub(super) struct Count {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     chunks: Vec<Option<Box<[Count; CHUNK]>>>,
+    /// Chunks that are there.
+    used: usize,
 }
 
 impl Counts {
@@ -40,6 +42,7 @@ impl Counts {
             self.chunks.resize_with(chunk + 1, || None);
         }
         self.chunks[chunk] = Some(Box::new([Count::default(); CHUNK]));
+        self.used += 1;
     }
 
     /// All nodes that have a number, in the order of the nodes.
@@ -56,8 +59,7 @@ impl Counts {
 
     /// Bytes held.
     pub(super) fn memory(&self) -> usize {
-        let chunks = self.chunks.iter().flatten().count();
-        chunks * size_of::<[Count; CHUNK]>() + self.chunks.capacity() * size_of::<usize>()
+        self.used * size_of::<[Count; CHUNK]>() + self.chunks.capacity() * size_of::<usize>()
     }
 }
 

@@ -22,6 +22,7 @@ impl Tracer {
         };
         let top = self.fibers.get(self.fiber).and_then(Fiber::top);
         let node = top.map_or(ROOT, |top| top.charge);
+        let labels = self.threads.get(self.thread).map(|it| it.labels);
         let site = AllocationSite {
             thread: self.thread as u32 + 1,
             place: node as usize,
@@ -30,6 +31,7 @@ impl Tracer {
                 _ => line(),
             },
             class,
+            labels: labels.unwrap_or_default(),
         };
         objects.add(site, bytes);
     }

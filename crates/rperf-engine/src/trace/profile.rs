@@ -3,36 +3,21 @@
 
 use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
-use super::cost::{Bodies, Calibration, ThreadTimes, compensate};
+use super::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
+use super::label_sets::add_label_sets;
 use super::latencies::MethodLatencies;
+use super::rows::{self, COLUMNS, ThreadRows};
 use super::spans::SpansSnapshot;
-use super::thread::ThreadSums;
+use super::thread::LabelledSums;
 use super::tree::TracedNode;
 use crate::allocations::AllocationSums;
 use crate::frame_names::ResolvedFrame;
+use crate::labels::LabelTexts;
 use rperf_model::{
-    Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, StringId, Thread,
-    ValueType, WeightKey,
+    Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, ValueType,
 };
-use rustc_hash::FxHashMap;
 use std::process;
-
-/// All columns, and those of a profile with times, with CPU time, and without any. Methods and C
-/// methods are calls; blocks are apart, as they have the names of their methods.
-const COLUMNS: [(&str, &str); 5] = [
-    ("calls", "count"),
-    ("wall", "nanoseconds"),
-    ("overhead", "nanoseconds"),
-    ("block_calls", "count"),
-    ("cpu", "nanoseconds"),
-];
-const TIMED: [usize; 4] = [0, 1, 2, 3];
-const TIMED_WITH_CPU: [usize; 5] = [0, 1, 2, 3, 4];
-const COUNTED: [usize; 2] = [0, 3];
-
-/// A row's values, in the order of [`COLUMNS`].
-type Values = [u64; COLUMNS.len()];
 
 /// Everything up to a moment, still with frames as the VM gives them.
 #[derive(Debug)]
@@ -44,7 +29,11 @@ pub struct TraceSnapshot {
     pub(super) nodes: Vec<TracedNode>,
     pub(super) truncated: Option<u32>,
     /// By thread.
-    pub(super) threads: Vec<ThreadSums>,
+    pub(super) threads: Vec<LabelledSums>,
+    /// From number 1.
+    pub(super) label_sets: Vec<LabelTexts>,
+    /// How often a fiber ran whose labels found no room.
+    pub(super) unlabelled: u64,
     pub(super) events: u64,
     pub(super) bodies: Bodies,
     /// CPU time was measured.
@@ -87,7 +76,8 @@ impl TraceSnapshot {
 
     /// The raw times of what was called most, and of its caller, in ns: for the calibration.
     pub fn busiest_pair_ns(&self) -> (f64, f64) {
-        let counts = || self.threads.iter().flat_map(|it| it.counts.iter());
+        let sums = || self.threads.iter().flatten();
+        let counts = || sums().flat_map(|(_, it)| it.counts.iter());
         let Some((callee, _)) = counts().max_by_key(|(_, count)| count.calls) else {
             return (0.0, 0.0);
         };
@@ -110,7 +100,9 @@ impl TraceSnapshot {
         program: String,
         mut comments: Vec<String>,
     ) -> Profile {
-        let mut profile = Profile::new(self.schema());
+        let columns = rows::columns(self.level.timed, self.with_cpu);
+        let mut profile = Profile::new(self.schema(columns));
+        let sets = add_label_sets(&mut profile, &self.label_sets);
         let map = add_nodes(&mut profile, &self.nodes, self.truncated, names);
         let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
         let mut sums = Sums {
@@ -119,25 +111,18 @@ impl TraceSnapshot {
         };
         sums.uncounted_methods = sums.is_uncounted.iter().filter(|it| **it).count();
         for (number, thread) in self.threads.iter().enumerate() {
-            let times = compensate(
-                &self.nodes,
-                thread,
-                &costs,
-                self.ns_per_tick(),
-                self.level.c_methods,
-            );
-            sums.uncovered_ns += times.uncovered_ns;
-            self.add_thread(
-                &mut profile,
-                number as u32 + 1,
-                &times,
-                &thread.used.sorted(),
-                &map,
-                &mut sums,
-            );
+            let (mut rows, mut rounding) =
+                (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
+            for (labels, counted) in thread {
+                let c_pays = self.level.c_methods;
+                let times = compensate(&self.nodes, counted, &costs, &mut rounding, c_pays);
+                let labels = sets[labels.0 as usize];
+                self.add_labelled(&mut rows, &times, (&map, labels), &mut sums);
+            }
+            rows.add_to(&mut profile, number as u32 + 1, columns);
         }
         if let Some(objects) = &self.objects {
-            objects.add_to_traced(&mut profile, classes, &map);
+            objects.add_to_traced(&mut profile, classes, &map, &sets);
         }
         if let Some(spans) = self.spans.take() {
             let (start, end) = (&self.start, &self.end);
@@ -161,16 +146,8 @@ impl TraceSnapshot {
         profile
     }
 
-    fn columns(&self) -> &'static [usize] {
-        match (self.level.timed, self.with_cpu) {
-            (false, _) => &COUNTED,
-            (true, false) => &TIMED,
-            (true, true) => &TIMED_WITH_CPU,
-        }
-    }
-
-    fn schema(&self) -> Schema {
-        let columns = self.columns().iter().map(|column| COLUMNS[*column]);
+    fn schema(&self, columns: &[usize]) -> Schema {
+        let columns = columns.iter().map(|column| COLUMNS[*column]);
         let types = columns.map(|(name, unit)| ValueType::new(name, unit));
         let default = Column(usize::from(self.level.timed));
         Schema::new(types.collect(), default).expect("the default is one of them")
@@ -193,25 +170,21 @@ impl TraceSnapshot {
         uncounted
     }
 
-    /// Adds a thread's rows: several of our nodes can be one of the profile's.
-    fn add_thread(
+    /// Adds what a thread has under one label set to its rows, and to the sums.
+    fn add_labelled(
         &self,
-        profile: &mut Profile,
-        seq: u32,
+        rows: &mut ThreadRows,
         times: &ThreadTimes,
-        used: &[(u32, State, u64)],
-        map: &[NodeId],
+        (map, labels): (&[NodeId], LabelSetId),
         sums: &mut Sums,
     ) {
-        let mut rows: FxHashMap<(NodeId, State), Values> = FxHashMap::default();
+        sums.uncovered_ns += times.uncovered_ns;
         for time in &times.nodes {
-            let node = map[time.node as usize];
-            let is_block = self.nodes[time.node as usize].kind == FrameKind::Block;
-            let row = self.nodes[time.node as usize].row as usize;
-            let (calls, block_calls) = match is_block {
-                true => (0, time.calls),
-                false if sums.is_uncounted.get(row) == Some(&true) => (0, 0),
-                false => (time.calls, 0),
+            let node = self.nodes[time.node as usize];
+            let (calls, block_calls) = match node.kind {
+                FrameKind::Block => (0, time.calls),
+                _ if sums.is_uncounted.get(node.row as usize) == Some(&true) => (0, 0),
+                _ => (time.calls, 0),
             };
             sums.calls += calls;
             sums.block_calls += block_calls;
@@ -227,34 +200,14 @@ impl TraceSnapshot {
                 block_calls,
                 time.cpu_ns,
             ];
-            add(&mut rows, (node, State::Running), running);
+            rows.add((map[time.node as usize], labels, State::Running), running);
         }
         for &(node, state, ns) in &times.states {
             sums.state_ns[state as usize] += ns;
-            add(&mut rows, (map[node as usize], state), [0, ns, 0, 0, 0]);
+            rows.add((map[node as usize], labels, state), [0, ns, 0, 0, 0]);
         }
-        for &(node, state, ns) in used {
-            add(&mut rows, (map[node as usize], state), [0, 0, 0, 0, ns]);
-        }
-        let mut rows: Vec<_> = rows.into_iter().collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
-        if !rows.is_empty() {
-            let name = StringId(0);
-            profile.threads.push(Thread { seq, name });
-        }
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        for ((node, state), values) in rows {
-            let key = WeightKey {
-                node,
-                thread: seq,
-                labels: LabelSetId::default(),
-                state,
-            };
-            let columns = self.columns().iter();
-            let values: Vec<i64> = columns.map(|column| signed(values[*column])).collect();
-            if values.iter().any(|value| *value != 0) {
-                profile.weights.push(key, &values);
-            }
+        for &(node, state, ns) in &times.used_ns {
+            rows.add((map[node as usize], labels, state), [0, 0, 0, 0, ns]);
         }
     }
 
@@ -317,6 +270,12 @@ impl TraceSnapshot {
                 ));
             }
         }
+        if self.unlabelled > 0 {
+            let times = self.unlabelled;
+            lines.push(format!(
+                "{times} times labels were put on for which there was no room: what ran then has none"
+            ));
+        }
         if sums.truncated_calls > 0 {
             let calls = sums.truncated_calls;
             lines.push(format!(
@@ -362,14 +321,4 @@ pub(super) fn add_nodes(
         }));
     }
     map
-}
-
-fn add(rows: &mut FxHashMap<(NodeId, State), Values>, key: (NodeId, State), values: Values) {
-    if values == Values::default() {
-        return;
-    }
-    let row = rows.entry(key).or_default();
-    for (sum, value) in row.iter_mut().zip(values) {
-        *sum = sum.saturating_add(value);
-    }
 }

@@ -1,6 +1,7 @@
 //! Tracing of a made-up VM: whatever it does, our stack is its stack at each call, the counts are
 //! its counts, and the times of a thread add up to its life.
 
+mod labels;
 mod made_up_vm;
 mod spans;
 

@@ -8,10 +8,11 @@ use super::cost::Bodies;
 use super::cpu_times::{CpuClock, NO_GAP};
 use super::event::{CallKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Open};
+use super::label_sets::TracedLabels;
 use super::latencies::MethodLatencies;
 use super::profile::TraceSnapshot;
 use super::spans::Spans;
-use super::thread::{ThreadSums, TracedThread};
+use super::thread::{LabelledSums, TracedThread};
 use super::timed_calls::TimedCalls;
 use super::tree::{ROOT, TracedFrame, TracedNode, TracedTree};
 use crate::allocations::Allocations;
@@ -44,6 +45,7 @@ pub struct Tracer {
     /// By the VM's objects, which may be new ones at the same place.
     fibers_by_word: FxHashMap<usize, usize>,
     pub(super) threads: Vec<TracedThread>,
+    pub(super) labels: TracedLabels,
     pub(super) thread: usize,
     pub(super) fiber: usize,
     /// When the last event came.
@@ -80,6 +82,7 @@ impl Tracer {
             fibers: Vec::new(),
             fibers_by_word: FxHashMap::default(),
             threads: Vec::new(),
+            labels: TracedLabels::default(),
             thread: 0,
             fiber: 0,
             last: start.ticks,
@@ -262,14 +265,15 @@ impl Tracer {
 
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
-        let sums = self.threads.iter().map(|it| it.sums.clone()).collect();
+        let sums = self.threads.iter().map(TracedThread::labelled).collect();
         self.taken(end, self.tree.nodes().to_vec(), sums)
     }
 
     /// The same; the session is over.
     pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
         let threads = std::mem::take(&mut self.threads);
-        let sums = threads.into_iter().map(|it| it.sums).collect();
+        let sums = threads.into_iter().map(TracedThread::into_labelled);
+        let sums = sums.collect();
         let nodes = self.tree.take_nodes();
         self.taken(end, nodes, sums)
     }
@@ -278,7 +282,7 @@ impl Tracer {
         &self,
         end: ClockReading,
         nodes: Vec<TracedNode>,
-        threads: Vec<ThreadSums>,
+        threads: Vec<LabelledSums>,
     ) -> TraceSnapshot {
         let timed = self.timed_calls.as_deref();
         TraceSnapshot {
@@ -289,6 +293,8 @@ impl Tracer {
             nodes,
             truncated: self.tree.truncated(),
             threads,
+            label_sets: self.labels.sets().to_vec(),
+            unlabelled: self.labels.refused(),
             events: self.events,
             bodies: self.bodies,
             with_cpu: self.cpu.is_some(),
@@ -302,9 +308,7 @@ impl Tracer {
     /// Lets go of all that was counted: from `start` on it is counted anew. Open calls belong to
     /// what was before.
     pub fn clear(&mut self, start: ClockReading) {
-        for thread in &mut self.threads {
-            thread.sums = Default::default();
-        }
+        self.clear_labelled();
         if let Some(objects) = &mut self.objects {
             objects.clear();
         }
@@ -336,13 +340,14 @@ impl Tracer {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        let sums = self.threads.iter().map(|it| it.sums.memory());
+        let sums = self.threads.iter().map(TracedThread::memory);
         let stacks = self
             .fibers
             .iter()
             .map(|it| it.stack.capacity() * size_of::<Open>());
         self.tree.memory()
             + sums.sum::<usize>()
+            + self.labels.memory()
             + stacks.sum::<usize>()
             + self.objects.as_ref().map_or(0, Allocations::memory)
             + self.room.capacity() * size_of::<FrameWord>()

@@ -45,7 +45,8 @@ pub fn enter_at_once(
     undo: RArray,
     labels: Option<RHash>,
 ) -> Result<bool, Error> {
-    let opens_none = session(gvl).is_none_or(|session| !session.sections.is_none());
+    let opens_none =
+        session(gvl).is_none_or(|it| it.settings.is_traced() || !it.sections.is_none());
     let is_possible = opens_none && labels.map_or(Ok(true), are_constant)?;
     if is_possible {
         enter(ruby, gvl, undo, labels, true)?;

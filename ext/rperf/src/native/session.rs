@@ -89,14 +89,14 @@ fn prepare(ruby: &Ruby, gvl: &Gvl<'_>, settings: &Settings) -> Result<(), Error>
 /// Ends the session; its profile, or nothing if there is none, and the interrupts that have to
 /// wait until it is kept.
 pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts), Error> {
-    if trace_session(gvl).is_some() {
-        return tracing::stop(ruby, gvl);
-    }
-    let stopped = snapshot::stop(ruby, gvl, |gvl, settings| {
-        let calls = targets::take(ruby, gvl, settings, false);
-        targets::end(gvl);
-        calls
-    });
+    let stopped = match trace_session(gvl) {
+        Some(_) => tracing::stop(ruby, gvl),
+        None => snapshot::stop(ruby, gvl, |gvl, settings| {
+            let calls = targets::take(ruby, gvl, settings, false);
+            targets::end(gvl);
+            calls
+        }),
+    };
     // Should it fail, the sets stay, which are of a session that is over.
     let _ = labels::clear_cache(ruby);
     stopped

@@ -15,12 +15,14 @@ use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
+use crate::vm::api::snapshot::end_at_rest;
+use crate::vm::api::start::begin as begin_at_rest;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
 };
-use rperf_engine::{GC_WATCH, GcMoment, Gvl, JobId, set_other_ractors};
+use rperf_engine::{GcMoment, Gvl, JobId};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashMap;
 use std::process;
@@ -42,11 +44,11 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     prepare(gvl, &session);
     let others = ractor::are_there_others(ruby, gvl)?;
     session.other_ractors.store(others, Relaxed);
-    set_other_ractors(others);
-    GC_WATCH.session_begins();
     let threads = LiveThreads::list(ruby, gvl)?;
     tracing::check_none_runs(ruby, gvl)?;
     let fiber = ruby.fiber_current().as_raw() as usize;
+    // It holds the labels, and is at rest for good.
+    begin_at_rest(ruby, gvl, settings, &threads, others)?;
     tracing::begin(gvl, session, &threads);
     let tracer = trace_session(gvl).and_then(|session| session.tracer.borrow(gvl));
     if let Some(mut tracer) = tracer {
@@ -118,6 +120,9 @@ pub fn stop(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(Option<Value>, Interrupts
         return Ok(Default::default());
     };
     let session = tracing::end(gvl, id);
+    if session.is_some() {
+        end_at_rest(gvl, &threads);
+    }
     taken.into_profile(ruby, gvl, session)
 }
 

@@ -4,6 +4,7 @@
 //! stay slower when it is removed.
 
 pub mod gc;
+pub mod labels;
 mod objects;
 pub mod targets;
 
@@ -138,15 +139,27 @@ fn told(
 }
 
 unsafe extern "C" fn on_fiber_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
-    // SAFETY: as in `on_event`; a fiber that is switched to has an object already.
-    let (gvl, fiber) = unsafe { (Gvl::assume_held(), rb_sys::rb_fiber_current()) };
-    with_tracer(&gvl, |session, tracer| {
-        tracer.switched(&RubyVm::new(&gvl), fiber as usize, session.clock.now());
+    // SAFETY: as in `on_event`; a fiber that is switched to has an object already. As an interrupt
+    // goes on, nothing on this function's stack is left to be dropped.
+    unsafe {
+        let mut gvl = Gvl::assume_held();
+        let fiber = rb_sys::rb_fiber_current();
+        switched(&gvl, fiber as usize);
+        if let Err(interrupt) = labels::switched(&mut gvl) {
+            magnus::rb_sys::resume_error(interrupt);
+        }
+    }
+}
+
+/// The calling thread has switched to the fiber with this object.
+fn switched(gvl: &Gvl<'_>, fiber: usize) {
+    with_tracer(gvl, |session, tracer| {
+        tracer.switched(&RubyVm::new(gvl), fiber, session.clock.now());
     });
-    with_targets(&gvl, |targets, tracer| {
-        let (thread, now) = (RubyThread::current(&gvl), targets.clock.now());
+    with_targets(gvl, |targets, tracer| {
+        let (thread, now) = (RubyThread::current(gvl), targets.clock.now());
         let number = targets.number_of(thread);
-        tracer.switched(&RubyVm::new(&gvl), number, fiber as usize, now);
+        tracer.switched(&RubyVm::new(gvl), number, fiber, now);
     });
 }
 

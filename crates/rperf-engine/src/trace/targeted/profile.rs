@@ -6,12 +6,11 @@ use crate::clock::utc;
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
 use crate::trace::clock::{ClockReading, TraceClock};
+use crate::trace::label_sets::add_label_sets;
 use crate::trace::profile::add_nodes;
 use crate::trace::tree::TracedNode;
 use rperf_model::label_keys::CALL;
-use rperf_model::{
-    LabelSet, LabelSetId, NodeId, Profile, Schema, State, ValueType, WeightKey, WeightTable,
-};
+use rperf_model::{LabelSetId, NodeId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
 use std::process;
 
 /// The columns of calls.
@@ -59,7 +58,7 @@ impl TargetedSnapshot {
             CallColumns::BesideSamples => with_more_columns(profile),
         };
         let map = add_nodes(&mut profile, &self.nodes, self.truncated, names);
-        let sets = self.add_label_sets(&mut profile);
+        let sets = add_label_sets(&mut profile, &self.label_sets);
         let mut rows = self.sums.rows.clone();
         let mut table = WeightTable::from(&profile.weights);
         for (row, slow) in self.slowest() {
@@ -105,19 +104,6 @@ impl TargetedSnapshot {
 
     fn ns_per_tick(&self) -> f64 {
         self.end.ns_per_tick_since(&self.start)
-    }
-
-    fn add_label_sets(&self, profile: &mut Profile) -> Vec<LabelSetId> {
-        let mut ids = vec![LabelSetId::default()];
-        for set in &self.label_sets {
-            let mut intern = |text: &str| profile.strings.intern(text);
-            let pairs: LabelSet = set
-                .iter()
-                .map(|(key, value)| (intern(key), intern(value)))
-                .collect();
-            ids.push(profile.label_sets.intern(pairs));
-        }
-        ids
     }
 
     /// The slowest calls, each with the row of its method's frame.

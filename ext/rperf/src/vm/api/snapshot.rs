@@ -244,6 +244,16 @@ fn room_for_nodes(gvl: &mut Gvl<'_>) -> Result<Vec<CapturedNode>, Error> {
     without_gvl_if_possible(|| CapturedNode::room(nodes + nodes / 8))
 }
 
+/// Ends a session that has been at rest from its begin on. Without one it does nothing.
+pub fn end_at_rest(gvl: &mut Gvl<'_>, alive: &LiveThreads) {
+    let Some(id) = session(gvl).map(|session| session.id) else {
+        return;
+    };
+    if let Some((_, mut engine)) = take_down(gvl, id, alive) {
+        engine.abandon();
+    }
+}
+
 /// Frees the bridge side of the session `id`, whose hooks have been removed. `None` if another
 /// thread has ended it.
 fn take_down(

@@ -6,6 +6,7 @@ use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
 use crate::vm::state::roots;
 use crate::vm::state::session::{StartedSession, catching, counting_session, session};
 use rperf_engine::{AllocationSite, Gvl};
+use rperf_model::LabelSetId;
 
 static HOOK: ObjectHook<Objects> = ObjectHook::new();
 
@@ -42,6 +43,7 @@ fn add(gvl: &Gvl<'_>, session: &StartedSession, object: NewObject) {
         place: frame,
         line: if session.has_lines { line } else { 0 },
         class: object.class,
+        labels: LabelSetId::default(),
     };
     objects.add(site, object.bytes);
     roots::keep_objects_alive(&mut objects);
