@@ -13,6 +13,7 @@ use nix::unistd::Uid;
 use rperf_model::live_table::Cursor;
 use serde_json::Value;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -74,6 +75,14 @@ pub enum AskError {
     Io(#[from] io::Error),
 }
 
+/// An answer.
+pub struct Reply {
+    /// What it is.
+    pub body: Vec<u8>,
+    /// Why the profile in it ended early, if it did.
+    pub ended: Option<String>,
+}
+
 /// A connection to a port.
 pub struct Client {
     stream: UnixStream,
@@ -124,7 +133,12 @@ impl Client {
 
     /// What the program says of itself.
     pub fn hello(&mut self) -> Result<Hello, AskError> {
-        let body = self.get("/v1/hello", MAX_HELLO, HELLO_PATIENCE)?;
+        self.hello_within(HELLO_PATIENCE)
+    }
+
+    /// The same, if it comes in time.
+    pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
+        let body = self.get("/v1/hello", MAX_HELLO, patience)?;
         let hello = Hello::from_json(&body).ok_or(NotAReply)?;
         match hello.protocol {
             PROTOCOL => Ok(hello),
@@ -134,45 +148,53 @@ impl Client {
 
     /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.
     pub fn get(&mut self, path: &str, most: usize, patience: Duration) -> Result<Value, AskError> {
-        let body = self.get_bytes(path, most, patience)?;
-        let body = serde_json::from_slice(&body);
+        let until = Instant::now() + patience;
+        self.ask(path, until)?;
+        let reply = self.reply(most, until)?;
+        let body = serde_json::from_slice(&reply.body);
         Ok(clean(body.map_err(|_| NotAReply)?))
     }
 
     /// What has changed in the session that runs since `cursor`. The port waits for the VM for
     /// `wait` at most.
     pub fn delta(&mut self, cursor: Cursor, wait: Duration) -> Result<Delta, AskError> {
+        let until = Instant::now() + DELTA_PATIENCE;
         let path = format!("/v1/delta?at={cursor}&wait_ms={}", wait.as_millis());
-        let body = self.get_bytes(&path, MAX_DELTA, DELTA_PATIENCE)?;
-        Ok(Delta::from_bytes(&body)?)
+        self.ask(&path, until)?;
+        Ok(Delta::from_bytes(&self.reply(MAX_DELTA, until)?.body)?)
     }
 
-    /// The same as bytes, whatever they are.
-    fn get_bytes(
-        &mut self,
-        path: &str,
-        most: usize,
-        patience: Duration,
-    ) -> Result<Vec<u8>, AskError> {
-        let until = Instant::now() + patience;
-        self.send(
-            &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-            until,
-        )?;
+    /// Sends a GET of `path`.
+    pub fn ask(&mut self, path: &str, until: Instant) -> Result<(), AskError> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        self.send(&request, until)
+    }
+
+    /// The answer to what was asked, if it has at most `most` bytes. [`AskError::Silent`] if it
+    /// isn't whole in time: it can be waited for again.
+    pub fn reply(&mut self, most: usize, until: Instant) -> Result<Reply, AskError> {
         let head = self.receive_head(most, until)?;
         let end = head.length + head.body;
         while self.received.len() < end {
             self.receive(until)?;
         }
-        let body = self.received[head.length..end].to_vec();
-        self.received.drain(..end);
+        let mut body = self.received.split_off(head.length);
+        self.received = body.split_off(head.body);
         match head.status {
-            200 => Ok(body),
+            200 => Ok(Reply {
+                body,
+                ended: head.ended.map(|why| shown(&why).into_owned()),
+            }),
             status => {
-                let body = serde_json::from_slice(&body).map_err(|_| NotAReply)?;
-                Err(refused(status, &clean(body)))
+                let body = serde_json::from_slice(&body);
+                Err(refused(status, &clean(body.map_err(|_| NotAReply)?)))
             }
         }
+    }
+
+    /// Nothing more will be asked: a profile that is under way ends now, and is the answer.
+    pub fn end_asking(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)
     }
 
     fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {

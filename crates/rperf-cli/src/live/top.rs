@@ -24,6 +24,11 @@ const IDLE: u16 = 503;
 /// How long the port may wait for the VM: a busy thread may have to end its time slice.
 const WAIT: Duration = Duration::from_millis(250);
 
+/// How long a program may take from the end of a session to the begin of the next one.
+const BETWEEN_SESSIONS: Duration = Duration::from_secs(1);
+/// How often it is asked meanwhile.
+const AGAIN: Duration = Duration::from_millis(50);
+
 /// Options of `rperf top`.
 #[derive(Debug, clap::Args)]
 pub struct TopArgs {
@@ -119,7 +124,7 @@ impl Watch<'_> {
         loop {
             next = (next + self.args.interval).max(Instant::now());
             sleep(next.saturating_duration_since(Instant::now()));
-            let pulled = self.pull()?;
+            let pulled = self.pull_patiently()?;
             let facts = self.mirror.facts.clone();
             if pulled.is_first {
                 let (mode, frequency) = (&facts.mode, facts.frequency);
@@ -152,6 +157,21 @@ impl Watch<'_> {
                     }
                 }
                 result => return result.map(drop),
+            }
+        }
+    }
+
+    /// [`Watch::pull`]; where a session has ended, another one may begin in a moment.
+    fn pull_patiently(&mut self) -> Result<Pulled, AskError> {
+        let until = Instant::now() + BETWEEN_SESSIONS;
+        loop {
+            match self.pull() {
+                Err(AskError::Refused { status, .. })
+                    if [NO_SESSION, IDLE].contains(&status) && Instant::now() < until =>
+                {
+                    sleep(AGAIN);
+                }
+                result => return result,
             }
         }
     }

@@ -2,9 +2,14 @@
 //! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
 
 use super::descriptors::Guarded;
+use super::profiling::Profiling;
+use super::sampling::Sampling;
 use super::step::Pull;
-use crate::message::{MAX_REQUEST, Refusal, Request, parse_request};
+use crate::message::{MAX_REQUEST, Refusal, Request, parse_request, response};
+use nix::sys::socket::{MsgFlags, recv};
+use serde_json::Value;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -26,6 +31,22 @@ enum Phase {
     Answered,
 }
 
+/// What a client waits for that isn't there at once.
+pub enum Wait {
+    /// The stacks of all threads.
+    Stacks,
+    /// A session that samples so.
+    Session(Sampling),
+    /// The profile up to now.
+    Snapshot,
+    /// News of the session.
+    News(Pull),
+    /// A profile of some time.
+    Profile(Profiling),
+    /// An answer that another thread is making.
+    Encoding,
+}
+
 /// What becomes of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -37,10 +58,20 @@ pub enum Fate {
 
 /// A client.
 pub struct Connection {
-    /// What it waits for, if that is news of the session.
-    pub pull: Option<Pull>,
-    /// It has asked for such news.
+    /// It has asked for news of the session.
     pub is_watching: bool,
+    /// No other connection of this process has it.
+    pub id: u64,
+    /// What the client waits for.
+    pub wait: Option<Wait>,
+    /// The session that clients have begun belongs to this one, too.
+    pub holds_session: bool,
+    /// Why its profile ended early, if it did.
+    pub ended: Option<&'static str>,
+    /// The client sends nothing any more, but may still read.
+    pub has_ended_asking: bool,
+    /// The next request has come before the answer to this one.
+    asks_on: bool,
     stream: Guarded<UnixStream>,
     received: Vec<u8>,
     answer: Vec<u8>,
@@ -53,10 +84,15 @@ pub struct Connection {
 
 impl Connection {
     /// A client that has just connected.
-    pub fn new(stream: Guarded<UnixStream>) -> Self {
+    pub fn new(id: u64, stream: Guarded<UnixStream>) -> Self {
         Connection {
-            pull: None,
             is_watching: false,
+            id,
+            wait: None,
+            holds_session: false,
+            ended: None,
+            has_ended_asking: false,
+            asks_on: false,
             stream,
             received: Vec::new(),
             answer: Vec::new(),
@@ -64,6 +100,14 @@ impl Connection {
             closes: false,
             phase: Phase::Asking,
             since: Instant::now(),
+        }
+    }
+
+    /// What it waits for, if that is news of the session.
+    pub fn pull(&self) -> Option<Pull> {
+        match self.wait {
+            Some(Wait::News(pull)) => Some(pull),
+            _ => None,
         }
     }
 
@@ -75,6 +119,21 @@ impl Connection {
     /// Whether it is to be read from, and whether it is to be written to.
     pub fn wants(&self) -> (bool, bool) {
         (self.phase == Phase::Asking, self.phase == Phase::Answered)
+    }
+
+    /// Whether it matters that the client sends nothing any more: it wants its profile now.
+    pub fn watches_end_of_asking(&self) -> bool {
+        matches!(self.wait, Some(Wait::Profile(_))) && !self.has_ended_asking && !self.asks_on
+    }
+
+    /// While it is watched, something can be read: the end, or the next request.
+    pub fn note_end_of_asking(&mut self) {
+        let found = recv(self.stream.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK);
+        match found {
+            Ok(0) => self.has_ended_asking = true,
+            Ok(_) => self.asks_on = true,
+            Err(_) => {}
+        }
     }
 
     /// When its time is up.
@@ -139,19 +198,28 @@ impl Connection {
         }
     }
 
-    /// Whether it waits for an answer.
-    pub fn is_waiting(&self) -> bool {
-        self.phase == Phase::Waiting
-    }
-
     /// Whether the connection ends with the answer to its request.
     pub fn closes(&self) -> bool {
         self.closes
     }
 
+    /// The answer is this text.
+    pub fn answer_json(&mut self, body: &Value) {
+        let closes = self.closes;
+        self.answer(response(200, body, closes));
+    }
+
+    /// The answer says why not.
+    pub fn refuse(&mut self, refusal: &Refusal) {
+        let closes = self.closes;
+        self.answer(refusal.response(closes));
+    }
+
     /// This is the answer; as much of it is sent as the client takes in now.
     pub fn answer(&mut self, bytes: Vec<u8>) {
         self.answer = bytes;
+        self.wait = None;
+        self.asks_on = false;
         self.sent = 0;
         self.phase = Phase::Answered;
         self.since = Instant::now();
@@ -177,7 +245,10 @@ impl Connection {
         }
         self.answer = Vec::new();
         self.phase = Phase::Asking;
-        if self.closes { Fate::Ends } else { Fate::Stays }
+        match self.closes || self.has_ended_asking {
+            true => Fate::Ends,
+            false => Fate::Stays,
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 //! on the port's thread.
 
 use super::descriptors::Guarded;
-use super::stacks::Answer;
 use super::step::Step;
+use super::task::Message;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;
@@ -37,10 +37,12 @@ pub struct Port {
     asks: AtomicBool,
     /// Where a byte wakes the thread.
     waker: Guarded<UnixStream>,
-    /// Where answers of the VM go.
-    answers: Sender<Answer>,
     /// Where the worker of a session that is watched says that it has taken one.
     steps: Sender<Step>,
+    /// Where its messages go.
+    messages: Sender<Message>,
+    /// A profile that the program has handed over as it ended hasn't gone out yet.
+    owes: AtomicBool,
 }
 
 /// The port, once it is open; null before, and in forked children.
@@ -55,7 +57,7 @@ impl Port {
         place: Place,
         program: Program,
         waker: UnixStream,
-        answers: Sender<Answer>,
+        messages: Sender<Message>,
         steps: Sender<Step>,
     ) -> &'static Port {
         Box::leak(Box::new(Port {
@@ -64,8 +66,9 @@ impl Port {
             has_ended: AtomicBool::new(false),
             asks: AtomicBool::new(false),
             waker: Guarded::new(waker),
-            answers,
             steps,
+            messages,
+            owes: AtomicBool::new(false),
         }))
     }
 
@@ -116,9 +119,12 @@ impl Port {
         }
     }
 
-    /// Gives the thread an answer of the VM.
-    pub fn hand_over(&self, answer: Answer) {
-        let _ = self.answers.send(answer);
+    /// Gives the thread a message.
+    pub fn hand_over(&self, message: Message) {
+        if matches!(message, Message::Ended(..)) {
+            self.owes.store(true, SeqCst);
+        }
+        let _ = self.messages.send(message);
         self.wake();
     }
 
@@ -126,6 +132,21 @@ impl Port {
     pub fn hand_over_step(&self, step: Step) {
         let _ = self.steps.send(step);
         self.wake();
+    }
+
+    /// For threads that make answers.
+    pub fn messages(&self) -> Sender<Message> {
+        self.messages.clone()
+    }
+
+    /// Whether a profile that was handed over hasn't gone out yet.
+    pub fn owes(&self) -> bool {
+        self.owes.load(SeqCst)
+    }
+
+    /// It has gone out, or nobody wants it.
+    pub fn owes_nothing(&self) {
+        self.owes.store(false, SeqCst);
     }
 
     /// As a program does that closes the waker.

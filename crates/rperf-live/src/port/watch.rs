@@ -74,17 +74,14 @@ impl Watch {
         let refusal = self.refusal();
         let mut waits = false;
         for client in clients.iter_mut() {
-            let Some(pull) = client.pull else { continue };
+            let Some(pull) = client.pull() else { continue };
             let closes = client.closes();
             let bytes = match &refusal {
                 Some(refusal) => Some(refusal.response(closes)),
                 None => self.answer(&pull, now, closes),
             };
             match bytes {
-                Some(bytes) => {
-                    client.pull = None;
-                    client.answer(bytes);
-                }
+                Some(bytes) => client.answer(bytes),
                 None => waits = true,
             }
         }
@@ -97,7 +94,7 @@ impl Watch {
 
     /// When [`Watch::advance`] is to be called, whatever happens.
     pub fn deadline(&self, clients: &[Connection]) -> Option<Instant> {
-        let pulls = || clients.iter().filter_map(|client| client.pull);
+        let pulls = || clients.iter().filter_map(Connection::pull);
         pulls().next()?;
         let again = self.wanted.map_or(self.not_before, |wanted| wanted.again);
         let ends = pulls().map(|pull| match self.table {

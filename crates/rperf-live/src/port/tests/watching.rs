@@ -147,7 +147,12 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
     let session = || {
         let mode = "trace".into();
         let frequency = 0;
-        IS_TRACE.load(SeqCst).then_some(Session { mode, frequency })
+        let is_live = false;
+        IS_TRACE.load(SeqCst).then_some(Session {
+            mode,
+            frequency,
+            is_live,
+        })
     };
     let path = open(
         Some(folder.path()),
