@@ -8,6 +8,7 @@ use rperf_live::hello::Session;
 use rperf_model::Profile;
 use rperf_session::process_id::ProcessId;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Bytes of a profile's file at most.
@@ -21,6 +22,12 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// How long it may take once the user has had enough.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a process may take to end that has lost its connections.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is said of it.
+const ENDED: &str = "the program has ended";
 
 /// How long the program may take to say what it is.
 const HELLO_PATIENCE: Duration = Duration::from_millis(500);
@@ -107,7 +114,7 @@ impl<'a> Recording<'a> {
             match self.client.reply(MOST, Instant::now() + STEP) {
                 Ok(reply) => return self.take(&reply),
                 Err(AskError::Silent) => {}
-                Err(AskError::Closed) => return self.take_so_far("the program has ended"),
+                Err(AskError::Closed) => return self.take_so_far(ENDED),
                 Err(error) => return Err(process::failed(self.pid, &error)),
             }
             if stop.load(SeqCst) {
@@ -202,12 +209,22 @@ impl<'a> Recording<'a> {
         Ok(profile)
     }
 
-    fn take_so_far(&mut self, why: &str) -> Result<Profile, Refusal> {
-        let same = self.process.is_some_and(ProcessId::is_alive);
-        let why = match why {
-            "the program has ended" if same => {
-                "the program has become another one, or closed its port"
+    /// Whether the process is still there without its port. A process that ends loses its
+    /// connections first.
+    fn lives_on(&self) -> bool {
+        let until = Instant::now() + END_PATIENCE;
+        while self.process.is_some_and(ProcessId::is_alive) {
+            if Instant::now() > until {
+                return true;
             }
+            thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    fn take_so_far(&mut self, why: &str) -> Result<Profile, Refusal> {
+        let why = match why {
+            ENDED if self.lives_on() => "the program has become another one, or closed its port",
             why => why,
         };
         let elapsed = self.begun.unwrap_or(self.asked).elapsed();

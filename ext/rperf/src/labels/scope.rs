@@ -7,9 +7,10 @@
 //! each step is noted that is to be undone: the label set that was there before (nil for
 //! none), and the number of the session whose section has begun.
 
-use super::{add, are_constant, put};
+use super::cache::Changes;
+use super::{add, add_constant, put};
 use crate::vm::api::section;
-use crate::vm::state::session::session;
+use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
 use rperf_engine::Gvl;
 
@@ -26,8 +27,7 @@ pub fn enter(
     let Some(session) = session(gvl) else {
         return Ok(());
     };
-    // Beside traced calls nothing is sampled.
-    let counts = counts && !session.settings.is_traced();
+    let counts = counts && session.has_sections;
     if let Some(labels) = labels {
         add(ruby, gvl, undo, labels)?;
     }
@@ -45,19 +45,28 @@ pub fn enter_at_once(
     undo: RArray,
     labels: Option<RHash>,
 ) -> Result<bool, Error> {
-    let opens_none =
-        session(gvl).is_none_or(|it| it.settings.is_traced() || !it.sections.is_none());
-    let is_possible = opens_none && labels.map_or(Ok(true), are_constant)?;
-    if is_possible {
-        enter(ruby, gvl, undo, labels, true)?;
+    let opens = |session: &StartedSession| session.has_sections && session.sections.is_none();
+    let opens_none = !session(gvl).is_some_and(opens);
+    let changes = labels.map(Changes::of).transpose()?;
+    let is_possible = opens_none && !matches!(changes, Some(None));
+    let Some(session) = session(gvl).filter(|_| is_possible) else {
+        return Ok(is_possible);
+    };
+    let counts = session.has_sections;
+    if let Some(changes) = changes.flatten() {
+        add_constant(ruby, gvl, undo, changes)?;
     }
-    Ok(is_possible)
+    if counts {
+        section::enter(ruby, gvl, undo)?;
+    }
+    Ok(true)
 }
 
 /// `Native.leave_at_once(undo)`: as `leave`, if no section ends that is the last one. Returns
 /// whether it is done.
 pub fn leave_at_once(gvl: &mut Gvl<'_>, undo: RArray) -> Result<bool, Error> {
-    let closes_none = session(gvl).is_none_or(|session| !session.sections.is_last());
+    let ends = |session: &StartedSession| session.has_sections && session.sections.is_last();
+    let closes_none = !session(gvl).is_some_and(ends);
     if closes_none {
         leave(gvl, undo)?;
     }
