@@ -16,16 +16,18 @@ RSpec.describe "rperf top" do
 
   def methods_of(interval) = interval["methods"].to_h { |method| [method["name"], method] }
 
-  # Follows the program while the block does something to it, until the command ends.
+  def seen = File.exist?(in_folder("seen")) ? File.read(in_folder("seen")) : ""
+
+  # Follows the program while the block does something to it, until the command ends. The block may
+  # end it: it has the command's process.
   def followed(program, *options)
-    seen = in_folder("seen")
     pid = Process.spawn(clean_environment, *rperf_command("top", "--json", *options, program.pid.to_s),
-                        out: seen, err: in_folder("said"), pgroup: true)
-    wait_until("table") { File.exist?(seen) && File.read(seen).include?("\n") }
-    yield
+                        out: in_folder("seen"), err: in_folder("said"), pgroup: true)
+    wait_until("table") { seen.include?("\n") }
+    yield pid
     status = nil
     wait_until("end of rperf top") { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
-    [File.readlines(seen).map { |line| JSON.parse(line) }, File.read(in_folder("said")), status.exitstatus]
+    [seen.lines.map { |line| JSON.parse(line) }, File.read(in_folder("said")), status.exitstatus || status.termsig]
   end
 
   it "shows where the time of each interval goes" do
@@ -45,6 +47,17 @@ RSpec.describe "rperf top" do
       blocked = intervals.sum { |interval| methods_of(interval).dig("Thread::Queue#pop", "blocked_ns") || 0 }
       expect(blocked).to be_positive
       expect(intervals.map { |interval| interval["since_ns"] }).to eq(intervals.map { |it| it["since_ns"] }.sort)
+    end
+  end
+
+  it "counts each of many threads, however deep their stacks are" do
+    code = "def wait(depth) = depth.zero? ? Queue.new.pop : wait(depth - 1)
+            300.times { Thread.new { wait(60) } }
+            sleep 1"
+    profiled(code) do |program|
+      json(top(program, "--json", "-n", "3", "--interval", "0.5")).each do |interval|
+        expect(interval["blocked_ns"].to_f / interval["elapsed_ns"]).to be_between(240, 360)
+      end
     end
   end
 
@@ -98,9 +111,13 @@ RSpec.describe "rperf top" do
     code = "trap(:USR1) { $over = true }
             Thread.new { sleep 0.01 until $over; Rperf.stop; Rperf.start(mode: :cpu, frequency: 99) }"
     profiled(code) do |program|
-      intervals, said, status = followed(program, "--interval", "0.5", "-n", "4") { Process.kill(:USR1, program.pid) }
+      intervals, said, status = followed(program, "--interval", "0.3") do |command|
+        Process.kill(:USR1, program.pid)
+        wait_until("table of the next session") { seen.match?(/"mode":"cpu".*\n\z/) }
+        Process.kill(:INT, command)
+      end
       expect(intervals.map { |interval| interval["mode"] }.uniq).to eq(%w[wall cpu])
-      expect([said, status]).to eq(["rperf: #{program.pid}: the profile begins anew (cpu, 99 Hz)\n", 0])
+      expect([said, status]).to eq(["rperf: #{program.pid}: the profile begins anew (cpu, 99 Hz)\n", Signal.list["INT"]])
     end
   end
 
@@ -108,9 +125,16 @@ RSpec.describe "rperf top" do
     code = "trap(:USR1) { $taken = true }
             Thread.new { sleep 0.01 until $taken; Rperf.snapshot(clear: true) }"
     profiled(code) do |program|
-      intervals, said, = followed(program, "--interval", "0.3", "-n", "4") { Process.kill(:USR1, program.pid) }
+      intervals, said, = followed(program, "--interval", "0.3") do |command|
+        Process.kill(:USR1, program.pid)
+        wait_until("message") { File.read(in_folder("said")).end_with?("\n") }
+        before = seen.lines.size
+        wait_until("table") { seen.lines.size > before + 1 && seen.end_with?("\n") }
+        Process.kill(:INT, command)
+      end
       expect(said).to eq("rperf: #{program.pid}: the profile begins anew (wall, 1000 Hz)\n")
-      expect(intervals.last["since_ns"]).to be < intervals.last["elapsed_ns"] * 20
+      times = intervals.map { |interval| interval["since_ns"] }
+      expect(times.each_cons(2).count { |before, after| after < before }).to eq(1)
       expect(methods_of(intervals.last)).to include("Object#work")
     end
   end

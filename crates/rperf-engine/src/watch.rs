@@ -7,7 +7,7 @@ use crate::call_tree::{CapturedNode, TRUNCATED};
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
 use crate::profile_builder::ProfileBuilder;
-use crate::sample::{Sample, SampleSums};
+use crate::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
 use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues};
 use rperf_model::{FrameId, LabelSetId, Node, NodeId, WeightKey};
 use rustc_hash::FxHashMap;
@@ -119,11 +119,13 @@ impl LiveFeed {
                 false => self.present.add(sample.key(), sample.values()),
             }
         }
+        self.present.fold_if_many();
     }
 
     /// Takes sums in.
     pub fn add_sums(&mut self, sums: &SampleSums) {
         self.present.add_sums(sums);
+        self.present.fold_if_many();
     }
 
     /// The epoch is over.
@@ -188,6 +190,13 @@ impl EpochFeed {
             .iter()
             .for_each(|it| self.add(it.key(), it.values()));
         self.ended_threads.extend(&sums.ended);
+    }
+
+    /// Somebody may be connected who doesn't pull, while threads come and go.
+    fn fold_if_many(&mut self) {
+        if has_to_fold(self.pending.len(), self.ended_threads.len()) {
+            merge_ended_threads(&mut self.pending, &mut self.ended_threads);
+        }
     }
 
     /// How many nodes, and names, it has been told of.

@@ -153,6 +153,7 @@ fn start(place: Place, program: Program, listener: Listener) -> io::Result<()> {
     let serve = move || {
         let mut server = Server::new(port, listener, wakened, messages, steps);
         server.run();
+        server.end_watch();
         if !port.has_ended.load(SeqCst) {
             port.place.clear();
         }

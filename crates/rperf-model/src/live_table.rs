@@ -16,7 +16,7 @@ use crate::{
     CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings,
     WeightKey,
 };
-use rows::Rows;
+use rows::{ROW_CAP, Rows};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Nodes that a table holds at most.
@@ -56,6 +56,8 @@ pub struct LiveTable {
     /// Threads that have ended and may have rows of their own.
     ended: Vec<u32>,
     fold_rows: usize,
+    /// With so many rows they are folded next.
+    fold_at: usize,
     truncated: Option<NodeId>,
 }
 
@@ -77,6 +79,7 @@ impl LiveTable {
             rows: Rows::default(),
             ended: Vec::new(),
             fold_rows,
+            fold_at: fold_rows,
             truncated: None,
         }
     }
@@ -144,9 +147,11 @@ impl LiveTable {
     /// of them has been added.
     pub fn fold_if_many(&mut self) {
         let rows = self.rows.len();
-        if rows + self.ended.len() >= self.fold_rows && self.ended.len() >= rows / 4 {
+        if rows + self.ended.len() >= self.fold_at && !self.ended.is_empty() {
             self.rows.fold(self.ended.drain(..).collect());
             self.serial = next_serial();
+            // Each fold visits all rows: the next one comes when there are twice as many.
+            self.fold_at = (2 * self.rows.len()).clamp(self.fold_rows, ROW_CAP);
         }
     }
 

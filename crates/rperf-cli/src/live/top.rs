@@ -10,6 +10,7 @@ use crate::{FAILURE, Refusal, say};
 use page::Page;
 use rates::{Interval, Methods};
 use rperf_live::client::{AskError, Client};
+use rperf_live::delta::BadDelta;
 use rperf_live::hello::Hello;
 use rperf_live::mirror::Mirror;
 use std::io::{self, Write};
@@ -22,12 +23,21 @@ const NO_SESSION: u16 = 409;
 const IDLE: u16 = 503;
 
 /// How long the port may wait for the VM: a busy thread may have to end its time slice.
-const WAIT: Duration = Duration::from_millis(250);
+const WAIT: Duration = Duration::from_secs(1);
 
 /// How long a program may take from the end of a session to the begin of the next one.
-const BETWEEN_SESSIONS: Duration = Duration::from_secs(1);
+const BETWEEN_SESSIONS: Duration = Duration::from_secs(2);
 /// How often it is asked meanwhile.
 const AGAIN: Duration = Duration::from_millis(50);
+
+/// After so long it says that it waits for the program.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// For how long nothing is asked at most: the port lets go of clients that are silent.
+const REST: Duration = Duration::from_secs(20);
+
+/// Pages of one pull at most: a table has fewer rows.
+const MAX_PAGES: usize = 1 << 14;
 
 /// Options of `rperf top`.
 #[derive(Debug, clap::Args)]
@@ -75,14 +85,33 @@ pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
     match watch.follow() {
         Ok(()) => Ok(0),
         // What it was asked for is printed already: that the program ends isn't its failure.
-        Err(error) if watch.printed > 0 && has_ended(&error) => {
+        Err(End::Asking(error)) if watch.printed > 0 && has_ended(&error) => {
             say(&watch.reason(&error));
             Ok(0)
         }
-        Err(error) => Err(Refusal {
-            message: watch.reason(&error),
-            status: FAILURE,
-        }),
+        Err(End::Asking(error)) => Err(refusal(watch.reason(&error))),
+        Err(End::Printing(error)) => Err(refusal(format!("can't write to stdout: {error}"))),
+    }
+}
+
+fn refusal(message: String) -> Refusal {
+    Refusal {
+        message,
+        status: FAILURE,
+    }
+}
+
+/// Why it ends before there are enough tables.
+enum End {
+    /// The program doesn't answer.
+    Asking(AskError),
+    /// Nothing can be printed.
+    Printing(io::Error),
+}
+
+impl From<AskError> for End {
+    fn from(error: AskError) -> Self {
+        End::Asking(error)
     }
 }
 
@@ -117,14 +146,13 @@ struct Pulled {
 impl Watch<'_> {
     /// Prints until there are enough tables, or nobody reads them. An error is also the end of the
     /// program, or of its session.
-    fn follow(&mut self) -> Result<(), AskError> {
+    fn follow(&mut self) -> Result<(), End> {
         self.begin()?;
         let mut last = self.mirror.facts.clone();
         let mut next = Instant::now();
         loop {
             next = (next + self.args.interval).max(Instant::now());
-            sleep(next.saturating_duration_since(Instant::now()));
-            let pulled = self.pull_patiently()?;
+            let pulled = self.pull_until(next)?;
             let facts = self.mirror.facts.clone();
             if pulled.is_first {
                 let (mode, frequency) = (&facts.mode, facts.frequency);
@@ -137,40 +165,56 @@ impl Watch<'_> {
             }
             let interval = Interval::new(pulled.methods, &last, &facts, pulled.is_fresh);
             last = facts;
-            if !self.print(&interval)? || self.is_enough() {
+            let is_read = self.print(&interval).map_err(End::Printing)?;
+            if !is_read || self.is_enough() {
                 return Ok(());
             }
         }
     }
 
-    /// The first pull: what came before isn't shown.
+    /// The first pulls, until all that came before is there, which isn't shown.
     fn begin(&mut self) -> Result<(), AskError> {
-        let mut is_told = false;
+        let (since, mut is_told) = (Instant::now(), false);
         loop {
             match self.pull() {
-                Err(AskError::Refused { status: IDLE, .. }) => {
-                    if !std::mem::replace(&mut is_told, true) {
-                        let pid = self.args.pid;
-                        say(&format!(
-                            "{pid} runs no Ruby code just now; waiting until it does"
-                        ));
-                    }
-                }
-                result => return result.map(drop),
+                Ok(pulled) if pulled.is_fresh => return Ok(()),
+                Ok(_) | Err(AskError::Refused { status: IDLE, .. }) => {}
+                Err(error) => return Err(error),
+            }
+            if since.elapsed() >= SILENCE && !std::mem::replace(&mut is_told, true) {
+                let pid = self.args.pid;
+                say(&format!(
+                    "{pid} runs no Ruby code just now; waiting until it does"
+                ));
             }
         }
     }
 
-    /// [`Watch::pull`]; where a session has ended, another one may begin in a moment.
+    /// What has come until `next`, or until the profile begins anew.
+    fn pull_until(&mut self, next: Instant) -> Result<Pulled, AskError> {
+        let mut methods = Methods::default();
+        loop {
+            let rest = next.saturating_duration_since(Instant::now());
+            sleep(rest.min(REST));
+            let mut pulled = self.pull_patiently()?;
+            methods.add(&pulled.methods);
+            if pulled.is_first || rest <= REST {
+                pulled.methods = methods;
+                return Ok(pulled);
+            }
+        }
+    }
+
+    /// [`Watch::pull`]; where a session has ended, another one may begin in a moment, and be without
+    /// Ruby code that runs.
     fn pull_patiently(&mut self) -> Result<Pulled, AskError> {
         let until = Instant::now() + BETWEEN_SESSIONS;
         loop {
             match self.pull() {
-                Err(AskError::Refused { status, .. })
-                    if [NO_SESSION, IDLE].contains(&status) && Instant::now() < until =>
-                {
-                    sleep(AGAIN);
-                }
+                Err(AskError::Refused { status: IDLE, .. }) => {}
+                Err(AskError::Refused {
+                    status: NO_SESSION, ..
+                }) if Instant::now() < until => sleep(AGAIN),
                 result => return result,
             }
         }
@@ -181,7 +225,7 @@ impl Watch<'_> {
         let start = self.mirror.facts.start_ns;
         let mut before = None;
         let mut methods = Methods::default();
-        loop {
+        for _ in 0..MAX_PAGES {
             let delta = self.client.delta(self.mirror.cursor(), WAIT)?;
             let (more, is_fresh) = (delta.changes.more, delta.freshness.is_fresh);
             if delta.changes.reset {
@@ -205,10 +249,11 @@ impl Watch<'_> {
                 });
             }
         }
+        Err(BadDelta.into())
     }
 
     /// Returns whether somebody still reads.
-    fn print(&mut self, interval: &Interval) -> Result<bool, AskError> {
+    fn print(&mut self, interval: &Interval) -> io::Result<bool> {
         let page = Page {
             pid: self.args.pid,
             program: &self.hello.program,
@@ -224,7 +269,7 @@ impl Watch<'_> {
         let written = stdout.write_all(text.as_bytes());
         match written.and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-            written => Ok(written.map(|()| true)?),
+            written => written.map(|()| true),
         }
     }
 
@@ -244,6 +289,9 @@ impl Watch<'_> {
             AskError::Refused {
                 status: NO_SESSION, ..
             } if self.printed > 0 => format!("{pid}: the profiling session has ended"),
+            AskError::Silent if process::is_stopped(pid) => {
+                format!("{pid} was stopped (SIGSTOP): nothing can be asked until SIGCONT")
+            }
             error => process::failed(pid, error).message,
         }
     }

@@ -53,7 +53,8 @@ impl Session {
         let names = part(&self.names, &mut told.names, usize::MAX);
         let is_complete = told.nodes == nodes.len()
             && told.label_sets == sets.len()
-            && told.names == recording.tree.frames().len();
+            && told.names == recording.tree.frames().len()
+            && self.ending.is_none();
         let samples = recording.buffer.take_early();
         self.told = Some(told);
         let facts = self.facts(now);

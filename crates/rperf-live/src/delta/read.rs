@@ -10,6 +10,12 @@ use serde_json::Value;
 /// Bytes that a number has at most.
 const MAX_NUMBER: usize = 10;
 
+/// Bytes of the header at most.
+const MAX_HEADER: usize = 64 << 10;
+
+/// Numbers in a column at most. Several columns may lie in the same bytes.
+const MAX_COUNT: usize = 1 << 20;
+
 /// What came is no page of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("what answers there sends no profile of rperf's")]
@@ -22,6 +28,9 @@ impl Delta {
         let (length, rest) = rest.split_first_chunk::<4>().ok_or(BadDelta)?;
         let length = u32::from_le_bytes(*length) as usize;
         let (header, body) = rest.split_at_checked(length).ok_or(BadDelta)?;
+        if header.len() > MAX_HEADER {
+            return Err(BadDelta);
+        }
         let header: Value = serde_json::from_slice(header).map_err(|_| BadDelta)?;
         let columns = ReadColumns {
             directory: header
@@ -96,6 +105,9 @@ impl ReadColumns<'_> {
 
     fn numbers(&self, name: &str) -> Result<Vec<i64>, BadDelta> {
         let (mut bytes, encoding, count) = self.column(name)?;
+        if count > MAX_COUNT {
+            return Err(BadDelta);
+        }
         let mut numbers = Vec::with_capacity(count);
         let mut last = 0_i64;
         for _ in 0..count {

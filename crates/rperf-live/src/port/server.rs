@@ -106,6 +106,11 @@ impl Server {
         }
     }
 
+    /// Nobody is answered any more: the session needn't be watched.
+    pub fn end_watch(&mut self) {
+        self.watch.end();
+    }
+
     /// A program may close all descriptors that it doesn't know.
     fn is_whole(&self) -> bool {
         self.wakened.is_ours() && self.listener.socket().is_ours()

@@ -109,8 +109,9 @@ impl Watch {
         self.wanted = None;
         if step.is_complete {
             self.stepped = Some(now);
-            self.not_before = now + GAP;
         }
+        // What is missing comes soon, but the program runs in between.
+        self.not_before = now + if step.is_complete { GAP } else { AGAIN };
     }
 
     /// Why there is nothing to be watched, if there isn't.
@@ -179,7 +180,7 @@ impl Watch {
     }
 
     /// The last client that watched has gone: the session is let know.
-    fn end(&mut self) {
+    pub fn end(&mut self) {
         if std::mem::take(&mut self.is_watched) {
             (self.table, self.stepped, self.wanted) = (None, None, None);
             pull::forget();

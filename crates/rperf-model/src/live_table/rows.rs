@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 /// Rows that are held at most.
-const ROW_CAP: usize = 1 << 20;
+pub(super) const ROW_CAP: usize = 1 << 20;
 
 /// Generations whose changes are known.
 const GENERATIONS: usize = 64;

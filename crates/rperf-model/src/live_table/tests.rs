@@ -204,6 +204,21 @@ fn a_reader_gets_only_what_has_changed() {
 }
 
 #[test]
+fn rows_of_ended_threads_are_added_up_however_many_each_has() {
+    let mut table = LiveTable::with_fold_rows(200);
+    for thread in 1..100 {
+        (0..50).for_each(|name| record(&mut table, name, thread, 0));
+        table.thread_ended(thread);
+        table.fold_if_many();
+        assert!(table.rows() <= 200, "{}", table.rows());
+    }
+    let mut reader = Reader::default();
+    reader.read(&mut table);
+    let counts = reader.rows.values().map(|values| values.count);
+    assert_eq!(counts.sum::<u64>(), 99 * 50);
+}
+
+#[test]
 fn what_is_large_comes_in_pages_and_may_change_in_between() {
     let mut table = LiveTable::default();
     let count = 3 * PAGE_ROWS as u32;

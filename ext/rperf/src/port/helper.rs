@@ -58,6 +58,8 @@ pub fn ask() {
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     // SAFETY: on a thread that runs Ruby code.
     let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
+        // The main Ractor's thread that was asked finds nothing to do now.
+        JOB.trigger();
         return;
     };
     watched::see_to(&mut gvl);

@@ -2,7 +2,7 @@
 
 use rperf_live::mirror::Mirror;
 use rperf_model::live_table::{LiveFacts, LiveValues};
-use rperf_model::{State, WeightKey};
+use rperf_model::{FrameId, State, WeightKey};
 use std::collections::HashMap;
 
 /// The times of a method, in ns.
@@ -43,9 +43,10 @@ impl Methods {
     /// Those of these rows.
     pub fn of(mirror: &Mirror, rows: impl IntoIterator<Item = (WeightKey, LiveValues)>) -> Self {
         let is_wall = mirror.facts.mode == "wall";
-        let mut times = vec![Times::default(); mirror.frames()];
-        // In which row a frame was seen last: recursion counts once.
-        let mut seen = vec![0_usize; mirror.frames()];
+        let (methods, of_frames) = numbered(mirror);
+        let mut times = vec![Times::default(); methods.len()];
+        // In which row a method was seen last: recursion counts once.
+        let mut seen = vec![0_usize; methods.len()];
         for (number, (key, values)) in rows.into_iter().enumerate() {
             let value = if is_wall {
                 values.wall_ns
@@ -53,29 +54,25 @@ impl Methods {
                 values.cpu_ns
             };
             for (depth, frame) in mirror.stack(key.node).enumerate() {
-                let frame = frame.0 as usize;
+                let method = of_frames[frame.0 as usize];
                 if depth == 0 {
-                    add(&mut times[frame], key.state, value);
+                    add(&mut times[method], key.state, value);
                 }
                 if key.state != State::Running {
                     break;
                 }
-                if seen[frame] != number + 1 {
-                    seen[frame] = number + 1;
-                    times[frame].total = times[frame].total.saturating_add(value);
+                if seen[method] != number + 1 {
+                    seen[method] = number + 1;
+                    times[method].total = times[method].total.saturating_add(value);
                 }
             }
         }
-        let mut methods = Self::default();
-        for (id, times) in (0_u32..).map(rperf_model::FrameId).zip(times) {
-            if times != Times::default()
-                && let Some((name, path)) = mirror.frame(id)
-            {
-                let found = methods.0.entry((name.into(), path.into())).or_default();
-                found.each(&times, u64::saturating_add);
-            }
-        }
-        methods
+        let rows = methods.into_iter().zip(times);
+        let rows = rows.filter(|(_, times)| *times != Times::default());
+        Self(
+            rows.map(|((name, path), times)| ((name.into(), path.into()), times))
+                .collect(),
+        )
     }
 
     /// Adds the times of `other`.
@@ -94,6 +91,22 @@ impl Methods {
             }
         }
     }
+}
+
+/// The names and paths of the mirror's methods, and which of them each frame has: blocks of one
+/// method have one name.
+fn numbered(mirror: &Mirror) -> (Vec<(&str, &str)>, Vec<usize>) {
+    let mut methods = Vec::new();
+    let mut numbers = HashMap::new();
+    let frames = (0..mirror.frames()).map(|number| {
+        let frame = mirror.frame(FrameId(number as u32)).unwrap_or_default();
+        *numbers.entry(frame).or_insert_with(|| {
+            methods.push(frame);
+            methods.len() - 1
+        })
+    });
+    let frames = frames.collect();
+    (methods, frames)
 }
 
 fn add(times: &mut Times, state: State, value: u64) {
@@ -161,14 +174,16 @@ mod tests {
     use rperf_model::live_table::LiveTable;
     use rperf_model::{LabelSetId, Node, NodeId};
 
-    /// A table with the stacks `main` and `main` that calls itself, which calls `work`.
+    /// A table with the stacks `main` and `main` that calls itself, by another block of the same name,
+    /// which calls `work`.
     fn mirror() -> Mirror {
         let mut table = LiveTable::default();
         table.facts.mode = "wall".into();
         let main = table.frame("main", "a.rb", 1);
+        let other_main = table.frame("main", "a.rb", 3);
         let work = table.frame("work", "a.rb", 5);
         let mut parent = NodeId::ROOT;
-        for (frame, values) in [(main, [3, 20]), (main, [0, 0]), (work, [7, 40])] {
+        for (frame, values) in [(main, [3, 20]), (other_main, [0, 0]), (work, [7, 40])] {
             parent = table
                 .node(Node {
                     parent,

@@ -4,7 +4,7 @@
 
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
-use crate::vm::recording::sample;
+use crate::vm::recording::{epoch, sample};
 use crate::vm::state::roots;
 use crate::vm::state::session::{self, counting_session, session};
 use rperf_engine::{AtWork, Gvl, HandlerOff, RunningSession, SharedTable, clock};
@@ -14,7 +14,8 @@ use std::time::Duration;
 /// For how long threads are brought up to now, and for how long frames are named.
 const LIMIT: Duration = Duration::from_micros(200);
 
-/// Where the next step goes on: the rows of the threads of the main Ractor, and of others.
+/// Where the next step goes on, if one wasn't complete: the rows of the threads of the main Ractor,
+/// and of others.
 static MAIN_ROW: AtomicUsize = AtomicUsize::new(0);
 static OTHER_ROW: AtomicUsize = AtomicUsize::new(0);
 
@@ -24,12 +25,20 @@ pub fn step(gvl: &mut Gvl<'_>, reply: impl FnOnce(&SharedTable, bool) + Send + '
     session::catching_with(gvl, |gvl| {
         let _handler_off = HandlerOff::begin();
         let began = clock::monotonic_ns();
-        let now = counting_session(gvl).and_then(|session| bring_up(gvl, session));
+        if !is_watched(gvl) {
+            MAIN_ROW.store(0, Relaxed);
+            OTHER_ROW.store(0, Relaxed);
+        }
+        let brought_up = counting_session(gvl).and_then(|session| bring_up(gvl, session));
+        let (now, are_all) = brought_up.unwrap_or((began, true));
+        epoch::name_frames(gvl, LIMIT);
         name_frames(gvl);
         if let Some(session) = session(gvl)
             && let Some(mut state) = session.state(gvl)
         {
-            state.engine.tell(now.unwrap_or(began), began, reply);
+            state.engine.tell(now, began, move |table, is_complete| {
+                reply(table, is_complete && are_all);
+            });
         }
     });
 }
@@ -44,8 +53,15 @@ pub fn end(gvl: &Gvl<'_>) {
     });
 }
 
-/// Brings threads up to now, which is returned. `None` inside of a callback.
-fn bring_up(gvl: &Gvl<'_>, session: &RunningSession) -> Option<u64> {
+/// Whether this session was watched before.
+fn is_watched(gvl: &Gvl<'_>) -> bool {
+    let state = session(gvl).and_then(|session| session.state(gvl));
+    state.is_some_and(|state| state.engine.is_watched())
+}
+
+/// Brings threads up to now, which is returned, and whether these were all. `None` inside of a
+/// callback.
+fn bring_up(gvl: &Gvl<'_>, session: &RunningSession) -> Option<(u64, bool)> {
     let limit_ns = LIMIT.as_nanos() as u64;
     let guard = AtWork::begin(gvl);
     sample::drain_ticks(gvl, session, &guard);
@@ -55,12 +71,13 @@ fn bring_up(gvl: &Gvl<'_>, session: &RunningSession) -> Option<u64> {
     for wanted in threads.by_ref() {
         sample::record(gvl, session, wanted);
     }
-    MAIN_ROW.store(threads.next_row().unwrap_or(0), Relaxed);
+    let main = threads.next_row();
+    MAIN_ROW.store(main.unwrap_or(0), Relaxed);
     let others = (OTHER_ROW.load(Relaxed), now.saturating_add(2 * limit_ns));
-    let (frames, next) = session.add_others(gvl, now, others);
+    let (frames, other) = session.add_others(gvl, now, others);
     roots::keep_alive(&frames);
-    OTHER_ROW.store(next.unwrap_or(0), Relaxed);
-    Some(now)
+    OTHER_ROW.store(other.unwrap_or(0), Relaxed);
+    Some((now, main.is_none() && other.is_none()))
 }
 
 fn name_frames(gvl: &mut Gvl<'_>) {
