@@ -150,4 +150,11 @@ fn columns_that_lie_are_refused() {
         let is_skipped = columns == json!([7]);
         assert_eq!(found.is_err(), !is_skipped, "{columns}");
     }
+    // Numbers without end, and a header that would be a tree in memory.
+    let body = vec![0; 2 << 20];
+    let length = body.len() as u64;
+    let many = column("labels/key", "uleb", 0, length, length);
+    assert!(with_columns(many, &body).is_err());
+    let large = vec![json!({}); 1 << 16];
+    assert!(with_columns(large.into(), &[]).is_err());
 }

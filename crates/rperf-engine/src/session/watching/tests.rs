@@ -227,6 +227,11 @@ fn what_has_no_name_yet_comes_later() {
     );
     let (_, is_complete) = tell(&mut session, 100);
     assert_eq!((seen(&table).len(), is_complete), (38, true));
+    session.begin_epoch_end();
+    assert!(!tell(&mut session, 0).1, "an epoch has no names yet");
+    finish_epoch(&mut session);
+    let (_, is_complete) = tell(&mut session, 0);
+    assert_eq!((seen(&table).len(), is_complete), (38, true));
     session.end_watch();
     assert!(!session.is_watched());
     let (other, is_complete) = tell(&mut session, 0);
