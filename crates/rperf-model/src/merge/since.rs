@@ -6,7 +6,7 @@ use crate::{Profile, SamplingStats, WeightTable, Weights};
 
 /// A profile isn't an earlier one of the same session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the session was begun anew, or its ended threads were added up, meanwhile")]
+#[error("the session was begun anew, or its profile was cleared, meanwhile")]
 pub struct NotEarlier;
 
 impl Profile {
@@ -24,7 +24,8 @@ impl Profile {
         {
             return Err(NotEarlier);
         }
-        let seqs = earlier.threads.iter().map(|it| (it.seq, it.seq)).collect();
+        // Those that aren't there any more have been added up under thread 0.
+        let seqs = self.threads.iter().map(|it| (it.seq, it.seq)).collect();
         let ids = Ids::intern(self, earlier, seqs);
         let mut weights = WeightTable::from(&self.weights);
         let mut negative = Vec::new();
@@ -129,6 +130,10 @@ mod tests {
         let meta = &profile.meta;
         assert_eq!((meta.start_time_ns, meta.duration_ns), (1_050, 30));
         assert_eq!(meta.counters.trigger_count, 3);
+        let folded = [(&["a"][..], 0, 9), (&["a", "b"], 1, 30)];
+        let mut profile = session(&folded, 80);
+        profile.subtract(&earlier).expect("earlier");
+        assert_eq!(rows(&profile), [(0, 2)]);
         let mut same = session(&later, 80);
         same.subtract(&session(&later, 80)).expect("earlier");
         assert!(same.weights.is_empty());
