@@ -30,6 +30,8 @@ use std::sync::Arc;
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     let class = rperf.define_class("NativeProfile", ruby.class_object())?;
     class.undef_default_alloc_func();
+    // At first use the class is looked for by its name, which an interrupt would end with a panic.
+    let _ = ProfileObject::class(ruby);
     class.define_singleton_method("from_h", function!(ProfileObject::from_h, 1))?;
     class.define_singleton_method("compare_for_viewer", function!(viewer::compare, 4))?;
     class.define_method("for_viewer", method!(viewer::for_viewer, 1))?;

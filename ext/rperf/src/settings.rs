@@ -27,6 +27,8 @@ pub struct SettingsObject(pub Arc<Settings>);
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     let class = rperf.define_class("NativeSettings", ruby.class_object())?;
     class.undef_default_alloc_func();
+    // Looked for now, not at first use: an interrupt could come then.
+    let _ = SettingsObject::class(ruby);
     class.define_singleton_method("from_keywords", function!(from_keywords, 2))?;
     class.define_singleton_method("from_variables", function!(from_variables, 1))?;
     class.define_singleton_method("of_member", function!(of_member, 1))?;
