@@ -17,7 +17,8 @@ pub use object::{copy, shared, wrap};
 use crate::interrupts::{Interrupts, without_gvl_if_possible};
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
-    Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
+    Error, RArray, RHash, RModule, RString, Ruby, Symbol, TypedData, Value, function, method,
+    prelude::*,
 };
 use object::ProfileObject;
 use rperf_format::{Format, FormatError, TextOptions};

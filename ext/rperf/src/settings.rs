@@ -5,8 +5,8 @@ use crate::profile::errors;
 use crate::ruby::process;
 use crate::text;
 use magnus::{
-    Error, Integer, IntoValue, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function,
-    method,
+    Error, Integer, IntoValue, RArray, RHash, RModule, RString, Ruby, Symbol, TypedData, Value,
+    function, method,
     prelude::*,
     r_hash::ForEach,
     value::{Qfalse, Qtrue},

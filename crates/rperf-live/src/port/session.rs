@@ -149,7 +149,8 @@ impl Vm {
         }
         let programs = self.programs();
         if programs.as_ref().is_some_and(Session::is_trace) {
-            let error = "the program's calls are being traced, and a trace isn't cut to a stretch of time";
+            let error =
+                "the program's calls are being traced, and a trace isn't cut to a stretch of time";
             return Err(Refusal::new(409, error, "ask for /v1/snapshot"));
         }
         if self.session.is_none() && programs.is_none() {

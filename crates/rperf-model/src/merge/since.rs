@@ -56,16 +56,31 @@ impl Profile {
     /// No value may be negative but by rounding.
     fn round_up(&mut self) -> Result<(), NotEarlier> {
         let is_negative = |value: &i64| *value < 0;
-        if !self.weights.iter().any(|it| it.values.iter().any(is_negative)) {
+        if !self
+            .weights
+            .iter()
+            .any(|it| it.values.iter().any(is_negative))
+        {
             return Ok(());
         }
         let types = self.schema.types().iter();
         let least: Vec<i64> = types
-            .map(|it| if it.unit == "nanoseconds" { -ROUNDING } else { 0 })
+            .map(|it| {
+                if it.unit == "nanoseconds" {
+                    -ROUNDING
+                } else {
+                    0
+                }
+            })
             .collect();
         let mut weights = WeightTable::new(self.weights.width());
         for weight in self.weights.iter() {
-            if weight.values.iter().zip(&least).any(|(value, least)| value < least) {
+            if weight
+                .values
+                .iter()
+                .zip(&least)
+                .any(|(value, least)| value < least)
+            {
                 return Err(NotEarlier);
             }
             let values: Vec<i64> = weight.values.iter().map(|value| *value.max(&0)).collect();
