@@ -46,7 +46,7 @@ const THREAD_NAME: &str = "rperf-port";
 const STACK_SIZE: usize = 256 << 10;
 
 /// How long the program's end may wait for clients.
-const LAST_PATIENCE: Duration = Duration::from_millis(300);
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why there is no port.
 #[derive(Debug, thiserror::Error)]

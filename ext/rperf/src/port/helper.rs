@@ -70,7 +70,8 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
         RubyThread::current(&gvl).object() as usize,
         HELPER.load(SeqCst),
     );
-    if current == helper {
+    // In a forked child `helper` was one of the parent's.
+    if current == helper && request::has_helper() {
         return;
     }
     let is_missing = request::claim_helper();
