@@ -39,11 +39,13 @@ module Ports
   # The sockets in the user's folder.
   def sockets = Dir[File.join(temporary_folder, "rperf-*", "*.sock")]
 
-  # What `rperf ps` lists, by process.
-  def listed
-    outcome = rperf("ps", "--json")
+  # What `rperf ps` lists of this example, by process: root sees all programs of the machine.
+  def listed(**)
+    outcome = rperf("ps", "--json", **)
     expect(outcome.stderr).to eq("")
-    JSON.parse(outcome.stdout).fetch("programs").to_h { |program| [program["pid"], program] }
+    programs = JSON.parse(outcome.stdout).fetch("programs")
+    ours = programs.select { |program| program["socket"].include?(File.dirname(folder)) }
+    ours.to_h { |program| [program["pid"], program] }
   end
 
   private

@@ -6,6 +6,7 @@ use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
 use crate::live::ps::PsArgs;
 use crate::live::stacks::StacksArgs;
+use crate::live::top::TopArgs;
 use crate::report::ReportArgs;
 use clap::{Parser, builder::Styles};
 use std::ffi::OsString;
@@ -164,6 +165,20 @@ wrong options.
 
 Run 'rperf help running-program' for more.";
 
+const TOP_NOTES: &str = "\
+Examples:
+  rperf top 4711                      a table every second, until Ctrl-C
+  rperf top --once --interval 10 4711
+  rperf top --json -n 60 4711 | jq -c '.methods[0] | [.name, .self_ns]'
+
+The program must have a port, and be profiled: by Rperf.start, or under
+'rperf record --listen'.
+
+Exit status: 0, also if the program ends after the first table; 1 if it can't be
+watched; 2 for wrong options.
+
+Run 'rperf help running-program' for more.";
+
 const PS_NOTES: &str = "\
 Examples:
   RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
@@ -216,6 +231,9 @@ pub enum Subcommand {
     /// Print what each thread of a running program does
     #[command(after_help = STACKS_NOTES)]
     Stacks(StacksArgs),
+    /// Print where the time of a running program goes, again and again
+    #[command(after_help = TOP_NOTES)]
+    Top(TopArgs),
     /// Profile running programs for a while
     #[command(after_help = ATTACH_NOTES)]
     Attach(AttachArgs),

@@ -55,10 +55,10 @@ pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
     };
     let _signals = Actions::set(&ENDS, SigHandler::Handler(stop));
     let found = profiles(&pids, wanted);
-    let has_failed = found.len() < pids.len();
-    let Some(merged) = merged(found)? else {
+    let Some(merged) = merged(found) else {
         return Ok(FAILURE);
     };
+    let has_failed = merged.processes < pids.len();
     let is_delivered = delivery::deliver(&options, &merged, CommandTimes::default());
     Ok(if is_delivered && !has_failed {
         0
@@ -191,30 +191,29 @@ fn progress_line(pids: &[i32], time: Duration, elapsed: Duration) -> String {
     format!("rperf: profiling {of}: {elapsed} of {time} s (Ctrl-C ends it now)")
 }
 
-/// Several have their processes as labels, as those of `rperf record`.
-fn merged(mut found: Vec<(i32, Profile)>) -> Result<Option<Merged>, Refusal> {
-    let processes = found.len();
-    if processes > 1 {
+/// Several have their processes as labels, as those of `rperf record`. Those are left out, and said,
+/// that have other values than the first.
+fn merged(mut found: Vec<(i32, Profile)>) -> Option<Merged> {
+    if found.len() > 1 {
         for (pid, profile) in &mut found {
             let name = profile.meta.program.clone();
             profile.label_all(&[(PID, &pid.to_string()), (PROCESS, &name)]);
         }
     }
     let mut found = found.into_iter();
-    let Some((_, mut whole)) = found.next() else {
-        return Ok(None);
-    };
+    let (_, mut whole) = found.next()?;
+    let mut processes = 1;
     for (pid, profile) in found {
-        whole.merge(&profile).map_err(|error| Refusal {
-            message: format!("the profile of {pid} can't be merged with the others: {error}"),
-            status: FAILURE,
-        })?;
+        match whole.merge(&profile) {
+            Ok(()) => processes += 1,
+            Err(error) => say(&format!("the profile of {pid} is left out: {error}")),
+        }
     }
-    Ok(Some(Merged {
+    Some(Merged {
         profile: Some(whole),
         processes,
         ..Merged::default()
-    }))
+    })
 }
 
 #[cfg(test)]

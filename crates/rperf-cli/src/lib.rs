@@ -73,6 +73,10 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             live::stacks::run(&args)
         }
+        Subcommand::Top(args) => {
+            let _signals = Actions::end_us();
+            live::top::run(&args)
+        }
         Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => {
             let _signals = Actions::end_us();

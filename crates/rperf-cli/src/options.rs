@@ -122,6 +122,7 @@ mod tests {
             | Subcommand::Snapshot(_)
             | Subcommand::Ps(_)
             | Subcommand::Stacks(_)
+            | Subcommand::Top(_)
             | Subcommand::Help(_) => {
                 panic!("runs no command")
             }

@@ -49,6 +49,13 @@ impl ActiveBuffer {
         std::mem::replace(&mut self.samples, Vec::with_capacity(BUFFER_SAMPLES))
     }
 
+    /// Takes out what has not been handed over; the worker gives this buffer back.
+    pub fn take_early(&mut self) -> Vec<Sample> {
+        let empty = self.empty.try_recv();
+        let empty = empty.unwrap_or_else(|_| Vec::with_capacity(BUFFER_SAMPLES));
+        std::mem::replace(&mut self.samples, empty)
+    }
+
     /// Samples dropped at the cap, and the time they stood for.
     pub fn dropped(&self) -> Values {
         self.dropped

@@ -44,6 +44,7 @@ mod ticks;
 pub mod trace;
 mod values;
 mod vm;
+mod watch;
 mod worker;
 
 pub use accounting::{Accounting, Due, Dues, GcTime, GcWork};
@@ -83,6 +84,7 @@ pub use tick_capture::{TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
 pub use vm::{FrameLayout, MethodWord, TickVm, VmFrames};
+pub use watch::SharedTable;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session
 /// of its own can take them. Async-signal-safe.

@@ -5,6 +5,7 @@ use crate::call_tree::CapturedNode;
 use crate::frame_names::ResolvedFrame;
 use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums};
+use crate::watch::News;
 use crossbeam_channel::{Receiver, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -23,6 +24,10 @@ pub enum Message {
     EpochOver(Vec<Sample>),
     /// They have names: the epoch goes into the profile.
     EpochNamed(Box<NamedEpoch>),
+    /// Somebody watches, and this is new.
+    News(Box<News>),
+    /// Nobody watches any more.
+    Unwatched,
 }
 
 /// A request, with the samples not handed over yet.

@@ -8,6 +8,7 @@ use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
 use crate::sample::{Sample, SampleSums, merge_ended_threads};
 use crate::{Mode, Values};
+use rperf_model::live_table::LiveTable;
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
     Strings, Thread, WeightKey, Weights,
@@ -118,6 +119,31 @@ impl ProfileBuilder {
     /// What did not find its own place so far.
     pub fn counts(&self) -> BuilderCounts {
         self.counts
+    }
+
+    /// The stacks go into `table`, too. Returns its number for each node, the root included.
+    pub fn copy_tree(&self, table: &mut LiveTable) -> Vec<NodeId> {
+        let (strings, frames) = (&self.tables.strings, &self.tables.frames);
+        let mut numbers = vec![NodeId::ROOT];
+        for (id, node) in self.tables.tree.iter() {
+            let parent = numbers.get(node.parent.0 as usize);
+            let parent = parent.copied().unwrap_or(NodeId::ROOT);
+            let frame = frames
+                .get(node.frame)
+                .filter(|_| Some(id) != self.truncated);
+            let found = frame.and_then(|frame| {
+                let (name, path) = (strings.get(frame.name), strings.get(frame.path));
+                let frame = table.frame(name, path, frame.first_line);
+                table.node(node_of(parent, frame, node.line))
+            });
+            numbers.push(found.unwrap_or_else(|| table.truncate()));
+        }
+        numbers
+    }
+
+    /// The sums of the epochs so far.
+    pub fn sums(&self) -> impl Iterator<Item = (WeightKey, Values)> + '_ {
+        self.sums.iter().map(|(key, values)| (*key, *values))
     }
 
     /// What the epochs so far had, by names.

@@ -49,6 +49,11 @@ impl Sample {
         }
     }
 
+    /// Whether it only says that its thread has ended.
+    pub fn has_ended(&self) -> bool {
+        self.node == THREAD_ENDED
+    }
+
     /// What it is summed by.
     pub fn key(&self) -> WeightKey {
         let Self {
@@ -164,11 +169,9 @@ impl SampleSums {
         }
     }
 
-    /// Whether rows of ended threads are to be added up. Each fold visits every row: there must
-    /// be as many ended threads as a good part of them.
+    /// Whether rows of ended threads are to be added up.
     pub fn has_to_fold(&self) -> bool {
-        let rows = self.sums.len();
-        rows + self.ended.len() >= FOLD_ROWS && self.ended.len() >= rows / 16
+        has_to_fold(self.sums.len(), self.ended.len())
     }
 
     /// Bytes held.
@@ -177,6 +180,12 @@ impl SampleSums {
             + self.raw.capacity() * size_of::<Sample>()
             + self.ended.capacity() * size_of::<u32>()
     }
+}
+
+/// Whether rows of `ended` threads are to be added up. Each fold visits every row: there must
+/// be as many ended threads as a good part of them.
+pub fn has_to_fold(rows: usize, ended: usize) -> bool {
+    rows + ended >= FOLD_ROWS && ended >= rows / 16
 }
 
 /// Adds the rows of `ended` threads up under thread 0, and empties the list.

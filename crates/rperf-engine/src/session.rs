@@ -31,9 +31,12 @@ mod epochs;
 mod others;
 mod stack_taker;
 mod taking;
+mod told;
+mod watching;
 
 use ending_epoch::EndingEpoch;
 use stack_taker::StackTaker;
+use told::Told;
 
 /// Nodes that an epoch's call tree holds at most, should its end be delayed.
 const EPOCH_NODE_CAP: usize = 1 << 20;
@@ -59,6 +62,8 @@ pub struct Session {
     /// Up to when an epoch ends only if its tree is full.
     no_end_before: u64,
     worker: Worker,
+    /// There while somebody watches.
+    told: Option<Told>,
     /// The threads of other Ractors.
     others: Arc<OtherRactors>,
     /// What the samples of other Ractors are labelled with, by their numbers.
@@ -119,6 +124,7 @@ impl Session {
             ending: None,
             no_end_before: 0,
             worker,
+            told: None,
             others,
             ractor_labels: FxHashMap::default(),
             triggers_before: 0,

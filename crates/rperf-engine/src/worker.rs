@@ -10,6 +10,7 @@ use crate::ractors::OtherRactors;
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::sources::{Source, TimerConfig};
 use crate::ticks::Ticks;
+use crate::watch::{LiveFeed, News};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::collections::VecDeque;
 use std::io;
@@ -79,6 +80,7 @@ impl Worker {
                 limits: config.limits,
                 collected: SampleSums::default(),
                 unnamed: VecDeque::new(),
+                watched: None,
                 emptied: to_sampling,
                 messages: from_messages,
             };
@@ -151,6 +153,18 @@ impl Worker {
         self.wake();
     }
 
+    /// Somebody watches: this is new.
+    pub fn tell(&self, news: News) {
+        let _ = self.messages.send(Message::News(Box::new(news)));
+        self.wake();
+    }
+
+    /// Nobody watches any more.
+    pub fn end_watch(&self) {
+        let _ = self.messages.send(Message::Unwatched);
+        self.wake();
+    }
+
     /// Bytes that the worker holds.
     pub fn memory(&self) -> usize {
         self.held.bytes.load(Relaxed)
@@ -213,6 +227,8 @@ struct WorkerMain {
     collected: SampleSums,
     /// What epochs have collected that are over, and whose frames have no names yet.
     unnamed: VecDeque<SampleSums>,
+    /// There while somebody watches.
+    watched: Option<Box<LiveFeed>>,
     emptied: Sender<Vec<Sample>>,
     messages: Receiver<Message>,
 }
@@ -247,16 +263,29 @@ impl WorkerMain {
             match message {
                 Message::Samples(samples) => self.collect(samples),
                 Message::EpochOver(samples) => {
-                    self.collected.add(&samples, self.limits);
+                    self.add(&samples);
                     self.unnamed.push_back(std::mem::take(&mut self.collected));
+                    if let Some(watched) = &mut self.watched {
+                        watched.end_epoch();
+                    }
                 }
                 Message::EpochNamed(epoch) => {
+                    if let Some(watched) = &mut self.watched {
+                        watched.add_epoch(&epoch.nodes, &epoch.names);
+                    }
                     let collected = self.unnamed.pop_front().unwrap_or_default();
                     self.earlier.add(&epoch.nodes, &epoch.names, collected);
                 }
-                Message::Sums(sums) => self.collected.merge(*sums, self.limits),
+                Message::Sums(sums) => {
+                    if let Some(watched) = &mut self.watched {
+                        watched.add_sums(&sums);
+                    }
+                    self.collected.merge(*sums, self.limits);
+                }
+                Message::News(news) => self.take_news(*news),
+                Message::Unwatched => self.watched = None,
                 Message::Ask(request) => {
-                    self.collected.add(&request.samples, self.limits);
+                    self.add(&request.samples);
                     let reply = self.reply(request.kind);
                     self.tell_what_is_held();
                     let _ = request.reply.send(reply);
@@ -270,7 +299,34 @@ impl WorkerMain {
         true
     }
 
+    /// Whoever watches sees what is collected, too.
+    fn add(&mut self, samples: &[Sample]) {
+        self.collected.add(samples, self.limits);
+        if let Some(watched) = &mut self.watched {
+            watched.add(samples);
+        }
+    }
+
+    fn take_news(&mut self, mut news: News) {
+        if news.is_first {
+            let feed = LiveFeed::new(&self.earlier, &self.unnamed, &self.collected);
+            self.watched = Some(Box::new(feed));
+        }
+        let samples = std::mem::take(&mut news.samples);
+        self.collect(samples);
+        if let Some(watched) = &mut self.watched {
+            watched.tell(news);
+        }
+    }
+
     fn reply(&mut self, kind: RequestKind) -> Reply {
+        if let Some(watched) = self
+            .watched
+            .as_mut()
+            .filter(|_| kind == RequestKind::TakeAll)
+        {
+            watched.clear();
+        }
         match kind {
             RequestKind::Report => Reply {
                 collected: self.collected.clone(),
@@ -284,7 +340,7 @@ impl WorkerMain {
     }
 
     fn collect(&mut self, mut samples: Vec<Sample>) {
-        self.collected.add(&samples, self.limits);
+        self.add(&samples);
         samples.clear();
         samples.shrink_to(crate::buffer::BUFFER_SAMPLES);
         let _ = self.emptied.try_send(samples);

@@ -7,11 +7,11 @@ mod columns;
 mod page;
 mod tables;
 
+pub use columns::Columns;
 pub use page::page;
 pub(crate) use page::write_page;
 
 use crate::FormatError;
-use columns::Columns;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rperf_model::{Category, Column, Profile, SamplingStats, Schema, State, ValueType, Weight};
@@ -20,7 +20,8 @@ use serde_json::{Map, Value, json};
 use std::io::Write;
 use tables::{PRUNED, Tables};
 
-const MAGIC: &[u8; 4] = b"RPV1";
+/// The first bytes of the data.
+pub const MAGIC: &[u8; 4] = b"RPV1";
 const VERSION: u32 = 1;
 
 /// As small as it gets: higher levels gain 1 %.

@@ -2,6 +2,7 @@
 //! is bounded in bytes and in time, and whoever listens must be the process that was meant. On the
 //! command's thread.
 
+use crate::delta::{BadDelta, Delta};
 use crate::hello::Hello;
 use crate::message::{MAX_REPLY_HEAD, NotAReply, PROTOCOL, ReplyHead, parse_reply};
 use crate::peer::Peer;
@@ -9,6 +10,7 @@ use crate::place::connect_to;
 use crate::text::shown;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
+use rperf_model::live_table::Cursor;
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -22,6 +24,12 @@ const MAX_HELLO: usize = 256 << 10;
 
 /// How long a port may take for what it knows without the VM.
 const HELLO_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Bytes of a page of changes at most: names can be long.
+const MAX_DELTA: usize = 64 << 20;
+
+/// How long a page may take to come: the port answers within 2 s.
+const DELTA_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +54,9 @@ pub enum AskError {
     /// What came is no answer.
     #[error(transparent)]
     NotAReply(#[from] NotAReply),
+    /// What came is no page of changes.
+    #[error(transparent)]
+    BadDelta(#[from] BadDelta),
     /// The port says why not.
     #[error("{error} ({hint})")]
     Refused {
@@ -142,6 +153,15 @@ impl Client {
         let reply = self.reply(most, until)?;
         let body = serde_json::from_slice(&reply.body);
         Ok(clean(body.map_err(|_| NotAReply)?))
+    }
+
+    /// What has changed in the session that runs since `cursor`. The port waits for the VM for
+    /// `wait` at most.
+    pub fn delta(&mut self, cursor: Cursor, wait: Duration) -> Result<Delta, AskError> {
+        let until = Instant::now() + DELTA_PATIENCE;
+        let path = format!("/v1/delta?at={cursor}&wait_ms={}", wait.as_millis());
+        self.ask(&path, until)?;
+        Ok(Delta::from_bytes(&self.reply(MAX_DELTA, until)?.body)?)
     }
 
     /// Sends a GET of `path`.

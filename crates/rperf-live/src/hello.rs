@@ -18,6 +18,13 @@ pub struct Session {
     pub is_live: bool,
 }
 
+impl Session {
+    /// Whether calls are traced.
+    pub fn is_trace(&self) -> bool {
+        self.frequency == 0
+    }
+}
+
 /// The program as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {

@@ -6,9 +6,11 @@
 //! poll(2) without a timeout while nobody is connected.
 
 pub mod client;
+pub mod delta;
 pub mod find;
 pub mod hello;
 mod message;
+pub mod mirror;
 mod peer;
 mod place;
 pub mod port;

@@ -9,6 +9,7 @@ mod descriptors;
 mod facts;
 mod listener;
 mod profiling;
+pub mod pull;
 mod questions;
 pub mod request;
 pub mod sampling;
@@ -16,8 +17,10 @@ mod server;
 mod session;
 pub mod stacks;
 mod state;
+mod step;
 pub mod task;
 mod waits;
+mod watch;
 
 pub use state::Program;
 
@@ -43,7 +46,7 @@ const THREAD_NAME: &str = "rperf-port";
 const STACK_SIZE: usize = 256 << 10;
 
 /// How long the program's end may wait for clients.
-const LAST_PATIENCE: Duration = Duration::from_millis(300);
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why there is no port.
 #[derive(Debug, thiserror::Error)]
@@ -93,6 +96,7 @@ fn open_at(place: Place, program: Program) -> Result<(), OpenError> {
 pub fn forget_in_child() {
     descriptors::close_in_child();
     request::forget_in_child();
+    pull::forget();
     Port::become_parents();
 }
 
@@ -144,10 +148,12 @@ fn start(place: Place, program: Program, listener: Listener) -> io::Result<()> {
     wakened.set_nonblocking(true)?;
     let wakened = Guarded::new(wakened);
     let (sender, messages) = channel();
-    let port = Port::leak(place, program, waker, sender);
+    let (step_sender, steps) = channel();
+    let port = Port::leak(place, program, waker, sender, step_sender);
     let serve = move || {
-        let mut server = Server::new(port, listener, wakened, messages);
+        let mut server = Server::new(port, listener, wakened, messages, steps);
         server.run();
+        server.end_watch();
         if !port.has_ended.load(SeqCst) {
             port.place.clear();
         }

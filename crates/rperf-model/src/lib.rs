@@ -16,6 +16,7 @@ mod frames;
 mod histogram;
 pub mod label_keys;
 mod labels;
+pub mod live_table;
 mod memory;
 mod merge;
 mod origin;

@@ -4,6 +4,7 @@
 
 mod helper;
 mod session;
+mod watched;
 
 use crate::native::session as running;
 use crate::profile::errors;

@@ -17,7 +17,8 @@ pub use object::{copy, shared, wrap};
 use crate::interrupts::{Interrupts, without_gvl_if_possible};
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};
 use magnus::{
-    Error, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function, method, prelude::*,
+    Error, RArray, RHash, RModule, RString, Ruby, Symbol, TypedData, Value, function, method,
+    prelude::*,
 };
 use object::ProfileObject;
 use rperf_format::{Format, FormatError, TextOptions};
@@ -30,6 +31,8 @@ use std::sync::Arc;
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     let class = rperf.define_class("NativeProfile", ruby.class_object())?;
     class.undef_default_alloc_func();
+    // At first use the class is looked for by its name, which an interrupt would end with a panic.
+    let _ = ProfileObject::class(ruby);
     class.define_singleton_method("from_h", function!(ProfileObject::from_h, 1))?;
     class.define_singleton_method("compare_for_viewer", function!(viewer::compare, 4))?;
     class.define_method("for_viewer", method!(viewer::for_viewer, 1))?;

@@ -5,8 +5,8 @@ use crate::profile::errors;
 use crate::ruby::process;
 use crate::text;
 use magnus::{
-    Error, Integer, IntoValue, RArray, RHash, RModule, RString, Ruby, Symbol, Value, function,
-    method,
+    Error, Integer, IntoValue, RArray, RHash, RModule, RString, Ruby, Symbol, TypedData, Value,
+    function, method,
     prelude::*,
     r_hash::ForEach,
     value::{Qfalse, Qtrue},
@@ -27,6 +27,8 @@ pub struct SettingsObject(pub Arc<Settings>);
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     let class = rperf.define_class("NativeSettings", ruby.class_object())?;
     class.undef_default_alloc_func();
+    // Looked for now, not at first use: an interrupt could come then.
+    let _ = SettingsObject::class(ruby);
     class.define_singleton_method("from_keywords", function!(from_keywords, 2))?;
     class.define_singleton_method("from_variables", function!(from_variables, 1))?;
     class.define_singleton_method("of_member", function!(of_member, 1))?;

@@ -35,6 +35,7 @@ module Rperf
       # Removes the socket. Clients get the profile so far before.
       def close
         Helper.give_way(ends: true)
+      ensure
         Native.unlisten
       end
 

@@ -48,6 +48,12 @@ pub struct Wanted<'a> {
     pub frequency: u32,
 }
 
+impl Wanted<'_> {
+    fn is_done_by(&self, session: &Session) -> bool {
+        (self.mode, self.frequency) == (&*session.mode, session.frequency)
+    }
+}
+
 /// A program that is being asked.
 pub struct Recording<'a> {
     pid: i32,
@@ -79,11 +85,16 @@ impl<'a> Recording<'a> {
         let second = Some(process::connect(pid)?);
         let failed = |error| process::failed(pid, &error);
         let session = client.hello().map_err(failed)?.session;
-        if let Some(session) = session.as_ref().filter(|session| !session.is_live) {
-            let how = how(session);
-            say(&format!(
-                "{pid} is being profiled already ({how}); watching that session"
-            ));
+        if let Some(session) = &session {
+            if session.is_trace() {
+                return Err(traced(pid));
+            }
+            if !session.is_live || !wanted.is_done_by(session) {
+                let how = how(session);
+                say(&format!(
+                    "{pid} is being profiled already ({how}); watching that session"
+                ));
+            }
         }
         let (seconds, mode, frequency) = (wanted.time.as_secs_f64(), wanted.mode, wanted.frequency);
         let query = format!("seconds={seconds}&mode={mode}&frequency={frequency}");
@@ -147,6 +158,12 @@ impl<'a> Recording<'a> {
         if is_late && begun.is_none() {
             self.complain(
                 "runs no Ruby code just now; profiling begins as soon as it does (Ctrl-C to give up)",
+            );
+        } else if is_late && self.is_watching {
+            // Nothing of ours is in the program that would run in between.
+            self.complain(
+                "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
+                 (Ctrl-C to give up)",
             );
         } else if is_late {
             self.complain(
@@ -268,8 +285,15 @@ pub fn read(content: &[u8]) -> Result<Profile, String> {
 }
 
 fn how(session: &Session) -> String {
-    match session.frequency {
-        0 => session.mode.clone(),
-        frequency => format!("{}, {frequency} Hz", session.mode),
+    format!("{}, {} Hz", session.mode, session.frequency)
+}
+
+fn traced(pid: i32) -> Refusal {
+    Refusal {
+        message: format!(
+            "{pid}: its calls are being traced, and a trace isn't cut to a stretch of time; \
+             'rperf snapshot {pid}' writes all of it so far"
+        ),
+        status: crate::FAILURE,
     }
 }

@@ -78,6 +78,11 @@ impl Screen {
         self.size.map(|(width, _)| width)
     }
 
+    /// Lines of the terminal; `None` for files and pipes.
+    pub fn height(&self) -> Option<usize> {
+        self.size.map(|(_, height)| height)
+    }
+
     /// `text` in this style, where there are colours.
     pub fn styled(&self, style: Option<Style>, text: &str) -> String {
         match style {

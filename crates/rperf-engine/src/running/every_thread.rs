@@ -43,6 +43,8 @@ pub struct EveryThread<'a> {
 enum UpTo {
     /// Time goes on, or the session ends: all remainders are due.
     Flush,
+    /// Time goes on, and somebody watches: all remainders are due.
+    Watched,
     /// No time counts.
     SectionEnd,
 }
@@ -150,6 +152,25 @@ impl RunningSession {
         })
     }
 
+    /// The same in an open section, for somebody who watches: `limit_ns` is short, and nothing is
+    /// known of threads that have ended unnoticed. So those are left out that have not been seen
+    /// in this section.
+    pub fn flush_seen<'a>(
+        &'a self,
+        gvl: &'a Gvl<'_>,
+        current: VmThread,
+        (from, limit_ns): (usize, u64),
+    ) -> Option<EveryThread<'a>> {
+        let mut state = self.state(gvl)?;
+        let now = clock::monotonic_ns();
+        self.merge_ended(gvl, &mut state, now);
+        Some(EveryThread {
+            row: from,
+            until_ns: clock::monotonic_ns().saturating_add(limit_ns),
+            ..self.every_thread(gvl, current, now, UpTo::Watched)
+        })
+    }
+
     fn every_thread<'a>(
         &'a self,
         gvl: &'a Gvl<'_>,
@@ -188,6 +209,10 @@ impl RunningSession {
                 let cpu = is_open.then(cpu).flatten();
                 Some(accounting.flush(now, ready, cpu))
             }
+            // As for the end of a section.
+            UpTo::Watched => accounting
+                .counts()
+                .then(|| accounting.flush(now, ready, cpu())),
             // One for whom this section didn't count may have ended unnoticed before it.
             UpTo::SectionEnd => accounting
                 .counts()

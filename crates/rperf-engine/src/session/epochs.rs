@@ -81,6 +81,9 @@ impl Session {
         let empty = CapturedTree::new(super::EPOCH_NODE_CAP);
         let (nodes, frames) = std::mem::replace(&mut self.recording.tree, empty).into_parts();
         let names = std::mem::take(&mut self.names);
+        if let Some(told) = &mut self.told {
+            told.forget_tree();
+        }
         (nodes, FrameNames::new(frames, names))
     }
 }

@@ -48,6 +48,9 @@ impl Session {
         self.recording.buffer.forget_dropped();
         self.budget.forget_longest();
         self.recording.labels = LabelTable::default();
+        if let Some(told) = &mut self.told {
+            told.forget_labels();
+        }
         Ok((taken, frames))
     }
 

@@ -1,26 +1,26 @@
 //! The body of RPV1: columns of numbers, each LEB128, and their directory. Called by `viewer` and
-//! its tables; any thread.
+//! its tables, and for replies of a port in the same form; any thread.
 
 use prost::encoding::encode_varint;
 use serde_json::{Value, json};
 
 /// Columns in the making.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
+pub struct Columns {
     /// Their bytes, one behind the other.
-    pub(super) body: Vec<u8>,
+    pub body: Vec<u8>,
     /// One entry for each column.
-    pub(super) directory: Vec<Value>,
+    pub directory: Vec<Value>,
 }
 
 impl Columns {
     /// Numbers as they are.
-    pub(super) fn unsigned(&mut self, name: &str, numbers: impl Iterator<Item = u32>) {
+    pub fn unsigned(&mut self, name: &str, numbers: impl Iterator<Item = u32>) {
         self.column(name, "uleb", numbers.map(u64::from));
     }
 
     /// Differences of each number to the one before.
-    pub(super) fn deltas(&mut self, name: &str, numbers: impl Iterator<Item = u32>) {
+    pub fn deltas(&mut self, name: &str, numbers: impl Iterator<Item = u32>) {
         let mut last = 0;
         let numbers = numbers.map(|number| {
             let delta = i64::from(number) - last;
@@ -31,12 +31,12 @@ impl Columns {
     }
 
     /// Numbers with a sign.
-    pub(super) fn signed(&mut self, name: &str, numbers: impl Iterator<Item = i64>) {
+    pub fn signed(&mut self, name: &str, numbers: impl Iterator<Item = i64>) {
         self.column(name, "sleb", numbers.map(zigzag));
     }
 
     /// Bytes as they are.
-    pub(super) fn bytes(&mut self, name: &str, bytes: &[u8]) {
+    pub fn bytes(&mut self, name: &str, bytes: &[u8]) {
         let offset = self.body.len();
         self.body.extend_from_slice(bytes);
         self.enter(name, "bytes", offset, bytes.len());

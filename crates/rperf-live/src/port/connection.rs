@@ -4,6 +4,7 @@
 use super::descriptors::Guarded;
 use super::profiling::Profiling;
 use super::sampling::Sampling;
+use super::step::Pull;
 use crate::message::{MAX_REQUEST, Refusal, Request, parse_request, response};
 use nix::sys::socket::{MsgFlags, recv};
 use serde_json::Value;
@@ -38,6 +39,8 @@ pub enum Wait {
     Session(Sampling),
     /// The profile up to now.
     Snapshot,
+    /// News of the session.
+    News(Pull),
     /// A profile of some time.
     Profile(Profiling),
     /// An answer that another thread is making.
@@ -55,6 +58,8 @@ pub enum Fate {
 
 /// A client.
 pub struct Connection {
+    /// It has asked for news of the session.
+    pub is_watching: bool,
     /// No other connection of this process has it.
     pub id: u64,
     /// What the client waits for.
@@ -81,6 +86,7 @@ impl Connection {
     /// A client that has just connected.
     pub fn new(id: u64, stream: Guarded<UnixStream>) -> Self {
         Connection {
+            is_watching: false,
             id,
             wait: None,
             holds_session: false,
@@ -94,6 +100,14 @@ impl Connection {
             closes: false,
             phase: Phase::Asking,
             since: Instant::now(),
+        }
+    }
+
+    /// What it waits for, if that is news of the session.
+    pub fn pull(&self) -> Option<Pull> {
+        match self.wait {
+            Some(Wait::News(pull)) => Some(pull),
+            _ => None,
         }
     }
 

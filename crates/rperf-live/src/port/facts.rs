@@ -26,7 +26,7 @@ pub fn hello(program: &Program, clients: usize) -> Hello {
         program: command_line(),
         uptime_ns: uptime_ns(start),
         cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
-        clock_ns: clock_ns(ClockId::CLOCK_MONOTONIC),
+        clock_ns: now_ns(),
         session: (program.session)(),
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
     }
@@ -66,6 +66,11 @@ fn uptime_ns(start: u64) -> Option<u64> {
     let since_boot = clock_ns(ClockId::CLOCK_MONOTONIC);
     let started = u128::from(start) * u128::from(NS) / (ticks_per_second.max(1) as u128);
     Some(since_boot.saturating_sub(u64::try_from(started).ok()?))
+}
+
+/// The monotonic clock.
+pub fn now_ns() -> u64 {
+    clock_ns(ClockId::CLOCK_MONOTONIC)
 }
 
 fn clock_ns(clock: ClockId) -> u64 {

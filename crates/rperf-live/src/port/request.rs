@@ -27,7 +27,7 @@ pub fn release_helper() {
     HELPED.store(false, SeqCst);
 }
 
-/// Whether there is a helper. On the port's thread.
+/// Whether there is a helper.
 pub fn has_helper() -> bool {
     HELPED.load(SeqCst)
 }

@@ -9,7 +9,9 @@ use super::profiling::Profiling;
 use super::sampling::Sampling;
 use super::session::{self, Vm};
 use super::state::Port;
+use super::step::{Pull, Step};
 use super::task::Message;
+use super::watch::Watch;
 use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, bytes_response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{Read, Write};
@@ -33,6 +35,7 @@ const GONE: PollFlags = PollFlags::POLLHUP
 /// The paths.
 const HELLO: &str = "/v1/hello";
 const STACKS: &str = "/v1/stacks";
+const DELTA: &str = "/v1/delta";
 const SESSION: &str = "/v1/session";
 const PROFILE: &str = "/v1/profile";
 const SNAPSHOT: &str = "/v1/snapshot";
@@ -54,6 +57,7 @@ pub struct Server {
     /// Nobody is let in before.
     closed_until: Option<Instant>,
     vm: Vm,
+    watch: Watch,
     /// How many clients there were so far.
     count: u64,
 }
@@ -71,6 +75,7 @@ impl Server {
         listener: Listener,
         wakened: Guarded<UnixStream>,
         messages: Receiver<Message>,
+        steps: Receiver<Step>,
     ) -> Self {
         Server {
             port,
@@ -79,6 +84,7 @@ impl Server {
             clients: Vec::new(),
             closed_until: None,
             vm: Vm::new(port, messages),
+            watch: Watch::new(port, steps),
             count: 0,
         }
     }
@@ -93,10 +99,16 @@ impl Server {
             self.drain();
             self.serve(&events.clients);
             self.vm.advance(&mut self.clients);
+            self.watch.advance(&mut self.clients);
             if events.somebody_waits {
                 self.let_in();
             }
         }
+    }
+
+    /// Nobody is answered any more: the session needn't be watched.
+    pub fn end_watch(&mut self) {
+        self.watch.end();
     }
 
     /// A program may close all descriptors that it doesn't know.
@@ -142,7 +154,9 @@ impl Server {
     fn timeout(&self, now: Instant) -> PollTimeout {
         let clients = self.clients.iter().filter_map(Connection::deadline);
         let vm = self.vm.deadline(&self.clients);
-        let Some(next) = clients.chain(self.closed_until).chain(vm).min() else {
+        let watch = self.watch.deadline(&self.clients);
+        let all = clients.chain(self.closed_until).chain(vm).chain(watch);
+        let Some(next) = all.min() else {
             return PollTimeout::NONE;
         };
         // Rounded up: it isn't to wake too early.
@@ -225,7 +239,10 @@ impl Server {
                 let closes = client.closes();
                 client.answer(bytes_response(200, "text/plain", "", &text, closes));
             }
-            Ok(Route::Wait(wait)) => client.wait = Some(wait),
+            Ok(Route::Wait(wait)) => {
+                client.is_watching |= matches!(wait, Wait::News(_));
+                client.wait = Some(wait);
+            }
             Err(refusal) => client.refuse(&refusal),
         }
     }
@@ -286,6 +303,10 @@ fn route(request: &Request) -> Result<Route, Refusal> {
         HELLO => ("GET", Ok(Route::Hello)),
         STACKS => ("GET", Ok(Route::Wait(Wait::Stacks))),
         SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot))),
+        DELTA => (
+            "GET",
+            Pull::of(request).map(|it| Route::Wait(Wait::News(it))),
+        ),
         PROFILE => (
             "GET",
             Profiling::of(request).map(|it| Route::Wait(Wait::Profile(it))),

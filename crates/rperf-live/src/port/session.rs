@@ -69,7 +69,7 @@ impl Vm {
         if !clients.iter().any(wants_session) {
             self.questions.withdraw(Task::Begin);
         }
-        if self.session.is_some() && !clients.iter().any(needs_session) {
+        if !clients.iter().any(needs_session) && (self.session.is_some() || self.has_unknown()) {
             self.questions.ask(self.port, Task::End);
         }
         self.questions.ask_again(self.port);
@@ -93,7 +93,11 @@ impl Vm {
             Some(Wait::Profile(profiling)) => {
                 let now = Instant::now();
                 match profiling.phase {
-                    Phase::Begins => self.begin_profile(profiling),
+                    Phase::Begins => {
+                        if let Err(refusal) = self.begin_profile(profiling) {
+                            client.refuse(&refusal);
+                        }
+                    }
                     Phase::Joins => self.questions.ask(self.port, Task::Snapshot),
                     Phase::Runs(until) if until <= now || has_ended_asking => {
                         profiling.phase = Phase::Ends;
@@ -104,13 +108,19 @@ impl Vm {
                     Phase::Runs(_) | Phase::Ends => {}
                 }
             }
-            Some(Wait::Encoding) | None => {}
+            Some(Wait::Encoding | Wait::News(_)) | None => {}
         }
     }
 
     /// The session that the program has begun.
     fn programs(&self) -> Option<Session> {
         (self.port.program.session)().filter(|session| !session.is_live)
+    }
+
+    /// Whether a session runs that was begun for clients, by a helper that was ended before it said so.
+    fn has_unknown(&self) -> bool {
+        let session = (self.port.program.session)();
+        session.is_some_and(|session| session.is_live) && !self.questions.is_open(Task::Begin)
     }
 
     fn join_session(&mut self, client: &mut Connection, sampling: Sampling) {
@@ -133,19 +143,25 @@ impl Vm {
         }
     }
 
-    fn begin_profile(&mut self, profiling: &mut Profiling) {
+    fn begin_profile(&mut self, profiling: &mut Profiling) -> Result<(), Refusal> {
         if self.questions.is_open(Task::End) {
-            return;
+            return Ok(());
         }
         let programs = self.programs();
+        if programs.as_ref().is_some_and(Session::is_trace) {
+            let error =
+                "the program's calls are being traced, and a trace isn't cut to a stretch of time";
+            return Err(Refusal::new(409, error, "ask for /v1/snapshot"));
+        }
         if self.session.is_none() && programs.is_none() {
             self.questions
                 .ask_for_session(self.port, profiling.sampling);
-            return;
+            return Ok(());
         }
         profiling.is_of_program = self.session.is_none();
         profiling.phase = Phase::Joins;
         self.questions.ask(self.port, Task::Snapshot);
+        Ok(())
     }
 
     fn take(&mut self, message: Message, clients: &mut [Connection]) {

@@ -2,6 +2,7 @@
 //! on the port's thread.
 
 use super::descriptors::Guarded;
+use super::step::Step;
 use super::task::Message;
 use crate::hello::Session;
 use crate::place::Place;
@@ -36,6 +37,8 @@ pub struct Port {
     asks: AtomicBool,
     /// Where a byte wakes the thread.
     waker: Guarded<UnixStream>,
+    /// Where the worker of a session that is watched says that it has taken one.
+    steps: Sender<Step>,
     /// Where its messages go.
     messages: Sender<Message>,
     /// A profile that the program has handed over as it ended hasn't gone out yet.
@@ -55,6 +58,7 @@ impl Port {
         program: Program,
         waker: UnixStream,
         messages: Sender<Message>,
+        steps: Sender<Step>,
     ) -> &'static Port {
         Box::leak(Box::new(Port {
             place,
@@ -62,6 +66,7 @@ impl Port {
             has_ended: AtomicBool::new(false),
             asks: AtomicBool::new(false),
             waker: Guarded::new(waker),
+            steps,
             messages,
             owes: AtomicBool::new(false),
         }))
@@ -120,6 +125,12 @@ impl Port {
             self.owes.store(true, SeqCst);
         }
         let _ = self.messages.send(message);
+        self.wake();
+    }
+
+    /// Tells the thread of a step.
+    pub fn hand_over_step(&self, step: Step) {
+        let _ = self.steps.send(step);
         self.wake();
     }
 

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 mod sessions;
+mod watching;
 
 /// A process has one port.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

@@ -2,16 +2,22 @@
 //! thread. Used by the port of a running program, on native threads of its own.
 
 use super::Ids;
+use crate::label_keys::CALL;
 use crate::{Profile, SamplingStats, WeightTable, Weights};
+use std::borrow::Cow;
+
+/// How many nanoseconds a time may be less than in an earlier snapshot: clock ticks are made
+/// nanoseconds anew in each.
+const ROUNDING: i64 = 1000;
 
 /// A profile isn't an earlier one of the same session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the session was begun anew, or its ended threads were added up, meanwhile")]
+#[error("the session was begun anew, or its profile was cleared, meanwhile")]
 pub struct NotEarlier;
 
 impl Profile {
-    /// Takes away all that is in `earlier`, a snapshot of the same session. Time lines, latencies
-    /// and raw samples can't be told apart, and go.
+    /// Takes away all that is in `earlier`, a snapshot of the same session. Time lines, latencies,
+    /// the slowest calls and raw samples can't be told apart, and go.
     ///
     /// # Errors
     /// If it is none: then this profile has lost its meaning.
@@ -24,7 +30,10 @@ impl Profile {
         {
             return Err(NotEarlier);
         }
-        let seqs = earlier.threads.iter().map(|it| (it.seq, it.seq)).collect();
+        let earlier = &*without_calls(earlier);
+        self.remove_label(CALL);
+        // Those that aren't there any more have been added up under thread 0.
+        let seqs = self.threads.iter().map(|it| (it.seq, it.seq)).collect();
         let ids = Ids::intern(self, earlier, seqs);
         let mut weights = WeightTable::from(&self.weights);
         let mut negative = Vec::new();
@@ -34,19 +43,50 @@ impl Profile {
             weights.add(ids.key(weight.key), &negative);
         }
         self.weights = weights.into_weights();
-        if self
-            .weights
-            .iter()
-            .any(|it| it.values.iter().any(|value| *value < 0))
-        {
-            return Err(NotEarlier);
-        }
+        self.round_up()?;
         self.meta.start_time_ns += earlier.meta.duration_ns;
         self.meta.duration_ns -= earlier.meta.duration_ns;
         self.meta.counters.subtract(&earlier.meta.counters);
         self.raw_samples = None;
         self.time_lines.clear();
         self.latencies.clear();
+        Ok(())
+    }
+
+    /// No value may be negative but by rounding.
+    fn round_up(&mut self) -> Result<(), NotEarlier> {
+        let is_negative = |value: &i64| *value < 0;
+        if !self
+            .weights
+            .iter()
+            .any(|it| it.values.iter().any(is_negative))
+        {
+            return Ok(());
+        }
+        let types = self.schema.types().iter();
+        let least: Vec<i64> = types
+            .map(|it| {
+                if it.unit == "nanoseconds" {
+                    -ROUNDING
+                } else {
+                    0
+                }
+            })
+            .collect();
+        let mut weights = WeightTable::new(self.weights.width());
+        for weight in self.weights.iter() {
+            if weight
+                .values
+                .iter()
+                .zip(&least)
+                .any(|(value, least)| value < least)
+            {
+                return Err(NotEarlier);
+            }
+            let values: Vec<i64> = weight.values.iter().map(|value| *value.max(&0)).collect();
+            weights.add(weight.key, &values);
+        }
+        self.weights = weights.into_weights();
         Ok(())
     }
 
@@ -64,6 +104,17 @@ impl Profile {
             *threads = threads.saturating_sub(1);
         }
     }
+}
+
+/// The slowest calls as all others: they aren't the same ones later.
+fn without_calls(profile: &Profile) -> Cow<'_, Profile> {
+    let is_call = |&(key, _): &(_, _)| profile.strings.get(key) == CALL;
+    if !profile.label_sets.iter().any(|set| set.iter().any(is_call)) {
+        return Cow::Borrowed(profile);
+    }
+    let mut profile = profile.clone();
+    profile.remove_label(CALL);
+    Cow::Owned(profile)
 }
 
 impl SamplingStats {
@@ -129,9 +180,26 @@ mod tests {
         let meta = &profile.meta;
         assert_eq!((meta.start_time_ns, meta.duration_ns), (1_050, 30));
         assert_eq!(meta.counters.trigger_count, 3);
+        let folded = [(&["a"][..], 0, 9), (&["a", "b"], 1, 30)];
+        let mut profile = session(&folded, 80);
+        profile.subtract(&earlier).expect("earlier");
+        assert_eq!(rows(&profile), [(0, 2)]);
         let mut same = session(&later, 80);
         same.subtract(&session(&later, 80)).expect("earlier");
         assert!(same.weights.is_empty());
+    }
+
+    #[test]
+    fn other_calls_may_be_the_slowest_and_times_are_rounded() {
+        let mut earlier = session(&[(&["a"], 1, 30)], 50);
+        earlier.label_all(&[(CALL, "the first")]);
+        let mut later = session(&[(&["a"], 1, 31), (&["b"], 1, 5)], 80);
+        later.subtract(&earlier).expect("earlier");
+        assert_eq!(rows(&later), [(1, 1), (1, 5)]);
+        let mut less = session(&[(&["a"], 1, 29), (&["b"], 1, 5)], 80);
+        less.subtract(&earlier).expect("earlier");
+        assert_eq!(rows(&less).iter().map(|row| row.1).sum::<i64>(), 5);
+        assert!(less.check().is_ok());
     }
 
     #[test]
@@ -141,7 +209,7 @@ mod tests {
         anew.meta.start_time_ns += 1;
         let mut longer = whole.clone();
         longer.meta.duration_ns += 1;
-        let more = session(&[(&["a"], 1, 31)], 50);
+        let more = session(&[(&["a"], 1, 30 + ROUNDING + 1)], 50);
         let mut other = TestProfile::cpu().profile;
         other.meta.start_time_ns = 1_000;
         for earlier in [anew, longer, more, other] {

@@ -33,6 +33,14 @@ impl Profile {
         });
     }
 
+    /// Takes the label off all samples.
+    pub fn remove_label(&mut self, key: &str) {
+        self.change_label_sets(|set, strings| {
+            let others = set.iter().filter(|pair| strings.get(pair.0) != key);
+            others.copied().collect()
+        });
+    }
+
     fn interned(&mut self, pairs: &[(&str, &str)]) -> LabelSet {
         let mut intern = |text| self.strings.intern(text);
         let pairs = pairs.iter();

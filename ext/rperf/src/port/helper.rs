@@ -8,6 +8,7 @@
 //! helper would else wait for a whole time slice of each.
 
 use super::session::perform;
+use super::watched;
 use crate::native::session;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
@@ -56,9 +57,12 @@ pub fn ask() {
 
 unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     // SAFETY: on a thread that runs Ruby code.
-    let AnyGvl::Main(gvl) = (unsafe { AnyGvl::assume_held() }) else {
+    let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
+        // The main Ractor's thread that was asked finds nothing to do now.
+        JOB.trigger();
         return;
     };
+    watched::see_to(&mut gvl);
     let Some(question) = request::open() else {
         return;
     };
@@ -66,7 +70,8 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
         RubyThread::current(&gvl).object() as usize,
         HELPER.load(SeqCst),
     );
-    if current == helper {
+    // In a forked child `helper` was one of the parent's.
+    if current == helper && request::has_helper() {
         return;
     }
     let is_missing = request::claim_helper();

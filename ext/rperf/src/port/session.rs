@@ -42,6 +42,11 @@ pub fn begin_live(ruby: &Ruby) -> Result<bool, Error> {
 }
 
 fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
+    // One runs of which the port doesn't know: the helper that began it was ended before it said so.
+    if session::is_live() {
+        let (_, interrupts) = live::end(ruby, gvl)?;
+        interrupts.raise()?;
+    }
     // By way of Ruby: a session learns from its caller's frames what frames look like.
     let begun: bool = helper.funcall("begin_session", ())?;
     if !begun {

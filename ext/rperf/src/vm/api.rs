@@ -1,5 +1,6 @@
 //! The begin and the end of sessions and sections, and what they have collected.
 
+pub mod live;
 pub mod section;
 pub mod snapshot;
 pub mod start;

@@ -139,9 +139,15 @@ pub unsafe fn in_main_ractor(work: impl FnOnce(&mut Gvl<'_>)) {
     let AnyGvl::Main(mut gvl) = (unsafe { AnyGvl::assume_held() }) else {
         return;
     };
-    if counting_session(&gvl).is_some()
-        && catch_unwind(AssertUnwindSafe(|| work(&mut gvl))).is_err()
-        && let Some(session) = session(&gvl)
+    if counting_session(&gvl).is_some() {
+        catching_with(&mut gvl, work);
+    }
+}
+
+/// [`catching`] for work that may run a collection, or Ruby code.
+pub fn catching_with(gvl: &mut Gvl<'_>, work: impl FnOnce(&mut Gvl<'_>)) {
+    if catch_unwind(AssertUnwindSafe(|| work(gvl))).is_err()
+        && let Some(session) = session(gvl)
     {
         fail(session);
     }

@@ -1,0 +1,254 @@
+//! An interval of `rperf top` as a table and as JSON.
+
+use super::rates::{Interval, Times};
+use crate::report::screen::{Screen, Style};
+use rperf_live::shown;
+use rperf_model::live_table::LiveFacts;
+use serde_json::{Value, json};
+
+/// Rows of a table where there is no terminal.
+const ROWS: usize = 20;
+
+/// Columns that are left of the method's name.
+const BEFORE_METHOD: usize = 42;
+
+/// The widest that the column of methods gets.
+const METHOD: usize = 48;
+
+/// What is shown of an interval.
+pub struct Page<'a> {
+    /// The process.
+    pub pid: i32,
+    /// What it calls itself.
+    pub program: &'a str,
+    /// Facts about its session.
+    pub facts: &'a LiveFacts,
+    /// The interval.
+    pub interval: &'a Interval,
+}
+
+impl Page<'_> {
+    /// One object, without a line break.
+    pub fn to_json(&self) -> Value {
+        let (facts, interval) = (self.facts, self.interval);
+        let Times {
+            own,
+            waiting,
+            blocked,
+            gc,
+            ..
+        } = interval.all;
+        let methods = interval.methods.iter().map(|(name, path, times)| {
+            json!({
+                "name": shown(name),
+                "path": shown(path),
+                "self_ns": times.own,
+                "total_ns": times.total,
+                "waiting_ns": times.waiting,
+                "blocked_ns": times.blocked,
+                "gc_ns": times.gc,
+            })
+        });
+        json!({
+            "version": 1,
+            "pid": self.pid,
+            "program": shown(self.program),
+            "mode": facts.mode,
+            "frequency": facts.frequency,
+            "since_ns": self.since_ns(),
+            "elapsed_ns": interval.elapsed_ns,
+            "fresh": interval.is_fresh,
+            "running_ns": own,
+            "waiting_ns": waiting,
+            "blocked_ns": blocked,
+            "gc_ns": gc,
+            "sampling_ns": interval.sampling_ns,
+            "dropped_ns": interval.dropped_ns,
+            "methods": methods.collect::<Vec<_>>(),
+        })
+    }
+
+    /// For people. With an empty line in front if it `follows` another one.
+    pub fn table(&self, screen: &Screen, follows: bool) -> String {
+        let gap = if follows { "\n" } else { "" };
+        let head = screen.fitted(&self.head(), 0);
+        let summary = screen.fitted(&self.summary(), 0);
+        let mut text = format!("{gap}{head}\n{summary}\n");
+        let rows = screen
+            .height()
+            .map_or(ROWS, |height| height.saturating_sub(5).max(3));
+        let methods = &self.interval.methods;
+        let ran = methods
+            .iter()
+            .filter(|(_, _, times)| times.own + times.total + times.waiting > 0);
+        let rows: Vec<_> = ran.take(rows).collect();
+        if rows.is_empty() {
+            return text;
+        }
+        let header = row(
+            ["self/s", "self %", "total %", "wait/s"].map(String::from),
+            "method",
+            "file",
+        );
+        text += &format!(
+            "\n{}\n",
+            screen.styled(Some(Style::Bold), &screen.fitted(&header, 0))
+        );
+        for (name, path, times) in rows {
+            let line = row(self.cells(times), &shown(name), &shown(path));
+            text += screen.fitted(&line, 0).trim_end();
+            text.push('\n');
+        }
+        text
+    }
+
+    fn since_ns(&self) -> u64 {
+        self.facts.as_of_ns.saturating_sub(self.facts.start_ns)
+    }
+
+    fn head(&self) -> String {
+        let LiveFacts {
+            mode, frequency, ..
+        } = self.facts;
+        let overhead = self.share(self.interval.sampling_ns);
+        let since = self.since_ns() as f64 / 1e9;
+        let (pid, program) = (self.pid, shown(self.program));
+        format!(
+            "{pid} {program}   {mode}, {frequency} Hz, for {since:.1} s, overhead {overhead:.1} %"
+        )
+    }
+
+    fn summary(&self) -> String {
+        let interval = self.interval;
+        if interval.elapsed_ns == 0 {
+            return "no Ruby code runs just now: nothing is known of this interval".into();
+        }
+        let all = &interval.all;
+        let gc = self.share(all.gc);
+        let busy = self.share(all.own.saturating_add(all.gc));
+        let threads = |time: u64| self.share(time) / 100.0;
+        let (waiting, blocked) = (threads(all.waiting), threads(all.blocked));
+        match &*self.facts.mode {
+            "wall" => format!(
+                "GVL busy {busy:.1} %   waiting for it {waiting:.1} threads   GC {gc:.1} %   blocked \
+                 {blocked:.1} threads"
+            ),
+            _ => format!("CPU {busy:.1} %   GC {gc:.1} %"),
+        }
+    }
+
+    /// In percent of the interval.
+    fn share(&self, time: u64) -> f64 {
+        match self.interval.elapsed_ns {
+            0 => 0.0,
+            elapsed => time as f64 / elapsed as f64 * 100.0,
+        }
+    }
+
+    fn cells(&self, times: &Times) -> [String; 4] {
+        let all = self.interval.all.own.max(1) as f64;
+        let percent = |time: u64| format!("{:.1} %", time as f64 / all * 100.0);
+        let per_second = |time: u64| format!("{:.0} ms", self.share(time) * 10.0);
+        [
+            per_second(times.own),
+            percent(times.own),
+            percent(times.total),
+            per_second(times.waiting),
+        ]
+    }
+}
+
+fn row(cells: [String; 4], method: &str, file: &str) -> String {
+    let [own, own_share, total_share, waiting] = cells;
+    let numbers = format!("{own:>9} {own_share:>9} {total_share:>9} {waiting:>9}");
+    let gap = " ".repeat(BEFORE_METHOD.saturating_sub(numbers.len()));
+    let width = crate::report::screen::columns(method);
+    let rest = " ".repeat(METHOD.saturating_sub(width));
+    format!("{numbers}{gap}{method}{rest}  {file}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(mode: &str, elapsed_ns: u64) -> (LiveFacts, Interval) {
+        let facts = LiveFacts {
+            mode: mode.into(),
+            frequency: 1000,
+            start_ns: 1_000_000_000,
+            as_of_ns: 3_500_000_000,
+            ..LiveFacts::default()
+        };
+        let times = Times {
+            own: 400_000_000,
+            total: 500_000_000,
+            waiting: 50_000_000,
+            blocked: 1_000_000_000,
+            gc: 100_000_000,
+        };
+        let methods = vec![("JSON.dump\u{1b}[2J".into(), "json.rb".into(), times)];
+        let interval = Interval {
+            elapsed_ns,
+            is_fresh: elapsed_ns > 0,
+            sampling_ns: 1_000_000,
+            dropped_ns: 0,
+            all: times,
+            methods: if elapsed_ns > 0 { methods } else { Vec::new() },
+        };
+        (facts, interval)
+    }
+
+    fn lines(mode: &str, elapsed_ns: u64) -> Vec<String> {
+        let (facts, interval) = page(mode, elapsed_ns);
+        let page = Page {
+            pid: 7,
+            program: "puma\n",
+            facts: &facts,
+            interval: &interval,
+        };
+        let text = page.table(&Screen::default(), false);
+        text.lines().map(String::from).collect()
+    }
+
+    #[test]
+    fn a_table_has_rates_and_shares() {
+        let expected = format!(
+            "   800 ms   100.0 %   125.0 %    100 ms   {:48}  json.rb",
+            "JSON.dump [2J"
+        );
+        assert_eq!(
+            lines("wall", 500_000_000),
+            [
+                "7 puma    wall, 1000 Hz, for 2.5 s, overhead 0.2 %",
+                "GVL busy 100.0 %   waiting for it 0.1 threads   GC 20.0 %   blocked 2.0 threads",
+                "",
+                &format!(
+                    "   self/s    self %   total %    wait/s   {:48}  file",
+                    "method"
+                ),
+                &expected,
+            ]
+        );
+        assert_eq!(lines("cpu", 500_000_000)[1], "CPU 100.0 %   GC 20.0 %");
+        assert_eq!(lines("wall", 0).len(), 2);
+        assert!(lines("wall", 0)[1].starts_with("no Ruby code runs just now"));
+    }
+
+    #[test]
+    fn json_has_the_times_and_no_harmful_text() {
+        let (facts, interval) = page("wall", 500_000_000);
+        let page = Page {
+            pid: 7,
+            program: "puma",
+            facts: &facts,
+            interval: &interval,
+        };
+        let found = page.to_json();
+        assert_eq!(
+            (&found["elapsed_ns"], &found["since_ns"]),
+            (&json!(500_000_000), &json!(2_500_000_000_u64))
+        );
+        assert_eq!(found["methods"][0]["name"], "JSON.dump [2J");
+        assert_eq!(found["methods"][0]["self_ns"], 400_000_000);
+    }
+}

@@ -1,0 +1,260 @@
+//! What each method has had in an interval. Used by `top`.
+
+use rperf_live::mirror::Mirror;
+use rperf_model::live_table::{LiveFacts, LiveValues};
+use rperf_model::{FrameId, State, WeightKey};
+use std::collections::HashMap;
+
+/// The times of a method, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Times {
+    /// It ran itself.
+    pub own: u64,
+    /// It or its callees ran.
+    pub total: u64,
+    /// It was ready to run, and waited for the GVL.
+    pub waiting: u64,
+    /// It was blocked: it slept, or waited for input or for other threads.
+    pub blocked: u64,
+    /// It collected garbage.
+    pub gc: u64,
+}
+
+impl Times {
+    fn each(&mut self, other: &Self, combine: fn(u64, u64) -> u64) {
+        let pairs = [
+            (&mut self.own, other.own),
+            (&mut self.total, other.total),
+            (&mut self.waiting, other.waiting),
+            (&mut self.blocked, other.blocked),
+            (&mut self.gc, other.gc),
+        ];
+        for (time, other) in pairs {
+            *time = combine(*time, other);
+        }
+    }
+}
+
+/// The times of all methods, by name and path.
+#[derive(Debug, Clone, Default)]
+pub struct Methods(HashMap<(String, String), Times>);
+
+impl Methods {
+    /// Those of these rows.
+    pub fn of(mirror: &Mirror, rows: impl IntoIterator<Item = (WeightKey, LiveValues)>) -> Self {
+        let is_wall = mirror.facts.mode == "wall";
+        let (methods, of_frames) = numbered(mirror);
+        let mut times = vec![Times::default(); methods.len()];
+        // In which row a method was seen last: recursion counts once.
+        let mut seen = vec![0_usize; methods.len()];
+        for (number, (key, values)) in rows.into_iter().enumerate() {
+            let value = if is_wall {
+                values.wall_ns
+            } else {
+                values.cpu_ns
+            };
+            for (depth, frame) in mirror.stack(key.node).enumerate() {
+                let method = of_frames[frame.0 as usize];
+                if depth == 0 {
+                    add(&mut times[method], key.state, value);
+                }
+                if key.state != State::Running {
+                    break;
+                }
+                if seen[method] != number + 1 {
+                    seen[method] = number + 1;
+                    times[method].total = times[method].total.saturating_add(value);
+                }
+            }
+        }
+        let rows = methods.into_iter().zip(times);
+        let rows = rows.filter(|(_, times)| *times != Times::default());
+        Self(
+            rows.map(|((name, path), times)| ((name.into(), path.into()), times))
+                .collect(),
+        )
+    }
+
+    /// Adds the times of `other`.
+    pub fn add(&mut self, other: &Self) {
+        for (method, times) in &other.0 {
+            let found = self.0.entry(method.clone()).or_default();
+            found.each(times, u64::saturating_add);
+        }
+    }
+
+    /// Takes the times of `other` off.
+    pub fn subtract(&mut self, other: &Self) {
+        for (method, times) in &other.0 {
+            if let Some(found) = self.0.get_mut(method) {
+                found.each(times, u64::saturating_sub);
+            }
+        }
+    }
+}
+
+/// The names and paths of the mirror's methods, and which of them each frame has: blocks of one
+/// method have one name.
+fn numbered(mirror: &Mirror) -> (Vec<(&str, &str)>, Vec<usize>) {
+    let mut methods = Vec::new();
+    let mut numbers = HashMap::new();
+    let frames = (0..mirror.frames()).map(|number| {
+        let frame = mirror.frame(FrameId(number as u32)).unwrap_or_default();
+        *numbers.entry(frame).or_insert_with(|| {
+            methods.push(frame);
+            methods.len() - 1
+        })
+    });
+    let frames = frames.collect();
+    (methods, frames)
+}
+
+fn add(times: &mut Times, state: State, value: u64) {
+    let time = match state {
+        State::Running => &mut times.own,
+        State::GvlWait => &mut times.waiting,
+        State::GvlBlocked => &mut times.blocked,
+        State::GcMarking | State::GcSweeping => &mut times.gc,
+    };
+    *time = time.saturating_add(value);
+}
+
+/// An interval between two pulls.
+#[derive(Debug)]
+pub struct Interval {
+    /// How long it was: from one step of the VM to the next. 0 if there was none.
+    pub elapsed_ns: u64,
+    /// The VM has answered at its end.
+    pub is_fresh: bool,
+    /// How much of it sampling has taken.
+    pub sampling_ns: u64,
+    /// The time of samples that found no room.
+    pub dropped_ns: u64,
+    /// The times of all methods together; `total` is 0.
+    pub all: Times,
+    /// Name, path and times, those that ran most first.
+    pub methods: Vec<(String, String, Times)>,
+}
+
+impl Interval {
+    /// From `before` to `now`.
+    pub fn new(methods: Methods, before: &LiveFacts, now: &LiveFacts, is_fresh: bool) -> Self {
+        let mut all = Times::default();
+        for times in methods.0.values() {
+            all.each(times, u64::saturating_add);
+        }
+        all.total = 0;
+        let mut methods: Vec<_> = methods
+            .0
+            .into_iter()
+            .filter(|(_, times)| *times != Times::default())
+            .map(|((name, path), times)| (name, path, times))
+            .collect();
+        methods.sort_by(|a, b| {
+            let rank = |times: &Times| (times.own, times.total, times.waiting, times.blocked);
+            rank(&b.2)
+                .cmp(&rank(&a.2))
+                .then_with(|| (&a.0, &a.1).cmp(&(&b.0, &b.1)))
+        });
+        Self {
+            elapsed_ns: now.as_of_ns.saturating_sub(before.as_of_ns),
+            is_fresh,
+            sampling_ns: now.sampling_ns.saturating_sub(before.sampling_ns),
+            dropped_ns: now.dropped_ns.saturating_sub(before.dropped_ns),
+            all,
+            methods,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_live::delta::{Delta, Freshness};
+    use rperf_model::live_table::LiveTable;
+    use rperf_model::{LabelSetId, Node, NodeId};
+
+    /// A table with the stacks `main` and `main` that calls itself, by another block of the same name,
+    /// which calls `work`.
+    fn mirror() -> Mirror {
+        let mut table = LiveTable::default();
+        table.facts.mode = "wall".into();
+        let main = table.frame("main", "a.rb", 1);
+        let other_main = table.frame("main", "a.rb", 3);
+        let work = table.frame("work", "a.rb", 5);
+        let mut parent = NodeId::ROOT;
+        for (frame, values) in [(main, [3, 20]), (other_main, [0, 0]), (work, [7, 40])] {
+            parent = table
+                .node(Node {
+                    parent,
+                    frame,
+                    line: 0,
+                })
+                .expect("room");
+            for (state, wall_ns) in [State::Running, State::GvlBlocked].into_iter().zip(values) {
+                let labels = LabelSetId::default();
+                let key = WeightKey {
+                    node: parent,
+                    thread: 1,
+                    labels,
+                    state,
+                };
+                table.add(
+                    key,
+                    LiveValues {
+                        count: 1,
+                        wall_ns,
+                        cpu_ns: 0,
+                    },
+                );
+            }
+        }
+        let mut mirror = Mirror::default();
+        let freshness = Freshness {
+            is_fresh: true,
+            clock_ns: 0,
+        };
+        let changes = table.changes(mirror.cursor());
+        mirror.take(Delta { changes, freshness }).expect("taken");
+        mirror
+    }
+
+    #[test]
+    fn callees_count_in_the_total_and_recursion_counts_once() {
+        let mirror = mirror();
+        let methods = Methods::of(&mirror, mirror.rows());
+        let mut twice = methods.clone();
+        twice.add(&methods);
+        twice.subtract(&methods);
+        let (before, now) = (
+            LiveFacts::default(),
+            LiveFacts {
+                as_of_ns: 100,
+                ..LiveFacts::default()
+            },
+        );
+        let interval = Interval::new(twice, &before, &now, true);
+        let rows: Vec<_> = interval
+            .methods
+            .iter()
+            .map(|(name, _, times)| (&**name, *times))
+            .collect();
+        let work = Times {
+            own: 7,
+            total: 7,
+            blocked: 40,
+            ..Times::default()
+        };
+        let main = Times {
+            own: 3,
+            total: 10,
+            blocked: 20,
+            ..Times::default()
+        };
+        assert_eq!(rows, [("work", work), ("main", main)]);
+        assert_eq!(
+            (interval.all.own, interval.all.blocked, interval.elapsed_ns),
+            (10, 60, 100)
+        );
+    }
+}

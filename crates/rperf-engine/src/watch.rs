@@ -1,0 +1,285 @@
+//! The worker's side of a session that is watched: what it collects also goes into a live table,
+//! whose stacks have names. It gets nodes and names a few at a time, and what it has no name for
+//! yet waits. On the worker's thread.
+
+use crate::Values;
+use crate::call_tree::{CapturedNode, TRUNCATED};
+use crate::frame_names::ResolvedFrame;
+use crate::labels::LabelTexts;
+use crate::profile_builder::ProfileBuilder;
+use crate::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
+use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues};
+use rperf_model::{FrameId, LabelSetId, Node, NodeId, WeightKey};
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The table, which those who watch read on a thread of theirs.
+pub type SharedTable = Arc<Mutex<LiveTable>>;
+
+/// What the sampling side knows since it has last told.
+pub struct News {
+    /// Somebody begins to watch: all of it is new.
+    pub is_first: bool,
+    /// Samples that have not been handed over yet.
+    pub samples: Vec<Sample>,
+    /// Further nodes of the call tree.
+    pub nodes: Vec<CapturedNode>,
+    /// Names of further frames.
+    pub names: Vec<Arc<ResolvedFrame>>,
+    /// Further label sets.
+    pub labels: Vec<LabelTexts>,
+    /// Facts about the session.
+    pub facts: LiveFacts,
+    /// Gets the table when all of this is in it.
+    pub reply: Box<dyn FnOnce(&SharedTable) + Send>,
+}
+
+impl fmt::Debug for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("News").finish_non_exhaustive()
+    }
+}
+
+/// What leads from what the worker collects to the table.
+#[derive(Debug)]
+pub struct LiveFeed {
+    table: SharedTable,
+    /// What was in the profile before.
+    earlier: EpochFeed,
+    /// Epochs that are over, and whose frames are being given names.
+    ended: VecDeque<EpochFeed>,
+    present: EpochFeed,
+    /// The table's number of each label set.
+    labels: Vec<LabelSetId>,
+}
+
+/// The samples of an epoch on their way.
+#[derive(Debug)]
+struct EpochFeed {
+    frames: Vec<FrameId>,
+    /// Nodes with frames that have no name yet, and those behind them.
+    unnamed: VecDeque<CapturedNode>,
+    /// The table's number of each node, the root's first.
+    nodes: Vec<NodeId>,
+    /// Samples that are not in the table yet.
+    pending: FxHashMap<WeightKey, Values>,
+    /// Threads that ended with these samples.
+    ended_threads: Vec<u32>,
+}
+
+impl Default for EpochFeed {
+    fn default() -> Self {
+        Self {
+            frames: Vec::new(),
+            unnamed: VecDeque::new(),
+            nodes: vec![NodeId::ROOT],
+            pending: FxHashMap::default(),
+            ended_threads: Vec::new(),
+        }
+    }
+}
+
+impl LiveFeed {
+    /// Of a session that has collected so much until now: in epochs that have names, in those that
+    /// have none yet, and in the present one.
+    pub fn new(
+        earlier: &ProfileBuilder,
+        unnamed: &VecDeque<SampleSums>,
+        present: &SampleSums,
+    ) -> Self {
+        let mut table = LiveTable::default();
+        let mut known = EpochFeed {
+            nodes: earlier.copy_tree(&mut table),
+            ..EpochFeed::default()
+        };
+        earlier
+            .sums()
+            .for_each(|(key, values)| known.add(key, values));
+        let of_sums = |sums: &SampleSums| {
+            let mut feed = EpochFeed::default();
+            feed.add_sums(sums);
+            feed
+        };
+        Self {
+            table: Arc::new(Mutex::new(table)),
+            earlier: known,
+            ended: unnamed.iter().map(of_sums).collect(),
+            present: of_sums(present),
+            labels: vec![LabelSetId::default()],
+        }
+    }
+
+    /// Takes samples in.
+    pub fn add(&mut self, samples: &[Sample]) {
+        for sample in samples {
+            match sample.has_ended() {
+                true => self.present.ended_threads.push(sample.thread),
+                false => self.present.add(sample.key(), sample.values()),
+            }
+        }
+        self.present.fold_if_many();
+    }
+
+    /// Takes sums in.
+    pub fn add_sums(&mut self, sums: &SampleSums) {
+        self.present.add_sums(sums);
+        self.present.fold_if_many();
+    }
+
+    /// The epoch is over.
+    pub fn end_epoch(&mut self) {
+        self.ended.push_back(std::mem::take(&mut self.present));
+    }
+
+    /// The first of the epochs that are over has all names; these are all of its nodes.
+    pub fn add_epoch(&mut self, nodes: &[CapturedNode], names: &[Arc<ResolvedFrame>]) {
+        let Some(mut feed) = self.ended.pop_front() else {
+            return;
+        };
+        let mut table = lock(&self.table);
+        let (known_nodes, known_names) = feed.known();
+        let new_nodes = nodes.get(known_nodes..).unwrap_or_default();
+        let new_names = names.get(known_names..).unwrap_or_default();
+        feed.learn(new_nodes, new_names, &mut table);
+        feed.flush(&mut table, &self.labels);
+        // Labels that aren't known yet come with the next news.
+        self.earlier.take_rest_of(feed);
+    }
+
+    /// Takes news in but for the samples, and replies.
+    pub fn tell(&mut self, news: News) {
+        let mut table = lock(&self.table);
+        for set in &news.labels {
+            let pairs = set.iter().map(|(key, value)| (&**key, &**value));
+            self.labels.push(table.label_set(pairs));
+        }
+        self.earlier.flush(&mut table, &self.labels);
+        self.present.learn(&news.nodes, &news.names, &mut table);
+        self.present.flush(&mut table, &self.labels);
+        table.fold_if_many();
+        table.facts = news.facts;
+        drop(table);
+        (news.reply)(&self.table);
+    }
+
+    /// All that was collected is gone.
+    pub fn clear(&mut self) {
+        lock(&self.table).clear();
+        *self = Self {
+            table: Arc::clone(&self.table),
+            earlier: EpochFeed::default(),
+            ended: VecDeque::new(),
+            present: EpochFeed::default(),
+            labels: vec![LabelSetId::default()],
+        };
+    }
+}
+
+impl EpochFeed {
+    fn add(&mut self, key: WeightKey, values: Values) {
+        self.pending.entry(key).or_default().add(values);
+    }
+
+    fn add_sums(&mut self, sums: &SampleSums) {
+        sums.sums
+            .iter()
+            .for_each(|(key, values)| self.add(*key, *values));
+        sums.raw
+            .iter()
+            .for_each(|it| self.add(it.key(), it.values()));
+        self.ended_threads.extend(&sums.ended);
+    }
+
+    /// Somebody may be connected who doesn't pull, while threads come and go.
+    fn fold_if_many(&mut self) {
+        if has_to_fold(self.pending.len(), self.ended_threads.len()) {
+            merge_ended_threads(&mut self.pending, &mut self.ended_threads);
+        }
+    }
+
+    /// How many nodes, and names, it has been told of.
+    fn known(&self) -> (usize, usize) {
+        (self.nodes.len() - 1 + self.unnamed.len(), self.frames.len())
+    }
+
+    fn learn(
+        &mut self,
+        nodes: &[CapturedNode],
+        names: &[Arc<ResolvedFrame>],
+        table: &mut LiveTable,
+    ) {
+        let frame =
+            |name: &Arc<ResolvedFrame>| table.frame(&name.name, &name.path, name.first_line);
+        self.frames.extend(names.iter().map(frame));
+        self.unnamed.extend(nodes);
+        while let Some(&node) = self.unnamed.front() {
+            let parent = self.nodes.get(node.parent.0 as usize);
+            let parent = parent.copied().unwrap_or(NodeId::ROOT);
+            let is_cut = node.frame == TRUNCATED || Some(parent) == table.truncated();
+            let found = match self.frames.get(node.frame as usize) {
+                _ if is_cut => None,
+                None => return,
+                Some(&frame) => table.node(Node {
+                    parent,
+                    frame,
+                    line: node.line,
+                }),
+            };
+            let found = found.unwrap_or_else(|| table.truncate());
+            self.nodes.push(found);
+            self.unnamed.pop_front();
+        }
+    }
+
+    /// Moves samples to the table whose stacks and labels are known.
+    fn flush(&mut self, table: &mut LiveTable, labels: &[LabelSetId]) {
+        let nodes = &self.nodes;
+        self.pending.retain(|key, values| {
+            let node = nodes.get(key.node.0 as usize);
+            let Some((&node, &labels)) = node.zip(labels.get(key.labels.0 as usize)) else {
+                return true;
+            };
+            let key = WeightKey {
+                node,
+                labels,
+                ..*key
+            };
+            // Without room they are missing here, and not in the profile.
+            let _ = table.add(key, live(*values));
+            false
+        });
+        let ended = self.ended_threads.drain(..);
+        ended.for_each(|thread| table.thread_ended(thread));
+    }
+
+    /// What is left of `other`, whose nodes are all known, with the numbers of this one's.
+    fn take_rest_of(&mut self, other: EpochFeed) {
+        for (key, values) in other.pending {
+            if let Some(&node) = other.nodes.get(key.node.0 as usize) {
+                let number = NodeId(self.nodes.len() as u32);
+                self.nodes.push(node);
+                self.add(
+                    WeightKey {
+                        node: number,
+                        ..key
+                    },
+                    values,
+                );
+            }
+        }
+    }
+}
+
+fn live(values: Values) -> LiveValues {
+    LiveValues {
+        count: values.count,
+        wall_ns: values.wall_ns,
+        cpu_ns: values.cpu_ns,
+    }
+}
+
+fn lock(table: &SharedTable) -> MutexGuard<'_, LiveTable> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}

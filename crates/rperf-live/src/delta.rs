@@ -1,0 +1,114 @@
+//! A page of what has changed in a session that is watched, as bytes: the answer to `/v1/delta`.
+//! It has the form of the viewer's data (docs/internals/viewer-format.md), without compression: a
+//! header of JSON, and columns. Written on the port's thread; read by the client, who takes it for
+//! hostile.
+
+mod read;
+
+pub use read::BadDelta;
+
+use rperf_format::viewer::{Columns, MAGIC};
+use rperf_model::live_table::{Changes, LiveFacts, LiveValues};
+use rperf_model::{LabelSet, StringId};
+use serde_json::json;
+
+/// What comes with the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Freshness {
+    /// The VM has brought the sums up to date for this answer.
+    pub is_fresh: bool,
+    /// When it was given, on the monotonic clock.
+    pub clock_ns: u64,
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delta {
+    /// What has changed.
+    pub changes: Changes,
+    /// And up to when.
+    pub freshness: Freshness,
+}
+
+impl Delta {
+    /// As bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut columns = Columns::default();
+        write(&self.changes, &mut columns);
+        let Changes {
+            facts,
+            reset,
+            more,
+            cursor,
+            ..
+        } = &self.changes;
+        let LiveFacts {
+            mode,
+            frequency,
+            start_ns,
+            as_of_ns,
+            sampling_ns,
+            dropped_ns,
+        } = facts;
+        let header = json!({
+            "version": 1,
+            "mode": mode,
+            "frequency": frequency,
+            "start_ns": start_ns,
+            "as_of_ns": as_of_ns,
+            "sampling_ns": sampling_ns,
+            "dropped_ns": dropped_ns,
+            "fresh": self.freshness.is_fresh,
+            "clock_ns": self.freshness.clock_ns,
+            "reset": reset,
+            "more": more,
+            "cursor": cursor.to_string(),
+            "columns": columns.directory,
+        });
+        let header = header.to_string();
+        let length = (header.len() as u32).to_le_bytes();
+        [MAGIC, &length, header.as_bytes(), &columns.body].concat()
+    }
+}
+
+fn write(changes: &Changes, columns: &mut Columns) {
+    let Changes {
+        strings,
+        frames,
+        nodes,
+        label_sets,
+        rows,
+        ..
+    } = changes;
+    columns.unsigned("strings/length", strings.iter().map(|it| it.len() as u32));
+    columns.bytes("strings/text", strings.concat().as_bytes());
+    columns.unsigned("frames/name", frames.iter().map(|it| it.name.0));
+    columns.unsigned("frames/file", frames.iter().map(|it| it.path.0));
+    columns.unsigned("frames/line", frames.iter().map(|it| it.first_line));
+    columns.deltas("nodes/parent", nodes.iter().map(|it| it.parent.0));
+    columns.unsigned("nodes/frame", nodes.iter().map(|it| it.frame.0));
+    columns.unsigned("nodes/line", nodes.iter().map(|it| it.line));
+    let lengths = label_sets.iter().map(|set| set.len() as u32);
+    columns.unsigned("label_sets/length", lengths);
+    let labels = |of: fn(&(StringId, StringId)) -> u32| {
+        label_sets
+            .iter()
+            .flat_map(move |set: &LabelSet| set.iter().map(of))
+    };
+    columns.unsigned("labels/key", labels(|label| label.0.0));
+    columns.unsigned("labels/value", labels(|label| label.1.0));
+    columns.deltas("rows/node", rows.iter().map(|row| row.key.node.0));
+    columns.unsigned("rows/thread", rows.iter().map(|row| row.key.thread));
+    columns.unsigned("rows/label_set", rows.iter().map(|row| row.key.labels.0));
+    columns.unsigned("rows/state", rows.iter().map(|row| row.key.state as u32));
+    let mut values = |name: &str, of: fn(&LiveValues) -> u64| {
+        let cut = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        columns.signed(name, rows.iter().map(|row| cut(of(&row.values))));
+    };
+    values("rows/count", |values| values.count);
+    values("rows/wall", |values| values.wall_ns);
+    values("rows/cpu", |values| values.cpu_ns);
+}
+
+#[cfg(test)]
+mod tests;

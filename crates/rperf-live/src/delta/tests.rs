@@ -1,0 +1,160 @@
+//! Pages come through as they are, and hostile bytes are refused.
+
+use super::*;
+use proptest::prelude::*;
+use rperf_model::live_table::{Cursor, LiveRow};
+use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, WeightKey};
+
+fn row() -> impl Strategy<Value = LiveRow> {
+    let key = (any::<u32>(), any::<u32>(), any::<u32>(), 0_usize..5);
+    let value = 0..=i64::MAX as u64;
+    let values = (value.clone(), value.clone(), value);
+    (key, values).prop_map(
+        |((node, thread, labels, state), (count, wall_ns, cpu_ns))| LiveRow {
+            key: WeightKey {
+                node: NodeId(node),
+                thread,
+                labels: LabelSetId(labels),
+                state: State::ALL[state],
+            },
+            values: LiveValues {
+                count,
+                wall_ns,
+                cpu_ns,
+            },
+        },
+    )
+}
+
+fn delta() -> impl Strategy<Value = Delta> {
+    use proptest::collection::vec;
+    let three = || vec(any::<[u32; 3]>(), 0..20);
+    let sets = vec(vec(any::<[u32; 2]>(), 0..4), 0..5);
+    let facts = (
+        any::<bool>(),
+        any::<u32>(),
+        any::<[u64; 6]>(),
+        any::<[bool; 2]>(),
+    );
+    let tables = (
+        vec(".{0,20}", 0..20),
+        three(),
+        three(),
+        sets,
+        vec(row(), 0..20),
+    );
+    (facts, tables).prop_map(|((is_wall, frequency, numbers, flags), tables)| {
+        let (strings, frames, nodes, sets, rows) = tables;
+        let [
+            start_ns,
+            as_of_ns,
+            sampling_ns,
+            dropped_ns,
+            clock_ns,
+            serial,
+        ] = numbers;
+        let [is_fresh, reset] = flags;
+        let frame = |[name, path, first_line]: [u32; 3]| Frame {
+            name: StringId(name),
+            path: StringId(path),
+            first_line,
+        };
+        let node = |[parent, frame, line]: [u32; 3]| Node {
+            parent: NodeId(parent),
+            frame: FrameId(frame),
+            line,
+        };
+        let label = |[key, value]: [u32; 2]| (StringId(key), StringId(value));
+        let set = |set: Vec<[u32; 2]>| set.into_iter().map(label).collect();
+        Delta {
+            changes: Changes {
+                facts: LiveFacts {
+                    mode: if is_wall { "wall" } else { "cpu" }.into(),
+                    frequency,
+                    start_ns,
+                    as_of_ns,
+                    sampling_ns,
+                    dropped_ns,
+                },
+                reset,
+                more: !reset,
+                cursor: Cursor {
+                    serial,
+                    ..Cursor::default()
+                },
+                strings,
+                frames: frames.into_iter().map(frame).collect(),
+                nodes: nodes.into_iter().map(node).collect(),
+                label_sets: sets.into_iter().map(set).collect(),
+                rows,
+            },
+            freshness: Freshness { is_fresh, clock_ns },
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(delta in delta()) {
+        prop_assert_eq!(Delta::from_bytes(&delta.to_bytes()), Ok(delta));
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_fail(
+        delta in delta(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
+        end: prop::sample::Index,
+    ) {
+        let mut bytes = delta.to_bytes();
+        for (place, byte) in changes {
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+        }
+        let _ = Delta::from_bytes(&bytes);
+        let _ = Delta::from_bytes(&bytes[..end.index(bytes.len())]);
+    }
+}
+
+/// A delta with these columns, in the body `body`.
+fn with_columns(columns: serde_json::Value, body: &[u8]) -> Result<Delta, BadDelta> {
+    let header = json!({
+        "version": 1, "mode": "wall", "frequency": 1, "start_ns": 1, "as_of_ns": 1, "sampling_ns": 1,
+        "dropped_ns": 1, "fresh": true, "clock_ns": 1, "reset": true, "more": false,
+        "cursor": "1.0.0.0.0.0.0.0", "columns": columns, "new": "of a later version",
+    });
+    let header = header.to_string();
+    let length = (header.len() as u32).to_le_bytes();
+    Delta::from_bytes(&[MAGIC, &length, header.as_bytes(), body].concat())
+}
+
+#[test]
+fn columns_that_lie_are_refused() {
+    let column = |name: &str, encoding: &str, offset: u64, length: u64, count: u64| json!([{"name": name, "encoding": encoding, "offset": offset, "length": length, "count": count}]);
+    assert!(with_columns(json!([]), &[]).is_ok());
+    assert!(with_columns(column("of a later version", "zstd", 0, 1, 1), &[1]).is_ok());
+    for (columns, body) in [
+        (column("strings/length", "uleb", 0, 1, u64::MAX), &[0][..]),
+        (column("strings/length", "uleb", u64::MAX, 1, 1), &[0]),
+        (column("strings/length", "uleb", 0, u64::MAX, 1), &[0]),
+        (column("strings/length", "uleb", 0, 2, 1), &[0, 0]),
+        (column("strings/length", "uleb", 0, 1, 1), &[9]),
+        (column("strings/length", "zstd", 0, 1, 1), &[0]),
+        (column("strings/text", "bytes", 0, 1, 1), b"x"),
+        (column("frames/name", "uleb", 0, 1, 1), &[0]),
+        (column("rows/node", "sleb", 0, 1, 1), &[1]),
+        (column("label_sets/length", "uleb", 0, 1, 1), &[1]),
+        (column("frames/name", "uleb", 0, 10, 1), &[0xff; 10]),
+        (json!([7]), &[]),
+    ] {
+        let found = with_columns(columns.clone(), body);
+        let is_skipped = columns == json!([7]);
+        assert_eq!(found.is_err(), !is_skipped, "{columns}");
+    }
+    // Numbers without end, and a header that would be a tree in memory.
+    let body = vec![0; 2 << 20];
+    let length = body.len() as u64;
+    let many = column("labels/key", "uleb", 0, length, length);
+    assert!(with_columns(many, &body).is_err());
+    let large = vec![json!({}); 1 << 16];
+    assert!(with_columns(large.into(), &[]).is_err());
+}

@@ -1,0 +1,305 @@
+//! What a client has of a session that it watches. It takes pages of changes in, which a hostile
+//! server may have sent: what a page refers to must be there. On the command's thread.
+
+use crate::delta::{BadDelta, Delta};
+use rperf_model::live_table::{Changes, Cursor, LiveFacts, LiveValues, NODE_CAP};
+use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, StringId, WeightKey};
+use std::collections::HashMap;
+
+/// Rows, strings, frames and label sets that are taken in at most: a port has no more.
+const MAX_ROWS: usize = NODE_CAP + 1;
+const MAX_STRINGS: usize = 4 * NODE_CAP;
+
+/// Bytes of text.
+const MAX_TEXT: usize = 256 << 20;
+
+/// The session as far as it is known.
+#[derive(Debug, Default)]
+pub struct Mirror {
+    /// Facts about it.
+    pub facts: LiveFacts,
+    cursor: Cursor,
+    strings: Vec<String>,
+    text: usize,
+    frames: Vec<Frame>,
+    nodes: Vec<Node>,
+    label_sets: Vec<LabelSet>,
+    rows: HashMap<WeightKey, LiveValues>,
+}
+
+impl Mirror {
+    /// What is asked for next.
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// Takes a page in. Returns by how much each row has grown.
+    pub fn take(&mut self, delta: Delta) -> Result<Vec<(WeightKey, LiveValues)>, BadDelta> {
+        let changes = delta.changes;
+        if changes.reset {
+            *self = Self::default();
+        }
+        self.add_tables(&changes)?;
+        self.add_text(changes.strings)?;
+        let mut grown = Vec::with_capacity(changes.rows.len());
+        for row in &changes.rows {
+            let has_labels = row.key.labels == LabelSetId::default()
+                || (row.key.labels.0 as usize) < self.label_sets.len();
+            if row.key.node.0 as usize > self.nodes.len() || !has_labels {
+                return Err(BadDelta);
+            }
+            let before = self.rows.insert(row.key, row.values).unwrap_or_default();
+            grown.push((row.key, row.values.without(before)));
+        }
+        if self.rows.len() > MAX_ROWS {
+            return Err(BadDelta);
+        }
+        (self.facts, self.cursor) = (changes.facts, changes.cursor);
+        Ok(grown)
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = (WeightKey, LiveValues)> + '_ {
+        self.rows.iter().map(|(key, values)| (*key, *values))
+    }
+
+    /// How many frames there are.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The name and the path of a frame.
+    pub fn frame(&self, id: FrameId) -> Option<(&str, &str)> {
+        let frame = self.frames.get(id.0 as usize)?;
+        let text = |id: StringId| self.strings.get(id.0 as usize);
+        Some((text(frame.name)?, text(frame.path)?))
+    }
+
+    /// The frames of a stack, the leaf first.
+    pub fn stack(&self, leaf: NodeId) -> impl Iterator<Item = FrameId> + '_ {
+        let node = |id: NodeId| self.nodes.get((id.0 as usize).wrapping_sub(1));
+        let nodes = std::iter::successors(node(leaf), move |found| node(found.parent));
+        nodes.map(|node| node.frame)
+    }
+
+    fn add_text(&mut self, strings: Vec<String>) -> Result<(), BadDelta> {
+        self.text += strings.iter().map(String::len).sum::<usize>();
+        self.strings.extend(strings);
+        match self.text <= MAX_TEXT && self.strings.len() <= MAX_STRINGS {
+            true => Ok(()),
+            false => Err(BadDelta),
+        }
+    }
+
+    fn add_tables(&mut self, changes: &Changes) -> Result<(), BadDelta> {
+        let strings = self.strings.len() + changes.strings.len();
+        let is_text = |id: StringId| (id.0 as usize) < strings;
+        for frame in &changes.frames {
+            if !is_text(frame.name) || !is_text(frame.path) {
+                return Err(BadDelta);
+            }
+        }
+        self.frames.extend(&changes.frames);
+        for node in &changes.nodes {
+            // Parents come first: so no stack has a circle.
+            let is_parent = node.parent.0 as usize <= self.nodes.len();
+            if !is_parent || node.frame.0 as usize >= self.frames.len() {
+                return Err(BadDelta);
+            }
+            self.nodes.push(*node);
+        }
+        for set in &changes.label_sets {
+            if !set
+                .iter()
+                .all(|&(key, value)| is_text(key) && is_text(value))
+            {
+                return Err(BadDelta);
+            }
+        }
+        self.label_sets.extend(changes.label_sets.iter().cloned());
+        let tables = [self.frames.len(), self.nodes.len(), self.label_sets.len()];
+        match tables.into_iter().all(|rows| rows <= MAX_ROWS) {
+            true => Ok(()),
+            false => Err(BadDelta),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delta::Freshness;
+    use proptest::prelude::*;
+    use rperf_model::State;
+    use rperf_model::live_table::{LiveRow, LiveTable};
+
+    fn page(changes: Changes) -> Delta {
+        let freshness = Freshness {
+            is_fresh: true,
+            clock_ns: 0,
+        };
+        let delta = Delta { changes, freshness };
+        Delta::from_bytes(&delta.to_bytes()).expect("a page")
+    }
+
+    fn key(node: NodeId) -> WeightKey {
+        WeightKey {
+            node,
+            thread: 1,
+            labels: LabelSetId::default(),
+            state: State::Running,
+        }
+    }
+
+    fn values(wall_ns: u64) -> LiveValues {
+        LiveValues {
+            count: 1,
+            wall_ns,
+            cpu_ns: 0,
+        }
+    }
+
+    #[test]
+    fn it_says_by_how_much_rows_have_grown() {
+        let (mut table, mut mirror) = (LiveTable::default(), Mirror::default());
+        table.facts.mode = "wall".into();
+        let frame = table.frame("Order#total", "order.rb", 3);
+        let parent = NodeId::ROOT;
+        let node = table
+            .node(Node {
+                parent,
+                frame,
+                line: 4,
+            })
+            .expect("room");
+        for (more, expected) in [(5, 5), (7, 7)] {
+            table.add(key(node), values(more));
+            let grown = mirror
+                .take(page(table.changes(mirror.cursor())))
+                .expect("taken");
+            assert_eq!(grown, [(key(node), values(expected))]);
+        }
+        assert_eq!(
+            mirror.rows().collect::<Vec<_>>(),
+            [(
+                key(node),
+                LiveValues {
+                    count: 2,
+                    ..values(12)
+                }
+            )]
+        );
+        let stack: Vec<_> = mirror
+            .stack(node)
+            .filter_map(|id| mirror.frame(id))
+            .collect();
+        assert_eq!(stack, [("Order#total", "order.rb")]);
+        table.clear();
+        let grown = mirror
+            .take(page(table.changes(mirror.cursor())))
+            .expect("taken");
+        assert_eq!(
+            (grown.len(), mirror.rows().count(), mirror.frames()),
+            (0, 0, 0)
+        );
+    }
+
+    #[test]
+    fn what_refers_to_nothing_is_refused() {
+        let frame = |name| Frame {
+            name: StringId(name),
+            path: StringId(0),
+            first_line: 0,
+        };
+        let node = |parent, frame| Node {
+            parent: NodeId(parent),
+            frame: FrameId(frame),
+            line: 0,
+        };
+        let good = Changes {
+            facts: LiveFacts {
+                mode: "wall".into(),
+                ..LiveFacts::default()
+            },
+            strings: vec!["a".into()],
+            frames: vec![frame(0)],
+            nodes: vec![node(0, 0), node(1, 0)],
+            label_sets: vec![vec![], vec![(StringId(0), StringId(0))]],
+            rows: vec![LiveRow {
+                key: key(NodeId(2)),
+                values: values(1),
+            }],
+            ..Changes::default()
+        };
+        assert!(Mirror::default().take(page(good.clone())).is_ok());
+        let row = |key| {
+            vec![LiveRow {
+                key,
+                values: values(1),
+            }]
+        };
+        let labels = LabelSetId(2);
+        for bad in [
+            Changes {
+                frames: vec![frame(1)],
+                ..good.clone()
+            },
+            Changes {
+                nodes: vec![node(1, 0)],
+                ..good.clone()
+            },
+            Changes {
+                nodes: vec![node(0, 1)],
+                ..good.clone()
+            },
+            Changes {
+                label_sets: vec![vec![(StringId(1), StringId(0))]],
+                ..good.clone()
+            },
+            Changes {
+                rows: row(key(NodeId(3))),
+                ..good.clone()
+            },
+            Changes {
+                rows: row(WeightKey {
+                    labels,
+                    ..key(NodeId(1))
+                }),
+                ..good.clone()
+            },
+        ] {
+            assert_eq!(Mirror::default().take(page(bad)), Err(BadDelta));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_page_makes_it_fail(
+            changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        ) {
+            let mut table = LiveTable::default();
+            let frame = table.frame("a", "b", 1);
+            let mut parent = NodeId::ROOT;
+            for line in 0..5 {
+                parent = table.node(Node { parent, frame, line }).expect("room");
+                table.add(key(parent), values(5));
+            }
+            let changed = table.changes(Cursor::default());
+            let facts = LiveFacts { mode: "cpu".into(), ..LiveFacts::default() };
+            let freshness = Freshness { is_fresh: true, clock_ns: 0 };
+            let mut bytes = Delta { changes: Changes { facts, ..changed }, freshness }.to_bytes();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = byte;
+            }
+            let mut mirror = Mirror::default();
+            if let Ok(delta) = Delta::from_bytes(&bytes)
+                && mirror.take(delta).is_ok()
+            {
+                for (key, _) in mirror.rows() {
+                    prop_assert!(mirror.stack(key.node).all(|frame| mirror.frame(frame).is_some()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a running session has so far, for those who watch it: the sums of all rows, and which of
+//! them have changed since a generation. Filled by the engine's worker, read by the port's thread;
+//! both lock it for a moment. No I/O.
+//!
+//! Tables only grow, and sums are absolute: to lose a reply, or to get one twice, does no harm, and
+//! any number of readers share one table. What can't grow (threads whose rows are added up, a
+//! session that begins anew) gives the table another serial, and readers begin from zero.
+
+mod changes;
+mod rows;
+
+pub use changes::{Changes, Cursor, PAGE_ROWS, PAGE_TEXT};
+pub use rows::{LiveRow, LiveValues};
+
+use crate::{
+    CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings,
+    WeightKey,
+};
+use rows::{ROW_CAP, Rows};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Nodes that a table holds at most.
+pub const NODE_CAP: usize = 1 << 20;
+
+/// From so many rows on, those of ended threads are added up under thread 0.
+const FOLD_ROWS: usize = 1 << 16;
+
+/// Facts about the session, as of the last time that the table was brought up to date.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LiveFacts {
+    /// `cpu` or `wall`.
+    pub mode: String,
+    /// Samples per second.
+    pub frequency: u32,
+    /// When the session began, on the monotonic clock.
+    pub start_ns: u64,
+    /// Up to when the sums count, on the same clock.
+    pub as_of_ns: u64,
+    /// Time that sampling has taken.
+    pub sampling_ns: u64,
+    /// Time of samples that found no room.
+    pub dropped_ns: u64,
+}
+
+/// The table.
+#[derive(Debug)]
+pub struct LiveTable {
+    serial: u64,
+    /// Facts about the session.
+    pub facts: LiveFacts,
+    strings: Strings,
+    frames: Frames,
+    tree: CallTree,
+    label_sets: LabelSets,
+    rows: Rows,
+    /// Threads that have ended and may have rows of their own.
+    ended: Vec<u32>,
+    fold_rows: usize,
+    /// With so many rows they are folded next.
+    fold_at: usize,
+    truncated: Option<NodeId>,
+}
+
+impl Default for LiveTable {
+    fn default() -> Self {
+        Self::with_fold_rows(FOLD_ROWS)
+    }
+}
+
+impl LiveTable {
+    fn with_fold_rows(fold_rows: usize) -> Self {
+        Self {
+            serial: next_serial(),
+            facts: LiveFacts::default(),
+            strings: Strings::default(),
+            frames: Frames::default(),
+            tree: CallTree::default(),
+            label_sets: LabelSets::default(),
+            rows: Rows::default(),
+            ended: Vec::new(),
+            fold_rows,
+            fold_at: fold_rows,
+            truncated: None,
+        }
+    }
+
+    /// The number of a frame.
+    pub fn frame(&mut self, name: &str, path: &str, first_line: u32) -> FrameId {
+        let name = self.strings.intern(name);
+        let path = self.strings.intern(path);
+        self.frames.intern(Frame {
+            name,
+            path,
+            first_line,
+        })
+    }
+
+    /// The number of a node; `None` if it is new and there is no room for it.
+    pub fn node(&mut self, node: Node) -> Option<NodeId> {
+        if self.tree.len() >= NODE_CAP {
+            return self.tree.find(&node);
+        }
+        Some(self.tree.intern(node))
+    }
+
+    /// The node that stands for stacks without room; `None` if there are none so far.
+    pub fn truncated(&self) -> Option<NodeId> {
+        self.truncated
+    }
+
+    /// The same, which is made if need be.
+    pub fn truncate(&mut self) -> NodeId {
+        if let Some(node) = self.truncated {
+            return node;
+        }
+        let node = Node {
+            parent: NodeId::ROOT,
+            frame: self.frame("[truncated]", "<rperf>", 0),
+            line: 0,
+        };
+        *self.truncated.insert(self.tree.intern(node))
+    }
+
+    /// The number of a label set.
+    pub fn label_set<'a>(
+        &mut self,
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> LabelSetId {
+        let pairs = pairs.into_iter();
+        let set: LabelSet = pairs
+            .map(|(key, value)| (self.strings.intern(key), self.strings.intern(value)))
+            .collect();
+        self.label_sets.intern(set)
+    }
+
+    /// Adds `values` to the row of `key`. Returns whether there was room.
+    pub fn add(&mut self, key: WeightKey, values: LiveValues) -> bool {
+        self.rows.add(key, values)
+    }
+
+    /// A thread has ended.
+    pub fn thread_ended(&mut self, thread: u32) {
+        self.ended.push(thread);
+    }
+
+    /// Adds the rows of ended threads up, once there are many. To be called when all that is known
+    /// of them has been added.
+    pub fn fold_if_many(&mut self) {
+        let rows = self.rows.len();
+        if rows + self.ended.len() >= self.fold_at && !self.ended.is_empty() {
+            self.rows.fold(self.ended.drain(..).collect());
+            self.serial = next_serial();
+            // Each fold visits all rows: the next one comes when there are twice as many.
+            self.fold_at = (2 * self.rows.len()).clamp(self.fold_rows, ROW_CAP);
+        }
+    }
+
+    /// Nothing is left of what was collected so far.
+    pub fn clear(&mut self) {
+        *self = Self {
+            facts: std::mem::take(&mut self.facts),
+            ..Self::with_fold_rows(self.fold_rows)
+        };
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+/// No other table of this process, and no earlier state of one that readers can't follow, has it.
+fn next_serial() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Relaxed) + 1
+}
+
+#[cfg(test)]
+mod tests;

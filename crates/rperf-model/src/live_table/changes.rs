@@ -1,0 +1,213 @@
+//! What a reader of a live table lacks: pages of what is new, and of the rows that have changed.
+
+use super::rows::LiveRow;
+use super::{LiveFacts, LiveTable};
+use crate::{Frame, LabelSet, LabelSetId, Node, NodeId, StringId};
+use std::fmt;
+use std::str::FromStr;
+
+/// Rows of each table that a page has at most.
+pub const PAGE_ROWS: usize = 8192;
+
+/// Bytes of text that a page has at most; more only if a single text is longer.
+pub const PAGE_TEXT: usize = 128 << 10;
+
+/// How far a reader is. As text it is numbers with dots between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cursor {
+    /// Of which table; 0 for a reader that has nothing.
+    pub serial: u64,
+    /// Strings that it has.
+    pub strings: u64,
+    /// Frames.
+    pub frames: u64,
+    /// Nodes.
+    pub nodes: u64,
+    /// Label sets.
+    pub label_sets: u64,
+    /// It has all changes of rows up to this generation.
+    pub since: u64,
+    /// And up to this one, those of the rows before `place`.
+    pub until: u64,
+    /// Where its next page begins; 0 if it has read to the end.
+    pub place: u64,
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            serial,
+            strings,
+            frames,
+            nodes,
+            label_sets,
+            since,
+            until,
+            place,
+        } = self;
+        write!(
+            f,
+            "{serial}.{strings}.{frames}.{nodes}.{label_sets}.{since}.{until}.{place}"
+        )
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let mut numbers = [0; 8];
+        let mut parts = text.split('.');
+        for number in &mut numbers {
+            let part = parts.next().ok_or(())?;
+            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
+            *number = part.parse().ok().filter(|_| is_number).ok_or(())?;
+        }
+        let [
+            serial,
+            strings,
+            frames,
+            nodes,
+            label_sets,
+            since,
+            until,
+            place,
+        ] = numbers;
+        match parts.next() {
+            Some(_) => Err(()),
+            None => Ok(Self {
+                serial,
+                strings,
+                frames,
+                nodes,
+                label_sets,
+                since,
+                until,
+                place,
+            }),
+        }
+    }
+}
+
+/// A page of changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Facts about the session.
+    pub facts: LiveFacts,
+    /// The reader has to forget all that it has.
+    pub reset: bool,
+    /// There is another page.
+    pub more: bool,
+    /// Where the reader is when it has taken this page in.
+    pub cursor: Cursor,
+    /// Strings that follow those which the reader has.
+    pub strings: Vec<String>,
+    /// Frames, likewise.
+    pub frames: Vec<Frame>,
+    /// Nodes.
+    pub nodes: Vec<Node>,
+    /// Label sets.
+    pub label_sets: Vec<LabelSet>,
+    /// Rows with their present sums.
+    pub rows: Vec<LiveRow>,
+}
+
+impl LiveTable {
+    /// What a reader that is at `cursor` lacks, or a page of it. A cursor of another table means
+    /// that it has nothing.
+    pub fn changes(&mut self, cursor: Cursor) -> Changes {
+        let is_known = cursor.serial == self.serial && self.has_all_of(&cursor);
+        let cursor = if is_known {
+            cursor
+        } else {
+            Cursor {
+                serial: self.serial,
+                ..Cursor::default()
+            }
+        };
+        let mut page = Changes {
+            facts: self.facts.clone(),
+            reset: !is_known,
+            cursor,
+            ..Changes::default()
+        };
+        self.add_new(&mut page);
+        page.more = !self.is_complete(&page.cursor);
+        if !page.more {
+            self.add_rows(&mut page);
+        }
+        page
+    }
+
+    /// Whether a reader can have as much as `cursor` says.
+    fn has_all_of(&self, cursor: &Cursor) -> bool {
+        cursor.strings <= self.strings.len() as u64
+            && cursor.frames <= self.frames.len() as u64
+            && cursor.nodes <= self.tree.len() as u64
+            && cursor.label_sets <= self.label_sets.len() as u64
+            && cursor.place <= self.rows.len() as u64
+            && cursor.since <= cursor.until
+            && cursor.until <= self.rows.generation()
+    }
+
+    fn is_complete(&self, cursor: &Cursor) -> bool {
+        cursor.strings == self.strings.len() as u64
+            && cursor.frames == self.frames.len() as u64
+            && cursor.nodes == self.tree.len() as u64
+            && cursor.label_sets == self.label_sets.len() as u64
+    }
+
+    /// What refers to something comes behind it: frames only when all strings are there, and
+    /// nodes when all frames are.
+    fn add_new(&self, page: &mut Changes) {
+        let mut room = PAGE_TEXT;
+        let first = page.cursor.strings as usize;
+        for number in (first..self.strings.len()).take(PAGE_ROWS) {
+            let text = self.strings.get(StringId(number as u32));
+            if text.len() > room && number > first {
+                return;
+            }
+            room = room.saturating_sub(text.len());
+            page.strings.push(text.into());
+            page.cursor.strings += 1;
+        }
+        if page.cursor.strings < self.strings.len() as u64 {
+            return;
+        }
+        let frames = self.frames.iter().skip(page.cursor.frames as usize);
+        page.frames
+            .extend(frames.take(PAGE_ROWS).map(|(_, frame)| *frame));
+        page.cursor.frames += page.frames.len() as u64;
+        if page.cursor.frames < self.frames.len() as u64 {
+            return;
+        }
+        let first = page.cursor.nodes as u32 + 1;
+        let nodes = (first..).map_while(|number| self.tree.get(NodeId(number)));
+        page.nodes.extend(nodes.take(PAGE_ROWS));
+        page.cursor.nodes += page.nodes.len() as u64;
+        let first = page.cursor.label_sets as usize;
+        for number in (first..self.label_sets.len()).take(PAGE_ROWS) {
+            let set = self.label_sets.get(LabelSetId(number as u32));
+            page.label_sets.push(set.to_vec());
+            page.cursor.label_sets += 1;
+        }
+    }
+
+    fn add_rows(&mut self, page: &mut Changes) {
+        let cursor = &mut page.cursor;
+        if cursor.place == 0 {
+            // All pages are about what has changed up to now: a row that changes again meanwhile
+            // comes once more afterwards.
+            cursor.until = self.rows.end_generation();
+        }
+        let (rows, next) = self
+            .rows
+            .since(cursor.since, cursor.place as usize, PAGE_ROWS);
+        page.rows = rows;
+        page.more = next.is_some();
+        match next {
+            Some(next) => cursor.place = next as u64,
+            None => (cursor.since, cursor.place) = (cursor.until, 0),
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The sampling session while clients of the port watch it. At the safepoint that the port has asked
+//! for, on whichever thread of the main Ractor has the GVL.
+
+use crate::vm::api::live;
+use rperf_engine::Gvl;
+use rperf_live::port::pull::{self, Step};
+use std::sync::Arc;
+
+/// Brings the sums up to now if somebody wants that. If nobody watches any more, the session is let
+/// know.
+pub fn see_to(gvl: &mut Gvl<'_>) {
+    if !pull::is_watched() {
+        live::end(gvl);
+    } else if pull::take_wanted() {
+        live::step(gvl, |table, is_complete| {
+            pull::answer(Step {
+                table: Arc::clone(table),
+                is_complete,
+            });
+        });
+    }
+}

@@ -1,0 +1,216 @@
+# frozen_string_literal: true
+
+RSpec.describe "rperf top" do
+  include Ports
+
+  def work = "def work = loop { 100.times { |i| i.to_s } }"
+
+  # A program with a session whose main thread works.
+  def profiled(code = "", options: "mode: :wall", &)
+    listening("#{work}\n#{code}\nRperf.start(#{options})\nputs Rperf.listen\nwork", &)
+  end
+
+  def top(program, *options, **) = rperf("top", *options, program.pid.to_s, **)
+
+  def json(outcome) = outcome.stdout.lines.map { |line| JSON.parse(line) }
+
+  def methods_of(interval) = interval["methods"].to_h { |method| [method["name"], method] }
+
+  def seen = File.exist?(in_folder("seen")) ? File.read(in_folder("seen")) : ""
+
+  # Follows the program while the block does something to it, until the command ends. The block may
+  # end it: it has the command's process.
+  def followed(program, *options)
+    pid = Process.spawn(clean_environment, *rperf_command("top", "--json", *options, program.pid.to_s),
+                        out: in_folder("seen"), err: in_folder("said"), pgroup: true)
+    wait_until("table") { seen.include?("\n") }
+    yield pid
+    status = nil
+    wait_until("end of rperf top") { (_, status = Process.wait2(pid, Process::WNOHANG)) && status }
+    [seen.lines.map { |line| JSON.parse(line) }, File.read(in_folder("said")), status.exitstatus || status.termsig]
+  end
+
+  it "shows where the time of each interval goes" do
+    profiled("2.times { Thread.new { Queue.new.pop } }") do |program|
+      intervals = json(top(program, "--json", "-n", "3", "--interval", "0.5"))
+      expect(intervals.size).to eq(3)
+      intervals.each do |interval|
+        expect(interval).to include("version" => 1, "pid" => program.pid, "mode" => "wall", "frequency" => 1000)
+        expect(interval["elapsed_ns"]).to be_between(100_000_000, 30_000_000_000)
+        methods = methods_of(interval)
+        expect(methods.fetch("Object#work")["total_ns"]).to be > interval["running_ns"] * 0.8
+        expect(methods.fetch("Integer#to_s")["self_ns"]).to be_positive
+        # Three threads, each of which is in one state at a time.
+        states = interval.values_at("running_ns", "waiting_ns", "blocked_ns", "gc_ns").sum
+        expect(states.to_f / interval["elapsed_ns"]).to be_between(2.5, 3.5)
+      end
+      blocked = intervals.sum { |interval| methods_of(interval).dig("Thread::Queue#pop", "blocked_ns") || 0 }
+      expect(blocked).to be_positive
+      expect(intervals.map { |interval| interval["since_ns"] }).to eq(intervals.map { |it| it["since_ns"] }.sort)
+    end
+  end
+
+  it "counts each of many threads, however deep their stacks are" do
+    code = "def wait(depth) = depth.zero? ? Queue.new.pop : wait(depth - 1)
+            300.times { Thread.new { wait(60) } }
+            sleep 1"
+    profiled(code) do |program|
+      json(top(program, "--json", "-n", "3", "--interval", "0.5")).each do |interval|
+        expect(interval["blocked_ns"].to_f / interval["elapsed_ns"]).to be_between(240, 360)
+      end
+    end
+  end
+
+  it "prints tables" do
+    profiled do |program|
+      outcome = top(program, "-n", "2", "--interval", "0.2")
+      expect([outcome.stderr, outcome.status.exitstatus]).to eq(["", 0])
+      tables = outcome.stdout.split(/^$\n(?=\d)/)
+      expect(tables.size).to eq(2)
+      tables.each do |table|
+        head, summary, empty, header, *rows = table.lines(chomp: true)
+        expect(head).to match(/\A#{program.pid} .* wall, 1000 Hz, for \d+\.\d s, overhead \d+\.\d %\z/)
+        expect(summary).to match(/\AGVL busy \d+\.\d % +waiting for it \d+\.\d threads +GC \d+\.\d % +blocked/)
+        expect([empty, header.split]).to eq(["", %w[self/s self % total % wait/s method file]])
+        expect(rows).to include(match(/\A +\d+ ms +\d+\.\d % +\d+\.\d % +\d+ ms   Object#work +-e\z/))
+      end
+      expect(top(program, "--once").stdout.scan("GVL busy").size).to eq(1)
+    end
+  end
+
+  it "has CPU time in cpu mode" do
+    profiled(options: "mode: :cpu, frequency: 500") do |program|
+      expect(top(program, "--once").stdout).to include(" cpu, 500 Hz, ").and match(/^CPU \d+\.\d %   GC \d+\.\d %$/)
+    end
+  end
+
+  it "leaves the program's own profile whole" do
+    code = <<~RUBY
+      trap(:USR1) { $ended = true }
+      def work
+        100.times { |i| i.to_s } until $ended
+        profile = Rperf.stop
+        states = profile[:aggregated_samples].sum { |sample| sample[1] }
+        File.write("sums.new", [states, profile[:duration_ns]].join(" "))
+        File.rename("sums.new", "sums")
+      end
+    RUBY
+    listening("#{code}\nRperf.start(mode: :wall)\nputs Rperf.listen\nwork\nsleep") do |program|
+      _, said, status = followed(program, "--interval", "0.1") do
+        sleep 0.5
+        Process.kill(:USR1, program.pid)
+      end
+      expect([said, status]).to eq(["rperf: #{program.pid}: the profiling session has ended\n", 0])
+      wait_until("sums") { File.exist?(in_folder("sums")) }
+      time, duration = File.read(in_folder("sums")).split.map(&:to_f)
+      expect(time / duration).to be_between(0.98, 1.02)
+    end
+  end
+
+  it "goes on with the session that comes next" do
+    code = "trap(:USR1) { $over = true }
+            Thread.new { sleep 0.01 until $over; Rperf.stop; Rperf.start(mode: :cpu, frequency: 99) }"
+    profiled(code) do |program|
+      intervals, said, status = followed(program, "--interval", "0.3") do |command|
+        Process.kill(:USR1, program.pid)
+        wait_until("table of the next session") { seen.match?(/"mode":"cpu".*\n\z/) }
+        Process.kill(:INT, command)
+      end
+      expect(intervals.map { |interval| interval["mode"] }.uniq).to eq(%w[wall cpu])
+      expect(said).to eq("rperf: #{program.pid}: the profile begins anew (cpu, 99 Hz)\n")
+      expect(status).to eq(Signal.list["INT"])
+    end
+  end
+
+  it "goes on when the program takes its numbers and begins anew" do
+    code = "trap(:USR1) { $taken = true }
+            Thread.new { sleep 0.01 until $taken; Rperf.snapshot(clear: true) }"
+    profiled(code) do |program|
+      signalled = nil
+      intervals, said, = followed(program, "--interval", "0.3") do |command|
+        signalled = now
+        Process.kill(:USR1, program.pid)
+        wait_until("message") { File.read(in_folder("said")).end_with?("\n") }
+        before = seen.lines.size
+        wait_until("table") { seen.lines.size > before + 1 && seen.end_with?("\n") }
+        Process.kill(:INT, command)
+      end
+      expect(said).to eq("rperf: #{program.pid}: the profile begins anew (wall, 1000 Hz)\n")
+      expect(intervals.last["since_ns"]).to be < (now - signalled) * 1e9
+      expect(methods_of(intervals.last)).to include("Object#work")
+    end
+  end
+
+  it "says that the program has ended" do
+    profiled do |program|
+      intervals, said, status = followed(program, "--interval", "0.1") { Process.kill(:KILL, program.pid) }
+      expect(intervals).not_to be_empty
+      expect([said, status]).to eq(["rperf: the program #{program.pid} has ended\n", 0])
+    end
+  end
+
+  it "waits for a program in which nothing runs" do
+    code = "$queue = Queue.new; Thread.new { sleep }; trap(:USR1) { $queue << 1 }; Rperf.start(mode: :wall)"
+    listening("#{work}\n#{code}\nputs Rperf.listen\n$queue.pop\nwork") do |program|
+      said = in_folder("said")
+      pid = Process.spawn(clean_environment, *rperf_command("top", "--once", program.pid.to_s), out: in_folder("seen"),
+                                                                                                err: said)
+      wait_until("message") { File.exist?(said) && File.read(said).include?("runs no Ruby code just now") }
+      Process.kill(:USR1, program.pid)
+      Process.wait(pid)
+      expect(File.read(in_folder("seen"))).to include("Object#work")
+    end
+  end
+
+  it "shows programs with many methods, threads and labels" do
+    code = <<~'RUBY'
+      500.times { |i| eval("def method_number_#{i}(n) = n.zero? ? 1.to_s : method_number_#{(i + 7) % 500}(n - 1)") }
+      Thread.new { loop { |i| 20.times.map { |n| Thread.new { Rperf.label(n: n) { sleep 0.001 } } }.each(&:join) } }
+      Thread.new { loop { 500.times { |i| send("method_number_#{i}", 30) } } }
+    RUBY
+    profiled(code) do |program|
+      intervals = json(top(program, "--json", "-n", "5", "--interval", "0.3"))
+      names = intervals.flat_map { |interval| methods_of(interval).keys }.uniq
+      expect(names.grep(/method_number/).size).to be > 50
+      expect(intervals.last["running_ns"]).to be_positive
+    end
+  end
+
+  it "goes on in forked children, whose parent is watched" do
+    code = <<~RUBY
+      Thread.new do
+        ends = 30.times.map { Process.wait2(fork { 1000.times(&:to_s) }).last.success? }
+        File.write("ends", ends.uniq.inspect)
+      end
+    RUBY
+    profiled(code) do |program|
+      intervals = json(top(program, "--json", "-n", "20", "--interval", "0.1"))
+      expect(intervals.size).to eq(20)
+      wait_until("ends") { File.exist?(in_folder("ends")) && !File.empty?(in_folder("ends")) }
+      expect(File.read(in_folder("ends"))).to eq("[true]")
+    end
+  end
+
+  it "ends when nobody reads any more" do
+    profiled do |program|
+      command = rperf_command("top", "--interval", "0.1", program.pid.to_s).map { |word| "'#{word}'" }.join(" ")
+      outcome = run("sh", "-c", "#{command} | head -n 1")
+      expect(outcome.stdout.lines.size).to eq(1)
+    end
+  end
+
+  it "says why there is nothing to be seen" do
+    listening("puts Rperf.listen; sleep") do |program|
+      outcome = top(program)
+      expect(outcome.stderr).to start_with("rperf: #{program.pid}: the program isn't being profiled (begin a session, ")
+      expect(outcome.status.exitstatus).to eq(1)
+    end
+    listening("puts Rperf.listen; Rperf.start(mode: :trace); loop { 1.to_s }") do |program|
+      expect(top(program).stderr)
+        .to eq("rperf: #{program.pid}: the program's session traces calls (only sampling sessions can be watched)\n")
+    end
+    [%w[--interval 0], %w[--interval x], %w[-n 0], %w[--once -n 3]].each do |options|
+      expect(rperf("top", *options, "1").status.exitstatus).to eq(2)
+    end
+  end
+end
