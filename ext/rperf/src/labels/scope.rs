@@ -1,5 +1,5 @@
 //! `Native.enter` and `Native.leave`: the begin and the end of a block that has labels, or
-//! is a section of a deferred session, or both. `Rperf.label`, `Rperf.profile` and the
+//! is a section of a deferred session, or both; and pauses. `Rperf.label`, `Rperf.profile` and the
 //! middleware call them, on threads of the main Ractor, with the GVL.
 //!
 //! An interrupt (`Timeout`, `Thread#kill`) can come as a method of C returns: its work is
@@ -8,8 +8,10 @@
 //! none), and the number of the session whose section has begun.
 
 use super::{add, are_constant, put};
-use crate::vm::api::section;
-use crate::vm::state::session::session;
+use crate::profile::errors;
+use crate::trace::api::section::TRACING;
+use crate::vm::api::section::{self, Pause, Switch};
+use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
 use rperf_engine::Gvl;
 
@@ -26,15 +28,66 @@ pub fn enter(
     let Some(session) = session(gvl) else {
         return Ok(());
     };
-    // Beside traced calls nothing is sampled.
-    let counts = counts && !session.settings.is_traced();
+    let switch = switch_of(session).filter(|_| counts);
     if let Some(labels) = labels {
         add(ruby, gvl, undo, labels)?;
     }
-    if counts {
-        section::enter(ruby, gvl, undo)?;
+    match switch {
+        Some(switch) => section::enter(ruby, gvl, switch, undo),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// How time begins and ends to count in a session; not at all where chosen methods are counted
+/// alone.
+fn switch_of(session: &StartedSession) -> Option<&'static Switch> {
+    match session.settings.is_traced() {
+        false => Some(&section::SAMPLING),
+        true if session.settings.only().is_empty() => Some(&TRACING),
+        true => None,
+    }
+}
+
+/// `Native.pause(undo)`: a pause for a block begins, which is noted in `undo`.
+pub fn pause(ruby: &Ruby, gvl: &Gvl<'_>, undo: RArray) -> Result<(), Error> {
+    let switch = switch(ruby, gvl)?;
+    let id = switch.and_then(|switch| section::pause(gvl, switch, Pause::Block));
+    id.map_or(Ok(()), |id| undo.push(id))
+}
+
+/// `Native.unpause(undo)`: it ends, if it has begun.
+pub fn unpause(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
+    let id: Option<u64> = undo.pop()?;
+    let (Some(id), Some(switch)) = (id, switch(ruby, gvl)?) else {
+        return Ok(());
+    };
+    let (_, interrupts) = section::resume(ruby, gvl, switch, Pause::Block, Some(id))?;
+    interrupts.raise()
+}
+
+/// `Native.hold(on)`: a pause begins that lasts until it is ended, or ends. Returns whether that
+/// is news.
+pub fn hold(ruby: &Ruby, gvl: &mut Gvl<'_>, on: bool) -> Result<bool, Error> {
+    let Some(switch) = switch(ruby, gvl)? else {
+        return Ok(false);
+    };
+    if on {
+        return Ok(section::pause(gvl, switch, Pause::Held).is_some());
+    }
+    let (is_news, interrupts) = section::resume(ruby, gvl, switch, Pause::Held, None)?;
+    interrupts.raise().map(|()| is_news)
+}
+
+/// That of the running session, if there is one. Fails if it can't be paused.
+fn switch(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<Option<&'static Switch>, Error> {
+    match session(gvl) {
+        None => Ok(None),
+        Some(session) if session.settings.only().is_empty() => Ok(switch_of(session)),
+        Some(_) => {
+            let message = "a session that counts chosen methods (only:) can't be paused";
+            Err(errors::rperf(ruby, message))
+        }
+    }
 }
 
 /// `Native.enter_at_once(undo, labels)`: as `enter` for a section, if nothing of it can fail:
@@ -46,7 +99,7 @@ pub fn enter_at_once(
     labels: Option<RHash>,
 ) -> Result<bool, Error> {
     let opens_none =
-        session(gvl).is_none_or(|it| it.settings.is_traced() || !it.sections.is_none());
+        session(gvl).is_none_or(|it| switch_of(it).is_none() || !it.sections.is_none());
     let is_possible = opens_none && labels.map_or(Ok(true), are_constant)?;
     if is_possible {
         enter(ruby, gvl, undo, labels, true)?;
@@ -70,7 +123,11 @@ pub fn leave(gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
     while !undo.is_empty() {
         let step: Value = undo.pop()?;
         match Integer::from_value(step) {
-            Some(number) => section::leave(gvl, number.to_u64()?),
+            Some(number) => {
+                if let Some(switch) = session(gvl).and_then(switch_of) {
+                    section::leave(gvl, switch, number.to_u64()?);
+                }
+            }
             None => put(gvl, step)?,
         }
     }
