@@ -21,7 +21,7 @@ RSpec.describe "Pauses" do
     # How many stacks weren't the VM's.
     def unequal(profile)
       profile.save("c.txt")
-      Integer(File.read("c.txt")[/compared, (\d+) unequal/, 1])
+      Integer(File.read("c.txt")[/compared, (\\d+) unequal/, 1])
     end
   RUBY
 
