@@ -75,7 +75,7 @@ RSpec.describe "Pauses" do
         puts [names.map { |name| calls(profile, name) }, unequal(profile)].to_json
       RUBY
       # deep: 21 calls before each pause; leaf: one in the block, one after each of 5 calls, one by other.
-      expect(counts).to eq([50, nil, 50, 1050, 350])
+      expect(counts).to eq([50, 0, 50, 1050, 350])
       expect(unequal).to eq(0)
     end
 

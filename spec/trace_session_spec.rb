@@ -272,8 +272,7 @@ RSpec.describe "Tracing" do
       rescue ArgumentError => e
         e.message
       end
-      expect(messages).to eq([
-                              "aggregate: must be true with mode: :trace, not false",
+      expect(messages).to eq(["aggregate: must be true with mode: :trace, not false",
                               "capture: must be nil with mode: :trace, not :safepoint",
                               "signal: must be nil with mode: :trace, not false",
                               "lines: must be nil with mode: :trace, not true"])
