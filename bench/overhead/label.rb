@@ -17,18 +17,11 @@ module Overhead
     def rows
       with = { "the same label" => method(:same), "a String" => method(:text),
                "two, inside of another" => method(:nested), "a new value each time" => method(:unique) }
-      variants = with.transform_values { |it| { alone: method(:alone), with: it } }
+      variants = with.transform_values { |it| { alone: PerCall.method(:alone), with: it } }
       PerCall.rows(variants, @options, count: BLOCKS, sessions: SESSIONS)
     end
 
     private
-
-    def only_yield = yield
-
-    def alone(blocks)
-      number = 0
-      number = only_yield { number + 1 } while number < blocks
-    end
 
     def same(blocks)
       number = 0

@@ -12,6 +12,9 @@ module Overhead
     SESSIONS = {
       "none" => nil, "cpu" => { mode: :cpu }, "wall" => { mode: :wall }, "deferred" => { mode: :wall, defer: true }
     }.freeze
+    # How fast the machine is at this kind of work: a block whose `ensure` puts a fiber-local variable back.
+    ANCHOR = "(a fiber-local variable)"
+    VARIABLE = :__rperf_bench__
     HEADINGS = ["code", "what", "session", "alone, ns", "with rperf", "more", "quartiles"].freeze
 
     module_function
@@ -21,6 +24,7 @@ module Overhead
     # @return [Array<Array<String>>] the rows of a table
     def rows(variants, options, count:, sessions: SESSIONS.keys)
       calls = (count * options[:scale]).ceil
+      variants = { **anchor, **variants }
       cases = variants.keys.product(sessions)
       with_each_code do |code|
         runs = Bench::Interleave.call(cases, runs: options[:runs]) do |name, session|
@@ -28,6 +32,30 @@ module Overhead
         end
         runs.map { |(name, session), results| [code, name, session, *figures(results)] }
       end
+    end
+
+    # {ANCHOR} as a variant.
+    def anchor = { ANCHOR => { alone: method(:alone), with: method(:with_variable) } }
+
+    def only_yield = yield
+
+    # A block so many times.
+    def alone(blocks)
+      number = 0
+      number = only_yield { number + 1 } while number < blocks
+    end
+
+    def with_variable(blocks)
+      number = 0
+      number = store(:value) { number + 1 } while number < blocks
+    end
+
+    def store(value)
+      before = Thread.current[VARIABLE]
+      Thread.current[VARIABLE] = value
+      yield
+    ensure
+      Thread.current[VARIABLE] = before
     end
 
     # What the block makes with the interpreter, and with YJIT, each in a process of its own.

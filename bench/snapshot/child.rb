@@ -16,6 +16,9 @@ module Stacks
   CALLEES = 5
   DEPTH = 30
   FILLERS = 50
+  # Steps of a way that stay as they were when its thread goes on: the stacks of a program have most frames in common.
+  # So 100,000 of them make less than a million nodes, which is all that a profile keeps apart.
+  KEPT = 20
   # How long a method sleeps where a way ends.
   STEP = 0.0001
   # What is timed, after what is not: it gets what that gave.
@@ -53,13 +56,14 @@ module Stacks
 
     # Threads that are seen asleep at ever new stacks, until the profile has enough of them.
     def fill(stacks)
-      left = stacks
+      # Each is seen in two states, blocked and waiting for the GVL, which are stacks of their own.
+      left = stacks / 2
       fillers = Array.new([FILLERS, stacks].min) do |seed|
         Thread.new do
           random = Random.new(seed)
           way = way(random, DEPTH)
           while (left -= 1) >= 0
-            way = way.first(random.rand(DEPTH))
+            way = way.first(KEPT + random.rand(DEPTH - KEPT))
             way.concat(way(random, DEPTH - way.size, NUMBERS.fetch(way.last, 0)))
             Application.method_0(way, 0)
           end
@@ -74,7 +78,8 @@ action, stacks, threads = ARGV
 Stacks.define
 blocked = Array.new(Integer(threads)) { Thread.new { sleep } }
 Thread.pass until blocked.all?(&:stop?)
-Rperf.start(mode: :wall, frequency: 10_000)
+# However much it costs: else it would take fewer samples.
+Rperf.start(mode: :wall, frequency: 10_000, max_overhead: 100)
 Stacks.fill(Integer(stacks))
 first, second = Stacks::ACTIONS.fetch(action)
 given = first.call

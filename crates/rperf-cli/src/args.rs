@@ -128,6 +128,32 @@ than --fail-on allows.
 
 Run 'rperf help' for full documentation.";
 
+const ATTACH_NOTES: &str = "\
+Examples:
+  rperf ps                                         the programs that can be asked
+  rperf attach 4711 --duration 30 -o app.pb.gz     30 s of one of them
+  rperf attach 4711 4712                           two workers of a server, in rperf.data
+
+If the program is being profiled already, the profile is what its session collects
+meanwhile. If the program begins a session of its own, or ends, the profile is of the
+time before.
+
+Exit status: 0; 1 if a program couldn't be profiled, or the profile not be written; 2
+for wrong options.
+
+Run 'rperf help running-program' for more.";
+
+const SNAPSHOT_NOTES: &str = "\
+Examples:
+  rperf snapshot 4711 -o now.pb.gz     what Rperf.start or 'rperf record' has so far
+
+The session goes on, and loses nothing.
+
+Exit status: 0; 1 if there is no session, or the profile can't be written; 2 for wrong
+options.
+
+Run 'rperf help running-program' for more.";
+
 const STACKS_NOTES: &str = "\
 Examples:
   rperf ps                  the programs that can be asked
@@ -190,6 +216,12 @@ pub enum Subcommand {
     /// Print what each thread of a running program does
     #[command(after_help = STACKS_NOTES)]
     Stacks(StacksArgs),
+    /// Profile running programs for a while
+    #[command(after_help = ATTACH_NOTES)]
+    Attach(AttachArgs),
+    /// Write what a profiling session in a running program has so far
+    #[command(after_help = SNAPSHOT_NOTES)]
+    Snapshot(SnapshotArgs),
     /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }
@@ -253,4 +285,74 @@ pub struct HelpArgs {
     /// A topic or a command; without one, a list of them is printed
     #[arg(value_name = "TOPIC|COMMAND")]
     pub name: Option<String>,
+}
+
+/// Options of `rperf attach`.
+#[derive(Debug, clap::Args)]
+pub struct AttachArgs {
+    /// The programs' processes; their profiles become one
+    #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(i32).range(1..))]
+    pub pids: Vec<i32>,
+    /// For how long they are profiled; Ctrl-C ends it earlier
+    #[arg(
+        short,
+        long,
+        value_name = "SECONDS",
+        default_value = "10",
+        allow_hyphen_values = true
+    )]
+    pub duration: String,
+    /// File to write the profile to [default: rperf.data]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
+    /// Format of the file, as for 'rperf record' [default: by the file's extension]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<OsString>,
+    /// Print a text profile to stdout instead of writing a file
+    #[arg(short, long)]
+    pub print: bool,
+    /// wall: all time, with waiting and sleeping; cpu: CPU time of each thread
+    #[arg(
+        short,
+        long,
+        value_name = "MODE",
+        default_value = "wall",
+        allow_hyphen_values = true
+    )]
+    pub mode: OsString,
+    /// Samples per second, 1 to 1000
+    #[arg(
+        short,
+        long,
+        value_name = "HZ",
+        default_value = "1000",
+        allow_hyphen_values = true
+    )]
+    pub frequency: OsString,
+    /// Add a table of the hottest lines to text output
+    #[arg(long)]
+    pub lines: bool,
+    /// Print sampling statistics to stderr
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// Options of `rperf snapshot`.
+#[derive(Debug, clap::Args)]
+pub struct SnapshotArgs {
+    /// The program's process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: i32,
+    /// File to write the profile to [default: rperf.data]
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<OsString>,
+    /// Format of the file, as for 'rperf record' [default: by the file's extension]
+    #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
+    pub format: Option<OsString>,
+    /// Print a text profile to stdout instead of writing a file
+    #[arg(short, long)]
+    pub print: bool,
+    /// Add a table of the hottest lines to text output
+    #[arg(long)]
+    pub lines: bool,
 }

@@ -4,6 +4,7 @@
 //! public modules on the thread that ends a session. Nothing here knows Ruby, and nothing starts a thread.
 
 mod args;
+mod attach;
 mod checked;
 mod command;
 mod delivery;
@@ -71,6 +72,11 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
         Subcommand::Stacks(args) => {
             let _signals = Actions::end_us();
             live::stacks::run(&args)
+        }
+        Subcommand::Attach(args) => attach::run(&args),
+        Subcommand::Snapshot(args) => {
+            let _signals = Actions::end_us();
+            attach::snapshot::run(&args)
         }
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };

@@ -1,5 +1,6 @@
-//! The commands that ask running programs: `rperf ps` and `rperf stacks`. Called by `run`, on Ruby's main thread.
+//! The commands that ask running programs: `rperf ps` and `rperf stacks`; and the way to their
+//! ports. Called by `run` and `attach`, on Ruby's main thread.
 
-mod process;
+pub mod process;
 pub mod ps;
 pub mod stacks;

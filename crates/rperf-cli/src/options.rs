@@ -17,7 +17,7 @@ pub struct Stat {
 /// All that is known before the command runs.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The command and its arguments; never empty.
+    /// The command and its arguments; empty if a running program is asked.
     pub command: Vec<OsString>,
     /// The session's settings.
     pub settings: Settings,
@@ -53,6 +53,15 @@ impl Options {
             settings: Settings::for_file(given, print, traced)?,
             stat: None,
         })
+    }
+
+    /// The options of commands that have a running program's profile.
+    pub fn for_attach(
+        given: Vec<(&'static Setting, OsString)>,
+        print: bool,
+    ) -> Result<Self, Refusal> {
+        check_page_mode(&given)?;
+        Self::for_file(given, print, false, Vec::new())
     }
 
     /// The options of `rperf stat`, and of `rperf exec`, which is a stat with report.
@@ -109,6 +118,8 @@ mod tests {
             Subcommand::Trace(args) => Options::for_trace(args),
             Subcommand::Report(_)
             | Subcommand::Diff(_)
+            | Subcommand::Attach(_)
+            | Subcommand::Snapshot(_)
             | Subcommand::Ps(_)
             | Subcommand::Stacks(_)
             | Subcommand::Help(_) => {

@@ -1,6 +1,8 @@
 //! Names of the endpoints of a web application: paths without the parts that differ between
 //! resources. Called by the bridge for the Rack middleware, once for each request.
 
+use std::borrow::Cow;
+
 /// A path from the client, of whatever bytes, with `:id`, `:uuid`, `:hex` and `:token` in place of
 /// parts that identify a resource, or are secrets. Escapes are taken out first.
 pub fn endpoint_path(path: &[u8]) -> String {
@@ -20,7 +22,10 @@ pub fn endpoint_path(path: &[u8]) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-fn unescaped(path: &[u8]) -> Vec<u8> {
+fn unescaped(path: &[u8]) -> Cow<'_, [u8]> {
+    if !path.contains(&b'%') {
+        return path.into();
+    }
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;
     while let [first, others @ ..] = rest {
@@ -28,7 +33,7 @@ fn unescaped(path: &[u8]) -> Vec<u8> {
         bytes.push(byte);
         rest = after;
     }
-    bytes
+    bytes.into()
 }
 
 /// The byte that an escape at the beginning stands for, and what follows.

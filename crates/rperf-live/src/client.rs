@@ -11,6 +11,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::Uid;
 use serde_json::Value;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -63,6 +64,14 @@ pub enum AskError {
     Io(#[from] io::Error),
 }
 
+/// An answer.
+pub struct Reply {
+    /// What it is.
+    pub body: Vec<u8>,
+    /// Why the profile in it ended early, if it did.
+    pub ended: Option<String>,
+}
+
 /// A connection to a port.
 pub struct Client {
     stream: UnixStream,
@@ -113,7 +122,12 @@ impl Client {
 
     /// What the program says of itself.
     pub fn hello(&mut self) -> Result<Hello, AskError> {
-        let body = self.get("/v1/hello", MAX_HELLO, HELLO_PATIENCE)?;
+        self.hello_within(HELLO_PATIENCE)
+    }
+
+    /// The same, if it comes in time.
+    pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
+        let body = self.get("/v1/hello", MAX_HELLO, patience)?;
         let hello = Hello::from_json(&body).ok_or(NotAReply)?;
         match hello.protocol {
             PROTOCOL => Ok(hello),
@@ -124,22 +138,43 @@ impl Client {
     /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.
     pub fn get(&mut self, path: &str, most: usize, patience: Duration) -> Result<Value, AskError> {
         let until = Instant::now() + patience;
-        self.send(
-            &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-            until,
-        )?;
+        self.ask(path, until)?;
+        let reply = self.reply(most, until)?;
+        let body = serde_json::from_slice(&reply.body);
+        Ok(clean(body.map_err(|_| NotAReply)?))
+    }
+
+    /// Sends a GET of `path`.
+    pub fn ask(&mut self, path: &str, until: Instant) -> Result<(), AskError> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        self.send(&request, until)
+    }
+
+    /// The answer to what was asked, if it has at most `most` bytes. [`AskError::Silent`] if it
+    /// isn't whole in time: it can be waited for again.
+    pub fn reply(&mut self, most: usize, until: Instant) -> Result<Reply, AskError> {
         let head = self.receive_head(most, until)?;
         let end = head.length + head.body;
         while self.received.len() < end {
             self.receive(until)?;
         }
-        let body = serde_json::from_slice(&self.received[head.length..end]);
-        self.received.drain(..end);
-        let body = clean(body.map_err(|_| NotAReply)?);
+        let mut body = self.received.split_off(head.length);
+        self.received = body.split_off(head.body);
         match head.status {
-            200 => Ok(body),
-            status => Err(refused(status, &body)),
+            200 => Ok(Reply {
+                body,
+                ended: head.ended.map(|why| shown(&why).into_owned()),
+            }),
+            status => {
+                let body = serde_json::from_slice(&body);
+                Err(refused(status, &clean(body.map_err(|_| NotAReply)?)))
+            }
         }
+    }
+
+    /// Nothing more will be asked: a profile that is under way ends now, and is the answer.
+    pub fn end_asking(&self) -> io::Result<()> {
+        self.stream.shutdown(Shutdown::Write)
     }
 
     fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {

@@ -14,6 +14,8 @@ pub struct Session {
     pub mode: String,
     /// Samples per second; 0 if calls are traced.
     pub frequency: u32,
+    /// Clients of the port have begun it; it ends with them.
+    pub is_live: bool,
 }
 
 /// The program as it describes itself.
@@ -63,6 +65,7 @@ impl Hello {
             "cpu_ns": self.cpu_ns,
             "clock_ns": self.clock_ns,
             "session": session,
+            "live": self.session.as_ref().is_some_and(|session| session.is_live),
             "clients": self.clients,
         })
     }
@@ -77,6 +80,7 @@ impl Hello {
             session => Some(Session {
                 mode: fit(session.get("mode")?.as_str()?),
                 frequency: u32::try_from(session.get("frequency")?.as_u64()?).ok()?,
+                is_live: body.get("live")?.as_bool()?,
             }),
         };
         Some(Hello {
@@ -127,6 +131,7 @@ mod tests {
         let session = Session {
             mode: "wall".into(),
             frequency: 99,
+            is_live: true,
         };
         for session in [None, Some(session)] {
             let hello = Hello { session, ..hello() };
@@ -150,7 +155,16 @@ mod tests {
 
     #[test]
     fn what_lacks_something_or_has_other_types_is_none() {
-        let whole = hello().to_json();
+        let session = Session {
+            mode: "cpu".into(),
+            frequency: 1,
+            is_live: false,
+        };
+        let hello = Hello {
+            session: Some(session),
+            ..hello()
+        };
+        let whole = hello.to_json();
         for key in whole.as_object().expect("an object").keys() {
             let mut body = whole.clone();
             body.as_object_mut().expect("an object").remove(key);

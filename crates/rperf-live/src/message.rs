@@ -106,16 +106,47 @@ fn has_word(value: Option<&[u8]>, word: &str) -> bool {
     words.any(|it| it.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
 }
 
+impl Request {
+    /// The value of `name` in the query, if it is there.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let mut pairs = self
+            .query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+}
+
 /// A response with this body.
 pub fn response(status: u16, body: &Value, closes: bool) -> Vec<u8> {
     let body = format!("{body}\n");
+    bytes_response(status, "application/json", "", body.as_bytes(), closes)
+}
+
+/// Begins the line of a head that says why a profile ended early.
+const ENDED: &str = "Rperf-Ended";
+
+/// A response with a profile as body; with a reason if it `ended` early.
+pub fn profile_response(content: &[u8], ended: Option<&str>, closes: bool) -> Vec<u8> {
+    let ended = ended.map_or_else(String::new, |reason| format!("{ENDED}: {reason}\r\n"));
+    bytes_response(200, "application/octet-stream", &ended, content, closes)
+}
+
+/// `more`: further lines of the head.
+pub fn bytes_response(
+    status: u16,
+    content_type: &str,
+    more: &str,
+    body: &[u8],
+    closes: bool,
+) -> Vec<u8> {
     let connection = if closes { "Connection: close\r\n" } else { "" };
     let (reason, length) = (reason(status), body.len());
     let head = format!(
-        "HTTP/1.1 {status} {reason}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\n{connection}\r\n"
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\n\
+         Content-Length: {length}\r\n{more}{connection}\r\n"
     );
-    [head.into_bytes(), body.into_bytes()].concat()
+    [head.as_bytes(), body].concat()
 }
 
 fn reason(status: u16) -> &'static str {
@@ -126,15 +157,17 @@ fn reason(status: u16) -> &'static str {
         404 => "Not Found",
         405 => "Method Not Allowed",
         408 => "Request Timeout",
+        409 => "Conflict",
         413 => "Content Too Large",
         431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
         503 => "Service Unavailable",
         _ => "Error",
     }
 }
 
 /// The head of a reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplyHead {
     /// HTTP's number.
     pub status: u16,
@@ -142,6 +175,8 @@ pub struct ReplyHead {
     pub length: usize,
     /// Bytes of the body.
     pub body: usize,
+    /// Why the profile in it ended early, if it did.
+    pub ended: Option<String>,
 }
 
 /// A reply isn't what a port sends.
@@ -166,6 +201,7 @@ pub fn parse_reply(bytes: &[u8]) -> Result<Option<ReplyHead>, NotAReply> {
         status: parsed.code.ok_or(NotAReply)?,
         length,
         body: body.ok_or(NotAReply)?,
+        ended: header(parsed.headers, ENDED).map(|it| String::from_utf8_lossy(it).into_owned()),
     }))
 }
 

@@ -8,10 +8,15 @@ mod connection;
 mod descriptors;
 mod facts;
 mod listener;
+mod profiling;
+mod questions;
 pub mod request;
+pub mod sampling;
 mod server;
+mod session;
 pub mod stacks;
 mod state;
+pub mod task;
 mod waits;
 
 pub use state::Program;
@@ -28,12 +33,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::thread;
+use std::time::{Duration, Instant};
+use task::{Message, ProfileUpTo, Why};
 
 /// The name that the thread has in lists of native threads.
 const THREAD_NAME: &str = "rperf-port";
 
 /// Enough for a request and its answer, which are on the heap.
 const STACK_SIZE: usize = 256 << 10;
+
+/// How long the program's end may wait for clients.
+const LAST_PATIENCE: Duration = Duration::from_millis(300);
 
 /// Why there is no port.
 #[derive(Debug, thiserror::Error)]
@@ -104,9 +114,26 @@ pub fn open_as_parent(parent_has_ended: bool) -> Result<(), OpenError> {
 pub fn close() {
     if let Some(port) = Port::current().filter(|port| port.leave()) {
         port.end();
-        request::withdraw();
+        request::withdraw_all();
         port.place.clear();
         port.wake();
+    }
+}
+
+/// The session has ended, by the program: its profile goes to the clients that have begun it, or
+/// watched it. Waits for nobody. On a Ruby thread.
+pub fn session_ended(why: Why, profile: ProfileUpTo) {
+    if let Some(port) = Port::current() {
+        port.hand_over(Message::Ended(why, profile));
+    }
+}
+
+/// Before the program ends: lets the profile go out that was just handed over, if the clients take
+/// it at once. Without the GVL.
+pub fn let_go_out() {
+    let began = Instant::now();
+    while Port::current().is_some_and(Port::owes) && began.elapsed() < LAST_PATIENCE {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -116,14 +143,15 @@ fn start(place: Place, program: Program, listener: Listener) -> io::Result<()> {
     waker.set_nonblocking(true)?;
     wakened.set_nonblocking(true)?;
     let wakened = Guarded::new(wakened);
-    let (sender, answers) = channel();
+    let (sender, messages) = channel();
     let port = Port::leak(place, program, waker, sender);
     let serve = move || {
-        let mut server = Server::new(port, listener, wakened, answers);
+        let mut server = Server::new(port, listener, wakened, messages);
         server.run();
         if !port.has_ended.load(SeqCst) {
             port.place.clear();
         }
+        port.owes_nothing();
         // Before the descriptors are closed: nobody writes to this thread any more.
         port.leave();
     };

@@ -32,7 +32,7 @@ pub use display::{DisplayFrame, FrameText};
 pub use frames::{Frame, FrameId, Frames};
 pub use histogram::{Histogram, Latencies};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
-pub use merge::MergeError;
+pub use merge::{MergeError, NotEarlier};
 pub use origin::{Category, Origin};
 pub use profile::{Meta, Period, Profile, RawSamples, SamplingStats, Thread};
 pub use schema::{Column, Schema, ValueType};

@@ -8,6 +8,10 @@ use crate::{
 };
 use rustc_hash::FxHashMap;
 
+mod since;
+
+pub use since::NotEarlier;
+
 /// Why two profiles can't be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -37,18 +37,26 @@ pub fn labels(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<Option<RHash>, Error> {
 /// Merges the Hash `changes` into the labels of the present fiber; nil takes a label away.
 /// Notes the set to be put back in `undo`. Runs Ruby code.
 pub fn add(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray, changes: RHash) -> Result<(), Error> {
+    if let Some(changes) = Changes::of(changes)? {
+        return add_constant(ruby, gvl, undo, changes);
+    }
     let outer = present(ruby, gvl)?;
-    let inner = match Changes::of(changes)? {
-        Some(changes) => with_constant(ruby, gvl, outer, changes)?,
-        None => merged(ruby, gvl, outer, changes)?,
-    };
+    let inner = merged(ruby, gvl, outer, changes)?;
     undo.push(outer)?;
     put(gvl, inner)
 }
 
-/// Whether these labels are put on without running Ruby code that could fail.
-pub fn are_constant(labels: RHash) -> Result<bool, Error> {
-    Ok(Changes::of(labels)?.is_some())
+/// The same for labels that are put on without running Ruby code that could fail.
+pub fn add_constant(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    undo: RArray,
+    changes: Changes,
+) -> Result<(), Error> {
+    let outer = present(ruby, gvl)?;
+    let inner = with_constant(ruby, gvl, outer, changes)?;
+    undo.push(outer)?;
+    put(gvl, inner)
 }
 
 /// Makes `set`, or nil for no labels, the label set of the present fiber and those that it

@@ -2,6 +2,7 @@
 //! extension is loaded; called on threads of the main Ractor, with the GVL: others than that
 //! may not call methods of this extension.
 
+pub mod live;
 mod measure;
 pub mod session;
 
@@ -16,6 +17,7 @@ use crate::trace::state::session::check_stacks;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
 use rperf_engine::Gvl;
+use rperf_live::port::task::Why;
 
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
@@ -24,6 +26,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("stop_into", function!(stop_into, 1))?;
     native.define_singleton_method("snapshot", function!(snapshot, 1))?;
     native.define_singleton_method("running?", function!(session::is_running, 0))?;
+    native.define_singleton_method("live?", function!(session::is_live, 0))?;
+    native.define_singleton_method("give_way", function!(give_way, 1))?;
     native.define_singleton_method("enter", function!(enter, 3))?;
     native.define_singleton_method("leave", function!(leave, 1))?;
     native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
@@ -50,8 +54,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("hooks?", function!(thread_hook::is_registered, 0))
 }
 
-/// The token of a method. Each asks for it once, at its head.
-fn gvl(_: &Ruby) -> Gvl<'_> {
+/// The token of a method. Each asks for it once, at its head, as does the port's helper.
+pub fn gvl(_: &Ruby) -> Gvl<'_> {
     // SAFETY: the VM lets only threads of the main Ractor call these methods, with its GVL, and
     // nothing else calls them.
     unsafe { Gvl::assume_held() }
@@ -60,19 +64,26 @@ fn gvl(_: &Ruby) -> Gvl<'_> {
 /// `Native.start(settings)`: begins a session with these `NativeSettings`. Fails if one is
 /// running.
 fn start(ruby: &Ruby, settings: &SettingsObject) -> Result<bool, Error> {
-    session::start(ruby, &mut gvl(ruby), settings)
+    live::start_programs(ruby, &mut gvl(ruby), settings)
+}
+
+/// `Native.give_way(ends)`: ends a session that clients of the port have begun, as the program ends,
+/// or begins its own.
+fn give_way(ruby: &Ruby, ends: bool) -> Result<(), Error> {
+    let why = if ends { Why::Ends } else { Why::BeginsOwn };
+    live::give_way(ruby, &mut gvl(ruby), why)
 }
 
 /// `Native.stop`: ends the session; its profile, or nil if there is none.
 fn stop(ruby: &Ruby) -> Result<Option<Value>, Error> {
-    let (profile, interrupts) = session::stop(ruby, &mut gvl(ruby))?;
+    let (profile, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
     interrupts.raise().map(|()| profile)
 }
 
 /// `Native.stop_into(array)`: as `stop`, but pushes the profile. A method of C can be
 /// interrupted as it returns, and then nobody gets what it returns.
 fn stop_into(ruby: &Ruby, array: RArray) -> Result<(), Error> {
-    let (profile, interrupts) = session::stop(ruby, &mut gvl(ruby))?;
+    let (profile, interrupts) = live::stop_programs(ruby, &mut gvl(ruby))?;
     if let Some(profile) = profile {
         array.push(profile)?;
     }
@@ -140,6 +151,7 @@ fn forget_in_child(ruby: &Ruby) {
     let gvl = gvl(ruby);
     roots::forget_unnamed(&gvl);
     trace_roots::forget_unnamed(&gvl);
+    live::forget_in_child();
     if !session::is_running() {
         fork::remove_inherited_hooks();
     }

@@ -3,10 +3,12 @@
 //! Ractor.
 
 mod helper;
+mod session;
 
-use crate::native::session;
+use crate::native::session as running;
 use crate::profile::errors;
 use crate::settings;
+use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
 use rperf_live::port::{self, OpenError, Program};
 use rperf_session::settings::{self as table, Given, LISTEN, Source};
@@ -20,7 +22,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("listen", function!(listen, 2))?;
     native.define_singleton_method("listen_folder", function!(listen_folder, 1))?;
     native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
-    native.define_singleton_method("unlisten", function!(port::close, 0))
+    native.define_singleton_method("begin_live", function!(session::begin_live, 0))?;
+    native.define_singleton_method("unlisten", function!(unlisten, 0))
 }
 
 /// `listen(folder, ruby)`: opens the port, in `folder` or the user's; its path. `ruby` is the
@@ -28,7 +31,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
 fn listen(ruby: &Ruby, folder: Option<PathBuf>, version: String) -> Result<Value, Error> {
     let program = Program {
         ruby: version,
-        session: session::running,
+        session: running::running,
         ask: helper::ask,
     };
     let path = port::open(folder.as_deref(), program).map_err(|error| refused(ruby, &error))?;
@@ -58,4 +61,11 @@ fn listen_folder(ruby: &Ruby, text: RString) -> Result<Value, Error> {
 /// the child takes its place. Without one the child runs on.
 fn listen_in_child(parent_has_ended: bool) {
     let _ = port::open_as_parent(parent_has_ended);
+}
+
+/// `unlisten`: the program ends, and so does its port. A profile that clients wait for goes out
+/// before.
+fn unlisten() {
+    without_gvl(port::let_go_out);
+    port::close();
 }

@@ -12,7 +12,7 @@ mod questions;
 pub mod stat;
 mod viewer;
 
-pub use object::{copy, wrap};
+pub use object::{copy, shared, wrap};
 
 use crate::interrupts::{Interrupts, without_gvl_if_possible};
 use magnus::scan_args::{ScanArgsRequired, get_kwargs, scan_args};

@@ -22,7 +22,7 @@ module Rperf
     def profile(**labels)
       raise ArgumentError, "Rperf.profile needs a block" unless block_given?
       return yield unless Ractor.main?
-      raise Error, "profiling is off; call Rperf.start (with defer: true) first" unless Native.running?
+      raise Error, "profiling is off; call Rperf.start (with defer: true) first" unless running?
 
       undo = []
       begin

@@ -2,6 +2,7 @@
 
 require_relative "../hooks/ends"
 require_relative "../hooks/fork_guard"
+require_relative "../live/helper"
 require_relative "../session/caller"
 require_relative "../session/options"
 require_relative "profile"
@@ -47,7 +48,7 @@ module Rperf
     end
 
     # @return [Boolean] whether profiling is on
-    def running? = Native.running?
+    def running? = Native.running? && !Native.live?
 
     private
 
@@ -58,7 +59,10 @@ module Rperf
       ForkGuard.install
       # Forked children deliver their profiles at their ends.
       Ends.install if options.inherit
-      uninterrupted { Caller.begin(options) }
+      uninterrupted do
+        Helper.give_way
+        Caller.begin(options)
+      end
     end
 
     # Half of the block would be a session that nobody can stop, or a lost profile: Timeout and

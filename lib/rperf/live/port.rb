@@ -2,7 +2,7 @@
 
 require_relative "../errors"
 require_relative "../message"
-require_relative "stacks"
+require_relative "helper"
 
 module Rperf
   # The port of this process: a socket at which `rperf ps` and other commands ask it. A native thread answers; nothing
@@ -32,8 +32,11 @@ module Rperf
       # @param ended [Boolean] whether the child takes the place of its parent, which has ended
       def begin_in_child(ended: false) = Native.listen_in_child(ended)
 
-      # Removes the socket.
-      def close = Native.unlisten
+      # Removes the socket. Clients get the profile so far before.
+      def close
+        Helper.give_way(ends: true)
+        Native.unlisten
+      end
 
       private
 

@@ -17,7 +17,6 @@ module Rperf
       # @return [Array<Array>] of each thread: itself, its name, status, native number and frames
       def take
         helper = Thread.current
-        prepare(helper)
         threads = LIST.call.reject { |thread| thread.equal?(helper) }
         threads.each_slice(STRETCH).flat_map do |some|
           Thread.pass
@@ -26,14 +25,6 @@ module Rperf
       end
 
       private
-
-      # Whatever ends it, nobody is told; and it is no thread that a server should warn of.
-      def prepare(helper)
-        helper.report_on_exception = false
-        helper.abort_on_exception = false
-        helper.name = "rperf"
-        helper.thread_variable_set(:fork_safe, true)
-      end
 
       def row(thread)
         status = STATUS.bind_call(thread) or return

@@ -187,15 +187,17 @@ impl Listening {
             "uptime_ns": hello.and_then(|hello| hello.uptime_ns),
             "cpu_ns": hello.map(|hello| hello.cpu_ns),
             "cpu": self.cpu,
+            "live": session.map(|session| session.is_live),
             "session": session.map(|it| json!({ "mode": it.mode, "frequency": it.frequency })),
         })
     }
 }
 
 fn session(session: &Session) -> String {
+    let live = if session.is_live { "live, " } else { "" };
     match session.frequency {
         0 => session.mode.clone(),
-        frequency => format!("{}, {frequency} Hz", session.mode),
+        frequency => format!("{live}{}, {frequency} Hz", session.mode),
     }
 }
 

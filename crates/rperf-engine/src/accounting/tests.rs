@@ -23,11 +23,13 @@ fn pace() -> Arc<Pace> {
 #[derive(Debug, Clone)]
 enum Step {
     Run(u64),
-    /// Off the GVL, of which so much after READY; CPU time used meanwhile.
+    /// Off the GVL, of which so much after READY; CPU time used meanwhile, and what the hook takes
+    /// that reads the CPU clock as it ends.
     Off {
         blocked: u64,
         wait: u64,
         cpu: u64,
+        hook: u64,
     },
     /// Off the GVL and back without RESUMED, as an interrupted sleep.
     OffUnnoticed(u64),
@@ -54,8 +56,8 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     prop_oneof![
         3 => length.clone().prop_map(Step::Run),
-        3 => (length.clone(), length.clone(), 0u64..2_000_000)
-            .prop_map(|(blocked, wait, cpu)| Step::Off { blocked, wait, cpu: cpu.min(blocked) }),
+        3 => (length.clone(), length.clone(), 0u64..2_000_000, 0u64..20_000)
+            .prop_map(|(blocked, wait, cpu, hook)| Step::Off { blocked, wait, cpu: cpu.min(blocked), hook }),
         1 => length.clone().prop_map(Step::OffUnnoticed),
         4 => (0u64..400_000).prop_map(|before| Step::Tick { before }),
         1 => Just(Step::StaleTick),
@@ -107,14 +109,22 @@ impl Simulated {
         recorded.record(&mut self.accounting, dues);
     }
 
-    fn resume(&mut self, ready: u64, recorded: &mut Recorded) {
-        let cpu = self.cpu;
-        let dues = self
-            .accounting
-            .resumed(self.now, ready, || cpu)
-            .unwrap_or_default();
-        recorded.record(&mut self.accounting, dues);
+    fn resume(&mut self, ready: u64, hook: u64, recorded: &mut Recorded) {
         self.resumed = self.now;
+        let (cpu, mut was_read) = (self.cpu + hook, false);
+        let read = || {
+            was_read = true;
+            cpu
+        };
+        let dues = self.accounting.resumed(self.now, ready, read);
+        if was_read {
+            self.pass("running", hook, hook);
+            self.accounting.clock_was_read(self.now);
+            if self.accounting.mode == Mode::Cpu {
+                self.resumed = self.now;
+            }
+        }
+        recorded.record(&mut self.accounting, dues.unwrap_or_default());
     }
 
     fn flush(&mut self, recorded: &mut Recorded) {
@@ -130,12 +140,17 @@ impl Simulated {
     fn apply(&mut self, step: &Step, recorded: &mut Recorded) {
         match *step {
             Step::Run(length) => self.pass("running", length, length),
-            Step::Off { blocked, wait, cpu } => {
+            Step::Off {
+                blocked,
+                wait,
+                cpu,
+                hook,
+            } => {
                 self.accounting.suspended(self.now);
                 self.pass("blocked", blocked, cpu);
                 let ready = self.now;
                 self.pass("wait", wait, 0);
-                self.resume(ready, recorded);
+                self.resume(ready, hook, recorded);
             }
             Step::OffUnnoticed(length) => {
                 self.accounting.suspended(self.now);
@@ -286,7 +301,7 @@ proptest! {
     fn backtraces_are_bounded_by_time_whatever_the_number_of_switches(seed: u64, length in 500u64..20_000) {
         let mut recorded = Recorded::at(1);
         let mut thread = Simulated::new(1, Mode::Wall, 1, seed);
-        let switch = Step::Off { blocked: length, wait: length, cpu: 0 };
+        let switch = Step::Off { blocked: length, wait: length, cpu: 0, hook: 0 };
         for _ in 0..10_000 {
             thread.apply(&switch, &mut recorded);
             thread.apply(&Step::Run(length), &mut recorded);
@@ -326,6 +341,7 @@ fn share_of_first(slices: &[(u32, u64)], sleep: u64, late: u64) -> f64 {
                     blocked: sleep,
                     wait: 0,
                     cpu: 0,
+                    hook: 0,
                 },
                 &mut recorded,
             );
@@ -381,6 +397,7 @@ fn cpu_time_without_the_gvl_goes_to_the_call_that_used_it() {
                 blocked: 20_000_000,
                 wait: 0,
                 cpu: 20_000_000,
+                hook: 0,
             },
             &mut recorded,
         );
@@ -398,7 +415,7 @@ fn a_thread_on_a_shared_native_thread_is_charged_what_it_ran() {
     // Another native thread, whose clock stands elsewhere.
     thread.accounting.moved_to_native_thread(900_000_000);
     (thread.now, thread.cpu) = (thread.now + 10, 900_000_000);
-    thread.resume(0, &mut recorded);
+    thread.resume(0, 0, &mut recorded);
     (thread.now, thread.cpu) = (thread.now + 1_000_000, 901_000_000);
     thread.flush(&mut recorded);
     assert_eq!(recorded.sum_of_thread(1).cpu_ns, 4_000_000);

@@ -40,7 +40,17 @@ impl RunningSession {
         let Some(accounting) = self.enter(gvl, thread, &mut part, begin) else {
             return FollowUp::None;
         };
-        match accounting.resumed(now, ready, clock::thread_cpu_ns) {
+        let mut read_ns = None;
+        let cpu = || {
+            let cpu = clock::thread_cpu_ns();
+            read_ns = Some(clock::monotonic_ns());
+            cpu
+        };
+        let dues = accounting.resumed(now, ready, cpu);
+        if let Some(read_ns) = read_ns {
+            accounting.clock_was_read(read_ns);
+        }
+        match dues {
             Some(dues) => FollowUp::due(thread, now, dues),
             None => FollowUp::None,
         }
@@ -55,14 +65,22 @@ impl RunningSession {
         let Some(mut part) = thread.gvl_part(gvl) else {
             return FollowUp::None;
         };
+        // No tick is taken from here on: what this hook takes belongs to the time off the GVL, whose
+        // stack it is.
+        let now = clock::monotonic_ns();
+        let cpu_due = part
+            .accounting
+            .as_ref()
+            .is_some_and(|it| it.is_cpu_due(now));
+        let cpu = cpu_due.then(clock::thread_cpu_ns);
         let has_drained = self.drain(gvl, &mut part, &guard);
         // READY can't come before the GVL is given up.
         thread.forget_events();
         self.others_ready.forget(thread.thread);
         if let Some(accounting) = &mut part.accounting {
-            accounting.suspended(clock::monotonic_ns());
-            if accounting.is_cpu_due() {
-                accounting.read_cpu(clock::thread_cpu_ns());
+            accounting.suspended(now);
+            if let Some(cpu) = cpu {
+                accounting.read_cpu(cpu);
             }
             self.ticks.clear_holder(accounting.seq());
         }

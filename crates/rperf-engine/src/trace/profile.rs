@@ -246,7 +246,7 @@ impl TraceSnapshot {
                 in_state(State::GcMarking) + in_state(State::GcSweeping),
             ));
             let paused_ms = self.paused_ticks as f64 * self.ns_per_tick() / 1e6;
-            if paused_ms > 0.0 {
+            if paused_ms >= 0.05 {
                 lines.push(format!("{paused_ms:.1} ms paused, in which nothing counts"));
             }
             if sums.uncovered_ns >= 1e5 {

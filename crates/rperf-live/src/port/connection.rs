@@ -2,8 +2,13 @@
 //! costs a bounded amount of memory, and holds up nobody else. On the port's thread.
 
 use super::descriptors::Guarded;
-use crate::message::{MAX_REQUEST, Refusal, Request, parse_request};
+use super::profiling::Profiling;
+use super::sampling::Sampling;
+use crate::message::{MAX_REQUEST, Refusal, Request, parse_request, response};
+use nix::sys::socket::{MsgFlags, recv};
+use serde_json::Value;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -25,6 +30,20 @@ enum Phase {
     Answered,
 }
 
+/// What a client waits for that isn't there at once.
+pub enum Wait {
+    /// The stacks of all threads.
+    Stacks,
+    /// A session that samples so.
+    Session(Sampling),
+    /// The profile up to now.
+    Snapshot,
+    /// A profile of some time.
+    Profile(Profiling),
+    /// An answer that another thread is making.
+    Encoding,
+}
+
 /// What becomes of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
@@ -36,6 +55,18 @@ pub enum Fate {
 
 /// A client.
 pub struct Connection {
+    /// No other connection of this process has it.
+    pub id: u64,
+    /// What the client waits for.
+    pub wait: Option<Wait>,
+    /// The session that clients have begun belongs to this one, too.
+    pub holds_session: bool,
+    /// Why its profile ended early, if it did.
+    pub ended: Option<&'static str>,
+    /// The client sends nothing any more, but may still read.
+    pub has_ended_asking: bool,
+    /// The next request has come before the answer to this one.
+    asks_on: bool,
     stream: Guarded<UnixStream>,
     received: Vec<u8>,
     answer: Vec<u8>,
@@ -48,8 +79,14 @@ pub struct Connection {
 
 impl Connection {
     /// A client that has just connected.
-    pub fn new(stream: Guarded<UnixStream>) -> Self {
+    pub fn new(id: u64, stream: Guarded<UnixStream>) -> Self {
         Connection {
+            id,
+            wait: None,
+            holds_session: false,
+            ended: None,
+            has_ended_asking: false,
+            asks_on: false,
             stream,
             received: Vec::new(),
             answer: Vec::new(),
@@ -68,6 +105,21 @@ impl Connection {
     /// Whether it is to be read from, and whether it is to be written to.
     pub fn wants(&self) -> (bool, bool) {
         (self.phase == Phase::Asking, self.phase == Phase::Answered)
+    }
+
+    /// Whether it matters that the client sends nothing any more: it wants its profile now.
+    pub fn watches_end_of_asking(&self) -> bool {
+        matches!(self.wait, Some(Wait::Profile(_))) && !self.has_ended_asking && !self.asks_on
+    }
+
+    /// While it is watched, something can be read: the end, or the next request.
+    pub fn note_end_of_asking(&mut self) {
+        let found = recv(self.stream.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK);
+        match found {
+            Ok(0) => self.has_ended_asking = true,
+            Ok(_) => self.asks_on = true,
+            Err(_) => {}
+        }
     }
 
     /// When its time is up.
@@ -132,19 +184,28 @@ impl Connection {
         }
     }
 
-    /// Whether it waits for an answer.
-    pub fn is_waiting(&self) -> bool {
-        self.phase == Phase::Waiting
-    }
-
     /// Whether the connection ends with the answer to its request.
     pub fn closes(&self) -> bool {
         self.closes
     }
 
+    /// The answer is this text.
+    pub fn answer_json(&mut self, body: &Value) {
+        let closes = self.closes;
+        self.answer(response(200, body, closes));
+    }
+
+    /// The answer says why not.
+    pub fn refuse(&mut self, refusal: &Refusal) {
+        let closes = self.closes;
+        self.answer(refusal.response(closes));
+    }
+
     /// This is the answer; as much of it is sent as the client takes in now.
     pub fn answer(&mut self, bytes: Vec<u8>) {
         self.answer = bytes;
+        self.wait = None;
+        self.asks_on = false;
         self.sent = 0;
         self.phase = Phase::Answered;
         self.since = Instant::now();
@@ -170,7 +231,10 @@ impl Connection {
         }
         self.answer = Vec::new();
         self.phase = Phase::Asking;
-        if self.closes { Fate::Ends } else { Fate::Stays }
+        match self.closes || self.has_ended_asking {
+            true => Fate::Ends,
+            false => Fate::Stays,
+        }
     }
 }
 

@@ -32,21 +32,26 @@ pub fn hello(program: &Program, clients: usize) -> Hello {
     }
 }
 
-/// The system has the words, and the title that takes their place.
 fn command_line() -> String {
+    let text = String::from_utf8_lossy(&words()).replace('\0', " ");
+    text.trim().into()
+}
+
+/// The words of the command line, with a zero byte between them: as the system has them, with the
+/// title that takes their place.
+pub fn words() -> Vec<u8> {
     let mut bytes = Vec::new();
     let file = File::open("/proc/self/cmdline");
     let _ = file.and_then(|file| file.take(MAX_PROGRAM).read_to_end(&mut bytes));
     if bytes.is_empty() {
         bytes = std::env::args_os().fold(bytes, |mut bytes, word| {
             bytes.extend_from_slice(word.as_encoded_bytes());
-            bytes.push(b' ');
+            bytes.push(0);
             bytes
         });
         bytes.truncate(MAX_PROGRAM as usize);
     }
-    let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
-    text.trim().into()
+    bytes
 }
 
 /// `None` where the system doesn't tell when the process started.

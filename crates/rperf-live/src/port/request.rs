@@ -1,16 +1,21 @@
-//! The question that only the VM can answer: the stacks of all threads. The port's thread asks; a
-//! Ruby thread finds that out at its next safepoint, and a helper thread answers. Only atomics and
-//! a channel are shared, so nobody waits for anybody.
+//! What only the VM can do for the port. The port's thread asks; a Ruby thread finds that out at
+//! its next safepoint, and a helper thread does it. Only atomics and a channel are shared, so nobody
+//! waits for anybody.
 
-use super::stacks::{Answer, ThreadStack};
+use super::sampling::Sampling;
 use super::state::Port;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use super::task::{Message, Question, Reply, Task};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-/// The number of the question that is open; 0 if there is none.
-static OPEN: AtomicU64 = AtomicU64::new(0);
+/// The numbers of the questions that are open, by task; 0 where there is none.
+static OPEN: [AtomicU64; Task::ALL.len()] = [const { AtomicU64::new(0) }; Task::ALL.len()];
 
 /// A helper is at work, or about to be.
 static HELPED: AtomicBool = AtomicBool::new(false);
+
+/// How the session is to sample that is to begin.
+static WALL: AtomicBool = AtomicBool::new(true);
+static FREQUENCY: AtomicU32 = AtomicU32::new(0);
 
 /// Whether the caller is to make a helper: there is none.
 pub fn claim_helper() -> bool {
@@ -22,34 +27,69 @@ pub fn release_helper() {
     HELPED.store(false, SeqCst);
 }
 
-/// Opens a question. On the port's thread.
-pub fn ask() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let number = LAST.fetch_add(1, SeqCst) + 1;
-    OPEN.store(number, SeqCst);
-    number
+/// Whether there is a helper. On the port's thread.
+pub fn has_helper() -> bool {
+    HELPED.load(SeqCst)
 }
 
-/// Nobody waits for an answer any more.
-pub fn withdraw() {
-    OPEN.store(0, SeqCst);
+/// Opens a question. On the port's thread.
+pub fn ask(task: Task) -> Question {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let number = LAST.fetch_add(1, SeqCst) + 1;
+    OPEN[task as usize].store(number, SeqCst);
+    Question { task, number }
+}
+
+/// Opens the question for a session. On the port's thread.
+pub fn ask_for_session(sampling: Sampling) -> Question {
+    WALL.store(sampling.is_wall, SeqCst);
+    FREQUENCY.store(sampling.frequency, SeqCst);
+    ask(Task::Begin)
+}
+
+/// How the session is to sample.
+pub fn sampling() -> Sampling {
+    Sampling {
+        is_wall: WALL.load(SeqCst),
+        frequency: FREQUENCY.load(SeqCst),
+    }
+}
+
+/// Nobody waits for this any more.
+pub fn withdraw(task: Task) {
+    OPEN[task as usize].store(0, SeqCst);
+}
+
+/// Nobody waits for anything any more.
+pub fn withdraw_all() {
+    Task::ALL.into_iter().for_each(withdraw);
 }
 
 /// In a forked child, which has neither the port's thread nor the helper.
 pub fn forget_in_child() {
-    withdraw();
+    withdraw_all();
     release_helper();
 }
 
-/// The question that is open, if there is one. Any thread.
-pub fn open() -> Option<u64> {
-    Some(OPEN.load(SeqCst)).filter(|&number| number > 0)
+/// The question that is to be seen to, if there is one. Any thread.
+pub fn open() -> Option<Question> {
+    let question = |task: Task| Question {
+        task,
+        number: OPEN[task as usize].load(SeqCst),
+    };
+    let mut questions = Task::ALL.into_iter().map(question);
+    questions.find(|question| question.number > 0)
 }
 
-/// Answers the question of this number. Waits for nobody. On a Ruby thread.
-pub fn answer(number: u64, threads: Result<Vec<ThreadStack>, &'static str>) {
-    let was_open = OPEN.compare_exchange(number, 0, SeqCst, SeqCst);
-    if let (Ok(_), Some(port)) = (was_open, Port::current()) {
-        port.hand_over(Answer { number, threads });
+/// Answers a question. Returns whether somebody has still waited. Waits for nobody. On a Ruby thread.
+pub fn answer(question: Question, reply: Reply) -> bool {
+    let open = &OPEN[question.task as usize];
+    let was_open = open.compare_exchange(question.number, 0, SeqCst, SeqCst);
+    match (was_open, Port::current()) {
+        (Ok(_), Some(port)) => {
+            port.hand_over(Message::Reply(question, reply));
+            true
+        }
+        _ => false,
     }
 }

@@ -1,14 +1,16 @@
 //! The loop of the port's thread: waits for clients and answers them, one step of one client at a
 //! time. Nothing here waits for Ruby, or for a client.
 
-use super::connection::{Connection, Fate};
+use super::connection::{Connection, Fate, Wait};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
-use super::request;
-use super::stacks::{self, Answer};
+use super::profiling::Profiling;
+use super::sampling::Sampling;
+use super::session::{self, Vm};
 use super::state::Port;
-use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, response};
+use super::task::Message;
+use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, bytes_response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -31,18 +33,17 @@ const GONE: PollFlags = PollFlags::POLLHUP
 /// The paths.
 const HELLO: &str = "/v1/hello";
 const STACKS: &str = "/v1/stacks";
+const SESSION: &str = "/v1/session";
+const PROFILE: &str = "/v1/profile";
+const SNAPSHOT: &str = "/v1/snapshot";
+/// Those that Go's tools and collectors of profiles use.
+const PPROF: &str = "/debug/pprof/";
 
-/// How often the VM is asked again: the thread that was asked may have just lost the GVL.
-const AGAIN: Duration = Duration::from_millis(2);
-/// The same after [`EAGER`].
-const AGAIN_LATER: Duration = Duration::from_millis(10);
-const EAGER: Duration = Duration::from_millis(100);
-/// How long the VM may take.
-const VM_PATIENCE: Duration = Duration::from_secs(2);
-
-/// What the answer says if it has taken longer.
-const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in \
-                      native code";
+/// What there is below [`PPROF`].
+const INDEX: &str = "\
+profile?seconds=30  the time of all threads, as a pprof file; also mode=cpu and frequency=100
+cmdline             the command line
+";
 
 /// What runs on the port's thread.
 pub struct Server {
@@ -52,16 +53,9 @@ pub struct Server {
     clients: Vec<Connection>,
     /// Nobody is let in before.
     closed_until: Option<Instant>,
-    answers: Receiver<Answer>,
-    question: Option<Question>,
-}
-
-/// What the VM has been asked, for all clients that wait.
-struct Question {
-    number: u64,
-    since: Instant,
-    /// When it is asked again.
-    again: Instant,
+    vm: Vm,
+    /// How many clients there were so far.
+    count: u64,
 }
 
 /// What has happened.
@@ -76,7 +70,7 @@ impl Server {
         port: &'static Port,
         listener: Listener,
         wakened: Guarded<UnixStream>,
-        answers: Receiver<Answer>,
+        messages: Receiver<Message>,
     ) -> Self {
         Server {
             port,
@@ -84,8 +78,8 @@ impl Server {
             wakened,
             clients: Vec::new(),
             closed_until: None,
-            answers,
-            question: None,
+            vm: Vm::new(port, messages),
+            count: 0,
         }
     }
 
@@ -98,7 +92,7 @@ impl Server {
             }
             self.drain();
             self.serve(&events.clients);
-            self.follow_question();
+            self.vm.advance(&mut self.clients);
             if events.somebody_waits {
                 self.let_in();
             }
@@ -124,7 +118,8 @@ impl Server {
         ];
         descriptors.extend(self.clients.iter().map(|client| {
             let (reads, writes) = client.wants();
-            PollFd::new(client.socket().as_fd(), flags(reads, writes))
+            let flags = flags(reads || client.watches_end_of_asking(), writes);
+            PollFd::new(client.socket().as_fd(), flags)
         }));
         match poll(&mut descriptors, self.timeout(now)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -146,8 +141,8 @@ impl Server {
     /// None while nobody is connected.
     fn timeout(&self, now: Instant) -> PollTimeout {
         let clients = self.clients.iter().filter_map(Connection::deadline);
-        let again = self.question.as_ref().map(|question| question.again);
-        let Some(next) = clients.chain(self.closed_until).chain(again).min() else {
+        let vm = self.vm.deadline(&self.clients);
+        let Some(next) = clients.chain(self.closed_until).chain(vm).min() else {
             return PollTimeout::NONE;
         };
         // Rounded up: it isn't to wake too early.
@@ -178,7 +173,6 @@ impl Server {
     }
 
     fn serve_one(&mut self, place: usize, flags: PollFlags, now: Instant) -> Fate {
-        let count = self.clients.len();
         let client = &mut self.clients[place];
         let (reads, writes) = client.wants();
         let is_gone = flags.intersects(GONE);
@@ -189,20 +183,21 @@ impl Server {
         {
             return Fate::Ends;
         }
+        if flags.contains(PollFlags::POLLIN) && client.watches_end_of_asking() {
+            client.note_end_of_asking();
+        }
         // Several requests may have come at once.
-        while let Some(request) = client.next_request() {
-            match answer(self.port, &request, count) {
-                Some(bytes) => client.answer(bytes),
-                None => {
-                    let port = self.port;
-                    self.question.get_or_insert_with(|| Question::open(port));
-                    return Fate::Stays;
-                }
-            }
+        while let Some(request) = self.clients[place].next_request() {
+            self.answer(place, &request);
+            let client = &mut self.clients[place];
             if client.write() == Fate::Ends {
                 return Fate::Ends;
             }
+            if client.wait.is_some() {
+                return Fate::Stays;
+            }
         }
+        let client = &mut self.clients[place];
         if client.write() == Fate::Ends {
             return Fate::Ends;
         }
@@ -212,41 +207,26 @@ impl Server {
         }
     }
 
-    /// Takes in the VM's answer, or asks again, or gives up.
-    fn follow_question(&mut self) {
-        let mut found = None;
-        while let Ok(answer) = self.answers.try_recv() {
-            found = Some(answer);
-        }
-        let Some(question) = &mut self.question else {
-            return;
-        };
-        let now = Instant::now();
-        let elapsed = now.saturating_duration_since(question.since);
-        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        let body = match found.filter(|answer| answer.number == question.number) {
-            Some(Answer {
-                threads: Ok(threads),
-                ..
-            }) => stacks::of_vm(&threads, elapsed_ns),
-            Some(Answer {
-                threads: Err(why), ..
-            }) => stacks::of_system(why, elapsed_ns),
-            None if elapsed >= VM_PATIENCE => {
-                request::withdraw();
-                stacks::of_system(SILENT, elapsed_ns)
+    /// Answers, or notes what the client waits for.
+    fn answer(&mut self, place: usize, request: &Request) {
+        let route = route(request).and_then(|route| {
+            if matches!(route, Route::Wait(Wait::Profile(_) | Wait::Snapshot)) {
+                session::check_room(&self.clients)?;
             }
-            None => {
-                question.ask_again(self.port, now, elapsed);
-                return;
+            Ok(route)
+        });
+        let count = self.clients.len();
+        let client = &mut self.clients[place];
+        match route {
+            Ok(Route::Hello) => {
+                client.answer_json(&facts::hello(&self.port.program, count).to_json())
             }
-        };
-        self.question = None;
-        for client in &mut self.clients {
-            if client.is_waiting() {
+            Ok(Route::Text(text)) => {
                 let closes = client.closes();
-                client.answer(response(200, &body, closes));
+                client.answer(bytes_response(200, "text/plain", "", &text, closes));
             }
+            Ok(Route::Wait(wait)) => client.wait = Some(wait),
+            Err(refusal) => client.refuse(&refusal),
         }
     }
 
@@ -254,7 +234,8 @@ impl Server {
         loop {
             match self.listener.accept() {
                 Accepted::Client(stream) if self.clients.len() < MAX_CLIENTS => {
-                    self.clients.push(Connection::new(stream));
+                    self.count += 1;
+                    self.clients.push(Connection::new(self.count, stream));
                 }
                 Accepted::Client(stream) => {
                     let error = format!("{MAX_CLIENTS} clients are connected already");
@@ -278,27 +259,6 @@ impl Server {
     }
 }
 
-impl Question {
-    fn open(port: &Port) -> Self {
-        let number = request::ask();
-        port.ask_vm();
-        let now = Instant::now();
-        Question {
-            number,
-            since: now,
-            again: now + AGAIN,
-        }
-    }
-
-    fn ask_again(&mut self, port: &Port, now: Instant, elapsed: Duration) {
-        if now < self.again {
-            return;
-        }
-        port.ask_vm();
-        self.again = now + if elapsed < EAGER { AGAIN } else { AGAIN_LATER };
-    }
-}
-
 fn flags(reads: bool, writes: bool) -> PollFlags {
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::POLLIN, reads);
@@ -313,43 +273,60 @@ fn refuse(mut stream: &UnixStream, refusal: &Refusal) {
     let _ = stream.write(&refusal.response(true));
 }
 
-/// `None` if the VM has to be asked.
-fn answer(port: &Port, request: &Request, clients: usize) -> Option<Vec<u8>> {
-    match route(request) {
-        Ok(Route::Hello) => {
-            let hello = facts::hello(&port.program, clients);
-            Some(response(200, &hello.to_json(), request.closes))
-        }
-        Ok(Route::Stacks) => None,
-        Err(refusal) => Some(refusal.response(request.closes)),
-    }
-}
-
 /// What is asked.
 enum Route {
     Hello,
-    Stacks,
+    Text(Vec<u8>),
+    /// The VM has to be asked.
+    Wait(Wait),
 }
 
 fn route(request: &Request) -> Result<Route, Refusal> {
-    let route = match &*request.path {
-        HELLO => Route::Hello,
-        STACKS => Route::Stacks,
+    let (method, route) = match &*request.path {
+        HELLO => ("GET", Ok(Route::Hello)),
+        STACKS => ("GET", Ok(Route::Wait(Wait::Stacks))),
+        SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot))),
+        PROFILE => (
+            "GET",
+            Profiling::of(request).map(|it| Route::Wait(Wait::Profile(it))),
+        ),
+        SESSION => (
+            "POST",
+            Sampling::of(request).map(|it| Route::Wait(Wait::Session(it))),
+        ),
+        other if other.starts_with(PPROF) => ("GET", pprof(request, &other[PPROF.len()..])),
         other => {
             let is_ours = other.starts_with(&format!("/v{PROTOCOL}/"));
             let error = match is_ours {
                 true => "this version of rperf has no such answer".into(),
                 false => format!("this port speaks version {PROTOCOL} of the protocol"),
             };
-            return Err(Refusal::new(
-                404,
-                error,
-                format!("ask for {HELLO} or {STACKS}"),
-            ));
+            let hint = format!("ask for {HELLO}, {STACKS}, {PROFILE} or {SNAPSHOT}");
+            return Err(Refusal::new(404, error, hint));
         }
     };
-    match &*request.method {
-        "GET" => Ok(route),
-        _ => Err(Refusal::new(405, "this can only be read", "ask with GET")),
+    match request.method == method {
+        true => route,
+        false => {
+            let hint = format!("ask with {method}");
+            Err(Refusal::new(405, "this isn't asked for so", hint))
+        }
+    }
+}
+
+/// What Go's programs have under such a name.
+fn pprof(request: &Request, name: &str) -> Result<Route, Refusal> {
+    match name {
+        "" => Ok(Route::Text(INDEX.into())),
+        "cmdline" => Ok(Route::Text(facts::words())),
+        "profile" => Profiling::of(request).map(|it| Route::Wait(Wait::Profile(it))),
+        _ => {
+            let hint = format!("ask for {PPROF}profile?seconds=30");
+            Err(Refusal::new(
+                501,
+                "rperf has no such profile of a running program",
+                hint,
+            ))
+        }
     }
 }

@@ -30,14 +30,6 @@ pub struct ThreadStack {
     pub frames: Vec<Frame>,
 }
 
-/// What has come of a question.
-pub struct Answer {
-    /// Which question.
-    pub number: u64,
-    /// The threads; or why they can't be had.
-    pub threads: Result<Vec<ThreadStack>, &'static str>,
-}
-
 /// The answer to `/v1/stacks` when the VM has said what it knows.
 pub fn of_vm(threads: &[ThreadStack], elapsed_ns: u64) -> Value {
     let threads: Vec<_> = threads.iter().enumerate().map(of_thread).collect();

@@ -2,7 +2,7 @@
 //! on the port's thread.
 
 use super::descriptors::Guarded;
-use super::stacks::Answer;
+use super::task::Message;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;
@@ -36,8 +36,10 @@ pub struct Port {
     asks: AtomicBool,
     /// Where a byte wakes the thread.
     waker: Guarded<UnixStream>,
-    /// Where answers of the VM go.
-    answers: Sender<Answer>,
+    /// Where its messages go.
+    messages: Sender<Message>,
+    /// A profile that the program has handed over as it ended hasn't gone out yet.
+    owes: AtomicBool,
 }
 
 /// The port, once it is open; null before, and in forked children.
@@ -52,7 +54,7 @@ impl Port {
         place: Place,
         program: Program,
         waker: UnixStream,
-        answers: Sender<Answer>,
+        messages: Sender<Message>,
     ) -> &'static Port {
         Box::leak(Box::new(Port {
             place,
@@ -60,7 +62,8 @@ impl Port {
             has_ended: AtomicBool::new(false),
             asks: AtomicBool::new(false),
             waker: Guarded::new(waker),
-            answers,
+            messages,
+            owes: AtomicBool::new(false),
         }))
     }
 
@@ -111,10 +114,28 @@ impl Port {
         }
     }
 
-    /// Gives the thread an answer of the VM.
-    pub fn hand_over(&self, answer: Answer) {
-        let _ = self.answers.send(answer);
+    /// Gives the thread a message.
+    pub fn hand_over(&self, message: Message) {
+        if matches!(message, Message::Ended(..)) {
+            self.owes.store(true, SeqCst);
+        }
+        let _ = self.messages.send(message);
         self.wake();
+    }
+
+    /// For threads that make answers.
+    pub fn messages(&self) -> Sender<Message> {
+        self.messages.clone()
+    }
+
+    /// Whether a profile that was handed over hasn't gone out yet.
+    pub fn owes(&self) -> bool {
+        self.owes.load(SeqCst)
+    }
+
+    /// It has gone out, or nobody wants it.
+    pub fn owes_nothing(&self) {
+        self.owes.store(false, SeqCst);
     }
 
     /// As a program does that closes the waker.

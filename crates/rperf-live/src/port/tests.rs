@@ -1,5 +1,6 @@
 //! A port of this test's own process, asked as a client would.
 
+use super::task::Reply;
 use super::*;
 use crate::client::{AskError, Client};
 use crate::hello::Session;
@@ -8,6 +9,8 @@ use std::io::{Read, Write};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+mod sessions;
 
 /// A process has one port.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -31,6 +34,7 @@ fn program() -> Program {
             Some(Session {
                 mode: "wall".into(),
                 frequency: 99,
+                is_live: false,
             })
         },
         ask: || {},
@@ -100,8 +104,8 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
             }],
         };
         while clients.iter().any(|client| !client.is_finished()) {
-            if let Some(number) = request::open() {
-                request::answer(number, Ok(vec![thread.clone()]));
+            if let Some(question) = request::open() {
+                request::answer(question, Reply::Stacks(vec![thread.clone()]));
             }
             std::thread::sleep(Duration::from_millis(1));
         }

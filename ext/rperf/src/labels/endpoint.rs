@@ -14,11 +14,15 @@ pub fn path(ruby: &Ruby, path: RString) -> RString {
 /// its path without the parts that differ between resources. Each of the three may be nil; if one
 /// is something else than that or a String, there is no name.
 pub fn name(ruby: &Ruby, method: Value, mount: Value, path: Value) -> Option<RString> {
-    let mut whole = bytes(mount)?;
-    whole.append(&mut bytes(path)?);
-    let path = endpoint_path(&whole);
+    let (method, mount, path) = (part(method)?, part(mount)?, part(path)?);
+    let path = if length(mount) == 0 {
+        read(path, endpoint_path)
+    } else {
+        endpoint_path(&[read(mount, <[u8]>::to_vec), read(path, <[u8]>::to_vec)].concat())
+    };
     let path = if path.is_empty() { "/" } else { &path };
-    let mut name = bytes(method)?;
+    let mut name = Vec::with_capacity(length(method) + 1 + path.len());
+    read(method, |method| name.extend_from_slice(method));
     name.push(b' ');
     name.extend_from_slice(path.as_bytes());
     let name = ruby.str_new(&String::from_utf8_lossy(&name));
@@ -26,9 +30,20 @@ pub fn name(ruby: &Ruby, method: Value, mount: Value, path: Value) -> Option<RSt
     Some(name)
 }
 
-fn bytes(value: Value) -> Option<Vec<u8>> {
-    if value.is_nil() {
-        return Some(Vec::new());
+/// A String, or nothing in place of nil; `None` if it is neither.
+fn part(value: Value) -> Option<Option<RString>> {
+    let string = RString::from_value(value);
+    (string.is_some() || value.is_nil()).then_some(string)
+}
+
+fn length(part: Option<RString>) -> usize {
+    part.map_or(0, RString::len)
+}
+
+/// What `read`, which calls nothing of the VM, makes of the bytes.
+fn read<T>(part: Option<RString>, read: impl FnOnce(&[u8]) -> T) -> T {
+    match part {
+        Some(string) => text::with_bytes(string, read),
+        None => read(&[]),
     }
-    RString::from_value(value).map(text::bytes)
 }

@@ -7,7 +7,8 @@
 //! each step is noted that is to be undone: the label set that was there before (nil for
 //! none), and the number of the session whose section has begun.
 
-use super::{add, are_constant, put};
+use super::cache::Changes;
+use super::{add, add_constant, put};
 use crate::profile::errors;
 use crate::trace::api::section::TRACING;
 use crate::vm::api::section::{self, Pause, Switch};
@@ -28,14 +29,14 @@ pub fn enter(
     let Some(session) = session(gvl) else {
         return Ok(());
     };
-    let switch = switch_of(session).filter(|_| counts);
+    let counts = counts && session.has_sections;
     if let Some(labels) = labels {
         add(ruby, gvl, undo, labels)?;
     }
-    match switch {
-        Some(switch) => section::enter(ruby, gvl, switch, undo),
-        None => Ok(()),
+    if counts {
+        section::enter(ruby, gvl, switch_of, undo)?;
     }
+    Ok(())
 }
 
 /// How time begins and ends to count in a session; not at all where chosen methods are counted
@@ -50,44 +51,39 @@ fn switch_of(session: &StartedSession) -> Option<&'static Switch> {
 
 /// `Native.pause(undo)`: a pause for a block begins, which is noted in `undo`.
 pub fn pause(ruby: &Ruby, gvl: &Gvl<'_>, undo: RArray) -> Result<(), Error> {
-    let switch = switch(ruby, gvl)?;
-    let id = switch.and_then(|switch| section::pause(gvl, switch, Pause::Block));
+    check_pausable(ruby, gvl)?;
+    let id = section::pause(gvl, switch_of, Pause::Block);
     id.map_or(Ok(()), |id| undo.push(id))
 }
 
-/// `Native.unpause(undo)`: it ends, if it has begun.
+/// `Native.unpause(undo)`: it ends, if it has begun. Its session may be over.
 pub fn unpause(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
     let id: Option<u64> = undo.pop()?;
-    let (Some(id), Some(switch)) = (id, switch(ruby, gvl)?) else {
+    if id.is_none() {
         return Ok(());
-    };
-    let (_, interrupts) = section::resume(ruby, gvl, switch, Pause::Block, Some(id))?;
+    }
+    let (_, interrupts) = section::resume(ruby, gvl, switch_of, Pause::Block, id)?;
     interrupts.raise()
 }
 
 /// `Native.hold(on)`: a pause begins that lasts until it is ended, or ends. Returns whether that
 /// is news.
 pub fn hold(ruby: &Ruby, gvl: &mut Gvl<'_>, on: bool) -> Result<bool, Error> {
-    let Some(switch) = switch(ruby, gvl)? else {
-        return Ok(false);
-    };
+    check_pausable(ruby, gvl)?;
     if on {
-        return Ok(section::pause(gvl, switch, Pause::Held).is_some());
+        return Ok(section::pause(gvl, switch_of, Pause::Held).is_some());
     }
-    let (is_news, interrupts) = section::resume(ruby, gvl, switch, Pause::Held, None)?;
+    let (is_news, interrupts) = section::resume(ruby, gvl, switch_of, Pause::Held, None)?;
     interrupts.raise().map(|()| is_news)
 }
 
-/// That of the running session, if there is one. Fails if it can't be paused.
-fn switch(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<Option<&'static Switch>, Error> {
-    match session(gvl) {
-        None => Ok(None),
-        Some(session) if session.settings.only().is_empty() => Ok(switch_of(session)),
-        Some(_) => {
-            let message = "a session that counts chosen methods (only:) can't be paused";
-            Err(errors::rperf(ruby, message))
-        }
+/// Fails if a session runs that can't be paused.
+fn check_pausable(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
+    if session(gvl).is_none_or(|it| it.settings.only().is_empty()) {
+        return Ok(());
     }
+    let message = "a session that counts chosen methods (only:) can't be paused";
+    Err(errors::rperf(ruby, message))
 }
 
 /// `Native.enter_at_once(undo, labels)`: as `enter` for a section, if nothing of it can fail:
@@ -98,19 +94,28 @@ pub fn enter_at_once(
     undo: RArray,
     labels: Option<RHash>,
 ) -> Result<bool, Error> {
-    let opens_none =
-        session(gvl).is_none_or(|it| switch_of(it).is_none() || !it.sections.is_none());
-    let is_possible = opens_none && labels.map_or(Ok(true), are_constant)?;
-    if is_possible {
-        enter(ruby, gvl, undo, labels, true)?;
+    let opens = |session: &StartedSession| session.has_sections && session.sections.is_none();
+    let opens_none = !session(gvl).is_some_and(opens);
+    let changes = labels.map(Changes::of).transpose()?;
+    let is_possible = opens_none && !matches!(changes, Some(None));
+    let Some(session) = session(gvl).filter(|_| is_possible) else {
+        return Ok(is_possible);
+    };
+    let counts = session.has_sections;
+    if let Some(changes) = changes.flatten() {
+        add_constant(ruby, gvl, undo, changes)?;
     }
-    Ok(is_possible)
+    if counts {
+        section::enter(ruby, gvl, switch_of, undo)?;
+    }
+    Ok(true)
 }
 
 /// `Native.leave_at_once(undo)`: as `leave`, if no section ends that is the last one. Returns
 /// whether it is done.
 pub fn leave_at_once(gvl: &mut Gvl<'_>, undo: RArray) -> Result<bool, Error> {
-    let closes_none = session(gvl).is_none_or(|session| !session.sections.is_last());
+    let ends = |session: &StartedSession| session.has_sections && session.sections.is_last();
+    let closes_none = !session(gvl).is_some_and(ends);
     if closes_none {
         leave(gvl, undo)?;
     }
@@ -123,11 +128,7 @@ pub fn leave(gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
     while !undo.is_empty() {
         let step: Value = undo.pop()?;
         match Integer::from_value(step) {
-            Some(number) => {
-                if let Some(switch) = session(gvl).and_then(switch_of) {
-                    section::leave(gvl, switch, number.to_u64()?);
-                }
-            }
+            Some(number) => section::leave(gvl, switch_of, number.to_u64()?),
             None => put(gvl, step)?,
         }
     }

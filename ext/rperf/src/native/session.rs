@@ -7,7 +7,6 @@ use crate::labels;
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
-use crate::settings::SettingsObject;
 use crate::trace::api::{self as tracing, targets};
 use crate::trace::state::session::{TRACE, trace_session};
 use crate::vm::api::{snapshot, start};
@@ -16,33 +15,93 @@ use magnus::{Error, Ruby, Value};
 use rperf_engine::Gvl;
 use rperf_live::hello::Session;
 use rperf_session::settings::Settings;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 /// The session that began last: the place of its mode in the list, and its frequency; 0 if it
 /// traces calls.
 static LAST: AtomicU64 = AtomicU64::new(0);
 const MODES: [&str; 3] = ["cpu", "wall", "trace"];
 
+/// How many threads of the program are about to begin a session.
+static PROGRAM_BEGINS: AtomicUsize = AtomicUsize::new(0);
+
+/// While it lives, clients of the port begin no session.
+pub struct ProgramBegins(());
+
+impl ProgramBegins {
+    /// The program is about to begin one.
+    pub fn new() -> Self {
+        PROGRAM_BEGINS.fetch_add(1, SeqCst);
+        Self(())
+    }
+
+    /// Whether there is one.
+    pub fn is_there() -> bool {
+        PROGRAM_BEGINS.load(SeqCst) > 0
+    }
+
+    /// In a forked child: the thread isn't there.
+    pub fn forget() {
+        PROGRAM_BEGINS.store(0, SeqCst);
+    }
+}
+
+impl Drop for ProgramBegins {
+    fn drop(&mut self) {
+        // In a child that was forked meanwhile there is nothing to take away.
+        let less = |count: usize| Some(count.saturating_sub(1));
+        let _ = PROGRAM_BEGINS.fetch_update(SeqCst, SeqCst, less);
+    }
+}
+
+/// In LAST: clients of the port have begun it.
+const LIVE: u64 = 1 << 63;
+
+/// Who begins a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beginner {
+    /// The program, or whoever has it profiled as a whole.
+    Program,
+    /// Clients of the port.
+    Clients,
+}
+
 /// What the port says of the session that runs. On the port's thread.
 pub fn running() -> Option<Session> {
     let last = LAST.load(SeqCst);
     is_running().then(|| Session {
-        mode: MODES[(last >> 32) as usize % MODES.len()].into(),
+        mode: MODES[(last >> 32) as usize & 0xff].into(),
         frequency: last as u32,
+        is_live: last & LIVE != 0,
     })
 }
 
 /// A session with these settings is about to begin.
-fn note(settings: &Settings) {
+fn note(settings: &Settings, beginner: Beginner) {
     let mode = MODES.iter().position(|&mode| mode == settings.mode());
     let frequency = match settings.is_traced() {
         true => 0,
         false => settings.frequency(),
     };
+    let live = match beginner {
+        Beginner::Program => 0,
+        Beginner::Clients => LIVE,
+    };
     LAST.store(
-        (mode.unwrap_or(0) as u64) << 32 | u64::from(frequency),
+        live | (mode.unwrap_or(0) as u64) << 32 | u64::from(frequency),
         SeqCst,
     );
+}
+
+/// Whether a session runs that clients of the port have begun. The program takes no notice of it.
+pub fn is_live() -> bool {
+    is_running() && was_live()
+}
+
+/// Whether clients had begun the session that began last.
+pub fn was_live() -> bool {
+    LAST.load(SeqCst) & LIVE != 0
 }
 
 /// Whether a session runs.
@@ -50,23 +109,31 @@ pub fn is_running() -> bool {
     !SESSION.is_empty() || !TRACE.is_empty()
 }
 
-/// Begins a session with these settings. Fails if one is running.
-pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Result<bool, Error> {
-    let settings = &settings.0;
+/// Begins a session with these settings. Fails if one is running. Returns false if clients of the
+/// port can't begin theirs, as the program begins its own.
+pub fn start(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    settings: &Arc<Settings>,
+    beginner: Beginner,
+) -> Result<bool, Error> {
     loop {
         while Ending::is_there() {
             let_others_run(gvl)?;
         }
         if settings.is_traced() && settings.only().is_empty() {
-            prepare(ruby, gvl, settings)?;
+            prepare(ruby, gvl, settings, beginner)?;
             tracing::start(ruby, gvl, settings)?;
             return Ok(true);
         }
         let others = ractor::are_there_others(ruby, gvl)?;
         let threads = LiveThreads::list(ruby, gvl)?;
         // Other threads have run.
+        if beginner == Beginner::Clients && (ProgramBegins::is_there() || is_running()) {
+            return Ok(false);
+        }
         if !Ending::is_there() {
-            prepare(ruby, gvl, settings)?;
+            prepare(ruby, gvl, settings, beginner)?;
             start::begin(ruby, gvl, settings, &threads, others)?;
             targets::begin(gvl, settings);
             return Ok(true);
@@ -76,10 +143,15 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &SettingsObject) -> Resul
 
 /// Before a session with these settings begins. Fails if one is running; else removes hooks that a
 /// fork has left.
-fn prepare(ruby: &Ruby, gvl: &Gvl<'_>, settings: &Settings) -> Result<(), Error> {
+fn prepare(
+    ruby: &Ruby,
+    gvl: &Gvl<'_>,
+    settings: &Settings,
+    beginner: Beginner,
+) -> Result<(), Error> {
     tracing::check_none_runs(ruby, gvl)?;
     if fork::remove_inherited_hooks() {
-        note(settings);
+        note(settings, beginner);
         Ok(())
     } else {
         Err(errors::forked_elsewhere(ruby))

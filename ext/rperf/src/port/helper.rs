@@ -1,21 +1,26 @@
 //! The helper: a Ruby thread that answers the port where the VM has to be asked. It comes into being
-//! at a safepoint of whichever thread has the GVL, answers, and ends.
+//! at a safepoint of whichever thread has the GVL, answers, and ends; during a session that clients
+//! have begun it stays, and looks for questions every few milliseconds, so that a program in which
+//! nothing else runs answers, too.
 //!
 //! What runs at the safepoint calls no method: an interrupt would be lost there. So it only makes
 //! the thread, and then lets the GVL go, as do the threads that have it next: in a busy program the
 //! helper would else wait for a whole time slice of each.
 
+use super::session::perform;
+use crate::native::session;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
 use crate::text;
 use crate::without_gvl::try_without_gvl;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Error, Module, RArray, RModule, RString, Ruby, Thread, prelude::*};
+use magnus::{Error, Module, RArray, RModule, RString, Ruby, Thread, Value, prelude::*};
 use rb_sys::VALUE;
 use rperf_engine::Gvl;
 use rperf_live::port::request;
 use rperf_live::port::stacks::{Frame, ThreadStack};
+use rperf_live::port::task::{Reply, Task};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -36,6 +41,9 @@ static JOB: Job = Job::new();
 /// The thread that had the GVL when the question came to the VM, by the address of its object.
 static HOLDER: AtomicUsize = AtomicUsize::new(0);
 
+/// The helper, in the same way.
+static HELPER: AtomicUsize = AtomicUsize::new(0);
+
 /// Registers what runs at the safepoint. With the GVL.
 pub fn init() {
     JOB.register(on_safepoint);
@@ -54,11 +62,22 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     let Some(question) = request::open() else {
         return;
     };
-    if request::claim_helper() {
-        HOLDER.store(RubyThread::current(&gvl).object() as usize, SeqCst);
+    let (current, helper) = (
+        RubyThread::current(&gvl).object() as usize,
+        HELPER.load(SeqCst),
+    );
+    if current == helper {
+        return;
+    }
+    let is_missing = request::claim_helper();
+    // A helper that has just begun isn't known yet.
+    if is_missing || helper != 0 {
+        HOLDER.store(current, SeqCst);
+    }
+    if is_missing {
         if !make() {
             request::release_helper();
-            request::answer(question, Err(NO_THREAD));
+            request::answer(question, Reply::Failed(NO_THREAD.into()));
             return;
         }
         sleep(BEGINNING);
@@ -82,23 +101,38 @@ fn make() -> bool {
 /// The helper.
 unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
     if let Ok(ruby) = Ruby::get() {
-        // Whatever is raised here, as by Thread#kill, only ends the helper.
-        if let (Err(_), Some(question)) = (answer(&ruby), request::open()) {
-            request::answer(question, Err(FAILED));
+        // Whatever is raised here, as by Thread#kill, only ends the helper. What is done with
+        // sessions is asked for again.
+        if let (Err(_), Some(question)) = (serve(&ruby), request::open())
+            && question.task == Task::Stacks
+        {
+            request::answer(question, Reply::Failed(FAILED.into()));
         }
     }
+    HELPER.store(0, SeqCst);
     request::release_helper();
     rb_sys::Qnil as VALUE
 }
 
-fn answer(ruby: &Ruby) -> Result<(), Error> {
+fn serve(ruby: &Ruby) -> Result<(), Error> {
     let rperf: RModule = ruby.class_object().const_get("Rperf")?;
-    let stacks: RModule = rperf.const_get("Stacks")?;
-    while let Some(question) = request::open() {
-        let rows: RArray = stacks.funcall("take", ())?;
-        request::answer(question, Ok(threads(rows)?));
+    let helper: RModule = rperf.const_get("Helper")?;
+    let thread: Thread = helper.funcall("prepare", ())?;
+    HELPER.store(thread.as_raw() as usize, SeqCst);
+    loop {
+        while let Some(question) = request::open() {
+            if question.task == Task::Stacks {
+                let rows: RArray = helper.funcall("stacks", ())?;
+                request::answer(question, Reply::Stacks(threads(rows)?));
+            } else {
+                perform(ruby, helper, question)?;
+            }
+        }
+        if !session::is_live() {
+            return Ok(());
+        }
+        let _: Value = helper.funcall("rest", ())?;
     }
-    Ok(())
 }
 
 /// A row: the thread, its name, status, native number and frames.

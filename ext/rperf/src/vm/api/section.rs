@@ -28,6 +28,10 @@ pub struct Switch {
     pub close: fn(&Gvl<'_>, &StartedSession),
 }
 
+/// Which one a session has, if it has sections and pauses. Asked for when it is needed: Ruby code that
+/// has run meanwhile may have begun another session.
+pub type SwitchOf = fn(&StartedSession) -> Option<&'static Switch>;
+
 /// That of sessions that sample.
 pub const SAMPLING: Switch = Switch {
     open: |gvl, session, threads| open(gvl, session, threads, clock::monotonic_ns()),
@@ -46,7 +50,12 @@ pub fn begin_only(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads
 
 /// A section begins; its session's id is noted in `undo`. Without a session there is
 /// nothing to begin. Runs Ruby code.
-pub fn enter(ruby: &Ruby, gvl: &mut Gvl<'_>, switch: &Switch, undo: RArray) -> Result<(), Error> {
+pub fn enter(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    switch_of: SwitchOf,
+    undo: RArray,
+) -> Result<(), Error> {
     let opens =
         |session: &StartedSession| session.sections.is_none() && !session.sections.is_paused();
     if label_set::are_used(gvl) {
@@ -60,11 +69,14 @@ pub fn enter(ruby: &Ruby, gvl: &mut Gvl<'_>, switch: &Switch, undo: RArray) -> R
     let Some(session) = session(gvl) else {
         return Ok(());
     };
+    let Some(switch) = switch_of(session) else {
+        return Ok(());
+    };
     if opens(session) {
         match &threads {
             Some(threads) => (switch.open)(gvl, session, threads),
             // Another session has just begun, or the last section just ended.
-            None => return enter(ruby, gvl, switch, undo),
+            None => return enter(ruby, gvl, switch_of, undo),
         }
     }
     session.sections.add();
@@ -73,11 +85,12 @@ pub fn enter(ruby: &Ruby, gvl: &mut Gvl<'_>, switch: &Switch, undo: RArray) -> R
 
 /// A section of the session with this id ends. The session may be over. Lets no other
 /// thread run, and no interrupt come.
-pub fn leave(gvl: &Gvl<'_>, switch: &Switch, id: u64) {
+pub fn leave(gvl: &Gvl<'_>, switch_of: SwitchOf, id: u64) {
     let session = session(gvl).filter(|session| session.id.0 == id);
     if let Some(session) = session
         && session.sections.remove()
         && !session.sections.is_paused()
+        && let Some(switch) = switch_of(session)
     {
         (switch.close)(gvl, session);
     }
@@ -100,7 +113,7 @@ pub enum Pause {
 
 /// A pause of the running session begins. Returns the session's id, unless nothing has changed.
 /// Lets no other thread run, and no interrupt come.
-pub fn pause(gvl: &Gvl<'_>, switch: &Switch, pause: Pause) -> Option<u64> {
+pub fn pause(gvl: &Gvl<'_>, switch_of: SwitchOf, pause: Pause) -> Option<u64> {
     let session = session(gvl)?;
     let was_wanted = session.sections.are_wanted();
     let is_news = match pause {
@@ -110,7 +123,7 @@ pub fn pause(gvl: &Gvl<'_>, switch: &Switch, pause: Pause) -> Option<u64> {
             true
         }
     };
-    if was_wanted {
+    if was_wanted && let Some(switch) = switch_of(session) {
         (switch.close)(gvl, session);
     }
     is_news.then_some(session.id.0)
@@ -121,12 +134,18 @@ pub fn pause(gvl: &Gvl<'_>, switch: &Switch, pause: Pause) -> Option<u64> {
 pub fn resume(
     ruby: &Ruby,
     gvl: &mut Gvl<'_>,
-    switch: &Switch,
+    switch_of: SwitchOf,
     pause: Pause,
     id: Option<u64>,
 ) -> Result<(bool, Interrupts), Error> {
     let mut interrupts = Interrupts::default();
-    let threads = interrupts.until_done(|| threads(ruby, gvl))?;
+    let threads = interrupts.until_done(|| {
+        if label_set::are_used(gvl) {
+            // Nor in pauses.
+            label_set::adopt(gvl)?;
+        }
+        threads(ruby, gvl)
+    })?;
     let session = session(gvl).filter(|session| id.is_none_or(|id| session.id.0 == id));
     let Some(session) = session else {
         return Ok((false, interrupts));
@@ -139,7 +158,10 @@ pub fn resume(
             true
         }
     };
-    if !was_wanted && session.sections.are_wanted() {
+    if !was_wanted
+        && session.sections.are_wanted()
+        && let Some(switch) = switch_of(session)
+    {
         (switch.open)(gvl, session, &threads);
     }
     Ok((is_news, interrupts))

@@ -23,7 +23,6 @@ const NIL: VALUE = rb_sys::Qnil as VALUE;
 /// What is looked up once per process.
 struct LabelHandles {
     key: ID,
-    key_id: OpaqueId,
     symbol: VALUE,
     fiber_class: VALUE,
     /// Its methods `[]` and `[]=`.
@@ -126,7 +125,6 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     let key = ruby.intern(KEY);
     let handles = HANDLES.get_or_init(|| LabelHandles {
         key: key.as_raw(),
-        key_id: key.into(),
         symbol: StaticSymbol::from(key).as_raw(),
         fiber_class: fiber_class.as_raw(),
         aref: ruby.intern("[]").into(),
@@ -299,9 +297,16 @@ fn is_used(gvl: &Gvl<'_>, set: &Value, thread: RubyThread<'_>) -> bool {
     set.session == session.id && state.is_some_and(|state| set.thread == state.serial)
 }
 
-/// Makes `set` the label set of `thread`'s present fiber. `thread` is the calling one.
+/// Makes `set`, or nil for no labels, the label set of `thread`'s present fiber. `thread` is the
+/// calling one.
 pub fn set_local(thread: RubyThread<'_>, set: Value) {
     if let Some(handles) = HANDLES.get() {
+        // Without labels it is known to have none: they aren't looked for anew.
+        let set = if set.is_nil() {
+            value(handles.none)
+        } else {
+            set
+        };
         handles.set_local(thread, set);
     }
 }
@@ -326,17 +331,28 @@ impl LabelHandles {
     /// The label set of `thread`'s present fiber, or nil.
     #[inline]
     fn local(&self, thread: RubyThread<'_>) -> VALUE {
-        // SAFETY: a live thread of this Ractor, whose fiber doesn't change while the
-        // caller has the GVL. A look-up in a table, no more.
-        unsafe { rb_sys::rb_thread_local_aref(thread.object(), self.key) }
+        self.variable(thread, None)
     }
 
     /// The current thread is `thread`. One that is frozen keeps what it has.
     fn set_local(&self, thread: RubyThread<'_>, set: Value) {
-        let thread = Thread::from_value(value(thread.object()));
-        if let Some(thread) = thread.filter(|thread| !thread.is_frozen()) {
-            // It doesn't fail for one that isn't.
-            let _ = thread.local_aset(self.key_id, set);
+        let object = Thread::from_value(value(thread.object()));
+        if object.is_some_and(|object| !object.is_frozen()) {
+            self.variable(thread, Some(set));
+        }
+    }
+
+    /// The variable of `thread`'s present fiber, which becomes `new`, if that is given: then the thread
+    /// is the current one, and not frozen.
+    #[inline]
+    fn variable(&self, thread: RubyThread<'_>, new: Option<Value>) -> VALUE {
+        // SAFETY: a live thread of this Ractor, whose fiber doesn't change while the
+        // caller has the GVL. A look-up in a table, no more; and writing fails for a frozen one only.
+        unsafe {
+            match new {
+                None => rb_sys::rb_thread_local_aref(thread.object(), self.key),
+                Some(new) => rb_sys::rb_thread_local_aset(thread.object(), self.key, new.as_raw()),
+            }
         }
     }
 

@@ -1,0 +1,275 @@
+//! The profile of one running program, asked for at its port. On a thread of the command's for each
+//! program.
+
+use crate::Refusal;
+use crate::live::process;
+use rperf_live::client::{AskError, Client, Reply};
+use rperf_live::hello::Session;
+use rperf_model::Profile;
+use rperf_session::process_id::ProcessId;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Bytes of a profile's file at most.
+pub const MOST: usize = 256 << 20;
+
+/// How often other things are looked at while the answer is waited for.
+const STEP: Duration = Duration::from_millis(50);
+
+/// How long the answer may take when it should come, before something is said.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// How long it may take once the user has had enough.
+const LAST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a process may take to end that has lost its connections.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is said of it.
+const ENDED: &str = "the program has ended";
+
+/// How long the program may take to say what it is.
+const HELLO_PATIENCE: Duration = Duration::from_millis(500);
+
+/// How long the program may take for what has been so far, and the share of its time.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
+const SNAPSHOT_SHARE: u32 = 100;
+const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What is wanted of a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// For how long.
+    pub time: Duration,
+    /// Its mode.
+    pub mode: &'a str,
+    /// Samples per second.
+    pub frequency: u32,
+}
+
+/// A program that is being asked.
+pub struct Recording<'a> {
+    pid: i32,
+    process: Option<ProcessId>,
+    client: Client,
+    /// Asks for what has been so far, should the program be killed.
+    second: Option<Client>,
+    /// Another session than one of ours runs.
+    is_watching: bool,
+    wanted: Wanted<'a>,
+    asked: Instant,
+    begun: Option<Instant>,
+    ended_asking: Option<Instant>,
+    next_snapshot: Instant,
+    /// What has been so far, and when that was.
+    so_far: Option<(Vec<u8>, Instant)>,
+    has_complained: bool,
+    say: &'a (dyn Fn(&str) + Sync),
+}
+
+impl<'a> Recording<'a> {
+    /// Asks the process `pid`.
+    pub fn begin(
+        pid: i32,
+        wanted: Wanted<'a>,
+        say: &'a (dyn Fn(&str) + Sync),
+    ) -> Result<Self, Refusal> {
+        let mut client = process::connect(pid)?;
+        let second = Some(process::connect(pid)?);
+        let failed = |error| process::failed(pid, &error);
+        let session = client.hello().map_err(failed)?.session;
+        if let Some(session) = session.as_ref().filter(|session| !session.is_live) {
+            let how = how(session);
+            say(&format!(
+                "{pid} is being profiled already ({how}); watching that session"
+            ));
+        }
+        let (seconds, mode, frequency) = (wanted.time.as_secs_f64(), wanted.mode, wanted.frequency);
+        let query = format!("seconds={seconds}&mode={mode}&frequency={frequency}");
+        let asked = Instant::now();
+        let until = asked + PATIENCE;
+        let sent = client.ask(&format!("/v1/profile?{query}"), until);
+        sent.map_err(failed)?;
+        Ok(Recording {
+            pid,
+            process: ProcessId::present(pid),
+            client,
+            second,
+            is_watching: session.is_some(),
+            wanted,
+            asked,
+            begun: None,
+            ended_asking: None,
+            next_snapshot: asked + SNAPSHOT_INTERVAL,
+            so_far: None,
+            has_complained: false,
+            say,
+        })
+    }
+
+    /// Waits for the profile; if `stop` becomes true, it ends then.
+    pub fn finish(mut self, stop: &AtomicBool) -> Result<Profile, Refusal> {
+        loop {
+            match self.client.reply(MOST, Instant::now() + STEP) {
+                Ok(reply) => return self.take(&reply),
+                Err(AskError::Silent) => {}
+                Err(AskError::Closed) => return self.take_so_far(ENDED),
+                Err(error) => return Err(process::failed(self.pid, &error)),
+            }
+            if stop.load(SeqCst) {
+                if self.begun.is_none() && self.look().is_none() {
+                    return Err(self.failure("nothing was profiled, as no Ruby code ran"));
+                }
+                let since = *self.ended_asking.get_or_insert_with(Instant::now);
+                // Several times does no harm.
+                let _ = self.client.end_asking();
+                if since.elapsed() > LAST_PATIENCE {
+                    return self.take_so_far("the program doesn't answer");
+                }
+            } else {
+                self.wait();
+            }
+        }
+    }
+
+    /// While the profile isn't there yet.
+    fn wait(&mut self) {
+        if process::is_stopped(self.pid) {
+            self.complain("was stopped (SIGSTOP): nothing can be asked until SIGCONT");
+            return;
+        }
+        let begun = self.begun.or_else(|| self.look());
+        let is_late = match begun {
+            None => self.asked.elapsed() > PATIENCE,
+            Some(begun) => begun.elapsed() > self.wanted.time + PATIENCE,
+        };
+        if is_late && begun.is_none() {
+            self.complain(
+                "runs no Ruby code just now; profiling begins as soon as it does (Ctrl-C to give up)",
+            );
+        } else if is_late {
+            self.complain(
+                "doesn't answer: a thread keeps the GVL in native code (Ctrl-C to give up)",
+            );
+        }
+        let rest = begun.map(|begun| self.wanted.time.saturating_sub(begun.elapsed()));
+        if begun.is_some()
+            && !self.is_watching
+            && Instant::now() >= self.next_snapshot
+            && rest > Some(SNAPSHOT_INTERVAL)
+        {
+            self.take_snapshot();
+        }
+    }
+
+    /// Whether the session has begun, and when that was seen.
+    fn look(&mut self) -> Option<Instant> {
+        let hello = self.ask_second(|client| client.hello_within(HELLO_PATIENCE))?;
+        self.begun = hello.session.map(|_| Instant::now());
+        self.begun
+    }
+
+    /// What comes later than it is waited for would be taken for another answer: then the next
+    /// question has another connection.
+    fn ask_second<T>(&mut self, ask: impl FnOnce(&mut Client) -> Result<T, AskError>) -> Option<T> {
+        let mut client = match self.second.take() {
+            Some(client) => client,
+            None => process::connect(self.pid).ok()?,
+        };
+        let answer = ask(&mut client).ok()?;
+        self.second = Some(client);
+        Some(answer)
+    }
+
+    fn take_snapshot(&mut self) {
+        let began = Instant::now();
+        let until = began + SNAPSHOT_PATIENCE;
+        let reply = self.ask_second(|client| {
+            client.ask("/v1/snapshot", until)?;
+            client.reply(MOST, until)
+        });
+        if let Some(reply) = reply {
+            self.so_far = Some((reply.body, began));
+        }
+        let rest = began.elapsed() * SNAPSHOT_SHARE;
+        self.next_snapshot = Instant::now() + rest.max(SNAPSHOT_INTERVAL);
+    }
+
+    fn take(&self, reply: &Reply) -> Result<Profile, Refusal> {
+        let profile = self.read(&reply.body)?;
+        if let Some(why) = &reply.ended {
+            let why: String = why.chars().take(100).collect();
+            let seconds = profile.meta.duration_ns as f64 / 1e9;
+            (self.say)(&format!(
+                "{}: {why} after {seconds:.1} s; the profile is of the time before",
+                self.pid
+            ));
+        }
+        Ok(profile)
+    }
+
+    /// Whether the process is still there without its port. A process that ends loses its
+    /// connections first.
+    fn lives_on(&self) -> bool {
+        let until = Instant::now() + END_PATIENCE;
+        while self.process.is_some_and(ProcessId::is_alive) {
+            if Instant::now() > until {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    fn take_so_far(&mut self, why: &str) -> Result<Profile, Refusal> {
+        let why = match why {
+            ENDED if self.lives_on() => "the program has become another one, or closed its port",
+            why => why,
+        };
+        let elapsed = self.begun.unwrap_or(self.asked).elapsed();
+        let elapsed = elapsed.as_secs_f64();
+        let Some((content, taken)) = self.so_far.take() else {
+            let message = format!("{why} after {elapsed:.1} s, and nothing was profiled");
+            return Err(self.failure(&message));
+        };
+        let profile = self.read(&content)?;
+        (self.say)(&format!(
+            "{}: {why} after {elapsed:.1} s; the profile goes up to {:.1} s before that",
+            self.pid,
+            taken.elapsed().as_secs_f64()
+        ));
+        Ok(profile)
+    }
+
+    fn read(&self, content: &[u8]) -> Result<Profile, Refusal> {
+        read(content).map_err(|why| self.failure(&why))
+    }
+
+    fn complain(&mut self, what: &str) {
+        if !self.has_complained {
+            self.has_complained = true;
+            (self.say)(&format!("{} {what}", self.pid));
+        }
+    }
+
+    fn failure(&self, what: &str) -> Refusal {
+        Refusal {
+            message: format!("{}: {what}", self.pid),
+            status: crate::FAILURE,
+        }
+    }
+}
+
+/// The profile in a pprof file that a program has sent.
+pub fn read(content: &[u8]) -> Result<Profile, String> {
+    let profile = rperf_format::pprof::read(&mut &*content);
+    profile.map_err(|error| format!("its profile can't be read ({error})"))
+}
+
+fn how(session: &Session) -> String {
+    match session.frequency {
+        0 => session.mode.clone(),
+        frequency => format!("{}, {frequency} Hz", session.mode),
+    }
+}

@@ -1,0 +1,59 @@
+//! `rperf snapshot PID`: what a running profiling session has so far. Called by `run`, on Ruby's main
+//! thread.
+
+use super::recording::{MOST, read};
+use crate::args::SnapshotArgs;
+use crate::live::process;
+use crate::options::Options;
+use crate::stat::CommandTimes;
+use crate::{FAILURE, Refusal, delivery};
+use rperf_live::client::AskError;
+use rperf_session::merge::Merged;
+use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting};
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+/// The port itself gives up earlier.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Writes the profile. Returns the exit status.
+pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
+    let lines = args.lines.then(|| OsString::from("1"));
+    let given: Vec<(&'static Setting, OsString)> = [
+        (&OUTPUT, args.output.clone()),
+        (&FORMAT, args.format.clone()),
+        (&LINES, lines),
+    ]
+    .into_iter()
+    .filter_map(|(setting, text)| Some((setting, text?)))
+    .collect();
+    let options = Options::for_attach(given, args.print)?;
+    let content = taken(args.pid)?;
+    let profile = read(&content).map_err(|why| Refusal {
+        message: format!("{}: {why}", args.pid),
+        status: FAILURE,
+    })?;
+    let merged = Merged {
+        profile: Some(profile),
+        processes: 1,
+        ..Merged::default()
+    };
+    let is_delivered = delivery::deliver(&options, &merged, CommandTimes::default());
+    Ok(if is_delivered { 0 } else { FAILURE })
+}
+
+fn taken(pid: i32) -> Result<Vec<u8>, Refusal> {
+    let mut client = process::connect(pid)?;
+    let until = Instant::now() + PATIENCE;
+    let asked = client.ask("/v1/snapshot", until);
+    match asked.and_then(|()| client.reply(MOST, until)) {
+        Ok(reply) => Ok(reply.body),
+        Err(AskError::Refused { status: 409, .. }) => Err(Refusal {
+            message: format!(
+                "{pid}: no profiling session runs in the program; 'rperf attach {pid}' profiles it"
+            ),
+            status: FAILURE,
+        }),
+        Err(error) => Err(process::failed(pid, &error)),
+    }
+}

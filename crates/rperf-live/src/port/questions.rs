@@ -1,0 +1,105 @@
+//! What the VM has been asked for and hasn't done yet, for all clients that wait for it. On the
+//! port's thread.
+
+use super::request;
+use super::sampling::Sampling;
+use super::state::Port;
+use super::task::{Question, Task};
+use std::time::{Duration, Instant};
+
+/// How often the VM is asked again: the thread that was asked may have just lost the GVL.
+const AGAIN: Duration = Duration::from_millis(2);
+/// The same after [`EAGER`], and after [`PATIENCE`].
+const AGAIN_LATER: Duration = Duration::from_millis(10);
+const AGAIN_AT_LAST: Duration = Duration::from_millis(50);
+const EAGER: Duration = Duration::from_millis(100);
+/// How long the VM may take for what can be done without.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The open questions, by task.
+#[derive(Default)]
+pub struct Questions([Option<Open>; Task::ALL.len()]);
+
+struct Open {
+    question: Question,
+    since: Instant,
+    /// When the VM is asked again.
+    again: Instant,
+}
+
+impl Questions {
+    /// Asks for this, unless it has been asked for.
+    pub fn ask(&mut self, port: &Port, task: Task) {
+        if !self.is_open(task) {
+            self.open(port, request::ask(task));
+        }
+    }
+
+    /// Asks for a session, unless one has been asked for.
+    pub fn ask_for_session(&mut self, port: &Port, sampling: Sampling) {
+        if !self.is_open(Task::Begin) {
+            self.open(port, request::ask_for_session(sampling));
+        }
+    }
+
+    fn open(&mut self, port: &Port, question: Question) {
+        let now = Instant::now();
+        port.ask_vm();
+        self.0[question.task as usize] = Some(Open {
+            question,
+            since: now,
+            again: now + AGAIN,
+        });
+    }
+
+    /// Whether this has been asked for.
+    pub fn is_open(&self, task: Task) -> bool {
+        self.0[task as usize].is_some()
+    }
+
+    /// For how long.
+    pub fn elapsed(&self, task: Task) -> Duration {
+        let open = self.0[task as usize].as_ref();
+        open.map_or(Duration::ZERO, |it| it.since.elapsed())
+    }
+
+    /// Nobody waits for this any more.
+    pub fn withdraw(&mut self, task: Task) {
+        if self.0[task as usize].take().is_some() {
+            request::withdraw(task);
+        }
+    }
+
+    /// An answer has come. Returns whether it is to the question that is open.
+    pub fn close(&mut self, question: Question) -> bool {
+        let open = &mut self.0[question.task as usize];
+        let is_its = open.as_ref().is_some_and(|it| it.question == question);
+        if is_its {
+            *open = None;
+        }
+        is_its
+    }
+
+    /// When the VM is asked again.
+    pub fn next(&self) -> Option<Instant> {
+        self.0.iter().flatten().map(|it| it.again).min()
+    }
+
+    /// Asks the VM again where it is time.
+    pub fn ask_again(&mut self, port: &Port) {
+        let now = Instant::now();
+        let mut is_time = false;
+        for open in self.0.iter_mut().flatten().filter(|it| it.again <= now) {
+            is_time = true;
+            open.again = now
+                + match now.saturating_duration_since(open.since) {
+                    elapsed if elapsed < EAGER => AGAIN,
+                    elapsed if elapsed < PATIENCE => AGAIN_LATER,
+                    _ => AGAIN_AT_LAST,
+                };
+        }
+        if is_time {
+            port.ask_vm();
+        }
+    }
+}

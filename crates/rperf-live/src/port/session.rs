@@ -1,0 +1,361 @@
+//! What clients get of the VM, and the session that they have begun: it is there as long as one of
+//! them needs it. On the port's thread.
+//!
+//! The program's own session comes first. Clients see it, and have no other one meanwhile.
+
+use super::connection::{Connection, Wait};
+use super::profiling::{Phase, Profiling, encode};
+use super::questions::{PATIENCE, Questions};
+use super::request;
+use super::sampling::Sampling;
+use super::stacks;
+use super::state::Port;
+use super::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
+use crate::hello::Session;
+use crate::message::{Refusal, profile_response};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+
+/// What is said if the VM has taken too long.
+const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in \
+                      native code";
+
+/// Profiles that are under way at a time.
+const MAX_PROFILES: usize = 4;
+
+/// What the port knows of the VM.
+pub struct Vm {
+    port: &'static Port,
+    questions: Questions,
+    messages: Receiver<Message>,
+    /// How the session samples that clients have begun, while it runs.
+    session: Option<Sampling>,
+}
+
+impl Vm {
+    /// Nothing has been asked.
+    pub fn new(port: &'static Port, messages: Receiver<Message>) -> Self {
+        Vm {
+            port,
+            questions: Questions::default(),
+            messages,
+            session: None,
+        }
+    }
+
+    /// When there is something to do next.
+    pub fn deadline(&self, clients: &[Connection]) -> Option<Instant> {
+        let ends = clients.iter().filter_map(|client| match &client.wait {
+            Some(Wait::Profile(profiling)) => match profiling.phase {
+                Phase::Runs(until) => Some(until),
+                _ => None,
+            },
+            _ => None,
+        });
+        ends.chain(self.questions.next()).min()
+    }
+
+    /// All that can be done now for the clients.
+    pub fn advance(&mut self, clients: &mut [Connection]) {
+        while let Ok(message) = self.messages.try_recv() {
+            self.take(message, clients);
+        }
+        for place in 0..clients.len() {
+            self.advance_one(place, clients);
+        }
+        self.give_up(clients);
+        if !clients.iter().any(wants_session) {
+            self.questions.withdraw(Task::Begin);
+        }
+        if self.session.is_some() && !clients.iter().any(needs_session) {
+            self.questions.ask(self.port, Task::End);
+        }
+        self.questions.ask_again(self.port);
+        let is_owed = |client: &Connection| matches!(client.wait, Some(Wait::Encoding));
+        if self.port.owes() && !clients.iter().any(|it| is_owed(it) || it.wants().1) {
+            self.port.owes_nothing();
+        }
+    }
+
+    fn advance_one(&mut self, place: usize, clients: &mut [Connection]) {
+        let is_needed = (0..clients.len()).any(|it| it != place && needs_session(&clients[it]));
+        let client = &mut clients[place];
+        let has_ended_asking = client.has_ended_asking;
+        match &mut client.wait {
+            Some(Wait::Stacks) => self.questions.ask(self.port, Task::Stacks),
+            Some(Wait::Snapshot) => self.questions.ask(self.port, Task::Snapshot),
+            Some(Wait::Session(sampling)) => {
+                let sampling = *sampling;
+                self.join_session(client, sampling);
+            }
+            Some(Wait::Profile(profiling)) => {
+                let now = Instant::now();
+                match profiling.phase {
+                    Phase::Begins => self.begin_profile(profiling),
+                    Phase::Joins => self.questions.ask(self.port, Task::Snapshot),
+                    Phase::Runs(until) if until <= now || has_ended_asking => {
+                        profiling.phase = Phase::Ends;
+                        let is_last = !profiling.is_of_program && !is_needed;
+                        let task = if is_last { Task::End } else { Task::Snapshot };
+                        self.questions.ask(self.port, task);
+                    }
+                    Phase::Runs(_) | Phase::Ends => {}
+                }
+            }
+            Some(Wait::Encoding) | None => {}
+        }
+    }
+
+    /// The session that the program has begun.
+    fn programs(&self) -> Option<Session> {
+        (self.port.program.session)().filter(|session| !session.is_live)
+    }
+
+    fn join_session(&mut self, client: &mut Connection, sampling: Sampling) {
+        if self.questions.is_open(Task::End) {
+            return;
+        }
+        match self.session {
+            Some(running) if running == sampling => {
+                client.holds_session = true;
+                client.answer_json(&json!({
+                    "mode": sampling.mode(),
+                    "frequency": sampling.frequency,
+                }));
+            }
+            Some(running) => client.refuse(&other_runs(running.mode(), running.frequency)),
+            None => match self.programs() {
+                Some(session) => client.refuse(&other_runs(&session.mode, session.frequency)),
+                None => self.questions.ask_for_session(self.port, sampling),
+            },
+        }
+    }
+
+    fn begin_profile(&mut self, profiling: &mut Profiling) {
+        if self.questions.is_open(Task::End) {
+            return;
+        }
+        let programs = self.programs();
+        if self.session.is_none() && programs.is_none() {
+            self.questions
+                .ask_for_session(self.port, profiling.sampling);
+            return;
+        }
+        profiling.is_of_program = self.session.is_none();
+        profiling.phase = Phase::Joins;
+        self.questions.ask(self.port, Task::Snapshot);
+    }
+
+    fn take(&mut self, message: Message, clients: &mut [Connection]) {
+        match message {
+            Message::Reply(question, reply) => self.take_reply(question, reply, clients),
+            Message::Ended(why, taken) => self.session_ended(why, &taken, clients),
+            Message::Encoded(id, content) => {
+                let mut clients = clients.iter_mut();
+                if let Some(client) = clients.find(|client| client.id == id) {
+                    self.send(client, content);
+                }
+            }
+        }
+    }
+
+    fn take_reply(&mut self, question: Question, reply: Reply, clients: &mut [Connection]) {
+        let elapsed = self.questions.elapsed(question.task);
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let is_its = self.questions.close(question);
+        match (question.task, reply) {
+            (Task::Stacks, Reply::Stacks(threads)) => {
+                answer_stacks(clients, &stacks::of_vm(&threads, elapsed_ns));
+            }
+            (Task::Stacks, Reply::Failed(why)) => {
+                answer_stacks(clients, &stacks::of_system(&why, elapsed_ns));
+            }
+            (Task::Begin, Reply::Begun) => self.session_begun(clients),
+            (Task::Begin, Reply::Failed(why)) => {
+                let refusal = Refusal::new(503, why, "try again");
+                for client in clients.iter_mut().filter(|it| wants_session(it)) {
+                    client.refuse(&refusal);
+                }
+            }
+            (task @ (Task::End | Task::Snapshot), reply) if is_its => {
+                if task == Task::End {
+                    self.session = None;
+                }
+                for client in clients {
+                    self.give_profile(client, task, &reply);
+                }
+            }
+            // A session that couldn't begin is asked for again, or the program's is joined.
+            _ => {}
+        }
+    }
+
+    fn session_begun(&mut self, clients: &mut [Connection]) {
+        let sampling = request::sampling();
+        self.session = Some(sampling);
+        for client in clients {
+            match &mut client.wait {
+                Some(Wait::Profile(it)) if it.phase == Phase::Begins && it.sampling == sampling => {
+                    it.run(None);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What the VM has said to `task`, for one client.
+    fn give_profile(&mut self, client: &mut Connection, task: Task, reply: &Reply) {
+        match (&mut client.wait, reply) {
+            (Some(Wait::Snapshot), Reply::Profile(taken)) if task == Task::Snapshot => {
+                let taken = taken.clone();
+                self.encode(client, taken, None);
+            }
+            (Some(Wait::Snapshot), reply) if task == Task::Snapshot => {
+                client.refuse(&not_taken(reply));
+            }
+            (Some(Wait::Profile(it)), reply) => match (it.phase, reply) {
+                (Phase::Joins, Reply::Profile(taken)) if task == Task::Snapshot => {
+                    it.run(Some(Arc::clone(&taken.profile)));
+                }
+                (Phase::Joins, Reply::NotNow) => it.phase = Phase::Begins,
+                (Phase::Ends, Reply::Profile(taken)) => {
+                    let base = it.base.take();
+                    let taken = taken.clone();
+                    self.encode(client, taken, base);
+                }
+                (Phase::Joins | Phase::Ends, reply) => client.refuse(&not_taken(reply)),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    /// The program has ended the session.
+    fn session_ended(&mut self, why: Why, taken: &ProfileUpTo, clients: &mut [Connection]) {
+        self.session = None;
+        self.questions.withdraw(Task::End);
+        for client in clients {
+            client.holds_session = false;
+            if let Some(Wait::Profile(it)) = &mut client.wait
+                && matches!(it.phase, Phase::Runs(_) | Phase::Ends)
+            {
+                let base = it.base.take();
+                client.ended = Some(why.text());
+                self.encode(client, taken.clone(), base);
+            }
+        }
+    }
+
+    fn encode(
+        &self,
+        client: &mut Connection,
+        taken: ProfileUpTo,
+        base: Option<Arc<rperf_model::Profile>>,
+    ) {
+        client.wait = Some(Wait::Encoding);
+        encode(self.port, client.id, taken, base);
+    }
+
+    fn send(&self, client: &mut Connection, content: Result<Vec<u8>, String>) {
+        match content {
+            Ok(content) => {
+                let ended = client.ended.take();
+                client.answer(profile_response(&content, ended, client.closes()));
+            }
+            Err(why) => client.refuse(&Refusal::new(503, why, "try again")),
+        }
+    }
+
+    /// The VM has taken too long for what can be done without it, or be asked for again.
+    fn give_up(&mut self, clients: &mut [Connection]) {
+        let elapsed = self.questions.elapsed(Task::Stacks);
+        if elapsed >= PATIENCE {
+            self.questions.withdraw(Task::Stacks);
+            let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+            answer_stacks(clients, &stacks::of_system(SILENT, elapsed_ns));
+        }
+        if self.questions.elapsed(Task::Snapshot) >= PATIENCE {
+            let waits = |client: &Connection| matches!(client.wait, Some(Wait::Snapshot));
+            for client in clients.iter_mut().filter(|it| waits(it)) {
+                let hint = "ask for /v1/stacks, or try again";
+                client.refuse(&Refusal::new(503, SILENT, hint));
+            }
+            let wants = |client: &Connection| match &client.wait {
+                Some(Wait::Profile(it)) => matches!(it.phase, Phase::Joins | Phase::Ends),
+                _ => false,
+            };
+            if !clients.iter().any(wants) {
+                self.questions.withdraw(Task::Snapshot);
+            }
+        }
+    }
+}
+
+/// Whether there may be one profile more.
+pub fn check_room(clients: &[Connection]) -> Result<(), Refusal> {
+    let profiles = clients.iter().filter(|client| {
+        matches!(
+            client.wait,
+            Some(Wait::Profile(_) | Wait::Snapshot | Wait::Encoding)
+        )
+    });
+    match profiles.count() < MAX_PROFILES {
+        true => Ok(()),
+        false => {
+            let error = format!("{MAX_PROFILES} profiles are under way already");
+            Err(Refusal::new(503, error, "end one of them, or wait"))
+        }
+    }
+}
+
+/// Whether the session that clients have begun must go on for it.
+fn needs_session(client: &Connection) -> bool {
+    client.holds_session
+        || match &client.wait {
+            Some(Wait::Session(_)) => true,
+            Some(Wait::Profile(profiling)) => !profiling.is_of_program,
+            _ => false,
+        }
+}
+
+fn wants_session(client: &Connection) -> bool {
+    match &client.wait {
+        Some(Wait::Session(_)) => true,
+        Some(Wait::Profile(profiling)) => profiling.phase == Phase::Begins,
+        _ => false,
+    }
+}
+
+fn answer_stacks(clients: &mut [Connection], body: &serde_json::Value) {
+    for client in clients {
+        if matches!(client.wait, Some(Wait::Stacks)) {
+            client.answer_json(body);
+        }
+    }
+}
+
+fn other_runs(mode: &str, frequency: u32) -> Refusal {
+    let how = match frequency {
+        0 => mode.into(),
+        frequency => format!("{mode}, {frequency} Hz"),
+    };
+    let error = format!("the program is being profiled already ({how})");
+    Refusal::new(
+        409,
+        error,
+        "ask for /v1/snapshot or /v1/profile, which watch that session",
+    )
+}
+
+fn not_taken(reply: &Reply) -> Refusal {
+    match reply {
+        Reply::Failed(why) => Refusal::new(503, why.clone(), "try again"),
+        _ => Refusal::new(
+            409,
+            "no profiling session runs in the program",
+            "rperf attach begins one",
+        ),
+    }
+}

@@ -1,0 +1,86 @@
+//! What the VM is asked for, and what it says. Asked on the port's thread, answered on Ruby threads.
+
+use super::stacks::ThreadStack;
+use rperf_model::Profile;
+use std::sync::Arc;
+
+/// What the VM is asked for. If several things are, they are done in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// The end of the session that clients have begun, and its profile.
+    End,
+    /// The begin of a session.
+    Begin,
+    /// The profile of the session that runs, up to now.
+    Snapshot,
+    /// The stacks of all threads.
+    Stacks,
+}
+
+impl Task {
+    /// All of them.
+    pub const ALL: [Task; 4] = [Task::End, Task::Begin, Task::Snapshot, Task::Stacks];
+}
+
+/// A task that somebody waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    /// The task.
+    pub task: Task,
+    pub(super) number: u64,
+}
+
+/// What has come of a task.
+pub enum Reply {
+    /// The threads.
+    Stacks(Vec<ThreadStack>),
+    /// The session has begun.
+    Begun,
+    /// The profile.
+    Profile(ProfileUpTo),
+    /// There is no session of which a profile can be had; or no other one can begin, as there is.
+    NotNow,
+    /// Why nothing has come of it.
+    Failed(String),
+}
+
+/// A profile as the VM gives it.
+#[derive(Debug, Clone)]
+pub struct ProfileUpTo {
+    /// All of the session, up to now or to its end.
+    pub profile: Arc<Profile>,
+    /// The thread in it that is the port's helper.
+    pub helper: Option<u32>,
+}
+
+/// What other threads tell the port's.
+pub enum Message {
+    /// What has come of a task.
+    Reply(Question, Reply),
+    /// The program has ended the session.
+    Ended(Why, ProfileUpTo),
+    /// The answer to the client with this number is ready.
+    Encoded(u64, Result<Vec<u8>, String>),
+}
+
+/// Why the program has ended a session before the clients' time was over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// The session was that of clients, and the program begins its own.
+    BeginsOwn,
+    /// The session was the program's.
+    EndsOwn,
+    /// The program ends.
+    Ends,
+}
+
+impl Why {
+    /// For the clients.
+    pub fn text(self) -> &'static str {
+        match self {
+            Why::BeginsOwn => "the program has begun a session of its own",
+            Why::EndsOwn => "the program has ended its session",
+            Why::Ends => "the program has ended",
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Parts of a profile: what came after an earlier snapshot of the same session, and all but one
+//! thread. Used by the port of a running program, on native threads of its own.
+
+use super::Ids;
+use crate::{Profile, SamplingStats, WeightTable, Weights};
+
+/// A profile isn't an earlier one of the same session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the session was begun anew, or its ended threads were added up, meanwhile")]
+pub struct NotEarlier;
+
+impl Profile {
+    /// Takes away all that is in `earlier`, a snapshot of the same session. Time lines, latencies
+    /// and raw samples can't be told apart, and go.
+    ///
+    /// # Errors
+    /// If it is none: then this profile has lost its meaning.
+    pub fn subtract(&mut self, earlier: &Profile) -> Result<(), NotEarlier> {
+        let (start, end) = (self.meta.start_time_ns, self.meta.duration_ns);
+        let columns = self.schema.matching(&earlier.schema);
+        if columns.is_none_or(|columns| !columns.iter().copied().eq(self.schema.columns()))
+            || (start, true) != (earlier.meta.start_time_ns, earlier.meta.duration_ns <= end)
+            || earlier.check().is_err()
+        {
+            return Err(NotEarlier);
+        }
+        let seqs = earlier.threads.iter().map(|it| (it.seq, it.seq)).collect();
+        let ids = Ids::intern(self, earlier, seqs);
+        let mut weights = WeightTable::from(&self.weights);
+        let mut negative = Vec::new();
+        for weight in earlier.weights.iter() {
+            negative.clear();
+            negative.extend(weight.values.iter().map(|value| value.saturating_neg()));
+            weights.add(ids.key(weight.key), &negative);
+        }
+        self.weights = weights.into_weights();
+        if self
+            .weights
+            .iter()
+            .any(|it| it.values.iter().any(|value| *value < 0))
+        {
+            return Err(NotEarlier);
+        }
+        self.meta.start_time_ns += earlier.meta.duration_ns;
+        self.meta.duration_ns -= earlier.meta.duration_ns;
+        self.meta.counters.subtract(&earlier.meta.counters);
+        self.raw_samples = None;
+        self.time_lines.clear();
+        self.latencies.clear();
+        Ok(())
+    }
+
+    /// Takes away the thread `seq`.
+    pub fn remove_thread(&mut self, seq: u32) {
+        let mut weights = Weights::new(self.weights.width());
+        for weight in self.weights.iter().filter(|it| it.key.thread != seq) {
+            weights.push(weight.key, weight.values);
+        }
+        self.weights = weights;
+        let before = self.threads.len();
+        self.threads.retain(|thread| thread.seq != seq);
+        if self.threads.len() < before {
+            let threads = &mut self.meta.counters.detected_thread_count;
+            *threads = threads.saturating_sub(1);
+        }
+    }
+}
+
+impl SamplingStats {
+    /// What was counted after `earlier`; intervals, and how many threads there were, stay.
+    fn subtract(&mut self, earlier: &SamplingStats) {
+        for (ours, theirs) in [
+            (&mut self.trigger_count, earlier.trigger_count),
+            (&mut self.sampling_count, earlier.sampling_count),
+            (&mut self.sampling_time_ns, earlier.sampling_time_ns),
+            (&mut self.dropped_samples, earlier.dropped_samples),
+            (&mut self.dropped_ns, earlier.dropped_ns),
+            (&mut self.truncated_samples, earlier.truncated_samples),
+            (&mut self.unlabelled_samples, earlier.unlabelled_samples),
+            (&mut self.tick_stacks, earlier.tick_stacks),
+            (&mut self.safepoint_stacks, earlier.safepoint_stacks),
+            (&mut self.safepoint_calls, earlier.safepoint_calls),
+            (&mut self.unreadable_stacks, earlier.unreadable_stacks),
+            (&mut self.hidden_frames, earlier.hidden_frames),
+        ] {
+            *ours = ours.saturating_sub(theirs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::State;
+    use crate::test_profile::TestProfile;
+
+    fn session(rows: &[(&[&str], u32, i64)], duration_ns: u64) -> Profile {
+        let add = |profile: TestProfile, &(stack, thread, ns): &(&[&str], u32, i64)| {
+            profile.with(stack, thread, State::Running, ns)
+        };
+        let mut profile = rows.iter().fold(TestProfile::wall(), add).profile;
+        profile.meta.start_time_ns = 1_000;
+        profile.meta.duration_ns = duration_ns;
+        profile.meta.counters.trigger_count = duration_ns / 10;
+        profile
+    }
+
+    fn rows(profile: &Profile) -> Vec<(u32, i64)> {
+        let column = profile.schema.default_column();
+        let rows = profile.weights.iter();
+        let mut rows: Vec<_> = rows.map(|it| (it.key.thread, it.value(column))).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    #[test]
+    fn what_came_after_a_snapshot_is_the_rest() {
+        let earlier = session(&[(&["a", "b"], 1, 30), (&["a"], 2, 7)], 50);
+        let later = [
+            (&["a"][..], 2, 7),
+            (&["a", "b"], 1, 40),
+            (&["c"], 1, 5),
+            (&["a"], 3, 1),
+        ];
+        let mut profile = session(&later, 80);
+        profile.subtract(&earlier).expect("earlier");
+        assert_eq!(rows(&profile), [(1, 5), (1, 10), (3, 1)]);
+        assert!(profile.check().is_ok());
+        let meta = &profile.meta;
+        assert_eq!((meta.start_time_ns, meta.duration_ns), (1_050, 30));
+        assert_eq!(meta.counters.trigger_count, 3);
+        let mut same = session(&later, 80);
+        same.subtract(&session(&later, 80)).expect("earlier");
+        assert!(same.weights.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_earlier_one_is_refused() {
+        let whole = session(&[(&["a"], 1, 30)], 50);
+        let mut anew = whole.clone();
+        anew.meta.start_time_ns += 1;
+        let mut longer = whole.clone();
+        longer.meta.duration_ns += 1;
+        let more = session(&[(&["a"], 1, 31)], 50);
+        let mut other = TestProfile::cpu().profile;
+        other.meta.start_time_ns = 1_000;
+        for earlier in [anew, longer, more, other] {
+            assert_eq!(whole.clone().subtract(&earlier), Err(NotEarlier));
+        }
+    }
+
+    #[test]
+    fn a_thread_goes_with_its_rows() {
+        let mut profile = session(&[(&["a"], 1, 30), (&["a"], 2, 7)], 50);
+        profile.meta.counters.detected_thread_count = 2;
+        profile.remove_thread(9);
+        profile.remove_thread(2);
+        assert_eq!(rows(&profile), [(1, 30)]);
+        assert_eq!(
+            (
+                profile.threads.len(),
+                profile.meta.counters.detected_thread_count
+            ),
+            (1, 1)
+        );
+        assert!(profile.check().is_ok());
+    }
+}

@@ -1,0 +1,73 @@
+//! What the helper does with sessions for the port's clients. On the helper, with the GVL.
+
+use crate::native::{self, live, session};
+use magnus::error::ErrorType;
+use magnus::{Error, RModule, Ruby, Value, prelude::*};
+use rperf_engine::Gvl;
+use rperf_live::port::request;
+use rperf_live::port::task::{Question, Reply, Task};
+
+/// Does what is asked for, and answers. The error is an interrupt of the helper's: the question is
+/// open still, or has its answer.
+pub fn perform(ruby: &Ruby, helper: RModule, question: Question) -> Result<(), Error> {
+    let gvl = &mut native::gvl(ruby);
+    live::wait_for_program(gvl)?;
+    let done = match question.task {
+        Task::Begin => begin(ruby, gvl, helper, question),
+        Task::End => end(ruby, gvl, question),
+        _ => snapshot(gvl, helper, question),
+    };
+    match done {
+        Err(error) if is_failure(ruby, &error) => {
+            request::answer(question, Reply::Failed(error.to_string()));
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// Not what other threads raise in this one.
+fn is_failure(ruby: &Ruby, error: &Error) -> bool {
+    let class = ruby.exception_standard_error();
+    match error.error_type() {
+        ErrorType::Jump(_) => false,
+        ErrorType::Error(found, _) => found.is_inherited(class),
+        ErrorType::Exception(exception) => exception.is_kind_of(class),
+    }
+}
+
+/// `Native.begin_live`: begins a session for clients. Returns whether it runs.
+pub fn begin_live(ruby: &Ruby) -> Result<bool, Error> {
+    live::begin(ruby, &mut native::gvl(ruby), request::sampling())
+}
+
+fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
+    // By way of Ruby: a session learns from its caller's frames what frames look like.
+    let begun: bool = helper.funcall("begin_session", ())?;
+    if !begun {
+        request::answer(question, Reply::NotNow);
+    } else if !request::answer(question, Reply::Begun) {
+        // Whoever has wanted it has gone.
+        let (_, interrupts) = live::end(ruby, gvl)?;
+        interrupts.raise()?;
+    }
+    Ok(())
+}
+
+fn end(ruby: &Ruby, gvl: &mut Gvl<'_>, question: Question) -> Result<(), Error> {
+    if !session::is_live() {
+        request::answer(question, Reply::NotNow);
+        return Ok(());
+    }
+    let (taken, interrupts) = live::end(ruby, gvl)?;
+    request::answer(question, taken.map_or(Reply::NotNow, Reply::Profile));
+    interrupts.raise()
+}
+
+fn snapshot(gvl: &Gvl<'_>, helper: RModule, question: Question) -> Result<(), Error> {
+    live::note_helper(gvl);
+    let profile: Option<Value> = helper.funcall("snapshot", ())?;
+    let taken = profile.map(live::up_to).transpose()?;
+    request::answer(question, taken.map_or(Reply::NotNow, Reply::Profile));
+    Ok(())
+}

@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require_relative "../session/session"
+require_relative "stacks"
+
+module Rperf
+  # What the helper does in Ruby: a thread that the extension makes when the port asks what only the VM knows. During
+  # a session that clients have begun, it stays.
+  module Helper
+    # How long it sleeps between two looks, in seconds.
+    REST = 0.02
+    # How long the program waits for its end, in seconds.
+    PATIENCE = 0.1
+    # The methods as they are now: a program may put its own in their place.
+    SLEEP = Kernel.method(:sleep)
+    WAKEUP, JOIN = %i[wakeup join].map { |name| Thread.instance_method(name) }
+    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN
+
+    class << self
+      # Whatever ends it, nobody is told; and it is no thread that a server should warn of, or a program wait for.
+      # @return [Thread] the helper, which is the calling thread
+      def prepare
+        helper = Thread.current
+        helper.report_on_exception = false
+        helper.abort_on_exception = false
+        helper.name = "rperf"
+        helper.thread_variable_set(:fork_safe, true)
+        helper.define_singleton_method(:join) { |*| self }
+        helper.define_singleton_method(:value) { nil }
+        @thread = helper
+      end
+
+      def stacks = Stacks.take
+
+      def rest = SLEEP.call(REST)
+
+      # @return [Boolean] whether the session runs that clients want
+      def begin_session = Native.begin_live
+
+      # @return [NativeProfile, nil] of the session that runs, up to now
+      # @raise [Rperf::Error] if it gives none
+      def snapshot
+        session = Session.running
+        session ? session.snapshot(false) : Native.snapshot(false)
+      end
+
+      # The program begins a session of its own, or ends: one that clients have begun ends, and so does the helper.
+      # @param ends [Boolean] whether the program ends
+      def give_way(ends: false)
+        return unless Native.live?
+
+        Native.give_way(ends)
+        helper = @thread
+        WAKEUP.bind_call(helper)
+        JOIN.bind_call(helper, PATIENCE)
+      rescue ThreadError
+        nil # It has ended.
+      end
+    end
+  end
+  private_constant :Helper
+end
