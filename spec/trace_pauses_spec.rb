@@ -246,6 +246,28 @@ RSpec.describe "Pauses" do
       expect(data[:duration_ns] - sum).to be_between(least, most + 5_000_000)
     end
 
+    it "have the labels of a fiber that begins in one" do
+      data = Rperf.start(mode: :wall) do
+        Rperf.label(page: "a") do
+          Rperf.pause
+          Fiber.new { Rperf.resume && spin(0.05) }.resume
+        end
+      end
+      labelled = data.top(by: "label:page", value: "wall").find { |row| row[:name] == "a" }
+      expect(labelled[:self]).to be > 25_000_000
+    end
+
+    it "end for the session that they are of" do
+      outcome = run(ruby, lib, "-rrperf", "-e", <<~RUBY)
+        class Order; def total = 1; end
+        Rperf.start(mode: :wall)
+        print Rperf.pause { Rperf.stop && Rperf.start(mode: :wall, only: "Order#total") && 7 }
+        Order.new.total
+        print Rperf.stop.top(value: "calls").find { |row| row[:name] == "Order#total" }[:self]
+      RUBY
+      expect([outcome.stdout, outcome.stderr]).to eq(["71", ""])
+    end
+
     it "are refused where chosen methods are counted" do
       message = "a session that counts chosen methods (only:) can't be paused"
       outcome = run(ruby, lib, "-rrperf", "-e", <<~RUBY)
