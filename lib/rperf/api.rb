@@ -3,6 +3,7 @@
 require_relative "api/start"
 require_relative "api/labels"
 require_relative "api/sections"
+require_relative "api/pause"
 require_relative "api/snapshot"
 require_relative "api/listen"
 require_relative "api/trace"

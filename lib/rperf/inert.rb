@@ -65,6 +65,16 @@ module Rperf
       block_given? ? yield : {}
     end
 
+    # @return the block's value; without a block false
+    def pause
+      block_given? ? yield : false
+    end
+
+    # @return [false]
+    def resume
+      false
+    end
+
     # @return [Hash] empty
     def labels
       {}

@@ -21,6 +21,8 @@ mod labelled;
 mod latencies;
 mod objects;
 mod open_calls;
+mod paused;
+mod pauses;
 mod profile;
 mod rows;
 mod spans;

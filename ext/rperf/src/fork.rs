@@ -17,7 +17,7 @@ use crate::vm::state::session::{Ending, SESSION, session};
 use rperf_engine::threads::native;
 use rperf_engine::{Gvl, reset_at_work};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
 thread_local! {
     static FORKING: Cell<bool> = const { Cell::new(false) };
@@ -51,7 +51,8 @@ unsafe extern "C" fn before() {
     };
     let session = session(&gvl);
     let is_sampling = session.is_some_and(|session| session.sections.are_open());
-    if is_sampling || trace_session(&gvl).is_some() {
+    let is_tracing = trace_session(&gvl).is_some_and(|it| it.has_hooks.load(Relaxed));
+    if is_sampling || is_tracing {
         PAUSED.store(true, SeqCst);
         thread_hook::remove();
         thread_hook::wait_for_stragglers();

@@ -105,6 +105,21 @@ impl Interrupts {
         without_gvl(work)
     }
 
+    /// What `work` returns, which runs Ruby code and is done again if an interrupt comes: for a few
+    /// times, as they could come without end.
+    pub fn until_done<T>(
+        &mut self,
+        mut work: impl FnMut() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        for _ in 0..ATTEMPTS {
+            match work() {
+                Ok(value) => return Ok(value),
+                Err(error) => self.keep(error),
+            }
+        }
+        work()
+    }
+
     fn keep(&mut self, error: Error) {
         match error.value() {
             Some(exception) if self.raised.is_some() => {

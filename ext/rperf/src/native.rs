@@ -33,6 +33,9 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("enter_at_once", function!(enter_at_once, 2))?;
     native.define_singleton_method("leave_at_once", function!(leave_at_once, 1))?;
     native.define_singleton_method("labels", function!(labels, 0))?;
+    native.define_singleton_method("pause", function!(pause, 1))?;
+    native.define_singleton_method("unpause", function!(unpause, 1))?;
+    native.define_singleton_method("hold", function!(hold, 1))?;
     native.define_singleton_method("endpoint", function!(endpoint::name, 3))?;
     native.define_singleton_method("endpoint_path", function!(endpoint::path, 1))?;
     native.define_singleton_method("call_point", function!(call_point, 0))?;
@@ -111,6 +114,21 @@ fn enter_at_once(ruby: &Ruby, undo: RArray, labels: Option<RHash>) -> Result<boo
 /// See [`scope::leave_at_once`].
 fn leave_at_once(ruby: &Ruby, undo: RArray) -> Result<bool, Error> {
     scope::leave_at_once(&mut gvl(ruby), undo)
+}
+
+/// See [`scope::pause`].
+fn pause(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
+    scope::pause(ruby, &gvl(ruby), undo)
+}
+
+/// See [`scope::unpause`].
+fn unpause(ruby: &Ruby, undo: RArray) -> Result<(), Error> {
+    scope::unpause(ruby, &mut gvl(ruby), undo)
+}
+
+/// See [`scope::hold`].
+fn hold(ruby: &Ruby, on: bool) -> Result<bool, Error> {
+    scope::hold(ruby, &mut gvl(ruby), on)
 }
 
 /// See [`labels::labels`].

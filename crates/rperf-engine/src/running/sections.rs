@@ -8,11 +8,15 @@ use std::sync::atomic::{
 /// In ns; far longer than a hook takes.
 const JUST_NOW: u64 = 100_000_000;
 
-/// The sections of a session: time counts while one is open. A session that isn't deferred is
-/// one section that nobody ends.
+/// The sections of a session: time counts while one is open, and nothing pauses the session. A session
+/// that isn't deferred is one section that nobody ends.
 #[derive(Debug, Default)]
 pub struct Sections {
     count: AtomicU32,
+    /// Pauses that last for a block.
+    pauses: AtomicU32,
+    /// A pause that lasts until somebody ends it.
+    is_held: AtomicBool,
     /// Time counts, and hooks are there.
     are_open: AtomicBool,
     /// When the last one ended.
@@ -45,6 +49,31 @@ impl Sections {
     pub fn ended_just_now(&self) -> bool {
         let since = clock::monotonic_ns().saturating_sub(self.closed_ns.load(Relaxed));
         !self.are_open() && since < JUST_NOW
+    }
+
+    /// Whether time is to count.
+    pub fn are_wanted(&self) -> bool {
+        !self.is_none() && !self.is_paused()
+    }
+
+    /// Whether something pauses the session.
+    pub fn is_paused(&self) -> bool {
+        self.is_held.load(Relaxed) || self.pauses.load(Relaxed) > 0
+    }
+
+    /// A pause begins that lasts for a block.
+    pub fn add_pause(&self) {
+        self.pauses.fetch_add(1, Relaxed);
+    }
+
+    /// It ends.
+    pub fn remove_pause(&self) {
+        self.pauses.fetch_sub(1, Relaxed);
+    }
+
+    /// A pause begins that lasts until somebody ends it, or ends. Returns whether that is news.
+    pub fn hold(&self, is_held: bool) -> bool {
+        self.is_held.swap(is_held, Relaxed) != is_held
     }
 
     /// Whether none has begun that hasn't ended.

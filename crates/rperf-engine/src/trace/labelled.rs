@@ -3,7 +3,7 @@
 //! a fiber gets labels and where another one runs.
 
 use super::label_sets::TracedLabels;
-use super::tracer::Tracer;
+use super::tracer::{ThreadNumber, Tracer};
 use crate::labels::LabelSet;
 use rperf_model::LabelSetId;
 use std::mem;
@@ -16,15 +16,24 @@ impl Tracer {
         let number = labels.map_or(LabelSetId::default(), |set| table.number(set, 1));
         let present = self.threads.get(self.thread).map(|it| it.labels);
         if present.is_some_and(|present| present != number) {
-            self.charge(now);
-            self.count_under(number);
+            self.charge_unless_paused(now);
+            self.count_under(self.thread, number);
         }
     }
 
-    /// What comes counts under the labels with this number, or under none if they find no room.
-    fn count_under(&mut self, number: LabelSetId) {
+    /// The fiber that a thread is at has these labels, as the thread is announced.
+    pub fn label_thread(&mut self, thread: ThreadNumber, labels: Option<&LabelSet>) {
+        if let Some(set) = labels {
+            let number = self.labels.table.number(set, 1);
+            self.count_under(thread.0 as usize, number);
+        }
+    }
+
+    /// What comes on a thread counts under the labels with this number, or under none if they find no
+    /// room.
+    fn count_under(&mut self, thread: usize, number: LabelSetId) {
         let (labels, unlabelled) = (&mut self.labels, LabelSetId::default());
-        let Some(thread) = self.threads.get_mut(self.thread) else {
+        let Some(thread) = self.threads.get_mut(thread) else {
             return;
         };
         let is_new = number != unlabelled && !thread.put_away.contains_key(&number);

@@ -76,6 +76,13 @@ impl OpenCalls {
         }
     }
 
+    /// The open calls of a fiber are followed up to this moment.
+    pub(super) fn pause_fiber(&mut self, fiber: usize, at: u64, end: impl FnMut(TimedCall)) {
+        if let Some(followed) = self.fibers.get_mut(fiber) {
+            followed.end(fiber, 0, at, end);
+        }
+    }
+
     /// The calls that are open, as if they ended `now`.
     pub(super) fn iter(&self, now: u64) -> impl Iterator<Item = TimedCall> {
         let fibers = self.fibers.iter().enumerate();

@@ -34,6 +34,8 @@ pub struct TraceSnapshot {
     pub(super) label_sets: Vec<LabelTexts>,
     /// How often a fiber ran whose labels found no room.
     pub(super) unlabelled: u64,
+    /// In which nothing counted.
+    pub(super) paused_ticks: u64,
     pub(super) events: u64,
     pub(super) bodies: Bodies,
     /// CPU time was measured.
@@ -243,6 +245,10 @@ impl TraceSnapshot {
                 in_state(State::GvlWait),
                 in_state(State::GcMarking) + in_state(State::GcSweeping),
             ));
+            let paused_ms = self.paused_ticks as f64 * self.ns_per_tick() / 1e6;
+            if paused_ms >= 0.05 {
+                lines.push(format!("{paused_ms:.1} ms paused, in which nothing counts"));
+            }
             if sums.uncovered_ns >= 1e5 {
                 let uncovered = sums.uncovered_ns / 1e6;
                 lines.push(format!(

@@ -33,6 +33,8 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => (0usize..4).prop_map(Act::SwitchThread),
         2 => (0usize..4).prop_map(Act::Ready),
         2 => (0u64..9, 0u64..9).prop_map(|(marking, sweeping)| Act::Collect(marking, sweeping)),
+        1 => Just(Act::Pause),
+        3 => Just(Act::Resume),
     ];
     prop::collection::vec(act, 0..300)
 }
@@ -124,7 +126,7 @@ proptest! {
         for (thread, begun) in machine.begun.iter().enumerate() {
             let rows = profile.weights.iter().filter(|it| it.key.thread == thread as u32 + 1);
             let sum: i64 = rows.map(|weight| weight.value(wall)).sum();
-            prop_assert_eq!(sum, (machine.now - begun) as i64, "the life of thread {}", thread);
+            prop_assert_eq!(sum, (machine.counted() - begun) as i64, "the life of thread {}", thread);
         }
         let mut states: BTreeMap<State, u64> = BTreeMap::new();
         for weight in profile.weights.iter().filter(|it| it.key.state != State::Running) {

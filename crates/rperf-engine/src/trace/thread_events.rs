@@ -26,16 +26,21 @@ impl Tracer {
                 .top()
                 .map_or(ROOT, |top| top.charge);
             if self.level.timed {
-                state.sums.states.add_away(node, since, ready, now);
+                let until = self.pauses.since.unwrap_or(now);
+                state.sums.states.add_away(node, since, ready, until);
             }
         }
-        (self.thread, self.fiber, self.last) = (thread.0 as usize, state.fiber, now);
+        (self.thread, self.fiber) = (thread.0 as usize, state.fiber);
+        if self.pauses.since.is_some() {
+            return self.runs_in_pause();
+        }
+        self.last = now;
         self.enter_cpu(thread);
     }
 
     /// The thread that runs gives the GVL up.
     pub fn suspended(&mut self, thread: ThreadNumber, now: u64) {
-        if thread.0 as usize == self.thread {
+        if thread.0 as usize == self.thread && self.pauses.since.is_none() {
             self.charge(now);
             self.leave_cpu();
             let last = self.last;
@@ -74,14 +79,17 @@ impl Tracer {
         };
     }
 
-    /// Brings all threads up to now. `ready` says of those that are alive since when they have
+    /// Brings all threads up to now, or to the begin of a pause. `ready` says of those that are alive since when they have
     /// been ready to run, 0 if they aren't; the others stay as they are.
     pub fn flush(&mut self, now: u64, ready: impl Fn(ThreadNumber) -> Option<u64>) {
-        self.charge(now);
+        self.charge_unless_paused(now);
         if !self.level.timed {
             return;
         }
-        self.end_cpu_window(State::Running);
+        if self.pauses.since.is_none() {
+            self.end_cpu_window(State::Running);
+        }
+        let now = self.pauses.since.unwrap_or(now);
         for (number, thread) in self.threads.iter_mut().enumerate() {
             if let Some(since) = thread.away_since
                 && number != self.thread

@@ -38,6 +38,17 @@ impl TimedCalls {
         self.open.end_fiber(fiber, end);
     }
 
+    /// The open calls of a fiber go on in a pause that began `at`. In the time line they end there;
+    /// how long they take isn't known.
+    pub(super) fn pause_fiber(&mut self, fiber: usize, at: u64) {
+        let spans = &mut self.spans;
+        self.open.pause_fiber(fiber, at, |call| {
+            if let Some(spans) = spans {
+                spans.add(call);
+            }
+        });
+    }
+
     /// The time line up to `end`.
     pub(super) fn spans_until(&self, end: &ClockReading) -> Option<SpansSnapshot> {
         let spans = self.spans.as_ref();

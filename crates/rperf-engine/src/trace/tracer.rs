@@ -10,6 +10,7 @@ use super::event::{CallKind, TraceLevel, TraceVm};
 use super::fiber::{Fiber, Open};
 use super::label_sets::TracedLabels;
 use super::latencies::MethodLatencies;
+use super::pauses::Pauses;
 use super::profile::TraceSnapshot;
 use super::spans::Spans;
 use super::thread::{LabelledSums, TracedThread};
@@ -39,7 +40,8 @@ pub struct ThreadNumber(pub u32);
 pub struct Tracer {
     pub(super) level: TraceLevel,
     clock: TraceClock,
-    start: ClockReading,
+    pub(super) start: ClockReading,
+    pub(super) pauses: Pauses,
     pub(super) tree: TracedTree,
     pub(super) fibers: Vec<Fiber>,
     /// By the VM's objects, which may be new ones at the same place.
@@ -66,7 +68,7 @@ pub struct Tracer {
     /// Where stacks are compared.
     pub(super) check: Option<StackCheck>,
     /// Calls that are timed one by one, if that was asked for.
-    timed_calls: Option<Box<TimedCalls>>,
+    pub(super) timed_calls: Option<Box<TimedCalls>>,
     /// Room for a whole stack.
     pub(super) room: Vec<FrameWord>,
 }
@@ -78,6 +80,7 @@ impl Tracer {
             level,
             clock,
             start,
+            pauses: Pauses::default(),
             tree: TracedTree::default(),
             fibers: Vec::new(),
             fibers_by_word: FxHashMap::default(),
@@ -145,7 +148,7 @@ impl Tracer {
 
     /// The thread that runs has switched to the fiber with this object.
     pub fn switched(&mut self, vm: &impl TraceVm, object: usize, now: u64) {
-        self.charge(now);
+        self.charge_unless_paused(now);
         let depth = vm.depth();
         // One that was there before the session is new to us.
         let fiber = match self.fibers_by_word.get(&object) {
@@ -166,6 +169,12 @@ impl Tracer {
         self.fiber = fiber;
         if let Some(thread) = self.threads.get_mut(self.thread) {
             thread.fiber = fiber;
+        }
+        if self.pauses.since.is_some() {
+            self.runs_in_pause();
+        } else if depth > 1 && self.fibers[fiber].stack.is_empty() {
+            // From before the session, or gone on in a pause.
+            self.retake(vm, 0, depth);
         }
     }
 
@@ -295,6 +304,7 @@ impl Tracer {
             threads,
             label_sets: self.labels.sets().to_vec(),
             unlabelled: self.labels.refused(),
+            paused_ticks: self.pauses.ticks_until(&self.start, end.ticks),
             events: self.events,
             bodies: self.bodies,
             with_cpu: self.cpu.is_some(),
@@ -309,6 +319,7 @@ impl Tracer {
     /// what was before.
     pub fn clear(&mut self, start: ClockReading) {
         self.clear_labelled();
+        self.pauses.clear();
         if let Some(objects) = &mut self.objects {
             objects.clear();
         }

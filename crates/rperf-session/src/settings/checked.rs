@@ -191,10 +191,8 @@ impl Settings {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &SPANS, source));
         }
         self.check_time_line(source)?;
-        for setting in [&DEFER, &STAT] {
-            if self.is_on(setting) {
-                return Err(self.refuse(setting, Form::False, &MODE, source));
-            }
+        if self.is_on(&STAT) {
+            return Err(self.refuse(&STAT, Form::False, &MODE, source));
         }
         if !self.aggregate() {
             return Err(self.refuse(&AGGREGATE, Form::True, &MODE, source));
@@ -255,6 +253,9 @@ impl Settings {
         // A single call is as long as its time, and most are shorter than a tick.
         if self.clock() == Clock::Tick {
             return Err(self.refuse_any(&CLOCK, &ONLY, source));
+        }
+        if self.is_traced() && self.defer() {
+            return Err(self.refuse(&DEFER, Form::False, &ONLY, source));
         }
         // Only chosen methods are told of: whose all the objects are is not known.
         if self.is_traced() && self.get(&MEASURE).is_some() {

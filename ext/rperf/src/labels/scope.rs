@@ -1,5 +1,5 @@
 //! `Native.enter` and `Native.leave`: the begin and the end of a block that has labels, or
-//! is a section of a deferred session, or both. `Rperf.label`, `Rperf.profile` and the
+//! is a section of a deferred session, or both; and pauses. `Rperf.label`, `Rperf.profile` and the
 //! middleware call them, on threads of the main Ractor, with the GVL.
 //!
 //! An interrupt (`Timeout`, `Thread#kill`) can come as a method of C returns: its work is
@@ -9,7 +9,9 @@
 
 use super::cache::Changes;
 use super::{add, add_constant, put};
-use crate::vm::api::section;
+use crate::profile::errors;
+use crate::trace::api::section::TRACING;
+use crate::vm::api::section::{self, Pause, Switch};
 use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, Integer, RArray, RHash, Ruby, Value};
 use rperf_engine::Gvl;
@@ -32,9 +34,56 @@ pub fn enter(
         add(ruby, gvl, undo, labels)?;
     }
     if counts {
-        section::enter(ruby, gvl, undo)?;
+        section::enter(ruby, gvl, switch_of, undo)?;
     }
     Ok(())
+}
+
+/// How time begins and ends to count in a session; not at all where chosen methods are counted
+/// alone.
+fn switch_of(session: &StartedSession) -> Option<&'static Switch> {
+    match session.settings.is_traced() {
+        false => Some(&section::SAMPLING),
+        true if session.settings.only().is_empty() => Some(&TRACING),
+        true => None,
+    }
+}
+
+/// `Native.pause(undo)`: a pause for a block begins, which is noted in `undo`.
+pub fn pause(ruby: &Ruby, gvl: &Gvl<'_>, undo: RArray) -> Result<(), Error> {
+    check_pausable(ruby, gvl)?;
+    let id = section::pause(gvl, switch_of, Pause::Block);
+    id.map_or(Ok(()), |id| undo.push(id))
+}
+
+/// `Native.unpause(undo)`: it ends, if it has begun. Its session may be over.
+pub fn unpause(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
+    let id: Option<u64> = undo.pop()?;
+    if id.is_none() {
+        return Ok(());
+    }
+    let (_, interrupts) = section::resume(ruby, gvl, switch_of, Pause::Block, id)?;
+    interrupts.raise()
+}
+
+/// `Native.hold(on)`: a pause begins that lasts until it is ended, or ends. Returns whether that
+/// is news.
+pub fn hold(ruby: &Ruby, gvl: &mut Gvl<'_>, on: bool) -> Result<bool, Error> {
+    check_pausable(ruby, gvl)?;
+    if on {
+        return Ok(section::pause(gvl, switch_of, Pause::Held).is_some());
+    }
+    let (is_news, interrupts) = section::resume(ruby, gvl, switch_of, Pause::Held, None)?;
+    interrupts.raise().map(|()| is_news)
+}
+
+/// Fails if a session runs that can't be paused.
+fn check_pausable(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
+    if session(gvl).is_none_or(|it| it.settings.only().is_empty()) {
+        return Ok(());
+    }
+    let message = "a session that counts chosen methods (only:) can't be paused";
+    Err(errors::rperf(ruby, message))
 }
 
 /// `Native.enter_at_once(undo, labels)`: as `enter` for a section, if nothing of it can fail:
@@ -57,7 +106,7 @@ pub fn enter_at_once(
         add_constant(ruby, gvl, undo, changes)?;
     }
     if counts {
-        section::enter(ruby, gvl, undo)?;
+        section::enter(ruby, gvl, switch_of, undo)?;
     }
     Ok(true)
 }
@@ -79,7 +128,7 @@ pub fn leave(gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
     while !undo.is_empty() {
         let step: Value = undo.pop()?;
         match Integer::from_value(step) {
-            Some(number) => section::leave(gvl, number.to_u64()?),
+            Some(number) => section::leave(gvl, switch_of, number.to_u64()?),
             None => put(gvl, step)?,
         }
     }

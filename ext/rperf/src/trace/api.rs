@@ -3,6 +3,7 @@
 //! milliseconds at a stretch.
 
 mod calibration;
+pub mod section;
 pub mod targets;
 mod tracing;
 
@@ -17,6 +18,7 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::{ractor, resolve};
 use crate::vm::api::snapshot::end_at_rest;
 use crate::vm::api::start::begin as begin_at_rest;
+use crate::vm::state::session::session as at_rest;
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
@@ -49,12 +51,27 @@ pub fn start(ruby: &Ruby, gvl: &mut Gvl<'_>, settings: &Arc<Settings>) -> Result
     let fiber = ruby.fiber_current().as_raw() as usize;
     // It holds the labels, and is at rest for good.
     begin_at_rest(ruby, gvl, settings, &threads, others)?;
+    if settings.defer() {
+        tracing::begin_deferred(gvl, session);
+        return Ok(());
+    }
+    if let Some(at_rest) = at_rest(gvl) {
+        at_rest.sections.add();
+    }
     tracing::begin(gvl, session, &threads);
     let tracer = trace_session(gvl).and_then(|session| session.tracer.borrow(gvl));
     if let Some(mut tracer) = tracer {
         tracer.name_fiber(fiber);
     }
     Ok(())
+}
+
+/// Since when each of the threads that are alive has been ready to run; 0 if it isn't.
+fn ready_times(session: &TraceSession, threads: &LiveThreads) -> HashMap<ThreadNumber, u64> {
+    let threads = threads.threads();
+    threads
+        .filter_map(|it| Some((session.number_of(it)?, session.ready.since(it.id()))))
+        .collect()
 }
 
 /// What is traced, and by which clock.
@@ -168,10 +185,7 @@ impl Taken {
         let Some(session) = trace_session(gvl).filter(|it| !it.is_calibration) else {
             return Ok(None);
         };
-        let alive: HashMap<ThreadNumber, u64> = threads
-            .threads()
-            .filter_map(|it| Some((session.number_of(it)?, session.ready.since(it.id()))))
-            .collect();
+        let alive = ready_times(session, threads);
         let inside = || {
             let message = "can't read the trace inside one of the VM's callbacks";
             errors::rperf(ruby, message)

@@ -9,7 +9,7 @@ mod objects;
 pub mod targets;
 
 use super::state::roots;
-use super::state::session::{TRACE, with_tracer};
+use super::state::session::{TRACE, with_counting_tracer, with_tracer};
 use super::state::targets::with_targets;
 use crate::ruby::event_hook::EventHook;
 use crate::ruby::frames::RubyVm;
@@ -91,7 +91,7 @@ pub fn remove_event_hooks() {
 unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VALUE) {
     // SAFETY: the VM calls the hook on threads of the Ractor that added it, which run Ruby code.
     let gvl = unsafe { Gvl::assume_held() };
-    with_tracer(&gvl, |session, tracer| {
+    with_counting_tracer(&gvl, |session, tracer| {
         let now = session.clock.now();
         let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
         tracer.follow_calls(now);

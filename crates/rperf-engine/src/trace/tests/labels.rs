@@ -71,7 +71,7 @@ proptest! {
             let wall = profile.schema.find("wall").expect("a column");
             let rows = profile.weights.iter().filter(|it| it.key.thread == thread as u32 + 1);
             let sum: i64 = rows.map(|weight| weight.value(wall)).sum();
-            prop_assert_eq!(sum, (machine.now - begun) as i64, "the life of thread {}", thread);
+            prop_assert_eq!(sum, (machine.counted() - begun) as i64, "the life of thread {}", thread);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! them, as Ruby does. It compares the tracer's stack with its own at each call.
 
 mod frames;
+mod pauses;
 
 use crate::call_tree::FrameWord;
 use crate::gc_progress::GcEvent;
@@ -42,6 +43,9 @@ pub enum Act {
     Ready(usize),
     /// A piece of a collection: some time of marking, some of sweeping.
     Collect(u64, u64),
+    /// Nothing counts, up to the next `Resume`.
+    Pause,
+    Resume,
 }
 
 #[derive(Debug, Default)]
@@ -63,8 +67,11 @@ pub struct Machine {
     thread: usize,
     pub tracer: Option<Tracer>,
     pub now: u64,
-    /// When each traced thread was first seen.
+    /// What had counted as each traced thread was first seen.
     pub begun: Vec<u64>,
+    /// Since when nothing counts, and how long that has been before.
+    paused_since: Option<u64>,
+    paused: u64,
     /// Time in states other than running, of all traced threads.
     pub states: BTreeMap<State, u64>,
     /// Calls that were told, by the words from the root.
@@ -91,6 +98,8 @@ impl Machine {
             tracer: None,
             now: 0,
             begun: Vec::new(),
+            paused_since: None,
+            paused: 0,
             states: BTreeMap::new(),
             calls: BTreeMap::new(),
             unequal: Vec::new(),
@@ -126,7 +135,15 @@ impl Machine {
         &mut thread.fibers[thread.fiber]
     }
 
+    /// Tells of a call or of what else counts.
     fn tell(&mut self, event: impl FnOnce(&mut Tracer, &View, u64)) {
+        match self.paused_since {
+            Some(_) => self.now += 3,
+            None => self.tell_always(event),
+        }
+    }
+
+    fn tell_always(&mut self, event: impl FnOnce(&mut Tracer, &View, u64)) {
         self.now += 3;
         let view = View(self.stack().clone());
         let now = self.now;
@@ -168,12 +185,14 @@ impl Machine {
             Act::SwitchThread(number) => self.switch_thread(number),
             Act::Ready(number) => self.ready(number),
             Act::Collect(marking, sweeping) => self.collect(marking, sweeping),
+            Act::Pause => self.pause(),
+            Act::Resume => self.resume(),
         }
     }
 
     fn push(&mut self, mut frame: Frame) {
         // The first frame of a fiber looks as a new fiber does.
-        frame.is_known = self.tracer.is_some() && !self.stack().is_empty();
+        frame.is_known = self.is_counting() && !self.stack().is_empty();
         let c_method = Call::C {
             owner: frame.word,
             method: 1,
@@ -201,6 +220,9 @@ impl Machine {
 
     /// The topmost frame was told just now.
     fn was_called(&mut self) {
+        if !self.is_counting() {
+            return;
+        }
         let shown = self
             .stack()
             .iter()
@@ -324,7 +346,7 @@ impl Machine {
         }
         thread.fiber = number;
         let object = object(self.thread, number);
-        self.tell(|tracer, vm, now| tracer.switched(vm, object, now));
+        self.tell_always(|tracer, vm, now| tracer.switched(vm, object, now));
     }
 
     fn end_fiber(&mut self) {
@@ -340,7 +362,7 @@ impl Machine {
             return;
         }
         if let Some(thread) = self.threads[self.thread].number {
-            self.tell(|tracer, _, now| tracer.suspended(thread, now));
+            self.tell_always(|tracer, _, now| tracer.suspended(thread, now));
             let now = self.now;
             let state = &mut self.threads[self.thread];
             (state.away_since, state.ready) = (now, 0);
@@ -354,12 +376,12 @@ impl Machine {
         }
         self.thread = number;
         self.now += 7;
-        let now = self.now;
+        let (now, counted) = (self.now, self.counted());
         if let Some(tracer) = &mut self.tracer {
             let thread = &mut self.threads[number];
             let begun = &mut self.begun;
             let number = *thread.number.get_or_insert_with(|| {
-                begun.push(now);
+                begun.push(counted);
                 thread.away_since = now;
                 tracer.announce_new(now)
             });
@@ -370,8 +392,10 @@ impl Machine {
             };
             thread.ready = 0;
             let away_since = thread.away_since;
-            self.add(State::GvlBlocked, ready - away_since);
-            self.add(State::GvlWait, now - ready);
+            if self.is_counting() {
+                self.add(State::GvlBlocked, ready - away_since);
+                self.add(State::GvlWait, now - ready);
+            }
         }
     }
 
@@ -395,7 +419,7 @@ impl Machine {
         self.tell(|tracer, _, now| tracer.collecting(GcEvent::MarkEnd, false, now));
         self.now += sweeping;
         self.tell(|tracer, _, now| tracer.collecting(GcEvent::Exit, false, now));
-        if self.tracer.is_some() {
+        if self.is_counting() {
             // Each event takes some time.
             self.add(State::GcMarking, marking + 3);
             self.add(State::GcSweeping, sweeping + 3);
@@ -406,7 +430,9 @@ impl Machine {
     pub fn states_so_far(&self) -> BTreeMap<State, u64> {
         let mut states = self.states.clone();
         let away = self.threads.iter().enumerate();
-        let away = away.filter(|(number, it)| *number != self.thread && it.number.is_some());
+        let away = away.filter(|(number, it)| {
+            self.is_counting() && *number != self.thread && it.number.is_some()
+        });
         for (_, thread) in away {
             let ready = match thread.ready {
                 0 => self.now,

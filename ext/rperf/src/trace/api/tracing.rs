@@ -8,12 +8,14 @@ use crate::ruby::threads::RubyThread;
 use crate::trace::hooks;
 use crate::trace::state::roots;
 use crate::trace::state::session::{TRACE, TraceSession, trace_session};
-use crate::vm::state::session::{Ending, session};
+use crate::vm::state::label_set;
+use crate::vm::state::session::{Ending, session as at_rest};
 use magnus::{Error, Ruby};
-use rperf_engine::trace::{Timekeeper, TraceClock, TraceLevel, TraceVm};
+use rperf_engine::trace::{Timekeeper, TraceClock, TraceLevel, TraceVm, Tracer};
 use rperf_engine::{Gvl, MAX_DEPTH};
 use rperf_session::settings::Settings;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A session that is to begin, with the thread that its clock may need.
 pub fn new_session(
@@ -35,16 +37,49 @@ pub fn new_session(
 /// From here on calls are traced.
 pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
     // To add hooks can take long: the heap is walked.
-    hooks::add(session.level, session.counts_objects);
+    add_hooks(&session);
     let session = TRACE.put(gvl, Box::new(session));
     let Some(mut tracer) = session.tracer.borrow(gvl) else {
         return;
     };
     let start = session.clock.reading();
     tracer.clear(start);
+    take_threads(gvl, session, &mut tracer, threads, start.ticks);
+}
+
+/// Adds the hooks of a session, unless it has them. They stay to its end.
+pub fn add_hooks(session: &TraceSession) {
+    if !session.has_hooks.swap(true, Relaxed) {
+        hooks::add(session.level, session.counts_objects);
+    }
+}
+
+/// The session is there, and no call is traced before its first section.
+pub fn begin_deferred(gvl: &Gvl<'_>, session: TraceSession) {
+    let session = TRACE.put(gvl, Box::new(session));
+    session.set_counting(false);
+    if let Some(mut tracer) = session.tracer.borrow(gvl) {
+        let start = session.clock.reading();
+        tracer.clear(start);
+        tracer.pause(start.ticks);
+    }
+}
+
+/// Takes the stacks of the threads that are new, or have run in a pause; the calling one runs.
+pub fn take_threads(
+    gvl: &Gvl<'_>,
+    session: &TraceSession,
+    tracer: &mut Tracer,
+    threads: &LiveThreads,
+    now: u64,
+) {
     let (vm, current) = (RubyVm::new(gvl), RubyThread::current(gvl));
     let mut room = vec![0; MAX_DEPTH];
     for thread in threads.threads() {
+        let known = session.number_of(thread);
+        if known.is_some_and(|number| !tracer.lacks_stack(number)) {
+            continue;
+        }
         let is_current = thread.id() == current.id();
         let depth = is_current.then(|| vm.depth());
         let found = match is_current {
@@ -55,20 +90,25 @@ pub fn begin(gvl: &Gvl<'_>, session: TraceSession, threads: &LiveThreads) {
             // One that isn't there yet, or not any more.
             continue;
         }
-        let number = tracer.announce(start.ticks);
-        session.set_number(thread, number);
+        let number = known.unwrap_or_else(|| {
+            let number = tracer.announce(now);
+            session.set_number(thread, number);
+            let labels = at_rest(gvl).and_then(|it| label_set::of_thread(it, thread));
+            tracer.label_thread(number, labels);
+            number
+        });
         tracer.adopt_stack(&vm, number, &room[..found], depth);
     }
     if let Some(number) = session.number_of(current) {
-        tracer.resumed(number, 0, start.ticks);
+        tracer.resumed(number, 0, now);
     }
-    roots::keep_alive(&mut tracer);
+    roots::keep_alive(tracer);
 }
 
 /// Fails if a session is running or about to end: to be asked when the last Ruby code before
 /// `begin` has run.
 pub fn check_none_runs(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
-    if session(gvl).is_some() || trace_session(gvl).is_some() || Ending::is_there() {
+    if at_rest(gvl).is_some() || trace_session(gvl).is_some() || Ending::is_there() {
         return Err(errors::running_already(ruby));
     }
     Ok(())

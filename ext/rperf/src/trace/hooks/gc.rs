@@ -3,7 +3,7 @@
 
 use crate::ruby::gc_hook::{GcHook, OnCollection};
 use crate::ruby::ractor::AnyGvl;
-use crate::trace::state::session::with_tracer;
+use crate::trace::state::session::with_counting_tracer;
 use rperf_engine::GcEvent;
 
 /// The hook.
@@ -15,7 +15,7 @@ pub struct Collections;
 impl OnCollection for Collections {
     fn collecting(gvl: AnyGvl<'_>, event: GcEvent, is_marking: bool) {
         if let AnyGvl::Main(gvl) = gvl {
-            with_tracer(&gvl, |session, tracer| {
+            with_counting_tracer(&gvl, |session, tracer| {
                 tracer.collecting(event, is_marking, session.clock.now());
             });
         }

@@ -3,7 +3,7 @@
 use crate::ruby::frames::RubyVm;
 use crate::ruby::object_hook::{NewObject, ObjectHook, OnNewObject};
 use crate::trace::state::roots;
-use crate::trace::state::session::with_tracer;
+use crate::trace::state::session::with_counting_tracer;
 use rperf_engine::{Gvl, VmFrames};
 
 pub static HOOK: ObjectHook<Objects> = ObjectHook::new();
@@ -12,7 +12,7 @@ pub struct Objects;
 
 impl OnNewObject for Objects {
     fn made(gvl: &Gvl<'_>, object: NewObject) {
-        with_tracer(gvl, |_, tracer| {
+        with_counting_tracer(gvl, |_, tracer| {
             tracer.allocated(object.class, object.bytes, || RubyVm::new(gvl).line());
             roots::keep_classes_alive(tracer);
         });

@@ -75,9 +75,13 @@ pub struct TraceSession {
     pub ready: OthersReady,
     /// Other Ractors have been seen.
     pub other_ractors: AtomicBool,
+    /// Its hooks are there: a deferred one has none before its first section.
+    pub has_hooks: AtomicBool,
     pub tracer: GvlCell<Tracer>,
     numbers: ThreadNumbers,
     failed: AtomicBool,
+    /// Calls don't count: it is paused, or has failed.
+    is_off: AtomicBool,
 }
 
 impl TraceSession {
@@ -97,10 +101,17 @@ impl TraceSession {
             counts_objects: false,
             ready: OthersReady::default(),
             other_ractors: AtomicBool::new(false),
+            has_hooks: AtomicBool::new(false),
             tracer: GvlCell::new(tracer),
             numbers: ThreadNumbers::new(),
             failed: AtomicBool::new(false),
+            is_off: AtomicBool::new(false),
         }
+    }
+
+    /// Calls count from here on, or don't.
+    pub fn set_counting(&self, counts: bool) {
+        self.is_off.store(!counts || self.has_failed(), Relaxed);
     }
 
     /// Tells it from sessions before and after it.
@@ -141,15 +152,28 @@ pub fn trace_session<'a>(gvl: &'a Gvl<'_>) -> Option<&'a TraceSession> {
 /// ends its tracing: one line says so, and the program runs on.
 #[inline]
 pub fn with_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer)) {
-    let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) else {
-        return;
-    };
+    if let Some(session) = trace_session(gvl).filter(|it| !it.has_failed()) {
+        with(gvl, session, work);
+    }
+}
+
+/// The same while calls count.
+#[inline]
+pub fn with_counting_tracer(gvl: &Gvl<'_>, work: impl FnOnce(&TraceSession, &mut Tracer)) {
+    if let Some(session) = trace_session(gvl).filter(|it| !it.is_off.load(Relaxed)) {
+        with(gvl, session, work);
+    }
+}
+
+#[inline]
+fn with(gvl: &Gvl<'_>, session: &TraceSession, work: impl FnOnce(&TraceSession, &mut Tracer)) {
     let at_work = AssertUnwindSafe(|| {
         if let Some(mut tracer) = session.tracer.borrow(gvl) {
             work(session, &mut tracer);
         }
     });
     if catch_unwind(at_work).is_err() && !session.failed.swap(true, Relaxed) {
+        session.set_counting(false);
         eprintln!("rperf: internal error, tracing has stopped; the program runs on");
     }
 }

@@ -8,6 +8,7 @@
 //! so, on small pipes 4 to 5 %; without hooks no difference could be measured. To add
 //! and remove them takes some 2 us for each section, 5 us with 50 threads.
 
+use crate::interrupts::Interrupts;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
 use crate::ruby::threads::RubyThread;
@@ -18,6 +19,24 @@ use crate::vm::state::session::{StartedSession, session};
 use magnus::{Error, RArray, Ruby};
 use rperf_engine::threads::native;
 use rperf_engine::{AtWork, Gvl, RunningSession, clock, reset_at_work, set_other_ractors};
+
+/// How time begins and ends to count in a session.
+pub struct Switch {
+    /// It begins for these threads.
+    pub open: fn(&Gvl<'_>, &StartedSession, &LiveThreads),
+    /// It ends. Lets no other thread run, and no interrupt come.
+    pub close: fn(&Gvl<'_>, &StartedSession),
+}
+
+/// Which one a session has, if it has sections and pauses. Asked for when it is needed: Ruby code that
+/// has run meanwhile may have begun another session.
+pub type SwitchOf = fn(&StartedSession) -> Option<&'static Switch>;
+
+/// That of sessions that sample.
+pub const SAMPLING: Switch = Switch {
+    open: |gvl, session, threads| open(gvl, session, threads, clock::monotonic_ns()),
+    close: |gvl, session| close(gvl, session),
+};
 
 /// Begins the section of a session that isn't deferred.
 pub fn begin_only(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads) {
@@ -31,27 +50,33 @@ pub fn begin_only(gvl: &Gvl<'_>, session: &RunningSession, threads: &LiveThreads
 
 /// A section begins; its session's id is noted in `undo`. Without a session there is
 /// nothing to begin. Runs Ruby code.
-pub fn enter(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> {
-    let is_first = |session: &StartedSession| session.sections.is_none();
+pub fn enter(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    switch_of: SwitchOf,
+    undo: RArray,
+) -> Result<(), Error> {
+    let opens =
+        |session: &StartedSession| session.sections.is_none() && !session.sections.is_paused();
     if label_set::are_used(gvl) {
         // Between sections nothing tells of a fiber's beginning.
         label_set::adopt(gvl)?;
     }
-    let threads = if session(gvl).is_some_and(is_first) {
-        // Between sections nothing tells of their beginning.
-        set_other_ractors(ractor::are_there_others(ruby, gvl)?);
-        Some(LiveThreads::list(ruby, gvl)?)
-    } else {
-        None
+    let threads = match session(gvl).is_some_and(opens) {
+        true => Some(threads(ruby, gvl)?),
+        false => None,
     };
     let Some(session) = session(gvl) else {
         return Ok(());
     };
-    if is_first(session) {
+    let Some(switch) = switch_of(session) else {
+        return Ok(());
+    };
+    if opens(session) {
         match &threads {
-            Some(threads) => open(gvl, session, threads, clock::monotonic_ns()),
+            Some(threads) => (switch.open)(gvl, session, threads),
             // Another session has just begun, or the last section just ended.
-            None => return enter(ruby, gvl, undo),
+            None => return enter(ruby, gvl, switch_of, undo),
         }
     }
     session.sections.add();
@@ -60,13 +85,86 @@ pub fn enter(ruby: &Ruby, gvl: &mut Gvl<'_>, undo: RArray) -> Result<(), Error> 
 
 /// A section of the session with this id ends. The session may be over. Lets no other
 /// thread run, and no interrupt come.
-pub fn leave(gvl: &Gvl<'_>, id: u64) {
+pub fn leave(gvl: &Gvl<'_>, switch_of: SwitchOf, id: u64) {
     let session = session(gvl).filter(|session| session.id.0 == id);
     if let Some(session) = session
         && session.sections.remove()
+        && !session.sections.is_paused()
+        && let Some(switch) = switch_of(session)
     {
-        close(gvl, session);
+        (switch.close)(gvl, session);
     }
+}
+
+/// The threads as time begins to count: nothing has told of their beginning. Runs Ruby code.
+fn threads(ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<LiveThreads, Error> {
+    set_other_ractors(ractor::are_there_others(ruby, gvl)?);
+    LiveThreads::list(ruby, gvl)
+}
+
+/// How long a pause lasts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// For a block.
+    Block,
+    /// Until it is ended.
+    Held,
+}
+
+/// A pause of the running session begins. Returns the session's id, unless nothing has changed.
+/// Lets no other thread run, and no interrupt come.
+pub fn pause(gvl: &Gvl<'_>, switch_of: SwitchOf, pause: Pause) -> Option<u64> {
+    let session = session(gvl)?;
+    let was_wanted = session.sections.are_wanted();
+    let is_news = match pause {
+        Pause::Held => session.sections.hold(true),
+        Pause::Block => {
+            session.sections.add_pause();
+            true
+        }
+    };
+    if was_wanted && let Some(switch) = switch_of(session) {
+        (switch.close)(gvl, session);
+    }
+    is_news.then_some(session.id.0)
+}
+
+/// A pause of the session with this id ends, or one of any session. Returns whether there was one,
+/// and interrupts that have come meanwhile. Runs Ruby code.
+pub fn resume(
+    ruby: &Ruby,
+    gvl: &mut Gvl<'_>,
+    switch_of: SwitchOf,
+    pause: Pause,
+    id: Option<u64>,
+) -> Result<(bool, Interrupts), Error> {
+    let mut interrupts = Interrupts::default();
+    let threads = interrupts.until_done(|| {
+        if label_set::are_used(gvl) {
+            // Nor in pauses.
+            label_set::adopt(gvl)?;
+        }
+        threads(ruby, gvl)
+    })?;
+    let session = session(gvl).filter(|session| id.is_none_or(|id| session.id.0 == id));
+    let Some(session) = session else {
+        return Ok((false, interrupts));
+    };
+    let was_wanted = session.sections.are_wanted();
+    let is_news = match pause {
+        Pause::Held => session.sections.hold(false),
+        Pause::Block => {
+            session.sections.remove_pause();
+            true
+        }
+    };
+    if !was_wanted
+        && session.sections.are_wanted()
+        && let Some(switch) = switch_of(session)
+    {
+        (switch.open)(gvl, session, &threads);
+    }
+    Ok((is_news, interrupts))
 }
 
 /// Time counts from `now` on.

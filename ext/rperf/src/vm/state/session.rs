@@ -50,7 +50,7 @@ pub struct StartedSession {
     /// Objects, if they are counted, by frames with lines or without.
     pub objects: Option<GvlCell<Allocations>>,
     pub has_lines: bool,
-    /// Time counts in some sections only. Beside traced calls nothing is sampled.
+    /// Time counts in some sections only.
     pub has_sections: bool,
     running: RunningSession,
 }
@@ -61,7 +61,7 @@ impl StartedSession {
         Self {
             objects: counts.then(|| GvlCell::new(Allocations::new(true))),
             has_lines: settings.lines() != Some(false),
-            has_sections: settings.defer() && !settings.is_traced(),
+            has_sections: settings.defer(),
             settings,
             running,
         }
