@@ -30,14 +30,6 @@ RSpec.describe "Allocations" do
     end
   RUBY
 
-  # What a program prints as JSON that has rperf, and may profile itself.
-  def told(program, *options, env: {})
-    outcome = run(ruby, *options, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-rjson", "-e", program, env:)
-    raise outcome.stderr unless outcome.status.success?
-
-    JSON.parse(outcome.stdout)
-  end
-
   modes = { "beside samples" => "Rperf.start(mode: :wall, measure: :alloc)",
             "in a trace" => "Rperf.trace(measure: [:alloc], warn: false)" }
 

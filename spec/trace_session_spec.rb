@@ -8,14 +8,7 @@ RSpec.describe "Tracing" do
 
   tarai = "def tarai(x, y, z) = x <= y ? y : tarai(tarai(x - 1, y, z), tarai(y - 1, z, x), tarai(z - 1, x, y))\n"
 
-  # What a program prints as JSON that has rperf, and may trace itself.
-  def told(program, *options, env: {}, limit: Commands::TIME_LIMIT)
-    command = [ruby, *options, "-I#{File.join(Commands::ROOT, "lib")}", "-rrperf", "-rjson", "-e", program]
-    outcome = run(*command, env:, limit:)
-    raise outcome.stderr unless outcome.status.success?
-
-    JSON.parse(outcome.stdout, symbolize_names: true)
-  end
+  def told(program, *, **) = super(program, *, symbolize_names: true, **)
 
   def calls_in(path, name)
     Rperf.load(path).top(value: "calls", sort: :cum).find { |row| row[:name] == name }&.fetch(:self)

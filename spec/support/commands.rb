@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "rbconfig"
 require "tmpdir"
 
@@ -66,6 +67,15 @@ module Commands
 
       sleep 0.01
     end
+  end
+
+  # What a program prints as JSON that has rperf, and may profile itself.
+  def told(program, *options, symbolize_names: false, **run_options)
+    lib = "-I#{File.join(ROOT, "lib")}"
+    outcome = run(ruby, *options, lib, "-rrperf", "-rjson", "-e", program, **run_options)
+    raise outcome.stderr unless outcome.status.success? && outcome.stderr.empty?
+
+    JSON.parse(outcome.stdout, symbolize_names:)
   end
 
   private
