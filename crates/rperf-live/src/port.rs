@@ -20,6 +20,7 @@ mod state;
 mod step;
 pub mod task;
 mod waits;
+pub mod wake;
 mod watch;
 
 pub use state::Program;

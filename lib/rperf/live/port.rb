@@ -3,6 +3,7 @@
 require_relative "../errors"
 require_relative "../message"
 require_relative "helper"
+require_relative "wake"
 
 module Rperf
   # The port of this process: a socket at which `rperf ps` and other commands ask it. A native thread answers; nothing
@@ -10,19 +11,25 @@ module Rperf
   module Port
     class << self
       # @param folder [String, nil] where the socket is to be; nil: in the user's folder
+      # @param wake [Boolean] whether the program may be woken where all threads wait
       # @return [String] the socket's path
       # @raise [Rperf::Error] if there can't be a port
-      def begin(folder)
+      def begin(folder, wake: true)
         path = Native.listen(folder, RUBY_VERSION)
-        close_at_exit
+        return path if @has_begun
+
+        @has_begun = true
+        # Blocks run in forked children, too.
+        at_exit { close }
+        Wake.prepare if wake
         path
       end
 
-      # As RPERF_LISTEN has it. A program that can't have a port runs without.
-      # @param value [String] the variable's value
-      def begin_as_asked(value)
-        folder = Native.listen_folder(value)
-        self.begin(folder == true ? nil : folder) if folder
+      # As RPERF_LISTEN and the like have it. A program that can't have a port runs without.
+      # @param variables [#[]] their values, by names without RPERF_
+      def begin_as_asked(variables)
+        folder, wake = %w[LISTEN LISTEN_WAKE].map { |key| setting(key, variables[key]) }
+        self.begin(folder == true ? nil : folder, wake: wake != false) if folder
       rescue Error, ArgumentError => e
         Message.say("#{Message.first_line(e)}; running without a port")
         nil
@@ -41,13 +48,7 @@ module Rperf
 
       private
 
-      # Blocks run in forked children, too.
-      def close_at_exit
-        return if @closes_at_exit
-
-        @closes_at_exit = true
-        at_exit { close }
-      end
+      def setting(key, text) = text && Native.listen_setting(key, text)
     end
   end
   private_constant :Port

@@ -4,6 +4,7 @@
 use super::descriptors::Guarded;
 use super::step::Step;
 use super::task::Message;
+use super::wake;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;
@@ -109,6 +110,15 @@ impl Port {
             (self.program.ask)();
         }
         self.asks.store(false, SeqCst);
+    }
+
+    /// Has the VM's main thread look for interrupts if it waits, unless the program ends. Returns
+    /// whether it was woken.
+    pub fn wake_vm(&self) -> bool {
+        self.asks.store(true, SeqCst);
+        let is_woken = !self.has_ended.load(SeqCst) && wake::wake();
+        self.asks.store(false, SeqCst);
+        is_woken
     }
 
     /// The program ends. Afterwards the port's thread asks the VM no more.

@@ -337,6 +337,19 @@ pub static LISTEN: Setting = Setting {
     )
 };
 
+/// Whether a program in which all threads wait may be woken for an answer.
+pub static LISTEN_WAKE: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("1"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "listen_wake",
+        &[True, False],
+        "wake the main thread for an answer if no thread runs",
+    )
+};
+
 /// Whether sampling statistics are printed.
 pub static VERBOSE: Setting = Setting {
     tracing: Tracing::Also,
@@ -387,7 +400,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 22] = [
+pub static ALL: [&Setting; 23] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -406,6 +419,7 @@ pub static ALL: [&Setting; 22] = [
     &DEFER,
     &INHERIT,
     &LISTEN,
+    &LISTEN_WAKE,
     &VERBOSE,
     &STAT,
     &STAT_REPORT,
