@@ -125,4 +125,39 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
       expect(File.exist?(in_folder("trapped"))).to be(false)
     end
   end
+
+  it "answers at once with a helper of its own, as do its children" do
+    code = <<~'RUBY'
+      idle = -> { Thread.new { Queue.new.pop }; sleep 0.01; sleep }
+      fork { File.write("child", Rperf.listen); idle.call }
+      puts Rperf.listen
+      idle.call
+    RUBY
+    listening(code, env: { "RPERF_LISTEN" => "1", "RPERF_LISTEN_HELPER" => "1" }) do |program|
+      wait_until("child") { File.exist?(in_folder("child")) && !File.empty?(in_folder("child")) }
+      [program.lines.first, File.read(in_folder("child"))].each do |path|
+        answers = Array.new(20) { ask(path, "/v1/stacks").last }
+        expect(answers.map { |answer| answer.values_at("source", "woken") }.uniq).to eq([["vm", false]])
+        expect(answers.map { |answer| answer["threads"].size }.uniq).to eq([2])
+        expect(answers.map { |answer| answer["elapsed_ns"] }.min).to be < 20_000_000
+      end
+      expect(rperf("attach", program.pid.to_s, "--duration", "0.3", "-o", "p.pb.gz").status.exitstatus).to eq(0)
+      expect(ask(program.lines.first, "/v1/stacks").last["source"]).to eq("vm")
+    end
+  end
+
+  it "can go on without the helper, which the program may end" do
+    code = <<~'RUBY'
+      path = Rperf.listen(helper: true)
+      helper = Thread.list.find { |thread| thread.name == "rperf" } until helper
+      raise unless helper.join(1).equal?(helper) && helper.value.nil?
+      helper.kill
+      sleep 0.01 while helper.alive?
+      puts path
+      sleep
+    RUBY
+    listening(code) do |program|
+      expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "vm", "woken" => true)
+    end
+  end
 end

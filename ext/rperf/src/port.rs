@@ -12,7 +12,7 @@ use crate::settings;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
 use rperf_live::port::{self, OpenError, Program, wake};
-use rperf_session::settings::{self as table, Given, LISTEN, LISTEN_WAKE, Source};
+use rperf_session::settings::{self as table, Given, LISTEN, LISTEN_HELPER, LISTEN_WAKE, Source};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -22,6 +22,8 @@ pub fn init(native: RModule) -> Result<(), Error> {
     helper::init();
     native.define_singleton_method("listen", function!(listen, 2))?;
     native.define_singleton_method("listen_setting", function!(listen_setting, 2))?;
+    native.define_singleton_method("hang_bell", function!(helper::hang_bell, 0))?;
+    native.define_singleton_method("make_helper", function!(helper::make_to_stay, 0))?;
     native.define_singleton_method("unused_signal", function!(wake::unused_signal, 0))?;
     native.define_singleton_method("learn_handler", function!(wake::learn, 1))?;
     native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
@@ -49,7 +51,7 @@ fn refused(ruby: &Ruby, error: &OpenError) -> Error {
 /// or false.
 fn listen_setting(ruby: &Ruby, key: String, text: RString) -> Result<Value, Error> {
     let text = OsString::from_vec(crate::text::bytes(text));
-    let mut settings = [&LISTEN_WAKE, &LISTEN].into_iter();
+    let mut settings = [&LISTEN_WAKE, &LISTEN_HELPER].into_iter();
     let setting = settings.find(|it| it.key() == key).unwrap_or(&LISTEN);
     let value = table::check(setting, &Given::Text(&text), Source::Variable, || {
         table::quoted(&text)

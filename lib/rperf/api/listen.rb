@@ -14,14 +14,16 @@ module Rperf
     #
     # @param directory [String, Pathname, nil] where the socket is to be; nil: in the user's private folder
     # @param wake [Boolean] whether the main thread may be woken for an answer where all threads wait
+    # @param helper [Boolean] whether to keep a thread for answers: a program in which all threads wait answers at once,
+    #   and isn't woken; but Ruby notices no deadlocks then
     # @return [String] the socket's path
     # @raise [ArgumentError] for a path that is none
     # @raise [Rperf::Error] if there can't be a port
-    def listen(directory: nil, wake: true)
+    def listen(directory: nil, wake: true, helper: false)
       directory = Options.path(:directory, directory) unless directory.nil?
-      Argument.one_of(:wake, wake, [true, false])
+      { wake:, helper: }.each { |name, value| Argument.one_of(name, value, [true, false]) }
       ForkGuard.install
-      Port.begin(directory, wake:)
+      Port.begin(directory, wake:, helper:)
     end
 
     private

@@ -1,6 +1,7 @@
 //! What the threads of a program share of its port. It is made on a Ruby thread, and used there and
 //! on the port's thread.
 
+use super::bell;
 use super::descriptors::Guarded;
 use super::step::Step;
 use super::task::Message;
@@ -108,6 +109,7 @@ impl Port {
         self.asks.store(true, SeqCst);
         if !self.has_ended.load(SeqCst) {
             (self.program.ask)();
+            bell::ring();
         }
         self.asks.store(false, SeqCst);
     }

@@ -350,6 +350,19 @@ pub static LISTEN_WAKE: Setting = Setting {
     )
 };
 
+/// Whether a program with a port has a thread for answers all the time.
+pub static LISTEN_HELPER: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("0"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "listen_helper",
+        &[True, False],
+        "keep a thread for answers, which come at once then",
+    )
+};
+
 /// Whether sampling statistics are printed.
 pub static VERBOSE: Setting = Setting {
     tracing: Tracing::Also,
@@ -400,7 +413,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 23] = [
+pub static ALL: [&Setting; 24] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -420,6 +433,7 @@ pub static ALL: [&Setting; 23] = [
     &INHERIT,
     &LISTEN,
     &LISTEN_WAKE,
+    &LISTEN_HELPER,
     &VERBOSE,
     &STAT,
     &STAT_REPORT,
