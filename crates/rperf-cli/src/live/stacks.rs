@@ -208,6 +208,7 @@ mod tests {
             clock_ns: 0,
             session: None,
             clients: 1,
+            silent_ns: 0,
         };
         let page = page(7, &hello, &answer);
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();

@@ -233,7 +233,8 @@ impl Server {
         let client = &mut self.clients[place];
         match route {
             Ok(Route::Hello) => {
-                client.answer_json(&facts::hello(&self.port.program, count).to_json())
+                let silence = self.vm.silence();
+                client.answer_json(&facts::hello(&self.port.program, count, silence).to_json());
             }
             Ok(Route::Text(text)) => {
                 let closes = client.closes();

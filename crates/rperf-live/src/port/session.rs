@@ -11,16 +11,21 @@ use super::sampling::Sampling;
 use super::stacks;
 use super::state::Port;
 use super::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
+use super::wake;
 use crate::hello::Session;
 use crate::message::{Refusal, profile_response};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What is said if the VM has taken too long.
 const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in \
                       native code";
+
+/// The same if the VM could be woken.
+const STUCK: &str = "the VM doesn't answer: a thread keeps the GVL in native code, or the main thread \
+                     waits in native code that can't be interrupted";
 
 /// Profiles that are under way at a time.
 const MAX_PROFILES: usize = 4;
@@ -55,6 +60,12 @@ impl Vm {
             _ => None,
         });
         ends.chain(self.questions.next()).min()
+    }
+
+    /// How long it has been asked in vain.
+    pub fn silence(&self) -> Duration {
+        let elapsed = Task::ALL.map(|task| self.questions.elapsed(task));
+        elapsed.into_iter().max().unwrap_or_default()
     }
 
     /// All that can be done now for the clients.
@@ -295,13 +306,17 @@ impl Vm {
             let is_woken = self.questions.is_woken(Task::Stacks);
             self.questions.withdraw(Task::Stacks);
             let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            answer_stacks(clients, &stacks::of_system(SILENT, is_woken, elapsed_ns));
+            answer_stacks(
+                clients,
+                &stacks::of_system(why(clients, Task::Stacks), is_woken, elapsed_ns),
+            );
         }
         if self.questions.elapsed(Task::Snapshot) >= PATIENCE {
+            let why = why(clients, Task::Snapshot);
             let waits = |client: &Connection| matches!(client.wait, Some(Wait::Snapshot(_)));
             for client in clients.iter_mut().filter(|it| waits(it)) {
                 let hint = "ask for /v1/stacks, or try again";
-                client.refuse(&Refusal::new(503, SILENT, hint));
+                client.refuse(&Refusal::new(503, why, hint));
             }
             let wants = |client: &Connection| match &client.wait {
                 Some(Wait::Profile(it)) => matches!(it.phase, Phase::Joins | Phase::Ends),
@@ -346,6 +361,14 @@ fn wants_session(client: &Connection) -> bool {
         Some(Wait::Session(_)) => true,
         Some(Wait::Profile(profiling)) => profiling.phase == Phase::Begins,
         _ => false,
+    }
+}
+
+/// Why the VM says nothing to `task`.
+fn why(clients: &[Connection], task: Task) -> &'static str {
+    match wake::is_possible() && clients.iter().any(|client| wakes_for(client, task)) {
+        true => STUCK,
+        false => SILENT,
     }
 }
 

@@ -62,6 +62,12 @@ pub(super) fn wake() -> bool {
     true
 }
 
+/// Whether [`wake`] can wake a main thread that waits.
+#[cfg(target_os = "linux")]
+pub(super) fn is_possible() -> bool {
+    HANDLER.load(SeqCst) != 0 && unused_signal().is_some()
+}
+
 /// Not one that runs, is stopped or waits for a disk: such a thread isn't to be disturbed, and
 /// couldn't be.
 #[cfg(target_os = "linux")]
@@ -92,6 +98,12 @@ pub fn unused_signal() -> Option<i32> {
 /// Never called without a signal.
 #[cfg(not(target_os = "linux"))]
 pub fn learn(_: i32) {}
+
+/// It isn't.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_possible() -> bool {
+    false
+}
 
 /// Nothing is woken.
 #[cfg(not(target_os = "linux"))]
