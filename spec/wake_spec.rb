@@ -153,11 +153,16 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
       raise unless helper.join(1).equal?(helper) && helper.value.nil?
       helper.kill
       sleep 0.01 while helper.alive?
+      Warning[:experimental] = false
+      Ractor.new { Ractor.receive }
       puts path
       sleep
     RUBY
     listening(code) do |program|
-      expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "vm", "woken" => true)
+      expect(ask(program.lines.first, "/v1/stacks").last)
+        .to include("source" => "vm", "woken" => true, "other_ractors" => 1)
+      expect(rperf("stacks", program.pid.to_s).stdout)
+        .to include(": 1 thread, Ruby").and include("The threads of one other Ractor are not shown.")
     end
   end
 end

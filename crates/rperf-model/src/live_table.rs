@@ -55,6 +55,8 @@ pub struct LiveTable {
     rows: Rows,
     /// Threads that have ended and may have rows of their own.
     ended: Vec<u32>,
+    /// What found no room.
+    lost: LiveValues,
     fold_rows: usize,
     /// With so many rows they are folded next.
     fold_at: usize,
@@ -78,6 +80,7 @@ impl LiveTable {
             label_sets: LabelSets::default(),
             rows: Rows::default(),
             ended: Vec::new(),
+            lost: LiveValues::default(),
             fold_rows,
             fold_at: fold_rows,
             truncated: None,
@@ -133,9 +136,26 @@ impl LiveTable {
         self.label_sets.intern(set)
     }
 
-    /// Adds `values` to the row of `key`. Returns whether there was room.
+    /// Adds `values` to the row of `key`. Returns whether there was room; else they are among the time
+    /// that is dropped.
     pub fn add(&mut self, key: WeightKey, values: LiveValues) -> bool {
-        self.rows.add(key, values)
+        let has_room = self.rows.add(key, values);
+        if !has_room {
+            self.lost.add(values);
+        }
+        has_room
+    }
+
+    /// Facts about the session, with what found no room here.
+    fn facts(&self) -> LiveFacts {
+        let lost_ns = match &*self.facts.mode {
+            "cpu" => self.lost.cpu_ns,
+            _ => self.lost.wall_ns,
+        };
+        LiveFacts {
+            dropped_ns: self.facts.dropped_ns.saturating_add(lost_ns),
+            ..self.facts.clone()
+        }
     }
 
     /// A thread has ended.

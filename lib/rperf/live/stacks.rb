@@ -9,19 +9,22 @@ module Rperf
     STRETCH = 8
     # The methods as they are now: a program may put its own in their place.
     LIST = Thread.method(:list)
+    RACTORS = Ractor.method(:count)
     NAME, STATUS, NATIVE_ID, LOCATIONS =
       %i[name status native_thread_id backtrace_locations].map { |name| Thread.instance_method(name) }
-    private_constant :LIMIT, :STRETCH, :LIST, :NAME, :STATUS, :NATIVE_ID, :LOCATIONS
+    private_constant :LIMIT, :STRETCH, :LIST, :RACTORS, :NAME, :STATUS, :NATIVE_ID, :LOCATIONS
 
     class << self
-      # @return [Array<Array>] of each thread: itself, its name, status, native number and frames
+      # @return [Array(Array<Array>, Integer)] of each thread: itself, its name, status, native number and frames; and
+      #   how many Ractors there are beside this one, whose threads it can't see
       def take
         helper = Thread.current
         threads = LIST.call.reject { |thread| thread.equal?(helper) }
-        threads.each_slice(STRETCH).flat_map do |some|
+        rows = threads.each_slice(STRETCH).flat_map do |some|
           Thread.pass
           some.filter_map { |thread| row(thread) }
         end
+        [rows, RACTORS.call - 1]
       end
 
       private

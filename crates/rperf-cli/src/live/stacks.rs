@@ -80,6 +80,7 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
         "note": answer.get("note"),
         "woken": answer.get("woken"),
         "elapsed_ns": answer.get("elapsed_ns"),
+        "other_ractors": answer.get("other_ractors"),
         "threads": answer.get("threads"),
     })
 }
@@ -96,18 +97,22 @@ fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
     let threads: Vec<_> = threads.into_iter().flatten().map(thread).collect();
     let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
     let (program, ruby) = (shown(&hello.program), shown(&hello.ruby));
-    let kind = match answer.get("source").and_then(Value::as_str) {
-        Some("system") => "native threads",
-        _ => "threads",
-    };
+    let is_native = answer.get("source").and_then(Value::as_str) == Some("system");
+    let kind = if is_native { "native thread" } else { "thread" };
+    let plural = if threads.len() == 1 { "" } else { "s" };
     let mut text = format!(
-        "{pid} {program}: {} {kind}, Ruby {ruby}, taken in {:.1} ms\n",
+        "{pid} {program}: {} {kind}{plural}, Ruby {ruby}, taken in {:.1} ms\n",
         threads.len(),
         elapsed.unwrap_or(0) as f64 / 1e6
     );
     if answer.get("woken").and_then(Value::as_bool) == Some(true) {
         text += WOKEN;
     }
+    text += &match answer.get("other_ractors").and_then(Value::as_u64) {
+        None | Some(0) => String::new(),
+        Some(1) => "The threads of one other Ractor are not shown.\n".into(),
+        Some(count) => format!("The threads of {count} other Ractors are not shown.\n"),
+    };
     let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
     for thread in &threads {
         let is_same = |other: &Shown| {
@@ -193,7 +198,7 @@ mod tests {
         let mut running = thread(3, "\u{1b}[31mx");
         running["state"] = json!("running");
         let answer = json!({
-            "source": "vm", "note": null, "elapsed_ns": 2_100_000,
+            "source": "vm", "note": null, "elapsed_ns": 2_100_000, "other_ractors": 1,
             "threads": [thread(1, "pool"), thread(2, ""), running],
         });
         let hello = Hello {
@@ -218,8 +223,9 @@ mod tests {
             "7 puma [shop]: 3 threads, Ruby 3.4.5, taken in 2.1 ms"
         );
         let heading = "#1 \"pool\" tid 41, #2 tid 42: 2 threads with one stack";
-        assert_eq!(lines[2], format!("{heading:56}blocked: waits to be woken"));
-        assert_eq!((lines[3], lines[6]), (&*frame, &*frame));
-        assert_eq!(lines[5], format!("{:56}running", "#3 \" [31mx\" tid 43"));
+        assert_eq!(lines[1], "The threads of one other Ractor are not shown.");
+        assert_eq!(lines[3], format!("{heading:56}blocked: waits to be woken"));
+        assert_eq!((lines[4], lines[7]), (&*frame, &*frame));
+        assert_eq!(lines[6], format!("{:56}running", "#3 \" [31mx\" tid 43"));
     }
 }

@@ -195,8 +195,11 @@ impl Vm {
         let is_woken = self.questions.is_woken(question.task);
         let is_its = self.questions.close(question);
         match (question.task, reply) {
-            (Task::Stacks, Reply::Stacks(threads)) => {
-                answer_stacks(clients, &stacks::of_vm(&threads, is_woken, elapsed_ns));
+            (Task::Stacks, Reply::Stacks(threads, ractors)) => {
+                answer_stacks(
+                    clients,
+                    &stacks::of_vm(&threads, ractors, is_woken, elapsed_ns),
+                );
             }
             (Task::Stacks, Reply::Failed(why)) => {
                 answer_stacks(clients, &stacks::of_system(&why, is_woken, elapsed_ns));

@@ -31,14 +31,16 @@ pub struct ThreadStack {
 }
 
 /// The answer to `/v1/stacks` when the VM has said what it knows.
-/// `is_woken`: the main thread had to be woken for that.
-pub fn of_vm(threads: &[ThreadStack], is_woken: bool, elapsed_ns: u64) -> Value {
+/// `ractors`: how many there are whose threads aren't among them. `is_woken`: the main thread had to
+/// be woken for that.
+pub fn of_vm(threads: &[ThreadStack], ractors: u32, is_woken: bool, elapsed_ns: u64) -> Value {
     let threads: Vec<_> = threads.iter().enumerate().map(of_thread).collect();
     json!({
         "source": "vm",
         "note": null,
         "woken": is_woken,
         "elapsed_ns": elapsed_ns,
+        "other_ractors": ractors,
         "threads": threads,
     })
 }

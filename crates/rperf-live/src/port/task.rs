@@ -32,8 +32,8 @@ pub struct Question {
 
 /// What has come of a task.
 pub enum Reply {
-    /// The threads.
-    Stacks(Vec<ThreadStack>),
+    /// The threads, and how many Ractors there are whose threads aren't among them.
+    Stacks(Vec<ThreadStack>, u32),
     /// The session has begun.
     Begun,
     /// The profile.

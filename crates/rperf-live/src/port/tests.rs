@@ -106,7 +106,7 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
         };
         while clients.iter().any(|client| !client.is_finished()) {
             if let Some(question) = request::open() {
-                request::answer(question, Reply::Stacks(vec![thread.clone()]));
+                request::answer(question, Reply::Stacks(vec![thread.clone()], 2));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -114,6 +114,7 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
     });
     for answer in answered {
         assert_eq!(answer["source"], "vm");
+        assert_eq!(answer["other_ractors"], 2);
         assert_eq!(answer["threads"][0]["state"], "running");
         assert_eq!(answer["threads"][0]["frames"][0]["line"], 3);
     }

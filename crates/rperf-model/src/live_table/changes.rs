@@ -33,22 +33,27 @@ pub struct Cursor {
     pub place: u64,
 }
 
+impl Cursor {
+    /// All numbers, in the order of the text.
+    fn numbers(&mut self) -> [&mut u64; 8] {
+        [
+            &mut self.serial,
+            &mut self.strings,
+            &mut self.frames,
+            &mut self.nodes,
+            &mut self.label_sets,
+            &mut self.since,
+            &mut self.until,
+            &mut self.place,
+        ]
+    }
+}
+
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            serial,
-            strings,
-            frames,
-            nodes,
-            label_sets,
-            since,
-            until,
-            place,
-        } = self;
-        write!(
-            f,
-            "{serial}.{strings}.{frames}.{nodes}.{label_sets}.{since}.{until}.{place}"
-        )
+        let mut cursor = *self;
+        let numbers = cursor.numbers().map(|number| number.to_string());
+        f.write_str(&numbers.join("."))
     }
 }
 
@@ -56,36 +61,14 @@ impl FromStr for Cursor {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let mut numbers = [0; 8];
+        let mut cursor = Self::default();
         let mut parts = text.split('.');
-        for number in &mut numbers {
+        for number in cursor.numbers() {
             let part = parts.next().ok_or(())?;
             let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
             *number = part.parse().ok().filter(|_| is_number).ok_or(())?;
         }
-        let [
-            serial,
-            strings,
-            frames,
-            nodes,
-            label_sets,
-            since,
-            until,
-            place,
-        ] = numbers;
-        match parts.next() {
-            Some(_) => Err(()),
-            None => Ok(Self {
-                serial,
-                strings,
-                frames,
-                nodes,
-                label_sets,
-                since,
-                until,
-                place,
-            }),
-        }
+        parts.next().map_or(Ok(cursor), |_| Err(()))
     }
 }
 
@@ -126,7 +109,7 @@ impl LiveTable {
             }
         };
         let mut page = Changes {
-            facts: self.facts.clone(),
+            facts: self.facts(),
             reset: !is_known,
             cursor,
             ..Changes::default()

@@ -88,6 +88,25 @@ fn record(table: &mut LiveTable, name: u32, thread: u32, label: u32) {
     assert!(table.add(key, values(u64::from(name) + 10)));
 }
 
+#[test]
+fn what_finds_no_room_is_among_the_time_that_is_dropped() {
+    let mut table = LiveTable::default();
+    table.facts.dropped_ns = 5;
+    let labels = table.label_set([]);
+    let key = |thread| WeightKey {
+        node: NodeId::ROOT,
+        thread,
+        labels,
+        state: State::Running,
+    };
+    for thread in 0..ROW_CAP as u32 {
+        assert!(table.add(key(thread), values(1)));
+    }
+    assert!(!table.add(key(u32::MAX), values(7)));
+    let lost = values(7).wall_ns;
+    assert_eq!(table.changes(Cursor::default()).facts.dropped_ns, 5 + lost);
+}
+
 /// What happens next.
 #[derive(Debug, Clone)]
 enum Step {

@@ -147,8 +147,8 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
     loop {
         while let Some(question) = request::open() {
             if question.task == Task::Stacks {
-                let rows: RArray = helper.funcall("stacks", ())?;
-                request::answer(question, Reply::Stacks(threads(rows)?));
+                let (rows, ractors): (RArray, u32) = helper.funcall("stacks", ())?;
+                request::answer(question, Reply::Stacks(threads(rows)?, ractors));
             } else {
                 perform(ruby, helper, question)?;
             }
