@@ -5,7 +5,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
   include Ports
 
   # Ways to wait for a second. `later` ends them from another thread, which waits, too.
-  WAITS = <<~'RUBY'
+  ways = <<~'RUBY'
     require "monitor"
     require "socket"
     require "timeout"
@@ -42,7 +42,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
   RUBY
 
   # Children of one program, each with a port, whose main threads wait. Each writes down what came of it.
-  CHILDREN = <<~'RUBY'
+  children = <<~'RUBY'
     signals = -> { File.read("/proc/self/status")[/^SigBlk.*^SigCgt.*?$/m] }
     before = signals.call
     Rperf.listen
@@ -65,7 +65,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
 
   # What the port says until the wait is over.
   def answers_of(wait, answers = [])
-    path, result = ["path", "result"].map { |kind| in_folder("#{wait}.#{kind}") }
+    path, result = %w[path result].map { |kind| in_folder("#{wait}.#{kind}") }
     wait_until("port") { File.exist?(path) }
     answers << ask(File.read(path), "/v1/stacks").last until File.exist?(result)
     answers
@@ -74,7 +74,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
   end
 
   it "answers with its stacks, and waits on: no wait ends early, and no signal is handled in another way" do
-    listening("require 'json'\n#{WAITS}#{CHILDREN}") do |program|
+    listening("require 'json'\n#{ways}#{children}") do |program|
       waits = program.lines.last.split
       answers = waits.to_h { |name| [name, Thread.new { answers_of(name) }] }.transform_values(&:value)
       waits.each do |name|
