@@ -73,6 +73,11 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
     answers # It has just ended.
   end
 
+  # It may not wait yet when it is asked.
+  def wait_until_woken(path)
+    wait_until("waking") { ask(path, "/v1/stacks").last.values_at("source", "woken") == ["vm", true] }
+  end
+
   it "answers with its stacks, and waits on: no wait ends early, and no signal is handled in another way" do
     listening("require 'json'\n#{ways}#{children}") do |program|
       waits = program.lines.last.split
@@ -91,6 +96,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
   it "says that it was woken, and isn't if that is unwanted" do
     idle = "puts Rperf.listen; Rperf.start(mode: :wall); sleep"
     listening(idle) do |program|
+      wait_until_woken(program.lines.first)
       expect(rperf("stacks", program.pid.to_s).stdout).to include("main thread was woken").and include("Kernel#sleep")
       taken = rperf("snapshot", program.pid.to_s, "-o", "p.pb.gz")
       expect([taken.status.exitstatus, taken.stderr]).to match([0, /^rperf: no thread of \d+ ran, so its main thread/])
@@ -118,7 +124,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
       sleep
     RUBY
     listening(code) do |program|
-      expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "vm", "woken" => true)
+      wait_until_woken(program.lines.first)
       File.write(in_folder("fifo"), "")
       wait_until("traps") { File.exist?(in_folder("all")) }
       expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "system", "woken" => false)
@@ -159,8 +165,8 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
       sleep
     RUBY
     listening(code) do |program|
-      expect(ask(program.lines.first, "/v1/stacks").last)
-        .to include("source" => "vm", "woken" => true, "other_ractors" => 1)
+      wait_until_woken(program.lines.first)
+      expect(ask(program.lines.first, "/v1/stacks").last["other_ractors"]).to eq(1)
       expect(rperf("stacks", program.pid.to_s).stdout)
         .to include(": 1 thread, Ruby").and include("The threads of one other Ractor are not shown.")
     end
