@@ -201,6 +201,16 @@ RSpec.describe "rperf attach" do
       end
     end
 
+    it "is being profiled already, and runs no Ruby code" do
+      File.mkfifo(in_folder("go"))
+      code = "Thread.new { File.read('go'); loop { work } }\nsleep"
+      listening("#{methods_to_find}Rperf.start(mode: :wall)\nputs Rperf.listen\n#{code}") do |program|
+        line = "#{program.pid} doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code"
+        status = attach_until(line, program.pid, "-d", "0.2", "-o", "x.pb.gz") { File.write(in_folder("go"), "") }
+        expect(status.exitstatus).to eq(0)
+      end
+    end
+
     it "waits on all threads when the time is over" do
       code = "Thread.new { until File.exist?('go') do work; sleep 0.01 end; sleep }\nsleep"
       listening("#{methods_to_find}puts Rperf.listen\n#{code}") do |program|
