@@ -15,6 +15,7 @@ mod cpu_events;
 mod cpu_times;
 mod event;
 mod fiber;
+mod folds;
 mod follow;
 mod label_sets;
 mod labelled;

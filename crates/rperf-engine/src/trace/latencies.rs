@@ -59,12 +59,13 @@ impl MethodLatencies {
         self.methods.values().map(Histogram::memory).sum()
     }
 
-    /// With names, which are those of the frames in the order of their rows. Several frames can be
-    /// one method.
-    pub(super) fn named(&self, names: &[ResolvedFrame]) -> Vec<Latencies> {
+    /// With names, which are those of the frames in the order of their rows, but for those that are
+    /// `excluded`. Several frames can be one method.
+    pub(super) fn named(&self, names: &[ResolvedFrame], excluded: &[bool]) -> Vec<Latencies> {
         let mut methods: BTreeMap<(&str, &str), Histogram> = BTreeMap::new();
         for (row, durations) in &self.methods {
-            if let Some(name) = names.get(*row as usize) {
+            let is_excluded = excluded.get(*row as usize) == Some(&true);
+            if let Some(name) = names.get(*row as usize).filter(|_| !is_excluded) {
                 let method = methods.entry((&name.name, &name.path)).or_default();
                 method.merge(durations);
             }
@@ -114,12 +115,12 @@ mod tests {
             path: "cart.rb".into(),
             first_line: 1,
         };
-        let named = latencies.named(&[name.clone(), name]);
+        let named = latencies.named(&[name.clone(), name], &[]);
         assert_eq!(named.len(), 1);
         let durations = &named[0].durations;
         assert_eq!((durations.count(), durations.max()), (2, 1_000));
         latencies.clear();
-        assert!(latencies.named(&[]).is_empty());
+        assert!(latencies.named(&[], &[]).is_empty());
     }
 
     #[test]
