@@ -39,6 +39,7 @@ mod tree;
 pub use clock::{ClockReading, TraceClock};
 pub use cost::{Bodies, Calibration, Costs, LoopTimes, PairCost};
 pub use event::{Call, CallKind, TraceLevel, TraceVm};
+pub use folds::Exclusion;
 pub use profile::TraceSnapshot;
 pub use targeted::{CallColumns, TargetedSnapshot, TargetedTracer};
 pub use timekeeper::Timekeeper;

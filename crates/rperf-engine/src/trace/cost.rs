@@ -240,6 +240,7 @@ mod tests {
     use super::*;
     use crate::trace::counts::{Count, Counts};
     use crate::trace::event::FrameKind;
+    use crate::trace::folds::Exclusion;
     use crate::trace::state_times::StateTimes;
     use crate::trace::tree::{ROOT, TracedFrame, TracedTree};
 
@@ -276,7 +277,7 @@ mod tests {
     fn compensated(
         tree: &TracedTree,
         counts: &[(u32, Count)],
-        excluded: &[bool],
+        excluded: &[Exclusion],
         ns_per_tick: f64,
         c_pays: bool,
     ) -> (Vec<Times>, f64) {
@@ -326,7 +327,8 @@ mod tests {
             (block, count(10, 300)),
             (callee, count(10, 200)),
         ];
-        let excluded = [false, true, false, true];
+        use Exclusion::{Asked, None, Own};
+        let excluded = [None, Asked, None, Own];
         let (times, _) = compensated(&tree, &counts, &excluded, 1.0, false);
         let found: Vec<_> = times
             .iter()
@@ -334,6 +336,22 @@ mod tests {
             .collect();
         // Its own 10, 2 * 30 and 10 * 3 of those left out, and 10 * 20 of those that they called.
         assert_eq!(found, [(caller, 1, 900, 300), (callee, 10, 100, 100)]);
+    }
+
+    #[test]
+    fn what_loads_the_profiler_and_its_own_frames_are_one() {
+        use Exclusion::{Loader, None, Own};
+        let mut tree = TracedTree::default();
+        let require = tree.child(ROOT, frame(1), FrameKind::Inserted);
+        let own = tree.child(require, frame(2), FrameKind::Inserted);
+        let called = tree.child(own, frame(3), FrameKind::Method);
+        let programs = tree.child(ROOT, frame(1), FrameKind::Method);
+        let counts = [require, own, called, programs].map(|node| (node, count(0, 10)));
+        let excluded = [Loader, Own, None];
+        let (times, _) = compensated(&tree, &counts, &excluded, 1.0, false);
+        let found: Vec<_> = times.iter().map(|it| (it.node, it.running_ns)).collect();
+        let own_root = tree.nodes().len() as u32;
+        assert_eq!(found, [(called, 10), (programs, 10), (own_root, 20)]);
     }
 
     #[test]

@@ -6,10 +6,25 @@ use super::counts::Counts;
 use super::event::FrameKind;
 use super::state_times::StateTimes;
 use super::thread::ThreadSums;
-use super::tree::TracedNode;
+use super::tree::{ROOT, TracedNode};
+use Exclusion::{Asked, Loader, Own};
 use std::borrow::Cow;
 
-/// Where the time and the objects of each node go.
+/// Whether a frame is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusion {
+    /// It is not.
+    None,
+    /// It was asked for.
+    Asked,
+    /// It is the profiler's own.
+    Own,
+    /// It loads files: the profiler's, if nobody told of its call and that is all it leads to.
+    Loader,
+}
+
+/// Where the time and the objects of each node go. One more node is for what the profiler does of its
+/// own accord, below the root.
 #[derive(Debug)]
 pub(super) struct Folds {
     /// By node: a node that is shown, or the root.
@@ -22,21 +37,37 @@ pub(super) struct Folds {
 impl Folds {
     /// `excluded` tells by row which frames are left out; nodes below level `deepest` have no time of
     /// their own. `c_pays`: methods of C that no event told of have time of their own.
-    pub(super) fn new(nodes: &[TracedNode], excluded: &[bool], deepest: u32, c_pays: bool) -> Self {
+    pub(super) fn new(
+        nodes: &[TracedNode],
+        excluded: &[Exclusion],
+        deepest: u32,
+        c_pays: bool,
+    ) -> Self {
+        let own_root = nodes.len() as u32;
+        let loads_own = loaders(nodes, excluded);
         let mut homes: Vec<u32> = Vec::with_capacity(nodes.len());
         let mut is_excluded = Vec::with_capacity(nodes.len());
         let mut is_empty = true;
         for (number, node) in nodes.iter().enumerate() {
-            let excludes = excluded.get(node.row as usize) == Some(&true);
+            let number = number as u32;
+            let is_own = loads_own[number as usize] || exclusion(excluded, node.row) == Own;
+            let excludes = is_own || exclusion(excluded, node.row) == Asked;
             let home = match excludes || node.level > deepest {
                 // Parents come first.
                 true => homes[payer(nodes, node.parent, c_pays) as usize],
-                false => number as u32,
+                false => number,
             };
-            is_empty &= home == number as u32;
+            let home = if is_own && home == ROOT {
+                own_root
+            } else {
+                home
+            };
+            is_empty &= home == number;
             homes.push(home);
             is_excluded.push(excludes);
         }
+        homes.push(own_root);
+        is_excluded.push(false);
         Self {
             homes,
             is_excluded,
@@ -52,6 +83,13 @@ impl Folds {
     /// Whether the frame of `node` is left out.
     pub(super) fn is_excluded(&self, node: u32) -> bool {
         self.is_excluded[node as usize]
+    }
+
+    /// The node of what the profiler itself does, if it has done anything.
+    pub(super) fn own_root(&self) -> Option<u32> {
+        let own_root = self.homes.len() as u32 - 1;
+        let others = &self.homes[..own_root as usize];
+        others.contains(&own_root).then_some(own_root)
     }
 
     /// By node, whether its frame is left out.
@@ -89,6 +127,33 @@ impl Folds {
         }
         folded
     }
+}
+
+/// What is told of the frame of this row.
+pub(super) fn exclusion(excluded: &[Exclusion], row: u32) -> Exclusion {
+    excluded
+        .get(row as usize)
+        .copied()
+        .unwrap_or(Exclusion::None)
+}
+
+/// The nodes at the bottom that have loaded the profiler.
+fn loaders(nodes: &[TracedNode], excluded: &[Exclusion]) -> Vec<bool> {
+    let mut loads_own = vec![false; nodes.len()];
+    let is_inserted =
+        |node: &TracedNode| matches!(node.kind, FrameKind::Inserted | FrameKind::InsertedC);
+    // Children come last.
+    for (number, node) in nodes.iter().enumerate().rev() {
+        let leads_to_own = loads_own[number] || exclusion(excluded, node.row) == Own;
+        let Some(parent) = nodes.get(node.parent as usize) else {
+            continue;
+        };
+        let loads = is_inserted(parent) && exclusion(excluded, parent.row) == Loader;
+        if loads && leads_to_own && is_inserted(node) {
+            loads_own[node.parent as usize] = true;
+        }
+    }
+    loads_own
 }
 
 /// The node that has the caller's part of what is spent below `parent`.

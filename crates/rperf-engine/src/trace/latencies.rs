@@ -2,6 +2,7 @@
 //! a histogram from its first return on. In hooks, under the GVL; the rest outside of them.
 
 use super::event::FrameKind;
+use super::folds::{Exclusion, exclusion};
 use super::open_calls::TimedCall;
 use super::tree::TracedTree;
 use crate::frame_names::ResolvedFrame;
@@ -61,11 +62,13 @@ impl MethodLatencies {
 
     /// With names, which are those of the frames in the order of their rows, but for those that are
     /// `excluded`. Several frames can be one method.
-    pub(super) fn named(&self, names: &[ResolvedFrame], excluded: &[bool]) -> Vec<Latencies> {
+    pub(super) fn named(&self, names: &[ResolvedFrame], excluded: &[Exclusion]) -> Vec<Latencies> {
         let mut methods: BTreeMap<(&str, &str), Histogram> = BTreeMap::new();
         for (row, durations) in &self.methods {
-            let is_excluded = excluded.get(*row as usize) == Some(&true);
-            if let Some(name) = names.get(*row as usize).filter(|_| !is_excluded) {
+            let shown = names.get(*row as usize);
+            if let Some(name) = shown
+                .filter(|_| !matches!(exclusion(excluded, *row), Exclusion::Asked | Exclusion::Own))
+            {
                 let method = methods.entry((&name.name, &name.path)).or_default();
                 method.merge(durations);
             }

@@ -5,13 +5,13 @@ use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
-use super::folds::Folds;
+use super::folds::{Exclusion, Folds, exclusion};
 use super::label_sets::add_label_sets;
 use super::latencies::MethodLatencies;
 use super::rows::{self, COLUMNS, ThreadRows};
 use super::spans::SpansSnapshot;
 use super::thread::{LabelledSums, ThreadSums};
-use super::tree::TracedNode;
+use super::tree::{ROOT, TracedNode};
 use crate::allocations::AllocationSums;
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
@@ -72,12 +72,19 @@ struct Sums {
 
 impl Sums {
     /// Adds the calls of a thread that are not shown in their place.
-    fn add_folded(&mut self, folds: &Folds, counted: &ThreadSums) {
+    fn add_folded(
+        &mut self,
+        nodes: &[TracedNode],
+        folds: &Folds,
+        excluded: &[Exclusion],
+        counted: &ThreadSums,
+    ) {
         for (node, count) in counted.counts.iter() {
-            match folds.is_excluded(node) {
-                true => self.excluded_calls += count.calls,
-                false if folds.home(node) != node => self.deep_calls += count.calls,
-                false => {}
+            match exclusion(excluded, nodes[node as usize].row) {
+                Exclusion::Asked => self.excluded_calls += count.calls,
+                Exclusion::Own => {}
+                _ if folds.home(node) != node => self.deep_calls += count.calls,
+                _ => {}
             }
         }
     }
@@ -117,7 +124,7 @@ impl TraceSnapshot {
     pub fn into_profile(
         mut self,
         names: &[ResolvedFrame],
-        excluded: &[bool],
+        excluded: &[Exclusion],
         classes: &[ResolvedFrame],
         calibration: &Calibration,
         program: String,
@@ -129,7 +136,8 @@ impl TraceSnapshot {
         let c_pays = self.level.c_methods;
         let folds = Folds::new(&self.nodes, excluded, self.deepest, c_pays);
         let shown = (names, folds.excluded());
-        let map = add_nodes(&mut profile, &self.nodes, self.truncated, shown);
+        let mut map = add_nodes(&mut profile, &self.nodes, self.truncated, shown);
+        map.push(self.add_own_root(&mut profile, &folds));
         let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
         let mut sums = Sums {
             is_uncounted: self.uncounted(names),
@@ -140,7 +148,7 @@ impl TraceSnapshot {
             let (mut rows, mut rounding) =
                 (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
             for (labels, counted) in thread {
-                sums.add_folded(&folds, counted);
+                sums.add_folded(&self.nodes, &folds, excluded, counted);
                 let folds = (&folds, c_pays);
                 let times = compensate(&self.nodes, counted, &costs, folds, &mut rounding);
                 let labels = sets[labels.0 as usize];
@@ -174,6 +182,19 @@ impl TraceSnapshot {
             ..Meta::default()
         };
         profile
+    }
+
+    /// Adds the node of what rperf does of its own accord, if it has done anything.
+    fn add_own_root(&mut self, profile: &mut Profile, folds: &Folds) -> NodeId {
+        self.nodes.push(TracedNode {
+            level: 1,
+            parent: ROOT,
+            ..self.nodes[ROOT as usize]
+        });
+        match folds.own_root() {
+            Some(_) => intern(profile, NodeId::ROOT, &special("[rperf]", "<rperf>")),
+            None => NodeId::ROOT,
+        }
     }
 
     fn schema(&self, columns: &[usize]) -> Schema {
@@ -340,11 +361,6 @@ pub(super) fn add_nodes(
     truncated: Option<u32>,
     (names, excluded): (&[ResolvedFrame], &[bool]),
 ) -> Vec<NodeId> {
-    let special = |name: &str, path: &str| ResolvedFrame {
-        name: name.into(),
-        path: path.into(),
-        first_line: 0,
-    };
     let unknown = special("(unknown)", "<C method>");
     let no_room = special("[truncated]", "<rperf>");
     let mut map = vec![NodeId::ROOT];
@@ -358,17 +374,30 @@ pub(super) fn add_nodes(
             true => &no_room,
             false => names.get(node.row as usize).unwrap_or(&unknown),
         };
-        let frame = Frame {
-            name: profile.strings.intern(&resolved.name),
-            path: profile.strings.intern(&resolved.path),
-            first_line: resolved.first_line,
-        };
-        let frame = profile.frames.intern(frame);
-        map.push(profile.tree.intern(Node {
-            parent,
-            frame,
-            line: 0,
-        }));
+        map.push(intern(profile, parent, resolved));
     }
     map
+}
+
+fn special(name: &str, path: &str) -> ResolvedFrame {
+    ResolvedFrame {
+        name: name.into(),
+        path: path.into(),
+        first_line: 0,
+    }
+}
+
+/// The profile's node for a frame below `parent`.
+fn intern(profile: &mut Profile, parent: NodeId, resolved: &ResolvedFrame) -> NodeId {
+    let frame = Frame {
+        name: profile.strings.intern(&resolved.name),
+        path: profile.strings.intern(&resolved.path),
+        first_line: resolved.first_line,
+    };
+    let frame = profile.frames.intern(frame);
+    profile.tree.intern(Node {
+        parent,
+        frame,
+        line: 0,
+    })
 }

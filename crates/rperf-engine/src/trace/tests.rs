@@ -5,7 +5,7 @@ mod labels;
 mod made_up_vm;
 mod spans;
 
-use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
+use super::{Calibration, ClockReading, Exclusion, TraceClock, TraceLevel, Tracer};
 use crate::frame_names::ResolvedFrame;
 use crate::gc_progress::GcMoment;
 use made_up_vm::{Act, Machine};
@@ -128,7 +128,13 @@ fn profile_without(machine: &mut Machine, is_excluded: impl Fn(usize) -> bool) -
         first_line: 0,
     };
     let names: Vec<_> = tracer.frames().iter().map(name).collect();
-    let excluded = tracer.frames().iter().map(|frame| is_excluded(frame.word));
+    let excluded = tracer
+        .frames()
+        .iter()
+        .map(|frame| match is_excluded(frame.word) {
+            true => Exclusion::Asked,
+            false => Exclusion::None,
+        });
     let excluded: Vec<_> = excluded.collect();
     let profile = tracer.snapshot(end).into_profile(
         &names,

@@ -2,6 +2,7 @@
 //! the thread that makes the profile, without the GVL.
 
 use rperf_engine::ResolvedFrame;
+use rperf_engine::trace::Exclusion;
 use rperf_session::settings::{EXCLUDE, EXCLUDE_COMMON, Excluded, Settings, Source};
 use std::path::Path;
 use std::process;
@@ -28,13 +29,19 @@ pub fn find(
     folder: &Path,
     names: &[ResolvedFrame],
     comments: &mut Vec<String>,
-) -> Vec<bool> {
+) -> Vec<Exclusion> {
     let excluded = Excluded::new(settings, folder);
     let frames = names.iter().map(|it| (&*it.name, &*it.path));
-    let (mut found, unseen) = excluded.find(frames);
-    for (name, is_excluded) in names.iter().zip(&mut found) {
-        *is_excluded |= is_own(name);
-    }
+    let (asked, unseen) = excluded.find(frames);
+    let exclusions = names
+        .iter()
+        .zip(asked)
+        .map(|(name, is_asked)| match is_asked {
+            true => Exclusion::Asked,
+            false if is_own(name) => Exclusion::Own,
+            false if is_loader(name) => Exclusion::Loader,
+            false => Exclusion::None,
+        });
     for setting in [&EXCLUDE, &EXCLUDE_COMMON] {
         if let Some(value) = settings.get(setting) {
             let value = value.spelled(Source::Variable);
@@ -51,7 +58,12 @@ pub fn find(
             .into_iter()
             .map(|name| format!("traced: process {process}: nothing to leave out of {name}")),
     );
-    found
+    exclusions.collect()
+}
+
+/// `-rrperf` is loaded by these, before the program.
+fn is_loader(frame: &ResolvedFrame) -> bool {
+    frame.name == "Kernel#require"
 }
 
 fn is_own(frame: &ResolvedFrame) -> bool {
