@@ -57,6 +57,7 @@ module Rperf
   def self.load_parts(launch)
     require_relative "rperf/errors"
     require_relative "rperf/rperf"
+    Native.own_files("#{__dir__}/rperf")
     require_relative "rperf/api"
     nil
   rescue LoadError => e
