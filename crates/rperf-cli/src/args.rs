@@ -373,4 +373,7 @@ pub struct SnapshotArgs {
     /// Add a table of the hottest lines to text output
     #[arg(long)]
     pub lines: bool,
+    /// Leave the main thread alone where all threads wait: then there is no profile
+    #[arg(long)]
+    pub no_wake: bool,
 }

@@ -50,6 +50,8 @@ pub struct Hello {
     pub session: Option<Session>,
     /// Connections to the port, with the one that asks.
     pub clients: u32,
+    /// For how long the VM has been asked for something without an answer; 0: it hasn't.
+    pub silent_ns: u64,
 }
 
 impl Hello {
@@ -74,6 +76,7 @@ impl Hello {
             "session": session,
             "live": self.session.as_ref().is_some_and(|session| session.is_live),
             "clients": self.clients,
+            "silent_ns": self.silent_ns,
         })
     }
 
@@ -105,6 +108,7 @@ impl Hello {
             clock_ns: number("clock_ns")?,
             session,
             clients: u32::try_from(number("clients")?).ok()?,
+            silent_ns: number("silent_ns").unwrap_or(0),
         })
     }
 }
@@ -130,6 +134,7 @@ mod tests {
             clock_ns: 10,
             session: None,
             clients: 1,
+            silent_ns: 3,
         }
     }
 
