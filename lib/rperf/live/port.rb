@@ -10,19 +10,23 @@ module Rperf
   module Port
     class << self
       # @param folder [String, nil] where the socket is to be; nil: in the user's folder
-      # @return [String] the socket's path
+      # @param tcp [Integer, nil] the number of a loopback port, 0 for any that is free; nil: there is to be none
+      # @return [String] the socket's path; with `tcp`, the URL of that port
       # @raise [Rperf::Error] if there can't be a port
-      def begin(folder)
-        path = Native.listen(folder, RUBY_VERSION)
+      def begin(folder, tcp = nil)
+        place = Native.listen(folder, tcp, RUBY_VERSION)
         close_at_exit
-        path
+        place
       end
 
       # As RPERF_LISTEN has it. A program that can't have a port runs without.
       # @param value [String] the variable's value
       def begin_as_asked(value)
-        folder = Native.listen_folder(value)
-        self.begin(folder == true ? nil : folder) if folder
+        case place = Native.listen_place(value)
+        when Integer then self.begin(nil, place)
+        when String then self.begin(place)
+        when true then self.begin(nil)
+        end
       rescue Error, ArgumentError => e
         Message.say("#{Message.first_line(e)}; running without a port")
         nil

@@ -191,6 +191,7 @@ mod tests {
             cpu_ns: 0,
             clock_ns: 0,
             session: None,
+            tcp: None,
             clients: 1,
         };
         let page = page(7, &hello, &answer);

@@ -1,6 +1,6 @@
 //! What is known of this program without its VM. On the port's thread.
 
-use super::state::Program;
+use super::state::Port;
 use crate::hello::Hello;
 use crate::message::PROTOCOL;
 use nix::time::{ClockId, clock_gettime};
@@ -15,7 +15,8 @@ const MAX_PROGRAM: u64 = 4096;
 const NS: u64 = 1_000_000_000;
 
 /// The answer to `/v1/hello`.
-pub fn hello(program: &Program, clients: usize) -> Hello {
+pub fn hello(port: &Port, clients: usize) -> Hello {
+    let program = &port.program;
     let ProcessId { pid, start } = ProcessId::own();
     Hello {
         protocol: PROTOCOL,
@@ -28,8 +29,15 @@ pub fn hello(program: &Program, clients: usize) -> Hello {
         cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
         clock_ns: now_ns(),
         session: (program.session)(),
+        tcp: port.number,
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
     }
+}
+
+/// Which process this is, for people.
+pub fn process() -> String {
+    let pid = ProcessId::own().pid;
+    format!("process {pid}: {}", command_line())
 }
 
 fn command_line() -> String {
