@@ -4,6 +4,7 @@
 
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
+use crate::live::choose::Choice;
 use crate::live::ps::PsArgs;
 use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
@@ -134,6 +135,7 @@ Examples:
   rperf ps                                         the programs that can be asked
   rperf attach 4711 --duration 30 -o app.pb.gz     30 s of one of them
   rperf attach 4711 4712                           two workers of a server, in rperf.data
+  rperf attach --match 'puma: cluster worker'      all of its workers
 
 If the program is being profiled already, the profile is what its session collects
 meanwhile. If the program begins a session of its own, or ends, the profile is of the
@@ -168,11 +170,12 @@ Run 'rperf help running-program' for more.";
 const TOP_NOTES: &str = "\
 Examples:
   rperf top 4711                      a table every second, until Ctrl-C
+  rperf top --match puma              all of its processes, and those that come later
   rperf top --once --interval 10 4711
   rperf top --json -n 60 4711 | jq -c '.methods[0] | [.name, .self_ns]'
 
-The program must have a port, and be profiled: by Rperf.start, or under
-'rperf record --listen'.
+The program must have a port. If it isn't being profiled, rperf top begins a session
+(wall mode, 1000 Hz), which ends with the command.
 
 Exit status: 0, also if the program ends after the first table; 1 if it can't be
 watched; 2 for wrong options.
@@ -308,9 +311,9 @@ pub struct HelpArgs {
 /// Options of `rperf attach`.
 #[derive(Debug, clap::Args)]
 pub struct AttachArgs {
-    /// The programs' processes; their profiles become one
-    #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(i32).range(1..))]
-    pub pids: Vec<i32>,
+    /// The programs, whose profiles become one.
+    #[command(flatten)]
+    pub choice: Choice,
     /// For how long they are profiled; Ctrl-C ends it earlier
     #[arg(
         short,

@@ -41,9 +41,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
     let time = duration(&args.duration)?;
     let options = options(args)?;
-    let mut pids = args.pids.clone();
-    pids.sort_unstable();
-    pids.dedup();
+    let pids = args.choice.processes()?;
     if pids.len() > MOST_PROCESSES {
         let message = format!("at most {MOST_PROCESSES} processes can be profiled at a time");
         return Err(Refusal::usage(message));
