@@ -32,14 +32,12 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
         expect([headers, response.code]).to eq([headers, code])
         expect(response.to_hash.keys.grep(/access-control/)).to be_empty
       end
-      fetch_by_go(url, token) if go?
+      fetch_by_go(url, token) unless Guide.without_go_pprof
     end
     expect(Dir[File.join(temporary_folder, "rperf-*", "*.token")].size).to eq(1) # It was killed.
     rperf("ps")
     expect(Dir[File.join(temporary_folder, "rperf-*", "*.token")]).to be_empty
   end
-
-  def go? = ENV["PATH"].split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, "go")) }
 
   # As Go's tool has the token.
   def fetch_by_go(url, token)

@@ -243,6 +243,9 @@ pub enum Subcommand {
     /// Write what a profiling session in a running program has so far
     #[command(after_help = SNAPSHOT_NOTES)]
     Snapshot(SnapshotArgs),
+    /// Serve the profiles of running programs to Go's tools and collectors
+    #[command(after_help = crate::fleet::serve::NOTES)]
+    Serve(crate::fleet::serve::ServeArgs),
     /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }
