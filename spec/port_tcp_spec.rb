@@ -9,7 +9,9 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
   # The response to a GET, with these headers.
   def get(url, headers = {})
     uri = URI(url)
-    Net::HTTP.start(uri.host, uri.port, open_timeout: nil, read_timeout: 20) { |http| http.get(uri.request_uri, headers) }
+    Net::HTTP.start(uri.host, uri.port, open_timeout: nil, read_timeout: 20) do |http|
+      http.get(uri.request_uri, headers)
+    end
   end
 
   def bearer(token) = { "Authorization" => "Bearer #{token}" }
@@ -23,7 +25,8 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
       token = told_token(socket)
       expect([token, File.stat(socket.sub(".sock", ".token")).mode & 0o777]).to match([/\A\h{32}\z/, 0o600])
       hello = get("#{url}/v1/hello", bearer(token))
-      expect([hello.code, JSON.parse(hello.body)]).to match(["200", include("pid" => program.pid, "tcp" => URI(url).port)])
+      expect([hello.code,
+              JSON.parse(hello.body)]).to match(["200", include("pid" => program.pid, "tcp" => URI(url).port)])
       basic = { "Authorization" => "Basic #{["rperf:#{token}"].pack("m0")}" }
       { {} => "401", bearer("#{token}0") => "401", basic => "200",
         { **basic, "Origin" => "http://evil.example" } => "403",
@@ -88,7 +91,8 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
   it "is left out with one line where it can't be, and the program runs" do
     taken = TCPServer.new("127.0.0.1", 0)
     address = "tcp://127.0.0.1:#{taken.addr[1]}"
-    { { "RPERF_LISTEN" => address } => "no port: can't listen at #{address[6..]} (Address already in use (os error 98))",
+    { { "RPERF_LISTEN" => address } =>
+        "no port: can't listen at #{address[6..]} (Address already in use (os error 98))",
       { "RPERF_LISTEN" => "tcp://0.0.0.0:1" } => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
                                                  "tcp://127.0.0.1:PORT, not 'tcp://0.0.0.0:1'",
       { "RPERF_LISTEN" => "tcp://127.0.0.1:0", "RPERF_LISTEN_TOKEN" => "short" } =>

@@ -27,7 +27,9 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
   def get(url, token, path, headers = {})
     uri = URI(url)
     headers = { "Authorization" => "Bearer #{token}", **headers }.compact
-    Net::HTTP.start(uri.host, uri.port, open_timeout: nil, read_timeout: 60) { |http| http.get("/debug/pprof/#{path}", headers) }
+    Net::HTTP.start(uri.host, uri.port, open_timeout: nil, read_timeout: 60) do |http|
+      http.get("/debug/pprof/#{path}", headers)
+    end
   end
 
   def told(line)
@@ -60,7 +62,8 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
           Process.kill(:STOP, third.pid)
           both = Array.new(2) { Thread.new { message(get(url, token, "profile?seconds=0.5")) } }.map(&:value)
           both.each do |profile|
-            expect([pids(profile).size, profile.comments]).to match([2, include(/not all of it: #{third.pid} .*SIGSTOP/)])
+            expect([pids(profile).size,
+                    profile.comments]).to match([2, include(/not all of it: #{third.pid} .*SIGSTOP/)])
           end
         end
 

@@ -20,7 +20,8 @@ module Imports
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[version errors message argument inert], %w[processes web], %w[session live], %w[hooks], %w[api autostart], %w[.],
+      %w[version errors message argument inert], %w[processes web], %w[session live], %w[hooks],
+      %w[api autostart], %w[.],
       %w[middleware rack viewer pprof_endpoint sidekiq active_job cli]
     ]
   }.freeze

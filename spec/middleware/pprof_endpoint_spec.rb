@@ -42,7 +42,8 @@ RSpec.describe Rperf::PprofEndpoint, skip: Servers.missing("rack") do
     expect(closed.get("/debug/pprof/profile?seconds=1")).to have_attributes(
       status: 403, body: /\AThe profile endpoint is closed: .* Rperf::PprofEndpoint needs auth:/
     )
-    expect(http.get("/debug/pprof/profile")).to have_attributes(status: 403, body: /auth: of Rperf::PprofEndpoint says no/)
+    expect(http.get("/debug/pprof/profile")).to have_attributes(status: 403,
+                                                                body: /auth: of Rperf::PprofEndpoint says no/)
     expect(http.get("/debug/pprofiles").body).to eq("/debug/pprofiles")
     ENV["RACK_ENV"] = "development"
     expect(client.get("/debug/pprof/x", "HTTP_HOST" => "evil.example").status).to eq(403)

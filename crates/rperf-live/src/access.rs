@@ -136,7 +136,7 @@ fn decoded(text: &str) -> Option<Vec<u8>> {
         let bits = |place: usize| u32::from(some.get(place).copied().unwrap_or(0));
         let whole = bits(0) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3);
         let bytes = whole.to_be_bytes();
-        bytes[1..].to_vec().into_iter().take(some.len() - 1)
+        bytes.into_iter().skip(1).take(some.len() - 1)
     });
     Some(bytes.collect())
 }

@@ -6,8 +6,8 @@ module Rperf
   class PprofEndpoint
     # A question to the port of this process, and its answer.
     class Question
-      # How often it is looked whether the server ends, in seconds. The thread that asks also runs Ruby code so, where no
-      # other does: there the port is served.
+      # How often it is looked whether the server ends, in seconds. So the thread that asks also runs Ruby code, if no
+      # other does: then the port is served.
       STEP = 0.02
       # How long the answer may take beyond the time that is profiled, in seconds.
       PATIENCE = 10
@@ -52,7 +52,7 @@ module Rperf
         status = head.to_s[%r{\AHTTP/1.1 (\d+)}, 1]
         return Web::Answer.text(504, "Ruby's VM has taken too long to answer.") unless body && status
 
-        type = head[/^content-type: ([\w\/-]+)/i, 1]
+        type = head[%r{^content-type: ([\w/-]+)}i, 1]
         return Web::Answer.data(body) if type == "application/octet-stream"
 
         Web::Answer.text(status.to_i, body.chomp)

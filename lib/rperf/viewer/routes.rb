@@ -51,7 +51,7 @@ module Rperf
 
       def list
         Web::Answer.json(200, { snapshots: @snapshots.list.map(&:facts), can_take: obstacle.nil?, can_delete: true,
-                           can_save: true, process: Process.pid, notes: })
+                                can_save: true, process: Process.pid, notes: })
       end
 
       # Whoever looks at the page may not know how the app was started.
@@ -112,7 +112,7 @@ module Rperf
 
       def missing(id)
         Web::Answer.text(404, "There is no snapshot #{id} in process #{Process.pid}: " \
-                         "it was dropped or deleted, or is another process's.")
+                              "it was dropped or deleted, or is another process's.")
       end
     end
     private_constant :Routes

@@ -107,7 +107,10 @@ impl Taken {
     /// The profile says itself what isn't in it.
     fn explain(&mut self) {
         if let Some(profile) = &mut self.profile {
-            let comments = self.notes.iter().map(|note| format!("not all of it: {note}"));
+            let comments = self
+                .notes
+                .iter()
+                .map(|note| format!("not all of it: {note}"));
             profile.meta.comments.extend(comments);
         }
     }

@@ -52,7 +52,11 @@ impl Site {
     }
 
     /// Reads one request and answers it. A profile ends early if `ends`, or the client goes.
-    pub fn serve(&self, stream: &(impl Stream + ?Sized), ends: &dyn Fn() -> bool) -> io::Result<()> {
+    pub fn serve(
+        &self,
+        stream: &(impl Stream + ?Sized),
+        ends: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
         let response = match read(stream)? {
             Ok(request) => self.response(&request, &|| ends() || stream.is_gone()),
             Err(refusal) => refusal.response(true),

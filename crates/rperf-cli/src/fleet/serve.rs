@@ -3,6 +3,7 @@
 
 use super::programs::Programs;
 use super::reply::{Site, Stream};
+use crate::args::ServeArgs;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, say};
 use nix::sys::signal::{SigHandler, Signal};
@@ -38,33 +39,6 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn end(_: libc::c_int) {
     ENDED.store(true, SeqCst);
-}
-
-/// What `rperf serve --help` ends with.
-pub const NOTES: &str = "\
-Examples:
-  rperf serve                                 all programs that 'rperf ps' lists
-  rperf serve --match puma --http 127.0.0.1:6061
-  rperf serve --http /run/user/1000/rperf.sock
-  go tool pprof \"http://rperf:$TOKEN@127.0.0.1:6060/debug/pprof/profile?seconds=10\"
-
-Each request is answered with one profile of the programs that are there then, with %pid
-and %process as labels. Over TCP it needs the token in RPERF_LISTEN_TOKEN, or else one that
-is made, and is in the file that the first line names.
-
-Exit status: 0 after Ctrl-C or SIGTERM; 1 if the address can't be had; 2 for wrong options.
-
-Run 'rperf help fleets' for more.";
-
-/// Options of `rperf serve`.
-#[derive(Debug, clap::Args)]
-pub struct ServeArgs {
-    /// Where to answer: 127.0.0.1 and a port (0: any), or the absolute path of a socket
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6060")]
-    pub http: String,
-    /// Only programs that match this regular expression in the last column of 'rperf ps'
-    #[arg(long = "match", value_name = "REGEX")]
-    pub matching: Option<String>,
 }
 
 /// Where it answers.
@@ -225,7 +199,10 @@ mod tests {
         let of = |text: &str| Address::of(text).ok();
         assert_eq!(of("127.0.0.1:6060"), Some(Address::Tcp(6060)));
         assert_eq!(of("127.0.0.1:0"), Some(Address::Tcp(0)));
-        assert_eq!(of("/run/x.sock"), Some(Address::Socket("/run/x.sock".into())));
+        assert_eq!(
+            of("/run/x.sock"),
+            Some(Address::Socket("/run/x.sock".into()))
+        );
         for odd in [
             "",
             "6060",

@@ -137,7 +137,11 @@ impl Connection {
 
     /// While it is watched, something can be read: the end, or the next request.
     pub fn note_end_of_asking(&mut self) {
-        let found = recv(self.stream.as_fd().as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK);
+        let found = recv(
+            self.stream.as_fd().as_raw_fd(),
+            &mut [0],
+            MsgFlags::MSG_PEEK,
+        );
         match found {
             Ok(0) => self.has_ended_asking = true,
             Ok(_) => self.asks_on = true,

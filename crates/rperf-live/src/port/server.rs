@@ -248,9 +248,7 @@ impl Server {
         }
         client.names_process = request.path.starts_with(PPROF);
         match route {
-            Ok(Route::Hello) => {
-                client.answer_json(&facts::hello(self.port, count).to_json())
-            }
+            Ok(Route::Hello) => client.answer_json(&facts::hello(self.port, count).to_json()),
             Ok(Route::Text(text)) => {
                 let closes = client.closes();
                 client.answer(bytes_response(200, "text/plain", "", &text, closes));

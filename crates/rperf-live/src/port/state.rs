@@ -3,8 +3,8 @@
 
 use super::descriptors::Guarded;
 use super::step::Step;
-use super::tcp::Tcp;
 use super::task::Message;
+use super::tcp::Tcp;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;

@@ -7,8 +7,8 @@ use super::words::{
     ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
-    False, Folder, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
-    Word, WordWithTimerSignals, Words,
+    False, Folder, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
+    TimerSignal, True, Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
 

@@ -44,7 +44,10 @@ impl Tcp {
     }
 
     fn right(&self) -> String {
-        format!("Host: localhost\r\nAuthorization: Bearer {}\r\n", self.token)
+        format!(
+            "Host: localhost\r\nAuthorization: Bearer {}\r\n",
+            self.token
+        )
     }
 }
 
