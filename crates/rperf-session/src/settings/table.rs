@@ -7,8 +7,8 @@ use super::words::{
     ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
-    False, Folder, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
-    Word, WordWithTimerSignals, Words,
+    False, Folder, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
+    TimerSignal, True, Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
 
@@ -381,8 +381,8 @@ pub static LISTEN: Setting = Setting {
     keyword: false,
     ..Setting::named(
         "listen",
-        &[True, False, Folder],
-        "open a port; a path: in that folder",
+        &[True, False, Folder, Loopback],
+        "open a port; a path: in that folder; an address: also there",
     )
 };
 
