@@ -48,6 +48,8 @@ pub struct Hello {
     pub clock_ns: u64,
     /// The session that runs.
     pub session: Option<Session>,
+    /// The number of its TCP port at the loopback address, if it has one.
+    pub tcp: Option<u16>,
     /// Connections to the port, with the one that asks.
     pub clients: u32,
     /// For how long the VM has been asked for something without an answer; 0: it hasn't.
@@ -75,6 +77,7 @@ impl Hello {
             "clock_ns": self.clock_ns,
             "session": session,
             "live": self.session.as_ref().is_some_and(|session| session.is_live),
+            "tcp": self.tcp,
             "clients": self.clients,
             "silent_ns": self.silent_ns,
         })
@@ -107,6 +110,10 @@ impl Hello {
             cpu_ns: number("cpu_ns")?,
             clock_ns: number("clock_ns")?,
             session,
+            tcp: match body.get("tcp")? {
+                Value::Null => None,
+                number => Some(u16::try_from(number.as_u64()?).ok()?),
+            },
             clients: u32::try_from(number("clients")?).ok()?,
             silent_ns: number("silent_ns").unwrap_or(0),
         })
@@ -133,6 +140,7 @@ mod tests {
             cpu_ns: 8,
             clock_ns: 10,
             session: None,
+            tcp: Some(6060),
             clients: 1,
             silent_ns: 3,
         }

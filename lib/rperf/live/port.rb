@@ -11,27 +11,32 @@ module Rperf
   module Port
     class << self
       # @param folder [String, nil] where the socket is to be; nil: in the user's folder
+      # @param tcp [Integer, nil] the number of a loopback port, 0 for any that is free; nil: there is to be none
       # @param wake [Boolean] whether the program may be woken where all threads wait
       # @param helper [Boolean] whether there is a thread for answers all the time
-      # @return [String] the socket's path
+      # @return [String] the socket's path; with `tcp`, the URL of that port
       # @raise [Rperf::Error] if there can't be a port
-      def begin(folder, wake: true, helper: false)
-        path = Native.listen(folder, RUBY_VERSION)
-        return path if @has_begun
+      def begin(folder, tcp = nil, wake: true, helper: false)
+        place = Native.listen(folder, tcp, RUBY_VERSION)
+        return place if @has_begun
 
         @has_begun = true
         # Blocks run in forked children, too.
         at_exit { close }
         Wake.prepare if wake
         Helper.stay if helper
-        path
+        place
       end
 
       # As RPERF_LISTEN and the like have it. A program that can't have a port runs without.
       # @param variables [#[]] their values, by names without RPERF_
       def begin_as_asked(variables)
-        folder, wake, helper = %w[LISTEN LISTEN_WAKE LISTEN_HELPER].map { |key| setting(key, variables[key]) }
-        self.begin(folder == true ? nil : folder, wake: wake != false, helper:) if folder
+        place, wake, helper = %w[LISTEN LISTEN_WAKE LISTEN_HELPER].map { |key| setting(key, variables[key]) }
+        return unless place
+
+        folder = place if place.is_a?(String)
+        tcp = place if place.is_a?(Integer)
+        self.begin(folder, tcp, wake: wake != false, helper:)
       rescue Error, ArgumentError => e
         Message.say("#{Message.first_line(e)}; running without a port")
         nil

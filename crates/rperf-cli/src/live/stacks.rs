@@ -212,6 +212,7 @@ mod tests {
             cpu_ns: 0,
             clock_ns: 0,
             session: None,
+            tcp: None,
             clients: 1,
             silent_ns: 0,
         };

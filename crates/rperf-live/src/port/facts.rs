@@ -1,6 +1,6 @@
 //! What is known of this program without its VM. On the port's thread.
 
-use super::state::Program;
+use super::state::Port;
 use crate::hello::Hello;
 use crate::message::PROTOCOL;
 use nix::time::{ClockId, clock_gettime};
@@ -17,7 +17,8 @@ const NS: u64 = 1_000_000_000;
 
 /// The answer to `/v1/hello`.
 /// `silence`: how long the VM has been asked in vain.
-pub fn hello(program: &Program, clients: usize, silence: Duration) -> Hello {
+pub fn hello(port: &Port, clients: usize, silence: Duration) -> Hello {
+    let program = &port.program;
     let ProcessId { pid, start } = ProcessId::own();
     Hello {
         protocol: PROTOCOL,
@@ -30,9 +31,16 @@ pub fn hello(program: &Program, clients: usize, silence: Duration) -> Hello {
         cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
         clock_ns: now_ns(),
         session: (program.session)(),
+        tcp: port.number,
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
         silent_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
     }
+}
+
+/// Which process this is, for people.
+pub fn process() -> String {
+    let pid = ProcessId::own().pid;
+    format!("process {pid}: {}", command_line())
 }
 
 fn command_line() -> String {

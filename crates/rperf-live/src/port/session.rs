@@ -4,6 +4,7 @@
 //! The program's own session comes first. Clients see it, and have no other one meanwhile.
 
 use super::connection::{Connection, MayWake, Wait};
+use super::facts;
 use super::profiling::{Phase, Profiling, encode};
 use super::questions::{PATIENCE, Questions};
 use super::request;
@@ -288,7 +289,8 @@ impl Vm {
         base: Option<Arc<rperf_model::Profile>>,
     ) {
         client.wait = Some(Wait::Encoding);
-        encode(self.port, client.id, taken, base);
+        let comment = client.names_process.then(facts::process);
+        encode(self.port, client.id, taken, base, comment);
     }
 
     fn send(&self, client: &mut Connection, content: Result<Vec<u8>, String>) {

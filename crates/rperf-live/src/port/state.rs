@@ -5,6 +5,7 @@ use super::bell;
 use super::descriptors::Guarded;
 use super::step::Step;
 use super::task::Message;
+use super::tcp::Tcp;
 use super::wake;
 use crate::hello::Session;
 use crate::place::Place;
@@ -31,6 +32,10 @@ pub struct Program {
 pub struct Port {
     /// Where it is.
     pub place: Place,
+    /// The loopback address at which it also is, if the program wants one.
+    pub tcp: Option<Tcp>,
+    /// The number of that port.
+    pub number: Option<u16>,
     /// Its program.
     pub program: Program,
     /// The program ends.
@@ -57,6 +62,7 @@ impl Port {
     /// Makes one, which isn't this process's yet.
     pub fn leak(
         place: Place,
+        (tcp, number): (Option<Tcp>, Option<u16>),
         program: Program,
         waker: UnixStream,
         messages: Sender<Message>,
@@ -64,6 +70,8 @@ impl Port {
     ) -> &'static Port {
         Box::leak(Box::new(Port {
             place,
+            tcp,
+            number,
             program,
             has_ended: AtomicBool::new(false),
             asks: AtomicBool::new(false),
