@@ -84,7 +84,8 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
       wait_until("session") { ask(sockets.first).last["live"] }
       Process.kill(:TERM, pid)
       expect(Process.wait2(pid).last.exitstatus).to eq(1)
-      expect(File.read(in_folder("err"))).to match(/: it takes no profile: .*ECONNREFUSED.*\nrperf: 0 profiles sent, 1 lost\n\z/)
+      said = File.read(in_folder("err"))
+      expect(said).to match(/: it takes no profile: .*ECONNREFUSED.*\nrperf: 0 profiles sent, 1 lost\n\z/)
       wait_until("end of the session") { !ask(sockets.first).last["live"] }
     end
   end
