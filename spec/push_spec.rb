@@ -44,7 +44,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
   def app(more) = "$0 = 'app of #{name}'; puts Rperf.listen; #{more}"
 
   it "sends what each stretch of time had, and tries again after a failure" do
-    program = app("Rperf.label(endpoint: 'GET /', 'odd key': 'v') { loop { 1.0.to_s } }")
+    program = app("loop { Rperf.label(endpoint: 'GET /', 'odd key': 'v') { 1000.times { 1.0.to_s } } }")
     listening(program) do
       outcome = receiver(503, 200) do |url|
         rperf("push", "--to", url.sub("//", "//u:p%40@"), "--every", "1", "--match", name, "-n", "2", "--service", "shop",
