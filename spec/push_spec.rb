@@ -47,8 +47,9 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     program = app("loop { Rperf.label(endpoint: 'GET /', 'odd key': 'v') { 1000.times { 1.0.to_s } } }")
     listening(program) do
       outcome = receiver(503, 200) do |url|
-        rperf("push", "--to", url.sub("//", "//u:p%40@"), "--every", "1", "--match", name, "-n", "2", "--service", "shop",
-              "--label", "zone=b", "--header", "X-Scope-OrgID: team", env: { "OTEL_SERVICE_NAME" => "other" })
+        url = url.sub("//", "//u:p%40@")
+        rperf("push", "--to", url, "--every", "1", "--match", name, "-n", "2", "--service", "shop", "--label", "zone=b",
+              "--header", "X-Scope-OrgID: team", env: { "OTEL_SERVICE_NAME" => "other" })
       end
       expect([outcome.status.exitstatus, outcome.stdout]).to eq([0, ""])
       lines = outcome.stderr.lines(chomp: true)
