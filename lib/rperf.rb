@@ -47,8 +47,8 @@ module Rperf
     elsif launch
       require_relative "rperf/autostart"
       Autostart.begin(launch)
-    elsif (listen = ENV.fetch("#{Launch::PREFIX}#{Launch::LISTEN}", nil))
-      listen_as_asked(listen)
+    elsif ENV.key?("#{Launch::PREFIX}#{Launch::LISTEN}")
+      listen_as_asked(->(key) { ENV.fetch("#{Launch::PREFIX}#{key}", nil) })
     end
   end
   private_class_method :load_gem
@@ -57,6 +57,7 @@ module Rperf
   def self.load_parts(launch)
     require_relative "rperf/errors"
     require_relative "rperf/rperf"
+    Native.own_files("#{__dir__}/rperf")
     require_relative "rperf/api"
     nil
   rescue LoadError => e

@@ -169,7 +169,7 @@ Run 'rperf help running-program' for more.";
 
 const TOP_NOTES: &str = "\
 Examples:
-  rperf top 4711                      a table every second, until Ctrl-C
+  rperf top 4711                      screens on a terminal, else a table every second
   rperf top --match puma              all of its processes, and those that come later
   rperf top --once --interval 10 4711
   rperf top --json -n 60 4711 | jq -c '.methods[0] | [.name, .self_ns]'
@@ -264,7 +264,7 @@ pub enum Subcommand {
     /// Print what each thread of a running program does
     #[command(after_help = STACKS_NOTES)]
     Stacks(StacksArgs),
-    /// Print where the time of a running program goes, again and again
+    /// Show where the time of running programs goes
     #[command(after_help = TOP_NOTES)]
     Top(TopArgs),
     /// Profile running programs for a while
@@ -412,6 +412,9 @@ pub struct SnapshotArgs {
     /// Add a table of the hottest lines to text output
     #[arg(long)]
     pub lines: bool,
+    /// Leave the main thread alone where all threads wait: then there is no profile
+    #[arg(long)]
+    pub no_wake: bool,
 }
 
 /// Options of `rperf serve`.

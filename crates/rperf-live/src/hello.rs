@@ -52,6 +52,8 @@ pub struct Hello {
     pub tcp: Option<u16>,
     /// Connections to the port, with the one that asks.
     pub clients: u32,
+    /// For how long the VM has been asked for something without an answer; 0: it hasn't.
+    pub silent_ns: u64,
 }
 
 impl Hello {
@@ -77,6 +79,7 @@ impl Hello {
             "live": self.session.as_ref().is_some_and(|session| session.is_live),
             "tcp": self.tcp,
             "clients": self.clients,
+            "silent_ns": self.silent_ns,
         })
     }
 
@@ -112,6 +115,7 @@ impl Hello {
                 number => Some(u16::try_from(number.as_u64()?).ok()?),
             },
             clients: u32::try_from(number("clients")?).ok()?,
+            silent_ns: number("silent_ns").unwrap_or(0),
         })
     }
 }
@@ -138,6 +142,7 @@ mod tests {
             session: None,
             tcp: Some(6060),
             clients: 1,
+            silent_ns: 3,
         }
     }
 

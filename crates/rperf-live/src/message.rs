@@ -156,10 +156,21 @@ pub fn response(status: u16, body: &Value, closes: bool) -> Vec<u8> {
 /// Begins the line of a head that says why a profile ended early.
 const ENDED: &str = "Rperf-Ended";
 
+/// The same: that the VM was woken for the answer.
+const WOKEN: &str = "Rperf-Woken";
+
 /// A response with a profile as body; with a reason if it `ended` early.
-pub fn profile_response(content: &[u8], ended: Option<&str>, closes: bool) -> Vec<u8> {
-    let ended = ended.map_or_else(String::new, |reason| format!("{ENDED}: {reason}\r\n"));
-    bytes_response(200, "application/octet-stream", &ended, content, closes)
+pub fn profile_response(
+    content: &[u8],
+    ended: Option<&str>,
+    is_woken: bool,
+    closes: bool,
+) -> Vec<u8> {
+    let mut more = ended.map_or_else(String::new, |reason| format!("{ENDED}: {reason}\r\n"));
+    if is_woken {
+        more += &format!("{WOKEN}: yes\r\n");
+    }
+    bytes_response(200, "application/octet-stream", &more, content, closes)
 }
 
 /// `more`: further lines of the head.
@@ -208,6 +219,8 @@ pub struct ReplyHead {
     pub body: usize,
     /// Why the profile in it ended early, if it did.
     pub ended: Option<String>,
+    /// Whether the VM was woken for it.
+    pub is_woken: bool,
 }
 
 /// A reply isn't what a port sends.
@@ -233,6 +246,7 @@ pub fn parse_reply(bytes: &[u8]) -> Result<Option<ReplyHead>, NotAReply> {
         length,
         body: body.ok_or(NotAReply)?,
         ended: header(parsed.headers, ENDED).map(|it| String::from_utf8_lossy(it).into_owned()),
+        is_woken: header(parsed.headers, WOKEN).is_some(),
     }))
 }
 

@@ -4,6 +4,7 @@
 //! A program that nobody is attached to differs by this one thread, which sleeps, and by the
 //! descriptors of the port. The thread takes no signal, and touches nothing of Ruby's.
 
+pub mod bell;
 mod connection;
 mod descriptors;
 mod facts;
@@ -22,6 +23,7 @@ mod step;
 pub mod task;
 mod tcp;
 mod waits;
+pub mod wake;
 mod watch;
 
 pub use state::Program;
@@ -132,6 +134,7 @@ fn open_at(
 /// here. Async-signal-safe: only atomics and system calls.
 pub fn forget_in_child() {
     descriptors::close_in_child();
+    bell::forget();
     request::forget_in_child();
     pull::forget();
     Port::become_parents();

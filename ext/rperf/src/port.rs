@@ -11,8 +11,8 @@ use crate::profile::errors;
 use crate::settings;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
-use rperf_live::port::{self, OpenError, Program};
-use rperf_session::settings::{self as table, Given, LISTEN, Source};
+use rperf_live::port::{self, OpenError, Program, wake};
+use rperf_session::settings::{self as table, Given, LISTEN, LISTEN_HELPER, LISTEN_WAKE, Source};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -22,7 +22,11 @@ pub fn init(native: RModule) -> Result<(), Error> {
     helper::init();
     native.define_singleton_method("listen", function!(listen, 3))?;
     native.define_singleton_method("loopback_port", function!(loopback_port, 1))?;
-    native.define_singleton_method("listen_place", function!(listen_place, 1))?;
+    native.define_singleton_method("listen_setting", function!(listen_setting, 2))?;
+    native.define_singleton_method("hang_bell", function!(helper::hang_bell, 0))?;
+    native.define_singleton_method("make_helper", function!(helper::make_to_stay, 0))?;
+    native.define_singleton_method("unused_signal", function!(wake::unused_signal, 0))?;
+    native.define_singleton_method("learn_handler", function!(wake::learn, 1))?;
     native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
     native.define_singleton_method("begin_live", function!(session::begin_live, 0))?;
     native.define_singleton_method("unlisten", function!(unlisten, 0))
@@ -62,11 +66,13 @@ fn loopback_port(text: RString) -> Option<u16> {
     table::loopback(&text)
 }
 
-/// `listen_place(text)`: the folder that RPERF_LISTEN names, the number of a loopback port, true for
-/// the user's folder, or false if it asks for no port.
-fn listen_place(ruby: &Ruby, text: RString) -> Result<Value, Error> {
+/// `listen_setting(key, text)`: what the variable RPERF_`key` says: the folder that it names, the
+/// number of a loopback port, true, or false.
+fn listen_setting(ruby: &Ruby, key: String, text: RString) -> Result<Value, Error> {
     let text = OsString::from_vec(crate::text::bytes(text));
-    let value = table::check(&LISTEN, &Given::Text(&text), Source::Variable, || {
+    let mut settings = [&LISTEN_WAKE, &LISTEN_HELPER].into_iter();
+    let setting = settings.find(|it| it.key() == key).unwrap_or(&LISTEN);
+    let value = table::check(setting, &Given::Text(&text), Source::Variable, || {
         table::quoted(&text)
     });
     let value = value.map_err(|error| errors::argument(ruby, error.to_string()))?;

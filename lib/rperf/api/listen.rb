@@ -18,14 +18,18 @@ module Rperf
     # @param address [String, nil] "tcp://127.0.0.1:PORT"; with port 0, any that is free. Forked children have
     #   addresses of their own with port 0, and none with another one.
     # @param directory [String, Pathname, nil] where the socket is to be; nil: in the user's private folder
+    # @param wake [Boolean] whether the main thread may be woken for an answer where all threads wait
+    # @param helper [Boolean] whether to keep a thread for answers: a program in which all threads wait answers at once,
+    #   and isn't woken; but Ruby notices no deadlocks then
     # @return [String] the socket's path; with an address, its URL, without the token
     # @raise [ArgumentError] for a path that is none, or another address
     # @raise [Rperf::Error] if there can't be a port
-    def listen(address = nil, directory: nil)
+    def listen(address = nil, directory: nil, wake: true, helper: false)
       tcp = loopback_port(address) unless address.nil?
       directory = Options.path(:directory, directory) unless directory.nil?
+      { wake:, helper: }.each { |name, value| Argument.one_of(name, value, [true, false]) }
       ForkGuard.install
-      Port.begin(directory, tcp)
+      Port.begin(directory, tcp, wake:, helper:)
     end
 
     private
@@ -35,10 +39,10 @@ module Rperf
       port || Argument.reject(:address, address, "\"tcp://127.0.0.1:PORT\"")
     end
 
-    # @param value [String] that of RPERF_LISTEN
-    def listen_as_asked(value)
+    # @param variables [#[]] RPERF_LISTEN and the like, without RPERF_
+    def listen_as_asked(variables)
       ForkGuard.install
-      Port.begin_as_asked(value)
+      Port.begin_as_asked(variables)
     end
   end
 end

@@ -1,9 +1,11 @@
 //! `rperf top`: where the time of running programs goes, interval by interval. Called by `run`, on
 //! Ruby's main thread.
 
+mod feed;
 mod group;
 mod page;
 mod rates;
+mod screens;
 mod watched;
 
 use super::choose::Choice;
@@ -57,8 +59,12 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Prints the tables. Returns the exit status.
+/// Shows the screens, or prints the tables. Returns the exit status.
 pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
+    let wants_tables = args.once || args.json || args.count.is_some();
+    if !wants_tables && screens::are_possible() {
+        return screens::run(args);
+    }
     let mut tables = Tables {
         args,
         group: Group::connect(&args.choice, |_| Sums::default())?,

@@ -34,17 +34,28 @@ enum Phase {
 /// What a client waits for that isn't there at once.
 pub enum Wait {
     /// The stacks of all threads.
-    Stacks,
+    Stacks(MayWake),
     /// A session that samples so.
     Session(Sampling),
     /// The profile up to now.
-    Snapshot,
+    Snapshot(MayWake),
     /// News of the session.
     News(Pull),
     /// A profile of some time.
     Profile(Profiling),
     /// An answer that another thread is making.
     Encoding,
+}
+
+/// Whether the VM may be woken for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MayWake(pub bool);
+
+impl MayWake {
+    /// Unless `request` says no.
+    pub fn of(request: &Request) -> Self {
+        MayWake(request.parameter("wake") != Some("0"))
+    }
 }
 
 /// What becomes of the connection.
@@ -68,6 +79,8 @@ pub struct Connection {
     pub holds_session: bool,
     /// Why its profile ended early, if it did.
     pub ended: Option<&'static str>,
+    /// The VM was woken for it.
+    pub is_woken: bool,
     /// Its profile is to say of which process it is.
     pub names_process: bool,
     /// The client sends nothing any more, but may still read.
@@ -97,6 +110,7 @@ impl Connection {
             wait: None,
             holds_session: false,
             ended: None,
+            is_woken: false,
             names_process: false,
             has_ended_asking: false,
             needs_token,

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 
 /// More than the port ever has.
-const COUNT: usize = 16;
+const COUNT: usize = 24;
 /// No descriptor.
 const FREE: i32 = -1;
 /// About to be one.

@@ -8,6 +8,7 @@ use nix::unistd::{SysconfVar, sysconf};
 use rperf_session::process_id::ProcessId;
 use std::fs::File;
 use std::io::Read;
+use std::time::Duration;
 
 /// Bytes of the command line that are shown.
 const MAX_PROGRAM: u64 = 4096;
@@ -15,7 +16,8 @@ const MAX_PROGRAM: u64 = 4096;
 const NS: u64 = 1_000_000_000;
 
 /// The answer to `/v1/hello`.
-pub fn hello(port: &Port, clients: usize) -> Hello {
+/// `silence`: how long the VM has been asked in vain.
+pub fn hello(port: &Port, clients: usize, silence: Duration) -> Hello {
     let program = &port.program;
     let ProcessId { pid, start } = ProcessId::own();
     Hello {
@@ -31,6 +33,7 @@ pub fn hello(port: &Port, clients: usize) -> Hello {
         session: (program.session)(),
         tcp: port.number,
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
+        silent_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
     }
 }
 

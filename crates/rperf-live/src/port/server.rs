@@ -1,7 +1,7 @@
 //! The loop of the port's thread: waits for clients and answers them, one step of one client at a
 //! time. Nothing here waits for Ruby, or for a client.
 
-use super::connection::{Connection, Fate, Wait};
+use super::connection::{Connection, Fate, MayWake, Wait};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
@@ -230,7 +230,7 @@ impl Server {
     /// Answers, or notes what the client waits for.
     fn answer(&mut self, place: usize, request: &Request) {
         let route = route(request).and_then(|route| {
-            if matches!(route, Route::Wait(Wait::Profile(_) | Wait::Snapshot)) {
+            if matches!(route, Route::Wait(Wait::Profile(_) | Wait::Snapshot(_))) {
                 session::check_room(&self.clients)?;
             }
             Ok(route)
@@ -248,7 +248,10 @@ impl Server {
         }
         client.names_process = request.path.starts_with(PPROF);
         match route {
-            Ok(Route::Hello) => client.answer_json(&facts::hello(self.port, count).to_json()),
+            Ok(Route::Hello) => {
+                let silence = self.vm.silence();
+                client.answer_json(&facts::hello(self.port, count, silence).to_json());
+            }
             Ok(Route::Text(text)) => {
                 let closes = client.closes();
                 client.answer(bytes_response(200, "text/plain", "", &text, closes));
@@ -337,8 +340,8 @@ enum Route {
 fn route(request: &Request) -> Result<Route, Refusal> {
     let (method, route) = match &*request.path {
         HELLO => ("GET", Ok(Route::Hello)),
-        STACKS => ("GET", Ok(Route::Wait(Wait::Stacks))),
-        SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot))),
+        STACKS => ("GET", Ok(Route::Wait(Wait::Stacks(MayWake::of(request))))),
+        SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot(MayWake::of(request))))),
         DELTA => (
             "GET",
             Pull::of(request).map(|it| Route::Wait(Wait::News(it))),

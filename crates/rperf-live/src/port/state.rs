@@ -1,10 +1,12 @@
 //! What the threads of a program share of its port. It is made on a Ruby thread, and used there and
 //! on the port's thread.
 
+use super::bell;
 use super::descriptors::Guarded;
 use super::step::Step;
 use super::task::Message;
 use super::tcp::Tcp;
+use super::wake;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;
@@ -115,8 +117,18 @@ impl Port {
         self.asks.store(true, SeqCst);
         if !self.has_ended.load(SeqCst) {
             (self.program.ask)();
+            bell::ring();
         }
         self.asks.store(false, SeqCst);
+    }
+
+    /// Has the VM's main thread look for interrupts if it waits, unless the program ends. Returns
+    /// whether it was woken.
+    pub fn wake_vm(&self) -> bool {
+        self.asks.store(true, SeqCst);
+        let is_woken = !self.has_ended.load(SeqCst) && wake::wake();
+        self.asks.store(false, SeqCst);
+        is_woken
     }
 
     /// The program ends. Afterwards the port's thread asks the VM no more.

@@ -203,6 +203,14 @@ fn what_is_measured_goes_with_sums_and_with_times() {
         "RPERF_MEASURE must be empty with RPERF_CALLS=count, not 'cpu'"
     );
     assert_eq!(
+        refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("DEPTH", "9")]),
+        "RPERF_DEPTH must be empty with RPERF_ONLY=A#b, not '9'"
+    );
+    assert_eq!(
+        refused(&[("EXCLUDE_COMMON", "1")]),
+        "RPERF_MODE must be trace with RPERF_EXCLUDE_COMMON=1, not 'cpu'"
+    );
+    assert_eq!(
         refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("MEASURE", "alloc")]),
         "RPERF_MEASURE must be empty with RPERF_ONLY=A#b, not 'alloc'"
     );
