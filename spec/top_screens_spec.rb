@@ -15,7 +15,8 @@ RSpec.describe "rperf top on a terminal" do
     def drawn
       output.clear
       type("\f")
-      sleep 0.02 until output.include?("quit") || output.include?("any key")
+      deadline = Time.now + 10
+      sleep 0.02 until output.include?("quit") || output.include?("any key") || Time.now > deadline
       output.gsub(/\e\[[\d;?]*[a-zA-Z]/, "")
     end
   end
@@ -43,11 +44,17 @@ RSpec.describe "rperf top on a terminal" do
   end
 
   def read(terminal)
-    Thread.new { loop { terminal.output << terminal.keys.readpartial(65_536).force_encoding("UTF-8") } }
+    Thread.new do
+      loop { terminal.output << terminal.keys.readpartial(65_536).force_encoding("UTF-8") }
+    rescue IOError
+      nil # The terminal has been closed.
+    end
   end
 
   def wait_for(terminal, text)
-    wait_until(text) { terminal.drawn.match?(text) }
+    wait_until(text, limit: 20) { terminal.drawn.match?(text) }
+  rescue RuntimeError
+    raise "no #{text} on the screen:\n#{terminal.drawn}"
   end
 
   # The screen is left, and the cursor seen.

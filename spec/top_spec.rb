@@ -224,6 +224,7 @@ RSpec.describe "rperf top" do
         Process.kill(:INT, command)
       end
       expect(methods_of(intervals.first)).to include("Object#work")
+      expect(methods_of(intervals.first).keys.grep(/Helper/)).to be_empty
       expect(intervals.map { |interval| interval["mode"] }.uniq).to eq(%w[wall cpu])
       expect(said).to eq("rperf: #{program.pid}: the program has begun a session of its own (cpu, 99 Hz); watching " \
                          "that one\n")

@@ -9,6 +9,7 @@ use crate::terminal::{Guard, has_panicked};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::layout::{Position, Rect};
 use rperf_model::Profile;
 use std::io::{self, stdout};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,7 +45,7 @@ pub trait Surroundings {
 pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> io::Result<()> {
     let guard = Guard::new()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-    terminal.clear()?;
+    redraw(&mut terminal)?;
     let mut app = App::default();
     let mut version = None;
     loop {
@@ -57,7 +58,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
             Some(Signal::Continued) => {
                 guard.give_back();
                 guard.take()?;
-                terminal.clear()?;
+                redraw(&mut terminal)?;
                 version = None;
                 false
             }
@@ -91,7 +92,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
         match app.key(key) {
             Act::Nothing => {}
             Act::Quit => return Ok(()),
-            Act::Redraw => terminal.clear()?,
+            Act::Redraw => redraw(&mut terminal)?,
             Act::Suspend => {
                 suspend(&guard, &mut terminal, around)?;
             }
@@ -108,8 +109,17 @@ fn suspend<B: ratatui::backend::Backend<Error = io::Error>>(
     guard.give_back();
     around.suspend();
     guard.take()?;
-    terminal.clear()?;
+    redraw(terminal)?;
     Ok(false)
+}
+
+/// The next picture is drawn as a whole. `Terminal::clear` would ask the terminal where its cursor
+/// is, and wait for an answer that not all of them give.
+fn redraw<B: ratatui::backend::Backend<Error = io::Error>>(
+    terminal: &mut Terminal<B>,
+) -> io::Result<()> {
+    let size = terminal.size()?;
+    terminal.resize(Rect::from((Position::ORIGIN, size)))
 }
 
 /// What needs the store.
