@@ -3,23 +3,24 @@
 require "io/console"
 require "pty"
 
+# A terminal that rperf top has: its keys, what it has printed, and rperf's process.
+TopTerminal = Struct.new(:keys, :file, :output, :pid) do
+  def type(text) = keys.write(text)
+  # All but its size.
+  def settings = `stty -a -F #{file.path}`.lines.drop(1)
+
+  # What is on the screen when all of it is drawn anew, with a blank for each gap.
+  def drawn
+    output.clear
+    type("\f")
+    deadline = Time.now + 10
+    sleep 0.02 until output.include?("quit") || output.include?("any key") || Time.now > deadline
+    output.gsub(/\e\[[\d;]*H/, " ").gsub(/\e\[[\d;?]*[a-zA-Z]/, "").squeeze(" ")
+end
+  end
+
 RSpec.describe "rperf top on a terminal" do
   include Ports
-
-  # A terminal that rperf top has: its keys, what it has printed, and rperf's process.
-  Terminal = Struct.new(:keys, :file, :output, :pid) do
-    def type(text) = keys.write(text)
-    def settings = `stty -a -F #{file.path}`
-
-    # What is on the screen when all of it is drawn anew, with a blank for each gap.
-    def drawn
-      output.clear
-      type("\f")
-      deadline = Time.now + 10
-      sleep 0.02 until output.include?("quit") || output.include?("any key") || Time.now > deadline
-      output.gsub(/\e\[[\d;]*H/, " ").gsub(/\e\[[\d;?]*[a-zA-Z]/, "").squeeze(" ")
-    end
-  end
 
   # Programs that work, or wait until they are told to end.
   def working(&) = listening("def work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork", &)
@@ -28,7 +29,7 @@ RSpec.describe "rperf top on a terminal" do
   def screens(*arguments, env: {}, size: [24, 80])
     PTY.open do |keys, file|
       file.winsize = size
-      terminal = Terminal.new(keys, file, +"", nil)
+      terminal = TopTerminal.new(keys, file, +"", nil)
       before = terminal.settings
       env = clean_environment.merge({ "TERM" => "xterm", "LANG" => "C.UTF-8", "LC_ALL" => nil, "NO_COLOR" => nil }, env)
       terminal.pid = Process.spawn(env, *rperf_command("top", *arguments.map(&:to_s)), chdir: folder, pgroup: true,
@@ -66,13 +67,13 @@ RSpec.describe "rperf top on a terminal" do
       status = screens(program.pid, "--interval", "0.1") do |terminal|
         output = terminal.output
         wait_for(terminal, /Object#work/)
-        expect(terminal.drawn).to include("rperf top #{program.pid} ", "wall 1000 Hz", "GVL busy", "[1 Methods]")
-        { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1/, "4" => /\(no label\)/,
-          "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/, "m" => /since mark 00:.*Object#work/, "p" => /stopped \(p\)/ }
-          .each do |keys, text|
-            terminal.type(keys)
-            wait_for(terminal, text)
-          end
+        expect(terminal.drawn).to include("rperf top #{program.pid} ", "wall 1000 Hz", "[1 Methods]")
+        { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1/,
+          "4" => /\(no label\)/, "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/,
+          "m" => /since mark 00:.*Object#work/, "p" => /stopped \(p\)/ }.each do |keys, text|
+          terminal.type(keys)
+          wait_for(terminal, text)
+        end
         terminal.type("pwx.pb.gz\r")
         wait_until("file") { File.exist?(in_folder("x.pb.gz")) }
         terminal.file.winsize = [12, 60]

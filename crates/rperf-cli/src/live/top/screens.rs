@@ -1,10 +1,9 @@
 //! `rperf top` on a terminal: the programs are asked on one thread, and the screens shown on Ruby's
 //! main thread.
 
-use super::TopArgs;
 use super::feed::{Feed, SharedStore, lock};
 use super::group::Group;
-use super::{REST, SILENCE};
+use super::options::{REST, SILENCE, TopArgs};
 use crate::live::process;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal};
