@@ -16,8 +16,8 @@ TopTerminal = Struct.new(:keys, :file, :output, :pid) do
     deadline = Time.now + 10
     sleep 0.02 until output.include?("quit") || output.include?("any key") || Time.now > deadline
     output.gsub(/\e\[[\d;]*H/, " ").gsub(/\e\[[\d;?]*[a-zA-Z]/, "").squeeze(" ")
-end
   end
+end
 
 RSpec.describe "rperf top on a terminal" do
   include Ports
