@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { decode } from "../src/format/decode.ts";
+import { decode, latencyKey } from "../src/format/decode.ts";
 import { decompress, fromBase64 } from "../src/format/envelope.ts";
 import { DataError } from "../src/format/error.ts";
 import { type Draft, encode, toBase64 } from "./support/encode.ts";
@@ -52,6 +52,15 @@ const SMALL: Draft = {
   ],
   diff: { base: 0, target: 1, scale: 0.5, normalised: "total" },
 };
+
+test("how long calls took is known by name and file", () => {
+  const total = { name: "Cart#total", file: "cart.rb", calls: 9, p50: 1_000, p99: 70_000, max: 5_000_000_000 };
+  const [first, second] = SMALL.profiles;
+  const { profiles } = decode(encode({ ...SMALL, profiles: [first, { ...second, latencies: [total] }] }));
+  assert.equal(profiles[0].latencies.size, 0);
+  const { calls, p50, p99, max } = total;
+  assert.deepEqual(profiles[1].latencies.get(latencyKey("Cart#total", "cart.rb")), { calls, p50, p99, max });
+});
 
 test("what was written is read", () => {
   const file = decode(encode(SMALL));

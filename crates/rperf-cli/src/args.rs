@@ -182,6 +182,21 @@ watched; 2 for wrong options.
 
 Run 'rperf help running-program' for more.";
 
+const SERVE_NOTES: &str = "\
+Examples:
+  rperf serve                                 all programs that 'rperf ps' lists
+  rperf serve --match puma --http 127.0.0.1:6061
+  rperf serve --http /run/user/1000/rperf.sock
+  go tool pprof \"http://rperf:$TOKEN@127.0.0.1:6060/debug/pprof/profile?seconds=10\"
+
+Each request is answered with one profile of the programs that are there then, with %pid
+and %process as labels. Over TCP it needs the token in RPERF_LISTEN_TOKEN, or else one that
+is made, and is in the file that the first line names.
+
+Exit status: 0 after Ctrl-C or SIGTERM; 1 if the address can't be had; 2 for wrong options.
+
+Run 'rperf help fleets' for more.";
+
 const PS_NOTES: &str = "\
 Examples:
   RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
@@ -243,6 +258,9 @@ pub enum Subcommand {
     /// Write what a profiling session in a running program has so far
     #[command(after_help = SNAPSHOT_NOTES)]
     Snapshot(SnapshotArgs),
+    /// Serve the profiles of running programs to Go's tools and collectors
+    #[command(after_help = SERVE_NOTES)]
+    Serve(ServeArgs),
     /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }
@@ -376,4 +394,18 @@ pub struct SnapshotArgs {
     /// Add a table of the hottest lines to text output
     #[arg(long)]
     pub lines: bool,
+    /// Leave the main thread alone where all threads wait: then there is no profile
+    #[arg(long)]
+    pub no_wake: bool,
+}
+
+/// Options of `rperf serve`.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Where to answer: 127.0.0.1 and a port (0: any), or the absolute path of a socket
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6060")]
+    pub http: String,
+    /// Only programs that match this regular expression in the last column of 'rperf ps'
+    #[arg(long = "match", value_name = "REGEX")]
+    pub matching: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `rperf attach PID...`: profiles running programs for a while. Called by `run`, on Ruby's main
 //! thread.
 
-mod recording;
+pub mod recording;
 pub mod snapshot;
 
 use crate::args::AttachArgs;

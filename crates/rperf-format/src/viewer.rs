@@ -4,6 +4,7 @@
 
 mod changes;
 mod columns;
+mod latencies;
 mod page;
 mod tables;
 
@@ -104,6 +105,7 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
         let rows = tables.add_profile(titled.profile, &kept, pruned.any());
         let types = columns_for(value_types(view), &titled.profile.schema);
         write_rows(&mut columns, index, &rows, &types, &pruned);
+        latencies::write(index, titled.profile, &mut tables, &mut columns);
         profiles.push(meta(titled, &pruned));
     }
     for (path, text) in &view.sources {

@@ -81,6 +81,8 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Why the profile in it ended early, if it did.
     pub ended: Option<String>,
+    /// Whether the program's main thread was woken for it.
+    pub is_woken: bool,
 }
 
 /// A connection to a port.
@@ -211,6 +213,7 @@ impl Client {
             200 => Ok(Reply {
                 body,
                 ended: head.ended.map(|why| shown(&why).into_owned()),
+                is_woken: head.is_woken,
             }),
             status => {
                 let body = serde_json::from_slice(&body);

@@ -4,16 +4,19 @@
 
 mod check;
 mod checked;
+mod excluded;
 mod form;
 mod label_texts;
 mod method_names;
+mod path_pattern;
 mod setting;
 mod table;
 mod values;
 mod words;
 
 pub use check::{InvalidSetting, check, quoted};
-pub use form::{Given, Source, Value};
+pub use excluded::Excluded;
+pub use form::{Given, Source, Value, loopback};
 pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes, Tracing};
 pub use table::*;
 pub use values::{Capture, Clock, Inherit, Settings, Signal};

@@ -42,6 +42,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("note_targets", function!(note_targets, 1))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
+    native.define_singleton_method("own_files", function!(own_files, 1))?;
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
     native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
@@ -134,6 +135,11 @@ fn hold(ruby: &Ruby, on: bool) -> Result<bool, Error> {
 /// See [`labels::labels`].
 fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
     labels::labels(ruby, &mut gvl(ruby))
+}
+
+/// `Native.own_files(path)`: traces leave out the methods of files whose paths begin so.
+fn own_files(path: String) {
+    api::note_own_files(path);
 }
 
 /// `Native.call_point`: a TracePoint that counts the calls of the method that it is enabled for.

@@ -43,6 +43,16 @@ export interface ProfileRows {
   state: Uint32Array;
   /** One column for each value type; null where the profile doesn't measure it. */
   values: (Float64Array | null)[];
+  /** How long the calls of methods took, by `latencyKey`. */
+  latencies: Map<string, Latency>;
+}
+
+/** Of all calls of a method, in nanoseconds. */
+export interface Latency {
+  calls: number;
+  p50: number;
+  p99: number;
+  max: number;
 }
 
 /** A method that differs, as `rperf diff` tells it. */
@@ -120,6 +130,7 @@ export function decode(bytes: Uint8Array): ProfileFile {
       labelSet: columns.unsigned(`${rows}/label_set`, count, labelSets.length),
       state: columns.unsigned(`${rows}/state`, count, header.states.length),
       values: header.valueTypes.map((_, type) => columns.values(`${rows}/value/${type}`, count)),
+      latencies: latencyTable(columns, `latencies/${index}`, string),
     };
   });
   const { valueTypes, defaultType, states, categories, diff } = header;
@@ -127,6 +138,24 @@ export function decode(bytes: Uint8Array): ProfileFile {
   const changes = valueTypes.map((_, type) => (isTold(type) ? methodChanges(columns, type, string) : null));
   const tables = { frames, nodes, labelSets, threads, sources };
   return { valueTypes, defaultType, states, categories, ...tables, profiles, diff, changes };
+}
+
+/** What tells methods apart. */
+export const latencyKey = (name: string, file: string) => `${name}\n${file}`;
+
+function latencyTable(
+  columns: Columns,
+  table: string,
+  string: (column: string, count: number) => string[],
+): Map<string, Latency> {
+  const names = string(`${table}/name`, columns.count(`${table}/name`));
+  const files = string(`${table}/file`, names.length);
+  const [calls, p50, p99, max] = ["calls", "p50", "p99", "max"].map(
+    (column) => columns.values(`${table}/${column}`, names.length) ?? [],
+  );
+  return new Map(
+    names.map((name, i) => [latencyKey(name, files[i]), { calls: calls[i], p50: p50[i], p99: p99[i], max: max[i] }]),
+  );
 }
 
 function methodChanges(

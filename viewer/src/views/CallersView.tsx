@@ -1,7 +1,8 @@
 import { usePage } from "../app/context.ts";
+import { latencyKey } from "../format/decode.ts";
 import { place } from "../model/groups.ts";
 import { type Neighbour, neighbours } from "../model/neighbours.ts";
-import { formatDelta, formatShare, formatValue } from "../model/units.ts";
+import { formatCount, formatDelta, formatShare, formatTime, formatValue } from "../model/units.ts";
 import { Bar, type Column, Table } from "../ui/Table.tsx";
 import { MethodPicker } from "./MethodPicker.tsx";
 
@@ -15,6 +16,7 @@ export function CallersView() {
   const tree = session.tree(state, "callees");
   const type = view.file.valueTypes[view.query.type];
   const total = tree.total[0];
+  const latency = view.target.rows.latencies.get(latencyKey(frames.name[method], frames.file[method]));
   const self = tree.children(0).length > 0 ? selfOf(page, method) : 0;
   return (
     <div class="view">
@@ -25,6 +27,12 @@ export function CallersView() {
           {formatValue(total, type)} total ({formatShare(total, view.target.sum)}), {formatValue(self, type)} itself (
           {formatShare(self, view.target.sum)})
         </span>
+        {latency && (
+          <span>
+            {formatCount(latency.calls)} calls: p50 {formatTime(latency.p50)}, p99 {formatTime(latency.p99)}, max{" "}
+            {formatTime(latency.max)}
+          </span>
+        )}
         <button type="button" onClick={() => page.store.set({ view: "flame", sandwich: true })}>
           As flame graphs
         </button>

@@ -27,6 +27,7 @@ export interface DraftProfile {
     comments?: string[];
     losses?: Loss[];
   };
+  latencies?: { name: string; file: string; calls: number; p50: number; p99: number; max: number }[];
   rows: { node: number; thread?: number; labelSet?: number; state?: number; values: (number | bigint)[] }[];
 }
 
@@ -102,7 +103,7 @@ export function encode(
     "sources/text",
     sources.map((source) => writer.string(source.text)),
   );
-  draft.profiles.forEach(({ rows }, index) => {
+  draft.profiles.forEach(({ rows, latencies = [] }, index) => {
     const name = `profiles/${index}`;
     writer.deltas(
       `${name}/node`,
@@ -126,6 +127,18 @@ export function encode(
         rows.map((row) => row.values[type]),
       );
     });
+    if (latencies.length > 0) {
+      for (const column of ["name", "file"] as const)
+        writer.unsigned(
+          `latencies/${index}/${column}`,
+          latencies.map((row) => writer.string(row[column])),
+        );
+      for (const column of ["calls", "p50", "p99", "max"] as const)
+        writer.signed(
+          `latencies/${index}/${column}`,
+          latencies.map((row) => row[column]),
+        );
+    }
   });
   for (const [name, encoding, bytes, count] of extra.columns ?? []) writer.add(name, encoding, bytes, count);
   return writer.finish({

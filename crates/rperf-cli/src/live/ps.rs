@@ -176,6 +176,7 @@ impl Listening {
             "uptime_ns": hello.and_then(|hello| hello.uptime_ns),
             "cpu_ns": hello.map(|hello| hello.cpu_ns),
             "cpu": self.cpu,
+            "tcp": hello.and_then(|hello| hello.tcp),
             "live": session.map(|session| session.is_live),
             "session": session.map(|it| json!({ "mode": it.mode, "frequency": it.frequency })),
         })

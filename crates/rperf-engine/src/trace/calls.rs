@@ -3,7 +3,7 @@
 //! are asked for. At events, under the GVL: the hot path of tracing.
 
 use super::event::{Call, FrameKind, TraceVm};
-use super::fiber::{Known, Open};
+use super::fiber::Open;
 use super::tracer::{LOOK, Tracer};
 use super::tree::{ROOT, TracedFrame};
 use crate::call_tree::FrameWord;
@@ -13,9 +13,64 @@ impl Tracer {
     #[inline]
     pub fn enter(&mut self, vm: &impl TraceVm, call: Call, now: u64) {
         self.events += 1;
+        if !self.level.timed {
+            return self.count(vm, call);
+        }
         self.charge(now);
         let own = usize::from(!matches!(call, Call::C { .. }));
         let depth = vm.depth() + u32::from(own == 0);
+        self.enter_at(vm, call, own, depth);
+    }
+
+    /// A call at a level without times, where what has returned shows in the depth.
+    #[inline]
+    fn count(&mut self, vm: &impl TraceVm, call: Call) {
+        let own = usize::from(!matches!(call, Call::C { .. }));
+        let depth = vm.depth() + u32::from(own == 0);
+        let (Some(fiber), Some(thread)) = (
+            self.fibers.get_mut(self.fiber),
+            self.threads.get_mut(self.thread),
+        ) else {
+            return;
+        };
+        let (base, stack) = (fiber.base, &mut fiber.stack);
+        if call == Call::Block
+            && let Some(top) = stack.last()
+            && top.depth == depth
+            && self.tree.node(top.node).kind == FrameKind::Method
+        {
+            // It may be that method, told again.
+            return self.enter_oddly(vm, call, own, depth);
+        }
+        while stack.len() > base && stack.last().is_some_and(|open| open.depth >= depth) {
+            stack.pop();
+        }
+        if let Some(top) = stack.last().copied()
+            && top.depth + 1 == depth
+            && top.run == 0
+        {
+            let mut frames = [0; 2];
+            vm.frames(&mut frames[..own + 1]);
+            let caller = frames[own];
+            if caller == top.word || top.word == 0 && vm.is_c_method(caller) {
+                let word = frames[0] * own;
+                let node = self.tree.child(top.node, frame_of(call, word), call.kind());
+                thread.sums.counts.of(node).calls += 1;
+                stack.push(Open::told(node, depth, word));
+                return;
+            }
+        }
+        self.enter_oddly(vm, call, own, depth);
+    }
+
+    #[cold]
+    fn enter_oddly(&mut self, vm: &impl TraceVm, call: Call, own: usize, depth: u32) {
+        self.enter_at(vm, call, own, depth);
+    }
+
+    /// A call of what begins at `depth`, and has a frame of its `own` or none yet.
+    #[inline]
+    fn enter_at(&mut self, vm: &impl TraceVm, call: Call, own: usize, depth: u32) {
         let Some(fiber) = self.fibers.get(self.fiber) else {
             return;
         };
@@ -92,13 +147,6 @@ impl Tracer {
 
     #[inline]
     fn push(&mut self, call: Call, word: FrameWord, depth: u32) {
-        let frame = match call {
-            Call::C { owner, method } => TracedFrame {
-                word: owner,
-                method,
-            },
-            _ => TracedFrame { word, method: 0 },
-        };
         let Some(fiber) = self.fibers.get_mut(self.fiber) else {
             return;
         };
@@ -106,19 +154,12 @@ impl Tracer {
             return;
         };
         let parent = fiber.top().map_or(ROOT, |top| top.node);
-        let node = self.tree.child(parent, frame, call.kind());
+        let node = self.tree.child(parent, frame_of(call, word), call.kind());
         thread.sums.counts.of(node).calls += 1;
         if depth <= fiber.rescued_depth {
             fiber.rescued_depth = 0;
         }
-        fiber.stack.push(Open {
-            node,
-            charge: node,
-            depth,
-            word,
-            run: 0,
-            known: Known::Told,
-        });
+        fiber.stack.push(Open::told(node, depth, word));
     }
 
     /// Whether a call is told of the frame that we have at its depth already: of a method that a
@@ -176,6 +217,18 @@ impl Tracer {
         if fiber.is_at_base() && (fiber.base == 0 || depth <= fiber.base_depth) {
             self.retake(vm, 1, depth.saturating_sub(1));
         }
+    }
+}
+
+/// What begins, as the tree knows it.
+#[inline]
+fn frame_of(call: Call, word: FrameWord) -> TracedFrame {
+    match call {
+        Call::C { owner, method } => TracedFrame {
+            word: owner,
+            method,
+        },
+        _ => TracedFrame { word, method: 0 },
     }
 }
 

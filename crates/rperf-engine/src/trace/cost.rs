@@ -2,7 +2,8 @@
 //! caller something beyond the truth; both are in proportion to calls, so that nothing has to be
 //! done at the events. Arithmetic on numbers that are handed in.
 
-use super::event::{CallKind, FrameKind};
+use super::event::CallKind;
+use super::folds::{Folds, payer};
 use super::thread::ThreadSums;
 use super::tree::TracedNode;
 use rperf_model::State;
@@ -159,26 +160,28 @@ pub(super) struct ThreadTimes {
     pub(super) uncovered_ns: f64,
 }
 
-/// The times of a thread under one label set; `rounding` is the thread's. `c_pays`: methods of C that
-/// no event told of have time of their own.
+/// The times of a thread under one label set, as `folds` shows them; `rounding` is the thread's.
+/// `c_pays`: methods of C that no event told of have time of their own.
 pub(super) fn compensate(
     nodes: &[TracedNode],
     sums: &ThreadSums,
     costs: &Costs,
+    (folds, c_pays): (&Folds, bool),
     rounding: &mut Rounding,
-    c_pays: bool,
 ) -> ThreadTimes {
     let mut overheads: FxHashMap<u32, f64> = FxHashMap::default();
     for (node, count) in sums.counts.iter() {
         let traced = nodes[node as usize];
         if let Some(kind) = traced.kind.counted() {
             let (calls, cost) = (count.calls as f64, costs[kind as usize]);
-            *overheads.entry(node).or_default() += calls * cost.callee_ns.max(0.0);
-            let payer = payer(nodes, traced.parent, c_pays);
-            *overheads.entry(payer).or_default() += calls * cost.caller_ns.max(0.0);
+            let callee = folds.home(node);
+            *overheads.entry(callee).or_default() += calls * cost.callee_ns.max(0.0);
+            let caller = folds.home(payer(nodes, traced.parent, c_pays));
+            *overheads.entry(caller).or_default() += calls * cost.caller_ns.max(0.0);
         }
     }
     let mut uncovered: f64 = overheads.values().sum();
+    let sums = folds.of(sums);
     let times = sums.counts.iter().map(|(node, count)| {
         let raw_ns = rounding.ns(count.running);
         let overhead = overheads.get(&node).map_or(0.0, |ns| ns.round());
@@ -204,15 +207,6 @@ pub(super) fn compensate(
         used_ns: sums.used.sorted(),
         uncovered_ns: uncovered.max(0.0),
     }
-}
-
-/// The node that has the caller's part of the cost of a call.
-fn payer(nodes: &[TracedNode], parent: u32, c_pays: bool) -> u32 {
-    let mut node = parent;
-    while !c_pays && nodes[node as usize].kind == FrameKind::InsertedC {
-        node = nodes[node as usize].parent;
-    }
-    node
 }
 
 /// From ticks to ns, so that the sum is right to the ns, whatever the parts are.
@@ -245,6 +239,8 @@ impl Rounding {
 mod tests {
     use super::*;
     use crate::trace::counts::{Count, Counts};
+    use crate::trace::event::FrameKind;
+    use crate::trace::folds::Exclusion;
     use crate::trace::state_times::StateTimes;
     use crate::trace::tree::{ROOT, TracedFrame, TracedTree};
 
@@ -281,11 +277,14 @@ mod tests {
     fn compensated(
         tree: &TracedTree,
         counts: &[(u32, Count)],
+        excluded: &[Exclusion],
         ns_per_tick: f64,
         c_pays: bool,
     ) -> (Vec<Times>, f64) {
         let (sums, mut rounding) = (sums(counts), Rounding::new(ns_per_tick));
-        let times = compensate(tree.nodes(), &sums, &COSTS, &mut rounding, c_pays);
+        let folds = Folds::new(tree.nodes(), excluded, u32::MAX, c_pays);
+        let folds = (&folds, c_pays);
+        let times = compensate(tree.nodes(), &sums, &COSTS, folds, &mut rounding);
         (times.nodes, times.uncovered_ns)
     }
 
@@ -300,7 +299,7 @@ mod tests {
         let each = tree.child(caller, frame(2), FrameKind::InsertedC);
         let block = tree.child(each, frame(1), FrameKind::Block);
         let counts = [(caller, count(1, 500)), (block, count(100, 300))];
-        let (times, uncovered) = compensated(&tree, &counts, 1.0, false);
+        let (times, uncovered) = compensated(&tree, &counts, &[], 1.0, false);
         let found: Vec<_> = times
             .iter()
             .map(|it| (it.node, it.running_ns, it.overhead_ns))
@@ -310,8 +309,49 @@ mod tests {
             uncovered, 20.0,
             "the root has no time to take its part from"
         );
-        let (times, uncovered) = compensated(&tree, &counts, 1.0, true);
+        let (times, uncovered) = compensated(&tree, &counts, &[], 1.0, true);
         assert_eq!((times[0].overhead_ns, uncovered), (10, 220.0));
+    }
+
+    #[test]
+    fn an_excluded_frame_has_its_times_and_costs_in_its_caller() {
+        let mut tree = TracedTree::default();
+        let caller = tree.child(ROOT, frame(1), FrameKind::Method);
+        let between = tree.child(caller, frame(2), FrameKind::Method);
+        let each = tree.child(between, frame(3), FrameKind::InsertedC);
+        let block = tree.child(each, frame(4), FrameKind::Block);
+        let callee = tree.child(block, frame(1), FrameKind::Method);
+        let counts = [
+            (caller, count(1, 500)),
+            (between, count(2, 400)),
+            (block, count(10, 300)),
+            (callee, count(10, 200)),
+        ];
+        use Exclusion::{Asked, None, Own};
+        let excluded = [None, Asked, None, Own];
+        let (times, _) = compensated(&tree, &counts, &excluded, 1.0, false);
+        let found: Vec<_> = times
+            .iter()
+            .map(|it| (it.node, it.calls, it.running_ns, it.overhead_ns))
+            .collect();
+        // Its own 10, 2 * 30 and 10 * 3 of those left out, and 10 * 20 of those that they called.
+        assert_eq!(found, [(caller, 1, 900, 300), (callee, 10, 100, 100)]);
+    }
+
+    #[test]
+    fn what_loads_the_profiler_and_its_own_frames_are_one() {
+        use Exclusion::{Loader, None, Own};
+        let mut tree = TracedTree::default();
+        let require = tree.child(ROOT, frame(1), FrameKind::Inserted);
+        let own = tree.child(require, frame(2), FrameKind::Inserted);
+        let called = tree.child(own, frame(3), FrameKind::Method);
+        let programs = tree.child(ROOT, frame(1), FrameKind::Method);
+        let counts = [require, own, called, programs].map(|node| (node, count(0, 10)));
+        let excluded = [Loader, Own, None];
+        let (times, _) = compensated(&tree, &counts, &excluded, 1.0, false);
+        let found: Vec<_> = times.iter().map(|it| (it.node, it.running_ns)).collect();
+        let own_root = tree.nodes().len() as u32;
+        assert_eq!(found, [(called, 10), (programs, 10), (own_root, 20)]);
     }
 
     #[test]
@@ -319,7 +359,7 @@ mod tests {
         let mut tree = TracedTree::default();
         let node = tree.child(ROOT, frame(1), FrameKind::Method);
         let counts = [(node, count(100, 300))];
-        let (times, uncovered) = compensated(&tree, &counts, 1.0, false);
+        let (times, uncovered) = compensated(&tree, &counts, &[], 1.0, false);
         assert_eq!((times[0].running_ns, times[0].overhead_ns), (0, 300));
         assert_eq!(uncovered, 2_700.0);
     }
@@ -343,7 +383,8 @@ mod tests {
             ..sums(&counts)
         };
         let mut rounding = Rounding::new(0.4987);
-        let times = compensate(tree.nodes(), &sums, &COSTS, &mut rounding, false);
+        let folds = Folds::new(tree.nodes(), &[], u32::MAX, false);
+        let times = compensate(tree.nodes(), &sums, &COSTS, (&folds, false), &mut rounding);
         let nodes = times.nodes.iter().map(|it| it.running_ns + it.overhead_ns);
         let sum: u64 = nodes.chain(times.states.iter().map(|it| it.2)).sum();
         assert_eq!(sum, ((199.0 * 100.0 + 11.0) * 0.4987_f64).round() as u64);

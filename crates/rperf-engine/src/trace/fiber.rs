@@ -36,6 +36,19 @@ pub(super) struct Open {
 }
 
 impl Open {
+    /// One that an event told of.
+    #[inline]
+    pub(super) fn told(node: u32, depth: u32, word: FrameWord) -> Self {
+        Self {
+            node,
+            charge: node,
+            depth,
+            word,
+            run: 0,
+            known: Known::Told,
+        }
+    }
+
     #[inline]
     pub(super) fn is_told(&self) -> bool {
         self.known == Known::Told

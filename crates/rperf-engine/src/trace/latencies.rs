@@ -2,6 +2,7 @@
 //! a histogram from its first return on. In hooks, under the GVL; the rest outside of them.
 
 use super::event::FrameKind;
+use super::folds::{Exclusion, exclusion};
 use super::open_calls::TimedCall;
 use super::tree::TracedTree;
 use crate::frame_names::ResolvedFrame;
@@ -59,12 +60,15 @@ impl MethodLatencies {
         self.methods.values().map(Histogram::memory).sum()
     }
 
-    /// With names, which are those of the frames in the order of their rows. Several frames can be
-    /// one method.
-    pub(super) fn named(&self, names: &[ResolvedFrame]) -> Vec<Latencies> {
+    /// With names, which are those of the frames in the order of their rows, but for those that are
+    /// `excluded`. Several frames can be one method.
+    pub(super) fn named(&self, names: &[ResolvedFrame], excluded: &[Exclusion]) -> Vec<Latencies> {
         let mut methods: BTreeMap<(&str, &str), Histogram> = BTreeMap::new();
         for (row, durations) in &self.methods {
-            if let Some(name) = names.get(*row as usize) {
+            let shown = names.get(*row as usize);
+            if let Some(name) = shown
+                .filter(|_| !matches!(exclusion(excluded, *row), Exclusion::Asked | Exclusion::Own))
+            {
                 let method = methods.entry((&name.name, &name.path)).or_default();
                 method.merge(durations);
             }
@@ -114,12 +118,12 @@ mod tests {
             path: "cart.rb".into(),
             first_line: 1,
         };
-        let named = latencies.named(&[name.clone(), name]);
+        let named = latencies.named(&[name.clone(), name], &[]);
         assert_eq!(named.len(), 1);
         let durations = &named[0].durations;
         assert_eq!((durations.count(), durations.max()), (2, 1_000));
         latencies.clear();
-        assert!(latencies.named(&[]).is_empty());
+        assert!(latencies.named(&[], &[]).is_empty());
     }
 
     #[test]

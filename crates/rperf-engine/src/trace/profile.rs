@@ -5,12 +5,13 @@ use super::check::StackCheck;
 use super::clock::{ClockReading, TraceClock};
 use super::cost::{Bodies, Calibration, Rounding, ThreadTimes, compensate};
 use super::event::{CallKind, FrameKind, TraceLevel};
+use super::folds::{Exclusion, Folds, exclusion};
 use super::label_sets::add_label_sets;
 use super::latencies::MethodLatencies;
 use super::rows::{self, COLUMNS, ThreadRows};
 use super::spans::SpansSnapshot;
-use super::thread::LabelledSums;
-use super::tree::TracedNode;
+use super::thread::{LabelledSums, ThreadSums};
+use super::tree::{ROOT, TracedNode};
 use crate::allocations::AllocationSums;
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
@@ -28,6 +29,8 @@ pub struct TraceSnapshot {
     pub(super) end: ClockReading,
     pub(super) nodes: Vec<TracedNode>,
     pub(super) truncated: Option<u32>,
+    /// What is deeper than so many frames has no time of its own.
+    pub(super) deepest: u32,
     /// By thread.
     pub(super) threads: Vec<LabelledSums>,
     /// From number 1.
@@ -58,10 +61,33 @@ struct Sums {
     /// By state; none of running.
     state_ns: [u64; State::ALL.len()],
     truncated_calls: u64,
+    /// Of excluded frames, and of those below the depth limit; with blocks.
+    excluded_calls: u64,
+    deep_calls: u64,
     uncovered_ns: f64,
     /// By row: frames whose calls aren't all told.
     is_uncounted: Vec<bool>,
     uncounted_methods: usize,
+}
+
+impl Sums {
+    /// Adds the calls of a thread that are not shown in their place.
+    fn add_folded(
+        &mut self,
+        nodes: &[TracedNode],
+        folds: &Folds,
+        excluded: &[Exclusion],
+        counted: &ThreadSums,
+    ) {
+        for (node, count) in counted.counts.iter() {
+            match exclusion(excluded, nodes[node as usize].row) {
+                Exclusion::Asked => self.excluded_calls += count.calls,
+                Exclusion::Own => {}
+                _ if folds.home(node) != node => self.deep_calls += count.calls,
+                _ => {}
+            }
+        }
+    }
 }
 
 impl TraceSnapshot {
@@ -92,11 +118,13 @@ impl TraceSnapshot {
         (ns_of(callee), ns_of(caller))
     }
 
-    /// The profile. `names` are those of the frames, in the order of their rows, `classes` those of
-    /// the classes of objects; `program` and `comments` describe the run.
+    /// The profile. `names` are those of the frames, in the order of their rows, and `excluded` tells
+    /// which of them are left out; `classes` are those of objects; `program` and `comments` describe
+    /// the run.
     pub fn into_profile(
         mut self,
         names: &[ResolvedFrame],
+        excluded: &[Exclusion],
         classes: &[ResolvedFrame],
         calibration: &Calibration,
         program: String,
@@ -105,7 +133,11 @@ impl TraceSnapshot {
         let columns = rows::columns(self.level.timed, self.with_cpu);
         let mut profile = Profile::new(self.schema(columns));
         let sets = add_label_sets(&mut profile, &self.label_sets);
-        let map = add_nodes(&mut profile, &self.nodes, self.truncated, names);
+        let c_pays = self.level.c_methods;
+        let folds = Folds::new(&self.nodes, excluded, self.deepest, c_pays);
+        let shown = (names, folds.excluded());
+        let mut map = add_nodes(&mut profile, &self.nodes, self.truncated, shown);
+        map.push(self.add_own_root(&mut profile, &folds));
         let costs = calibration.costs_with(&self.bodies, self.ns_per_tick());
         let mut sums = Sums {
             is_uncounted: self.uncounted(names),
@@ -116,23 +148,27 @@ impl TraceSnapshot {
             let (mut rows, mut rounding) =
                 (ThreadRows::default(), Rounding::new(self.ns_per_tick()));
             for (labels, counted) in thread {
-                let c_pays = self.level.c_methods;
-                let times = compensate(&self.nodes, counted, &costs, &mut rounding, c_pays);
+                sums.add_folded(&self.nodes, &folds, excluded, counted);
+                let folds = (&folds, c_pays);
+                let times = compensate(&self.nodes, counted, &costs, folds, &mut rounding);
                 let labels = sets[labels.0 as usize];
                 self.add_labelled(&mut rows, &times, (&map, labels), &mut sums);
             }
             rows.add_to(&mut profile, number as u32 + 1, columns);
         }
         if let Some(objects) = &self.objects {
-            objects.add_to_traced(&mut profile, classes, &map, &sets);
+            let nodes = 0..self.nodes.len() as u32;
+            let places: Vec<_> = nodes.map(|it| map[folds.home(it) as usize]).collect();
+            objects.add_to_traced(&mut profile, classes, &places, &sets);
         }
         if let Some(spans) = self.spans.take() {
             let (start, end) = (&self.start, &self.end);
-            let line = spans.into_time_line(&self.nodes, names, start, end, &program);
+            let nodes = (&*self.nodes, folds.excluded());
+            let line = spans.into_time_line(nodes, names, start, end, &program);
             profile.time_lines.push(line);
         }
         if let Some(latencies) = &self.latencies {
-            profile.latencies = latencies.named(names);
+            profile.latencies = latencies.named(names, excluded);
         }
         comments.extend(self.head(&sums));
         profile.meta = Meta {
@@ -146,6 +182,19 @@ impl TraceSnapshot {
             ..Meta::default()
         };
         profile
+    }
+
+    /// Adds the node of what rperf does of its own accord, if it has done anything.
+    fn add_own_root(&mut self, profile: &mut Profile, folds: &Folds) -> NodeId {
+        self.nodes.push(TracedNode {
+            level: 1,
+            parent: ROOT,
+            ..self.nodes[ROOT as usize]
+        });
+        match folds.own_root() {
+            Some(_) => intern(profile, NodeId::ROOT, &special("[rperf]", "<rperf>")),
+            None => NodeId::ROOT,
+        }
     }
 
     fn schema(&self, columns: &[usize]) -> Schema {
@@ -282,6 +331,18 @@ impl TraceSnapshot {
                 "{times} times labels were put on for which there was no room: what ran then has none"
             ));
         }
+        if sums.excluded_calls > 0 {
+            let calls = sums.excluded_calls;
+            lines.push(format!(
+                "{calls} calls are left out: their time is in their callers"
+            ));
+        }
+        if sums.deep_calls > 0 {
+            let (calls, depth) = (sums.deep_calls, self.deepest);
+            lines.push(format!(
+                "{calls} calls are deeper than {depth} frames: their time is in the last of these"
+            ));
+        }
         if sums.truncated_calls > 0 {
             let calls = sums.truncated_calls;
             lines.push(format!(
@@ -292,39 +353,51 @@ impl TraceSnapshot {
     }
 }
 
-/// The profile's node for each of ours; `names` are those of the frames, in the order of their
-/// rows.
+/// The profile's node for each of ours, which is the caller's if it is `excluded`; `names` are those
+/// of the frames, in the order of their rows.
 pub(super) fn add_nodes(
     profile: &mut Profile,
     nodes: &[TracedNode],
     truncated: Option<u32>,
-    names: &[ResolvedFrame],
+    (names, excluded): (&[ResolvedFrame], &[bool]),
 ) -> Vec<NodeId> {
-    let special = |name: &str, path: &str| ResolvedFrame {
-        name: name.into(),
-        path: path.into(),
-        first_line: 0,
-    };
     let unknown = special("(unknown)", "<C method>");
     let no_room = special("[truncated]", "<rperf>");
     let mut map = vec![NodeId::ROOT];
     for (number, node) in nodes.iter().enumerate().skip(1) {
+        let parent = map[node.parent as usize];
+        if excluded.get(number) == Some(&true) {
+            map.push(parent);
+            continue;
+        }
         let resolved = match truncated == Some(number as u32) {
             true => &no_room,
             false => names.get(node.row as usize).unwrap_or(&unknown),
         };
-        let frame = Frame {
-            name: profile.strings.intern(&resolved.name),
-            path: profile.strings.intern(&resolved.path),
-            first_line: resolved.first_line,
-        };
-        let frame = profile.frames.intern(frame);
-        let parent = map[node.parent as usize];
-        map.push(profile.tree.intern(Node {
-            parent,
-            frame,
-            line: 0,
-        }));
+        map.push(intern(profile, parent, resolved));
     }
     map
+}
+
+fn special(name: &str, path: &str) -> ResolvedFrame {
+    ResolvedFrame {
+        name: name.into(),
+        path: path.into(),
+        first_line: 0,
+    }
+}
+
+/// The profile's node for a frame below `parent`.
+fn intern(profile: &mut Profile, parent: NodeId, resolved: &ResolvedFrame) -> NodeId {
+    let frame = Frame {
+        name: profile.strings.intern(&resolved.name),
+        path: profile.strings.intern(&resolved.path),
+        first_line: resolved.first_line,
+    };
+    let frame = profile.frames.intern(frame);
+    profile.tree.intern(Node {
+        parent,
+        frame,
+        line: 0,
+    })
 }

@@ -168,10 +168,11 @@ impl LongCalls {
 }
 
 impl SpansSnapshot {
-    /// The time line with names, which are those of the frames in the order of their rows.
+    /// The time line without `excluded` nodes, and with names, which are those of the frames in the
+    /// order of their rows.
     pub(super) fn into_time_line(
         self,
-        nodes: &[TracedNode],
+        (nodes, excluded): (&[TracedNode], &[bool]),
         names: &[ResolvedFrame],
         start: &ClockReading,
         end: &ClockReading,
@@ -189,7 +190,8 @@ impl SpansSnapshot {
         };
         let mut places: FxHashMap<(u32, bool), u32> = FxHashMap::default();
         for LongCall { call, is_open } in &self.kept.calls {
-            if ns(call.ticks()) < self.least_ns {
+            let is_excluded = excluded.get(call.node as usize) == Some(&true);
+            if is_excluded || ns(call.ticks()) < self.least_ns {
                 continue;
             }
             // Rounded one by one: calls that end together do so in ns, too, and nest.
@@ -286,7 +288,7 @@ mod tests {
         let mut tree = TracedTree::default();
         tree.child(ROOT, TracedFrame { word: 1, method: 0 }, FrameKind::Method);
         let taken = spans.snapshot(&OpenCalls::default(), &end);
-        let line = taken.into_time_line(tree.nodes(), &[], &start, &end, "");
+        let line = taken.into_time_line((tree.nodes(), &[]), &[], &start, &end, "");
         assert_eq!(line.spans.len(), 64);
         let mut ends = line.spans.iter().map(|it| it.start_ns + it.duration_ns);
         assert!(ends.all(|end| end == 333), "{:?}", line.spans);

@@ -5,7 +5,7 @@ mod labels;
 mod made_up_vm;
 mod spans;
 
-use super::{Calibration, ClockReading, TraceClock, TraceLevel, Tracer};
+use super::{Calibration, ClockReading, Exclusion, TraceClock, TraceLevel, Tracer};
 use crate::frame_names::ResolvedFrame;
 use crate::gc_progress::GcMoment;
 use made_up_vm::{Act, Machine};
@@ -49,15 +49,18 @@ fn start() -> ClockReading {
 
 /// A machine that has done `before` untraced, and `after` traced.
 fn traced(level_name: &str, before: &[Act], after: &[Act]) -> Machine {
+    traced_to(level_name, u32::MAX, before, after)
+}
+
+/// The same with so many levels in the tree.
+fn traced_to(level_name: &str, levels: u32, before: &[Act], after: &[Act]) -> Machine {
     let mut machine = Machine::new(level(level_name));
     for act in before {
         machine.act(*act);
     }
-    machine.begin(Tracer::new(
-        level(level_name),
-        TraceClock::Monotonic,
-        start(),
-    ));
+    let mut tracer = Tracer::new(level(level_name), TraceClock::Monotonic, start());
+    tracer.limit_depth(levels);
+    machine.begin(tracer);
     for act in after {
         machine.act(*act);
     }
@@ -66,8 +69,15 @@ fn traced(level_name: &str, before: &[Act], after: &[Act]) -> Machine {
 
 /// The calls of a profile by path; those of blocks are with those of methods.
 fn calls_by_path(profile: &Profile) -> BTreeMap<Vec<usize>, i64> {
-    let mut calls = BTreeMap::new();
-    let columns = ["calls", "block_calls"].map(|name| profile.schema.find(name).expect(name));
+    by_path(profile, &["calls", "block_calls"])
+}
+
+fn by_path(profile: &Profile, columns: &[&str]) -> BTreeMap<Vec<usize>, i64> {
+    let mut sums = BTreeMap::new();
+    let columns = columns
+        .iter()
+        .map(|name| profile.schema.find(name).expect(name));
+    let columns: Vec<_> = columns.collect();
     for weight in profile.weights.iter() {
         let number: i64 = columns.iter().map(|column| weight.value(*column)).sum();
         let mut path: Vec<usize> = profile
@@ -80,13 +90,30 @@ fn calls_by_path(profile: &Profile) -> BTreeMap<Vec<usize>, i64> {
             .collect();
         path.reverse();
         if number > 0 {
-            *calls.entry(path).or_default() += number;
+            *sums.entry(path).or_default() += number;
         }
     }
-    calls
+    sums
+}
+
+/// Sums by path, at other paths.
+fn moved(
+    sums: &BTreeMap<Vec<usize>, i64>,
+    place: impl Fn(&[usize]) -> Vec<usize>,
+) -> BTreeMap<Vec<usize>, i64> {
+    let mut moved = BTreeMap::new();
+    for (path, sum) in sums {
+        *moved.entry(place(path)).or_default() += sum;
+    }
+    moved
 }
 
 fn profile_of(machine: &mut Machine) -> Profile {
+    profile_without(machine, |_| false)
+}
+
+/// The profile without the frames that have such words.
+fn profile_without(machine: &mut Machine, is_excluded: impl Fn(usize) -> bool) -> Profile {
     let end = ClockReading {
         ticks: machine.now,
         monotonic_ns: machine.now,
@@ -101,8 +128,17 @@ fn profile_of(machine: &mut Machine) -> Profile {
         first_line: 0,
     };
     let names: Vec<_> = tracer.frames().iter().map(name).collect();
+    let excluded = tracer
+        .frames()
+        .iter()
+        .map(|frame| match is_excluded(frame.word) {
+            true => Exclusion::Asked,
+            false => Exclusion::None,
+        });
+    let excluded: Vec<_> = excluded.collect();
     let profile = tracer.snapshot(end).into_profile(
         &names,
+        &excluded,
         &[],
         &Calibration::default(),
         String::new(),
@@ -133,6 +169,37 @@ proptest! {
             *states.entry(weight.key.state).or_default() += weight.value(wall) as u64;
         }
         prop_assert_eq!(states, machine.states_so_far());
+    }
+
+    #[test]
+    fn what_excluded_frames_had_is_their_callers(
+        before in acts(), after in acts(), excluded in 0usize..4
+    ) {
+        let is_excluded = |word: usize| word / 8 % 4 == excluded;
+        let mut machine = traced("all", &before, &after);
+        let whole = profile_of(&mut machine);
+        let shown = profile_without(&mut machine, is_excluded);
+        let mut calls = calls_by_path(&whole);
+        calls.retain(|path, _| !path.last().is_some_and(|word| is_excluded(*word)));
+        let without = |path: &[usize]| path.iter().copied().filter(|it| !is_excluded(*it)).collect();
+        prop_assert_eq!(calls_by_path(&shown), moved(&calls, without));
+        let wall = by_path(&whole, &["wall"]);
+        prop_assert_eq!(by_path(&shown, &["wall"]), moved(&wall, without));
+    }
+
+    #[test]
+    fn what_is_too_deep_has_its_time_in_the_last_frame(
+        before in acts(), after in acts(), levels in 1usize..9
+    ) {
+        let whole = profile_of(&mut traced("all", &before, &after));
+        let shown = profile_of(&mut traced_to("all", levels as u32, &before, &after));
+        let cut = |path: &[usize]| match path.len() > levels {
+            true => [&path[..levels], &path[path.len() - 1..]].concat(),
+            false => path.to_vec(),
+        };
+        prop_assert_eq!(calls_by_path(&shown), moved(&calls_by_path(&whole), cut));
+        let cut = |path: &[usize]| path[..path.len().min(levels)].to_vec();
+        prop_assert_eq!(by_path(&shown, &["wall"]), moved(&by_path(&whole, &["wall"]), cut));
     }
 
     #[test]

@@ -248,6 +248,11 @@ impl Tracer {
         self.bodies.add(kind, is_return, ticks);
     }
 
+    /// From now on calls have nodes of their own up to this level. Before any thread is announced.
+    pub fn limit_depth(&mut self, levels: u32) {
+        self.tree.limit(levels);
+    }
+
     /// From now on calls that take so long are kept one by one; `ns_per_tick` is nearly the length
     /// of a tick. Before any thread is announced.
     pub fn keep_spans(&mut self, least_ns: u64, ns_per_tick: f64) {
@@ -301,6 +306,7 @@ impl Tracer {
             end,
             nodes,
             truncated: self.tree.truncated(),
+            deepest: self.tree.deepest(),
             threads,
             label_sets: self.labels.sets().to_vec(),
             unlabelled: self.labels.refused(),

@@ -30,6 +30,8 @@ pub(super) struct TracedNode {
     pub(super) parent: u32,
     /// Of its frame in the list of frames.
     pub(super) row: u32,
+    /// How many frames it has from the root on, with itself.
+    pub(super) level: u32,
     pub(super) kind: FrameKind,
 }
 
@@ -46,6 +48,8 @@ pub(super) struct TracedTree {
     handed_out: usize,
     truncated: Option<u32>,
     cap: usize,
+    /// Below this level, all that is called is right below the last node.
+    deepest: u32,
 }
 
 impl Default for TracedTree {
@@ -60,6 +64,7 @@ impl TracedTree {
             frame: TracedFrame { word: 0, method: 0 },
             parent: u32::MAX,
             row: u32::MAX,
+            level: 0,
             kind: FrameKind::None,
         };
         Self {
@@ -71,7 +76,19 @@ impl TracedTree {
             handed_out: 0,
             truncated: None,
             cap,
+            deepest: u32::MAX,
         }
+    }
+
+    /// From now on there are so many levels, and one more for the calls of what is deeper. Before
+    /// any node comes.
+    pub(super) fn limit(&mut self, levels: u32) {
+        self.deepest = levels;
+    }
+
+    /// How many levels there are at most; what is deeper has no time of its own.
+    pub(super) fn deepest(&self) -> u32 {
+        self.deepest
     }
 
     /// The child of `parent` with this frame.
@@ -102,6 +119,10 @@ impl TracedTree {
         if Some(parent) == self.truncated {
             return parent;
         }
+        let parent = match self.node(parent) {
+            last if last.level > self.deepest => last.parent,
+            _ => parent,
+        };
         if let Some(&node) = self.index.get(&(parent, frame, kind)) {
             return node;
         }
@@ -121,6 +142,7 @@ impl TracedTree {
             frame,
             parent,
             row,
+            level: self.node(parent).level + 1,
             kind,
         });
         self.index.insert((parent, frame, kind), node);
@@ -226,6 +248,20 @@ mod tests {
         assert_eq!(tree.child(first, frame(2), FrameKind::Method), second);
         assert_eq!(tree.nodes().len(), 4);
         assert!(tree.memory() > 4 << KNOWN_BITS);
+    }
+
+    #[test]
+    fn what_is_deeper_than_the_limit_is_right_below_the_last_level() {
+        let mut tree = TracedTree::default();
+        tree.limit(2);
+        let first = tree.child(ROOT, frame(1), FrameKind::Method);
+        let last = tree.child(first, frame(2), FrameKind::Method);
+        let deeper = tree.child(last, frame(3), FrameKind::Method);
+        let deepest = tree.child(deeper, frame(4), FrameKind::Method);
+        assert_eq!([deeper, deepest].map(|it| tree.node(it).parent), [last; 2]);
+        assert_eq!(tree.child(deepest, frame(3), FrameKind::Method), deeper);
+        assert_eq!(tree.child(deepest, frame(4), FrameKind::Method), deepest);
+        assert_eq!(tree.nodes().len(), 5);
     }
 
     #[test]

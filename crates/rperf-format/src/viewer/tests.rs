@@ -3,7 +3,7 @@
 use super::*;
 use flate2::read::GzDecoder;
 use rperf_model::test_support::{self, wall_schema};
-use rperf_model::{LabelSetId, Thread, WeightKey};
+use rperf_model::{Histogram, LabelSetId, Latencies, Thread, WeightKey};
 use rperf_report::{Normalize, Run};
 use std::io::Read;
 
@@ -344,4 +344,39 @@ fn what_no_row_has_is_not_in_the_file() {
     assert_eq!(secrets.count(), 0);
     assert_eq!(decoded.column("threads/number"), [1]);
     assert_eq!(decoded.rows(0).len(), 1);
+}
+
+#[test]
+fn it_tells_how_long_calls_took_by_name_and_file() {
+    let mut profile = Profile::new(wall_schema());
+    let mut durations = Histogram::default();
+    for ns in [1_000, 1_000, 1_000, 8_000] {
+        durations.add(ns);
+    }
+    let latencies = |name: &str, durations| Latencies {
+        name: name.into(),
+        path: "cart.rb".into(),
+        durations,
+    };
+    profile.latencies = vec![
+        latencies("Cart#total", durations),
+        latencies("Cart#none", Histogram::default()),
+    ];
+    let titled = TitledProfile {
+        title: "",
+        profile: &profile,
+    };
+    let view = View {
+        profiles: vec![titled, titled],
+        ..View::default()
+    };
+    let found = Decoded::of(&view, MAX_BYTES);
+    let strings = found.strings();
+    for index in 0..2 {
+        let column = |name: &str| found.column(&format!("latencies/{index}/{name}"));
+        let text = |name: &str| &*strings[column(name)[0] as usize];
+        assert_eq!((text("name"), text("file")), ("Cart#total", "cart.rb"));
+        assert_eq!((column("calls"), column("max")), (vec![4], vec![8_000]));
+        assert!((875..1_125).contains(&column("p50")[0]));
+    }
 }

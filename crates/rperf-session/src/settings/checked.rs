@@ -5,8 +5,8 @@ use super::check::{InvalidSetting, check, quoted};
 use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, INHERIT, LINES, MEASURE, MODE, ONLY,
-    OUTPUT, SIGNAL, SPANS, STAT,
+    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, DEPTH, EXCLUDE, EXCLUDE_COMMON, FORMAT, INHERIT,
+    LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
 use super::words::{ALLOC, RUBY, SAFEPOINT, TRACE};
@@ -176,9 +176,8 @@ impl Settings {
     /// What goes together with traced calls. Their flags are given apart from those of samples.
     fn check_tracing(&self, source: Source) -> Result<(), InvalidSetting> {
         if !self.is_traced() {
-            let given = [&CALLS, &CLOCK, &SPANS]
-                .into_iter()
-                .find(|it| self.get(it).is_some());
+            let of_traces = [&CALLS, &CLOCK, &SPANS, &EXCLUDE, &EXCLUDE_COMMON, &DEPTH];
+            let given = of_traces.into_iter().find(|it| self.is_given(it));
             return match given {
                 Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
                 None if self.measures_cpu() || self.measures_latency() => {
@@ -207,6 +206,12 @@ impl Settings {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether there is a value that says something.
+    fn is_given(&self, setting: &Setting) -> bool {
+        let value = self.get(setting);
+        value.is_some_and(|value| *value != Value::Bool(false))
     }
 
     /// The error for any value of `setting` with that of `other`.
@@ -247,8 +252,10 @@ impl Settings {
         if self.word(&CALLS).is_some_and(|calls| calls != RUBY) {
             return Err(self.refuse(&CALLS, Form::Word(RUBY), &ONLY, source));
         }
-        if self.get(&SPANS).is_some() {
-            return Err(self.refuse_any(&SPANS, &ONLY, source));
+        // What is not chosen is left out in any case.
+        let of_all = [&SPANS, &EXCLUDE, &EXCLUDE_COMMON, &DEPTH];
+        if let Some(given) = of_all.into_iter().find(|it| self.is_given(it)) {
+            return Err(self.refuse_any(given, &ONLY, source));
         }
         // A single call is as long as its time, and most are shorter than a tick.
         if self.clock() == Clock::Tick {

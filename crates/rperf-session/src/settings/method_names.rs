@@ -22,12 +22,17 @@ fn is_file(name: &str) -> bool {
 }
 
 fn is_method(name: &str) -> bool {
-    let Some(place) = name.find(['#', '.']) else {
-        return false;
-    };
-    let method = &name[place + 1..];
     let is_odd = |it: char| it.is_whitespace() || it.is_control() || it == ',';
-    !method.is_empty() && !method.contains(is_odd) && name[..place].split("::").all(is_constant)
+    parts(name).is_some_and(|(_, method)| !method.contains(is_odd))
+}
+
+/// The class of a method, with the `#` or `.` behind it, and the method's name; `None` if the text
+/// isn't made of these.
+pub fn parts(name: &str) -> Option<(&str, &str)> {
+    let place = name.find(['#', '.'])?;
+    let (class, method) = name.split_at(place + 1);
+    let is_class = class[..place].split("::").all(is_constant);
+    (is_class && !method.is_empty()).then_some((class, method))
 }
 
 fn is_constant(name: &str) -> bool {

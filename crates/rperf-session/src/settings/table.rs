@@ -7,8 +7,8 @@ use super::words::{
     ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
-    False, Folder, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
-    Word, WordWithTimerSignals, Words,
+    False, Folder, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
+    TimerSignal, True, Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
 
@@ -150,6 +150,55 @@ pub static ONLY: Setting = Setting {
         record_only: true,
     }),
     ..Setting::named("only", &[Methods], "methods whose calls are traced alone")
+};
+
+/// The methods that a trace leaves out.
+pub static EXCLUDE: Setting = Setting {
+    unset: Some("none"),
+    tracing: Tracing::Only,
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Values(
+            "METHOD",
+            "Leave this method out, such as Order#total or Cart.*, or the methods in files such as \
+             vendor/**: its time is its callers'; may be repeated",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named("exclude", &[Methods], "methods that a trace leaves out")
+};
+
+/// Whether it leaves out Ruby's own iterators.
+pub static EXCLUDE_COMMON: Setting = Setting {
+    unset: Some("none"),
+    tracing: Tracing::Only,
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::On("Leave out Ruby's own iterators, such as Array#each and Integer#times"),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "exclude_common",
+        &[True, False],
+        "on: a trace leaves out Ruby's own iterators",
+    )
+};
+
+const DEPTH_FORMS: [Form; 1] = [Number(1, 10_000, "frames")];
+
+/// How many frames the stacks of a trace have at most.
+pub static DEPTH: Setting = Setting {
+    unset: Some("all"),
+    tracing: Tracing::Only,
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "N",
+            "Frames of a stack at most: calls of deeper ones count, and their time is the last one's",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named("depth", &DEPTH_FORMS, "frames of a traced stack at most")
 };
 
 /// The format of the file.
@@ -332,8 +381,34 @@ pub static LISTEN: Setting = Setting {
     keyword: false,
     ..Setting::named(
         "listen",
-        &[True, False, Folder],
-        "open a port; a path: in that folder",
+        &[True, False, Folder, Loopback],
+        "open a port; a path: in that folder; an address: also there",
+    )
+};
+
+/// Whether a program in which all threads wait may be woken for an answer.
+pub static LISTEN_WAKE: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("1"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "listen_wake",
+        &[True, False],
+        "wake the main thread for an answer if no thread runs",
+    )
+};
+
+/// Whether a program with a port has a thread for answers all the time.
+pub static LISTEN_HELPER: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("0"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "listen_helper",
+        &[True, False],
+        "keep a thread for answers, which come at once then",
     )
 };
 
@@ -387,7 +462,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 22] = [
+pub static ALL: [&Setting; 27] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -395,6 +470,9 @@ pub static ALL: [&Setting; 22] = [
     &MEASURE,
     &SPANS,
     &ONLY,
+    &EXCLUDE,
+    &EXCLUDE_COMMON,
+    &DEPTH,
     &FORMAT,
     &FREQUENCY,
     &MAX_OVERHEAD,
@@ -406,6 +484,8 @@ pub static ALL: [&Setting; 22] = [
     &DEFER,
     &INHERIT,
     &LISTEN,
+    &LISTEN_WAKE,
+    &LISTEN_HELPER,
     &VERBOSE,
     &STAT,
     &STAT_REPORT,

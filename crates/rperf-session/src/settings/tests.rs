@@ -21,7 +21,14 @@ fn examples(setting: &Setting) -> Vec<String> {
     let texts = listed.split(", ").map(String::from);
     texts
         .filter(|text| {
-            let placeholders = ["number", "path", "time", "KEY=VALUE,...", "METHOD,..."];
+            let placeholders = [
+                "number",
+                "path",
+                "time",
+                "tcp://127.0.0.1:PORT",
+                "KEY=VALUE,...",
+                "METHOD,...",
+            ];
             !placeholders.contains(&text.as_str())
         })
         .collect()
@@ -194,6 +201,14 @@ fn what_is_measured_goes_with_sums_and_with_times() {
     assert_eq!(
         refused(&[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")]),
         "RPERF_MEASURE must be empty with RPERF_CALLS=count, not 'cpu'"
+    );
+    assert_eq!(
+        refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("DEPTH", "9")]),
+        "RPERF_DEPTH must be empty with RPERF_ONLY=A#b, not '9'"
+    );
+    assert_eq!(
+        refused(&[("EXCLUDE_COMMON", "1")]),
+        "RPERF_MODE must be trace with RPERF_EXCLUDE_COMMON=1, not 'cpu'"
     );
     assert_eq!(
         refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("MEASURE", "alloc")]),

@@ -4,8 +4,9 @@
 use super::form::{Source, Value};
 use super::setting::Setting;
 use super::table::{
-    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, FORMAT, FREQUENCY, INHERIT, LINES, MAX_OVERHEAD,
-    MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
+    AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, DEPTH, EXCLUDE, EXCLUDE_COMMON, FORMAT,
+    FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
+    STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
 use super::words::{ALL_CALLS, ALLOC, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, TICK, TRACE};
 use rperf_format::Format;
@@ -120,9 +121,31 @@ impl Settings {
 
     /// The methods whose calls are traced, instead of all; empty if there are none.
     pub fn only(&self) -> &[String] {
-        match self.get(&ONLY) {
+        self.methods(&ONLY)
+    }
+
+    /// The methods that a trace leaves out.
+    pub fn exclude(&self) -> &[String] {
+        self.methods(&EXCLUDE)
+    }
+
+    fn methods(&self, setting: &Setting) -> &[String] {
+        match self.get(setting) {
             Some(Value::Methods(names)) => names,
             _ => &[],
+        }
+    }
+
+    /// Whether it leaves out Ruby's own iterators.
+    pub fn excludes_common(&self) -> bool {
+        self.is_on(&EXCLUDE_COMMON)
+    }
+
+    /// How many frames its stacks have at most, if there is a limit.
+    pub fn depth(&self) -> Option<u32> {
+        match self.get(&DEPTH) {
+            Some(Value::Integer(depth)) => Some(*depth),
+            _ => None,
         }
     }
 

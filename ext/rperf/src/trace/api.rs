@@ -3,10 +3,12 @@
 //! milliseconds at a stretch.
 
 mod calibration;
+mod excluded;
 pub mod section;
 pub mod targets;
 mod tracing;
 
+pub use excluded::note_own_files;
 pub use tracing::check_none_runs;
 
 use super::hooks;
@@ -27,6 +29,7 @@ use rperf_engine::trace::{
 use rperf_engine::{GcMoment, Gvl, JobId};
 use rperf_session::settings::{Clock, Settings};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -97,6 +100,9 @@ fn prepare(gvl: &Gvl<'_>, session: &TraceSession) {
     if let Some(least_ns) = session.settings.spans_ns() {
         tracer.keep_spans(least_ns, session.clock.ns_per_tick());
     }
+    if let Some(depth) = session.settings.depth() {
+        tracer.limit_depth(depth);
+    }
     if session.settings.measures_latency() {
         tracer.keep_latencies(session.clock.ns_per_tick());
     }
@@ -160,6 +166,8 @@ pub fn snapshot(
 /// All that becomes a profile: it belongs to one call alone, and the session may end.
 struct Taken {
     settings: Arc<Settings>,
+    /// In which it began.
+    folder: PathBuf,
     calibration: Calibration,
     end: ClockReading,
     /// Not if the session itself has it until its end.
@@ -208,6 +216,7 @@ impl Taken {
         let has_others = others || session.other_ractors.load(Relaxed);
         Ok(Some(Self {
             settings: Arc::clone(&session.settings),
+            folder: session.folder.clone(),
             calibration: session.calibration,
             end,
             snapshot,
@@ -243,8 +252,10 @@ impl Taken {
             let of_session = |it: Box<TraceSession>| it.tracer.into_inner().into_snapshot(self.end);
             let snapshot = self.snapshot.or_else(|| session.map(of_session))?;
             let (names, classes) = names.split_at(self.first_class);
-            let (calibration, comments) = (&self.calibration, self.comments);
-            let profile = snapshot.into_profile(names, classes, calibration, program, comments);
+            let (calibration, mut comments) = (&self.calibration, self.comments);
+            let excluded = excluded::find(&self.settings, &self.folder, names, &mut comments);
+            let profile =
+                snapshot.into_profile(names, &excluded, classes, calibration, program, comments);
             Some(description::labelled(&self.settings, profile))
         });
         match profile {

@@ -6,7 +6,9 @@ use rperf_engine::threads::OthersReady;
 use rperf_engine::trace::{Calibration, ThreadNumber, Timekeeper, TraceClock, TraceLevel, Tracer};
 use rperf_engine::{Gvl, GvlCell, SessionSlot};
 use rperf_session::settings::Settings;
+use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -80,6 +82,8 @@ pub struct TraceSession {
     pub tracer: GvlCell<Tracer>,
     numbers: ThreadNumbers,
     failed: AtomicBool,
+    /// The current one as it began.
+    pub folder: PathBuf,
     /// Calls don't count: it is paused, or has failed.
     is_off: AtomicBool,
 }
@@ -105,6 +109,7 @@ impl TraceSession {
             tracer: GvlCell::new(tracer),
             numbers: ThreadNumbers::new(),
             failed: AtomicBool::new(false),
+            folder: env::current_dir().unwrap_or_default(),
             is_off: AtomicBool::new(false),
         }
     }

@@ -1,0 +1,166 @@
+//! Frames that a profile doesn't show one by one: excluded ones, and those below the depth limit.
+//! They are in the tree all the same, so our stack stays the VM's; only as the profile is made, what
+//! they have had goes to the nearest frame above that is shown. Outside of hooks.
+
+use super::counts::Counts;
+use super::event::FrameKind;
+use super::state_times::StateTimes;
+use super::thread::ThreadSums;
+use super::tree::{ROOT, TracedNode};
+use Exclusion::{Asked, Loader, Own};
+use std::borrow::Cow;
+
+/// Whether a frame is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exclusion {
+    /// It is not.
+    None,
+    /// It was asked for.
+    Asked,
+    /// It is the profiler's own.
+    Own,
+    /// It loads files: the profiler's, if nobody told of its call and that is all it leads to.
+    Loader,
+}
+
+/// Where the time and the objects of each node go. One more node is for what the profiler does of its
+/// own accord, below the root.
+#[derive(Debug)]
+pub(super) struct Folds {
+    /// By node: a node that is shown, or the root.
+    homes: Vec<u32>,
+    /// By node: whether its calls don't count.
+    is_excluded: Vec<bool>,
+    is_empty: bool,
+}
+
+impl Folds {
+    /// `excluded` tells by row which frames are left out; nodes below level `deepest` have no time of
+    /// their own. `c_pays`: methods of C that no event told of have time of their own.
+    pub(super) fn new(
+        nodes: &[TracedNode],
+        excluded: &[Exclusion],
+        deepest: u32,
+        c_pays: bool,
+    ) -> Self {
+        let own_root = nodes.len() as u32;
+        let loads_own = loaders(nodes, excluded);
+        let mut homes: Vec<u32> = Vec::with_capacity(nodes.len());
+        let mut is_excluded = Vec::with_capacity(nodes.len());
+        let mut is_empty = true;
+        for (number, node) in nodes.iter().enumerate() {
+            let number = number as u32;
+            let is_own = loads_own[number as usize] || exclusion(excluded, node.row) == Own;
+            let excludes = is_own || exclusion(excluded, node.row) == Asked;
+            let home = match excludes || node.level > deepest {
+                // Parents come first.
+                true => homes[payer(nodes, node.parent, c_pays) as usize],
+                false => number,
+            };
+            let home = if is_own && home == ROOT {
+                own_root
+            } else {
+                home
+            };
+            is_empty &= home == number;
+            homes.push(home);
+            is_excluded.push(excludes);
+        }
+        homes.push(own_root);
+        is_excluded.push(false);
+        Self {
+            homes,
+            is_excluded,
+            is_empty,
+        }
+    }
+
+    /// The node that has the time and the objects of `node`.
+    pub(super) fn home(&self, node: u32) -> u32 {
+        self.homes[node as usize]
+    }
+
+    /// Whether the frame of `node` is left out.
+    pub(super) fn is_excluded(&self, node: u32) -> bool {
+        self.is_excluded[node as usize]
+    }
+
+    /// The node of what the profiler itself does, if it has done anything.
+    pub(super) fn own_root(&self) -> Option<u32> {
+        let own_root = self.homes.len() as u32 - 1;
+        let others = &self.homes[..own_root as usize];
+        others.contains(&own_root).then_some(own_root)
+    }
+
+    /// By node, whether its frame is left out.
+    pub(super) fn excluded(&self) -> &[bool] {
+        &self.is_excluded
+    }
+
+    /// The sums as they are shown.
+    pub(super) fn of<'a>(&self, sums: &'a ThreadSums) -> Cow<'a, ThreadSums> {
+        if self.is_empty {
+            return Cow::Borrowed(sums);
+        }
+        let mut folded = ThreadSums {
+            counts: Counts::default(),
+            states: self.of_states(&sums.states),
+            used: self.of_states(&sums.used),
+            ..ThreadSums::default()
+        };
+        for (node, count) in sums.counts.iter() {
+            folded.counts.of(self.home(node)).running += count.running;
+            if !self.is_excluded(node) {
+                folded.counts.of(node).calls += count.calls;
+            }
+        }
+        for (node, ns) in &sums.stolen {
+            *folded.stolen.entry(self.home(*node)).or_default() += ns;
+        }
+        Cow::Owned(folded)
+    }
+
+    fn of_states(&self, times: &StateTimes) -> StateTimes {
+        let mut folded = StateTimes::default();
+        for (node, state, ticks) in times.sorted() {
+            folded.add(self.home(node), state, ticks);
+        }
+        folded
+    }
+}
+
+/// What is told of the frame of this row.
+pub(super) fn exclusion(excluded: &[Exclusion], row: u32) -> Exclusion {
+    excluded
+        .get(row as usize)
+        .copied()
+        .unwrap_or(Exclusion::None)
+}
+
+/// The nodes at the bottom that have loaded the profiler.
+fn loaders(nodes: &[TracedNode], excluded: &[Exclusion]) -> Vec<bool> {
+    let mut loads_own = vec![false; nodes.len()];
+    let is_inserted =
+        |node: &TracedNode| matches!(node.kind, FrameKind::Inserted | FrameKind::InsertedC);
+    // Children come last.
+    for (number, node) in nodes.iter().enumerate().rev() {
+        let leads_to_own = loads_own[number] || exclusion(excluded, node.row) == Own;
+        let Some(parent) = nodes.get(node.parent as usize) else {
+            continue;
+        };
+        let loads = is_inserted(parent) && exclusion(excluded, parent.row) == Loader;
+        if loads && leads_to_own && is_inserted(node) {
+            loads_own[node.parent as usize] = true;
+        }
+    }
+    loads_own
+}
+
+/// The node that has the caller's part of what is spent below `parent`.
+pub(super) fn payer(nodes: &[TracedNode], parent: u32, c_pays: bool) -> u32 {
+    let mut node = parent;
+    while !c_pays && nodes[node as usize].kind == FrameKind::InsertedC {
+        node = nodes[node as usize].parent;
+    }
+    node
+}

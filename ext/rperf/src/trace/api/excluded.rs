@@ -1,0 +1,76 @@
+//! Which frames of a trace its profile leaves out: those that the settings name, and rperf's own. On
+//! the thread that makes the profile, without the GVL.
+
+use rperf_engine::ResolvedFrame;
+use rperf_engine::trace::Exclusion;
+use rperf_session::settings::{EXCLUDE, EXCLUDE_COMMON, Excluded, Settings, Source};
+use std::path::Path;
+use std::process;
+use std::sync::OnceLock;
+
+/// The path of the gem's first file without its extension, with which those of all others begin.
+static OWN_FILES: OnceLock<String> = OnceLock::new();
+
+/// Files of these are parts of an app that users have put there.
+const PARTS_OF_APPS: [&str; 5] = ["/viewer", "/rack", "/middleware", "/sidekiq", "/active_job"];
+
+/// What the names of this extension's methods begin with.
+const OWN_METHODS: &str = "Rperf::Native";
+
+/// From now on it is known which files are the gem's own.
+pub fn note_own_files(path: String) {
+    let _ = OWN_FILES.set(path);
+}
+
+/// For each frame whether it is left out; `comments` get what there is to say of it. Patterns for files
+/// begin in `folder`.
+pub fn find(
+    settings: &Settings,
+    folder: &Path,
+    names: &[ResolvedFrame],
+    comments: &mut Vec<String>,
+) -> Vec<Exclusion> {
+    let excluded = Excluded::new(settings, folder);
+    let frames = names.iter().map(|it| (&*it.name, &*it.path));
+    let (asked, unseen) = excluded.find(frames);
+    let exclusions = names
+        .iter()
+        .zip(asked)
+        .map(|(name, is_asked)| match is_asked {
+            true => Exclusion::Asked,
+            false if is_own(name) => Exclusion::Own,
+            false if is_loader(name) => Exclusion::Loader,
+            false => Exclusion::None,
+        });
+    for setting in [&EXCLUDE, &EXCLUDE_COMMON] {
+        if let Some(value) = settings.get(setting) {
+            let value = value.spelled(Source::Variable);
+            let label = setting.label(Source::Flag);
+            comments.push(match setting.name == EXCLUDE.name {
+                true => format!("traced: left out: {}", value.display()),
+                false => format!("traced: left out: {label}"),
+            });
+        }
+    }
+    let process = process::id();
+    comments.extend(
+        unseen
+            .into_iter()
+            .map(|name| format!("traced: process {process}: nothing to leave out of {name}")),
+    );
+    exclusions.collect()
+}
+
+/// `-rrperf` is loaded by these, before the program.
+fn is_loader(frame: &ResolvedFrame) -> bool {
+    frame.name == "Kernel#require"
+}
+
+fn is_own(frame: &ResolvedFrame) -> bool {
+    let is_ours = |own: &String| {
+        let rest = frame.path.strip_prefix(own.as_str());
+        let is_part = |rest: &str| PARTS_OF_APPS.iter().any(|it| rest.starts_with(it));
+        rest.is_some_and(|rest| rest == ".rb" || rest.starts_with('/') && !is_part(rest))
+    };
+    frame.name.starts_with(OWN_METHODS) || OWN_FILES.get().is_some_and(is_ours)
+}

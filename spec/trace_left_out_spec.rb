@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+# What a trace leaves out.
+RSpec.describe "What a trace leaves out" do
+  setup = <<~'RUBY'
+    require File.expand_path("wrap")
+
+    class Cart
+      def self.find = new
+      def total = wrap { 2.times { line(3) } }
+      def line(left) = left.zero? ? works : line(left - 1)
+      def works = Array.new(30) { Object.new }
+      def fails(left) = left.zero? ? raise("no") : fails(left - 1)
+    end
+
+    def run
+      [Cart.find].each { |cart| cart.total; cart.fails(2) rescue cart.works }
+      Fiber.new { Cart.find.total }.resume
+      Thread.new { Cart.find.total }.join
+    end
+
+    # By column, the sums of the methods; the paths of calls; the methods whose calls were timed; the head.
+    def traced(**)
+      profile = Rperf.trace(warn: false, measure: %i[alloc latency], **) { run }
+      sums = %w[calls alloc_objects wall overhead].to_h do |value|
+        [value, profile.top(value:, sort: :cum).to_h { |row| [row[:name], row[:self]] }]
+      end
+      stack = []
+      paths = profile.tree(least: 0, value: "calls").to_h do |row|
+        [(stack = stack.take(row[:depth]) << row[:name]).join(" > "), row[:self]]
+      end
+      profile.save("t.json")
+      profile.save("t.txt")
+      timed = JSON.parse(File.read("t.json"))["methods"].select { |row| row["max_ns"] }.map { |row| row["name"] }
+      { sums:, paths:, timed:, head: File.read("t.txt").scan(/^Traced: (?:process \d+: )?(.*(?:leave|deeper|left out:).*)$/).flatten }
+    end
+    run
+  RUBY
+
+  def depths(paths) = paths.select { |_, calls| calls.positive? }.keys.map { |path| path.split(" > ").size }
+
+  it "has its time, its objects and what it calls in its callers" do
+    write_file("wrap.rb", "def wrap = inner { yield }\ndef inner = yield\n")
+    traces = told("#{setup}puts JSON.generate(#{<<~RUBY.tr("\n", " ")})")
+      { whole: traced, named: traced(exclude: "Cart#line,Cart.*"), files: traced(exclude: %w[wrap.rb Cart#totl]),
+        common: traced(exclude_common: true, calls: :all), shallow: traced(depth: 6) }
+    RUBY
+    whole, named, files, common, shallow = traces.values
+    objects = traces.transform_values { |trace| trace["sums"]["alloc_objects"].values.sum }
+    expect(objects.values_at("named", "files", "shallow")).to all(be_between(objects["whole"] - 40, objects["whole"] + 40))
+
+    calls = named["sums"]["calls"]
+    expect(calls).to include("Cart#total" => 3, "Cart#works" => 7, "Cart#fails" => 3)
+    expect(calls.keys).not_to include("Cart#line", "Cart.find")
+    expect(named["paths"].keys).to include(/Integer#times > Cart#total > Cart#works\z/)
+    expect(named["timed"]).to include("Cart#works").and satisfy { |names| !names.include?("Cart#line") }
+    expect(whole["timed"]).to include("Cart#line")
+    expect(named["head"]).to eq(["left out: Cart#line,Cart.*", "27 calls are left out: their time is in their callers"])
+    expect(files["sums"]["calls"].keys & %w[Object#wrap Object#inner]).to eq([])
+    expect(files["head"]).to include("left out: wrap.rb,Cart#totl", "nothing to leave out of Cart#totl")
+
+    expect(common["sums"].values.flat_map(&:keys) & %w[Array#each Integer#times]).to eq([])
+    expect(common["sums"]["calls"]).to include("Cart#works" => 7).and have_key("Class#new").or have_key("Kernel#raise")
+    expect(whole["sums"]["calls"]).to include("Integer#times" => 3)
+
+    expect(shallow["sums"]["calls"]).to include("Cart#works" => 7, "Cart#line" => 24)
+    expect([depths(shallow["paths"]).max, depths(whole["paths"]).max]).to match([7, be > 12])
+    expect(shallow["head"]).to include(/\A\d+ calls are deeper than 6 frames: their time is in the last of these\z/)
+    expect(whole["head"]).to eq([])
+  end
+
+  it "is asked for by options, and is nothing of rperf's in any case" do
+    write_file("app.rb", "def leaf = 1\ndef twice = 2.times { leaf }\ntwice\nexit\n")
+    outcome = rperf("trace", "--exclude", "Object#leaf", "--exclude-common", "--depth", "9", ruby, "app.rb")
+    expect(outcome.stderr).to match(/\Arperf: wrote rperf.data \([1-9] calls, .*\n\z/)
+    names = Rperf.load(in_folder("rperf.data")).top(value: "wall", sort: :cum).map { |row| row[:name] }
+    expect(names).to include("Object#twice", "[rperf]").and satisfy { |it| it.grep(/\ARperf|leaf|times|require/).empty? }
+    expect(rperf("report", "--top").stdout).to match(/^Traced: left out: Object#leaf$/)
+      .and match(/^Traced: left out: --exclude-common$/)
+  end
+
+  {
+    %w[trace --exclude total ruby] => "--exclude must be methods or their files, such as Order#total or app/**, not 'total'",
+    %w[trace --depth 0 ruby] => "--depth must be a whole number from 1 to 10000 (frames), not '0'",
+    %w[trace --only A#b --depth 9 ruby] => "--depth must be left out with --only A#b, not '9'"
+  }.each do |arguments, message|
+    it "refuses #{arguments.join(" ")}" do
+      expect(rperf(*arguments).stderr).to eq("rperf: #{message}\n")
+    end
+  end
+end
