@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "io/console"
+require "io/wait"
 require "pty"
 
 # A terminal that rperf top has: its keys, what it has printed, and rperf's process.
@@ -39,6 +40,7 @@ RSpec.describe "rperf top on a terminal" do
       status = nil
       wait_until("end of rperf top") { (_, status = Process.wait2(terminal.pid, Process::WNOHANG)) && status }
       expect(terminal.settings).to eq(before)
+      wait_until("end of its output") { !keys.wait_readable(0.1) }
       reader.kill.join
       status
     end
@@ -83,7 +85,7 @@ RSpec.describe "rperf top on a terminal" do
       end
       expect(status.exitstatus).to eq(0)
       expect(output).to be_left
-      expect(Rperf.load(in_folder("x.pb.gz")).top.map { |row| row[:name] }).to include("Integer#to_s")
+      expect(Rperf.load(in_folder("x.pb.gz")).top.map { |row| row[:name] }).to include("Object#work")
       wait_until("end of the session") { ask(program.lines.first).last["session"].nil? }
     end
   end
