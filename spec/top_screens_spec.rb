@@ -26,7 +26,8 @@ RSpec.describe "rperf top on a terminal" do
   # Programs that work, or wait until they are told to end.
   def working(&) = listening("def work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork", &)
 
-  # Runs it until the block has ended it. Whatever ends it, the terminal is as it was before. Returns how it ended.
+  # Runs it until the block has ended it. Whatever ends it, the terminal is as it was before, if there still is
+  # one. Returns how it ended.
   def screens(*arguments, env: {}, size: [24, 80])
     PTY.open do |keys, file|
       file.winsize = size
@@ -37,13 +38,31 @@ RSpec.describe "rperf top on a terminal" do
                                                                                        in: file, out: file, err: file)
       reader = read(terminal)
       yield terminal
-      status = nil
-      wait_until("end of rperf top") { (_, status = Process.wait2(terminal.pid, Process::WNOHANG)) && status }
+      status = wait_for_end(terminal)
+      next status if keys.closed?
+
       expect(terminal.settings).to eq(before)
       wait_until("end of its output") { !keys.wait_readable(0.1) }
-      reader.kill.join
       status
+    ensure
+      reader&.kill&.join
+      leave_nothing_behind(terminal)
     end
+  end
+
+  def wait_for_end(terminal)
+    status = nil
+    wait_until("end of rperf top") { (_, status = Process.wait2(terminal.pid, Process::WNOHANG)) && status }
+    terminal.pid = nil
+    status
+  end
+
+  # If an expectation has failed, it still runs.
+  def leave_nothing_behind(terminal)
+    return unless terminal&.pid
+
+    Process.kill(:KILL, terminal.pid)
+    Process.wait(terminal.pid)
   end
 
   def read(terminal)
@@ -114,6 +133,16 @@ RSpec.describe "rperf top on a terminal" do
       end
       expect(status.exitstatus).to eq(0)
       expect(outputs).to all(be_left)
+    end
+  end
+
+  it "ends when the terminal goes away" do
+    working do |program|
+      status = screens(program.pid, "--interval", "0.1") do |terminal|
+        wait_for(terminal, /Object#work/)
+        terminal.keys.close
+      end
+      expect(status.exitstatus).to eq(1)
     end
   end
 
