@@ -31,6 +31,8 @@ pub enum Signal {
 
 /// What the screens need of the process around them.
 pub trait Surroundings {
+    /// Waits until there may be keys. An error means that there is no terminal any more.
+    fn wait(&mut self, patience: Duration) -> io::Result<()>;
     /// The next signal that came.
     fn signal(&mut self) -> Option<Signal>;
     /// Stops this process until the shell continues it.
@@ -48,6 +50,8 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
     redraw(&mut terminal)?;
     let mut app = App::default();
     let mut version = None;
+    // One read of the terminal can bring several keys.
+    let mut patience = Duration::ZERO;
     loop {
         if has_panicked() {
             return Err(io::Error::other("an internal error"));
@@ -79,9 +83,13 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
                 show(&mut terminal, &mut app, &store, look)?;
             }
         }
-        if !event::poll(PATIENCE)? {
+        // A terminal that is gone would be read for ever in there, where there is no time limit.
+        around.wait(patience)?;
+        if !event::poll(Duration::ZERO)? {
+            patience = PATIENCE;
             continue;
         }
+        patience = Duration::ZERO;
         version = None;
         let Event::Key(key) = event::read()? else {
             continue;

@@ -7,6 +7,8 @@ use super::options::{REST, SILENCE, TopArgs};
 use crate::live::process;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
@@ -16,6 +18,7 @@ use rperf_top::run::{self, Surroundings};
 use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -63,10 +66,13 @@ pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
     // Nobody waits for it: an answer may be under way when the user has seen enough.
     let begun = thread::Builder::new().spawn(move || puller.pull());
     begun.map_err(|error| refusal(&error))?;
-    let mut around = Terminal { lines };
-    let actions = Actions::set(&SIGNALS, SigHandler::Handler(note));
+    let keys = keys().map_err(|error| refusal(&error))?;
+    let mut around = Terminal { keys, lines };
+    // A second one ends us in any case.
+    let ends = Actions::set_once(&ENDING, SigHandler::Handler(note));
+    let stops = Actions::set(&STOPPING, SigHandler::Handler(note));
     let shown = run::run(&store, Look::of_environment(), &mut around);
-    drop(actions);
+    drop((ends, stops));
     if let Ok(signal) = Signal::try_from(ENDS.load(SeqCst)) {
         let _ = raise(signal);
     }
@@ -74,14 +80,22 @@ pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
     Ok(0)
 }
 
-const SIGNALS: [Signal; 6] = [
+const ENDING: [Signal; 4] = [
     Signal::SIGINT,
     Signal::SIGQUIT,
     Signal::SIGTERM,
     Signal::SIGHUP,
-    Signal::SIGTSTP,
-    Signal::SIGCONT,
 ];
+const STOPPING: [Signal; 2] = [Signal::SIGTSTP, Signal::SIGCONT];
+
+/// Where the keys come from.
+fn keys() -> io::Result<OwnedFd> {
+    let stdin = io::stdin();
+    match stdin.is_terminal() {
+        true => stdin.as_fd().try_clone_to_owned(),
+        false => File::open("/dev/tty").map(OwnedFd::from),
+    }
+}
 
 fn refusal(error: &io::Error) -> Refusal {
     Refusal {
@@ -145,10 +159,25 @@ impl Puller {
 }
 
 struct Terminal {
+    keys: OwnedFd,
     lines: Receiver<String>,
 }
 
 impl Surroundings for Terminal {
+    fn wait(&mut self, patience: Duration) -> io::Result<()> {
+        let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
+        let mut keys = [PollFd::new(self.keys.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut keys, patience) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ends = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+        match keys[0].revents() {
+            Some(found) if !found.intersects(ends) => Ok(()),
+            _ => Err(io::Error::other("the terminal is gone")),
+        }
+    }
+
     fn signal(&mut self) -> Option<run::Signal> {
         if ENDS.load(SeqCst) != 0 {
             return Some(run::Signal::End);
