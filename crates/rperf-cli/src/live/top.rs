@@ -21,6 +21,7 @@ use rperf_live::client::AskError;
 use std::io::{self, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use watched::AGAIN;
 
 /// How long the port may wait for the VM: a busy thread may have to end its time slice.
 const WAIT: Duration = Duration::from_secs(1);
@@ -71,10 +72,17 @@ struct Tables<'a> {
 impl Tables<'_> {
     /// Prints until there are enough tables, or nobody reads them.
     fn follow(&mut self) -> Result<(), End> {
-        while !self.group.is_ready(SILENCE) {
-            self.round()?;
+        loop {
+            let round = self
+                .group
+                .round_of_new(WAIT, |member, news| member.sums.note(news));
             self.group.complain(SILENCE);
             self.say_lines();
+            round.map_err(|(pid, error)| End::Asking(pid, error))?;
+            if self.group.is_ready(SILENCE) {
+                break;
+            }
+            sleep(AGAIN);
         }
         // What came before isn't shown.
         self.take_intervals();

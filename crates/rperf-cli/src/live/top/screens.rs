@@ -2,8 +2,9 @@
 //! main thread.
 
 use super::feed::{Feed, SharedStore, lock};
-use super::group::Group;
+use super::group::{Group, Member};
 use super::options::{REST, SILENCE, TopArgs};
+use super::watched::AGAIN;
 use crate::live::process;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal};
@@ -117,16 +118,21 @@ impl Puller {
     fn pull(mut self) {
         let mut is_first = true;
         let mut next = Instant::now();
+        let mut is_ready = false;
         loop {
-            let round = self.group.round(WAIT, |member, news| {
+            let note = |member: &mut Member<Feed>, news| {
                 member.sums.note(&member.program.mirror, &news);
-            });
+            };
+            let round = match is_ready {
+                true => self.group.round(WAIT, note),
+                false => self.group.round_of_new(WAIT, note),
+            };
             self.group.complain(SILENCE);
             let mut lines = self.group.take_lines();
             if let Err((pid, error)) = &round {
                 lines.push(format!("{}; q quits", process::failed(*pid, error).message));
             }
-            self.end_round();
+            self.end_round(is_ready, !lines.is_empty());
             for line in lines {
                 if self.lines.send(line).is_err() {
                     return;
@@ -135,16 +141,20 @@ impl Puller {
             if round.is_err() {
                 return;
             }
-            if self.group.is_ready(SILENCE) {
+            is_ready = self.group.is_ready(SILENCE);
+            if is_ready {
                 let interval = if is_first { FIRST } else { self.interval };
                 is_first = false;
                 next = (next + interval).max(Instant::now());
                 sleep(next.saturating_duration_since(Instant::now()));
+            } else {
+                sleep(AGAIN);
             }
         }
     }
 
-    fn end_round(&self) {
+    /// `is_whole`: all programs were asked. `is_news`: there is something that the user should know.
+    fn end_round(&self, is_whole: bool, is_news: bool) {
         let members = &self.group.members;
         let there: Vec<_> = members.iter().map(|it| it.sums.process).collect();
         let mut store = lock(&self.store);
@@ -154,7 +164,11 @@ impl Puller {
                 store.end_process(process);
             }
         }
-        store.end_round();
+        if is_whole {
+            store.end_round();
+        } else if is_news {
+            store.renew();
+        }
     }
 }
 
