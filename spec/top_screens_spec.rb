@@ -1,53 +1,82 @@
 # frozen_string_literal: true
 
 require "io/console"
+require "io/wait"
 require "pty"
+
+# A terminal that rperf top has: its keys, what it has printed, and rperf's process.
+TopTerminal = Struct.new(:keys, :file, :output, :pid) do
+  def type(text) = keys.write(text)
+  # All but its size.
+  def settings = `stty -a -F #{file.path}`.lines.drop(1)
+
+  # What is on the screen when all of it is drawn anew, with a blank for each gap.
+  def drawn
+    output.clear
+    type("\f")
+    deadline = Time.now + 10
+    sleep 0.02 until output.include?("quit") || output.include?("any key") || Time.now > deadline
+    output.gsub(/\e\[[\d;]*H/, " ").gsub(/\e\[[\d;?]*[a-zA-Z]/, "").squeeze(" ")
+  end
+end
 
 RSpec.describe "rperf top on a terminal" do
   include Ports
 
-  # A terminal that rperf top has: its keys, what it has printed, and rperf's process.
-  Terminal = Struct.new(:keys, :file, :output, :pid) do
-    def type(text) = keys.write(text)
-    def settings = `stty -a -F #{file.path}`
-
-    # What is on the screen when all of it is drawn anew.
-    def drawn
-      output.clear
-      type("\f")
-      sleep 0.02 until output.include?("quit") || output.include?("any key")
-      output.gsub(/\e\[[\d;?]*[a-zA-Z]/, "")
-    end
-  end
-
   # Programs that work, or wait until they are told to end.
   def working(&) = listening("def work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork", &)
 
-  # Runs it until the block has ended it. Whatever ends it, the terminal is as it was before. Returns how it ended.
+  # Runs it until the block has ended it. Whatever ends it, the terminal is as it was before, if there still is
+  # one. Returns how it ended.
   def screens(*arguments, env: {}, size: [24, 80])
     PTY.open do |keys, file|
       file.winsize = size
-      terminal = Terminal.new(keys, file, +"", nil)
+      terminal = TopTerminal.new(keys, file, +"", nil)
       before = terminal.settings
       env = clean_environment.merge({ "TERM" => "xterm", "LANG" => "C.UTF-8", "LC_ALL" => nil, "NO_COLOR" => nil }, env)
       terminal.pid = Process.spawn(env, *rperf_command("top", *arguments.map(&:to_s)), chdir: folder, pgroup: true,
                                                                                        in: file, out: file, err: file)
       reader = read(terminal)
       yield terminal
-      status = nil
-      wait_until("end of rperf top") { (_, status = Process.wait2(terminal.pid, Process::WNOHANG)) && status }
+      status = wait_for_end(terminal)
+      next status if keys.closed?
+
       expect(terminal.settings).to eq(before)
-      reader.kill.join
+      wait_until("end of its output") { !keys.wait_readable(0.1) }
       status
+    ensure
+      reader&.kill&.join
+      leave_nothing_behind(terminal)
     end
   end
 
+  def wait_for_end(terminal)
+    status = nil
+    wait_until("end of rperf top") { (_, status = Process.wait2(terminal.pid, Process::WNOHANG)) && status }
+    terminal.pid = nil
+    status
+  end
+
+  # If an expectation has failed, it still runs.
+  def leave_nothing_behind(terminal)
+    return unless terminal&.pid
+
+    Process.kill(:KILL, terminal.pid)
+    Process.wait(terminal.pid)
+  end
+
   def read(terminal)
-    Thread.new { loop { terminal.output << terminal.keys.readpartial(65_536).force_encoding("UTF-8") } }
+    Thread.new do
+      loop { terminal.output << terminal.keys.readpartial(65_536).force_encoding("UTF-8") }
+    rescue IOError
+      nil # The terminal has been closed.
+    end
   end
 
   def wait_for(terminal, text)
-    wait_until(text) { terminal.drawn.match?(text) }
+    wait_until(text, limit: 20) { terminal.drawn.match?(text) }
+  rescue RuntimeError
+    raise "no #{text} on the screen:\n#{terminal.drawn}"
   end
 
   # The screen is left, and the cursor seen.
@@ -59,23 +88,24 @@ RSpec.describe "rperf top on a terminal" do
       status = screens(program.pid, "--interval", "0.1") do |terminal|
         output = terminal.output
         wait_for(terminal, /Object#work/)
-        expect(terminal.drawn).to include("rperf top  #{program.pid} ", "wall 1000 Hz", "GVL busy", "[1 Methods]")
-        { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1/, "4" => /\(no label\)/,
-          "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/, "m" => /since mark 00:/, "p" => /stopped \(p\)/ }
-          .each do |keys, text|
-            terminal.type(keys)
-            wait_for(terminal, text)
-          end
+        expect(terminal.drawn).to include("rperf top #{program.pid} ", "wall 1000 Hz", "[1 Methods]")
+        { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1/,
+          "4" => /\(no label\)/, "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/,
+          "m" => /since mark 00:.*Object#work/, "p" => /stopped \(p\)/ }.each do |keys, text|
+          terminal.type(keys)
+          wait_for(terminal, text)
+        end
         terminal.type("pwx.pb.gz\r")
         wait_until("file") { File.exist?(in_folder("x.pb.gz")) }
         terminal.file.winsize = [12, 60]
         Process.kill(:WINCH, terminal.pid)
-        wait_for(terminal, /m mark  p stop  …/)
+        wait_for(terminal, /m mark p stop …/)
         terminal.type("q")
       end
       expect(status.exitstatus).to eq(0)
       expect(output).to be_left
-      expect(Rperf.load(in_folder("x.pb.gz")).top.map { |row| row[:name] }).to include("Integer#to_s")
+      names = Rperf.load(in_folder("x.pb.gz")).top(sort: :cum).map { |row| row[:name] }
+      expect(names & %w[Object#work Integer#times Integer#to_s]).not_to be_empty
       wait_until("end of the session") { ask(program.lines.first).last["session"].nil? }
     end
   end
@@ -103,6 +133,16 @@ RSpec.describe "rperf top on a terminal" do
       end
       expect(status.exitstatus).to eq(0)
       expect(outputs).to all(be_left)
+    end
+  end
+
+  it "ends when the terminal goes away" do
+    working do |program|
+      status = screens(program.pid, "--interval", "0.1") do |terminal|
+        wait_for(terminal, /Object#work/)
+        terminal.keys.close
+      end
+      expect(status.exitstatus).to eq(1)
     end
   end
 

@@ -224,6 +224,7 @@ RSpec.describe "rperf top" do
         Process.kill(:INT, command)
       end
       expect(methods_of(intervals.first)).to include("Object#work")
+      expect(methods_of(intervals.first).keys.grep(/Helper/)).to be_empty
       expect(intervals.map { |interval| interval["mode"] }.uniq).to eq(%w[wall cpu])
       expect(said).to eq("rperf: #{program.pid}: the program has begun a session of its own (cpu, 99 Hz); watching " \
                          "that one\n")
@@ -255,7 +256,7 @@ RSpec.describe "rperf top" do
         said = in_folder("said")
         pid = Process.spawn(clean_environment, *rperf_command("top", "--interval", "0.3", "--match", name),
                             out: in_folder("seen"), err: said, pgroup: true)
-        both = /\A2 programs\n  (\d+) #{name} .*GVL busy.*\n  (\d+) .*\n\n +self\/s.*\n(.*\n)* .*Object#work/
+        both = %r{\A2 programs\n  (\d+) #{name} .*GVL busy.*\n  (\d+) .*\n\n +self/s.*\n(.*\n)* .*Object#work}
         wait_until("table") { seen.match?(both) }
         Process.kill(:KILL, workers.first.to_i)
         wait_until("next worker") { File.read(said).include?(" comes in") }
@@ -283,8 +284,8 @@ RSpec.describe "rperf top" do
     it "says so if nothing matches" do
       %w[top attach].each do |command|
         outcome = rperf(command, "--match", "no such program")
-        expect(outcome.stderr).to eq("rperf: no program with a port matches 'no such program'; 'rperf ps' lists those " \
-                                     "that have one\n")
+        none = "no program with a port matches 'no such program'; 'rperf ps' lists those that have one"
+        expect(outcome.stderr).to eq("rperf: #{none}\n")
         expect(outcome.status.exitstatus).to eq(1)
       end
       expect(rperf("top", "--match", "(").status.exitstatus).to eq(2)

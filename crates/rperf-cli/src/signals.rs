@@ -27,7 +27,16 @@ impl Actions {
     /// Gives `signals` this handler, which may do no more than a handler of signals may. A
     /// signal that is ignored, as by nohup, stays ignored.
     pub fn set(signals: &[Signal], handler: SigHandler) -> Self {
-        let action = SigAction::new(handler, SaFlags::SA_RESTART, SigSet::empty());
+        Self::set_with(signals, handler, SaFlags::SA_RESTART)
+    }
+
+    /// The same, for the first of each of them: the next one does what it does to any program.
+    pub fn set_once(signals: &[Signal], handler: SigHandler) -> Self {
+        Self::set_with(signals, handler, SaFlags::SA_RESTART | SaFlags::SA_RESETHAND)
+    }
+
+    fn set_with(signals: &[Signal], handler: SigHandler, flags: SaFlags) -> Self {
+        let action = SigAction::new(handler, flags, SigSet::empty());
         let set = |signal| {
             // SAFETY: the handlers in this crate only touch atomics.
             let previous = unsafe { sigaction(signal, &action) }.ok()?;

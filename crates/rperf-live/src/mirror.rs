@@ -2,9 +2,9 @@
 //! server may have sent: what a page refers to must be there. On the command's thread.
 
 use crate::delta::{BadDelta, Delta};
-use rperf_model::live_table::{Changes, Cursor, LiveFacts, LiveValues, NODE_CAP};
+use rperf_model::live_table::{Changes, Cursor, LiveFacts, LiveRow, LiveValues, NODE_CAP};
 use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, StringId, WeightKey};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Rows, strings, frames and label sets that are taken in at most: a port has no more.
 const MAX_ROWS: usize = NODE_CAP + 1;
@@ -13,7 +13,10 @@ const MAX_STRINGS: usize = 4 * NODE_CAP;
 /// Bytes of text.
 const MAX_TEXT: usize = 256 << 20;
 
-/// The session as far as it is known.
+/// Where the helper's methods are (`lib/rperf/live/helper.rb`), and how their names begin.
+const HELPER: (&str, &str) = ("Rperf::Helper.", "rperf/live/helper.rb");
+
+/// The session as far as it is known, without the thread that answers the port.
 #[derive(Debug, Default)]
 pub struct Mirror {
     /// Facts about it.
@@ -25,6 +28,9 @@ pub struct Mirror {
     nodes: Vec<Node>,
     label_sets: Vec<LabelSet>,
     rows: HashMap<WeightKey, LiveValues>,
+    /// Whether each node is one of the helper's stacks; and the threads that were seen in them.
+    is_helpers: Vec<bool>,
+    helpers: HashSet<u32>,
 }
 
 impl Mirror {
@@ -41,6 +47,7 @@ impl Mirror {
         }
         self.add_tables(&changes)?;
         self.add_text(changes.strings)?;
+        self.find_helpers(&changes.rows);
         let mut grown = Vec::with_capacity(changes.rows.len());
         for row in &changes.rows {
             let has_labels = row.key.labels == LabelSetId::default()
@@ -49,7 +56,9 @@ impl Mirror {
                 return Err(BadDelta);
             }
             let before = self.rows.insert(row.key, row.values).unwrap_or_default();
-            grown.push((row.key, row.values.without(before)));
+            if !self.is_helpers(&row.key) {
+                grown.push((row.key, row.values.without(before)));
+            }
         }
         if self.rows.len() > MAX_ROWS {
             return Err(BadDelta);
@@ -60,7 +69,36 @@ impl Mirror {
 
     /// All rows.
     pub fn rows(&self) -> impl Iterator<Item = (WeightKey, LiveValues)> + '_ {
-        self.rows.iter().map(|(key, values)| (*key, *values))
+        let rows = self.rows.iter().filter(|(key, _)| !self.is_helpers(key));
+        rows.map(|(key, values)| (*key, *values))
+    }
+
+    fn is_helpers(&self, key: &WeightKey) -> bool {
+        let place = (key.node.0 as usize).wrapping_sub(1);
+        let is_its = self.is_helpers.get(place).copied().unwrap_or(false);
+        is_its || self.helpers.contains(&key.thread)
+    }
+
+    /// By the method that its stacks begin with.
+    fn find_helpers(&mut self, rows: &[LiveRow]) {
+        for number in self.is_helpers.len()..self.nodes.len() {
+            let node = self.nodes[number];
+            let above = (node.parent.0 as usize).checked_sub(1);
+            let is_its = match above {
+                Some(parent) => self.is_helpers[parent],
+                None => self.frame(node.frame).is_some_and(|(name, path)| {
+                    name.starts_with(HELPER.0) && path.ends_with(HELPER.1)
+                }),
+            };
+            self.is_helpers.push(is_its);
+        }
+        for row in rows {
+            let place = (row.key.node.0 as usize).wrapping_sub(1);
+            // Thread 0 stands for others, too.
+            if row.key.thread > 0 && self.is_helpers.get(place) == Some(&true) {
+                self.helpers.insert(row.key.thread);
+            }
+        }
     }
 
     /// All nodes but the root, in the order of their numbers, which begin with 1.
@@ -148,7 +186,7 @@ mod tests {
     use crate::delta::Freshness;
     use proptest::prelude::*;
     use rperf_model::State;
-    use rperf_model::live_table::{LiveRow, LiveTable};
+    use rperf_model::live_table::LiveTable;
 
     fn page(changes: Changes) -> Delta {
         let freshness = Freshness {
@@ -219,6 +257,40 @@ mod tests {
             (grown.len(), mirror.rows().count(), mirror.frames()),
             (0, 0, 0)
         );
+    }
+
+    #[test]
+    fn the_thread_that_answers_is_left_out() {
+        let (mut table, mut mirror) = (LiveTable::default(), Mirror::default());
+        table.facts.mode = "wall".into();
+        let rest = table.frame("Rperf::Helper.rest", "/lib/rperf/live/helper.rb", 1);
+        let sleep = table.frame("Kernel.sleep", "<C method>", 0);
+        let node = |table: &mut LiveTable, parent, frame| {
+            let line = 0;
+            table
+                .node(Node {
+                    parent,
+                    frame,
+                    line,
+                })
+                .expect("room")
+        };
+        let rest = node(&mut table, NodeId::ROOT, rest);
+        let in_rest = node(&mut table, rest, sleep);
+        let own = node(&mut table, NodeId::ROOT, sleep);
+        let of_thread = |node, thread| WeightKey {
+            thread,
+            ..key(node)
+        };
+        for key in [of_thread(in_rest, 2), of_thread(own, 2), of_thread(own, 1)] {
+            table.add(key, values(1));
+        }
+        let grown = mirror
+            .take(page(table.changes(mirror.cursor())))
+            .expect("taken");
+        let expected = (of_thread(own, 1), values(1));
+        assert_eq!(grown, [expected]);
+        assert_eq!(mirror.rows().collect::<Vec<_>>(), [expected]);
     }
 
     #[test]

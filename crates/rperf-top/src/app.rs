@@ -1,7 +1,8 @@
 //! What the user looks at, and what is shown of it. Without a terminal and without time, so all of
 //! it can be tested.
 
-use crate::lines::{self, Line, Opening, Question, Sort};
+use crate::line::{Line, Question, Sort};
+use crate::lines::{self, Opening};
 use crate::store::{LabelFilter, Scope, Store};
 use rustc_hash::FxHashSet;
 

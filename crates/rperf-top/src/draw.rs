@@ -1,12 +1,14 @@
 //! Draws the picture: what is seen is made text of, and nothing else.
 
 mod help;
+mod page;
 mod table;
 
 use crate::app::{App, Input, Screen};
 use crate::look::Look;
 use crate::store::{Scope, Store};
 use crate::text::{clock, fitted, percent};
+use page::Page;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -57,41 +59,6 @@ pub fn draw(app: &App, store: &Store, look: Look, buffer: &mut Buffer) {
         Rect::new(0, 3, area.width, area.height - 4),
     );
     foot(&mut page, app, area.height - 1);
-}
-
-/// What is drawn on.
-struct Page<'a> {
-    look: Look,
-    buffer: &'a mut Buffer,
-}
-
-impl Page<'_> {
-    fn width(&self) -> usize {
-        self.buffer.area.width.into()
-    }
-
-    /// Texts one behind the other, as far as there is room.
-    fn line(&mut self, y: u16, parts: &[(String, Style)]) {
-        let mut used = 0;
-        for (text, style) in parts {
-            let text = fitted(text, self.width().saturating_sub(used), self.look);
-            self.put(used, y, &text, *style);
-            used += text.width();
-        }
-    }
-
-    /// Text that has room.
-    fn put(&mut self, x: usize, y: u16, text: &str, style: Style) {
-        if x < self.width() && y < self.buffer.area.height {
-            let room = self.width() - x;
-            self.buffer.set_stringn(x as u16, y, text, room, style);
-        }
-    }
-
-    fn style(&mut self, y: u16, style: Style) {
-        let width = self.buffer.area.width;
-        self.buffer.set_style(Rect::new(0, y, width, 1), style);
-    }
 }
 
 fn head(page: &mut Page<'_>, app: &App, store: &Store) {

@@ -1,7 +1,8 @@
 //! What keys do. Pure: what needs the store or the terminal is left to the caller.
 
 use crate::app::{App, Input, Screen};
-use crate::lines::{Opening, What};
+use crate::line::What;
+use crate::lines::Opening;
 use crate::store::Scope;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

@@ -7,6 +7,7 @@
 pub mod app;
 mod draw;
 mod keys;
+pub mod line;
 pub mod lines;
 pub mod look;
 mod profile;

@@ -9,6 +9,7 @@ use crate::terminal::{Guard, has_panicked};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::layout::{Position, Rect};
 use rperf_model::Profile;
 use std::io::{self, stdout};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,6 +31,8 @@ pub enum Signal {
 
 /// What the screens need of the process around them.
 pub trait Surroundings {
+    /// Waits until there may be keys. An error means that there is no terminal any more.
+    fn wait(&mut self, patience: Duration) -> io::Result<()>;
     /// The next signal that came.
     fn signal(&mut self) -> Option<Signal>;
     /// Stops this process until the shell continues it.
@@ -44,9 +47,11 @@ pub trait Surroundings {
 pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> io::Result<()> {
     let guard = Guard::new()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-    terminal.clear()?;
+    redraw(&mut terminal)?;
     let mut app = App::default();
     let mut version = None;
+    // One read of the terminal can bring several keys.
+    let mut patience = Duration::ZERO;
     loop {
         if has_panicked() {
             return Err(io::Error::other("an internal error"));
@@ -57,7 +62,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
             Some(Signal::Continued) => {
                 guard.give_back();
                 guard.take()?;
-                terminal.clear()?;
+                redraw(&mut terminal)?;
                 version = None;
                 false
             }
@@ -78,9 +83,13 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
                 show(&mut terminal, &mut app, &store, look)?;
             }
         }
-        if !event::poll(PATIENCE)? {
+        // A terminal that is gone would be read for ever in there, where there is no time limit.
+        around.wait(patience)?;
+        if !event::poll(Duration::ZERO)? {
+            patience = PATIENCE;
             continue;
         }
+        patience = Duration::ZERO;
         version = None;
         let Event::Key(key) = event::read()? else {
             continue;
@@ -91,7 +100,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
         match app.key(key) {
             Act::Nothing => {}
             Act::Quit => return Ok(()),
-            Act::Redraw => terminal.clear()?,
+            Act::Redraw => redraw(&mut terminal)?,
             Act::Suspend => {
                 suspend(&guard, &mut terminal, around)?;
             }
@@ -108,8 +117,17 @@ fn suspend<B: ratatui::backend::Backend<Error = io::Error>>(
     guard.give_back();
     around.suspend();
     guard.take()?;
-    terminal.clear()?;
+    redraw(terminal)?;
     Ok(false)
+}
+
+/// The next picture is drawn as a whole. `Terminal::clear` would ask the terminal where its cursor
+/// is, and wait for an answer that not all of them give.
+fn redraw<B: ratatui::backend::Backend<Error = io::Error>>(
+    terminal: &mut Terminal<B>,
+) -> io::Result<()> {
+    let size = terminal.size()?;
+    terminal.resize(Rect::from((Position::ORIGIN, size)))
 }
 
 /// What needs the store.

@@ -129,7 +129,7 @@ pub struct Store {
     /// All threads.
     pub threads: Vec<Thread>,
     /// All label sets; the first one is empty.
-    pub labels: Vec<Vec<(Arc<str>, Arc<str>)>>,
+    pub labels: Vec<Vec<Label>>,
     /// All rows.
     pub rows: Vec<Row>,
     /// The last intervals, the newest last.
@@ -141,13 +141,16 @@ pub struct Store {
     index: Arc<Index>,
 }
 
+/// A label: its key and value.
+pub type Label = (Arc<str>, Arc<str>);
+
 /// Where things are.
 #[derive(Debug, Clone, Default)]
 struct Index {
     methods: FxHashMap<(Arc<str>, Arc<str>), u32>,
     nodes: FxHashMap<(u32, u32), u32>,
     threads: FxHashMap<Thread, u32>,
-    labels: FxHashMap<Vec<(Arc<str>, Arc<str>)>, u32>,
+    labels: FxHashMap<Vec<Label>, u32>,
     rows: FxHashMap<RowKey, u32>,
 }
 

@@ -3,61 +3,28 @@
 
 mod feed;
 mod group;
+mod options;
 mod page;
 mod rates;
 mod screens;
 mod watched;
 
-use super::choose::Choice;
 use super::process;
 use crate::report::screen::Screen;
 use crate::{FAILURE, Refusal, say};
 use group::Group;
+pub use options::TopArgs;
+use options::{REST, SILENCE};
 use page::{Page, table_of_several};
 use rates::{Interval, Sums};
 use rperf_live::client::AskError;
 use std::io::{self, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
+use watched::AGAIN;
 
 /// How long the port may wait for the VM: a busy thread may have to end its time slice.
 const WAIT: Duration = Duration::from_secs(1);
-
-/// After so long it says that it waits for a program.
-const SILENCE: Duration = Duration::from_secs(2);
-
-/// For how long nothing is asked at most: the port lets go of clients that are silent.
-const REST: Duration = Duration::from_secs(20);
-
-/// Options of `rperf top`.
-#[derive(Debug, clap::Args)]
-pub struct TopArgs {
-    /// The programs.
-    #[command(flatten)]
-    pub choice: Choice,
-    /// Print one table and end
-    #[arg(long, conflicts_with = "count")]
-    pub once: bool,
-    /// Print so many tables and end
-    #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub count: Option<u64>,
-    /// Seconds between two tables (0.1 to 3600)
-    #[arg(long, value_name = "S", default_value = "1", value_parser = interval)]
-    pub interval: Duration,
-    /// Print one JSON object for each interval and program, with times in nanoseconds
-    #[arg(long)]
-    pub json: bool,
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "seconds are a number".to_string())?;
-    match (0.1..=3600.0).contains(&seconds) {
-        true => Ok(Duration::from_secs_f64(seconds)),
-        false => Err("0.1 to 3600 seconds are possible".into()),
-    }
-}
 
 /// Shows the screens, or prints the tables. Returns the exit status.
 pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
@@ -105,10 +72,17 @@ struct Tables<'a> {
 impl Tables<'_> {
     /// Prints until there are enough tables, or nobody reads them.
     fn follow(&mut self) -> Result<(), End> {
-        while !self.group.is_ready(SILENCE) {
-            self.round()?;
+        loop {
+            let round = self
+                .group
+                .round_of_new(WAIT, |member, news| member.sums.note(news));
             self.group.complain(SILENCE);
             self.say_lines();
+            round.map_err(|(pid, error)| End::Asking(pid, error))?;
+            if self.group.is_ready(SILENCE) {
+                break;
+            }
+            sleep(AGAIN);
         }
         // What came before isn't shown.
         self.take_intervals();

@@ -1,6 +1,6 @@
 //! The page that explains the keys.
 
-use super::Page;
+use super::page::Page;
 use ratatui::style::Style;
 
 const KEYS: [&str; 11] = [

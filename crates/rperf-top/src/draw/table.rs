@@ -1,8 +1,8 @@
 //! The table of a screen: its columns and the lines that are seen.
 
-use super::Page;
+use super::page::Page;
 use crate::app::{App, Screen};
-use crate::lines::{Line, Sort, What};
+use crate::line::{Line, Sort, What};
 use crate::store::{Scope, Store, Times};
 use crate::text::{fitted, fitted_end, percent, share, time};
 use ratatui::layout::Rect;

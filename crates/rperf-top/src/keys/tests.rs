@@ -1,7 +1,7 @@
 //! Keys on every screen, without a terminal.
 
 use super::*;
-use crate::lines::Sort;
+use crate::line::Sort;
 use crate::screens_tests::store;
 use crate::store::Store;
 use KeyCode::{Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up};
@@ -19,7 +19,7 @@ fn pressed(store: &Store, keys: &[KeyCode]) -> (App, Act) {
 }
 
 fn names(app: &App, store: &Store) -> Vec<String> {
-    let name = |line: &crate::lines::Line| match &line.what {
+    let name = |line: &crate::line::Line| match &line.what {
         What::Method(method) => store.methods[*method as usize].name.to_string(),
         What::Process(process) => format!("= {}", store.processes[*process as usize].pid),
         What::Thread(thread, _) => format!("thread {}", store.threads[*thread as usize].seq),

@@ -1,6 +1,6 @@
 //! The lines of methods, threads and labels.
 
-use super::{Line, Question, What, key, sort_lines};
+use crate::line::{Line, Question, What, key, sort_lines};
 use crate::store::{Row, Store, Times};
 use rustc_hash::FxHashMap;
 

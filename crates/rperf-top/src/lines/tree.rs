@@ -1,7 +1,7 @@
 //! The lines of the call tree: callees below their callers, or callers below their callees. Only
 //! what is opened is visited.
 
-use super::{Line, Question, What, key};
+use crate::line::{Line, Question, What, key};
 use crate::store::{Store, Sums, Times};
 use rustc_hash::{FxHashMap, FxHashSet};
 

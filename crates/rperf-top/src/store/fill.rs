@@ -164,6 +164,11 @@ impl Store {
             self.history.pop_front();
         }
         self.history.push_back(figures);
+        self.renew();
+    }
+
+    /// The picture may be renewed, and no interval is over.
+    pub fn renew(&mut self) {
         self.version += 1;
     }
 

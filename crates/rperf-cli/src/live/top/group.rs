@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// How often programs are looked for.
 const SEARCH: Duration = Duration::from_secs(1);
 
+/// For how long a program that can't be watched isn't tried again.
+const LEFT_OUT: Duration = Duration::from_secs(5);
+
 /// Programs at a time.
 const MOST: usize = 64;
 
@@ -30,8 +33,8 @@ pub struct Group<T> {
     /// Those that are there.
     pub members: Vec<Member<T>>,
     pattern: Option<Pattern>,
-    /// Those that can't be watched aren't tried again.
-    left_out: Vec<i32>,
+    /// Those that couldn't be watched, and when they were tried.
+    left_out: Vec<(i32, Instant)>,
     searched: Instant,
     lines: Vec<String>,
     make: Box<dyn FnMut(&Watched) -> T + Send>,
@@ -90,35 +93,62 @@ impl<T: Take + Send> Group<T> {
         members.clone().any(|it| it.program.is_watched()) && members.all(is_ready)
     }
 
-    /// Asks all of them, and looks for others. `take` gets the news of each program. The last one that
-    /// can't be watched any more, with the reason, is the error.
+    /// Asks all of them, and looks for others. `take` gets the news of each program. Where no others
+    /// can come in, the last one that can't be watched any more, with the reason, is the error.
     pub fn round(
         &mut self,
         wait: Duration,
+        take: impl FnMut(&mut Member<T>, News),
+    ) -> Result<(), (i32, AskError)> {
+        self.ask(wait, |_| true, take)
+    }
+
+    /// The same, but only those are asked that aren't watched yet.
+    pub fn round_of_new(
+        &mut self,
+        wait: Duration,
+        take: impl FnMut(&mut Member<T>, News),
+    ) -> Result<(), (i32, AskError)> {
+        self.ask(wait, |program| !program.is_watched(), take)
+    }
+
+    fn ask(
+        &mut self,
+        wait: Duration,
+        is_due: impl Fn(&Watched) -> bool + Sync,
         mut take: impl FnMut(&mut Member<T>, News),
     ) -> Result<(), (i32, AskError)> {
         self.search();
         side_by_side(&mut self.members, |member| {
-            member.news = Some(member.program.step(wait, &mut member.sums));
+            if is_due(&member.program) {
+                member.news = Some(member.program.step(wait, &mut member.sums));
+            }
         });
         let mut ended = Vec::new();
         for mut member in std::mem::take(&mut self.members) {
             self.lines.extend(member.program.take_lines());
-            match member.news.take().unwrap_or(Ok(News::Waits)) {
-                Ok(news) => {
+            match member.news.take() {
+                None => self.members.push(member),
+                Some(Ok(news)) => {
                     take(&mut member, news);
                     self.members.push(member);
                 }
-                Err(error) => ended.push((member.program.pid, error)),
+                Some(Err(error)) => ended.push((member.program.pid, error)),
             }
         }
-        self.left_out.extend(ended.iter().map(|(pid, _)| *pid));
-        let last = match self.members.is_empty() {
+        let now = Instant::now();
+        let pids = ended.iter().map(|(pid, _)| (*pid, now));
+        self.left_out.extend(pids);
+        let last = match self.members.is_empty() && self.pattern.is_none() {
             true => ended.pop(),
             false => None,
         };
         for (pid, error) in &ended {
             self.lines.push(process::failed(*pid, error).message);
+        }
+        if self.members.is_empty() && !ended.is_empty() {
+            self.lines
+                .push("no program is left; waiting for one that matches".into());
         }
         last.map_or(Ok(()), Err)
     }
@@ -141,8 +171,10 @@ impl<T: Take + Send> Group<T> {
         if self.searched.elapsed() < SEARCH || self.members.len() >= MOST {
             return;
         }
+        self.left_out.retain(|(_, since)| since.elapsed() < LEFT_OUT);
+        let left_out = self.left_out.iter().map(|(pid, _)| *pid);
         let known = self.members.iter().map(|it| it.program.pid);
-        let known: Vec<_> = known.chain(self.left_out.iter().copied()).collect();
+        let known: Vec<_> = known.chain(left_out).collect();
         for pid in pattern.processes(&known) {
             match Watched::connect(pid) {
                 Ok(program) => {
@@ -150,7 +182,7 @@ impl<T: Take + Send> Group<T> {
                     self.lines.push(format!("{pid} {name} comes in"));
                     self.add(program);
                 }
-                Err(_) => self.left_out.push(pid),
+                Err(_) => self.left_out.push((pid, Instant::now())),
             }
         }
         self.searched = Instant::now();

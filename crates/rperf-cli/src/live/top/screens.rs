@@ -1,13 +1,15 @@
 //! `rperf top` on a terminal: the programs are asked on one thread, and the screens shown on Ruby's
 //! main thread.
 
-use super::TopArgs;
 use super::feed::{Feed, SharedStore, lock};
-use super::group::Group;
-use super::{REST, SILENCE};
+use super::group::{Group, Member};
+use super::options::{REST, SILENCE, TopArgs};
+use super::watched::AGAIN;
 use crate::live::process;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
@@ -17,6 +19,7 @@ use rperf_top::run::{self, Surroundings};
 use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -64,10 +67,13 @@ pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
     // Nobody waits for it: an answer may be under way when the user has seen enough.
     let begun = thread::Builder::new().spawn(move || puller.pull());
     begun.map_err(|error| refusal(&error))?;
-    let mut around = Terminal { lines };
-    let actions = Actions::set(&SIGNALS, SigHandler::Handler(note));
+    let keys = keys().map_err(|error| refusal(&error))?;
+    let mut around = Terminal { keys, lines };
+    // A second one ends us in any case.
+    let ends = Actions::set_once(&ENDING, SigHandler::Handler(note));
+    let stops = Actions::set(&STOPPING, SigHandler::Handler(note));
     let shown = run::run(&store, Look::of_environment(), &mut around);
-    drop(actions);
+    drop((ends, stops));
     if let Ok(signal) = Signal::try_from(ENDS.load(SeqCst)) {
         let _ = raise(signal);
     }
@@ -75,14 +81,22 @@ pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
     Ok(0)
 }
 
-const SIGNALS: [Signal; 6] = [
+const ENDING: [Signal; 4] = [
     Signal::SIGINT,
     Signal::SIGQUIT,
     Signal::SIGTERM,
     Signal::SIGHUP,
-    Signal::SIGTSTP,
-    Signal::SIGCONT,
 ];
+const STOPPING: [Signal; 2] = [Signal::SIGTSTP, Signal::SIGCONT];
+
+/// Where the keys come from.
+fn keys() -> io::Result<OwnedFd> {
+    let stdin = io::stdin();
+    match stdin.is_terminal() {
+        true => stdin.as_fd().try_clone_to_owned(),
+        false => File::open("/dev/tty").map(OwnedFd::from),
+    }
+}
 
 fn refusal(error: &io::Error) -> Refusal {
     Refusal {
@@ -104,16 +118,21 @@ impl Puller {
     fn pull(mut self) {
         let mut is_first = true;
         let mut next = Instant::now();
+        let mut is_ready = false;
         loop {
-            let round = self.group.round(WAIT, |member, news| {
+            let note = |member: &mut Member<Feed>, news| {
                 member.sums.note(&member.program.mirror, &news);
-            });
+            };
+            let round = match is_ready {
+                true => self.group.round(WAIT, note),
+                false => self.group.round_of_new(WAIT, note),
+            };
             self.group.complain(SILENCE);
             let mut lines = self.group.take_lines();
             if let Err((pid, error)) = &round {
                 lines.push(format!("{}; q quits", process::failed(*pid, error).message));
             }
-            self.end_round();
+            self.end_round(is_ready, !lines.is_empty());
             for line in lines {
                 if self.lines.send(line).is_err() {
                     return;
@@ -122,16 +141,20 @@ impl Puller {
             if round.is_err() {
                 return;
             }
-            if self.group.is_ready(SILENCE) {
+            is_ready = self.group.is_ready(SILENCE);
+            if is_ready {
                 let interval = if is_first { FIRST } else { self.interval };
                 is_first = false;
                 next = (next + interval).max(Instant::now());
                 sleep(next.saturating_duration_since(Instant::now()));
+            } else {
+                sleep(AGAIN);
             }
         }
     }
 
-    fn end_round(&self) {
+    /// `is_whole`: all programs were asked. `is_news`: there is something that the user should know.
+    fn end_round(&self, is_whole: bool, is_news: bool) {
         let members = &self.group.members;
         let there: Vec<_> = members.iter().map(|it| it.sums.process).collect();
         let mut store = lock(&self.store);
@@ -141,15 +164,34 @@ impl Puller {
                 store.end_process(process);
             }
         }
-        store.end_round();
+        if is_whole {
+            store.end_round();
+        } else if is_news {
+            store.renew();
+        }
     }
 }
 
 struct Terminal {
+    keys: OwnedFd,
     lines: Receiver<String>,
 }
 
 impl Surroundings for Terminal {
+    fn wait(&mut self, patience: Duration) -> io::Result<()> {
+        let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
+        let mut keys = [PollFd::new(self.keys.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut keys, patience) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ends = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+        match keys[0].revents() {
+            Some(found) if !found.intersects(ends) => Ok(()),
+            _ => Err(io::Error::other("the terminal is gone")),
+        }
+    }
+
     fn signal(&mut self) -> Option<run::Signal> {
         if ENDS.load(SeqCst) != 0 {
             return Some(run::Signal::End);

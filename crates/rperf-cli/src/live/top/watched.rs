@@ -24,7 +24,7 @@ const IDLE: u16 = 503;
 /// How long a program may take from the end of a session to the begin of the next one.
 const BETWEEN_SESSIONS: Duration = Duration::from_secs(2);
 /// How often it is asked meanwhile.
-const AGAIN: Duration = Duration::from_millis(50);
+pub const AGAIN: Duration = Duration::from_millis(50);
 
 /// How long the port may take beyond what it was told, and how often the program is looked at
 /// meanwhile.
