@@ -8,12 +8,12 @@
 # files name each other in a circle (`bin/test lint` checks it):
 #
 #   1 version.rb errors.rb message.rb argument.rb inert.rb
-#   2 processes/
+#   2 processes/ web/
 #   3 session/
 #   4 hooks/
 #   5 api/ api.rb autostart.rb
 #   6 ../rperf.rb
-#   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb cli.rb
+#   7 middleware/ rack/ viewer/ middleware.rb rack.rb sidekiq.rb active_job.rb viewer.rb pprof_endpoint.rb cli.rb
 
 require_relative "rperf/version"
 
@@ -47,8 +47,8 @@ module Rperf
     elsif launch
       require_relative "rperf/autostart"
       Autostart.begin(launch)
-    elsif (listen = ENV.fetch("#{Launch::PREFIX}#{Launch::LISTEN}", nil))
-      listen_as_asked(listen)
+    elsif ENV.key?("#{Launch::PREFIX}#{Launch::LISTEN}")
+      listen_as_asked(->(key) { ENV.fetch("#{Launch::PREFIX}#{key}", nil) })
     end
   end
   private_class_method :load_gem

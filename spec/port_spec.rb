@@ -77,7 +77,8 @@ RSpec.describe "The port of a program" do
     it "is left out with a line if it can't be opened, and the program runs" do
       Dir.mkdir(in_folder("open"))
       File.chmod(0o777, in_folder("open"))
-      { "yes" => "RPERF_LISTEN must be 1, 0 or the absolute path of a folder, not 'yes'",
+      { "yes" => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
+                 "tcp://127.0.0.1:PORT, not 'yes'",
         "/no/such" => "no port: /no/such is no folder that exists",
         in_folder("open") => "no port: others may change what is in #{in_folder("open")}; choose a folder of yours " \
                              "that only you can write to" }.each do |value, message|

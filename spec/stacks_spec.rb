@@ -168,7 +168,7 @@ RSpec.describe "rperf stacks" do
 
     it "says so within some seconds where nothing runs" do
       listening("puts Rperf.listen; Queue.new.tap { |queue| Thread.new { sleep } }.pop") do |program|
-        outcome = rperf("stacks", program.pid.to_s, limit: 30)
+        outcome = rperf("stacks", "--no-wake", program.pid.to_s, limit: 30)
         expect(outcome.stderr).to start_with("rperf: #{program.pid}: the VM doesn't answer: no Ruby code runs just now")
         expect(outcome.stdout).to include("waits to be woken") if File.exist?("/proc/self/syscall")
         expect(outcome.status.exitstatus).to eq(1)

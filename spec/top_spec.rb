@@ -96,11 +96,14 @@ RSpec.describe "rperf top" do
       end
     RUBY
     listening("#{code}\nRperf.start(mode: :wall)\nputs Rperf.listen\nwork\nsleep") do |program|
-      _, said, status = followed(program, "--interval", "0.1") do
+      _, said, status = followed(program, "--interval", "0.1") do |command|
         sleep 0.5
         Process.kill(:USR1, program.pid)
+        wait_until("message") { File.read(in_folder("said")).end_with?("\n") }
+        Process.kill(:INT, command)
       end
-      expect([said, status]).to eq(["rperf: #{program.pid}: the profiling session has ended\n", 0])
+      expect(said).to eq("rperf: #{program.pid}: the program's session has ended; profiling it (wall, 1000 Hz)\n")
+      expect(status).to eq(Signal.list["INT"])
       wait_until("sums") { File.exist?(in_folder("sums")) }
       time, duration = File.read(in_folder("sums")).split.map(&:to_f)
       expect(time / duration).to be_between(0.98, 1.02)
@@ -200,17 +203,91 @@ RSpec.describe "rperf top" do
   end
 
   it "says why there is nothing to be seen" do
-    listening("puts Rperf.listen; sleep") do |program|
-      outcome = top(program)
-      expect(outcome.stderr).to start_with("rperf: #{program.pid}: the program isn't being profiled (begin a session, ")
-      expect(outcome.status.exitstatus).to eq(1)
-    end
     listening("puts Rperf.listen; Rperf.start(mode: :trace); loop { 1.to_s }") do |program|
       expect(top(program).stderr)
         .to eq("rperf: #{program.pid}: the program's session traces calls (only sampling sessions can be watched)\n")
     end
     [%w[--interval 0], %w[--interval x], %w[-n 0], %w[--once -n 3]].each do |options|
       expect(rperf("top", *options, "1").status.exitstatus).to eq(2)
+    end
+  end
+
+  it "begins a session where there is none, and ends it; the program's own comes first" do
+    code = "trap(:USR1) { $begins = true }
+            Thread.new { sleep 0.01 until $begins; Rperf.start(mode: :cpu, frequency: 99) }"
+    listening("#{work}\n#{code}\nputs Rperf.listen\nwork") do |program|
+      session = -> { ask(program.lines.first).last.values_at("session", "live") }
+      intervals, said, = followed(program, "--interval", "0.2") do |command|
+        expect(session.call).to eq([{ "mode" => "wall", "frequency" => 1000 }, true])
+        Process.kill(:USR1, program.pid)
+        wait_until("table of the program's session") { seen.match?(/"mode":"cpu".*\n\z/) }
+        Process.kill(:INT, command)
+      end
+      expect(methods_of(intervals.first)).to include("Object#work")
+      expect(intervals.map { |interval| interval["mode"] }.uniq).to eq(%w[wall cpu])
+      expect(said).to eq("rperf: #{program.pid}: the program has begun a session of its own (cpu, 99 Hz); watching " \
+                         "that one\n")
+      expect(session.call).to eq([{ "mode" => "cpu", "frequency" => 99 }, false])
+    end
+    listening("#{work}\nputs Rperf.listen\nwork") do |program|
+      expect(json(top(program, "--json", "--once")).first).to include("mode" => "wall", "frequency" => 1000)
+      wait_until("end of the session") { ask(program.lines.first).last["session"].nil? }
+    end
+  end
+
+  describe "several programs" do
+    # A server with workers, whose programs have a name that no other test has; a worker that ends is replaced.
+    def cluster(&)
+      code = <<~RUBY
+        name = "cluster \#{$$} worker"
+        start = -> { fork { Process.setproctitle(name); work } }
+        socket = Rperf.listen
+        $stdout.write([socket, name, *Array.new(2) { start.call }].join("\n") + "\n")
+        loop { Process.wait; sleep 0.3; start.call }
+      RUBY
+      listening("#{work}\n#{code}", &)
+    end
+
+    it "merges those that match, and follows the ones that come and go" do
+      cluster do |program|
+        name, *workers = program.lines.drop(1)
+        wait_until("workers") { rperf("ps", "--match", name).stdout.scan(name).size == 2 }
+        said = in_folder("said")
+        pid = Process.spawn(clean_environment, *rperf_command("top", "--interval", "0.3", "--match", name),
+                            out: in_folder("seen"), err: said, pgroup: true)
+        both = /\A2 programs\n  (\d+) #{name} .*GVL busy.*\n  (\d+) .*\n\n +self\/s.*\n(.*\n)* .*Object#work/
+        wait_until("table") { seen.match?(both) }
+        Process.kill(:KILL, workers.first.to_i)
+        wait_until("next worker") { File.read(said).include?(" comes in") }
+        last = File.read(said)[/(\d+) #{name} comes in/, 1]
+        wait_until("table with it") { seen.split("programs").last.include?("  #{last} ") }
+        Process.kill(:INT, pid)
+        Process.wait(pid)
+        expect(File.read(said)).to start_with("rperf: the program #{workers.first} has ended\n")
+      end
+    end
+
+    it "has a JSON object for each of them, and profiles those that are there" do
+      cluster do |program|
+        name, *workers = program.lines.drop(1)
+        wait_until("workers") { rperf("ps", "--match", name).stdout.scan(name).size == 2 }
+        outcome = rperf("top", "--json", "-n", "2", "--interval", "0.3", *workers)
+        expect(json(outcome).map { |it| it["pid"].to_s }.uniq).to match_array(workers)
+        outcome = rperf("attach", "--match", name, "--duration", "1", "-o", "x.pb.gz")
+        expect([outcome.status.exitstatus, outcome.messages.size]).to eq([0, 1])
+        rows = Rperf.load(in_folder("x.pb.gz")).top(by: "label:%pid")
+        expect(rows.map { |row| row[:name] }).to match_array(workers)
+      end
+    end
+
+    it "says so if nothing matches" do
+      %w[top attach].each do |command|
+        outcome = rperf(command, "--match", "no such program")
+        expect(outcome.stderr).to eq("rperf: no program with a port matches 'no such program'; 'rperf ps' lists those " \
+                                     "that have one\n")
+        expect(outcome.status.exitstatus).to eq(1)
+      end
+      expect(rperf("top", "--match", "(").status.exitstatus).to eq(2)
     end
   end
 end

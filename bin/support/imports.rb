@@ -20,8 +20,9 @@ module Imports
   }.freeze
   RUBY_FLOORS = {
     "rperf" => [
-      %w[version errors message argument inert], %w[processes], %w[session live], %w[hooks], %w[api autostart], %w[.],
-      %w[middleware rack viewer sidekiq active_job cli]
+      %w[version errors message argument inert], %w[processes web], %w[session live], %w[hooks],
+      %w[api autostart], %w[.],
+      %w[middleware rack viewer pprof_endpoint sidekiq active_job cli]
     ]
   }.freeze
 

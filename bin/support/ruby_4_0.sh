@@ -77,3 +77,12 @@ on_ruby_4_0() {
   cd "$COPY_4_0" &&
     RPERF_RUBY="$RUBY_4_0" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$ROOT/target}/ruby-4.0" bin/env "$@"
 }
+
+# Specs of commands, files and pages are the same on every Ruby: `--long` alone runs them twice.
+rspec_on_ruby_4_0() {
+  if [ "$LONG" = yes ]; then
+    on_ruby_4_0 rspec
+  else
+    on_ruby_4_0 rspec --tag '~vm:false'
+  fi
+}

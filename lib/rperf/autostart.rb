@@ -21,7 +21,7 @@ module Rperf
 
         settings = Settings.new(launch)
         ForkGuard.install
-        Port.begin_as_asked(launch.variables[Launch::LISTEN]) if launch.variables[Launch::LISTEN]
+        Port.begin_as_asked(launch.variables)
         launch.folder ? join(launch, settings) : Standalone.begin(settings)
         Ends.install
       rescue StandardError => e

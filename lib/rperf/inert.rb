@@ -51,7 +51,7 @@ module Rperf
     end
 
     # @return [nil]
-    def listen(**_options)
+    def listen(*_arguments, **_options)
       nil
     end
 

@@ -2,6 +2,8 @@
 
 require_relative "../rperf"
 require_relative "argument"
+require_relative "web/access"
+require_relative "web/answer"
 
 module Rperf
   # Rack middleware, or an app of its own, that shows profiles of the running process in the web viewer: it takes
@@ -40,13 +42,10 @@ module Rperf
     #   snapshots; nil: private addresses may in development, and nobody may elsewhere
     # @raise [ArgumentError] for an argument that isn't allowed
     def initialize(app = nil, path: nil, max_snapshots: 24, max_bytes: 64_000_000, auth: nil)
-      unless auth.nil? || auth.respond_to?(:call)
-        Argument.reject(:auth, auth, "nil or something to call, such as a Proc")
-      end
-
+      Web::Access.check(auth)
       @app = app
       @path = checked_path(path)
-      @access = Access.new(auth)
+      @access = Web::Access.new(auth)
       @snapshots = Snapshots.new(count: limit(:max_snapshots, max_snapshots), bytes: limit(:max_bytes, max_bytes))
       @routes = Routes.new(self, @snapshots)
       @access.report_closed(@path)
@@ -59,7 +58,7 @@ module Rperf
       place = place(env["PATH_INFO"].to_s)
       return unlabelled { answer(env, place) } if place
 
-      @app ? @app.call(env) : Answer.text(404, Routes::NOTHING)
+      @app ? @app.call(env) : Web::Answer.text(404, Routes::NOTHING)
     end
 
     # Takes a snapshot and keeps it. Any thread may do so, but no handler of a signal.
@@ -125,8 +124,6 @@ module Rperf
   end
 end
 
-require_relative "viewer/access"
-require_relative "viewer/answer"
 require_relative "viewer/page"
 require_relative "viewer/routes"
 require_relative "viewer/running_session"

@@ -4,6 +4,7 @@
 
 use crate::diff::DiffArgs;
 use crate::flags::{PageFlags, RecordFlags, TraceFlags};
+use crate::live::choose::Choice;
 use crate::live::ps::PsArgs;
 use crate::live::stacks::StacksArgs;
 use crate::live::top::TopArgs;
@@ -134,6 +135,7 @@ Examples:
   rperf ps                                         the programs that can be asked
   rperf attach 4711 --duration 30 -o app.pb.gz     30 s of one of them
   rperf attach 4711 4712                           two workers of a server, in rperf.data
+  rperf attach --match 'puma: cluster worker'      all of its workers
 
 If the program is being profiled already, the profile is what its session collects
 meanwhile. If the program begins a session of its own, or ends, the profile is of the
@@ -167,17 +169,33 @@ Run 'rperf help running-program' for more.";
 
 const TOP_NOTES: &str = "\
 Examples:
-  rperf top 4711                      a table every second, until Ctrl-C
+  rperf top 4711                      screens on a terminal, else a table every second
+  rperf top --match puma              all of its processes, and those that come later
   rperf top --once --interval 10 4711
   rperf top --json -n 60 4711 | jq -c '.methods[0] | [.name, .self_ns]'
 
-The program must have a port, and be profiled: by Rperf.start, or under
-'rperf record --listen'.
+The program must have a port. If it isn't being profiled, rperf top begins a session
+(wall mode, 1000 Hz), which ends with the command.
 
 Exit status: 0, also if the program ends after the first table; 1 if it can't be
 watched; 2 for wrong options.
 
 Run 'rperf help running-program' for more.";
+
+const SERVE_NOTES: &str = "\
+Examples:
+  rperf serve                                 all programs that 'rperf ps' lists
+  rperf serve --match puma --http 127.0.0.1:6061
+  rperf serve --http /run/user/1000/rperf.sock
+  go tool pprof \"http://rperf:$TOKEN@127.0.0.1:6060/debug/pprof/profile?seconds=10\"
+
+Each request is answered with one profile of the programs that are there then, with %pid
+and %process as labels. Over TCP it needs the token in RPERF_LISTEN_TOKEN, or else one that
+is made, and is in the file that the first line names.
+
+Exit status: 0 after Ctrl-C or SIGTERM; 1 if the address can't be had; 2 for wrong options.
+
+Run 'rperf help fleets' for more.";
 
 const PS_NOTES: &str = "\
 Examples:
@@ -231,7 +249,7 @@ pub enum Subcommand {
     /// Print what each thread of a running program does
     #[command(after_help = STACKS_NOTES)]
     Stacks(StacksArgs),
-    /// Print where the time of a running program goes, again and again
+    /// Show where the time of running programs goes
     #[command(after_help = TOP_NOTES)]
     Top(TopArgs),
     /// Profile running programs for a while
@@ -240,6 +258,9 @@ pub enum Subcommand {
     /// Write what a profiling session in a running program has so far
     #[command(after_help = SNAPSHOT_NOTES)]
     Snapshot(SnapshotArgs),
+    /// Serve the profiles of running programs to Go's tools and collectors
+    #[command(after_help = SERVE_NOTES)]
+    Serve(ServeArgs),
     /// Print a page of the guide, or the help of a command
     Help(HelpArgs),
 }
@@ -308,9 +329,9 @@ pub struct HelpArgs {
 /// Options of `rperf attach`.
 #[derive(Debug, clap::Args)]
 pub struct AttachArgs {
-    /// The programs' processes; their profiles become one
-    #[arg(value_name = "PID", required = true, value_parser = clap::value_parser!(i32).range(1..))]
-    pub pids: Vec<i32>,
+    /// The programs, whose profiles become one.
+    #[command(flatten)]
+    pub choice: Choice,
     /// For how long they are profiled; Ctrl-C ends it earlier
     #[arg(
         short,
@@ -373,4 +394,18 @@ pub struct SnapshotArgs {
     /// Add a table of the hottest lines to text output
     #[arg(long)]
     pub lines: bool,
+    /// Leave the main thread alone where all threads wait: then there is no profile
+    #[arg(long)]
+    pub no_wake: bool,
+}
+
+/// Options of `rperf serve`.
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Where to answer: 127.0.0.1 and a port (0: any), or the absolute path of a socket
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6060")]
+    pub http: String,
+    /// Only programs that match this regular expression in the last column of 'rperf ps'
+    #[arg(long = "match", value_name = "REGEX")]
+    pub matching: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `rperf attach PID...`: profiles running programs for a while. Called by `run`, on Ruby's main
 //! thread.
 
-mod recording;
+pub mod recording;
 pub mod snapshot;
 
 use crate::args::AttachArgs;
@@ -41,9 +41,7 @@ static STOP: AtomicBool = AtomicBool::new(false);
 pub fn run(args: &AttachArgs) -> Result<i32, Refusal> {
     let time = duration(&args.duration)?;
     let options = options(args)?;
-    let mut pids = args.pids.clone();
-    pids.sort_unstable();
-    pids.dedup();
+    let pids = args.choice.processes()?;
     if pids.len() > MOST_PROCESSES {
         let message = format!("at most {MOST_PROCESSES} processes can be profiled at a time");
         return Err(Refusal::usage(message));

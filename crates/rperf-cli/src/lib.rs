@@ -10,6 +10,7 @@ mod command;
 mod delivery;
 mod diff;
 mod flags;
+mod fleet;
 mod forward;
 mod help;
 mod launch;
@@ -82,6 +83,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             attach::snapshot::run(&args)
         }
+        Subcommand::Serve(args) => fleet::serve::run(&args),
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };
     match result {

@@ -1,6 +1,7 @@
 //! The commands that ask running programs: `rperf ps`, `rperf stacks` and `rperf top`; and the
 //! way to their ports. Called by `run` and `attach`, on Ruby's main thread.
 
+pub mod choose;
 pub mod process;
 pub mod ps;
 pub mod stacks;

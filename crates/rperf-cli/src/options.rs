@@ -123,6 +123,7 @@ mod tests {
             | Subcommand::Ps(_)
             | Subcommand::Stacks(_)
             | Subcommand::Top(_)
+            | Subcommand::Serve(_)
             | Subcommand::Help(_) => {
                 panic!("runs no command")
             }

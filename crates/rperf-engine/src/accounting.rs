@@ -11,8 +11,10 @@ use rperf_model::State;
 use std::sync::Arc;
 
 mod axes;
+mod cpu_clock;
 mod cpu_split;
 mod due;
+mod gc;
 mod pause;
 mod remainders;
 mod sample_point;
@@ -22,14 +24,8 @@ mod tests;
 use axes::{Axes, ByState};
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
+pub use gc::{GcTime, GcWork};
 pub use sample_point::SamplePoint;
-
-/// One part in so many of an interval: after less time with the GVL the CPU clock isn't read as it is
-/// given up.
-const CLOCK_PART: u64 = 8;
-
-/// The same if the clock was read as the GVL was got.
-const SHORT_CLOCK_PART: u64 = 50;
 
 /// The seq under which the time of threads without any stack is recorded.
 pub const UNATTRIBUTED: u32 = 0;
@@ -44,30 +40,6 @@ enum Activity {
     Running { since: u64, resumed: u64 },
     /// Gave the GVL up; off-GVL time is accounted up to `since`.
     Off { since: u64 },
-}
-
-/// One piece of garbage collection work on a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GcWork {
-    /// When it began and ended.
-    pub enter_ns: u64,
-    /// See `enter_ns`.
-    pub exit_ns: u64,
-    /// The CPU time that it took.
-    pub cpu_ns: u64,
-    /// How much of it was marking; the rest is sweeping.
-    pub marking: GcTime,
-    /// The last tick before it began.
-    pub tick_before_ns: u64,
-}
-
-/// How long some of the work took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GcTime {
-    /// On the monotonic clock.
-    pub wall_ns: u64,
-    /// On the thread's CPU clock.
-    pub cpu_ns: u64,
 }
 
 /// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
@@ -281,89 +253,6 @@ impl Accounting {
         dues
     }
 
-    /// A piece of GC work has ended on this thread; `tick` is the last tick there
-    /// was. Its time is taken out of the running time.
-    pub fn collected(&mut self, work: GcWork, tick: u64) -> Dues {
-        let mut dues = Dues::default();
-        let GcWork {
-            enter_ns,
-            exit_ns,
-            cpu_ns,
-            marking,
-            tick_before_ns,
-        } = work;
-        let length = exit_ns.saturating_sub(enter_ns);
-        if let Activity::Off { since } = self.activity {
-            // It runs though no event said so.
-            let estimate = self.cpu.estimate();
-            self.off_gvl(since, 0, enter_ns, || estimate, &mut dues);
-            self.activity = Activity::Running {
-                since: enter_ns.max(since),
-                resumed: enter_ns.max(since),
-            };
-        }
-        if let Activity::Running { .. } = self.activity {
-            self.gc_in_slice += length;
-            self.cpu.in_gc += cpu_ns;
-            if tick_before_ns != self.tick_in_gc && tick_before_ns != self.gc_tick {
-                (self.gc_tick, self.gc_after_tick) = (tick_before_ns, 0);
-            }
-            self.gc_after_tick += length;
-            if tick > tick_before_ns && tick < exit_ns {
-                self.tick_in_gc = tick;
-            }
-        }
-        let marking = GcTime {
-            wall_ns: marking.wall_ns.min(length),
-            cpu_ns: marking.cpu_ns.min(cpu_ns),
-        };
-        let sweeping = GcTime {
-            wall_ns: length - marking.wall_ns,
-            cpu_ns: cpu_ns - marking.cpu_ns,
-        };
-        let marked = self.advance_gc(State::GcMarking, marking);
-        let swept = self.advance_gc(State::GcSweeping, sweeping);
-        for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
-            if weight > 0 {
-                let (settled, weight) = self.axes.settle(state, weight);
-                let settled = self.gc_values(0, settled);
-                let mut values = self.gc_values(1, weight);
-                values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
-                self.add(state, settled, values, &mut dues);
-            }
-        }
-        dues
-    }
-
-    /// Moves an axis of GC time: of wall time, or in cpu mode of CPU time. Returns the weight
-    /// that is due.
-    fn advance_gc(&mut self, state: State, time: GcTime) -> u64 {
-        let cpu_ns = self.cpu.repay(time.cpu_ns);
-        let length = match self.mode {
-            Mode::Wall => {
-                self.gc_cpu[state as usize] += cpu_ns;
-                time.wall_ns
-            }
-            Mode::Cpu => cpu_ns,
-        };
-        let interval = self.axes.gc_interval(&self.pace, &self.last_points);
-        let axis = self.axes.of(state);
-        axis.advance(length, interval, &mut self.dither)
-    }
-
-    /// A weight of GC time, in the mode's clock.
-    fn gc_values(&self, count: u64, weight: u64) -> Values {
-        let (wall_ns, cpu_ns) = match self.mode {
-            Mode::Wall => (weight, 0),
-            Mode::Cpu => (0, weight),
-        };
-        Values {
-            count,
-            wall_ns,
-            cpu_ns,
-        }
-    }
-
     /// Brings everything up to `now`; all remainders are due, at the thread's current
     /// stack where it has had no sample. Afterwards the thread goes on as before. For
     /// stop and snapshot; `cpu` is the thread's CPU clock if known.
@@ -480,55 +369,6 @@ impl Accounting {
         if values.wall_ns > 0 || values.cpu_ns > 0 {
             dues.add_sample(state, values);
         }
-    }
-
-    fn take_cpu(&mut self, now: u64) {
-        let (running, off_gvl) = self.cpu.read(now);
-        self.pending.cpu_ns += running;
-        self.cpu.pending_off_gvl += off_gvl;
-    }
-
-    /// [`Accounting::resumed`] has read the CPU clock, up to `now`. In cpu mode what the hook took until
-    /// then is CPU time of the time without the GVL, which ends there: ticks have no part in the hook,
-    /// and its stack is the one that the thread was off the GVL at.
-    pub(crate) fn clock_was_read(&mut self, now: u64) {
-        if let (Mode::Cpu, Activity::Running { .. }) = (self.mode, self.activity) {
-            self.activity = Activity::Running {
-                since: now,
-                resumed: now,
-            };
-        }
-    }
-
-    /// Whether the CPU clock is worth a reading as the thread gives the GVL up at `now`, in cpu mode.
-    /// Time in which it waited for a CPU, or a virtual machine did, is no CPU time: as long as that is
-    /// with the GVL, CPU time without it would hide there.
-    #[inline]
-    pub(crate) fn is_cpu_due(&self, now: u64) -> bool {
-        let Activity::Running { since, .. } = self.activity else {
-            return false;
-        };
-        if self.mode == Mode::Wall {
-            return false;
-        }
-        let with_gvl = self.cpu.with_gvl + now.saturating_sub(since);
-        // Whoever was away for long will be again, and can pay for it.
-        let part = if self.cpu.without_gvl == 0 {
-            SHORT_CLOCK_PART
-        } else {
-            CLOCK_PART
-        };
-        with_gvl > self.pace.tick() / part
-    }
-
-    /// The CPU clock of the thread, which doesn't run any more, stands at `cpu`.
-    pub(crate) fn read_cpu(&mut self, cpu: u64) {
-        self.take_cpu(cpu);
-    }
-
-    /// The thread's CPU clock, were all time with the GVL CPU time.
-    pub(crate) fn cpu_estimate(&self) -> u64 {
-        self.cpu.estimate()
     }
 
     /// Where the thread's last sample in `state` was recorded.

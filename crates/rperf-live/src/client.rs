@@ -81,6 +81,8 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// Why the profile in it ended early, if it did.
     pub ended: Option<String>,
+    /// Whether the program's main thread was woken for it.
+    pub is_woken: bool,
 }
 
 /// A connection to a port.
@@ -158,15 +160,42 @@ impl Client {
     /// What has changed in the session that runs since `cursor`. The port waits for the VM for
     /// `wait` at most.
     pub fn delta(&mut self, cursor: Cursor, wait: Duration) -> Result<Delta, AskError> {
-        let until = Instant::now() + DELTA_PATIENCE;
+        self.ask_for_delta(cursor, wait)?;
+        self.delta_reply(Instant::now() + DELTA_PATIENCE)
+    }
+
+    /// Asks for that.
+    pub fn ask_for_delta(&mut self, cursor: Cursor, wait: Duration) -> Result<(), AskError> {
         let path = format!("/v1/delta?at={cursor}&wait_ms={}", wait.as_millis());
-        self.ask(&path, until)?;
+        self.ask(&path, Instant::now() + DELTA_PATIENCE)
+    }
+
+    /// And waits for the reply. [`AskError::Silent`] if it isn't there in time: it can be waited for
+    /// again.
+    pub fn delta_reply(&mut self, until: Instant) -> Result<Delta, AskError> {
         Ok(Delta::from_bytes(&self.reply(MAX_DELTA, until)?.body)?)
+    }
+
+    /// Asks for a session, which ends with this connection at the latest. The reply comes when it
+    /// has begun.
+    pub fn ask_for_session(&mut self, mode: &str, frequency: u32) -> Result<(), AskError> {
+        let path = format!("/v1/session?mode={mode}&frequency={frequency}");
+        self.request("POST", &path, Instant::now() + HELLO_PATIENCE)
+    }
+
+    /// Waits for that reply. [`AskError::Silent`] if it isn't there in time: it can be waited for
+    /// again.
+    pub fn session_begun(&mut self, until: Instant) -> Result<(), AskError> {
+        self.reply(MAX_HELLO, until).map(|_| ())
     }
 
     /// Sends a GET of `path`.
     pub fn ask(&mut self, path: &str, until: Instant) -> Result<(), AskError> {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        self.request("GET", path, until)
+    }
+
+    fn request(&mut self, method: &str, path: &str, until: Instant) -> Result<(), AskError> {
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
         self.send(&request, until)
     }
 
@@ -184,6 +213,7 @@ impl Client {
             200 => Ok(Reply {
                 body,
                 ended: head.ended.map(|why| shown(&why).into_owned()),
+                is_woken: head.is_woken,
             }),
             status => {
                 let body = serde_json::from_slice(&body);

@@ -48,8 +48,12 @@ pub struct Hello {
     pub clock_ns: u64,
     /// The session that runs.
     pub session: Option<Session>,
+    /// The number of its TCP port at the loopback address, if it has one.
+    pub tcp: Option<u16>,
     /// Connections to the port, with the one that asks.
     pub clients: u32,
+    /// For how long the VM has been asked for something without an answer; 0: it hasn't.
+    pub silent_ns: u64,
 }
 
 impl Hello {
@@ -73,7 +77,9 @@ impl Hello {
             "clock_ns": self.clock_ns,
             "session": session,
             "live": self.session.as_ref().is_some_and(|session| session.is_live),
+            "tcp": self.tcp,
             "clients": self.clients,
+            "silent_ns": self.silent_ns,
         })
     }
 
@@ -104,7 +110,12 @@ impl Hello {
             cpu_ns: number("cpu_ns")?,
             clock_ns: number("clock_ns")?,
             session,
+            tcp: match body.get("tcp")? {
+                Value::Null => None,
+                number => Some(u16::try_from(number.as_u64()?).ok()?),
+            },
             clients: u32::try_from(number("clients")?).ok()?,
+            silent_ns: number("silent_ns").unwrap_or(0),
         })
     }
 }
@@ -129,7 +140,9 @@ mod tests {
             cpu_ns: 8,
             clock_ns: 10,
             session: None,
+            tcp: Some(6060),
             clients: 1,
+            silent_ns: 3,
         }
     }
 

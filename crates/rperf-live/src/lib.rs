@@ -5,11 +5,12 @@
 //! Unix socket in the user's private folder, served by a native thread of its own, which sleeps in
 //! poll(2) without a timeout while nobody is connected.
 
+pub mod access;
 pub mod client;
 pub mod delta;
 pub mod find;
 pub mod hello;
-mod message;
+pub mod message;
 pub mod mirror;
 mod peer;
 mod place;
@@ -17,5 +18,6 @@ pub mod port;
 mod text;
 
 pub use message::PROTOCOL;
+pub use peer::Peer;
 pub use place::{Place, PlaceError};
 pub use text::shown;

@@ -26,6 +26,12 @@ pub struct Request {
     pub query: String,
     /// Whether the connection ends with the answer.
     pub closes: bool,
+    /// What it was sent to; `None` if that isn't said just once.
+    pub host: Option<String>,
+    /// Whether the page of a web site asks.
+    pub has_origin: bool,
+    /// Who asks, if that is said.
+    pub authorization: Option<String>,
 }
 
 /// What the port says where it doesn't do what it was asked for.
@@ -52,7 +58,18 @@ impl Refusal {
     /// The answer, after which the connection is closed if it `closes`.
     pub fn response(&self, closes: bool) -> Vec<u8> {
         let body = json!({ "error": self.error, "hint": self.hint, "protocol": PROTOCOL });
-        response(self.status, &body, closes)
+        let body = format!("{body}\n");
+        let how = match self.status {
+            401 => "WWW-Authenticate: Bearer, Basic realm=\"rperf\"\r\n",
+            _ => "",
+        };
+        bytes_response(
+            self.status,
+            "application/json",
+            how,
+            body.as_bytes(),
+            closes,
+        )
     }
 }
 
@@ -83,6 +100,9 @@ pub fn parse_request(bytes: &[u8]) -> Result<Option<(Request, usize)>, Refusal> 
             Some(0) => !has_word(connection, "keep-alive"),
             _ => has_word(connection, "close"),
         },
+        host: only(parsed.headers, "host"),
+        has_origin: header(parsed.headers, "origin").is_some(),
+        authorization: only(parsed.headers, "authorization"),
     };
     let mut headers = parsed.headers.iter();
     let has_body = headers.any(|header| {
@@ -99,6 +119,16 @@ fn header<'a>(headers: &[httparse::Header<'a>], name: &str) -> Option<&'a [u8]> 
     let mut headers = headers.iter();
     let found = headers.find(|header| header.name.eq_ignore_ascii_case(name));
     found.map(|header| header.value)
+}
+
+/// The text of a header that is there once.
+fn only(headers: &[httparse::Header<'_>], name: &str) -> Option<String> {
+    let mut found = headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case(name));
+    let value = found.next()?.value;
+    let text = std::str::from_utf8(value).ok().map(str::trim)?;
+    found.next().is_none().then(|| text.into())
 }
 
 fn has_word(value: Option<&[u8]>, word: &str) -> bool {
@@ -126,10 +156,21 @@ pub fn response(status: u16, body: &Value, closes: bool) -> Vec<u8> {
 /// Begins the line of a head that says why a profile ended early.
 const ENDED: &str = "Rperf-Ended";
 
+/// The same: that the VM was woken for the answer.
+const WOKEN: &str = "Rperf-Woken";
+
 /// A response with a profile as body; with a reason if it `ended` early.
-pub fn profile_response(content: &[u8], ended: Option<&str>, closes: bool) -> Vec<u8> {
-    let ended = ended.map_or_else(String::new, |reason| format!("{ENDED}: {reason}\r\n"));
-    bytes_response(200, "application/octet-stream", &ended, content, closes)
+pub fn profile_response(
+    content: &[u8],
+    ended: Option<&str>,
+    is_woken: bool,
+    closes: bool,
+) -> Vec<u8> {
+    let mut more = ended.map_or_else(String::new, |reason| format!("{ENDED}: {reason}\r\n"));
+    if is_woken {
+        more += &format!("{WOKEN}: yes\r\n");
+    }
+    bytes_response(200, "application/octet-stream", &more, content, closes)
 }
 
 /// `more`: further lines of the head.
@@ -153,6 +194,7 @@ fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
         400 => "Bad Request",
+        401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
@@ -177,6 +219,8 @@ pub struct ReplyHead {
     pub body: usize,
     /// Why the profile in it ended early, if it did.
     pub ended: Option<String>,
+    /// Whether the VM was woken for it.
+    pub is_woken: bool,
 }
 
 /// A reply isn't what a port sends.
@@ -202,6 +246,7 @@ pub fn parse_reply(bytes: &[u8]) -> Result<Option<ReplyHead>, NotAReply> {
         length,
         body: body.ok_or(NotAReply)?,
         ended: header(parsed.headers, ENDED).map(|it| String::from_utf8_lossy(it).into_owned()),
+        is_woken: header(parsed.headers, WOKEN).is_some(),
     }))
 }
 

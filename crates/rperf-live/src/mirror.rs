@@ -63,6 +63,23 @@ impl Mirror {
         self.rows.iter().map(|(key, values)| (*key, *values))
     }
 
+    /// All nodes but the root, in the order of their numbers, which begin with 1.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How many label sets there are.
+    pub fn label_sets(&self) -> usize {
+        self.label_sets.len()
+    }
+
+    /// The keys and values of a label set.
+    pub fn labels(&self, id: LabelSetId) -> impl Iterator<Item = (&str, &str)> + '_ {
+        let set = self.label_sets.get(id.0 as usize).into_iter().flatten();
+        let text = |id: StringId| self.strings.get(id.0 as usize).map(String::as_str);
+        set.filter_map(move |&(key, value)| Some((text(key)?, text(value)?)))
+    }
+
     /// How many frames there are.
     pub fn frames(&self) -> usize {
         self.frames.len()

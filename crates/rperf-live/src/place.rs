@@ -6,15 +6,18 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, soc
 use nix::unistd::Uid;
 use rperf_session::directory::{self, DirectoryError};
 use rperf_session::process_id::ProcessId;
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// What the name of a socket ends with.
 const EXTENSION: &str = ".sock";
+
+/// The same of the file with its token, if others can't know that.
+const TOKEN: &str = "token";
 
 /// What comes behind it until somebody listens.
 const UNFINISHED: &str = ".new";
@@ -25,6 +28,9 @@ const LOOKED_AT: usize = 4;
 
 /// Others may remove the empty user's folder meanwhile.
 const ATTEMPTS: usize = 10;
+
+/// Only its user.
+const PRIVATE: u32 = 0o600;
 
 /// Others may write to it, and remove what isn't theirs.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -90,9 +96,31 @@ impl Place {
         self.folder.join(format!("{pid}-{start}{EXTENSION}"))
     }
 
+    /// Where the token is that those need who ask over TCP.
+    pub fn token_path(&self) -> PathBuf {
+        self.path().with_extension(TOKEN)
+    }
+
+    /// Writes the token that those need who ask over TCP, for the user alone.
+    pub fn tell(&self, token: &str) -> Result<(), PlaceError> {
+        let path = self.token_path();
+        // One that the program before an exec has left.
+        let _ = fs::remove_file(&path);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .open(&path);
+        let written = file.and_then(|mut file| file.write_all(token.as_bytes()));
+        written.map_err(|error| PlaceError::Io {
+            folder: self.folder.clone(),
+            error,
+        })
+    }
+
     /// Removes the socket. The folder goes, too, if it is the user's and nothing else is in it.
     pub fn clear(&self) {
-        let _ = fs::remove_file(self.path());
+        remove(&self.path());
         if self.is_users {
             let _ = fs::remove_dir(&self.folder);
         }
@@ -206,8 +234,14 @@ fn remove_if_dead(path: &Path, process: ProcessId) {
         error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     };
     if !process.is_alive() && refused() {
-        let _ = fs::remove_file(path);
+        remove(path);
     }
+}
+
+/// The socket, and what there is with it.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    let _ = fs::remove_file(path.with_extension(TOKEN));
 }
 
 /// Connects without waiting: a program that is stopped doesn't take connections in.
@@ -299,12 +333,16 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         drop(UnixListener::bind(at("1-1.sock")).expect("bound"));
         let alive = UnixListener::bind(at("1-2.sock")).expect("bound");
-        fs::write(at("1-3.sock"), "").expect("a file");
+        for name in ["1-3.sock", "1-1.token", "1-2.token"] {
+            fs::write(at(name), "").expect("a file");
+        }
         drop(UnixListener::bind(at("other.sock")).expect("bound"));
         remove_dead(folder.path());
         let there =
             ["1-1.sock", "1-2.sock", "1-3.sock", "other.sock"].map(|name| at(name).exists());
         assert_eq!(there, [false, true, true, true]);
+        let told = ["1-1.token", "1-2.token"].map(|name| at(name).exists());
+        assert_eq!(told, [false, true]);
         drop(alive);
     }
 

@@ -4,6 +4,7 @@
 //! A program that nobody is attached to differs by this one thread, which sleeps, and by the
 //! descriptors of the port. The thread takes no signal, and touches nothing of Ruby's.
 
+pub mod bell;
 mod connection;
 mod descriptors;
 mod facts;
@@ -15,11 +16,14 @@ pub mod request;
 pub mod sampling;
 mod server;
 mod session;
+mod socket;
 pub mod stacks;
 mod state;
 mod step;
 pub mod task;
+mod tcp;
 mod waits;
+pub mod wake;
 mod watch;
 
 pub use state::Program;
@@ -38,6 +42,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 use task::{Message, ProfileUpTo, Why};
+use tcp::{Tcp, TcpError};
 
 /// The name that the thread has in lists of native threads.
 const THREAD_NAME: &str = "rperf-port";
@@ -54,6 +59,12 @@ pub enum OpenError {
     /// Its place can't be used.
     #[error(transparent)]
     Place(#[from] PlaceError),
+    /// It can't be at the address that was asked for.
+    #[error(transparent)]
+    Tcp(#[from] TcpError),
+    /// It is open, and not over TCP.
+    #[error("it is open already, without TCP; ask for TCP where it is opened first")]
+    WithoutTcp,
     /// The program has privileges that its user doesn't have.
     #[error("this program has more privileges than its user (set-uid or file capabilities)")]
     Privileged,
@@ -67,27 +78,55 @@ pub fn path() -> Option<PathBuf> {
     Port::current().map(|port| port.place.path())
 }
 
-/// Opens the port: in the user's folder, or in `folder`. Returns its path; if it is open already,
-/// that is all that happens. Waits for nothing. With the GVL: so no other thread forks, or changes
-/// the environment, meanwhile.
-pub fn open(folder: Option<&Path>, program: Program) -> Result<PathBuf, OpenError> {
+/// The number of its TCP port, if it has one.
+pub fn number() -> Option<u16> {
+    Port::current().and_then(|port| port.number)
+}
+
+/// Opens the port: in the user's folder, or in `folder`; and at the loopback address with the number
+/// `tcp`, if there is one (0: any that is free). Returns its path; if it is open already, that is all
+/// that happens. Waits for nothing. With the GVL: so no other thread forks, or changes the
+/// environment, meanwhile.
+pub fn open(
+    folder: Option<&Path>,
+    tcp: Option<u16>,
+    program: Program,
+) -> Result<PathBuf, OpenError> {
     if has_more_privileges() {
         return Err(OpenError::Privileged);
     }
-    if let Some(path) = path() {
-        return Ok(path);
+    if let Some(port) = Port::current() {
+        return match tcp.is_some() && port.number.is_none() {
+            true => Err(OpenError::WithoutTcp),
+            false => Ok(port.place.path()),
+        };
     }
+    let tcp = tcp.map(Tcp::at).transpose().map_err(TcpError::from)?;
     let place = Place::own(folder)?;
     let path = place.path();
-    open_at(place, program)?;
+    open_at(place, tcp, false, program)?;
     Ok(path)
 }
 
 /// All but the answers is done here, on the Ruby thread: on another one it would go on while the
 /// program forks, or closes descriptors that it doesn't know.
-fn open_at(place: Place, program: Program) -> Result<(), OpenError> {
-    let listener = Listener::bind(&place)?;
-    start(place.clone(), program, listener).inspect_err(|_| place.clear())?;
+fn open_at(
+    place: Place,
+    tcp: Option<Tcp>,
+    parent_ends: bool,
+    program: Program,
+) -> Result<(), OpenError> {
+    // First: others may have its number.
+    let of_tcp = tcp
+        .as_ref()
+        .map(|tcp| Listener::bind_tcp(tcp, parent_ends))
+        .transpose()?;
+    let mut listeners = vec![Listener::bind(&place)?];
+    listeners.extend(of_tcp);
+    let told = tcp.as_ref().and_then(|tcp| tcp.token.to_tell());
+    told.map_or(Ok(()), |token| place.tell(&token))
+        .inspect_err(|_| place.clear())?;
+    start(place.clone(), tcp, program, listeners).inspect_err(|_| place.clear())?;
     Ok(())
 }
 
@@ -95,14 +134,15 @@ fn open_at(place: Place, program: Program) -> Result<(), OpenError> {
 /// here. Async-signal-safe: only atomics and system calls.
 pub fn forget_in_child() {
     descriptors::close_in_child();
+    bell::forget();
     request::forget_in_child();
     pull::forget();
     Port::become_parents();
 }
 
 /// In a forked child, on the Ruby thread that forked: opens a port of its own, if its parent had
-/// one. Waits for nothing. If the parent has ended with the fork, as for a daemon, its socket is
-/// removed.
+/// one. If the parent has ended with the fork, as for a daemon, its socket is removed, and its
+/// number over TCP taken over; else all is waited for nothing. Without that number it has no TCP.
 pub fn open_as_parent(parent_has_ended: bool) -> Result<(), OpenError> {
     let Some(parents) = Port::take_parents() else {
         return Ok(());
@@ -110,7 +150,16 @@ pub fn open_as_parent(parent_has_ended: bool) -> Result<(), OpenError> {
     if parent_has_ended {
         parents.place.clear();
     }
-    open_at(parents.place.of_child(), parents.program.clone())
+    let tcp = parents.tcp.as_ref();
+    let tcp = tcp.and_then(|tcp| tcp.of_child(parent_has_ended));
+    let open = |tcp| {
+        let place = parents.place.of_child();
+        open_at(place, tcp, parent_has_ended, parents.program.clone())
+    };
+    match tcp {
+        Some(tcp) => open(Some(tcp)).or_else(|_| open(None)),
+        None => open(None),
+    }
 }
 
 /// The program ends: the socket is removed, and the thread ends. It asks the VM nothing any more,
@@ -142,16 +191,22 @@ pub fn let_go_out() {
 }
 
 /// Starts the thread of a port.
-fn start(place: Place, program: Program, listener: Listener) -> io::Result<()> {
+fn start(
+    place: Place,
+    tcp: Option<Tcp>,
+    program: Program,
+    listeners: Vec<Listener>,
+) -> io::Result<()> {
     let (waker, wakened) = UnixStream::pair()?;
     waker.set_nonblocking(true)?;
     wakened.set_nonblocking(true)?;
     let wakened = Guarded::new(wakened);
     let (sender, messages) = channel();
     let (step_sender, steps) = channel();
-    let port = Port::leak(place, program, waker, sender, step_sender);
+    let tcp = (tcp, listeners.iter().find_map(Listener::number));
+    let port = Port::leak(place, tcp, program, waker, sender, step_sender);
     let serve = move || {
-        let mut server = Server::new(port, listener, wakened, messages, steps);
+        let mut server = Server::new(port, listeners, wakened, messages, steps);
         server.run();
         server.end_watch();
         if !port.has_ended.load(SeqCst) {

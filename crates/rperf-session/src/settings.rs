@@ -16,7 +16,7 @@ mod words;
 
 pub use check::{InvalidSetting, check, quoted};
 pub use excluded::Excluded;
-pub use form::{Given, Source, Value};
+pub use form::{Given, Source, Value, loopback};
 pub use setting::{Defaults, Flag, Flags, PREFIX, Setting, Takes, Tracing};
 pub use table::*;
 pub use values::{Capture, Clock, Inherit, Settings, Signal};

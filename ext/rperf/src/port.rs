@@ -11,8 +11,8 @@ use crate::profile::errors;
 use crate::settings;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
-use rperf_live::port::{self, OpenError, Program};
-use rperf_session::settings::{self as table, Given, LISTEN, Source};
+use rperf_live::port::{self, OpenError, Program, wake};
+use rperf_session::settings::{self as table, Given, LISTEN, LISTEN_HELPER, LISTEN_WAKE, Source};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -20,39 +20,65 @@ use std::path::PathBuf;
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     helper::init();
-    native.define_singleton_method("listen", function!(listen, 2))?;
-    native.define_singleton_method("listen_folder", function!(listen_folder, 1))?;
+    native.define_singleton_method("listen", function!(listen, 3))?;
+    native.define_singleton_method("loopback_port", function!(loopback_port, 1))?;
+    native.define_singleton_method("listen_setting", function!(listen_setting, 2))?;
+    native.define_singleton_method("hang_bell", function!(helper::hang_bell, 0))?;
+    native.define_singleton_method("make_helper", function!(helper::make_to_stay, 0))?;
+    native.define_singleton_method("unused_signal", function!(wake::unused_signal, 0))?;
+    native.define_singleton_method("learn_handler", function!(wake::learn, 1))?;
     native.define_singleton_method("listen_in_child", function!(listen_in_child, 1))?;
     native.define_singleton_method("begin_live", function!(session::begin_live, 0))?;
     native.define_singleton_method("unlisten", function!(unlisten, 0))
 }
 
-/// `listen(folder, ruby)`: opens the port, in `folder` or the user's; its path. `ruby` is the
-/// version.
-fn listen(ruby: &Ruby, folder: Option<PathBuf>, version: String) -> Result<Value, Error> {
+/// `listen(folder, tcp, ruby)`: opens the port, in `folder` or the user's, and at the loopback port
+/// `tcp` unless that is nil; its path, or its URL there. `ruby` is the version.
+fn listen(
+    ruby: &Ruby,
+    folder: Option<PathBuf>,
+    tcp: Option<u16>,
+    version: String,
+) -> Result<Value, Error> {
     let program = Program {
         ruby: version,
         session: running::running,
         ask: helper::ask,
     };
-    let path = port::open(folder.as_deref(), program).map_err(|error| refused(ruby, &error))?;
-    Ok(settings::text(ruby, path.as_os_str()))
+    let path = port::open(folder.as_deref(), tcp, program);
+    let path = path.map_err(|error| refused(ruby, &error))?;
+    Ok(match port::number().filter(|_| tcp.is_some()) {
+        Some(number) => {
+            let url = format!("http://127.0.0.1:{number}");
+            settings::text(ruby, url.as_ref())
+        }
+        None => settings::text(ruby, path.as_os_str()),
+    })
 }
 
 fn refused(ruby: &Ruby, error: &OpenError) -> Error {
     errors::rperf(ruby, format!("no port: {error}"))
 }
 
-/// `listen_folder(text)`: the folder that RPERF_LISTEN names, true for the user's, or false if it
-/// asks for no port.
-fn listen_folder(ruby: &Ruby, text: RString) -> Result<Value, Error> {
+/// `loopback_port(text)`: the number in tcp://127.0.0.1:PORT; nil for any other text.
+fn loopback_port(text: RString) -> Option<u16> {
+    let text = String::from_utf8(crate::text::bytes(text)).ok()?;
+    table::loopback(&text)
+}
+
+/// `listen_setting(key, text)`: what the variable RPERF_`key` says: the folder that it names, the
+/// number of a loopback port, true, or false.
+fn listen_setting(ruby: &Ruby, key: String, text: RString) -> Result<Value, Error> {
     let text = OsString::from_vec(crate::text::bytes(text));
-    let value = table::check(&LISTEN, &Given::Text(&text), Source::Variable, || {
+    let mut settings = [&LISTEN_WAKE, &LISTEN_HELPER].into_iter();
+    let setting = settings.find(|it| it.key() == key).unwrap_or(&LISTEN);
+    let value = table::check(setting, &Given::Text(&text), Source::Variable, || {
         table::quoted(&text)
     });
     let value = value.map_err(|error| errors::argument(ruby, error.to_string()))?;
     Ok(match value {
         Some(table::Value::Path(folder)) => settings::text(ruby, folder.as_os_str()),
+        Some(table::Value::Loopback(number)) => ruby.into_value(number),
         Some(table::Value::Bool(true)) => ruby.qtrue().as_value(),
         _ => ruby.qfalse().as_value(),
     })

@@ -5,7 +5,7 @@ require_relative "stacks"
 
 module Rperf
   # What the helper does in Ruby: a thread that the extension makes when the port asks what only the VM knows. During
-  # a session that clients have begun, it stays.
+  # a session that clients have begun, it stays; and always, if the program wants that.
   module Helper
     # How long it sleeps between two looks, in seconds.
     REST = 0.02
@@ -14,7 +14,8 @@ module Rperf
     # The methods as they are now: a program may put its own in their place.
     SLEEP = Kernel.method(:sleep)
     WAKEUP, JOIN = %i[wakeup join].map { |name| Thread.instance_method(name) }
-    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN
+    READABLE = IO.instance_method(:wait_readable)
+    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN, :READABLE
 
     class << self
       # Whatever ends it, nobody is told; and it is no thread that a server should warn of, or a program wait for.
@@ -32,7 +33,30 @@ module Rperf
 
       def stacks = Stacks.take
 
-      def rest = SLEEP.call(REST)
+      # Makes one that waits for questions all the time.
+      # @raise [Rperf::Error] if it can't be made
+      def stay
+        @bell = IO.for_fd(Native.hang_bell, "rb", autoclose: false)
+        Native.make_helper
+      end
+
+      # In a forked child, which has no helper.
+      def stay_in_child
+        stay if @bell
+      rescue Error
+        @bell = nil
+      end
+
+      # @param live [Boolean] whether a session runs that clients have begun
+      # @return [Boolean] whether the helper is to look for questions again
+      def rest(live)
+        if @bell
+          hear(@bell)
+        else
+          SLEEP.call(REST) if live
+          live
+        end
+      end
 
       # @return [Boolean] whether the session runs that clients want
       def begin_session = Native.begin_live
@@ -50,11 +74,24 @@ module Rperf
         return unless Native.live?
 
         Native.give_way(ends)
+        return if @bell
+
         helper = @thread
         WAKEUP.bind_call(helper)
         JOIN.bind_call(helper, PATIENCE)
       rescue ThreadError
         nil # It has ended.
+      end
+
+      private
+
+      # @return [Boolean] false if the program has closed the descriptor
+      def hear(bell)
+        READABLE.bind_call(bell)
+        bell.read_nonblock(64, exception: false) ? true : false
+      rescue IOError, SystemCallError
+        @bell = nil
+        false
       end
     end
   end

@@ -3,6 +3,7 @@
 require_relative "../errors"
 require_relative "../message"
 require_relative "helper"
+require_relative "wake"
 
 module Rperf
   # The port of this process: a socket at which `rperf ps` and other commands ask it. A native thread answers; nothing
@@ -10,19 +11,32 @@ module Rperf
   module Port
     class << self
       # @param folder [String, nil] where the socket is to be; nil: in the user's folder
-      # @return [String] the socket's path
+      # @param tcp [Integer, nil] the number of a loopback port, 0 for any that is free; nil: there is to be none
+      # @param wake [Boolean] whether the program may be woken where all threads wait
+      # @param helper [Boolean] whether there is a thread for answers all the time
+      # @return [String] the socket's path; with `tcp`, the URL of that port
       # @raise [Rperf::Error] if there can't be a port
-      def begin(folder)
-        path = Native.listen(folder, RUBY_VERSION)
-        close_at_exit
-        path
+      def begin(folder, tcp = nil, wake: true, helper: false)
+        place = Native.listen(folder, tcp, RUBY_VERSION)
+        return place if @has_begun
+
+        @has_begun = true
+        # Blocks run in forked children, too.
+        at_exit { close }
+        Wake.prepare if wake
+        Helper.stay if helper
+        place
       end
 
-      # As RPERF_LISTEN has it. A program that can't have a port runs without.
-      # @param value [String] the variable's value
-      def begin_as_asked(value)
-        folder = Native.listen_folder(value)
-        self.begin(folder == true ? nil : folder) if folder
+      # As RPERF_LISTEN and the like have it. A program that can't have a port runs without.
+      # @param variables [#[]] their values, by names without RPERF_
+      def begin_as_asked(variables)
+        place, wake, helper = %w[LISTEN LISTEN_WAKE LISTEN_HELPER].map { |key| setting(key, variables[key]) }
+        return unless place
+
+        folder = place if place.is_a?(String)
+        tcp = place if place.is_a?(Integer)
+        self.begin(folder, tcp, wake: wake != false, helper:)
       rescue Error, ArgumentError => e
         Message.say("#{Message.first_line(e)}; running without a port")
         nil
@@ -30,7 +44,10 @@ module Rperf
 
       # In a forked child: opens one, if the parent had one.
       # @param ended [Boolean] whether the child takes the place of its parent, which has ended
-      def begin_in_child(ended: false) = Native.listen_in_child(ended)
+      def begin_in_child(ended: false)
+        Native.listen_in_child(ended)
+        Helper.stay_in_child
+      end
 
       # Removes the socket. Clients get the profile so far before.
       def close
@@ -41,13 +58,7 @@ module Rperf
 
       private
 
-      # Blocks run in forked children, too.
-      def close_at_exit
-        return if @closes_at_exit
-
-        @closes_at_exit = true
-        at_exit { close }
-      end
+      def setting(key, text) = text && Native.listen_setting(key, text)
     end
   end
   private_constant :Port

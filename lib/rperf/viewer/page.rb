@@ -23,7 +23,7 @@ module Rperf
       def answer(env, path)
         base = "#{env["SCRIPT_NAME"]}#{path}/".b.gsub(OTHER) { |byte| format("%%%02X", byte.ord) }
         # Two slashes would begin the name of another host.
-        Answer.page("#{@before}server:#{base.sub(%r{\A/*}, "/")}#{@after}", @policy)
+        Web::Answer.page("#{@before}server:#{base.sub(%r{\A/*}, "/")}#{@after}", @policy)
       end
     end
     private_constant :Page

@@ -34,10 +34,10 @@ module Rperf
           return wrong_method(method) unless allowed(method).include?(env["REQUEST_METHOD"])
           return @page.answer(env, path) if action == :page
 
-          refusal = method == "GET" ? Access.foreign(env) : Access.forged(env)
+          refusal = method == "GET" ? Web::Access.foreign(env) : Web::Access.forged(env)
           return refusal || send(action, *match.captures)
         end
-        Answer.text(404, NOTHING)
+        Web::Answer.text(404, NOTHING)
       end
 
       private
@@ -46,12 +46,12 @@ module Rperf
 
       def wrong_method(method)
         methods = allowed(method).join(", ")
-        Answer.text(405, "This takes #{methods} only.", { "allow" => methods })
+        Web::Answer.text(405, "This takes #{methods} only.", { "allow" => methods })
       end
 
       def list
-        Answer.json(200, { snapshots: @snapshots.list.map(&:facts), can_take: obstacle.nil?, can_delete: true,
-                           can_save: true, process: Process.pid, notes: })
+        Web::Answer.json(200, { snapshots: @snapshots.list.map(&:facts), can_take: obstacle.nil?, can_delete: true,
+                                can_save: true, process: Process.pid, notes: })
       end
 
       # Whoever looks at the page may not know how the app was started.
@@ -84,24 +84,24 @@ module Rperf
 
       def take
         id = @viewer.take_snapshot!
-        id ? Answer.json(201, { id: }) : Answer.text(409, obstacle)
+        id ? Web::Answer.json(201, { id: }) : Web::Answer.text(409, obstacle)
       rescue Error => e
-        Answer.text(409, "No snapshot can be taken: #{e.message}.")
+        Web::Answer.text(409, "No snapshot can be taken: #{e.message}.")
       end
 
-      def delete(id) = @snapshots.delete(id) ? Answer.nothing : missing(id)
+      def delete(id) = @snapshots.delete(id) ? Web::Answer.nothing : missing(id)
 
-      def data(id) = found(id) { |snapshot| Answer.data(snapshot.data) }
+      def data(id) = found(id) { |snapshot| Web::Answer.data(snapshot.data) }
 
       def file(id)
         found(id) do |snapshot|
-          Answer.data(snapshot.pprof, { "content-disposition" => "attachment; filename=\"rperf-#{id}.pb.gz\"" })
+          Web::Answer.data(snapshot.pprof, { "content-disposition" => "attachment; filename=\"rperf-#{id}.pb.gz\"" })
         end
       end
 
       def difference(base, target)
         found(base) do |before|
-          found(target) { |after| Answer.data(@snapshots.compare(before, after)) }
+          found(target) { |after| Web::Answer.data(@snapshots.compare(before, after)) }
         end
       end
 
@@ -111,8 +111,8 @@ module Rperf
       end
 
       def missing(id)
-        Answer.text(404, "There is no snapshot #{id} in process #{Process.pid}: " \
-                         "it was dropped or deleted, or is another process's.")
+        Web::Answer.text(404, "There is no snapshot #{id} in process #{Process.pid}: " \
+                              "it was dropped or deleted, or is another process's.")
       end
     end
     private_constant :Routes

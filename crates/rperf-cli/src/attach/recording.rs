@@ -20,6 +20,9 @@ const STEP: Duration = Duration::from_millis(50);
 /// How long the answer may take when it should come, before something is said.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
+/// How often the program is asked whether its VM answers.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
 /// How long it may take once the user has had enough.
 const LAST_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -36,6 +39,9 @@ const HELLO_PATIENCE: Duration = Duration::from_millis(500);
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
 const SNAPSHOT_SHARE: u32 = 100;
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What is said of it while a helper of ours is in it, and doesn't come to run.
+const STUCK: &str = "doesn't answer: a thread keeps the GVL in native code (Ctrl-C to give up)";
 
 /// What is wanted of a program.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +74,7 @@ pub struct Recording<'a> {
     begun: Option<Instant>,
     ended_asking: Option<Instant>,
     next_snapshot: Instant,
+    next_look: Instant,
     /// What has been so far, and when that was.
     so_far: Option<(Vec<u8>, Instant)>,
     has_complained: bool,
@@ -113,6 +120,7 @@ impl<'a> Recording<'a> {
             begun: None,
             ended_asking: None,
             next_snapshot: asked + SNAPSHOT_INTERVAL,
+            next_look: asked + LOOK_INTERVAL,
             so_far: None,
             has_complained: false,
             say,
@@ -159,16 +167,14 @@ impl<'a> Recording<'a> {
             self.complain(
                 "runs no Ruby code just now; profiling begins as soon as it does (Ctrl-C to give up)",
             );
-        } else if is_late && self.is_watching {
+        } else if (is_late || self.is_silent()) && self.is_watching {
             // Nothing of ours is in the program that would run in between.
             self.complain(
                 "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
                  (Ctrl-C to give up)",
             );
         } else if is_late {
-            self.complain(
-                "doesn't answer: a thread keeps the GVL in native code (Ctrl-C to give up)",
-            );
+            self.complain(STUCK);
         }
         let rest = begun.map(|begun| self.wanted.time.saturating_sub(begun.elapsed()));
         if begun.is_some()
@@ -178,6 +184,25 @@ impl<'a> Recording<'a> {
         {
             self.take_snapshot();
         }
+    }
+
+    /// Whether the VM has been asked for something in vain: the profile hasn't begun, if another
+    /// session is watched.
+    fn is_silent(&mut self) -> bool {
+        if self.has_complained || Instant::now() < self.next_look {
+            return false;
+        }
+        self.next_look = Instant::now() + LOOK_INTERVAL;
+        let hello = self.ask_second(|client| client.hello_within(HELLO_PATIENCE));
+        hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) > PATIENCE)
+    }
+
+    /// The same, asked on a connection of its own.
+    fn is_stuck(&self) -> bool {
+        let hello = process::connect(self.pid)
+            .ok()
+            .and_then(|mut client| client.hello_within(HELLO_PATIENCE).ok());
+        hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) >= PATIENCE / 2)
     }
 
     /// Whether the session has begun, and when that was seen.
@@ -202,10 +227,24 @@ impl<'a> Recording<'a> {
     fn take_snapshot(&mut self) {
         let began = Instant::now();
         let until = began + SNAPSHOT_PATIENCE;
-        let reply = self.ask_second(|client| {
-            client.ask("/v1/snapshot", until)?;
-            client.reply(MOST, until)
+        let mut asked = self.ask_second(|client| {
+            client.ask("/v1/snapshot?wake=0", until)?;
+            Ok(client.reply(MOST, began + PATIENCE))
         });
+        if let Some(Err(AskError::Silent)) = asked {
+            if self.is_stuck() {
+                self.complain(STUCK);
+            }
+            asked = self.ask_second(|client| Ok(client.reply(MOST, until)));
+        }
+        let reply = match asked {
+            Some(Ok(reply)) => Some(reply),
+            _ => {
+                // What comes later than it is waited for would be taken for another answer.
+                self.second = None;
+                None
+            }
+        };
         if let Some(reply) = reply {
             self.so_far = Some((reply.body, began));
         }

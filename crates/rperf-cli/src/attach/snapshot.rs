@@ -6,7 +6,7 @@ use crate::args::SnapshotArgs;
 use crate::live::process;
 use crate::options::Options;
 use crate::stat::CommandTimes;
-use crate::{FAILURE, Refusal, delivery};
+use crate::{FAILURE, Refusal, delivery, say};
 use rperf_live::client::AskError;
 use rperf_session::merge::Merged;
 use rperf_session::settings::{FORMAT, LINES, OUTPUT, Setting};
@@ -28,7 +28,7 @@ pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
     .filter_map(|(setting, text)| Some((setting, text?)))
     .collect();
     let options = Options::for_attach(given, args.print)?;
-    let content = taken(args.pid)?;
+    let content = taken(args.pid, !args.no_wake)?;
     let profile = read(&content).map_err(|why| Refusal {
         message: format!("{}: {why}", args.pid),
         status: FAILURE,
@@ -42,12 +42,19 @@ pub fn run(args: &SnapshotArgs) -> Result<i32, Refusal> {
     Ok(if is_delivered { 0 } else { FAILURE })
 }
 
-fn taken(pid: i32) -> Result<Vec<u8>, Refusal> {
+fn taken(pid: i32, may_wake: bool) -> Result<Vec<u8>, Refusal> {
     let mut client = process::connect(pid)?;
     let until = Instant::now() + PATIENCE;
-    let asked = client.ask("/v1/snapshot", until);
+    let asked = client.ask(&process::waking("/v1/snapshot", may_wake), until);
     match asked.and_then(|()| client.reply(MOST, until)) {
-        Ok(reply) => Ok(reply.body),
+        Ok(reply) => {
+            if reply.is_woken {
+                say(&format!(
+                    "no thread of {pid} ran, so its main thread was woken for a moment (not with --no-wake)"
+                ));
+            }
+            Ok(reply.body)
+        }
         Err(AskError::Refused { status: 409, .. }) => Err(Refusal {
             message: format!(
                 "{pid}: no profiling session runs in the program; 'rperf attach {pid}' profiles it"

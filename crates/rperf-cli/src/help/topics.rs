@@ -35,7 +35,7 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 29] = [
+pub const TOPICS: [Topic; 30] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
@@ -54,6 +54,15 @@ pub const TOPICS: [Topic; 29] = [
         "html"
     ),
     topic!("running-program", "running", "live", "port", "listen"),
+    topic!(
+        "fleets",
+        "fleet",
+        "serve",
+        "in-production",
+        "collectors",
+        "alloy",
+        "sidecar"
+    ),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
     topic!("allocations", "objects", "alloc", "memory", "measure"),

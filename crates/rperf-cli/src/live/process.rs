@@ -61,6 +61,12 @@ pub fn is_stopped(pid: i32) -> bool {
     matches!(state, Some('T' | 't'))
 }
 
+/// `path`, with what it takes to leave the program's main thread alone unless it may be woken.
+pub fn waking(path: &str, may_wake: bool) -> String {
+    let query = if may_wake { "" } else { "?wake=0" };
+    format!("{path}{query}")
+}
+
 /// What is said when the process `pid` couldn't be asked.
 pub fn failed(pid: i32, error: &AskError) -> Refusal {
     refusal(match error {

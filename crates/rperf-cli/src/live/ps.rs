@@ -1,23 +1,21 @@
 //! `rperf ps`: the Ruby programs that have a port. Called by `run`, on Ruby's main thread.
 
+use super::choose::{Found, Pattern, all, side_by_side};
 use super::process::is_stopped;
 use crate::FAILURE;
 use crate::Refusal;
 use crate::report::screen::{Screen, columns};
 use rperf_live::client::{AskError, Client};
 use rperf_live::hello::{Hello, Session};
-use rperf_live::{find, shown};
+use rperf_live::shown;
 use serde_json::{Value, json};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 /// For how long CPU time is measured.
 const INTERVAL: Duration = Duration::from_millis(100);
-
-/// Programs that are asked at a time.
-const ASKED_AT_A_TIME: usize = 16;
 
 const HEADER: [&str; 7] = ["PID", "UP", "CPU", "RUBY", "PORT", "SESSION", "PROGRAM"];
 
@@ -27,6 +25,9 @@ pub struct PsArgs {
     /// Print one JSON object, with times in nanoseconds
     #[arg(long)]
     pub json: bool,
+    /// Only programs that match this regular expression in the last column
+    #[arg(long = "match", value_name = "REGEX")]
+    pub matching: Option<String>,
 }
 
 /// How a program's port is.
@@ -69,13 +70,14 @@ struct Listening {
 
 /// Prints the programs. Returns the exit status.
 pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
-    let mut programs: Vec<_> = find::all()
-        .iter()
-        .filter_map(|path| connect(path))
-        .collect();
-    programs.sort_by_key(|program| program.pid);
-    programs.dedup_by_key(|program| program.pid);
+    let pattern = args.matching.as_deref().map(Pattern::new).transpose()?;
+    let mut programs: Vec<_> = all().into_iter().map(Listening::new).collect();
     side_by_side(&mut programs, Listening::greet);
+    programs.retain(|it| {
+        pattern
+            .as_ref()
+            .is_none_or(|pattern| pattern.matches(&it.program()))
+    });
     if programs.iter().any(|program| program.hello.is_some()) {
         thread::sleep(INTERVAL);
     }
@@ -86,6 +88,7 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
             "{}\n",
             json!({ "version": 1, "programs": as_json(&programs) })
         ),
+        false if programs.is_empty() && pattern.is_some() => "no program matches\n".into(),
         false => table(&programs, screen.width()),
     };
     let written = screen.print(&text);
@@ -95,33 +98,19 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
     })
 }
 
-/// Asks several at a time: each may take long to answer.
-fn side_by_side(programs: &mut [Listening], ask: fn(&mut Listening)) {
-    for some in programs.chunks_mut(ASKED_AT_A_TIME) {
-        thread::scope(|scope| {
-            for program in some {
-                // Where there is no thread, the program counts as one that doesn't answer.
-                let _ = thread::Builder::new().spawn_scoped(scope, move || ask(program));
-            }
-        });
-    }
-}
-
-/// Whoever listens must be the process that the port's name tells.
-fn connect(path: &Path) -> Option<Listening> {
-    let client = Client::connect(path).ok()?;
-    let pid = client.pid();
-    find::is_owner(path, pid).then(|| Listening {
-        pid,
-        path: path.into(),
-        client,
-        state: PortState::NoAnswer,
-        hello: None,
-        cpu: None,
-    })
-}
-
 impl Listening {
+    fn new(found: Found) -> Self {
+        let Found { pid, path, client } = found;
+        Listening {
+            pid,
+            path,
+            client,
+            state: PortState::NoAnswer,
+            hello: None,
+            cpu: None,
+        }
+    }
+
     fn greet(&mut self) {
         if is_stopped(self.pid) {
             self.state = PortState::Stopped;
@@ -187,6 +176,7 @@ impl Listening {
             "uptime_ns": hello.and_then(|hello| hello.uptime_ns),
             "cpu_ns": hello.map(|hello| hello.cpu_ns),
             "cpu": self.cpu,
+            "tcp": hello.and_then(|hello| hello.tcp),
             "live": session.map(|session| session.is_live),
             "session": session.map(|it| json!({ "mode": it.mode, "frequency": it.frequency })),
         })

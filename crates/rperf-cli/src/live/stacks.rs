@@ -19,6 +19,10 @@ const MOST: usize = 32 << 20;
 /// Where paths begin, if the name in front is shorter.
 const PATH_COLUMN: usize = 56;
 
+/// Said if the main thread was woken.
+const WOKEN: &str =
+    "No thread ran, so the main thread was woken for a moment (not with --no-wake).\n";
+
 /// Options of `rperf stacks`.
 #[derive(Debug, clap::Args)]
 pub struct StacksArgs {
@@ -28,12 +32,16 @@ pub struct StacksArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Leave the main thread alone where all threads wait: then there are no stacks
+    #[arg(long)]
+    pub no_wake: bool,
 }
 
 /// Prints the stacks. Returns the exit status: 1 if the VM has said nothing.
 pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     let mut client = process::connect(args.pid)?;
-    let (hello, answer) = ask(&mut client).map_err(|error| process::failed(args.pid, &error))?;
+    let (hello, answer) =
+        ask(&mut client, !args.no_wake).map_err(|error| process::failed(args.pid, &error))?;
     let text = match args.json {
         true => format!("{}\n", as_json(args.pid, &hello, &answer)),
         false => page(args.pid, &hello, &answer),
@@ -52,9 +60,13 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     }
 }
 
-fn ask(client: &mut Client) -> Result<(Hello, Value), rperf_live::client::AskError> {
+fn ask(
+    client: &mut Client,
+    may_wake: bool,
+) -> Result<(Hello, Value), rperf_live::client::AskError> {
     let hello = client.hello()?;
-    let answer = client.get("/v1/stacks", MOST, PATIENCE)?;
+    let path = process::waking("/v1/stacks", may_wake);
+    let answer = client.get(&path, MOST, PATIENCE)?;
     Ok((hello, answer))
 }
 
@@ -66,6 +78,7 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
         "ruby": hello.ruby,
         "source": answer.get("source"),
         "note": answer.get("note"),
+        "woken": answer.get("woken"),
         "elapsed_ns": answer.get("elapsed_ns"),
         "threads": answer.get("threads"),
     })
@@ -92,6 +105,9 @@ fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
         threads.len(),
         elapsed.unwrap_or(0) as f64 / 1e6
     );
+    if answer.get("woken").and_then(Value::as_bool) == Some(true) {
+        text += WOKEN;
+    }
     let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
     for thread in &threads {
         let is_same = |other: &Shown| {
@@ -191,7 +207,9 @@ mod tests {
             cpu_ns: 0,
             clock_ns: 0,
             session: None,
+            tcp: None,
             clients: 1,
+            silent_ns: 0,
         };
         let page = page(7, &hello, &answer);
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();

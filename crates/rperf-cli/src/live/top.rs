@@ -1,50 +1,40 @@
-//! `rperf top PID`: where the time of a running program goes, interval by interval. Called by
-//! `run`, on Ruby's main thread.
+//! `rperf top`: where the time of running programs goes, interval by interval. Called by `run`, on
+//! Ruby's main thread.
 
+mod feed;
+mod group;
 mod page;
 mod rates;
+mod screens;
+mod watched;
 
+use super::choose::Choice;
 use super::process;
 use crate::report::screen::Screen;
 use crate::{FAILURE, Refusal, say};
-use page::Page;
-use rates::{Interval, Methods};
-use rperf_live::client::{AskError, Client};
-use rperf_live::delta::BadDelta;
-use rperf_live::hello::Hello;
-use rperf_live::mirror::Mirror;
+use group::Group;
+use page::{Page, table_of_several};
+use rates::{Interval, Sums};
+use rperf_live::client::AskError;
 use std::io::{self, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The port has nothing that could be watched.
-const NO_SESSION: u16 = 409;
-/// It has nothing to answer with yet.
-const IDLE: u16 = 503;
-
 /// How long the port may wait for the VM: a busy thread may have to end its time slice.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// How long a program may take from the end of a session to the begin of the next one.
-const BETWEEN_SESSIONS: Duration = Duration::from_secs(2);
-/// How often it is asked meanwhile.
-const AGAIN: Duration = Duration::from_millis(50);
-
-/// After so long it says that it waits for the program.
+/// After so long it says that it waits for a program.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// For how long nothing is asked at most: the port lets go of clients that are silent.
 const REST: Duration = Duration::from_secs(20);
 
-/// Pages of one pull at most: a table has fewer rows.
-const MAX_PAGES: usize = 1 << 14;
-
 /// Options of `rperf top`.
 #[derive(Debug, clap::Args)]
 pub struct TopArgs {
-    /// The program's process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
-    pub pid: i32,
+    /// The programs.
+    #[command(flatten)]
+    pub choice: Choice,
     /// Print one table and end
     #[arg(long, conflicts_with = "count")]
     pub once: bool,
@@ -54,7 +44,7 @@ pub struct TopArgs {
     /// Seconds between two tables (0.1 to 3600)
     #[arg(long, value_name = "S", default_value = "1", value_parser = interval)]
     pub interval: Duration,
-    /// Print one JSON object for each interval, with times in nanoseconds
+    /// Print one JSON object for each interval and program, with times in nanoseconds
     #[arg(long)]
     pub json: bool,
 }
@@ -69,200 +59,133 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Prints the tables. Returns the exit status.
+/// Shows the screens, or prints the tables. Returns the exit status.
 pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
-    let mut client = process::connect(args.pid)?;
-    let hello = client
-        .hello()
-        .map_err(|error| process::failed(args.pid, &error))?;
-    let mut watch = Watch {
+    let wants_tables = args.once || args.json || args.count.is_some();
+    if !wants_tables && screens::are_possible() {
+        return screens::run(args);
+    }
+    let mut tables = Tables {
         args,
-        client,
-        hello,
-        mirror: Mirror::default(),
+        group: Group::connect(&args.choice, |_| Sums::default())?,
         printed: 0,
     };
-    match watch.follow() {
+    let end = tables.follow();
+    tables.say_lines();
+    match end {
         Ok(()) => Ok(0),
         // What it was asked for is printed already: that the program ends isn't its failure.
-        Err(End::Asking(error)) if watch.printed > 0 && has_ended(&error) => {
-            say(&watch.reason(&error));
+        Err(End::Asking(pid, error @ AskError::Closed)) if tables.printed > 0 => {
+            say(&process::failed(pid, &error).message);
             Ok(0)
         }
-        Err(End::Asking(error)) => Err(refusal(watch.reason(&error))),
-        Err(End::Printing(error)) => Err(refusal(format!("can't write to stdout: {error}"))),
-    }
-}
-
-fn refusal(message: String) -> Refusal {
-    Refusal {
-        message,
-        status: FAILURE,
+        Err(End::Asking(pid, error)) => Err(process::failed(pid, &error)),
+        Err(End::Printing(error)) => Err(Refusal {
+            message: format!("can't write to stdout: {error}"),
+            status: FAILURE,
+        }),
     }
 }
 
 /// Why it ends before there are enough tables.
 enum End {
-    /// The program doesn't answer.
-    Asking(AskError),
+    /// The last program can't be watched any more.
+    Asking(i32, AskError),
     /// Nothing can be printed.
     Printing(io::Error),
 }
 
-impl From<AskError> for End {
-    fn from(error: AskError) -> Self {
-        End::Asking(error)
-    }
-}
-
-fn has_ended(error: &AskError) -> bool {
-    matches!(
-        error,
-        AskError::Closed
-            | AskError::Refused {
-                status: NO_SESSION,
-                ..
-            }
-    )
-}
-
-/// A program that is watched.
-struct Watch<'a> {
+/// The tables that are printed.
+struct Tables<'a> {
     args: &'a TopArgs,
-    client: Client,
-    hello: Hello,
-    mirror: Mirror,
+    group: Group<Sums>,
     printed: u64,
 }
 
-/// What a pull has brought.
-struct Pulled {
-    methods: Methods,
-    is_fresh: bool,
-    /// The profile has begun anew, or is new to us.
-    is_first: bool,
-}
-
-impl Watch<'_> {
-    /// Prints until there are enough tables, or nobody reads them. An error is also the end of the
-    /// program, or of its session.
+impl Tables<'_> {
+    /// Prints until there are enough tables, or nobody reads them.
     fn follow(&mut self) -> Result<(), End> {
-        self.begin()?;
-        let mut last = self.mirror.facts.clone();
+        while !self.group.is_ready(SILENCE) {
+            self.round()?;
+            self.group.complain(SILENCE);
+            self.say_lines();
+        }
+        // What came before isn't shown.
+        self.take_intervals();
         let mut next = Instant::now();
         loop {
             next = (next + self.args.interval).max(Instant::now());
-            let pulled = self.pull_until(next)?;
-            let facts = self.mirror.facts.clone();
-            if pulled.is_first {
-                let (mode, frequency) = (&facts.mode, facts.frequency);
-                let pid = self.args.pid;
-                say(&format!(
-                    "{pid}: the profile begins anew ({mode}, {frequency} Hz)"
-                ));
-                last = facts;
+            self.rest_until(next)?;
+            let intervals = self.take_intervals();
+            if intervals.is_empty() {
                 continue;
             }
-            let interval = Interval::new(pulled.methods, &last, &facts, pulled.is_fresh);
-            last = facts;
-            let is_read = self.print(&interval).map_err(End::Printing)?;
+            let is_read = self.print(&intervals).map_err(End::Printing)?;
             if !is_read || self.is_enough() {
                 return Ok(());
             }
         }
     }
 
-    /// The first pulls, until all that came before is there, which isn't shown.
-    fn begin(&mut self) -> Result<(), AskError> {
-        let (since, mut is_told) = (Instant::now(), false);
-        loop {
-            match self.pull() {
-                Ok(pulled) if pulled.is_fresh => return Ok(()),
-                Ok(_) | Err(AskError::Refused { status: IDLE, .. }) => {}
-                Err(error) => return Err(error),
-            }
-            if since.elapsed() >= SILENCE && !std::mem::replace(&mut is_told, true) {
-                let pid = self.args.pid;
-                say(&format!(
-                    "{pid} runs no Ruby code just now; waiting until it does"
-                ));
-            }
-        }
-    }
-
-    /// What has come until `next`, or until the profile begins anew.
-    fn pull_until(&mut self, next: Instant) -> Result<Pulled, AskError> {
-        let mut methods = Methods::default();
+    fn rest_until(&mut self, next: Instant) -> Result<(), End> {
         loop {
             let rest = next.saturating_duration_since(Instant::now());
             sleep(rest.min(REST));
-            let mut pulled = self.pull_patiently()?;
-            methods.add(&pulled.methods);
-            if pulled.is_first || rest <= REST {
-                pulled.methods = methods;
-                return Ok(pulled);
+            self.round()?;
+            if rest <= REST {
+                return Ok(());
             }
         }
     }
 
-    /// [`Watch::pull`]; where a session has ended, another one may begin in a moment, and be without
-    /// Ruby code that runs.
-    fn pull_patiently(&mut self) -> Result<Pulled, AskError> {
-        let until = Instant::now() + BETWEEN_SESSIONS;
-        loop {
-            match self.pull() {
-                Err(AskError::Refused { status: IDLE, .. }) => {}
-                Err(AskError::Refused {
-                    status: NO_SESSION, ..
-                }) if Instant::now() < until => sleep(AGAIN),
-                result => return result,
-            }
+    fn round(&mut self) -> Result<(), End> {
+        let round = self
+            .group
+            .round(WAIT, |member, news| member.sums.note(news));
+        self.say_lines();
+        round.map_err(|(pid, error)| End::Asking(pid, error))
+    }
+
+    fn say_lines(&mut self) {
+        for line in self.group.take_lines() {
+            say(&line);
         }
     }
 
-    /// All pages of what has changed.
-    fn pull(&mut self) -> Result<Pulled, AskError> {
-        let start = self.mirror.facts.start_ns;
-        let mut before = None;
-        let mut methods = Methods::default();
-        for _ in 0..MAX_PAGES {
-            let delta = self.client.delta(self.mirror.cursor(), WAIT)?;
-            let (more, is_fresh) = (delta.changes.more, delta.freshness.is_fresh);
-            if delta.changes.reset {
-                // Rows may have been added up: by methods, the sums are what they were.
-                before.get_or_insert_with(|| Methods::of(&self.mirror, self.mirror.rows()));
-            }
-            let grown = self.mirror.take(delta)?;
-            if before.is_none() {
-                methods.add(&Methods::of(&self.mirror, grown));
-            }
-            if !more {
-                let is_first = self.mirror.facts.start_ns != start;
-                if let Some(before) = before {
-                    methods = Methods::of(&self.mirror, self.mirror.rows());
-                    methods.subtract(&before);
-                }
-                return Ok(Pulled {
-                    methods,
-                    is_fresh,
-                    is_first,
-                });
-            }
-        }
-        Err(BadDelta.into())
+    /// Of each program of which something is known: its place, and its interval.
+    fn take_intervals(&mut self) -> Vec<(usize, Interval)> {
+        let members = self.group.members.iter_mut().enumerate();
+        let known = members.filter_map(|(place, member)| {
+            let interval = member.sums.take_interval(&member.program.mirror.facts)?;
+            Some((place, interval))
+        });
+        known.collect()
     }
 
     /// Returns whether somebody still reads.
-    fn print(&mut self, interval: &Interval) -> io::Result<bool> {
-        let page = Page {
-            pid: self.args.pid,
-            program: &self.hello.program,
-            facts: &self.mirror.facts,
-            interval,
+    fn print(&mut self, intervals: &[(usize, Interval)]) -> io::Result<bool> {
+        let page = |(place, interval): (usize, _)| {
+            let program = &self.group.members[place].program;
+            Page {
+                pid: program.pid,
+                program: &program.hello.program,
+                facts: &program.mirror.facts,
+                interval,
+            }
         };
-        let text = match self.args.json {
-            true => format!("{}\n", page.to_json()),
-            false => page.table(&Screen::stdout(false), self.printed > 0),
+        let pages = intervals.iter().map(|(place, interval)| (*place, interval));
+        let pages: Vec<_> = pages.map(page).collect();
+        let (screen, follows) = (Screen::stdout(false), self.printed > 0);
+        let text = match &*pages {
+            pages if self.args.json => {
+                let lines = pages.iter().map(|page| format!("{}\n", page.to_json()));
+                lines.collect()
+            }
+            [page] => page.table(&screen, follows),
+            pages => {
+                let all = Interval::rates(pages.iter().map(|page| page.interval));
+                table_of_several(pages, &all, &screen, follows)
+            }
         };
         self.printed += 1;
         let mut stdout = io::stdout().lock();
@@ -280,19 +203,5 @@ impl Watch<'_> {
             self.args.count
         };
         wanted.is_some_and(|wanted| self.printed >= wanted)
-    }
-
-    /// Why there is nothing more to be seen.
-    fn reason(&self, error: &AskError) -> String {
-        let pid = self.args.pid;
-        match error {
-            AskError::Refused {
-                status: NO_SESSION, ..
-            } if self.printed > 0 => format!("{pid}: the profiling session has ended"),
-            AskError::Silent if process::is_stopped(pid) => {
-                format!("{pid} was stopped (SIGSTOP): nothing can be asked until SIGCONT")
-            }
-            error => process::failed(pid, error).message,
-        }
     }
 }

@@ -4,13 +4,13 @@
 use super::descriptors::Guarded;
 use super::profiling::Profiling;
 use super::sampling::Sampling;
+use super::socket::Socket;
 use super::step::Pull;
 use crate::message::{MAX_REQUEST, Refusal, Request, parse_request, response};
 use nix::sys::socket::{MsgFlags, recv};
 use serde_json::Value;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 /// How long a client may be connected without asking.
@@ -34,17 +34,28 @@ enum Phase {
 /// What a client waits for that isn't there at once.
 pub enum Wait {
     /// The stacks of all threads.
-    Stacks,
+    Stacks(MayWake),
     /// A session that samples so.
     Session(Sampling),
     /// The profile up to now.
-    Snapshot,
+    Snapshot(MayWake),
     /// News of the session.
     News(Pull),
     /// A profile of some time.
     Profile(Profiling),
     /// An answer that another thread is making.
     Encoding,
+}
+
+/// Whether the VM may be woken for the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MayWake(pub bool);
+
+impl MayWake {
+    /// Unless `request` says no.
+    pub fn of(request: &Request) -> Self {
+        MayWake(request.parameter("wake") != Some("0"))
+    }
 }
 
 /// What becomes of the connection.
@@ -68,11 +79,19 @@ pub struct Connection {
     pub holds_session: bool,
     /// Why its profile ended early, if it did.
     pub ended: Option<&'static str>,
+    /// The VM was woken for it.
+    pub is_woken: bool,
+    /// Its profile is to say of which process it is.
+    pub names_process: bool,
     /// The client sends nothing any more, but may still read.
     pub has_ended_asking: bool,
+    /// It has come over TCP, so each of its requests needs the token.
+    pub needs_token: bool,
+    /// It may ask: the last request had the token, if it needs one.
+    pub is_known: bool,
     /// The next request has come before the answer to this one.
     asks_on: bool,
-    stream: Guarded<UnixStream>,
+    stream: Guarded<Socket>,
     received: Vec<u8>,
     answer: Vec<u8>,
     sent: usize,
@@ -84,14 +103,18 @@ pub struct Connection {
 
 impl Connection {
     /// A client that has just connected.
-    pub fn new(id: u64, stream: Guarded<UnixStream>) -> Self {
+    pub fn new(id: u64, stream: Guarded<Socket>, needs_token: bool) -> Self {
         Connection {
             is_watching: false,
             id,
             wait: None,
             holds_session: false,
             ended: None,
+            is_woken: false,
+            names_process: false,
             has_ended_asking: false,
+            needs_token,
+            is_known: !needs_token,
             asks_on: false,
             stream,
             received: Vec::new(),
@@ -112,7 +135,7 @@ impl Connection {
     }
 
     /// Its socket.
-    pub fn socket(&self) -> &UnixStream {
+    pub fn socket(&self) -> &Socket {
         &self.stream
     }
 
@@ -128,7 +151,11 @@ impl Connection {
 
     /// While it is watched, something can be read: the end, or the next request.
     pub fn note_end_of_asking(&mut self) {
-        let found = recv(self.stream.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK);
+        let found = recv(
+            self.stream.as_fd().as_raw_fd(),
+            &mut [0],
+            MsgFlags::MSG_PEEK,
+        );
         match found {
             Ok(0) => self.has_ended_asking = true,
             Ok(_) => self.asks_on = true,
@@ -139,7 +166,7 @@ impl Connection {
     /// When its time is up.
     pub fn deadline(&self) -> Option<Instant> {
         let patience = match self.phase {
-            Phase::Asking if self.received.is_empty() => IDLE,
+            Phase::Asking if self.received.is_empty() && self.is_known => IDLE,
             Phase::Asking => HEAD,
             Phase::Waiting => return None,
             Phase::Answered => STALLED,
@@ -213,6 +240,12 @@ impl Connection {
     pub fn refuse(&mut self, refusal: &Refusal) {
         let closes = self.closes;
         self.answer(refusal.response(closes));
+    }
+
+    /// The answer is the last one.
+    pub fn turn_away(&mut self, refusal: &Refusal) {
+        self.closes = true;
+        self.answer(refusal.response(true));
     }
 
     /// This is the answer; as much of it is sent as the client takes in now.

@@ -6,11 +6,10 @@ use nix::sys::stat::fstat;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 
 /// More than the port ever has.
-const COUNT: usize = 16;
+const COUNT: usize = 24;
 /// No descriptor.
 const FREE: i32 = -1;
 /// About to be one.
@@ -98,10 +97,10 @@ fn identity_of(io: &impl AsFd) -> Option<Identity> {
     Some((found.st_dev as u64, found.st_ino as u64))
 }
 
-/// Takes in a connection, if one waits.
-pub fn accept(listener: &Guarded<UnixListener>) -> std::io::Result<Guarded<UnixStream>> {
+/// While `accept` takes in a connection.
+pub fn taking_in<T>(accept: impl FnOnce() -> T) -> T {
     ACCEPTING.store(true, SeqCst);
-    let accepted = listener.accept().map(|(stream, _)| Guarded::new(stream));
+    let accepted = accept();
     ACCEPTING.store(false, SeqCst);
     accepted
 }

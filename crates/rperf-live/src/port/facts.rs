@@ -1,6 +1,6 @@
 //! What is known of this program without its VM. On the port's thread.
 
-use super::state::Program;
+use super::state::Port;
 use crate::hello::Hello;
 use crate::message::PROTOCOL;
 use nix::time::{ClockId, clock_gettime};
@@ -8,6 +8,7 @@ use nix::unistd::{SysconfVar, sysconf};
 use rperf_session::process_id::ProcessId;
 use std::fs::File;
 use std::io::Read;
+use std::time::Duration;
 
 /// Bytes of the command line that are shown.
 const MAX_PROGRAM: u64 = 4096;
@@ -15,7 +16,9 @@ const MAX_PROGRAM: u64 = 4096;
 const NS: u64 = 1_000_000_000;
 
 /// The answer to `/v1/hello`.
-pub fn hello(program: &Program, clients: usize) -> Hello {
+/// `silence`: how long the VM has been asked in vain.
+pub fn hello(port: &Port, clients: usize, silence: Duration) -> Hello {
+    let program = &port.program;
     let ProcessId { pid, start } = ProcessId::own();
     Hello {
         protocol: PROTOCOL,
@@ -28,8 +31,16 @@ pub fn hello(program: &Program, clients: usize) -> Hello {
         cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
         clock_ns: now_ns(),
         session: (program.session)(),
+        tcp: port.number,
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
+        silent_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
     }
+}
+
+/// Which process this is, for people.
+pub fn process() -> String {
+    let pid = ProcessId::own().pid;
+    format!("process {pid}: {}", command_line())
 }
 
 fn command_line() -> String {

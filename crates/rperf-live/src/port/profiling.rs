@@ -70,10 +70,17 @@ impl Profiling {
     }
 }
 
-/// Has the pprof file made for the client with this number: of what came after `base`.
-pub fn encode(port: &Port, client: u64, taken: ProfileUpTo, base: Option<Arc<Profile>>) {
+/// Has the pprof file made for the client with this number: of what came after `base`, and with the
+/// `comment`.
+pub fn encode(
+    port: &Port,
+    client: u64,
+    taken: ProfileUpTo,
+    base: Option<Arc<Profile>>,
+    comment: Option<String>,
+) {
     let messages = port.messages();
-    let make = move || encoded(taken, base);
+    let make = move || encoded(taken, base, comment);
     // The thread inherits the mask: it takes no signal either.
     let thread = thread::Builder::new().name("rperf-encode".into());
     let spawned = thread.spawn(move || {
@@ -89,7 +96,11 @@ pub fn encode(port: &Port, client: u64, taken: ProfileUpTo, base: Option<Arc<Pro
     }
 }
 
-fn encoded(taken: ProfileUpTo, base: Option<Arc<Profile>>) -> Result<Vec<u8>, String> {
+fn encoded(
+    taken: ProfileUpTo,
+    base: Option<Arc<Profile>>,
+    comment: Option<String>,
+) -> Result<Vec<u8>, String> {
     let mut profile = Arc::unwrap_or_clone(taken.profile);
     if let Some(base) = base {
         let subtracted = profile.subtract(&base);
@@ -98,6 +109,7 @@ fn encoded(taken: ProfileUpTo, base: Option<Arc<Profile>>) -> Result<Vec<u8>, St
     if let Some(helper) = taken.helper {
         profile.remove_thread(helper);
     }
+    profile.meta.comments.extend(comment);
     let mut content = Vec::new();
     let written = pprof::write(&profile, &mut content);
     written.map_err(|error| error.to_string())?;

@@ -13,6 +13,11 @@ const AGAIN: Duration = Duration::from_millis(2);
 const AGAIN_LATER: Duration = Duration::from_millis(10);
 const AGAIN_AT_LAST: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_millis(100);
+/// How long nothing may come before the VM is woken.
+const WAKES_AFTER: Duration = Duration::from_millis(200);
+/// How often it is: if another thread ran last, that one was asked, and the main thread only after
+/// it has run.
+const WAKES: u32 = 2;
 /// How long the VM may take for what can be done without.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -25,6 +30,8 @@ struct Open {
     since: Instant,
     /// When the VM is asked again.
     again: Instant,
+    /// How often it was woken.
+    wakes: u32,
 }
 
 impl Questions {
@@ -49,6 +56,7 @@ impl Questions {
             question,
             since: now,
             again: now + AGAIN,
+            wakes: 0,
         });
     }
 
@@ -61,6 +69,12 @@ impl Questions {
     pub fn elapsed(&self, task: Task) -> Duration {
         let open = self.0[task as usize].as_ref();
         open.map_or(Duration::ZERO, |it| it.since.elapsed())
+    }
+
+    /// Whether the VM was woken for this.
+    pub fn is_woken(&self, task: Task) -> bool {
+        let open = self.0[task as usize].as_ref();
+        open.is_some_and(|it| it.wakes > 0)
     }
 
     /// Nobody waits for this any more.
@@ -85,8 +99,9 @@ impl Questions {
         self.0.iter().flatten().map(|it| it.again).min()
     }
 
-    /// Asks the VM again where it is time.
-    pub fn ask_again(&mut self, port: &Port) {
+    /// Asks the VM again where it is time, and wakes it if all has been quiet and it `may_wake` for
+    /// the task.
+    pub fn ask_again(&mut self, port: &Port, may_wake: impl Fn(Task) -> bool) {
         let now = Instant::now();
         let mut is_time = false;
         for open in self.0.iter_mut().flatten().filter(|it| it.again <= now) {
@@ -98,8 +113,20 @@ impl Questions {
                     _ => AGAIN_AT_LAST,
                 };
         }
-        if is_time {
-            port.ask_vm();
+        if !is_time {
+            return;
+        }
+        port.ask_vm();
+        let mut quiet = self.0.iter_mut().flatten().filter(|open| {
+            let elapsed = now.saturating_duration_since(open.since);
+            let is_due = elapsed >= WAKES_AFTER && open.wakes < WAKES;
+            is_due && may_wake(open.question.task)
+        });
+        if let Some(open) = quiet.next()
+            && port.wake_vm()
+        {
+            open.wakes += 1;
+            quiet.for_each(|open| open.wakes += 1);
         }
     }
 }

@@ -50,6 +50,9 @@ mod tests {
             path: "/v1/profile".into(),
             query: query.into(),
             closes: false,
+            host: None,
+            has_origin: false,
+            authorization: None,
         };
         let found = Sampling::of(&request).map_err(|refusal| refusal.status)?;
         Ok((found.mode(), found.frequency))

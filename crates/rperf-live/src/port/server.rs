@@ -1,13 +1,14 @@
 //! The loop of the port's thread: waits for clients and answers them, one step of one client at a
 //! time. Nothing here waits for Ruby, or for a client.
 
-use super::connection::{Connection, Fate, Wait};
+use super::connection::{Connection, Fate, MayWake, Wait};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
 use super::profiling::Profiling;
 use super::sampling::Sampling;
 use super::session::{self, Vm};
+use super::socket::Socket;
 use super::state::Port;
 use super::step::{Pull, Step};
 use super::task::Message;
@@ -23,6 +24,9 @@ use std::time::{Duration, Instant};
 
 /// Connections at a time.
 const MAX_CLIENTS: usize = 8;
+
+/// Those of them that haven't shown yet that they may ask.
+const MAX_UNKNOWN: usize = 4;
 
 /// How long nobody is let in after the system had no descriptor for a client.
 const SHORTAGE: Duration = Duration::from_millis(200);
@@ -51,7 +55,7 @@ cmdline             the command line
 /// What runs on the port's thread.
 pub struct Server {
     port: &'static Port,
-    listener: Listener,
+    listeners: Vec<Listener>,
     wakened: Guarded<UnixStream>,
     clients: Vec<Connection>,
     /// Nobody is let in before.
@@ -72,14 +76,14 @@ impl Server {
     /// Not running yet.
     pub fn new(
         port: &'static Port,
-        listener: Listener,
+        listeners: Vec<Listener>,
         wakened: Guarded<UnixStream>,
         messages: Receiver<Message>,
         steps: Receiver<Step>,
     ) -> Self {
         Server {
             port,
-            listener,
+            listeners,
             wakened,
             clients: Vec::new(),
             closed_until: None,
@@ -113,7 +117,8 @@ impl Server {
 
     /// A program may close all descriptors that it doesn't know.
     fn is_whole(&self) -> bool {
-        self.wakened.is_ours() && self.listener.socket().is_ours()
+        let mut listeners = self.listeners.iter();
+        self.wakened.is_ours() && listeners.all(|it| it.socket().is_ours())
     }
 
     /// Waits until something happens, or somebody's time is up. `None` if that can't be waited for:
@@ -121,13 +126,10 @@ impl Server {
     fn wait(&mut self) -> Option<Events> {
         let now = Instant::now();
         self.closed_until = self.closed_until.filter(|&until| until > now);
-        let mut descriptors = vec![
-            PollFd::new(self.wakened.as_fd(), PollFlags::POLLIN),
-            PollFd::new(
-                self.listener.socket().as_fd(),
-                flags(self.closed_until.is_none(), false),
-            ),
-        ];
+        let mut descriptors = vec![PollFd::new(self.wakened.as_fd(), PollFlags::POLLIN)];
+        let lets_in = flags(self.closed_until.is_none(), false);
+        let listeners = self.listeners.iter();
+        descriptors.extend(listeners.map(|it| PollFd::new(it.socket().as_fd(), lets_in)));
         descriptors.extend(self.clients.iter().map(|client| {
             let (reads, writes) = client.wants();
             let flags = flags(reads || client.watches_end_of_asking(), writes);
@@ -140,12 +142,16 @@ impl Server {
         let mut found = descriptors
             .iter()
             .map(|it| it.revents().unwrap_or(PollFlags::empty()));
-        let (wakened, listener) = (found.next()?, found.next()?);
-        if (wakened | listener).intersects(GONE) {
+        let wakened = found.next()?;
+        let mut listeners = PollFlags::empty();
+        for _ in &self.listeners {
+            listeners |= found.next()?;
+        }
+        if (wakened | listeners).intersects(GONE) {
             return None;
         }
         Some(Events {
-            somebody_waits: listener.contains(PollFlags::POLLIN),
+            somebody_waits: listeners.contains(PollFlags::POLLIN),
             clients: found.collect(),
         })
     }
@@ -224,16 +230,27 @@ impl Server {
     /// Answers, or notes what the client waits for.
     fn answer(&mut self, place: usize, request: &Request) {
         let route = route(request).and_then(|route| {
-            if matches!(route, Route::Wait(Wait::Profile(_) | Wait::Snapshot)) {
+            if matches!(route, Route::Wait(Wait::Profile(_) | Wait::Snapshot(_))) {
                 session::check_room(&self.clients)?;
             }
             Ok(route)
         });
         let count = self.clients.len();
         let client = &mut self.clients[place];
+        if client.needs_token {
+            // Without one nobody is let in so.
+            let tcp = self.port.tcp.as_ref();
+            let refusal = tcp.and_then(|tcp| tcp.token.refusal(request));
+            client.is_known = refusal.is_none();
+            if let Some(refusal) = refusal {
+                return client.turn_away(&refusal);
+            }
+        }
+        client.names_process = request.path.starts_with(PPROF);
         match route {
             Ok(Route::Hello) => {
-                client.answer_json(&facts::hello(&self.port.program, count).to_json())
+                let silence = self.vm.silence();
+                client.answer_json(&facts::hello(self.port, count, silence).to_json());
             }
             Ok(Route::Text(text)) => {
                 let closes = client.closes();
@@ -248,13 +265,21 @@ impl Server {
     }
 
     fn let_in(&mut self) {
+        for place in 0..self.listeners.len() {
+            self.let_in_at(place);
+        }
+    }
+
+    fn let_in_at(&mut self, place: usize) {
         loop {
-            match self.listener.accept() {
+            match self.listeners[place].accept() {
                 Accepted::Client(stream) if self.clients.len() < MAX_CLIENTS => {
-                    self.count += 1;
-                    self.clients.push(Connection::new(self.count, stream));
+                    self.take_in(stream, false);
                 }
-                Accepted::Client(stream) => {
+                Accepted::Unknown(stream) if self.has_room_for_unknown() => {
+                    self.take_in(stream, true);
+                }
+                Accepted::Client(stream) | Accepted::Unknown(stream) => {
                     let error = format!("{MAX_CLIENTS} clients are connected already");
                     refuse(
                         &stream,
@@ -276,6 +301,20 @@ impl Server {
     }
 }
 
+impl Server {
+    fn take_in(&mut self, stream: Guarded<Socket>, needs_token: bool) {
+        self.count += 1;
+        let client = Connection::new(self.count, stream, needs_token);
+        self.clients.push(client);
+    }
+
+    /// Those who have no token take no place of those who have one, or need none.
+    fn has_room_for_unknown(&self) -> bool {
+        let unknown = self.clients.iter().filter(|client| !client.is_known);
+        self.clients.len() < MAX_CLIENTS && unknown.count() < MAX_UNKNOWN
+    }
+}
+
 fn flags(reads: bool, writes: bool) -> PollFlags {
     let mut flags = PollFlags::empty();
     flags.set(PollFlags::POLLIN, reads);
@@ -285,7 +324,7 @@ fn flags(reads: bool, writes: bool) -> PollFlags {
 
 /// A few bytes: there is room for them. What has come is read, as the end of a connection with
 /// unread bytes is an error to the other end.
-fn refuse(mut stream: &UnixStream, refusal: &Refusal) {
+fn refuse(mut stream: &Socket, refusal: &Refusal) {
     let _ = stream.read(&mut [0; MAX_REQUEST]);
     let _ = stream.write(&refusal.response(true));
 }
@@ -301,8 +340,8 @@ enum Route {
 fn route(request: &Request) -> Result<Route, Refusal> {
     let (method, route) = match &*request.path {
         HELLO => ("GET", Ok(Route::Hello)),
-        STACKS => ("GET", Ok(Route::Wait(Wait::Stacks))),
-        SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot))),
+        STACKS => ("GET", Ok(Route::Wait(Wait::Stacks(MayWake::of(request))))),
+        SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot(MayWake::of(request))))),
         DELTA => (
             "GET",
             Pull::of(request).map(|it| Route::Wait(Wait::News(it))),

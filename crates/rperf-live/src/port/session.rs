@@ -3,7 +3,8 @@
 //!
 //! The program's own session comes first. Clients see it, and have no other one meanwhile.
 
-use super::connection::{Connection, Wait};
+use super::connection::{Connection, MayWake, Wait};
+use super::facts;
 use super::profiling::{Phase, Profiling, encode};
 use super::questions::{PATIENCE, Questions};
 use super::request;
@@ -11,16 +12,21 @@ use super::sampling::Sampling;
 use super::stacks;
 use super::state::Port;
 use super::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
+use super::wake;
 use crate::hello::Session;
 use crate::message::{Refusal, profile_response};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What is said if the VM has taken too long.
 const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in \
                       native code";
+
+/// The same if the VM could be woken.
+const STUCK: &str = "the VM doesn't answer: a thread keeps the GVL in native code, or the main thread \
+                     waits in native code that can't be interrupted";
 
 /// Profiles that are under way at a time.
 const MAX_PROFILES: usize = 4;
@@ -57,6 +63,12 @@ impl Vm {
         ends.chain(self.questions.next()).min()
     }
 
+    /// How long it has been asked in vain.
+    pub fn silence(&self) -> Duration {
+        let elapsed = Task::ALL.map(|task| self.questions.elapsed(task));
+        elapsed.into_iter().max().unwrap_or_default()
+    }
+
     /// All that can be done now for the clients.
     pub fn advance(&mut self, clients: &mut [Connection]) {
         while let Ok(message) = self.messages.try_recv() {
@@ -72,7 +84,8 @@ impl Vm {
         if !clients.iter().any(needs_session) && (self.session.is_some() || self.has_unknown()) {
             self.questions.ask(self.port, Task::End);
         }
-        self.questions.ask_again(self.port);
+        let may_wake = |task| clients.iter().any(|client| wakes_for(client, task));
+        self.questions.ask_again(self.port, may_wake);
         let is_owed = |client: &Connection| matches!(client.wait, Some(Wait::Encoding));
         if self.port.owes() && !clients.iter().any(|it| is_owed(it) || it.wants().1) {
             self.port.owes_nothing();
@@ -84,8 +97,8 @@ impl Vm {
         let client = &mut clients[place];
         let has_ended_asking = client.has_ended_asking;
         match &mut client.wait {
-            Some(Wait::Stacks) => self.questions.ask(self.port, Task::Stacks),
-            Some(Wait::Snapshot) => self.questions.ask(self.port, Task::Snapshot),
+            Some(Wait::Stacks(_)) => self.questions.ask(self.port, Task::Stacks),
+            Some(Wait::Snapshot(_)) => self.questions.ask(self.port, Task::Snapshot),
             Some(Wait::Session(sampling)) => {
                 let sampling = *sampling;
                 self.join_session(client, sampling);
@@ -180,13 +193,14 @@ impl Vm {
     fn take_reply(&mut self, question: Question, reply: Reply, clients: &mut [Connection]) {
         let elapsed = self.questions.elapsed(question.task);
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let is_woken = self.questions.is_woken(question.task);
         let is_its = self.questions.close(question);
         match (question.task, reply) {
             (Task::Stacks, Reply::Stacks(threads)) => {
-                answer_stacks(clients, &stacks::of_vm(&threads, elapsed_ns));
+                answer_stacks(clients, &stacks::of_vm(&threads, is_woken, elapsed_ns));
             }
             (Task::Stacks, Reply::Failed(why)) => {
-                answer_stacks(clients, &stacks::of_system(&why, elapsed_ns));
+                answer_stacks(clients, &stacks::of_system(&why, is_woken, elapsed_ns));
             }
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
@@ -200,6 +214,7 @@ impl Vm {
                     self.session = None;
                 }
                 for client in clients {
+                    client.is_woken = is_woken;
                     self.give_profile(client, task, &reply);
                 }
             }
@@ -224,11 +239,11 @@ impl Vm {
     /// What the VM has said to `task`, for one client.
     fn give_profile(&mut self, client: &mut Connection, task: Task, reply: &Reply) {
         match (&mut client.wait, reply) {
-            (Some(Wait::Snapshot), Reply::Profile(taken)) if task == Task::Snapshot => {
+            (Some(Wait::Snapshot(_)), Reply::Profile(taken)) if task == Task::Snapshot => {
                 let taken = taken.clone();
                 self.encode(client, taken, None);
             }
-            (Some(Wait::Snapshot), reply) if task == Task::Snapshot => {
+            (Some(Wait::Snapshot(_)), reply) if task == Task::Snapshot => {
                 client.refuse(&not_taken(reply));
             }
             (Some(Wait::Profile(it)), reply) => match (it.phase, reply) {
@@ -271,14 +286,16 @@ impl Vm {
         base: Option<Arc<rperf_model::Profile>>,
     ) {
         client.wait = Some(Wait::Encoding);
-        encode(self.port, client.id, taken, base);
+        let comment = client.names_process.then(facts::process);
+        encode(self.port, client.id, taken, base, comment);
     }
 
     fn send(&self, client: &mut Connection, content: Result<Vec<u8>, String>) {
         match content {
             Ok(content) => {
                 let ended = client.ended.take();
-                client.answer(profile_response(&content, ended, client.closes()));
+                let is_woken = std::mem::take(&mut client.is_woken);
+                client.answer(profile_response(&content, ended, is_woken, client.closes()));
             }
             Err(why) => client.refuse(&Refusal::new(503, why, "try again")),
         }
@@ -288,15 +305,20 @@ impl Vm {
     fn give_up(&mut self, clients: &mut [Connection]) {
         let elapsed = self.questions.elapsed(Task::Stacks);
         if elapsed >= PATIENCE {
+            let is_woken = self.questions.is_woken(Task::Stacks);
             self.questions.withdraw(Task::Stacks);
             let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            answer_stacks(clients, &stacks::of_system(SILENT, elapsed_ns));
+            answer_stacks(
+                clients,
+                &stacks::of_system(why(clients, Task::Stacks), is_woken, elapsed_ns),
+            );
         }
         if self.questions.elapsed(Task::Snapshot) >= PATIENCE {
-            let waits = |client: &Connection| matches!(client.wait, Some(Wait::Snapshot));
+            let why = why(clients, Task::Snapshot);
+            let waits = |client: &Connection| matches!(client.wait, Some(Wait::Snapshot(_)));
             for client in clients.iter_mut().filter(|it| waits(it)) {
                 let hint = "ask for /v1/stacks, or try again";
-                client.refuse(&Refusal::new(503, SILENT, hint));
+                client.refuse(&Refusal::new(503, why, hint));
             }
             let wants = |client: &Connection| match &client.wait {
                 Some(Wait::Profile(it)) => matches!(it.phase, Phase::Joins | Phase::Ends),
@@ -314,7 +336,7 @@ pub fn check_room(clients: &[Connection]) -> Result<(), Refusal> {
     let profiles = clients.iter().filter(|client| {
         matches!(
             client.wait,
-            Some(Wait::Profile(_) | Wait::Snapshot | Wait::Encoding)
+            Some(Wait::Profile(_) | Wait::Snapshot(_) | Wait::Encoding)
         )
     });
     match profiles.count() < MAX_PROFILES {
@@ -344,9 +366,26 @@ fn wants_session(client: &Connection) -> bool {
     }
 }
 
+/// Why the VM says nothing to `task`.
+fn why(clients: &[Connection], task: Task) -> &'static str {
+    match wake::is_possible() && clients.iter().any(|client| wakes_for(client, task)) {
+        true => STUCK,
+        false => SILENT,
+    }
+}
+
+/// Whether `client` waits for `task`, and the VM may be woken for it.
+fn wakes_for(client: &Connection, task: Task) -> bool {
+    match client.wait {
+        Some(Wait::Stacks(MayWake(may))) => may && task == Task::Stacks,
+        Some(Wait::Snapshot(MayWake(may))) => may && task == Task::Snapshot,
+        _ => false,
+    }
+}
+
 fn answer_stacks(clients: &mut [Connection], body: &serde_json::Value) {
     for client in clients {
-        if matches!(client.wait, Some(Wait::Stacks)) {
+        if matches!(client.wait, Some(Wait::Stacks(_))) {
             client.answer_json(body);
         }
     }

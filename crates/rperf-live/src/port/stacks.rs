@@ -31,9 +31,16 @@ pub struct ThreadStack {
 }
 
 /// The answer to `/v1/stacks` when the VM has said what it knows.
-pub fn of_vm(threads: &[ThreadStack], elapsed_ns: u64) -> Value {
+/// `is_woken`: the main thread had to be woken for that.
+pub fn of_vm(threads: &[ThreadStack], is_woken: bool, elapsed_ns: u64) -> Value {
     let threads: Vec<_> = threads.iter().enumerate().map(of_thread).collect();
-    json!({ "source": "vm", "note": null, "elapsed_ns": elapsed_ns, "threads": threads })
+    json!({
+        "source": "vm",
+        "note": null,
+        "woken": is_woken,
+        "elapsed_ns": elapsed_ns,
+        "threads": threads,
+    })
 }
 
 fn of_thread((place, thread): (usize, &ThreadStack)) -> Value {
@@ -64,9 +71,15 @@ fn of_frame(frame: &Frame) -> Value {
 }
 
 /// The same without the VM: what the system knows of native threads, and why there is no more.
-pub fn of_system(note: &str, elapsed_ns: u64) -> Value {
+pub fn of_system(note: &str, is_woken: bool, elapsed_ns: u64) -> Value {
     let threads: Vec<_> = native_threads().iter().map(of_native).collect();
-    json!({ "source": "system", "note": note, "elapsed_ns": elapsed_ns, "threads": threads })
+    json!({
+        "source": "system",
+        "note": note,
+        "woken": is_woken,
+        "elapsed_ns": elapsed_ns,
+        "threads": threads,
+    })
 }
 
 fn of_native(thread: &NativeThread) -> Value {
@@ -109,7 +122,7 @@ mod tests {
 
     #[test]
     fn without_the_vm_there_are_native_threads() {
-        let answer = of_system("why", 5);
+        let answer = of_system("why", false, 5);
         assert_eq!(
             (&answer["note"], &answer["elapsed_ns"]),
             (&json!("why"), &json!(5))

@@ -1,9 +1,12 @@
 //! What the threads of a program share of its port. It is made on a Ruby thread, and used there and
 //! on the port's thread.
 
+use super::bell;
 use super::descriptors::Guarded;
 use super::step::Step;
 use super::task::Message;
+use super::tcp::Tcp;
+use super::wake;
 use crate::hello::Session;
 use crate::place::Place;
 use std::io::Write;
@@ -29,6 +32,10 @@ pub struct Program {
 pub struct Port {
     /// Where it is.
     pub place: Place,
+    /// The loopback address at which it also is, if the program wants one.
+    pub tcp: Option<Tcp>,
+    /// The number of that port.
+    pub number: Option<u16>,
     /// Its program.
     pub program: Program,
     /// The program ends.
@@ -55,6 +62,7 @@ impl Port {
     /// Makes one, which isn't this process's yet.
     pub fn leak(
         place: Place,
+        (tcp, number): (Option<Tcp>, Option<u16>),
         program: Program,
         waker: UnixStream,
         messages: Sender<Message>,
@@ -62,6 +70,8 @@ impl Port {
     ) -> &'static Port {
         Box::leak(Box::new(Port {
             place,
+            tcp,
+            number,
             program,
             has_ended: AtomicBool::new(false),
             asks: AtomicBool::new(false),
@@ -107,8 +117,18 @@ impl Port {
         self.asks.store(true, SeqCst);
         if !self.has_ended.load(SeqCst) {
             (self.program.ask)();
+            bell::ring();
         }
         self.asks.store(false, SeqCst);
+    }
+
+    /// Has the VM's main thread look for interrupts if it waits, unless the program ends. Returns
+    /// whether it was woken.
+    pub fn wake_vm(&self) -> bool {
+        self.asks.store(true, SeqCst);
+        let is_woken = !self.has_ended.load(SeqCst) && wake::wake();
+        self.asks.store(false, SeqCst);
+        is_woken
     }
 
     /// The program ends. Afterwards the port's thread asks the VM no more.

@@ -11,6 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 mod sessions;
+mod tcp;
 mod watching;
 
 /// A process has one port.
@@ -47,7 +48,7 @@ fn opened() -> Opened {
         .lock()
         .unwrap_or_else(|broken| broken.into_inner());
     let folder = tempfile::tempdir().expect("a folder");
-    let path = open(Some(folder.path()), program()).expect("opened");
+    let path = open(Some(folder.path()), None, program()).expect("opened");
     Opened {
         path,
         _folder: folder,
@@ -149,7 +150,7 @@ fn once_the_program_ends_the_vm_is_asked_no_more() {
     let ask = || {
         ASKED.fetch_add(1, SeqCst);
     };
-    let path = open(Some(folder.path()), Program { ask, ..program() }).expect("opened");
+    let path = open(Some(folder.path()), None, Program { ask, ..program() }).expect("opened");
     let mut client = UnixStream::connect(&path).expect("connected");
     client
         .write_all(
@@ -175,7 +176,7 @@ fn once_the_program_ends_the_vm_is_asked_no_more() {
 fn opened_twice_it_is_the_same_and_closed_it_is_gone() {
     let port = opened();
     let elsewhere = tempfile::tempdir().expect("a folder");
-    let again = open(Some(elsewhere.path()), program()).expect("open already");
+    let again = open(Some(elsewhere.path()), None, program()).expect("open already");
     assert_eq!((&again, path().as_ref()), (&port.path, Some(&port.path)));
     close();
     close();

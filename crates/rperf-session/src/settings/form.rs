@@ -63,6 +63,8 @@ pub enum Value {
     Off,
     /// The absolute path of a file that can be written, or of a folder.
     Path(PathBuf),
+    /// The number of a TCP port at the loopback address.
+    Loopback(u16),
     /// Any text.
     Text(OsString),
     /// A time, in µs.
@@ -96,6 +98,8 @@ pub enum Form {
     OutputPath,
     /// The absolute path of a folder.
     Folder,
+    /// A TCP port at the loopback address.
+    Loopback,
     /// Any text.
     Text,
     /// A time with its unit: `1ms`; a String in Ruby.
@@ -118,6 +122,9 @@ pub enum Refusal {
 }
 
 const OFF: &str = "false";
+
+/// What the address of a TCP port begins with.
+const LOOPBACK: &str = "tcp://127.0.0.1:";
 
 /// The real-time signals, where timers can signal: the others have a meaning to programs.
 fn timer_signals() -> Option<(u32, u32)> {
@@ -180,6 +187,10 @@ impl Form {
                 Given::Text(text) => read_folder(text),
                 _ => None,
             },
+            Form::Loopback => match given {
+                Given::Text(text) => text.to_str().and_then(loopback).map(Value::Loopback),
+                _ => None,
+            },
             Form::Text => match given {
                 Given::Text(text) => Some(Value::Text((*text).to_os_string())),
                 _ => None,
@@ -220,6 +231,7 @@ impl Form {
             }),
             Form::OutputPath => "the path of a file".into(),
             Form::Folder => "the absolute path of a folder".into(),
+            Form::Loopback => format!("{LOOPBACK}PORT"),
             Form::Text => "text".into(),
             Form::Time => "a time of 1us to 1h, such as 500us, 1ms or 2s".into(),
             Form::Methods => "methods or their files, such as Order#total or app/**".into(),
@@ -245,6 +257,7 @@ impl Form {
             (Form::NoSignal, _) => OFF.into(),
             (Form::TimerSignal, _) => "number".into(),
             (Form::OutputPath | Form::Folder, _) => "path".into(),
+            (Form::Loopback, _) => format!("{LOOPBACK}PORT"),
             (Form::Text, _) => "text".into(),
             (Form::Time, _) => "time".into(),
             (Form::Methods, Source::Keyword) => "a String, an Array".into(),
@@ -270,6 +283,7 @@ impl Value {
             Value::Words(words) => words.join(",").into(),
             Value::Off => OFF.into(),
             Value::Path(path) => path.into(),
+            Value::Loopback(number) => format!("{LOOPBACK}{number}").into(),
             Value::Text(text) => text.clone(),
             Value::Time(micros) => format!("{micros}us").into(),
             Value::Methods(names) if source == Source::Keyword => {
@@ -381,6 +395,13 @@ fn read_folder(text: &OsStr) -> Option<Value> {
     let path = Path::new(text);
     let is_path = path.is_absolute() && !text.as_bytes().contains(&0);
     is_path.then(|| Value::Path(path.into()))
+}
+
+/// The number of the TCP port in such an address: others on the network can't reach it.
+pub fn loopback(text: &str) -> Option<u16> {
+    let number = text.strip_prefix(LOOPBACK)?;
+    let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse().ok().filter(|_| is_number)
 }
 
 /// `None` for what names no methods.

@@ -7,8 +7,8 @@ use super::words::{
     ALL_CALLS, ALLOC, AUTO, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, RUBY, SAFEPOINT, TICK, TRACE,
 };
 use Form::{
-    False, Folder, Labels, Methods, NoSignal, Number, OutputPath, Text, Time, TimerSignal, True,
-    Word, WordWithTimerSignals, Words,
+    False, Folder, Labels, Loopback, Methods, NoSignal, Number, OutputPath, Text, Time,
+    TimerSignal, True, Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
 
@@ -381,8 +381,34 @@ pub static LISTEN: Setting = Setting {
     keyword: false,
     ..Setting::named(
         "listen",
-        &[True, False, Folder],
-        "open a port; a path: in that folder",
+        &[True, False, Folder, Loopback],
+        "open a port; a path: in that folder; an address: also there",
+    )
+};
+
+/// Whether a program in which all threads wait may be woken for an answer.
+pub static LISTEN_WAKE: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("1"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "listen_wake",
+        &[True, False],
+        "wake the main thread for an answer if no thread runs",
+    )
+};
+
+/// Whether a program with a port has a thread for answers all the time.
+pub static LISTEN_HELPER: Setting = Setting {
+    tracing: Tracing::Also,
+    unset: Some("0"),
+    keyword: false,
+    for_children: false,
+    ..Setting::named(
+        "listen_helper",
+        &[True, False],
+        "keep a thread for answers, which come at once then",
     )
 };
 
@@ -436,7 +462,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 25] = [
+pub static ALL: [&Setting; 27] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -458,6 +484,8 @@ pub static ALL: [&Setting; 25] = [
     &DEFER,
     &INHERIT,
     &LISTEN,
+    &LISTEN_WAKE,
+    &LISTEN_HELPER,
     &VERBOSE,
     &STAT,
     &STAT_REPORT,

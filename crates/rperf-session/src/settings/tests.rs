@@ -21,7 +21,14 @@ fn examples(setting: &Setting) -> Vec<String> {
     let texts = listed.split(", ").map(String::from);
     texts
         .filter(|text| {
-            let placeholders = ["number", "path", "time", "KEY=VALUE,...", "METHOD,..."];
+            let placeholders = [
+                "number",
+                "path",
+                "time",
+                "tcp://127.0.0.1:PORT",
+                "KEY=VALUE,...",
+                "METHOD,...",
+            ];
             !placeholders.contains(&text.as_str())
         })
         .collect()

@@ -1,7 +1,8 @@
 //! The helper: a Ruby thread that answers the port where the VM has to be asked. It comes into being
 //! at a safepoint of whichever thread has the GVL, answers, and ends; during a session that clients
 //! have begun it stays, and looks for questions every few milliseconds, so that a program in which
-//! nothing else runs answers, too.
+//! nothing else runs answers, too. One that the program has asked for waits for questions all the
+//! time.
 //!
 //! What runs at the safepoint calls no method: an interrupt would be lost there. So it only makes
 //! the thread, and then lets the GVL go, as do the threads that have it next: in a busy program the
@@ -10,18 +11,19 @@
 use super::session::perform;
 use super::watched;
 use crate::native::session;
+use crate::profile::errors;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
 use crate::text;
 use crate::without_gvl::try_without_gvl;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Error, Module, RArray, RModule, RString, Ruby, Thread, Value, prelude::*};
+use magnus::{Error, Module, RArray, RModule, RString, Ruby, Thread, prelude::*};
 use rb_sys::VALUE;
 use rperf_engine::Gvl;
-use rperf_live::port::request;
 use rperf_live::port::stacks::{Frame, ThreadStack};
 use rperf_live::port::task::{Reply, Task};
+use rperf_live::port::{bell, request};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -95,6 +97,24 @@ fn let_go(_: Gvl<'_>) {
     let _ = try_without_gvl(|| ());
 }
 
+/// `hang_bell`: the descriptor that becomes readable with each question.
+pub fn hang_bell(ruby: &Ruby) -> Result<i32, Error> {
+    bell::hang().map_err(|error| no_helper(ruby, &error.to_string()))
+}
+
+/// `make_helper`: makes one, unless there is one already.
+pub fn make_to_stay(ruby: &Ruby) -> Result<(), Error> {
+    if request::claim_helper() && !make() {
+        request::release_helper();
+        return Err(no_helper(ruby, NO_THREAD));
+    }
+    Ok(())
+}
+
+fn no_helper(ruby: &Ruby, why: &str) -> Error {
+    errors::rperf(ruby, format!("the port has no helper: {why}"))
+}
+
 /// Whether the VM has made the thread.
 fn make() -> bool {
     // SAFETY: with the GVL, at a safepoint; `run` takes no data, and `protect` catches what the VM
@@ -133,10 +153,10 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
                 perform(ruby, helper, question)?;
             }
         }
-        if !session::is_live() {
+        let stays: bool = helper.funcall("rest", (session::is_live(),))?;
+        if !stays {
             return Ok(());
         }
-        let _: Value = helper.funcall("rest", ())?;
     }
 }
 

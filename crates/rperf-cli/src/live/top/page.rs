@@ -15,7 +15,7 @@ const BEFORE_METHOD: usize = 42;
 /// The widest that the column of methods gets.
 const METHOD: usize = 48;
 
-/// What is shown of an interval.
+/// What is shown of an interval of one program.
 pub struct Page<'a> {
     /// The process.
     pub pid: i32,
@@ -25,6 +25,72 @@ pub struct Page<'a> {
     pub facts: &'a LiveFacts,
     /// The interval.
     pub interval: &'a Interval,
+}
+
+/// The table of several programs: a line for each, and their methods together. With an empty line in
+/// front if it `follows` another one.
+pub fn table_of_several(
+    pages: &[Page<'_>],
+    all: &Interval,
+    screen: &Screen,
+    follows: bool,
+) -> String {
+    let gap = if follows { "\n" } else { "" };
+    let head = format!("{} programs", pages.len());
+    let mut text = format!("{gap}{}\n", screen.fitted(&head, 0));
+    for page in pages {
+        let line = format!("{}: {}", page.head(), page.summary());
+        text += &format!("  {}\n", screen.fitted(&line, 2));
+    }
+    text + &methods(all, screen, pages.len() + 1)
+}
+
+/// The rows of the methods, where `used` lines are above them.
+fn methods(interval: &Interval, screen: &Screen, used: usize) -> String {
+    let rows = screen
+        .height()
+        .map_or(ROWS, |height| height.saturating_sub(used + 3).max(3));
+    let methods = &interval.methods;
+    let ran = methods
+        .iter()
+        .filter(|(_, _, times)| times.own + times.total + times.waiting > 0);
+    let rows: Vec<_> = ran.take(rows).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let header = row(
+        ["self/s", "self %", "total %", "wait/s"].map(String::from),
+        "method",
+        "file",
+    );
+    let header = screen.fitted(&header, 0);
+    let mut text = format!("\n{}\n", screen.styled(Some(Style::Bold), &header));
+    for (name, path, times) in rows {
+        let line = row(cells(interval, times), &shown(name), &shown(path));
+        text += screen.fitted(&line, 0).trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// In percent of the interval.
+fn share(interval: &Interval, time: u64) -> f64 {
+    match interval.elapsed_ns {
+        0 => 0.0,
+        elapsed => time as f64 / elapsed as f64 * 100.0,
+    }
+}
+
+fn cells(interval: &Interval, times: &Times) -> [String; 4] {
+    let all = interval.all.own.max(1) as f64;
+    let percent = |time: u64| format!("{:.1} %", time as f64 / all * 100.0);
+    let per_second = |time: u64| format!("{:.0} ms", share(interval, time) * 10.0);
+    [
+        per_second(times.own),
+        percent(times.own),
+        percent(times.total),
+        per_second(times.waiting),
+    ]
 }
 
 impl Page<'_> {
@@ -73,33 +139,7 @@ impl Page<'_> {
         let gap = if follows { "\n" } else { "" };
         let head = screen.fitted(&self.head(), 0);
         let summary = screen.fitted(&self.summary(), 0);
-        let mut text = format!("{gap}{head}\n{summary}\n");
-        let rows = screen
-            .height()
-            .map_or(ROWS, |height| height.saturating_sub(5).max(3));
-        let methods = &self.interval.methods;
-        let ran = methods
-            .iter()
-            .filter(|(_, _, times)| times.own + times.total + times.waiting > 0);
-        let rows: Vec<_> = ran.take(rows).collect();
-        if rows.is_empty() {
-            return text;
-        }
-        let header = row(
-            ["self/s", "self %", "total %", "wait/s"].map(String::from),
-            "method",
-            "file",
-        );
-        text += &format!(
-            "\n{}\n",
-            screen.styled(Some(Style::Bold), &screen.fitted(&header, 0))
-        );
-        for (name, path, times) in rows {
-            let line = row(self.cells(times), &shown(name), &shown(path));
-            text += screen.fitted(&line, 0).trim_end();
-            text.push('\n');
-        }
-        text
+        format!("{gap}{head}\n{summary}\n") + &methods(self.interval, screen, 2)
     }
 
     fn since_ns(&self) -> u64 {
@@ -137,24 +177,8 @@ impl Page<'_> {
         }
     }
 
-    /// In percent of the interval.
     fn share(&self, time: u64) -> f64 {
-        match self.interval.elapsed_ns {
-            0 => 0.0,
-            elapsed => time as f64 / elapsed as f64 * 100.0,
-        }
-    }
-
-    fn cells(&self, times: &Times) -> [String; 4] {
-        let all = self.interval.all.own.max(1) as f64;
-        let percent = |time: u64| format!("{:.1} %", time as f64 / all * 100.0);
-        let per_second = |time: u64| format!("{:.0} ms", self.share(time) * 10.0);
-        [
-            per_second(times.own),
-            percent(times.own),
-            percent(times.total),
-            per_second(times.waiting),
-        ]
+        share(self.interval, time)
     }
 }
 

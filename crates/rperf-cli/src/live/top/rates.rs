@@ -1,5 +1,6 @@
 //! What each method has had in an interval. Used by `top`.
 
+use super::watched::{News, Take};
 use rperf_live::mirror::Mirror;
 use rperf_model::live_table::{LiveFacts, LiveValues};
 use rperf_model::{FrameId, State, WeightKey};
@@ -20,7 +21,24 @@ pub struct Times {
     pub gc: u64,
 }
 
+const SECOND: u64 = 1_000_000_000;
+
+fn per_second(time: u64, elapsed_ns: u64) -> u64 {
+    (time as f64 / elapsed_ns.max(1) as f64 * SECOND as f64) as u64
+}
+
 impl Times {
+    fn per_second(self, elapsed_ns: u64) -> Self {
+        let rate = |time| per_second(time, elapsed_ns);
+        Self {
+            own: rate(self.own),
+            total: rate(self.total),
+            waiting: rate(self.waiting),
+            blocked: rate(self.blocked),
+            gc: rate(self.gc),
+        }
+    }
+
     fn each(&mut self, other: &Self, combine: fn(u64, u64) -> u64) {
         let pairs = [
             (&mut self.own, other.own),
@@ -119,6 +137,60 @@ fn add(times: &mut Times, state: State, value: u64) {
     *time = time.saturating_add(value);
 }
 
+/// What the methods of a program have had since a table was printed.
+#[derive(Debug, Default)]
+pub struct Sums {
+    methods: Methods,
+    /// All that they had before their rows came anew.
+    earlier: Option<Methods>,
+    /// The facts at the begin, if anything is known of the time since.
+    before: Option<LiveFacts>,
+    is_fresh: bool,
+}
+
+impl Take for Sums {
+    fn reset(&mut self, mirror: &Mirror) {
+        // Rows may have been added up: by methods, the sums are what they were.
+        self.earlier
+            .get_or_insert_with(|| Methods::of(mirror, mirror.rows()));
+    }
+
+    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]) {
+        if self.earlier.is_none() {
+            self.methods.add(&Methods::of(mirror, rows.iter().copied()));
+        }
+    }
+
+    fn end(&mut self, mirror: &Mirror) {
+        if let Some(earlier) = self.earlier.take() {
+            let mut methods = Methods::of(mirror, mirror.rows());
+            methods.subtract(&earlier);
+            self.methods.add(&methods);
+        }
+    }
+}
+
+impl Sums {
+    /// What came with the last sums.
+    pub fn note(&mut self, news: News) {
+        match news {
+            News::Interval { before, is_fresh } => {
+                self.before.get_or_insert(before);
+                self.is_fresh = is_fresh;
+            }
+            News::Begins | News::BeginsAnew => *self = Self::default(),
+            News::Waits => {}
+        }
+    }
+
+    /// What there is up to `now`, if anything is known; it begins anew.
+    pub fn take_interval(&mut self, now: &LiveFacts) -> Option<Interval> {
+        let before = self.before.take()?;
+        let methods = std::mem::take(&mut self.methods);
+        Some(Interval::new(methods, &before, now, self.is_fresh))
+    }
+}
+
 /// An interval between two pulls.
 #[derive(Debug)]
 pub struct Interval {
@@ -137,6 +209,31 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The rates of several programs in ns per second, added up; `sampling_ns` is what each of them
+    /// has had on average.
+    pub fn rates<'a>(intervals: impl Iterator<Item = &'a Interval> + Clone) -> Self {
+        let mut methods: HashMap<(String, String), Times> = HashMap::new();
+        let mut sampling_ns = 0;
+        let known = intervals.clone().filter(|it| it.elapsed_ns > 0);
+        for interval in known.clone() {
+            let rate = |time| per_second(time, interval.elapsed_ns);
+            sampling_ns += rate(interval.sampling_ns);
+            for (name, path, times) in &interval.methods {
+                let found = methods.entry((name.clone(), path.clone())).or_default();
+                let rates = times.per_second(interval.elapsed_ns);
+                found.each(&rates, u64::saturating_add);
+            }
+        }
+        let count = known.count() as u64;
+        let facts = LiveFacts {
+            as_of_ns: if count > 0 { SECOND } else { 0 },
+            sampling_ns: sampling_ns / count.max(1),
+            ..LiveFacts::default()
+        };
+        let is_fresh = intervals.clone().all(|it| it.is_fresh);
+        Self::new(Methods(methods), &LiveFacts::default(), &facts, is_fresh)
+    }
+
     /// From `before` to `now`.
     pub fn new(methods: Methods, before: &LiveFacts, now: &LiveFacts, is_fresh: bool) -> Self {
         let mut all = Times::default();

@@ -92,7 +92,7 @@ fn opened_with(session: fn() -> Option<Session>) -> Opened {
         session,
         ..program()
     };
-    let path = open(Some(folder.path()), program).expect("opened");
+    let path = open(Some(folder.path()), None, program).expect("opened");
     Opened {
         path,
         _folder: folder,

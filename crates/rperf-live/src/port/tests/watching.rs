@@ -156,6 +156,7 @@ fn where_no_session_runs_there_is_nothing_to_be_watched() {
     };
     let path = open(
         Some(folder.path()),
+        None,
         Program {
             session,
             ..program()

@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
 require "ipaddr"
+require_relative "../argument"
+require_relative "answer"
 
 module Rperf
-  class Viewer
+  # What our Rack apps have in common.
+  module Web
     # Who may see the viewer.
     class Access
       # Variables in which servers and frameworks tell where an app runs. If they differ, it isn't in development.
@@ -11,9 +14,14 @@ module Rperf
       # Names that always mean this machine.
       LOCAL_NAME = /\A(?:localhost|[\w.-]+\.(?:localhost|test))\z/i
       HOST = /\A(?<name>\[[\h:.]+\]|[^:\[\]]+)(?::\d+)?\z/
-      CLOSED = "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) Rperf::Viewer needs auth:, " \
-               "which says who may see it"
-      private_constant :ENVIRONMENTS, :LOCAL_NAME, :HOST, :CLOSED
+      private_constant :ENVIRONMENTS, :LOCAL_NAME, :HOST
+
+      # @raise [ArgumentError] for an `auth:` that can't be asked
+      def self.check(auth)
+        return if auth.nil? || auth.respond_to?(:call)
+
+        Argument.reject(:auth, auth, "nil or something to call, such as a Proc")
+      end
 
       # @return [Boolean] whether all that say where the app runs say development, and one does
       def self.development?
@@ -36,14 +44,17 @@ module Rperf
         Answer.text(403, "Pages of other sites get nothing here.")
       end
 
-      def initialize(auth)
+      # @param auth [#call, nil]
+      # @param name [String] of the class whose pages it is about
+      def initialize(auth, name = "Rperf::Viewer")
         @auth = auth
+        @name = name
         @closed = auth.nil? && !self.class.development?
       end
 
       # Tells whoever runs the app that nobody can see the page yet.
       def report_closed(path)
-        STDERR.write("rperf: the viewer at #{path}/ is closed: #{CLOSED}\n") if @closed
+        STDERR.write("rperf: #{what} at #{path}/ is closed: #{why_closed}\n") if @closed
       rescue StandardError
         nil # The program has closed its stderr: it is no reason not to start.
       end
@@ -51,16 +62,22 @@ module Rperf
       # @return [Array, nil] the response to those who may not see the viewer
       def refusal(env)
         if @closed
-          Answer.text(403, "The viewer is closed: #{CLOSED}.")
+          Answer.text(403, "#{what.capitalize} is closed: #{why_closed}.")
         elsif @auth
-          Answer.text(403, "You may not see this: auth: of Rperf::Viewer says no.") unless @auth.call(env)
+          Answer.text(403, "You may not see this: auth: of #{@name} says no.") unless @auth.call(env)
         elsif !local?(env)
-          Answer.text(403, "Without auth:, Rperf::Viewer answers only requests from a private address " \
+          Answer.text(403, "Without auth:, #{@name} answers only requests from a private address " \
                            "to localhost, *.localhost, *.test or a private address.")
         end
       end
 
       private
+
+      def what = @name == "Rperf::Viewer" ? "the viewer" : "the profile endpoint"
+
+      def why_closed
+        "outside of development (RAILS_ENV, RACK_ENV, APP_ENV) #{@name} needs auth:, which says who may see it"
+      end
 
       def local?(env)
         hosts(env).all? { |host| local_name?(host) || private?(host) } && clients(env).all? { |from| private?(from) }
@@ -88,6 +105,6 @@ module Rperf
 
       def without_port(address) = HOST.match(address)&.[](:name) || address
     end
-    private_constant :Access
   end
+  private_constant :Web
 end

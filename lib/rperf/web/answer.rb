@@ -3,7 +3,7 @@
 require "json"
 
 module Rperf
-  class Viewer
+  module Web
     # Rack responses. Header names are in lower case, as Rack 3 wants them.
     module Answer
       HEADERS = {
@@ -46,6 +46,6 @@ module Rperf
         end
       end
     end
-    private_constant :Answer
   end
+  private_constant :Web
 end

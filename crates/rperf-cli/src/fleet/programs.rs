@@ -1,0 +1,83 @@
+//! The programs that are there now. On threads of the command's.
+
+use crate::Refusal;
+use crate::live::choose::{Found, Pattern, all, side_by_side};
+use crate::live::process::is_stopped;
+use rperf_live::hello::Hello;
+use rperf_live::shown;
+use std::fs;
+use std::time::Duration;
+
+/// How long a program may take to say what it is: a port answers without the VM.
+const PATIENCE: Duration = Duration::from_millis(1000);
+
+/// Which are meant.
+pub struct Programs {
+    pattern: Option<Pattern>,
+}
+
+/// Those that are there.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Present {
+    /// Their processes, and what they call themselves.
+    pub programs: Vec<(i32, String)>,
+    /// A line about each that doesn't answer.
+    pub silent: Vec<String>,
+}
+
+struct Asked {
+    found: Found,
+    hello: Option<Hello>,
+}
+
+impl Programs {
+    /// Those that match; all, without an expression.
+    pub fn matching(expression: Option<&str>) -> Result<Self, Refusal> {
+        let pattern = expression.map(Pattern::new).transpose()?;
+        Ok(Programs { pattern })
+    }
+
+    /// As they are now.
+    pub fn now(&self) -> Present {
+        let own = std::process::id() as i32;
+        let others = all().into_iter().filter(|it| it.pid != own);
+        let mut asked: Vec<_> = others.map(|found| Asked { found, hello: None }).collect();
+        side_by_side(&mut asked, |it: &mut Asked| {
+            if !is_stopped(it.found.pid) {
+                it.hello = it.found.client.hello_within(PATIENCE).ok();
+            }
+        });
+        let mut present = Present::default();
+        for Asked { found, hello } in asked {
+            let pid = found.pid;
+            match hello {
+                Some(hello) if self.are_matched_by(&hello.program) => {
+                    present.programs.push((pid, hello.program));
+                }
+                Some(_) => {}
+                None => {
+                    let program = command_line(pid);
+                    if self.are_matched_by(&program) {
+                        let why = match is_stopped(pid) {
+                            true => "was stopped (SIGSTOP)",
+                            false => "its port doesn't answer",
+                        };
+                        present.silent.push(format!("{pid} ({program}): {why}"));
+                    }
+                }
+            }
+        }
+        present
+    }
+
+    fn are_matched_by(&self, program: &str) -> bool {
+        let pattern = self.pattern.as_ref();
+        pattern.is_none_or(|pattern| pattern.matches(program))
+    }
+}
+
+fn command_line(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&words).replace('\0', " ");
+    shown(text.trim()).into_owned()
+}

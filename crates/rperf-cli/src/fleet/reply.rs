@@ -1,0 +1,249 @@
+//! What `rperf serve` answers to one client. On a thread of its own for each.
+
+use super::profile::of_all;
+use super::programs::Programs;
+use crate::attach::recording::Wanted;
+use crate::say;
+use nix::sys::socket::{MsgFlags, recv};
+use rperf_format::pprof;
+use rperf_live::access::Token;
+use rperf_live::message::{MAX_REQUEST, Refusal, Request, bytes_response, parse_request};
+use rperf_live::port::sampling::Sampling;
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a client may take to send its request.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest time of a profile, in seconds, and the usual one.
+const LONGEST: f64 = 3600.0;
+const USUAL: &str = "30";
+
+/// Profiles that are under way at a time.
+const MAX_PROFILES: usize = 2;
+
+/// Where everything is.
+const PPROF: &str = "/debug/pprof/";
+
+/// What all clients share.
+pub struct Site {
+    /// Whom they ask about.
+    pub programs: Programs,
+    /// Who asks must have it, if there is one.
+    pub token: Option<Token>,
+    profiles: AtomicUsize,
+    /// What the last profile has said: it isn't said again.
+    said: Mutex<HashSet<String>>,
+}
+
+impl Site {
+    /// Nobody has asked yet.
+    pub fn new(programs: Programs, token: Option<Token>) -> Self {
+        Site {
+            programs,
+            token,
+            profiles: AtomicUsize::new(0),
+            said: Mutex::default(),
+        }
+    }
+
+    /// Reads one request and answers it. A profile ends early if `ends`, or the client goes.
+    pub fn serve(
+        &self,
+        stream: &(impl Stream + ?Sized),
+        ends: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let response = match read(stream)? {
+            Ok(request) => self.response(&request, &|| ends() || stream.is_gone()),
+            Err(refusal) => refusal.response(true),
+        };
+        stream.send(&response)
+    }
+
+    fn response(&self, request: &Request, ends: &dyn Fn() -> bool) -> Vec<u8> {
+        let refusal = self.token.as_ref().and_then(|it| it.refusal(request));
+        if let Some(refusal) = refusal {
+            return refusal.response(true);
+        }
+        let answer = match request.path.strip_prefix(PPROF) {
+            Some(name) if request.method == "GET" => self.answer(name, request, ends),
+            Some(_) => Err(Refusal::new(405, "this isn't asked for so", "ask with GET")),
+            None => Err(Refusal::new(404, "there is nothing here", profile_hint())),
+        };
+        answer.unwrap_or_else(|refusal| refusal.response(true))
+    }
+
+    fn answer(
+        &self,
+        name: &str,
+        request: &Request,
+        ends: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, Refusal> {
+        match name {
+            "" => Ok(bytes_response(
+                200,
+                "text/plain; charset=utf-8",
+                "",
+                self.index().as_bytes(),
+                true,
+            )),
+            "profile" => {
+                let content = self.profile(request, ends)?;
+                let kind = "application/octet-stream";
+                Ok(bytes_response(200, kind, "", &content, true))
+            }
+            _ => Err(Refusal::new(
+                501,
+                "rperf has no such profile of running programs",
+                profile_hint(),
+            )),
+        }
+    }
+
+    fn index(&self) -> String {
+        let present = self.programs.now();
+        let mut text = "profile?seconds=30  the time of all threads of these programs, as a pprof \
+                        file; also mode=cpu and frequency=100\n\n"
+            .to_string();
+        for (pid, program) in present.programs {
+            text.push_str(&format!("{pid} {program}\n"));
+        }
+        for line in present.silent {
+            text.push_str(&format!("{line}\n"));
+        }
+        text
+    }
+
+    fn profile(&self, request: &Request, ends: &dyn Fn() -> bool) -> Result<Vec<u8>, Refusal> {
+        let time = time(request)?;
+        let sampling = Sampling::of(request)?;
+        let _turn = Turn::take(&self.profiles)?;
+        let wanted = Wanted {
+            time,
+            mode: sampling.mode(),
+            frequency: sampling.frequency,
+        };
+        let present = self.programs.now();
+        let is_nobody = present.programs.is_empty() && present.silent.is_empty();
+        let taken = of_all(present, wanted, ends);
+        self.say(&taken.notes);
+        let Some(profile) = taken.profile else {
+            let error = match is_nobody {
+                true => "no such program with a port runs".into(),
+                false => format!("there is no profile: {}", taken.notes.join("; ")),
+            };
+            let hint = "start programs with RPERF_LISTEN=1; 'rperf ps' lists those with a port";
+            return Err(Refusal::new(503, error, hint));
+        };
+        let mut content = Vec::new();
+        let written = pprof::write(&profile, &mut content);
+        written.map_err(|error| Refusal::new(500, error.to_string(), "ask again"))?;
+        Ok(content)
+    }
+
+    fn say(&self, notes: &[String]) {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let notes: HashSet<_> = notes.iter().cloned().collect();
+        for note in notes.difference(&said) {
+            say(note);
+        }
+        *said = notes;
+    }
+}
+
+/// One of the profiles that are under way.
+struct Turn<'a>(&'a AtomicUsize);
+
+impl<'a> Turn<'a> {
+    fn take(count: &'a AtomicUsize) -> Result<Self, Refusal> {
+        let turn = Turn(count);
+        match count.fetch_add(1, SeqCst) < MAX_PROFILES {
+            true => Ok(turn),
+            false => {
+                let error = format!("{MAX_PROFILES} profiles are under way already");
+                Err(Refusal::new(503, error, "end one of them, or wait"))
+            }
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+fn profile_hint() -> String {
+    format!("ask for {PPROF}profile?seconds=30")
+}
+
+fn time(request: &Request) -> Result<Duration, Refusal> {
+    let seconds = request.parameter("seconds").unwrap_or(USUAL).parse::<f64>();
+    let seconds = seconds.ok().filter(|it| (0.01..=LONGEST).contains(it));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| {
+        let hint = format!("ask with seconds=0.01 to {LONGEST}");
+        Refusal::new(400, "there is no such time", hint)
+    })
+}
+
+/// A connection of either kind.
+pub trait Stream: AsRawFd {
+    /// Reading and writing wait: the sockets of a listener that doesn't may not either, on some systems.
+    fn block(&self) -> io::Result<()>;
+    /// Reads some, or fails when `rest` is over.
+    fn receive(&self, bytes: &mut [u8], rest: Duration) -> io::Result<usize>;
+    /// Writes all; each part may take so long.
+    fn send(&self, bytes: &[u8]) -> io::Result<()>;
+    /// Whether the client has ended the connection.
+    fn is_gone(&self) -> bool {
+        let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
+        matches!(recv(self.as_raw_fd(), &mut [0], flags), Ok(0))
+    }
+}
+
+macro_rules! stream {
+    ($kind:ty) => {
+        impl Stream for $kind {
+            fn block(&self) -> io::Result<()> {
+                self.set_nonblocking(false)
+            }
+
+            fn receive(&self, bytes: &mut [u8], rest: Duration) -> io::Result<usize> {
+                self.set_read_timeout(Some(rest.max(Duration::from_millis(1))))?;
+                (&*self).read(bytes)
+            }
+
+            fn send(&self, bytes: &[u8]) -> io::Result<()> {
+                self.set_write_timeout(Some(PATIENCE))?;
+                (&*self).write_all(bytes)
+            }
+        }
+    };
+}
+
+stream!(std::net::TcpStream);
+stream!(std::os::unix::net::UnixStream);
+
+fn read(stream: &(impl Stream + ?Sized)) -> io::Result<Result<Request, Refusal>> {
+    let until = Instant::now() + PATIENCE;
+    let mut received = Vec::new();
+    loop {
+        match parse_request(&received) {
+            Ok(Some((request, _))) => return Ok(Ok(request)),
+            Ok(None) => {}
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+        let rest = until.saturating_duration_since(Instant::now());
+        let mut bytes = [0; 1024];
+        let room = (MAX_REQUEST - received.len().min(MAX_REQUEST)).min(bytes.len());
+        match stream.receive(&mut bytes[..room], rest)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            _ if rest.is_zero() => return Err(io::ErrorKind::TimedOut.into()),
+            count => received.extend_from_slice(&bytes[..count]),
+        }
+    }
+}

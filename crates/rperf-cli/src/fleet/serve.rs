@@ -1,0 +1,221 @@
+//! `rperf serve`: the profile of all programs with a port, at one address. Called by `run`, on
+//! Ruby's main thread.
+
+use super::programs::Programs;
+use super::reply::{Site, Stream};
+use crate::args::ServeArgs;
+use crate::signals::Actions;
+use crate::{FAILURE, Refusal, say};
+use nix::sys::signal::{SigHandler, Signal};
+use nix::unistd::Uid;
+use rperf_live::Peer;
+use rperf_live::Place;
+use rperf_live::access::{Token, VARIABLE};
+use rperf_session::settings::quoted;
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::Duration;
+
+/// How soon a signal, or a client, is heeded.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Clients that are answered at a time; more are not.
+const MAX_CLIENTS: usize = 16;
+
+/// Only its user.
+const PRIVATE: u32 = 0o600;
+
+/// Signals that end it.
+const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// One of them has come.
+static ENDED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn end(_: libc::c_int) {
+    ENDED.store(true, SeqCst);
+}
+
+/// Where it answers.
+#[derive(Debug, PartialEq, Eq)]
+enum Address {
+    Tcp(u16),
+    Socket(PathBuf),
+}
+
+impl Address {
+    fn of(text: &str) -> Result<Self, Refusal> {
+        if text.starts_with('/') {
+            return Ok(Address::Socket(text.into()));
+        }
+        let number = text.strip_prefix("127.0.0.1:");
+        let number = number.and_then(|number| number.parse().ok());
+        number.map(Address::Tcp).ok_or_else(|| {
+            let text = quoted(text.as_ref());
+            Refusal::usage(format!(
+                "--http must be 127.0.0.1:PORT or the absolute path of a socket, not {text}; for \
+                 other machines there is ssh -L"
+            ))
+        })
+    }
+}
+
+/// Serves until a signal comes. Returns the exit status.
+pub fn run(args: &ServeArgs) -> Result<i32, Refusal> {
+    let programs = Programs::matching(args.matching.as_deref())?;
+    let address = Address::of(&args.http)?;
+    ENDED.store(false, SeqCst);
+    let _signals = Actions::set(&ENDS, SigHandler::Handler(end));
+    match address {
+        Address::Tcp(number) => over_tcp(programs, number),
+        Address::Socket(path) => over_socket(programs, &path),
+    }
+}
+
+fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
+    let token = Token::of_environment().map_err(|error| failure(error.to_string()))?;
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, number));
+    let bound = bound.and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        Ok((listener.local_addr()?.port(), listener))
+    });
+    let (number, listener) =
+        bound.map_err(|error| failure(format!("can't listen at 127.0.0.1:{number} ({error})")))?;
+    let told = token.to_tell().map(Told::tell).transpose()?;
+    let place = match &told {
+        Some(told) => format!("in {}", told.0.token_path().display()),
+        None => format!("that of {VARIABLE}"),
+    };
+    say(&format!(
+        "serving profiles at http://127.0.0.1:{number}/debug/pprof/profile; the token is {place}"
+    ));
+    let site = Site::new(programs, Some(token));
+    answer_all(&site, || Ok(Some(listener.accept()?.0)));
+    Ok(0)
+}
+
+/// The file with the token, for as long as this lives.
+struct Told(Place);
+
+impl Told {
+    fn tell(token: String) -> Result<Self, Refusal> {
+        let place = Place::own(None).map_err(|error| failure(error.to_string()))?;
+        place
+            .tell(&token)
+            .map_err(|error| failure(error.to_string()))?;
+        Ok(Told(place))
+    }
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
+    let shown = path.display();
+    let listener =
+        bind(path).map_err(|error| failure(format!("can't listen at {shown} ({error})")))?;
+    say(&format!(
+        "serving profiles at the socket {shown}, below /debug/pprof/"
+    ));
+    let site = Site::new(programs, None);
+    let own = Uid::effective().as_raw();
+    answer_all(&site, || {
+        let stream = listener.accept()?.0;
+        let is_trusted = Peer::of(&stream)?.is_trusted_by(own);
+        Ok(is_trusted.then_some(stream))
+    });
+    let _ = fs::remove_file(path);
+    Ok(0)
+}
+
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    // One that nobody listens at any more is in the way.
+    let is_dead = || {
+        let found = fs::symlink_metadata(path);
+        let error = UnixStream::connect(path).err();
+        found.is_ok_and(|found| found.file_type().is_socket())
+            && error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    };
+    if is_dead() {
+        fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(PRIVATE))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// `accept` gives a client; `None` for one that is turned away.
+fn answer_all<S: Stream + Send>(site: &Site, accept: impl Fn() -> io::Result<Option<S>>) {
+    let clients = AtomicUsize::new(0);
+    let has_ended = || ENDED.load(SeqCst);
+    thread::scope(|scope| {
+        while !has_ended() {
+            let stream = match accept() {
+                Ok(Some(stream)) if clients.load(SeqCst) < MAX_CLIENTS => stream,
+                Ok(_) => continue,
+                // None may wait, or files have run short for the moment.
+                Err(_) => {
+                    thread::sleep(POLL);
+                    continue;
+                }
+            };
+            clients.fetch_add(1, SeqCst);
+            let clients = &clients;
+            let has_ended = &has_ended;
+            let answer = move || {
+                // Who asks may be gone.
+                let _ = stream.block().and_then(|()| site.serve(&stream, has_ended));
+                clients.fetch_sub(1, SeqCst);
+            };
+            if thread::Builder::new().spawn_scoped(scope, answer).is_err() {
+                clients.fetch_sub(1, SeqCst);
+            }
+        }
+    });
+}
+
+fn failure(message: String) -> Refusal {
+    Refusal {
+        message,
+        status: FAILURE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_addresses_and_sockets_are_taken() {
+        let of = |text: &str| Address::of(text).ok();
+        assert_eq!(of("127.0.0.1:6060"), Some(Address::Tcp(6060)));
+        assert_eq!(of("127.0.0.1:0"), Some(Address::Tcp(0)));
+        assert_eq!(
+            of("/run/x.sock"),
+            Some(Address::Socket("/run/x.sock".into()))
+        );
+        for odd in [
+            "",
+            "6060",
+            ":6060",
+            "0.0.0.0:6060",
+            "localhost:x",
+            "127.0.0.1",
+            "127.0.0.1:65536",
+            "x.sock",
+        ] {
+            let refusal = Address::of(odd).expect_err("refused");
+            assert_eq!(refusal.status, 2);
+            assert!(refusal.message.contains("ssh -L"), "{}", refusal.message);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Which running programs a command is about: those that the user names by PID, or those whose
+//! program, as `rperf ps` shows it, matches an expression. Used by `ps`, `top` and `attach`, on
+//! Ruby's main thread and on those of `top`.
+
+use super::process::is_stopped;
+use crate::{FAILURE, Refusal};
+use rperf_live::client::Client;
+use rperf_live::find;
+use rperf_live::hello::Hello;
+use rperf_report::regex;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+/// Programs that are asked at a time.
+const ASKED_AT_A_TIME: usize = 16;
+
+/// How long a program may take to say what it is: a port answers without the VM.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The options that name programs.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Choice {
+    /// The programs' processes
+    #[arg(
+        value_name = "PID",
+        required_unless_present = "matching",
+        conflicts_with = "matching",
+        value_parser = clap::value_parser!(i32).range(1..)
+    )]
+    pub pids: Vec<i32>,
+    /// All programs that match this regular expression in the last column of 'rperf ps'
+    #[arg(long = "match", id = "matching", value_name = "REGEX")]
+    pub matching: Option<String>,
+}
+
+impl Choice {
+    /// The expression, if there is one.
+    pub fn pattern(&self) -> Result<Option<Pattern>, Refusal> {
+        self.matching.as_deref().map(Pattern::new).transpose()
+    }
+
+    /// The processes that are there now, each once. It is an error if there is none.
+    pub fn processes(&self) -> Result<Vec<i32>, Refusal> {
+        let mut pids = match self.pattern()? {
+            Some(pattern) => pattern.expect_processes()?,
+            None => self.pids.clone(),
+        };
+        pids.sort_unstable();
+        pids.dedup();
+        Ok(pids)
+    }
+}
+
+/// An expression for programs.
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    text: String,
+    regex: regex::Regex,
+}
+
+impl Pattern {
+    /// Of what the user has given.
+    pub fn new(text: &str) -> Result<Self, Refusal> {
+        let regex = regex(text).map_err(|error| Refusal::usage(format!("--match: {error}")))?;
+        Ok(Pattern {
+            text: text.into(),
+            regex,
+        })
+    }
+
+    /// Whether a program is meant that calls itself so.
+    pub fn matches(&self, program: &str) -> bool {
+        self.regex.is_match(program)
+    }
+
+    /// The processes with ports that match now and are none of `known`; those that don't answer, and
+    /// our own, are left out.
+    pub fn processes(&self, known: &[i32]) -> Vec<i32> {
+        let own = std::process::id() as i32;
+        let is_new = |it: &Found| it.pid != own && !known.contains(&it.pid);
+        let mut found: Vec<_> = all().into_iter().filter(is_new).map(Asked::new).collect();
+        side_by_side(&mut found, Asked::ask);
+        let matches = |it: &&Asked| {
+            let program = it.hello.as_ref().map(|hello| &*hello.program);
+            program.is_some_and(|program| self.matches(program))
+        };
+        found
+            .iter()
+            .filter(matches)
+            .map(|it| it.found.pid)
+            .collect()
+    }
+
+    /// The same; it is an error if there is none.
+    pub fn expect_processes(&self) -> Result<Vec<i32>, Refusal> {
+        let found = self.processes(&[]);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let text = rperf_live::shown(&self.text);
+        Err(Refusal {
+            message: format!(
+                "no program with a port matches '{text}'; 'rperf ps' lists those that have one"
+            ),
+            status: FAILURE,
+        })
+    }
+}
+
+/// A program with a port, which nobody has asked anything yet.
+pub struct Found {
+    /// Its process.
+    pub pid: i32,
+    /// Where its port is.
+    pub path: PathBuf,
+    /// A connection to it.
+    pub client: Client,
+}
+
+/// All programs with ports, in the order of their processes.
+pub fn all() -> Vec<Found> {
+    let mut found: Vec<_> = find::all().into_iter().filter_map(connect).collect();
+    found.sort_by_key(|it| it.pid);
+    found.dedup_by_key(|it| it.pid);
+    found
+}
+
+/// Whoever listens must be the process that the port's name tells.
+fn connect(path: PathBuf) -> Option<Found> {
+    let client = Client::connect(&path).ok()?;
+    let pid = client.pid();
+    find::is_owner(&path, pid).then_some(Found { pid, path, client })
+}
+
+/// Asks several at a time: each may take long to answer.
+pub fn side_by_side<T: Send>(programs: &mut [T], ask: impl Fn(&mut T) + Sync) {
+    let ask = &ask;
+    for some in programs.chunks_mut(ASKED_AT_A_TIME) {
+        thread::scope(|scope| {
+            for program in some {
+                // Where there is no thread, the program counts as one that doesn't answer.
+                let _ = thread::Builder::new().spawn_scoped(scope, move || ask(program));
+            }
+        });
+    }
+}
+
+struct Asked {
+    found: Found,
+    hello: Option<Hello>,
+}
+
+impl Asked {
+    fn new(found: Found) -> Self {
+        Asked { found, hello: None }
+    }
+
+    fn ask(&mut self) {
+        if !is_stopped(self.found.pid) {
+            self.hello = self.found.client.hello_within(PATIENCE).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, FromArgMatches};
+
+    fn choice(words: &[&str]) -> Option<Choice> {
+        let command = Choice::augment_args(clap::Command::new("x"));
+        let words = std::iter::once(&"x").chain(words);
+        let matches = command.try_get_matches_from(words).ok()?;
+        Choice::from_arg_matches(&matches).ok()
+    }
+
+    #[test]
+    fn programs_have_numbers_or_an_expression() {
+        let pids = |words: &[&str]| choice(words)?.processes().ok();
+        assert_eq!(pids(&["7", "5", "7"]), Some(vec![5, 7]));
+        assert!(choice(&["--match", "puma"]).is_some());
+        for words in [&[][..], &["0"], &["puma"], &["7", "--match", "puma"]] {
+            assert!(choice(words).is_none(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn an_expression_is_looked_for_anywhere_in_the_program() {
+        let pattern = Pattern::new("cluster worker").expect("an expression");
+        assert!(pattern.matches("puma: cluster worker 0: 4690 [shop]"));
+        assert!(!pattern.matches("puma 7.1.0 [shop]"));
+        let refusal = Pattern::new("(").expect_err("refused");
+        assert_eq!(refusal.status, 2);
+        assert!(refusal.message.starts_with("--match: '(' is no valid"));
+        let none = Pattern::new("^no such program $").expect("an expression");
+        let refusal = none.expect_processes().expect_err("none");
+        assert_eq!(refusal.status, 1);
+    }
+}

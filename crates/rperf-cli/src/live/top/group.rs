@@ -1,0 +1,158 @@
+//! The programs that `top` watches together, each asked on a thread of its own; those that match an
+//! expression come in by themselves. Used by `top`.
+
+use super::watched::{News, Take, Watched};
+use crate::Refusal;
+use crate::live::choose::{Choice, Pattern, side_by_side};
+use crate::live::process;
+use rperf_live::client::AskError;
+use std::time::{Duration, Instant};
+
+/// How often programs are looked for.
+const SEARCH: Duration = Duration::from_secs(1);
+
+/// Programs at a time.
+const MOST: usize = 64;
+
+/// A program with what takes its sums.
+pub struct Member<T> {
+    /// The program.
+    pub program: Watched,
+    /// What it is watched with.
+    pub sums: T,
+    news: Option<Result<News, AskError>>,
+    since: Instant,
+    has_complained: bool,
+}
+
+/// The programs.
+pub struct Group<T> {
+    /// Those that are there.
+    pub members: Vec<Member<T>>,
+    pattern: Option<Pattern>,
+    /// Those that can't be watched aren't tried again.
+    left_out: Vec<i32>,
+    searched: Instant,
+    lines: Vec<String>,
+    make: Box<dyn FnMut(&Watched) -> T + Send>,
+}
+
+impl<T: Take + Send> Group<T> {
+    /// Those of the choice, whose sums are taken in by what `make` makes.
+    pub fn connect(
+        choice: &Choice,
+        make: impl FnMut(&Watched) -> T + Send + 'static,
+    ) -> Result<Self, Refusal> {
+        let mut group = Group {
+            members: Vec::new(),
+            pattern: choice.pattern()?,
+            left_out: Vec::new(),
+            searched: Instant::now(),
+            lines: Vec::new(),
+            make: Box::new(make),
+        };
+        let pids = choice.processes()?;
+        if pids.len() > MOST {
+            let message = format!("at most {MOST} programs can be watched at a time");
+            return Err(Refusal::usage(message));
+        }
+        for pid in pids {
+            match Watched::connect(pid) {
+                Ok(program) => group.add(program),
+                // It may have ended since it was found.
+                Err(refusal) if group.pattern.is_some() => group.lines.push(refusal.message),
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        Ok(group)
+    }
+
+    fn add(&mut self, program: Watched) {
+        self.members.push(Member {
+            sums: (self.make)(&program),
+            program,
+            news: None,
+            since: Instant::now(),
+            has_complained: false,
+        });
+    }
+
+    /// What the user should know since this was last asked.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Whether one of them is watched, and none of the others has been here for less than `patience`
+    /// without being watched.
+    pub fn is_ready(&self, patience: Duration) -> bool {
+        let mut members = self.members.iter();
+        let is_ready = |it: &Member<T>| it.program.is_watched() || it.since.elapsed() >= patience;
+        members.clone().any(|it| it.program.is_watched()) && members.all(is_ready)
+    }
+
+    /// Asks all of them, and looks for others. `take` gets the news of each program. The last one that
+    /// can't be watched any more, with the reason, is the error.
+    pub fn round(
+        &mut self,
+        wait: Duration,
+        mut take: impl FnMut(&mut Member<T>, News),
+    ) -> Result<(), (i32, AskError)> {
+        self.search();
+        side_by_side(&mut self.members, |member| {
+            member.news = Some(member.program.step(wait, &mut member.sums));
+        });
+        let mut ended = Vec::new();
+        for mut member in std::mem::take(&mut self.members) {
+            self.lines.extend(member.program.take_lines());
+            match member.news.take().unwrap_or(Ok(News::Waits)) {
+                Ok(news) => {
+                    take(&mut member, news);
+                    self.members.push(member);
+                }
+                Err(error) => ended.push((member.program.pid, error)),
+            }
+        }
+        self.left_out.extend(ended.iter().map(|(pid, _)| *pid));
+        let last = match self.members.is_empty() {
+            true => ended.pop(),
+            false => None,
+        };
+        for (pid, error) in &ended {
+            self.lines.push(process::failed(*pid, error).message);
+        }
+        last.map_or(Ok(()), Err)
+    }
+
+    /// Says once of each program that has been here for `patience` that it waits for it.
+    pub fn complain(&mut self, patience: Duration) {
+        for member in &mut self.members {
+            let is_late = !member.program.is_watched() && member.since.elapsed() >= patience;
+            if is_late && !std::mem::replace(&mut member.has_complained, true) {
+                self.lines.push(format!(
+                    "{} runs no Ruby code just now; waiting until it does",
+                    member.program.pid
+                ));
+            }
+        }
+    }
+
+    fn search(&mut self) {
+        let Some(pattern) = &self.pattern else { return };
+        if self.searched.elapsed() < SEARCH || self.members.len() >= MOST {
+            return;
+        }
+        let known = self.members.iter().map(|it| it.program.pid);
+        let known: Vec<_> = known.chain(self.left_out.iter().copied()).collect();
+        for pid in pattern.processes(&known) {
+            match Watched::connect(pid) {
+                Ok(program) => {
+                    let name = rperf_live::shown(&program.hello.program).into_owned();
+                    self.lines.push(format!("{pid} {name} comes in"));
+                    self.add(program);
+                }
+                Err(_) => self.left_out.push(pid),
+            }
+        }
+        self.searched = Instant::now();
+    }
+}

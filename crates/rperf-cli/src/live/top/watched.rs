@@ -1,0 +1,325 @@
+//! A program that `top` watches: the way to its session, which `top` begins where there is none,
+//! and the pulls. On a thread of the command's for each program while it is asked.
+
+use crate::Refusal;
+use crate::live::process;
+use rperf_live::client::{AskError, Client};
+use rperf_live::delta::{BadDelta, Delta};
+use rperf_live::hello::Hello;
+use rperf_live::mirror::Mirror;
+use rperf_model::WeightKey;
+use rperf_model::live_table::{LiveFacts, LiveValues};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The session that is begun where there is none.
+const MODE: &str = "wall";
+const FREQUENCY: u32 = 1000;
+
+/// The port has nothing that could be watched.
+const NO_SESSION: u16 = 409;
+/// It has nothing to answer with yet.
+const IDLE: u16 = 503;
+
+/// How long a program may take from the end of a session to the begin of the next one.
+const BETWEEN_SESSIONS: Duration = Duration::from_secs(2);
+/// How often it is asked meanwhile.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// How long the port may take beyond what it was told, and how often the program is looked at
+/// meanwhile.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Pages of one pull at most: a table has fewer rows.
+const MAX_PAGES: usize = 1 << 14;
+
+/// What takes the sums in.
+pub trait Take {
+    /// All of the mirror's rows come anew, in other numbers.
+    fn reset(&mut self, mirror: &Mirror);
+    /// By how much rows have grown.
+    fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]);
+    /// That was all of this pull.
+    fn end(&mut self, mirror: &Mirror);
+}
+
+/// What is known of a program after it was asked.
+#[derive(Debug)]
+pub enum News {
+    /// It runs no Ruby code, so its session hasn't begun, or nothing is known of it yet.
+    Waits,
+    /// It can be watched from now on.
+    Begins,
+    /// The profile has begun anew.
+    BeginsAnew,
+    /// An interval is over.
+    Interval {
+        /// The facts at its begin.
+        before: LiveFacts,
+        /// The VM has answered at its end.
+        is_fresh: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It isn't known whether a session runs.
+    New,
+    /// A session was asked for.
+    Asked,
+    /// A session runs, and nothing is known of it.
+    First,
+    Watching,
+}
+
+/// A program.
+pub struct Watched {
+    /// Its process.
+    pub pid: i32,
+    /// What it says of itself.
+    pub hello: Hello,
+    /// What is known of its session.
+    pub mirror: Mirror,
+    client: Client,
+    phase: Phase,
+    /// The session was begun for us.
+    is_ours: bool,
+    /// It was watched before.
+    has_begun: bool,
+    /// An answer is under way since then.
+    asked: Option<Instant>,
+    /// It was said that the program is stopped.
+    is_stopped: bool,
+    /// What the user should know.
+    lines: Vec<String>,
+}
+
+impl Watched {
+    /// Connects to the port of the process.
+    pub fn connect(pid: i32) -> Result<Self, Refusal> {
+        let mut client = process::connect(pid)?;
+        let hello = client.hello();
+        Ok(Watched {
+            pid,
+            hello: hello.map_err(|error| process::failed(pid, &error))?,
+            mirror: Mirror::default(),
+            client,
+            phase: Phase::New,
+            is_ours: false,
+            has_begun: false,
+            asked: None,
+            is_stopped: false,
+            lines: Vec::new(),
+        })
+    }
+
+    /// What the user should know since this was last asked.
+    pub fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Whether it is watched already.
+    pub fn is_watched(&self) -> bool {
+        self.phase == Phase::Watching
+    }
+
+    /// One step: the program is asked for what has changed, or for a session. It may take `wait`
+    /// for what needs its VM.
+    pub fn step(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<News, AskError> {
+        if self.waits_for_continuation() {
+            sleep(AGAIN);
+            return Ok(News::Waits);
+        }
+        if self.phase == Phase::New {
+            self.look()?;
+        }
+        if self.phase == Phase::Asked && !self.has_session(wait)? {
+            return Ok(News::Waits);
+        }
+        let before = self.mirror.facts.clone();
+        let is_first = self.phase == Phase::First;
+        let is_fresh = match self.pull_patiently(wait, sums) {
+            Err(AskError::Refused { status: IDLE, .. }) => return Ok(News::Waits),
+            Err(AskError::Silent) if self.waits_for_continuation() => return Ok(News::Waits),
+            Err(error) if is_without_session(&error) => {
+                self.ask_again(&error)?;
+                return Ok(News::Waits);
+            }
+            result => result?,
+        };
+        let facts = &self.mirror.facts;
+        let is_other = facts.start_ns != before.start_ns;
+        if is_first {
+            if is_fresh {
+                self.phase = Phase::Watching;
+                self.has_begun = true;
+            }
+            return Ok(if is_fresh { News::Begins } else { News::Waits });
+        }
+        if is_other {
+            let (pid, mode, frequency) = (self.pid, &facts.mode, facts.frequency);
+            self.lines.push(match std::mem::take(&mut self.is_ours) {
+                true => format!(
+                    "{pid}: the program has begun a session of its own ({mode}, {frequency} Hz); \
+                     watching that one"
+                ),
+                false => format!("{pid}: the profile begins anew ({mode}, {frequency} Hz)"),
+            });
+            return Ok(News::BeginsAnew);
+        }
+        Ok(News::Interval { before, is_fresh })
+    }
+
+    /// Whether it is stopped: then what was asked is answered later.
+    fn waits_for_continuation(&mut self) -> bool {
+        let is_stopped = process::is_stopped(self.pid);
+        if is_stopped && !self.is_stopped {
+            self.lines.push(format!(
+                "{} was stopped (SIGSTOP): nothing can be asked until SIGCONT",
+                self.pid
+            ));
+        }
+        self.is_stopped = is_stopped;
+        is_stopped
+    }
+
+    fn look(&mut self) -> Result<(), AskError> {
+        self.hello = self.client.hello()?;
+        self.phase = match self.hello.session {
+            Some(_) => Phase::First,
+            None => self.ask_for_session()?,
+        };
+        Ok(())
+    }
+
+    fn ask_for_session(&mut self) -> Result<Phase, AskError> {
+        self.client.ask_for_session(MODE, FREQUENCY)?;
+        Ok(Phase::Asked)
+    }
+
+    /// Whether the session that was asked for, or another one, has begun.
+    fn has_session(&mut self, wait: Duration) -> Result<bool, AskError> {
+        match self.client.session_begun(Instant::now() + wait) {
+            Err(AskError::Silent) => return Ok(false),
+            // The VM had no room for it just now.
+            Err(AskError::Refused { status: IDLE, .. }) => {
+                sleep(AGAIN);
+                self.phase = Phase::New;
+                return Ok(false);
+            }
+            // The program was quicker.
+            Err(AskError::Refused {
+                status: NO_SESSION, ..
+            }) => {}
+            result => {
+                result?;
+                self.is_ours = true;
+            }
+        }
+        self.phase = Phase::First;
+        Ok(true)
+    }
+
+    /// There is no session any more, or none that can be watched, as `error` says.
+    fn ask_again(&mut self, error: &AskError) -> Result<(), AskError> {
+        self.hello = self.client.hello()?;
+        match &self.hello.session {
+            Some(session) if session.is_trace() => {
+                let AskError::Refused {
+                    status,
+                    error,
+                    hint,
+                } = error
+                else {
+                    return Ok(());
+                };
+                return Err(AskError::Refused {
+                    status: *status,
+                    error: error.clone(),
+                    hint: hint.clone(),
+                });
+            }
+            Some(_) => self.phase = Phase::First,
+            None => {
+                if self.has_begun {
+                    self.lines.push(format!(
+                        "{}: the program's session has ended; profiling it ({MODE}, {FREQUENCY} Hz)",
+                        self.pid
+                    ));
+                }
+                self.phase = self.ask_for_session()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Watched::pull`]; where a session has ended, another one may begin in a moment.
+    fn pull_patiently(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<bool, AskError> {
+        let patience = match self.phase {
+            Phase::Watching => BETWEEN_SESSIONS,
+            _ => Duration::ZERO,
+        };
+        let until = Instant::now() + patience;
+        loop {
+            match self.pull(wait, sums) {
+                Err(error) if is_without_session(&error) && Instant::now() < until => sleep(AGAIN),
+                result => return result,
+            }
+        }
+    }
+
+    /// All pages of what has changed. Returns whether the VM has answered.
+    fn pull(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<bool, AskError> {
+        for _ in 0..MAX_PAGES {
+            let delta = self.page(wait)?;
+            let (more, is_fresh) = (delta.changes.more, delta.freshness.is_fresh);
+            if delta.changes.reset {
+                sums.reset(&self.mirror);
+            }
+            let grown = self.mirror.take(delta)?;
+            sums.grown(&self.mirror, &grown);
+            if !more {
+                sums.end(&self.mirror);
+                return Ok(is_fresh);
+            }
+        }
+        Err(BadDelta.into())
+    }
+
+    /// A page; the answer to what was asked before if that is under way.
+    fn page(&mut self, wait: Duration) -> Result<Delta, AskError> {
+        let asked = match self.asked {
+            Some(asked) => asked,
+            None => {
+                self.client.ask_for_delta(self.mirror.cursor(), wait)?;
+                *self.asked.insert(Instant::now())
+            }
+        };
+        loop {
+            match self.client.delta_reply(Instant::now() + LOOK) {
+                Err(AskError::Silent)
+                    if asked.elapsed() < PATIENCE && !process::is_stopped(self.pid) => {}
+                Err(AskError::Silent) => {
+                    // The time until SIGCONT doesn't count.
+                    self.asked = Some(Instant::now());
+                    return Err(AskError::Silent);
+                }
+                result => {
+                    self.asked = None;
+                    return result;
+                }
+            }
+        }
+    }
+}
+
+fn is_without_session(error: &AskError) -> bool {
+    matches!(
+        error,
+        AskError::Refused {
+            status: NO_SESSION,
+            ..
+        }
+    )
+}

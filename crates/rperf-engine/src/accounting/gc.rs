@@ -1,0 +1,114 @@
+//! Garbage collection on a thread: its time is taken out of running time, and has axes of its own.
+
+use super::{Accounting, Activity, Dues};
+use crate::{Mode, Values};
+use rperf_model::State;
+
+/// One piece of garbage collection work on a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GcWork {
+    /// When it began and ended.
+    pub enter_ns: u64,
+    /// See `enter_ns`.
+    pub exit_ns: u64,
+    /// The CPU time that it took.
+    pub cpu_ns: u64,
+    /// How much of it was marking; the rest is sweeping.
+    pub marking: GcTime,
+    /// The last tick before it began.
+    pub tick_before_ns: u64,
+}
+
+/// How long some of the work took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GcTime {
+    /// On the monotonic clock.
+    pub wall_ns: u64,
+    /// On the thread's CPU clock.
+    pub cpu_ns: u64,
+}
+
+impl Accounting {
+    /// A piece of GC work has ended on this thread; `tick` is the last tick there
+    /// was. Its time is taken out of the running time.
+    pub fn collected(&mut self, work: GcWork, tick: u64) -> Dues {
+        let mut dues = Dues::default();
+        let GcWork {
+            enter_ns,
+            exit_ns,
+            cpu_ns,
+            marking,
+            tick_before_ns,
+        } = work;
+        let length = exit_ns.saturating_sub(enter_ns);
+        if let Activity::Off { since } = self.activity {
+            // It runs though no event said so.
+            let estimate = self.cpu.estimate();
+            self.off_gvl(since, 0, enter_ns, || estimate, &mut dues);
+            self.activity = Activity::Running {
+                since: enter_ns.max(since),
+                resumed: enter_ns.max(since),
+            };
+        }
+        if let Activity::Running { .. } = self.activity {
+            self.gc_in_slice += length;
+            self.cpu.in_gc += cpu_ns;
+            if tick_before_ns != self.tick_in_gc && tick_before_ns != self.gc_tick {
+                (self.gc_tick, self.gc_after_tick) = (tick_before_ns, 0);
+            }
+            self.gc_after_tick += length;
+            if tick > tick_before_ns && tick < exit_ns {
+                self.tick_in_gc = tick;
+            }
+        }
+        let marking = GcTime {
+            wall_ns: marking.wall_ns.min(length),
+            cpu_ns: marking.cpu_ns.min(cpu_ns),
+        };
+        let sweeping = GcTime {
+            wall_ns: length - marking.wall_ns,
+            cpu_ns: cpu_ns - marking.cpu_ns,
+        };
+        let marked = self.advance_gc(State::GcMarking, marking);
+        let swept = self.advance_gc(State::GcSweeping, sweeping);
+        for (state, weight) in [(State::GcMarking, marked), (State::GcSweeping, swept)] {
+            if weight > 0 {
+                let (settled, weight) = self.axes.settle(state, weight);
+                let settled = self.gc_values(0, settled);
+                let mut values = self.gc_values(1, weight);
+                values.cpu_ns += std::mem::take(&mut self.gc_cpu[state as usize]);
+                self.add(state, settled, values, &mut dues);
+            }
+        }
+        dues
+    }
+
+    /// Moves an axis of GC time: of wall time, or in cpu mode of CPU time. Returns the weight
+    /// that is due.
+    fn advance_gc(&mut self, state: State, time: GcTime) -> u64 {
+        let cpu_ns = self.cpu.repay(time.cpu_ns);
+        let length = match self.mode {
+            Mode::Wall => {
+                self.gc_cpu[state as usize] += cpu_ns;
+                time.wall_ns
+            }
+            Mode::Cpu => cpu_ns,
+        };
+        let interval = self.axes.gc_interval(&self.pace, &self.last_points);
+        let axis = self.axes.of(state);
+        axis.advance(length, interval, &mut self.dither)
+    }
+
+    /// A weight of GC time, in the mode's clock.
+    pub(super) fn gc_values(&self, count: u64, weight: u64) -> Values {
+        let (wall_ns, cpu_ns) = match self.mode {
+            Mode::Wall => (weight, 0),
+            Mode::Cpu => (0, weight),
+        };
+        Values {
+            count,
+            wall_ns,
+            cpu_ns,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What the user looks at, and what is shown of it. Without a terminal and without time, so all of
+//! it can be tested.
+
+use crate::lines::{self, Line, Opening, Question, Sort};
+use crate::store::{LabelFilter, Scope, Store};
+use rustc_hash::FxHashSet;
+
+/// A screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Screen {
+    /// Methods.
+    #[default]
+    Methods,
+    /// The call tree.
+    Tree,
+    /// Threads.
+    Threads,
+    /// Labels.
+    Labels,
+}
+
+impl Screen {
+    /// All of them, in the order of their keys.
+    pub const ALL: [Screen; 4] = [
+        Screen::Methods,
+        Screen::Tree,
+        Screen::Threads,
+        Screen::Labels,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Screen::Methods => "Methods",
+            Screen::Tree => "Tree",
+            Screen::Threads => "Threads",
+            Screen::Labels => "Labels",
+        }
+    }
+
+    /// By what it can be sorted.
+    pub fn sorts(self) -> &'static [Sort] {
+        match self {
+            Screen::Methods => &[Sort::Own, Sort::Total, Sort::Wait, Sort::Blocked, Sort::Gc],
+            Screen::Tree => &[Sort::Total, Sort::Own, Sort::Wait, Sort::Blocked, Sort::Gc],
+            Screen::Threads | Screen::Labels => &[Sort::Own, Sort::Wait, Sort::Blocked, Sort::Gc],
+        }
+    }
+}
+
+/// What is being typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// What is looked for.
+    Search(String),
+    /// The name of a file.
+    File(String),
+}
+
+/// Where the user is on a screen.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Place {
+    /// The line with the cursor.
+    pub cursor: usize,
+    /// The first line that is seen.
+    pub top: usize,
+    /// The key of the line with the cursor, which it follows.
+    pub key: Option<u64>,
+}
+
+/// What is looked at.
+#[derive(Debug, Default)]
+pub struct App {
+    /// The screen.
+    pub screen: Screen,
+    /// The span of time.
+    pub scope: Scope,
+    /// The label that is looked at.
+    pub filter: Option<LabelFilter>,
+    /// The names that are looked for.
+    pub search: String,
+    /// With a heading for each process.
+    pub by_process: bool,
+    /// Trees show callers below their callees.
+    pub bottom_up: bool,
+    /// What is being typed.
+    pub input: Option<Input>,
+    /// The keys are explained.
+    pub shows_help: bool,
+    /// What the user should know.
+    pub message: Option<String>,
+    /// The lines of the screen.
+    pub lines: Vec<Line>,
+    pub(crate) opened: FxHashSet<u64>,
+    pub(crate) opening: Option<Opening>,
+    /// Lines that there is room for.
+    pub(crate) room: usize,
+    pub(crate) sorts: [usize; 4],
+    pub(crate) places: [Place; 4],
+    /// The picture as it was when it was stopped.
+    pub(crate) frozen: Option<Box<Store>>,
+    /// Of which picture the lines are; `None` if they have to be made anew.
+    pub(crate) version: Option<u64>,
+}
+
+impl App {
+    /// By what the screen is sorted.
+    pub fn sort(&self) -> Sort {
+        self.screen.sorts()[self.sorts[self.screen as usize]]
+    }
+
+    /// Sorts by what comes next.
+    pub fn sort_by_next(&mut self) {
+        let sort = &mut self.sorts[self.screen as usize];
+        *sort = (*sort + 1) % self.screen.sorts().len();
+        self.renew();
+    }
+
+    /// Sorts by this.
+    pub fn sort_by(&mut self, wanted: Sort) {
+        let sorts = self.screen.sorts();
+        if let Some(place) = sorts.iter().position(|it| *it == wanted) {
+            self.sorts[self.screen as usize] = place;
+        }
+        self.renew();
+    }
+
+    /// Where the user is.
+    pub fn place(&self) -> Place {
+        self.places[self.screen as usize]
+    }
+
+    /// The line with the cursor.
+    pub fn line(&self) -> Option<&Line> {
+        self.lines.get(self.place().cursor)
+    }
+
+    /// The cursor goes to this line, or to the last one.
+    pub fn go_to(&mut self, cursor: usize) {
+        let cursor = cursor.min(self.lines.len().saturating_sub(1));
+        let key = self.lines.get(cursor).map(|line| line.key);
+        let room = self.room.max(1);
+        let place = &mut self.places[self.screen as usize];
+        // At the top of a table, what comes to the top is looked at.
+        place.key = key.filter(|_| cursor > 0 || self.screen == Screen::Tree);
+        place.cursor = cursor;
+        place.top = place.top.clamp((cursor + 1).saturating_sub(room), cursor);
+    }
+
+    /// The lines have to be made anew.
+    pub fn renew(&mut self) {
+        self.version = None;
+    }
+
+    /// Whether the picture is stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Stops the picture, or lets it go on.
+    pub fn stop_or_go_on(&mut self, store: &Store) {
+        self.frozen = match self.frozen {
+            Some(_) => None,
+            None => Some(Box::new(store.clone())),
+        };
+        self.renew();
+    }
+
+    /// What is shown: the picture as it was when it was stopped, or the present one.
+    pub fn shown<'a>(&'a self, store: &'a Store) -> &'a Store {
+        self.frozen.as_deref().unwrap_or(store)
+    }
+
+    /// Makes the lines, if there is something new.
+    pub fn refresh(&mut self, store: &Store, room: usize) {
+        let frozen = self.frozen.take();
+        let shown = frozen.as_deref().unwrap_or(store);
+        if self.version != Some(shown.version) {
+            self.version = Some(shown.version);
+            self.lines = self.make_lines(shown);
+            self.follow();
+        }
+        self.frozen = frozen;
+        if self.room != room {
+            self.room = room;
+            self.go_to(self.place().cursor);
+        }
+    }
+
+    fn make_lines(&mut self, store: &Store) -> Vec<Line> {
+        let mut opened = std::mem::take(&mut self.opened);
+        let question = Question {
+            scope: self.scope,
+            filter: self.filter.as_ref(),
+            search: &self.search,
+            sort: self.sort(),
+            by_process: self.by_process,
+        };
+        let lines = match self.screen {
+            Screen::Methods => lines::methods(store, &question),
+            Screen::Threads => lines::threads(store, &question),
+            Screen::Labels => lines::labels(store, &question),
+            Screen::Tree => {
+                let opening = self.opening;
+                lines::tree(store, &question, self.bottom_up, &mut opened, opening)
+            }
+        };
+        self.opening = None;
+        self.opened = opened;
+        lines
+    }
+
+    fn follow(&mut self) {
+        let place = self.place();
+        let key = place.key;
+        let found = key.and_then(|key| self.lines.iter().position(|line| line.key == key));
+        self.go_to(found.unwrap_or(place.cursor));
+        if found.is_none() && key.is_some() {
+            self.places[self.screen as usize].key = key;
+        }
+    }
+}

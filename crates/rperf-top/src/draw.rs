@@ -1,0 +1,233 @@
+//! Draws the picture: what is seen is made text of, and nothing else.
+
+mod help;
+mod table;
+
+use crate::app::{App, Input, Screen};
+use crate::look::Look;
+use crate::store::{Scope, Store};
+use crate::text::{clock, fitted, percent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_width::UnicodeWidthStr;
+
+/// The smallest terminal.
+pub const LEAST: (u16, u16) = (60, 12);
+
+/// Lines above and below those of the table: three and its header, and the keys.
+const AROUND: u16 = 5;
+
+/// Intervals that the bars show.
+const BARS: usize = 10;
+
+/// Lines of the table that there is room for.
+pub fn room(height: u16) -> usize {
+    usize::from(height.saturating_sub(AROUND))
+}
+
+/// Draws all of it.
+pub fn draw(app: &App, store: &Store, look: Look, buffer: &mut Buffer) {
+    let area = buffer.area;
+    let mut page = Page { look, buffer };
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        page.line(
+            0,
+            &[(
+                "rperf top needs 60 columns and 12 lines".into(),
+                Style::new(),
+            )],
+        );
+        let now = format!("this terminal has {} and {}", area.width, area.height);
+        page.line(1, &[(now, Style::new())]);
+        page.line(2, &[("q quits".into(), Style::new())]);
+        return;
+    }
+    if app.shows_help {
+        help::draw(&mut page);
+        return;
+    }
+    head(&mut page, app, store);
+    figures(&mut page, store);
+    tabs(&mut page, app, store);
+    table::draw(
+        &mut page,
+        app,
+        store,
+        Rect::new(0, 3, area.width, area.height - 4),
+    );
+    foot(&mut page, app, area.height - 1);
+}
+
+/// What is drawn on.
+struct Page<'a> {
+    look: Look,
+    buffer: &'a mut Buffer,
+}
+
+impl Page<'_> {
+    fn width(&self) -> usize {
+        self.buffer.area.width.into()
+    }
+
+    /// Texts one behind the other, as far as there is room.
+    fn line(&mut self, y: u16, parts: &[(String, Style)]) {
+        let mut used = 0;
+        for (text, style) in parts {
+            let text = fitted(text, self.width().saturating_sub(used), self.look);
+            self.put(used, y, &text, *style);
+            used += text.width();
+        }
+    }
+
+    /// Text that has room.
+    fn put(&mut self, x: usize, y: u16, text: &str, style: Style) {
+        if x < self.width() && y < self.buffer.area.height {
+            let room = self.width() - x;
+            self.buffer.set_stringn(x as u16, y, text, room, style);
+        }
+    }
+
+    fn style(&mut self, y: u16, style: Style) {
+        let width = self.buffer.area.width;
+        self.buffer.set_style(Rect::new(0, y, width, 1), style);
+    }
+}
+
+fn head(page: &mut Page<'_>, app: &App, store: &Store) {
+    let living: Vec<_> = store.living().collect();
+    let (what, first) = match &*living {
+        [] => ("the programs have ended".into(), store.processes.last()),
+        [one] => (format!("{} {}", one.pid, one.program), Some(*one)),
+        several => (
+            format!("{} programs", several.len()),
+            several.first().copied(),
+        ),
+    };
+    let watched = store.processes.iter().map(|it| it.watched_ns).max();
+    let session = first.map(|it| match it.frequency {
+        0 => "waiting for a session".into(),
+        frequency => format!("{} {frequency} Hz", it.mode),
+    });
+    let overhead = percent(store.figures().overhead);
+    let mut rest = format!(
+        "  {}  {}  overhead {overhead} ",
+        clock(watched.unwrap_or(0)),
+        session.unwrap_or_default()
+    );
+    if app.is_stopped() {
+        rest = format!("  stopped (p){rest}");
+    }
+    let room = page.width().saturating_sub(rest.width() + 1);
+    let name = fitted(&format!("rperf top  {what}"), room, page.look);
+    let bold = page.look.bold();
+    page.line(0, &[(format!(" {name}"), bold)]);
+    page.put(page.width() - rest.width(), 0, &rest, Style::new());
+}
+
+fn figures(page: &mut Page<'_>, store: &Store) {
+    let now = store.figures();
+    let last = store.history.iter().rev().take(BARS).rev();
+    let bars = |of: fn(&crate::store::Figures) -> f64, least: f64| {
+        let values = last.clone().map(of);
+        let most = values.clone().fold(least, f64::max);
+        page.look.bars(values, most)
+    };
+    let texts = if store.is_wall() {
+        vec![
+            format!(
+                " GVL busy {:3.0} % {}",
+                now.busy * 100.0,
+                bars(|it| it.busy, 1.0)
+            ),
+            format!("waiting {:.1} {}", now.waiting, bars(|it| it.waiting, 1.0)),
+            format!("GC {:.0} % {}", now.gc * 100.0, bars(|it| it.gc, 1.0)),
+            format!("blocked {:.1}", now.blocked),
+        ]
+    } else {
+        vec![
+            format!(
+                " CPU {:3.0} % {}",
+                now.busy * 100.0,
+                bars(|it| it.busy, 1.0)
+            ),
+            format!("GC {:.0} % {}", now.gc * 100.0, bars(|it| it.gc, 1.0)),
+        ]
+    };
+    // On a narrow terminal, the bars are left out first.
+    let whole = texts.join("   ");
+    let text = match whole.width() <= page.width() {
+        true => whole,
+        false => {
+            let is_bar = |it: char| "▁▂▃▄▅▆▇█_:-=#".contains(it);
+            let short = |it: &String| it.trim_end_matches(is_bar).trim_end().to_string();
+            texts.iter().map(short).collect::<Vec<_>>().join("   ")
+        }
+    };
+    page.line(1, &[(text, Style::new())]);
+}
+
+fn tabs(page: &mut Page<'_>, app: &App, store: &Store) {
+    let mut parts = vec![(" ".into(), Style::new())];
+    for (number, screen) in (1..).zip(Screen::ALL) {
+        let is_shown = screen == app.screen;
+        let text = match is_shown {
+            true => format!("[{number} {}]", screen.name()),
+            false => format!(" {number} {} ", screen.name()),
+        };
+        let style = if is_shown {
+            page.look.bold()
+        } else {
+            Style::new()
+        };
+        parts.push((text, style));
+    }
+    let mut about = Vec::new();
+    about.push(match app.scope {
+        Scope::Rate => "last interval".into(),
+        Scope::Total => "since attached".into(),
+        Scope::SinceMark if !store.has_mark => "since attached (m marks)".into(),
+        Scope::SinceMark => {
+            let since = store.processes.iter();
+            let since = since.map(|it| it.watched_ns - it.mark_ns).max();
+            format!("since mark {}", clock(since.unwrap_or(0)))
+        }
+    });
+    if app.screen == Screen::Tree && app.bottom_up {
+        about.push("callers below".into());
+    }
+    if let Some((name, value)) = &app.filter {
+        about.push(format!("{name}={value}"));
+    }
+    if !app.search.is_empty() {
+        about.push(format!("/{}", app.search));
+    }
+    parts.push((format!("  {}", about.join("  ")), page.look.dim()));
+    page.line(2, &parts);
+}
+
+fn foot(page: &mut Page<'_>, app: &App, y: u16) {
+    let keys = "q quit  ? keys  t time  s sort  / search  m mark  p stop  w write";
+    let more = match app.screen {
+        Screen::Tree => "  Enter open  * hot path  i callers",
+        Screen::Labels => "  Enter only this",
+        _ => "",
+    };
+    let (text, style) = match (&app.input, &app.message) {
+        (Some(Input::Search(text)), _) => (format!("search: {text}_"), page.look.bold()),
+        (Some(Input::File(text)), _) => (
+            format!("write to file (x.pb.gz, x.json, x.collapsed): {text}_"),
+            page.look.bold(),
+        ),
+        (None, Some(message)) => (message.clone(), page.look.bold()),
+        (None, None) => (format!("{keys}{more}"), page.look.dim()),
+    };
+    // Of what is typed, the end is seen.
+    let room = page.width() - 1;
+    let skipped = match app.input {
+        Some(_) => text.chars().count().saturating_sub(room),
+        None => 0,
+    };
+    let text: String = text.chars().skip(skipped).collect();
+    page.line(y, &[(format!(" {text}"), style)]);
+}

@@ -1,0 +1,281 @@
+//! The table of a screen: its columns and the lines that are seen.
+
+use super::Page;
+use crate::app::{App, Screen};
+use crate::lines::{Line, Sort, What};
+use crate::store::{Scope, Store, Times};
+use crate::text::{fitted, fitted_end, percent, share, time};
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of a number, with the gap in front of it.
+const NUMBER: usize = 10;
+
+/// The widest that names get where there is another column behind them.
+const NAME: usize = 52;
+
+/// The same for threads, behind which their methods are.
+const THREAD: usize = 28;
+
+/// From this width on, files are shown, and all numbers.
+const WITH_FILES: usize = 78;
+const WIDE: usize = 120;
+
+/// A column of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Time(Sort),
+    Share(Sort),
+}
+
+fn column_sort(column: Column) -> Sort {
+    match column {
+        Column::Time(sort) | Column::Share(sort) => sort,
+    }
+}
+
+fn columns(screen: Screen) -> &'static [Column] {
+    use Column::{Share, Time};
+    match screen {
+        Screen::Methods => &[
+            Time(Sort::Own),
+            Share(Sort::Own),
+            Share(Sort::Total),
+            Time(Sort::Wait),
+            Time(Sort::Blocked),
+            Time(Sort::Gc),
+        ],
+        Screen::Tree => &[
+            Time(Sort::Total),
+            Share(Sort::Total),
+            Share(Sort::Own),
+            Time(Sort::Wait),
+            Time(Sort::Blocked),
+            Time(Sort::Gc),
+        ],
+        Screen::Threads | Screen::Labels => &[
+            Time(Sort::Own),
+            Time(Sort::Wait),
+            Time(Sort::Blocked),
+            Time(Sort::Gc),
+            Share(Sort::Own),
+        ],
+    }
+}
+
+/// Those that there is room for; the one that is sorted by is among them.
+fn shown_columns(app: &App, width: usize) -> Vec<Column> {
+    let all = columns(app.screen);
+    let count = match app.screen {
+        _ if width >= WIDE => all.len(),
+        Screen::Threads | Screen::Labels if width < WITH_FILES => 3,
+        _ => 4,
+    };
+    let mut shown = all[..count].to_vec();
+    let is_sorted = |it: &Column| column_sort(*it) == app.sort();
+    if !shown.iter().any(is_sorted)
+        && let Some(column) = all.iter().copied().find(is_sorted)
+    {
+        shown[count - 1] = column;
+    }
+    shown
+}
+
+fn title(column: Column, app: &App, is_sorted: bool) -> String {
+    let (sort, is_share) = match column {
+        Column::Time(sort) => (sort, false),
+        Column::Share(sort) => (sort, true),
+    };
+    let name = match (sort, app.screen) {
+        (Sort::Own, Screen::Threads | Screen::Labels) => "run",
+        (Sort::Own, _) => "self",
+        (Sort::Total, _) => "total",
+        (Sort::Wait, _) => "wait",
+        (Sort::Blocked, _) => "blocked",
+        (Sort::Gc, _) => "GC",
+    };
+    let unit = match (is_share, app.scope) {
+        (true, _) => " %",
+        (false, Scope::Rate) => "/s",
+        (false, _) => "",
+    };
+    let mark = if is_sorted { "*" } else { "" };
+    format!("{mark}{name}{unit}")
+}
+
+pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
+    let columns = shown_columns(app, page.width());
+    let before = columns.len() * NUMBER + 2;
+    let room = page.width() - before;
+    let with_files = page.width() >= WITH_FILES && app.screen != Screen::Labels;
+    let name_room = match with_files {
+        true if app.screen == Screen::Threads => THREAD.min(room / 2),
+        true => (room * 3 / 5).min(NAME.max(page.width() / 3)),
+        false => room,
+    };
+    let layout = Layout {
+        columns,
+        before,
+        name_room,
+        file_room: if with_files { room - name_room - 2 } else { 0 },
+    };
+    layout.header(page, app, area.y);
+    let lines = usize::from(area.height) - 1;
+    let seen = app
+        .lines
+        .iter()
+        .enumerate()
+        .skip(app.place().top)
+        .take(lines);
+    for ((number, line), y) in seen.zip(area.y + 1..) {
+        layout.line(page, app, store, line, y);
+        if number == app.place().cursor {
+            page.style(y, page.look.chosen());
+        }
+    }
+    if app.lines.is_empty() {
+        let text = match (app.search.is_empty(), &app.filter) {
+            (false, _) => "nothing is found (Esc: all)",
+            (_, Some(_)) => "nothing with this label (Esc: all)",
+            _ => "nothing has run",
+        };
+        page.put(2, area.y + 1, text, Style::new());
+    }
+}
+
+struct Layout {
+    columns: Vec<Column>,
+    before: usize,
+    name_room: usize,
+    file_room: usize,
+}
+
+impl Layout {
+    fn header(&self, page: &mut Page<'_>, app: &App, y: u16) {
+        let bold = page.look.bold();
+        let is_sorted = |it: &Column| column_sort(*it) == app.sort();
+        let sorted = self.columns.iter().position(is_sorted);
+        for (place, column) in self.columns.iter().enumerate() {
+            let text = format!("{:>NUMBER$}", title(*column, app, sorted == Some(place)));
+            page.put(place * NUMBER, y, &text, bold);
+        }
+        let (name, file) = match app.screen {
+            Screen::Methods => ("method", "file"),
+            Screen::Tree if app.bottom_up => ("method, and who called it", "file"),
+            Screen::Tree => ("method, and what it called", "file"),
+            Screen::Threads => ("thread", "where it was most"),
+            Screen::Labels => ("label", ""),
+        };
+        let name = fitted(name, self.name_room, page.look);
+        page.put(self.before, y, &name, bold);
+        if self.file_room > 0 {
+            page.put(self.before + self.name_room + 2, y, file, bold);
+        }
+    }
+
+    fn line(&self, page: &mut Page<'_>, app: &App, store: &Store, line: &Line, y: u16) {
+        if let What::Process(process) = line.what {
+            let process = &store.processes[process as usize];
+            let end = if process.has_ended { " (ended)" } else { "" };
+            let text = format!(" {} {}{end}", process.pid, process.program);
+            let text = fitted(&text, page.width(), page.look);
+            page.put(0, y, &text, page.look.bold());
+            return;
+        }
+        let is_tree = app.screen == Screen::Tree;
+        let part = share(line.value(app.sort(), is_tree), whole(line, app.sort()));
+        let style = page.look.of_share(part);
+        for (place, column) in self.columns.iter().enumerate() {
+            let text = match *column {
+                Column::Time(sort) => time(line.value(sort, is_tree)),
+                Column::Share(sort) => percent(share(line.value(sort, is_tree), line.whole)),
+            };
+            page.put(place * NUMBER, y, &format!("{text:>NUMBER$}"), style);
+        }
+        let (name, file) = self.texts(page, app, store, line);
+        page.put(self.before, y, &name, style);
+        if self.file_room > 0 {
+            let dim = page.look.dim();
+            page.put(self.before + self.name_room + 2, y, &file, dim);
+        }
+    }
+
+    fn texts(&self, page: &Page<'_>, app: &App, store: &Store, line: &Line) -> (String, String) {
+        let look = page.look;
+        let name = |text: &str| fitted(text, self.name_room, look);
+        match &line.what {
+            What::Method(method) => {
+                let Some(method) = store.methods.get(*method as usize) else {
+                    return Default::default();
+                };
+                let front = match app.screen {
+                    Screen::Tree => self.front(line),
+                    _ => String::new(),
+                };
+                let room = self.name_room.saturating_sub(front.width());
+                let text = front + &fitted(&method.name, room, look);
+                (text, fitted_end(&method.path, self.file_room, look))
+            }
+            What::Thread(thread, node) => {
+                let thread = store.threads[*thread as usize];
+                let top = store.method(*node).map_or("", |it| &*it.name);
+                let who = match thread.seq {
+                    0 => "threads that have ended".into(),
+                    seq if store.processes.len() > 1 && !app.by_process => {
+                        let pid = store.processes[thread.process as usize].pid;
+                        format!("thread {seq} of {pid}")
+                    }
+                    seq => format!("thread {seq}"),
+                };
+                let letter = letter(line.own);
+                match self.file_room {
+                    0 => (name(&format!("{letter} {who}  {top}")), String::new()),
+                    room => (name(&format!("{letter} {who}")), fitted(top, room, look)),
+                }
+            }
+            What::Label(key, value) => (name(&format!("{key}={value}")), String::new()),
+            What::NoLabel => (name("(no label)"), String::new()),
+            What::Process(_) => Default::default(),
+        }
+    }
+
+    /// Indentation, as far as there is room for a name behind it.
+    fn front(&self, line: &Line) -> String {
+        let most = (self.name_room / 2).max(4);
+        let (indent, deep) = match line.depth {
+            depth if depth <= most => (depth, String::new()),
+            depth => {
+                let text = format!("({depth}) ");
+                (most.saturating_sub(text.len()), text)
+            }
+        };
+        let mark = match line.opens {
+            None => "  ",
+            Some(true) => "- ",
+            Some(false) => "+ ",
+        };
+        format!("{}{deep}{mark}", " ".repeat(indent))
+    }
+}
+
+/// What the line's value is a part of, for its colour.
+fn whole(line: &Line, sort: Sort) -> u64 {
+    match sort {
+        Sort::Own | Sort::Total => line.whole,
+        _ => 0,
+    }
+}
+
+/// What a thread has done most: running, waiting for the GVL, blocked, collecting garbage.
+fn letter(times: Times) -> char {
+    let Times {
+        run,
+        wait,
+        blocked,
+        gc,
+    } = times;
+    let states = [(run, 'R'), (wait, 'W'), (blocked, 'B'), (gc, 'G')];
+    let most = states.iter().rev().max_by_key(|(time, _)| *time);
+    most.map_or(' ', |(_, letter)| *letter)
+}

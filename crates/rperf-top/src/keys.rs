@@ -1,0 +1,185 @@
+//! What keys do. Pure: what needs the store or the terminal is left to the caller.
+
+use crate::app::{App, Input, Screen};
+use crate::lines::{Opening, What};
+use crate::store::Scope;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What is left to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// Nothing.
+    Nothing,
+    /// The user has seen enough.
+    Quit,
+    /// The shell gets the terminal.
+    Suspend,
+    /// The terminal is drawn anew.
+    Redraw,
+    /// The time since now is looked at.
+    Mark,
+    /// The picture stops, or goes on.
+    StopOrGoOn,
+    /// What is shown is written to this file.
+    Write(String),
+}
+
+impl App {
+    /// Takes a key.
+    pub fn key(&mut self, key: KeyEvent) -> Act {
+        self.message = None;
+        let with_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if with_control => return Act::Quit,
+            KeyCode::Char('z') if with_control => return Act::Suspend,
+            KeyCode::Char('l') if with_control => return Act::Redraw,
+            _ if with_control => return Act::Nothing,
+            _ => {}
+        }
+        if let Some(input) = self.input.take() {
+            return self.type_key(input, key.code);
+        }
+        if std::mem::take(&mut self.shows_help) && key.code != KeyCode::Char('q') {
+            return Act::Nothing;
+        }
+        self.command(key.code)
+    }
+
+    fn command(&mut self, code: KeyCode) -> Act {
+        let (cursor, page) = (self.place().cursor, self.room.max(2) - 1);
+        match code {
+            KeyCode::Char('q') => return Act::Quit,
+            KeyCode::Char('p') => return Act::StopOrGoOn,
+            KeyCode::Char('m') => return Act::Mark,
+            KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.shows_help = true,
+            KeyCode::Char(digit @ '1'..='4') => {
+                self.show(Screen::ALL[digit as usize - '1' as usize]);
+            }
+            KeyCode::Tab => self.show(Screen::ALL[(self.screen as usize + 1) % 4]),
+            KeyCode::BackTab => self.show(Screen::ALL[(self.screen as usize + 3) % 4]),
+            KeyCode::Up | KeyCode::Char('k') => self.go_to(cursor.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') => self.go_to(cursor + 1),
+            KeyCode::PageUp => self.go_to(cursor.saturating_sub(page)),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.go_to(cursor + page),
+            KeyCode::Home => self.go_to(0),
+            KeyCode::End => self.go_to(usize::MAX - 1),
+            KeyCode::Char('t') => {
+                self.scope = match self.scope {
+                    Scope::Rate => Scope::Total,
+                    Scope::Total => Scope::SinceMark,
+                    Scope::SinceMark => Scope::Rate,
+                };
+                self.renew();
+            }
+            KeyCode::Char('s') => self.sort_by_next(),
+            KeyCode::Char('g') => {
+                self.by_process = !self.by_process;
+                self.renew();
+            }
+            KeyCode::Char('/') => self.input = Some(Input::Search(self.search.clone())),
+            KeyCode::Char('w') => self.input = Some(Input::File(String::new())),
+            KeyCode::Esc => self.forget(),
+            code => self.on_line(code),
+        }
+        Act::Nothing
+    }
+
+    fn show(&mut self, screen: Screen) {
+        self.screen = screen;
+        self.renew();
+    }
+
+    /// What has been looked for, or chosen, last.
+    fn forget(&mut self) {
+        if self.search.is_empty() {
+            self.filter = None;
+        }
+        self.search.clear();
+        self.renew();
+    }
+
+    /// What the keys do with the line of the cursor.
+    fn on_line(&mut self, code: KeyCode) {
+        match (self.screen, code) {
+            (Screen::Tree, KeyCode::Char('i')) => {
+                self.bottom_up = !self.bottom_up;
+                self.go_to(0);
+                self.renew();
+            }
+            (Screen::Tree, KeyCode::Char('*')) => {
+                let line = self
+                    .line()
+                    .filter(|it| !matches!(it.what, What::Process(_)));
+                self.opening = Some(Opening::Hottest(line.map_or(0, |line| line.key)));
+                self.renew();
+            }
+            (Screen::Tree, KeyCode::Enter | KeyCode::Right | KeyCode::Left) => self.open(code),
+            (Screen::Labels, KeyCode::Enter) => {
+                if let Some(What::Label(name, value)) = self.line().map(|it| it.what.clone()) {
+                    self.filter = Some((name, value));
+                    self.show(Screen::Methods);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn open(&mut self, code: KeyCode) {
+        let Some(line) = self.line() else { return };
+        let (key, depth) = (line.key, line.depth);
+        match (code, line.opens) {
+            (KeyCode::Enter | KeyCode::Right, Some(false)) => {
+                self.opening = Some(Opening::Only(key));
+            }
+            (KeyCode::Enter | KeyCode::Left, Some(true)) => {
+                self.opened.remove(&key);
+            }
+            (KeyCode::Left, _) => {
+                let above = self.lines[..self.place().cursor].iter();
+                let caller = above.rev().position(|it| it.depth < depth);
+                if let Some(distance) = caller {
+                    self.go_to(self.place().cursor - 1 - distance);
+                }
+            }
+            _ => {}
+        }
+        self.renew();
+    }
+
+    /// A key while something is typed.
+    fn type_key(&mut self, input: Input, code: KeyCode) -> Act {
+        let (mut text, make): (String, fn(String) -> Input) = match input {
+            Input::Search(text) => (text, Input::Search),
+            Input::File(text) => (text, Input::File),
+        };
+        let is_search = make(String::new()) == Input::Search(String::new());
+        match code {
+            KeyCode::Enter if is_search => return Act::Nothing,
+            KeyCode::Enter if text.is_empty() => return Act::Nothing,
+            KeyCode::Enter => return Act::Write(text),
+            KeyCode::Esc => {
+                if is_search {
+                    self.search.clear();
+                    self.renew();
+                }
+                return Act::Nothing;
+            }
+            KeyCode::Backspace => {
+                text.pop();
+            }
+            KeyCode::Char(character) if !character.is_control() && text.len() < 1000 => {
+                text.push(character);
+            }
+            _ => {}
+        }
+        if is_search && self.search != text {
+            self.search.clone_from(&text);
+            self.renew();
+        }
+        self.input = Some(make(text));
+        Act::Nothing
+    }
+}
+
+#[cfg(test)]
+mod tests;

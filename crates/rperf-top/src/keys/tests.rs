@@ -1,0 +1,204 @@
+//! Keys on every screen, without a terminal.
+
+use super::*;
+use crate::lines::Sort;
+use crate::screens_tests::store;
+use crate::store::Store;
+use KeyCode::{Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up};
+
+/// What is on the screen after these keys.
+fn pressed(store: &Store, keys: &[KeyCode]) -> (App, Act) {
+    let mut app = App::default();
+    let mut act = Act::Nothing;
+    app.refresh(store, 7);
+    for key in keys {
+        act = app.key(KeyEvent::new(*key, KeyModifiers::NONE));
+        app.refresh(store, 7);
+    }
+    (app, act)
+}
+
+fn names(app: &App, store: &Store) -> Vec<String> {
+    let name = |line: &crate::lines::Line| match &line.what {
+        What::Method(method) => store.methods[*method as usize].name.to_string(),
+        What::Process(process) => format!("= {}", store.processes[*process as usize].pid),
+        What::Thread(thread, _) => format!("thread {}", store.threads[*thread as usize].seq),
+        What::Label(name, value) => format!("{name}={value}"),
+        What::NoLabel => "(no label)".into(),
+    };
+    app.lines
+        .iter()
+        .map(|line| " ".repeat(line.depth) + &name(line))
+        .collect()
+}
+
+#[test]
+fn keys_choose_the_screen_and_what_is_asked() {
+    let store = store();
+    let app = |keys: &[KeyCode]| pressed(&store, keys).0;
+    for (keys, screen) in [
+        (&[Char('2')][..], Screen::Tree),
+        (&[Char('4'), Char('3')], Screen::Threads),
+        (&[Tab, Tab, Tab], Screen::Labels),
+        (&[Char('4'), Tab], Screen::Methods),
+        (&[KeyCode::BackTab], Screen::Labels),
+    ] {
+        assert_eq!(app(keys).screen, screen, "{keys:?}");
+    }
+    assert_eq!(app(&[Char('t')]).scope, Scope::Total);
+    assert_eq!(app(&[Char('t'); 3]).scope, Scope::Rate);
+    assert_eq!(app(&[Char('s')]).sort(), Sort::Total);
+    assert_eq!(app(&[Char('3'), Char('s')]).sort(), Sort::Wait);
+    assert_eq!(app(&[Char('s'); 5]).sort(), Sort::Own);
+    assert!(app(&[Char('?')]).shows_help && !app(&[Char('?'), Char('x')]).shows_help);
+}
+
+#[test]
+fn some_keys_leave_work_to_others() {
+    let store = store();
+    let act = |keys: &[KeyCode]| pressed(&store, keys).1;
+    assert_eq!(act(&[Char('q')]), Act::Quit);
+    assert_eq!(act(&[Char('?'), Char('q')]), Act::Quit);
+    assert_eq!(act(&[Char('p')]), Act::StopOrGoOn);
+    assert_eq!(act(&[Char('m')]), Act::Mark);
+    let typed = [Char('w'), Char('q'), Char('x'), Backspace, Char('.'), Enter];
+    assert_eq!(act(&typed), Act::Write("q.".into()));
+    assert_eq!(act(&[Char('w'), Enter]), Act::Nothing);
+    assert_eq!(act(&[Char('w'), Char('a'), Esc, Enter]), Act::Nothing);
+    let control = |letter| {
+        let key = KeyEvent::new(Char(letter), KeyModifiers::CONTROL);
+        App::default().key(key)
+    };
+    assert_eq!(control('c'), Act::Quit);
+    assert_eq!(control('z'), Act::Suspend);
+    assert_eq!(control('l'), Act::Redraw);
+    assert_eq!(control('q'), Act::Nothing);
+}
+
+#[test]
+fn the_cursor_stays_in_the_table() {
+    let store = store();
+    let place = |keys: &[KeyCode]| {
+        let place = pressed(&store, keys).0.place();
+        (place.cursor, place.top)
+    };
+    // There are 7 methods with time.
+    assert_eq!(place(&[Up, Down, Down, Up]), (1, 0));
+    assert_eq!(place(&[End]), (6, 0));
+    assert_eq!(place(&[End, Home, PageDown, PageDown, PageDown]), (6, 0));
+    let mut app = App::default();
+    app.refresh(&store, 3);
+    app.key(KeyEvent::from(End));
+    assert_eq!((app.place().cursor, app.place().top), (6, 4));
+    app.refresh(&store, 5);
+    app.key(KeyEvent::from(Home));
+    assert_eq!((app.place().cursor, app.place().top), (0, 0));
+}
+
+#[test]
+fn search_finds_names_and_files() {
+    let store = store();
+    let found = |text: &str| {
+        let keys: Vec<_> = "/".chars().chain(text.chars()).map(Char).collect();
+        let (app, _) = pressed(&store, &keys);
+        names(&app, &store)
+    };
+    assert_eq!(found("coder"), ["JSON::Coder#dump"]);
+    assert_eq!(found("pg/lib"), ["PG::Connection#exec_params"]);
+    assert_eq!(found("CODER"), [""; 0]);
+    assert_eq!(found("").len(), 7);
+    let (app, _) = pressed(&store, &[Char('/'), Char('x'), Enter, Esc]);
+    assert_eq!((app.search.as_str(), app.lines.len()), ("", 7));
+    // Stacks with it, whole.
+    let keys = ["2/coder"].concat();
+    let keys: Vec<_> = keys.chars().map(Char).chain([Enter, Enter]).collect();
+    let (app, _) = pressed(&store, &keys);
+    assert_eq!(
+        names(&app, &store),
+        [
+            "Rack::Server#call",
+            " OrdersController#show",
+            " JSON::Coder#dump"
+        ]
+    );
+}
+
+#[test]
+fn trees_open_and_close() {
+    let store = store();
+    let tree = |keys: &[KeyCode]| {
+        let keys: Vec<_> = [Char('2')].iter().chain(keys).copied().collect();
+        let (app, _) = pressed(&store, &keys);
+        (names(&app, &store), app.place().cursor)
+    };
+    assert_eq!(
+        tree(&[]).0,
+        ["Sidekiq::Job#perform", "Rack::Server#call"][..]
+            .iter()
+            .rev()
+            .map(|it| it.to_string())
+            .collect::<Vec<_>>()
+    );
+    let (opened, _) = tree(&[Right]);
+    assert_eq!(opened.len(), 5, "{opened:?}");
+    assert_eq!(tree(&[Right, Left]).0.len(), 2);
+    assert_eq!(tree(&[Right, Down, Left]).1, 0);
+    let (hot, _) = tree(&[Char('*')]);
+    assert_eq!(
+        hot[..3],
+        [
+            "Rack::Server#call",
+            " OrdersController#show",
+            "  JSON::Coder#dump"
+        ]
+    );
+    let (up, _) = tree(&[Char('i'), Char('*')]);
+    assert_eq!(
+        up[..3],
+        [
+            "JSON::Coder#dump",
+            " OrdersController#show",
+            "  Rack::Server#call"
+        ]
+    );
+}
+
+#[test]
+fn a_label_can_be_looked_at_alone() {
+    let store = store();
+    let keys = [Char('4'), Enter];
+    let (app, _) = pressed(&store, &keys);
+    assert_eq!(app.screen, Screen::Methods);
+    let pair = app.filter.clone().expect("a filter");
+    assert_eq!((&*pair.0, &*pair.1), ("endpoint", "GET /orders/:id"));
+    assert!(!names(&app, &store).contains(&"Sidekiq::Job#perform".to_string()));
+    let (app, _) = pressed(&store, &[&keys[..], &[Esc]].concat());
+    assert_eq!((app.filter, app.lines.len()), (None, 7));
+}
+
+#[test]
+fn programs_can_have_headings() {
+    let store = store();
+    for screen in ['1', '2', '3', '4'] {
+        let (app, _) = pressed(&store, &[Char(screen), Char('g')]);
+        let names = names(&app, &store);
+        let headings: Vec<_> = names.iter().filter(|it| it.starts_with("= ")).collect();
+        assert_eq!(headings, ["= 4711", "= 4712"], "{screen}");
+    }
+}
+
+#[test]
+fn a_stopped_picture_stays_as_it_is() {
+    let mut store = store();
+    let (mut app, _) = pressed(&store, &[]);
+    app.stop_or_go_on(&store);
+    app.refresh(&store, 7);
+    let before = app.lines[0].own.run;
+    store.begin_interval(0);
+    store.end_round();
+    app.refresh(&store, 7);
+    assert_eq!(app.lines[0].own.run, before);
+    app.stop_or_go_on(&store);
+    app.refresh(&store, 7);
+    assert!(app.lines[0].own.run < before);
+}

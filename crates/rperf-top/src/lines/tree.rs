@@ -1,0 +1,261 @@
+//! The lines of the call tree: callees below their callers, or callers below their callees. Only
+//! what is opened is visited.
+
+use super::{Line, Question, What, key};
+use crate::store::{Store, Sums, Times};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A line that is being opened, and what of those below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// As long as there is only one.
+    Only(u64),
+    /// The one with the most time, as long as it has at least half of it. 0 for the first line.
+    Hottest(u64),
+}
+
+/// What is opened, and is being opened.
+pub struct Opened<'a> {
+    /// The keys of lines.
+    pub keys: &'a mut FxHashSet<u64>,
+    /// Once.
+    pub opening: Option<Opening>,
+}
+
+/// A stack from above or from below.
+struct Branch {
+    line: Line,
+    /// From above: its node. From below: each caller's node at this depth, with the leaf's.
+    nodes: Vec<(u32, u32)>,
+}
+
+struct Maker<'a> {
+    store: &'a Store,
+    question: &'a Question<'a>,
+    sums: Sums,
+    /// Whether it, a caller or a callee is looked for; empty if nothing is.
+    found: Vec<bool>,
+    bottom_up: bool,
+    process: Option<u32>,
+}
+
+/// The lines. `opened` grows by what is being opened.
+pub fn tree(
+    store: &Store,
+    question: &Question<'_>,
+    bottom_up: bool,
+    keys: &mut FxHashSet<u64>,
+    opening: Option<Opening>,
+) -> Vec<Line> {
+    let mut opened = Opened { keys, opening };
+    let mut lines = Vec::new();
+    for process in question.processes(store) {
+        let sums = store.sums(question.scope, question.filter, process);
+        let all = sums.all();
+        if let (Some(process), true) = (process, all != Times::default()) {
+            lines.push(Line::heading(process, all));
+        }
+        let found = match question.search.is_empty() {
+            true => Vec::new(),
+            false => found_nodes(store, question),
+        };
+        let maker = Maker {
+            store,
+            question,
+            sums,
+            found,
+            bottom_up,
+            process,
+        };
+        maker.add(&mut lines, &mut opened);
+    }
+    lines
+}
+
+/// The stacks that have something to do with methods that are looked for.
+fn found_nodes(store: &Store, question: &Question<'_>) -> Vec<bool> {
+    let methods = 0..store.methods.len() as u32;
+    let methods: Vec<_> = methods
+        .map(|method| question.finds_method(store, method))
+        .collect();
+    let mut found: Vec<_> = store
+        .nodes
+        .iter()
+        .map(|node| methods.get(node.method as usize) == Some(&true))
+        .collect();
+    // Below what is found.
+    for number in 1..found.len() {
+        found[number] |= found[store.nodes[number].parent as usize];
+    }
+    // And above.
+    for number in (1..found.len()).rev() {
+        if found[number] {
+            found[store.nodes[number].parent as usize] = true;
+        }
+    }
+    found
+}
+
+impl Maker<'_> {
+    fn add(&self, lines: &mut Vec<Line>, opened: &mut Opened<'_>) {
+        let mut branches = match self.bottom_up {
+            true => self.leaves(),
+            false => self.callees(0, 0),
+        };
+        self.order(&mut branches);
+        if let Some(Opening::Hottest(0)) = opened.opening {
+            opened.opening = branches.last().map(|it| Opening::Hottest(it.line.key));
+        }
+        while let Some(mut branch) = branches.pop() {
+            let key = branch.line.key;
+            let is_opening = matches!(
+                opened.opening,
+                Some(Opening::Only(wanted) | Opening::Hottest(wanted)) if wanted == key
+            );
+            if is_opening {
+                opened.keys.insert(key);
+            }
+            let is_opened = opened.keys.contains(&key);
+            let below = match is_opened {
+                true => self.below(&branch),
+                false => Vec::new(),
+            };
+            branch.line.opens = match is_opened {
+                true => (!below.is_empty()).then_some(true),
+                false => self.has_below(&branch).then_some(false),
+            };
+            let mut below = below;
+            self.order(&mut below);
+            if is_opening {
+                opened.opening = self.next(&branch.line, &below, opened.opening);
+            }
+            lines.push(branch.line);
+            branches.extend(below);
+        }
+    }
+
+    /// What is opened after `line`, whose callees or callers are `below`, the first one last.
+    fn next(&self, line: &Line, below: &[Branch], opening: Option<Opening>) -> Option<Opening> {
+        let first = &below.last()?.line;
+        let sort = self.question.sort;
+        match opening? {
+            Opening::Only(_) => (below.len() == 1).then_some(Opening::Only(first.key)),
+            Opening::Hottest(_) => {
+                let (whole, part) = (line.value(sort, true), first.value(sort, true));
+                (part > 0 && part >= whole / 2).then_some(Opening::Hottest(first.key))
+            }
+        }
+    }
+
+    /// The first one last, as it is taken from the end.
+    fn order(&self, branches: &mut [Branch]) {
+        branches.sort_by_cached_key(|it| {
+            let line = &it.line;
+            (
+                line.value(self.question.sort, true),
+                line.total.run,
+                line.total.all(),
+            )
+        });
+    }
+
+    fn is_shown(&self, node: u32) -> bool {
+        let is_found = self.found.is_empty() || self.found[node as usize];
+        is_found && self.sums.total[node as usize] != Times::default()
+    }
+
+    fn below(&self, branch: &Branch) -> Vec<Branch> {
+        let depth = branch.line.depth + 1;
+        match self.bottom_up {
+            true => self.callers(branch, depth),
+            false => self.callees(branch.nodes[0].0, depth),
+        }
+    }
+
+    fn has_below(&self, branch: &Branch) -> bool {
+        match self.bottom_up {
+            true => branch
+                .nodes
+                .iter()
+                .any(|(node, _)| self.store.nodes[*node as usize].parent != 0),
+            false => {
+                let node = branch.nodes[0].0;
+                self.store.children(node).any(|it| self.is_shown(it))
+            }
+        }
+    }
+
+    fn line(&self, method: u32, key: u64, depth: usize, own: Times, total: Times) -> Line {
+        Line {
+            what: What::Method(method),
+            key,
+            depth,
+            opens: None,
+            own,
+            total,
+            whole: self.sums.all().run,
+        }
+    }
+
+    fn callees(&self, node: u32, depth: usize) -> Vec<Branch> {
+        let shown = self.store.children(node).filter(|it| self.is_shown(*it));
+        let branch = |node: u32| {
+            let place = node as usize;
+            let method = self.store.nodes[place].method;
+            let (own, total) = (self.sums.own[place], self.sums.total[place]);
+            Branch {
+                line: self.line(
+                    method,
+                    key(&("down", self.process, node)),
+                    depth,
+                    own,
+                    total,
+                ),
+                nodes: vec![(node, node)],
+            }
+        };
+        shown.map(branch).collect()
+    }
+
+    fn leaves(&self) -> Vec<Branch> {
+        let nodes = 1..self.store.nodes.len() as u32;
+        let with_time = nodes
+            .filter(|it| self.is_shown(*it) && self.sums.own[*it as usize] != Times::default());
+        self.grouped(with_time.map(|it| (it, it)), key(&("up", self.process)), 0)
+    }
+
+    fn callers(&self, branch: &Branch, depth: usize) -> Vec<Branch> {
+        let above = branch.nodes.iter().map(|(node, leaf)| {
+            let parent = self.store.nodes[*node as usize].parent;
+            (parent, *leaf)
+        });
+        self.grouped(above.filter(|(node, _)| *node != 0), branch.line.key, depth)
+    }
+
+    fn grouped(
+        &self,
+        nodes: impl Iterator<Item = (u32, u32)>,
+        above: u64,
+        depth: usize,
+    ) -> Vec<Branch> {
+        let mut groups: FxHashMap<u32, Vec<(u32, u32)>> = FxHashMap::default();
+        for (node, leaf) in nodes {
+            let method = self.store.nodes[node as usize].method;
+            groups.entry(method).or_default().push((node, leaf));
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|(method, _)| *method);
+        let branch = |(method, nodes): (u32, Vec<(u32, u32)>)| {
+            let mut total = Times::default();
+            for (_, leaf) in &nodes {
+                total.add(self.sums.own[*leaf as usize]);
+            }
+            let own = if depth == 0 { total } else { Times::default() };
+            Branch {
+                line: self.line(method, key(&(above, method)), depth, own, total),
+                nodes,
+            }
+        };
+        groups.into_iter().map(branch).collect()
+    }
+}

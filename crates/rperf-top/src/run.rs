@@ -1,0 +1,155 @@
+//! Shows the screens until the user has seen enough. On the command's main thread.
+
+use crate::app::App;
+use crate::draw::{draw, room};
+use crate::keys::Act;
+use crate::look::Look;
+use crate::store::{Scope, Store};
+use crate::terminal::{Guard, has_panicked};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use rperf_model::Profile;
+use std::io::{self, stdout};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a key is waited for before the store is looked at.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// To end.
+    End,
+    /// To let the shell have the terminal.
+    Suspend,
+    /// Nothing: the process was stopped, and goes on.
+    Continued,
+}
+
+/// What the screens need of the process around them.
+pub trait Surroundings {
+    /// The next signal that came.
+    fn signal(&mut self) -> Option<Signal>;
+    /// Stops this process until the shell continues it.
+    fn suspend(&mut self);
+    /// What the user should know next.
+    fn line(&mut self) -> Option<String>;
+    /// Writes the profile to a file. Returns what is said of that.
+    fn write(&mut self, path: &str, profile: Profile) -> String;
+}
+
+/// Shows what is in the store. An error means that there is no terminal any more.
+pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> io::Result<()> {
+    let guard = Guard::new()?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+    terminal.clear()?;
+    let mut app = App::default();
+    let mut version = None;
+    loop {
+        if has_panicked() {
+            return Err(io::Error::other("an internal error"));
+        }
+        let is_over = match around.signal() {
+            Some(Signal::End) => true,
+            Some(Signal::Suspend) => suspend(&guard, &mut terminal, around)?,
+            Some(Signal::Continued) => {
+                guard.give_back();
+                guard.take()?;
+                terminal.clear()?;
+                version = None;
+                false
+            }
+            None => false,
+        };
+        if is_over {
+            return Ok(());
+        }
+        if let Some(line) = around.line() {
+            app.message = Some(line);
+            version = None;
+        }
+        {
+            let store = lock(store);
+            let shown = app.shown(&store).version;
+            if version != Some(shown) {
+                version = Some(shown);
+                show(&mut terminal, &mut app, &store, look)?;
+            }
+        }
+        if !event::poll(PATIENCE)? {
+            continue;
+        }
+        version = None;
+        let Event::Key(key) = event::read()? else {
+            continue;
+        };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        match app.key(key) {
+            Act::Nothing => {}
+            Act::Quit => return Ok(()),
+            Act::Redraw => terminal.clear()?,
+            Act::Suspend => {
+                suspend(&guard, &mut terminal, around)?;
+            }
+            act => change(&mut app, store, act, around),
+        }
+    }
+}
+
+fn suspend<B: ratatui::backend::Backend<Error = io::Error>>(
+    guard: &Guard,
+    terminal: &mut Terminal<B>,
+    around: &mut dyn Surroundings,
+) -> io::Result<bool> {
+    guard.give_back();
+    around.suspend();
+    guard.take()?;
+    terminal.clear()?;
+    Ok(false)
+}
+
+/// What needs the store.
+fn change(app: &mut App, store: &Mutex<Store>, act: Act, around: &mut dyn Surroundings) {
+    match act {
+        Act::StopOrGoOn => app.stop_or_go_on(&lock(store)),
+        Act::Mark if app.is_stopped() => {
+            app.message = Some("the picture is stopped; p lets it go on".into());
+        }
+        Act::Mark => {
+            lock(store).set_mark();
+            app.scope = Scope::SinceMark;
+            app.renew();
+        }
+        Act::Write(path) => {
+            let profile = {
+                let store = lock(store);
+                app.shown(&store).profile(app.scope)
+            };
+            app.message = Some(match profile {
+                Some(profile) => around.write(&path, profile),
+                None => "there is nothing to write".into(),
+            });
+        }
+        Act::Nothing | Act::Quit | Act::Suspend | Act::Redraw => {}
+    }
+}
+
+fn show<B: ratatui::backend::Backend<Error = io::Error>>(
+    terminal: &mut Terminal<B>,
+    app: &mut App,
+    store: &Store,
+    look: Look,
+) -> io::Result<()> {
+    let height = terminal.size()?.height;
+    app.refresh(store, room(height));
+    terminal.draw(|frame| draw(app, app.shown(store), look, frame.buffer_mut()))?;
+    Ok(())
+}
+
+fn lock(store: &Mutex<Store>) -> MutexGuard<'_, Store> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,271 @@
+//! Every screen at every size, from a store whose content is known.
+
+use crate::app::{App, Screen};
+use crate::draw::{draw, room};
+use crate::look::Look;
+use crate::store::{RowKey, Scope, Store};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use rperf_model::State;
+use std::fmt::Write as _;
+use std::path::Path;
+
+pub const SIZES: [(u16, u16); 3] = [(60, 12), (80, 24), (200, 60)];
+
+const LOOK: Look = Look {
+    colour: true,
+    unicode: true,
+};
+
+const MS: u64 = 1_000_000;
+
+/// Two programs, one of which serves requests, after three intervals and a mark.
+pub fn store() -> Store {
+    let mut store = Store::default();
+    let shop = store.add_process(4711, "puma: cluster worker 0: 4690 [shop]");
+    let job = store.add_process(4712, "sidekiq \u{1b}[2J計算");
+    for (process, frequency) in [(shop, 1000), (job, 1000)] {
+        store.set_session(process, "wall", frequency);
+    }
+    for round in 1..=3 {
+        for process in [shop, job] {
+            store.begin_interval(process);
+        }
+        fill(&mut store, shop, round);
+        fill_job(&mut store, job);
+        store.end_interval(shop, 1000 * MS, 2 * MS);
+        store.end_interval(job, 500 * MS, MS);
+        store.end_round();
+        if round == 2 {
+            store.set_mark();
+        }
+    }
+    store
+}
+
+fn stack(store: &mut Store, methods: &[(&str, &str)]) -> u32 {
+    methods.iter().fold(0, |parent, (name, path)| {
+        let method = store.method_number(name, path);
+        store.node(parent, method)
+    })
+}
+
+fn fill(store: &mut Store, process: u32, round: u64) {
+    const APP: (&str, &str) = ("Rack::Server#call", "/gems/rack/lib/rack/server.rb");
+    const SHOW: (&str, &str) = ("OrdersController#show", "/app/app/controllers/orders.rb");
+    const QUERY: (&str, &str) = (
+        "PG::Connection#exec_params",
+        "/gems/pg/lib/pg/connection.rb",
+    );
+    const DUMP: (&str, &str) = ("JSON::Coder#dump", "/gems/json/lib/json/coder.rb");
+    const EACH: (&str, &str) = ("Array#each", "<C method>");
+    let show = store.label_set([("endpoint", "GET /orders/:id")].into_iter());
+    let index = store.label_set([("endpoint", "GET /"), ("tenant", "a")].into_iter());
+    let rows: [(&[_], u32, u32, State, u64); 6] = [
+        (
+            &[APP, SHOW, DUMP],
+            1,
+            show,
+            State::Running,
+            300 + 10 * round,
+        ),
+        (&[APP, SHOW, EACH, SHOW, EACH], 1, show, State::Running, 150),
+        (&[APP, SHOW, QUERY], 2, show, State::GvlBlocked, 900),
+        (&[APP, DUMP], 2, index, State::GvlWait, 100),
+        (&[APP, EACH], 3, 0, State::GcMarking, 50),
+        (&[APP], 4, 0, State::GvlBlocked, 1000),
+    ];
+    for (methods, seq, labels, state, ms) in rows {
+        let key = RowKey {
+            node: stack(store, methods),
+            thread: store.thread(process, seq),
+            labels,
+            state,
+        };
+        store.add(key, ms * MS);
+    }
+}
+
+fn fill_job(store: &mut Store, process: u32) {
+    let odd = (
+        "Übung#計算\u{1b}]0;title\u{7}\u{202e}",
+        "/app/odd\u{9b}name.rb",
+    );
+    let key = RowKey {
+        node: stack(
+            store,
+            &[("Sidekiq::Job#perform", "/gems/sidekiq/job.rb"), odd],
+        ),
+        thread: store.thread(process, 1),
+        labels: 0,
+        state: State::Running,
+    };
+    store.add(key, 100 * MS);
+}
+
+/// What is on the screen, line by line.
+pub fn drawn(app: &mut App, store: &Store, (width, height): (u16, u16), look: Look) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    app.refresh(store, room(height));
+    let shown =
+        |frame: &mut ratatui::Frame<'_>| draw(app, app.shown(store), look, frame.buffer_mut());
+    terminal.draw(shown).expect("drawn");
+    let buffer = terminal.backend().buffer();
+    let mut text = String::new();
+    for y in 0..height {
+        let mut line = String::new();
+        let mut skip = 0;
+        for x in 0..width {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            let symbol = buffer[(x, y)].symbol();
+            skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
+            line += symbol;
+        }
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// The screens, with what was done before.
+fn scenes() -> Vec<(&'static str, App)> {
+    let screen = |screen| App {
+        screen,
+        ..App::default()
+    };
+    let mut hot = screen(Screen::Tree);
+    hot.opening = Some(crate::lines::Opening::Hottest(0));
+    let mut up = App {
+        bottom_up: true,
+        ..screen(Screen::Tree)
+    };
+    up.opening = Some(crate::lines::Opening::Hottest(0));
+    vec![
+        ("methods", screen(Screen::Methods)),
+        (
+            "methods-by-process-since-mark",
+            App {
+                by_process: true,
+                scope: Scope::SinceMark,
+                ..screen(Screen::Methods)
+            },
+        ),
+        ("tree", hot),
+        ("tree-callers", up),
+        (
+            "threads",
+            App {
+                scope: Scope::Total,
+                ..screen(Screen::Threads)
+            },
+        ),
+        ("labels", screen(Screen::Labels)),
+        (
+            "help",
+            App {
+                shows_help: true,
+                ..App::default()
+            },
+        ),
+    ]
+}
+
+#[test]
+fn screens_are_as_they_were() {
+    let store = store();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let rewrites = std::env::var_os("RPERF_REWRITE_GOLDEN").is_some();
+    for (name, app) in &mut scenes() {
+        let mut text = String::new();
+        for size in SIZES {
+            let _ = writeln!(text, "--- {} x {}", size.0, size.1);
+            text += &drawn(app, &store, size, LOOK);
+        }
+        let path = folder.join(format!("{name}.txt"));
+        if rewrites {
+            std::fs::write(&path, &text).expect("written");
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            golden == text,
+            "{name} (RPERF_REWRITE_GOLDEN=1 writes it):\n{text}"
+        );
+    }
+}
+
+#[test]
+fn below_60_columns_and_12_lines_it_says_so() {
+    for size in [(59, 12), (60, 11), (10, 1), (1, 1)] {
+        let text = drawn(&mut App::default(), &store(), size, LOOK);
+        let start = &"rperf top needs 60 columns and 12 lines"[..usize::from(size.0 - 1).min(39)];
+        assert!(text.starts_with(start), "{text}");
+    }
+}
+
+#[test]
+fn nothing_on_the_screen_commands_the_terminal() {
+    let plain = Look {
+        colour: false,
+        unicode: false,
+    };
+    for (_, app) in &mut scenes() {
+        for look in [LOOK, plain] {
+            let text = drawn(app, &store(), (80, 24), look);
+            assert!(
+                !text.chars().any(|it| it.is_control() && it != '\n'),
+                "{text:?}"
+            );
+            assert!(look.unicode || text.is_ascii(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn without_colours_nothing_is_coloured() {
+    let store = store();
+    for (colour, expected) in [(true, true), (false, false)] {
+        let look = Look { colour, ..LOOK };
+        let mut app = App::default();
+        app.refresh(&store, 19);
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("a terminal");
+        let drawn = terminal.draw(|frame| draw(&app, &store, look, frame.buffer_mut()));
+        let cells = drawn.expect("drawn").buffer.content();
+        let is_coloured = |cell: &ratatui::buffer::Cell| cell.fg != ratatui::style::Color::Reset;
+        assert_eq!(cells.iter().any(is_coloured), expected);
+    }
+}
+
+/// Large programs: a look at the cost, printed by `cargo test -- --ignored --nocapture cost`.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_a_redraw_with_100_000_nodes() {
+    let mut store = Store::default();
+    let process = store.add_process(1, "large");
+    store.set_session(process, "wall", 1000);
+    store.begin_interval(process);
+    let thread = store.thread(process, 1);
+    let mut nodes = vec![0];
+    for number in 0..100_000_usize {
+        let method = store.method_number(&format!("Class{}#method", number % 5000), "/a/b/c.rb");
+        let node = store.node(nodes[number / 3], method);
+        nodes.push(node);
+        let key = RowKey {
+            node,
+            thread,
+            labels: 0,
+            state: State::Running,
+        };
+        store.add(key, number as u64 * 1000);
+    }
+    store.end_interval(process, 1_000_000_000, 0);
+    for (name, app) in &mut scenes() {
+        let began = std::time::Instant::now();
+        for _ in 0..10 {
+            store.end_round();
+            drawn(app, &store, (200, 60), LOOK);
+        }
+        eprintln!("{name}: {:?}", began.elapsed() / 10);
+    }
+}

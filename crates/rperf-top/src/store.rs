@@ -1,0 +1,216 @@
+//! What is known of the programs that are watched, all of them together: methods, stacks, threads,
+//! labels, and the time of each row since they are watched, since the mark, and in the last
+//! interval. Filled by who pulls; read, under a lock, by the screens.
+
+mod fill;
+mod sums;
+
+pub use sums::{LabelFilter, Scope, Sums, Times};
+
+use rperf_model::State;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Intervals whose figures are kept.
+pub const HISTORY: usize = 120;
+
+/// Nodes at most; further stacks are those of their callers.
+pub const NODE_CAP: usize = 1 << 20;
+
+/// A method: its name and path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Method {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its file.
+    pub path: Arc<str>,
+}
+
+/// A stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Node {
+    /// The stack of the caller. The root is its own.
+    pub parent: u32,
+    /// The method.
+    pub method: u32,
+    /// No caller is the same method.
+    pub is_outermost: bool,
+    /// The callees: the first one's number, and the next one's of the same caller; 0 for none.
+    pub first_child: u32,
+    /// The next callee of the same caller.
+    pub next_sibling: u32,
+}
+
+/// A thread of a process. 0 stands for those that have ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Thread {
+    /// The place of its process.
+    pub process: u32,
+    /// Its number in the profile.
+    pub seq: u32,
+}
+
+/// What a row's time belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RowKey {
+    /// The stack.
+    pub node: u32,
+    /// The thread.
+    pub thread: u32,
+    /// The labels.
+    pub labels: u32,
+    /// What the thread did.
+    pub state: State,
+}
+
+/// The times of a row, in ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Where they belong.
+    pub key: RowKey,
+    /// Since the program is watched.
+    pub total: u64,
+    /// What `total` was at the mark.
+    pub mark: u64,
+    /// In the last interval.
+    pub recent: u64,
+}
+
+/// A program.
+#[derive(Debug, Clone, Default)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// What it calls itself.
+    pub program: String,
+    /// Its session: `wall` or `cpu`.
+    pub mode: String,
+    /// Samples per second.
+    pub frequency: u32,
+    /// The length of the last interval; 0 if nothing is known of it.
+    pub elapsed_ns: u64,
+    /// How long it has been watched.
+    pub watched_ns: u64,
+    /// How long that was at the mark.
+    pub mark_ns: u64,
+    /// How much of the last interval sampling has taken.
+    pub sampling_ns: u64,
+    /// It can't be watched any more.
+    pub has_ended: bool,
+    /// Its rows that changed in the last interval.
+    recent: Vec<u32>,
+}
+
+/// The figures of an interval, for all programs together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Figures {
+    /// The part of the time in which a thread of a program ran or collected garbage, on average.
+    pub busy: f64,
+    /// Threads that waited for the GVL.
+    pub waiting: f64,
+    /// The part of the time in which garbage was collected.
+    pub gc: f64,
+    /// Threads that were blocked.
+    pub blocked: f64,
+    /// The part of the time that sampling took.
+    pub overhead: f64,
+}
+
+/// All of it.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// The programs; they stay when they have ended.
+    pub processes: Vec<Process>,
+    /// All methods.
+    pub methods: Vec<Method>,
+    /// All stacks; callers come first.
+    pub nodes: Vec<Node>,
+    /// All threads.
+    pub threads: Vec<Thread>,
+    /// All label sets; the first one is empty.
+    pub labels: Vec<Vec<(Arc<str>, Arc<str>)>>,
+    /// All rows.
+    pub rows: Vec<Row>,
+    /// The last intervals, the newest last.
+    pub history: VecDeque<Figures>,
+    /// Whether there is a mark.
+    pub has_mark: bool,
+    /// Changes with each interval.
+    pub version: u64,
+    index: Arc<Index>,
+}
+
+/// Where things are.
+#[derive(Debug, Clone, Default)]
+struct Index {
+    methods: FxHashMap<(Arc<str>, Arc<str>), u32>,
+    nodes: FxHashMap<(u32, u32), u32>,
+    threads: FxHashMap<Thread, u32>,
+    labels: FxHashMap<Vec<(Arc<str>, Arc<str>)>, u32>,
+    rows: FxHashMap<RowKey, u32>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        let root = Node {
+            parent: 0,
+            method: u32::MAX,
+            is_outermost: false,
+            first_child: 0,
+            next_sibling: 0,
+        };
+        let mut store = Store {
+            processes: Vec::new(),
+            methods: Vec::new(),
+            nodes: vec![root],
+            threads: Vec::new(),
+            labels: Vec::new(),
+            rows: Vec::new(),
+            history: VecDeque::new(),
+            has_mark: false,
+            version: 0,
+            index: Arc::default(),
+        };
+        store.label_set(std::iter::empty());
+        store
+    }
+}
+
+impl Store {
+    /// The callees of a stack.
+    pub fn children(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        let next = |node: u32| (node != 0).then_some(node);
+        let first = next(self.nodes[node as usize].first_child);
+        std::iter::successors(first, move |&it| next(self.nodes[it as usize].next_sibling))
+    }
+
+    /// The method of a stack; `None` for the root.
+    pub fn method(&self, node: u32) -> Option<&Method> {
+        self.methods
+            .get(self.nodes.get(node as usize)?.method as usize)
+    }
+
+    /// The process of a row.
+    pub fn process_of(&self, row: &Row) -> u32 {
+        self.threads[row.key.thread as usize].process
+    }
+
+    /// The figures of the last interval.
+    pub fn figures(&self) -> Figures {
+        self.history.back().copied().unwrap_or_default()
+    }
+
+    /// Those that haven't ended.
+    pub fn living(&self) -> impl Iterator<Item = &Process> {
+        self.processes.iter().filter(|it| !it.has_ended)
+    }
+
+    /// Whether all programs are profiled in wall mode.
+    pub fn is_wall(&self) -> bool {
+        self.processes.iter().all(|it| it.mode != "cpu")
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! How the store is filled. Under its lock, on the thread that pulls.
+
+use super::{Figures, HISTORY, Method, NODE_CAP, Node, Process, Row, RowKey, State, Store, Thread};
+use std::sync::Arc;
+
+impl Store {
+    /// A program comes in. Returns its place.
+    pub fn add_process(&mut self, pid: i32, program: &str) -> u32 {
+        self.processes.push(Process {
+            pid,
+            program: program.into(),
+            ..Process::default()
+        });
+        self.processes.len() as u32 - 1
+    }
+
+    /// The number of a method.
+    pub fn method_number(&mut self, name: &str, path: &str) -> u32 {
+        let (name, path): (Arc<str>, Arc<str>) = (name.into(), path.into());
+        let index = Arc::make_mut(&mut self.index);
+        let key = (name.clone(), path.clone());
+        *index.methods.entry(key).or_insert_with(|| {
+            self.methods.push(Method { name, path });
+            self.methods.len() as u32 - 1
+        })
+    }
+
+    /// The number of the stack in which `method` is called by `parent`.
+    pub fn node(&mut self, parent: u32, method: u32) -> u32 {
+        let number = self.nodes.len() as u32;
+        let index = Arc::make_mut(&mut self.index);
+        if let Some(&found) = index.nodes.get(&(parent, method)) {
+            return found;
+        }
+        if self.nodes.len() >= NODE_CAP {
+            return parent;
+        }
+        index.nodes.insert((parent, method), number);
+        let mut caller = parent;
+        while caller != 0 && self.nodes[caller as usize].method != method {
+            caller = self.nodes[caller as usize].parent;
+        }
+        let next_sibling = self.nodes[parent as usize].first_child;
+        self.nodes.push(Node {
+            parent,
+            method,
+            is_outermost: caller == 0,
+            first_child: 0,
+            next_sibling,
+        });
+        self.nodes[parent as usize].first_child = number;
+        number
+    }
+
+    /// The number of a thread.
+    pub fn thread(&mut self, process: u32, seq: u32) -> u32 {
+        let thread = Thread { process, seq };
+        let index = Arc::make_mut(&mut self.index);
+        *index.threads.entry(thread).or_insert_with(|| {
+            self.threads.push(thread);
+            self.threads.len() as u32 - 1
+        })
+    }
+
+    /// The number of a label set.
+    pub fn label_set<'a>(&mut self, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> u32 {
+        let set: Vec<(Arc<str>, Arc<str>)> = pairs.map(|(k, v)| (k.into(), v.into())).collect();
+        let index = Arc::make_mut(&mut self.index);
+        if let Some(&found) = index.labels.get(&set) {
+            return found;
+        }
+        let number = self.labels.len() as u32;
+        index.labels.insert(set.clone(), number);
+        self.labels.push(set);
+        number
+    }
+
+    /// Adds time to a row.
+    pub fn add(&mut self, key: RowKey, ns: u64) {
+        if ns == 0 {
+            return;
+        }
+        let number = self.row(key);
+        let row = &mut self.rows[number as usize];
+        row.total = row.total.saturating_add(ns);
+        if row.recent == 0 {
+            let process = self.threads[key.thread as usize].process;
+            self.processes[process as usize].recent.push(number);
+        }
+        row.recent = row.recent.saturating_add(ns);
+    }
+
+    fn row(&mut self, key: RowKey) -> u32 {
+        let index = Arc::make_mut(&mut self.index);
+        *index.rows.entry(key).or_insert_with(|| {
+            self.rows.push(Row {
+                key,
+                total: 0,
+                mark: 0,
+                recent: 0,
+            });
+            self.rows.len() as u32 - 1
+        })
+    }
+
+    /// Threads of the process have ended, and their times count under its thread 0 from now on.
+    pub fn fold(&mut self, process: u32, has_ended: impl Fn(u32) -> bool) {
+        let ended = self.thread(process, 0);
+        let rows = std::mem::take(&mut self.rows);
+        Arc::make_mut(&mut self.index).rows.clear();
+        for it in &mut self.processes {
+            it.recent.clear();
+        }
+        for mut row in rows {
+            let thread = self.threads[row.key.thread as usize];
+            if thread.process == process && has_ended(thread.seq) {
+                row.key.thread = ended;
+            }
+            let number = self.row(row.key);
+            let found = &mut self.rows[number as usize];
+            let was_recent = found.recent > 0;
+            found.total = found.total.saturating_add(row.total);
+            found.mark = found.mark.saturating_add(row.mark);
+            found.recent = found.recent.saturating_add(row.recent);
+            if found.recent > 0 && !was_recent {
+                let process = self.threads[row.key.thread as usize].process;
+                self.processes[process as usize].recent.push(number);
+            }
+        }
+    }
+
+    /// An interval of the process begins.
+    pub fn begin_interval(&mut self, process: u32) {
+        let process = &mut self.processes[process as usize];
+        for row in process.recent.drain(..) {
+            self.rows[row as usize].recent = 0;
+        }
+        (process.elapsed_ns, process.sampling_ns) = (0, 0);
+    }
+
+    /// It is over, and was so long.
+    pub fn end_interval(&mut self, process: u32, elapsed_ns: u64, sampling_ns: u64) {
+        let process = &mut self.processes[process as usize];
+        (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
+        process.watched_ns += elapsed_ns;
+    }
+
+    /// What the session of the process is.
+    pub fn set_session(&mut self, process: u32, mode: &str, frequency: u32) {
+        let process = &mut self.processes[process as usize];
+        (process.mode, process.frequency) = (mode.into(), frequency);
+    }
+
+    /// The process can't be watched any more.
+    pub fn end_process(&mut self, process: u32) {
+        self.begin_interval(process);
+        self.processes[process as usize].has_ended = true;
+    }
+
+    /// All programs have been asked: the picture may be renewed.
+    pub fn end_round(&mut self) {
+        let figures = self.present_figures();
+        if self.history.len() == HISTORY {
+            self.history.pop_front();
+        }
+        self.history.push_back(figures);
+        self.version += 1;
+    }
+
+    fn present_figures(&self) -> Figures {
+        let mut figures = Figures::default();
+        let mut known = 0;
+        for process in self.processes.iter().filter(|it| it.elapsed_ns > 0) {
+            known += 1;
+            let part = |ns: u64| ns as f64 / process.elapsed_ns as f64;
+            for row in &process.recent {
+                let row = &self.rows[*row as usize];
+                let part = part(row.recent);
+                match row.key.state {
+                    State::Running => figures.busy += part,
+                    State::GvlWait => figures.waiting += part,
+                    State::GvlBlocked => figures.blocked += part,
+                    State::GcMarking | State::GcSweeping => figures.gc += part,
+                }
+            }
+            figures.overhead += part(process.sampling_ns);
+        }
+        let known = f64::from(known.max(1));
+        figures.busy = (figures.busy + figures.gc) / known;
+        (figures.gc, figures.overhead) = (figures.gc / known, figures.overhead / known);
+        figures
+    }
+
+    /// From now on "since the mark" counts from here.
+    pub fn set_mark(&mut self) {
+        for row in &mut self.rows {
+            row.mark = row.total;
+        }
+        for process in &mut self.processes {
+            process.mark_ns = process.watched_ns;
+        }
+        self.has_mark = true;
+        self.version += 1;
+    }
+}

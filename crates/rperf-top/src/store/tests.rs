@@ -1,0 +1,82 @@
+//! The store's sums, and what becomes of them.
+
+use super::*;
+use proptest::prelude::*;
+
+fn store(rows: &[(u8, u8, u32)]) -> (Store, u32) {
+    let mut store = Store::default();
+    let process = store.add_process(7, "app");
+    add(&mut store, process, rows);
+    (store, process)
+}
+
+fn add(store: &mut Store, process: u32, rows: &[(u8, u8, u32)]) {
+    store.begin_interval(process);
+    for &(stack, thread, ns) in rows {
+        let mut node = 0;
+        for bit in 0..4 {
+            let method = store.method_number(if stack >> bit & 1 == 0 { "a" } else { "b" }, "x.rb");
+            node = store.node(node, method);
+        }
+        let key = RowKey {
+            node,
+            thread: store.thread(process, u32::from(thread % 4)),
+            labels: 0,
+            state: State::ALL[usize::from(stack >> 4) % 5],
+        };
+        store.add(key, ns.into());
+    }
+    store.end_interval(process, 1_000_000_000, 0);
+    store.end_round();
+}
+
+#[test]
+fn recursion_counts_once() {
+    let (store, _) = store(&[(0, 1, 10)]);
+    let outermost = store.nodes.iter().filter(|it| it.is_outermost).count();
+    assert_eq!((store.nodes.len(), outermost), (5, 1));
+    let sums = store.sums(Scope::Total, None, None);
+    assert_eq!((sums.all().run, sums.own[4].run), (10, 10));
+}
+
+#[test]
+fn an_interval_is_a_rate_and_the_mark_divides() {
+    let (mut store, process) = store(&[(0, 1, 10)]);
+    store.set_mark();
+    add(&mut store, process, &[(0, 1, 30)]);
+    let all = |scope| store.sums(scope, None, None).all().run;
+    assert_eq!(
+        (all(Scope::Rate), all(Scope::Total), all(Scope::SinceMark)),
+        (30, 40, 30)
+    );
+    store.begin_interval(process);
+    assert_eq!(store.sums(Scope::Rate, None, None).all().run, 0);
+}
+
+proptest! {
+    #[test]
+    fn folding_threads_loses_nothing(
+        before in proptest::collection::vec(any::<(u8, u8, u32)>(), 0..40),
+        after in proptest::collection::vec(any::<(u8, u8, u32)>(), 0..40),
+        ended in any::<[bool; 4]>(),
+    ) {
+        let (mut store, process) = store(&before);
+        store.set_mark();
+        add(&mut store, process, &after);
+        let all = |store: &Store| {
+            [Scope::Rate, Scope::Total, Scope::SinceMark].map(|it| store.sums(it, None, None).all())
+        };
+        let expected = all(&store);
+        store.fold(process, |seq| ended[seq as usize]);
+        prop_assert_eq!(all(&store), expected);
+        for row in &store.rows {
+            let seq = store.threads[row.key.thread as usize].seq;
+            prop_assert!(seq == 0 || !ended[seq as usize]);
+        }
+        store.begin_interval(process);
+        prop_assert_eq!(store.sums(Scope::Rate, None, None).all(), Times::default());
+        if let Some(profile) = store.profile(Scope::Total) {
+            prop_assert_eq!(profile.check(), Ok(()));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+# Programs in which all threads wait.
+RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
+  include Ports
+
+  # Ways to wait for a second. `later` ends them from another thread, which waits, too.
+  WAITS = <<~'RUBY'
+    require "monitor"
+    require "socket"
+    require "timeout"
+    later = ->(&act) { Thread.new { sleep 1; act.call } }
+    hold = ->(lock) { Thread.new { lock.synchronize { sleep 1 } }; sleep 0.01 until lock.locked? }
+    in_lock = ->(lock = Mutex.new, &act) { lock.synchronize { act.call(lock) } }
+    WAITS = {
+      sleep: [1, -> { sleep 1 }],
+      stop: [nil, -> { main = Thread.current; later.call { main.wakeup }; Thread.stop }],
+      queue: [nil, -> { Queue.new.pop(timeout: 1) }],
+      sized: [nil, -> { SizedQueue.new(1).tap { _1.push(1) }.push(2, timeout: 1) }],
+      join: [2, -> { Thread.new { sleep 1; 2 }.join.value }],
+      mutex: [3, -> { lock = Mutex.new; hold.call(lock); in_lock.call(lock) { 3 } }],
+      condition: [4, -> { in_lock.call { |lock| ConditionVariable.new.wait(lock, 1); 4 } }],
+      signalled: [5, -> { it = ConditionVariable.new; later.call { it.signal }; in_lock.call { |lock| it.wait(lock); 5 } }],
+      monitor: [6, -> { it = Monitor.new; it.synchronize { it.new_cond.wait(1); 6 } }],
+      mutex_sleep: [nil, -> { in_lock.call { |lock| lock.sleep(1) } }],
+      select: [nil, -> { IO.select([IO.pipe.first], nil, nil, 1) }],
+      wait_readable: [nil, -> { IO.pipe.first.wait_readable(1) }],
+      read: ["x", -> { it, other = IO.pipe; later.call { other.write("x"); other.close }; it.read }],
+      gets: ["x", -> { it, other = IO.pipe; later.call { other.puts("x") }; it.gets.chomp }],
+      readpartial: ["x", -> { it, other = IO.pipe; later.call { other.write("x") }; it.readpartial(9) }],
+      write: [1 << 18, -> { other, it = IO.pipe; later.call { other.read(1 << 20) }; it.write("x" * (1 << 18)) }],
+      accept: [7, -> { it = TCPServer.new("127.0.0.1", 0); later.call { TCPSocket.new(*it.addr.values_at(3, 1)) }; it.accept; 7 }],
+      recv: ["x", -> { it, other = UNIXSocket.pair; later.call { other.write("x") }; it.recv(1) }],
+      flock: [0, -> { it = File.open("lock", "w"); it.flock(2); later.call { it.close }; File.open("lock").flock(2) }],
+      popen: ["x", -> { IO.popen("sleep 1; echo x").read.chomp }],
+      system: [true, -> { system("sleep 1") }],
+      child: [true, -> { Process.wait(spawn("sleep", "1")); $?.success? }],
+      timeout: [8, -> { Timeout.timeout(1) { sleep } rescue 8 }],
+      masked: [1, -> { Thread.handle_interrupt(Object => :never) { sleep 1 } }],
+      trap: [9, -> { trap(:USR1) { sleep 1 }; Process.kill(:USR1, $$); sleep 0.01; 9 }]
+    }
+  RUBY
+
+  # Children of one program, each with a port, whose main threads wait. Each writes down what came of it.
+  CHILDREN = <<~'RUBY'
+    signals = -> { File.read("/proc/self/status")[/^SigBlk.*^SigCgt.*?$/m] }
+    before = signals.call
+    Rperf.listen
+    clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+    WAITS.each do |name, (expected, wait)|
+      fork do
+        File.write("#{name}.new", Rperf.listen)
+        File.rename("#{name}.new", "#{name}.path")
+        began = clock.call
+        value = wait.call
+        seconds = clock.call - began
+        File.write("#{name}.new", JSON.dump([expected == value, seconds, signals.call == before]))
+        File.rename("#{name}.new", "#{name}.result")
+      end
+    end
+    puts WAITS.keys.join(" ")
+    Process.waitall
+    sleep
+  RUBY
+
+  # What the port says until the wait is over.
+  def answers_of(wait, answers = [])
+    path, result = ["path", "result"].map { |kind| in_folder("#{wait}.#{kind}") }
+    wait_until("port") { File.exist?(path) }
+    answers << ask(File.read(path), "/v1/stacks").last until File.exist?(result)
+    answers
+  rescue SystemCallError, NoMethodError
+    answers # It has just ended.
+  end
+
+  it "answers with its stacks, and waits on: no wait ends early, and no signal is handled in another way" do
+    listening("require 'json'\n#{WAITS}#{CHILDREN}") do |program|
+      waits = program.lines.last.split
+      answers = waits.to_h { |name| [name, Thread.new { answers_of(name) }] }.transform_values(&:value)
+      waits.each do |name|
+        wait_until("end of #{name}") { File.exist?(in_folder("#{name}.result")) }
+        is_same_value, seconds, are_same_signals = JSON.parse(File.read(in_folder("#{name}.result")))
+        expect([name, is_same_value, are_same_signals, seconds]).to match([name, true, true, be > 0.98])
+        woken = answers[name].find { |answer| answer["woken"] }
+        expect([name, woken&.fetch("source")]).to eq([name, "vm"])
+        expect(woken["threads"].first["frames"].last["name"]).to eq("<main>")
+      end
+    end
+  end
+
+  it "says that it was woken, and isn't if that is unwanted" do
+    idle = "puts Rperf.listen; Rperf.start(mode: :wall); sleep"
+    listening(idle) do |program|
+      expect(rperf("stacks", program.pid.to_s).stdout).to include("main thread was woken").and include("Kernel#sleep")
+      taken = rperf("snapshot", program.pid.to_s, "-o", "p.pb.gz")
+      expect([taken.status.exitstatus, taken.stderr]).to match([0, /^rperf: no thread of \d+ ran, so its main thread/])
+      listening(idle, env: { "RPERF_LISTEN" => "1", "RPERF_LISTEN_WAKE" => "0" }) do |other|
+        outcomes = [[program, "stacks", "--no-wake"], [program, "snapshot", "--no-wake"], [other, "stacks"]]
+        outcomes.map! { |it, *words| Thread.new { rperf(*words, it.pid.to_s, limit: 30) } }
+        outcomes.map(&:value).each do |outcome|
+          expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /the VM doesn't answer: no Ruby code runs/])
+        end
+      end
+    end
+  end
+
+  it "isn't woken by a signal that the program has come to handle" do
+    code = <<~RUBY
+      path = Rperf.listen
+      trap(43) { File.write("trapped", "") }
+      File.mkfifo("fifo")
+      Thread.new do
+        File.read("fifo")
+        [*Signal.list.values, *34..64].uniq.each { |number| trap(number) { File.write("trapped", "") } rescue nil }
+        File.write("all", "")
+      end
+      puts path
+      sleep
+    RUBY
+    listening(code) do |program|
+      expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "vm", "woken" => true)
+      File.write(in_folder("fifo"), "")
+      wait_until("traps") { File.exist?(in_folder("all")) }
+      expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "system", "woken" => false)
+      expect(File.exist?(in_folder("trapped"))).to be(false)
+    end
+  end
+
+  it "answers at once with a helper of its own, as do its children" do
+    code = <<~'RUBY'
+      idle = -> { Thread.new { Queue.new.pop }; sleep 0.01; sleep }
+      fork { File.write("child", Rperf.listen); idle.call }
+      puts Rperf.listen
+      idle.call
+    RUBY
+    listening(code, env: { "RPERF_LISTEN" => "1", "RPERF_LISTEN_HELPER" => "1" }) do |program|
+      wait_until("child") { File.exist?(in_folder("child")) && !File.empty?(in_folder("child")) }
+      [program.lines.first, File.read(in_folder("child"))].each do |path|
+        answers = Array.new(20) { ask(path, "/v1/stacks").last }
+        expect(answers.map { |answer| answer.values_at("source", "woken") }.uniq).to eq([["vm", false]])
+        expect(answers.map { |answer| answer["threads"].size }.uniq).to eq([2])
+        expect(answers.map { |answer| answer["elapsed_ns"] }.min).to be < 20_000_000
+      end
+      expect(rperf("attach", program.pid.to_s, "--duration", "0.3", "-o", "p.pb.gz").status.exitstatus).to eq(0)
+      expect(ask(program.lines.first, "/v1/stacks").last["source"]).to eq("vm")
+    end
+  end
+
+  it "can go on without the helper, which the program may end" do
+    code = <<~'RUBY'
+      path = Rperf.listen(helper: true)
+      helper = Thread.list.find { |thread| thread.name == "rperf" } until helper
+      raise unless helper.join(1).equal?(helper) && helper.value.nil?
+      helper.kill
+      sleep 0.01 while helper.alive?
+      puts path
+      sleep
+    RUBY
+    listening(code) do |program|
+      expect(ask(program.lines.first, "/v1/stacks").last).to include("source" => "vm", "woken" => true)
+    end
+  end
+end
