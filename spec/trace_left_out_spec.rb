@@ -44,9 +44,9 @@ RSpec.describe "What a trace leaves out" do
     write_file("wrap.rb", "def wrap = inner { yield }\ndef inner = yield\n")
     traces = told("#{setup}puts JSON.generate(#{<<~RUBY.tr("\n", " ")})")
       { whole: traced, named: traced(exclude: "Cart#line,Cart.*"), files: traced(exclude: %w[wrap.rb Cart#totl]),
-        common: traced(exclude_common: true, calls: :all), shallow: traced(depth: 6) }
+        common: traced(exclude_common: true, calls: :all), shallow: traced(depth: 6), flat: traced(depth: 1) }
     RUBY
-    whole, named, files, common, shallow = traces.values
+    whole, named, files, common, shallow, flat = traces.values
     objects = traces.transform_values { |trace| trace["sums"]["alloc_objects"].values.sum }
     about_whole = be_within(40).of(objects["whole"])
     expect(objects.values_at("named", "files", "shallow")).to all(about_whole)
@@ -57,7 +57,7 @@ RSpec.describe "What a trace leaves out" do
     expect(named["paths"].keys).to include(/Integer#times > Cart#total > Cart#works\z/)
     expect(named["timed"] & %w[Cart#works Cart#line]).to eq(%w[Cart#works])
     expect(whole["timed"]).to include("Cart#line")
-    expect(named["head"]).to eq(["left out: Cart#line,Cart.*", "27 calls are left out: their time is in their callers"])
+    expect(named["head"]).to eq(["left out: Cart#line,Cart.*", "27 calls left out: the time is in the callers"])
     expect(files["sums"]["calls"].keys & %w[Object#wrap Object#inner]).to eq([])
     expect(files["head"]).to include("left out: wrap.rb,Cart#totl", "nothing to leave out of Cart#totl")
 
@@ -67,8 +67,12 @@ RSpec.describe "What a trace leaves out" do
 
     expect(shallow["sums"]["calls"]).to include("Cart#works" => 7, "Cart#line" => 24)
     expect([depths(shallow["paths"]).max, depths(whole["paths"]).max]).to match([7, be > 12])
-    expect(shallow["head"]).to include(/\A\d+ calls are deeper than 6 frames: their time is in the last of these\z/)
+    expect(shallow["head"]).to include(/\A\d+ calls deeper than 6 frames: the time is in the last frame above\z/)
     expect(whole["head"]).to eq([])
+
+    # Methods of Ruby's own count where only blocks that are deeper tell that they call something.
+    expect(flat["sums"]["calls"]).to eq(whole["sums"]["calls"])
+    expect(flat["head"]).to include(/ deeper than 1 frame: /)
   end
 
   it "is asked for by options, and is nothing of rperf's in any case" do
