@@ -31,6 +31,8 @@ pub struct TraceSnapshot {
     pub(super) truncated: Option<u32>,
     /// What is deeper than so many frames has no time of its own.
     pub(super) deepest: u32,
+    /// By row: such a frame has called something that isn't below it.
+    pub(super) leads_elsewhere: Vec<bool>,
     /// By thread.
     pub(super) threads: Vec<LabelledSums>,
     /// From number 1.
@@ -212,6 +214,9 @@ impl TraceSnapshot {
             .iter()
             .map(|name| !self.level.c_methods && is_rubys_own(name))
             .collect();
+        for (known, leads) in uncounted.iter_mut().zip(&self.leads_elsewhere) {
+            *known &= !leads;
+        }
         for node in &self.nodes {
             let parent = self.nodes.get(node.parent as usize);
             if let Some(known) = parent.and_then(|it| uncounted.get_mut(it.row as usize)) {
@@ -332,24 +337,29 @@ impl TraceSnapshot {
             ));
         }
         if sums.excluded_calls > 0 {
-            let calls = sums.excluded_calls;
-            lines.push(format!(
-                "{calls} calls are left out: their time is in their callers"
-            ));
+            let calls = counted(sums.excluded_calls, "call");
+            lines.push(format!("{calls} left out: the time is in the callers"));
         }
         if sums.deep_calls > 0 {
-            let (calls, depth) = (sums.deep_calls, self.deepest);
+            let calls = counted(sums.deep_calls, "call");
+            let frames = counted(self.deepest.into(), "frame");
             lines.push(format!(
-                "{calls} calls are deeper than {depth} frames: their time is in the last of these"
+                "{calls} deeper than {frames}: the time is in the last frame above"
             ));
         }
         if sums.truncated_calls > 0 {
-            let calls = sums.truncated_calls;
-            lines.push(format!(
-                "{calls} calls found no room in the tree: [truncated]"
-            ));
+            let calls = counted(sums.truncated_calls, "call");
+            lines.push(format!("{calls} found no room in the tree: [truncated]"));
         }
         lines
+    }
+}
+
+/// So many of these.
+fn counted(number: u64, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
     }
 }
 

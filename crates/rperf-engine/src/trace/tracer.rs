@@ -307,6 +307,7 @@ impl Tracer {
             nodes,
             truncated: self.tree.truncated(),
             deepest: self.tree.deepest(),
+            leads_elsewhere: self.tree.leads_elsewhere().to_vec(),
             threads,
             label_sets: self.labels.sets().to_vec(),
             unlabelled: self.labels.refused(),

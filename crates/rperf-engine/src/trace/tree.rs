@@ -44,6 +44,8 @@ pub(super) struct TracedTree {
     index: FxHashMap<(u32, TracedFrame, FrameKind), u32>,
     frames: Vec<TracedFrame>,
     rows: FxHashMap<TracedFrame, u32>,
+    /// By row: such a frame has called something that isn't below it.
+    leads_elsewhere: Vec<bool>,
     /// Frames that somebody has been told of.
     handed_out: usize,
     truncated: Option<u32>,
@@ -73,6 +75,7 @@ impl TracedTree {
             index: FxHashMap::default(),
             frames: Vec::new(),
             rows: FxHashMap::default(),
+            leads_elsewhere: Vec::new(),
             handed_out: 0,
             truncated: None,
             cap,
@@ -119,14 +122,19 @@ impl TracedTree {
         if Some(parent) == self.truncated {
             return parent;
         }
-        let parent = match self.node(parent) {
-            last if last.level > self.deepest => last.parent,
-            _ => parent,
+        let caller = self.node(parent);
+        let parent = match caller.level > self.deepest {
+            true => {
+                self.note_elsewhere(caller.row);
+                caller.parent
+            }
+            false => parent,
         };
         if let Some(&node) = self.index.get(&(parent, frame, kind)) {
             return node;
         }
         if self.nodes.len() >= self.cap {
+            self.note_elsewhere(caller.row);
             return self.truncated_node();
         }
         let row = match self.rows.get(&frame) {
@@ -134,6 +142,7 @@ impl TracedTree {
             None => {
                 let row = self.frames.len() as u32;
                 self.frames.push(frame);
+                self.leads_elsewhere.push(false);
                 self.rows.insert(frame, row);
                 row
             }
@@ -147,6 +156,12 @@ impl TracedTree {
         });
         self.index.insert((parent, frame, kind), node);
         node
+    }
+
+    fn note_elsewhere(&mut self, row: u32) {
+        if let Some(leads) = self.leads_elsewhere.get_mut(row as usize) {
+            *leads = true;
+        }
     }
 
     fn push(&mut self, node: TracedNode) -> u32 {
@@ -191,6 +206,11 @@ impl TracedTree {
         &self.frames
     }
 
+    /// By row, whether such a frame has called something that isn't below it: beyond the limits.
+    pub(super) fn leads_elsewhere(&self) -> &[bool] {
+        &self.leads_elsewhere
+    }
+
     /// The frames that are new since this was asked last.
     #[inline]
     pub(super) fn take_new_frames(&mut self) -> &[TracedFrame] {
@@ -213,6 +233,7 @@ impl TracedTree {
             + self.index.capacity() * entry
             + self.frames.capacity() * size_of::<TracedFrame>()
             + self.rows.capacity() * row
+            + self.leads_elsewhere.capacity()
     }
 }
 
@@ -244,6 +265,7 @@ mod tests {
         let beyond = tree.child(second, frame(3), FrameKind::Method);
         assert_eq!(tree.truncated(), Some(beyond));
         assert_eq!(tree.child(beyond, frame(4), FrameKind::Block), beyond);
+        assert_eq!(tree.leads_elsewhere(), [false, true]);
         assert_eq!(tree.child(first, frame(4), FrameKind::Block), beyond);
         assert_eq!(tree.child(first, frame(2), FrameKind::Method), second);
         assert_eq!(tree.nodes().len(), 4);
@@ -259,6 +281,7 @@ mod tests {
         let deeper = tree.child(last, frame(3), FrameKind::Method);
         let deepest = tree.child(deeper, frame(4), FrameKind::Method);
         assert_eq!([deeper, deepest].map(|it| tree.node(it).parent), [last; 2]);
+        assert_eq!(tree.leads_elsewhere(), [false, false, true, false]);
         assert_eq!(tree.child(deepest, frame(3), FrameKind::Method), deeper);
         assert_eq!(tree.child(deepest, frame(4), FrameKind::Method), deepest);
         assert_eq!(tree.nodes().len(), 5);

@@ -12,7 +12,15 @@ use std::sync::OnceLock;
 static OWN_FILES: OnceLock<String> = OnceLock::new();
 
 /// Files of these are parts of an app that users have put there.
-const PARTS_OF_APPS: [&str; 5] = ["/viewer", "/rack", "/middleware", "/sidekiq", "/active_job"];
+const PARTS_OF_APPS: [&str; 7] = [
+    "/viewer",
+    "/pprof_endpoint",
+    "/web",
+    "/rack",
+    "/middleware",
+    "/sidekiq",
+    "/active_job",
+];
 
 /// What the names of this extension's methods begin with.
 const OWN_METHODS: &str = "Rperf::Native";
