@@ -171,7 +171,8 @@ impl<T: Take + Send> Group<T> {
         if self.searched.elapsed() < SEARCH || self.members.len() >= MOST {
             return;
         }
-        self.left_out.retain(|(_, since)| since.elapsed() < LEFT_OUT);
+        self.left_out
+            .retain(|(_, since)| since.elapsed() < LEFT_OUT);
         let left_out = self.left_out.iter().map(|(pid, _)| *pid);
         let known = self.members.iter().map(|it| it.program.pid);
         let known: Vec<_> = known.chain(left_out).collect();
