@@ -71,7 +71,8 @@ RSpec.describe "What a trace leaves out" do
     expect(whole["head"]).to eq([])
 
     # Methods of Ruby's own count where only blocks that are deeper tell that they call something.
-    expect(flat["sums"]["calls"]).to eq(whole["sums"]["calls"])
+    counts = [flat, whole].map { |trace| trace["sums"]["calls"].select { |_, count| count.positive? } }
+    expect(counts.first).to eq(counts.last)
     expect(flat["head"]).to include(/ deeper than 1 frame: /)
   end
 

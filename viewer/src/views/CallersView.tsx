@@ -29,7 +29,7 @@ export function CallersView() {
         </span>
         {latency && (
           <span>
-            all {formatCount(latency.calls)} calls: p50 {formatTime(latency.p50)}, p99 {formatTime(latency.p99)}, max{" "}
+            all calls ({formatCount(latency.calls)}): p50 {formatTime(latency.p50)}, p99 {formatTime(latency.p99)}, max{" "}
             {formatTime(latency.max)}
           </span>
         )}
