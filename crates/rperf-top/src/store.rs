@@ -209,9 +209,13 @@ impl Store {
         self.processes.iter().filter(|it| !it.has_ended)
     }
 
-    /// Whether all programs are profiled in wall mode.
+    /// Whether the programs are profiled in wall mode: those that are there, or else the last one.
     pub fn is_wall(&self) -> bool {
-        self.processes.iter().all(|it| it.mode != "cpu")
+        let mut living = self.living().peekable();
+        match living.peek() {
+            Some(_) => living.all(|it| it.mode != "cpu"),
+            None => self.processes.last().is_none_or(|it| it.mode != "cpu"),
+        }
     }
 }
 

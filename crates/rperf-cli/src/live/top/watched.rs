@@ -124,6 +124,11 @@ impl Watched {
         self.phase == Phase::Watching
     }
 
+    /// The mode of its session.
+    pub fn mode(&self) -> &str {
+        &self.mirror.facts.mode
+    }
+
     /// One step: the program is asked for what has changed, or for a session. It may take `wait`
     /// for what needs its VM.
     pub fn step(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<News, AskError> {
