@@ -98,6 +98,8 @@ pub struct Process {
     pub sampling_ns: u64,
     /// It can't be watched any more.
     pub has_ended: bool,
+    /// What is only of use while it is there has been let go.
+    is_let_go: bool,
     /// Its rows that changed in the last interval.
     recent: Vec<u32>,
 }
