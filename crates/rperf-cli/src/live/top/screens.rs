@@ -237,7 +237,8 @@ fn written(profile: &Profile, path: &Path) -> Result<(), String> {
         lines: false,
         whole: None,
     };
-    let path = output::writable(path, false).map_err(|error| error.to_string())?;
+    let unwritable = |error| format!("the file must be {error}, not '{}'", path.display());
+    let path = output::writable(path, false).map_err(unwritable)?;
     let format = Format::of_report(&path);
     let mut content = Vec::new();
     rperf_format::write(profile, format, text, &mut content).map_err(|error| error.to_string())?;
