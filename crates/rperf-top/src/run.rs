@@ -145,7 +145,7 @@ fn change(app: &mut App, store: &Mutex<Store>, act: Act, around: &mut dyn Surrou
         Act::Write(path) => {
             let profile = {
                 let store = lock(store);
-                app.shown(&store).profile(app.scope)
+                app.shown(&store).profile(app.scope, app.filter.as_ref())
             };
             app.message = Some(match profile {
                 Some(profile) => around.write(&path, profile),

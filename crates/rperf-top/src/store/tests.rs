@@ -71,6 +71,20 @@ fn the_last_interval_stays_until_another_program_comes_in() {
     assert!(threads.eq([0, 0]), "{:?}", store.rows);
 }
 
+#[test]
+fn a_profile_has_what_has_the_label() {
+    let store = crate::screens_tests::store();
+    let sum = |filter: Option<&LabelFilter>| {
+        let profile = store.profile(Scope::Total, filter)?;
+        Some(profile.weights.iter().map(|(_, values)| values[0]).sum::<i64>())
+    };
+    let label = |value: &str| (Arc::from("endpoint"), Arc::from(value));
+    let part = sum(Some(&label("GET /"))).expect("a profile");
+    assert_eq!(part, 3 * 100_000_000);
+    assert!(sum(None).expect("a profile") > part);
+    assert_eq!(sum(Some(&label("GET /none"))), None);
+}
+
 proptest! {
     #[test]
     fn folding_threads_loses_nothing(
@@ -93,7 +107,7 @@ proptest! {
         }
         store.begin_interval(process);
         prop_assert_eq!(store.sums(Scope::Rate, None, None).all(), Times::default());
-        if let Some(profile) = store.profile(Scope::Total) {
+        if let Some(profile) = store.profile(Scope::Total, None) {
             prop_assert_eq!(profile.check(), Ok(()));
         }
     }
