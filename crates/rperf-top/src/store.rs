@@ -211,6 +211,11 @@ impl Store {
         self.processes.iter().filter(|it| !it.has_ended)
     }
 
+    /// Whether nothing is known of the last interval of the programs, though there were others.
+    pub fn is_unknown(&self) -> bool {
+        self.living().any(|it| it.watched_ns > 0) && self.living().all(|it| it.elapsed_ns == 0)
+    }
+
     /// Whether the programs are profiled in wall mode: those that are there, or else the last one.
     pub fn is_wall(&self) -> bool {
         let mut living = self.living().peekable();

@@ -189,8 +189,12 @@ impl Store {
     fn present_figures(&self) -> Figures {
         let mut figures = Figures::default();
         let mut known = 0;
-        for process in self.processes.iter().filter(|it| it.elapsed_ns > 0) {
-            known += 1;
+        for process in &self.processes {
+            // In those of which nothing is known, no Ruby code runs.
+            known += u32::from(!process.has_ended || process.elapsed_ns > 0);
+            if process.elapsed_ns == 0 {
+                continue;
+            }
             let part = |ns: u64| ns as f64 / process.elapsed_ns as f64;
             for row in &process.recent {
                 let row = &self.rows[*row as usize];

@@ -72,11 +72,26 @@ fn the_last_interval_stays_until_another_program_comes_in() {
 }
 
 #[test]
+fn a_program_of_which_nothing_is_known_counts_as_one_that_does_not_run() {
+    let (mut store, process) = store(&[(0, 1, 500_000_000)]);
+    assert!((store.figures().busy - 0.5).abs() < 1e-9);
+    let idle = store.add_process(8, "idle");
+    store.end_round();
+    assert!((store.figures().busy - 0.25).abs() < 1e-9);
+    assert!(!store.is_unknown());
+    store.begin_interval(process);
+    assert!(store.is_unknown());
+    store.end_process(process);
+    store.end_process(idle);
+    assert!(!store.is_unknown());
+}
+
+#[test]
 fn a_profile_has_what_has_the_label() {
     let store = crate::screens_tests::store();
     let sum = |filter: Option<&LabelFilter>| {
         let profile = store.profile(Scope::Total, filter)?;
-        Some(profile.weights.iter().map(|(_, values)| values[0]).sum::<i64>())
+        Some(profile.weights.iter().map(|it| it.values[0]).sum::<i64>())
     };
     let label = |value: &str| (Arc::from("endpoint"), Arc::from(value));
     let part = sum(Some(&label("GET /"))).expect("a profile");
