@@ -176,7 +176,7 @@ impl<T: Take + Send> Group<T> {
         for member in self.members.extract_if(.., is_other) {
             let (pid, other) = (member.program.pid, member.program.mode());
             self.lines.push(format!(
-                "{pid} is left out: its session is in {other} mode, and the others are in {mode} mode"
+                "{pid} is left out: its session is in {other} mode, that of the first program in {mode} mode"
             ));
             self.of_other_modes.extend(ProcessId::present(pid));
         }
