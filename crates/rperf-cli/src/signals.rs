@@ -32,7 +32,11 @@ impl Actions {
 
     /// The same, for the first of each of them: the next one does what it does to any program.
     pub fn set_once(signals: &[Signal], handler: SigHandler) -> Self {
-        Self::set_with(signals, handler, SaFlags::SA_RESTART | SaFlags::SA_RESETHAND)
+        Self::set_with(
+            signals,
+            handler,
+            SaFlags::SA_RESTART | SaFlags::SA_RESETHAND,
+        )
     }
 
     fn set_with(signals: &[Signal], handler: SigHandler, flags: SaFlags) -> Self {

@@ -60,14 +60,23 @@ fn the_last_interval_stays_until_another_program_comes_in() {
     add(&mut store, second, &[(0, 1, 30), (0, 2, 5)]);
     let run = |store: &Store, scope| store.sums(scope, None, None).all().run;
     store.end_process(first);
-    assert_eq!((run(&store, Scope::Rate), run(&store, Scope::Total)), (35, 45));
+    assert_eq!(
+        (run(&store, Scope::Rate), run(&store, Scope::Total)),
+        (35, 45)
+    );
     store.end_process(second);
     store.end_round();
     assert_eq!(run(&store, Scope::Rate), 35);
     assert!(store.figures().busy > 0.0);
     store.add_process(9, "next");
-    assert_eq!((run(&store, Scope::Rate), run(&store, Scope::Total)), (0, 45));
-    let threads = store.rows.iter().map(|row| store.threads[row.key.thread as usize].seq);
+    assert_eq!(
+        (run(&store, Scope::Rate), run(&store, Scope::Total)),
+        (0, 45)
+    );
+    let threads = store
+        .rows
+        .iter()
+        .map(|row| store.threads[row.key.thread as usize].seq);
     assert!(threads.eq([0, 0]), "{:?}", store.rows);
 }
 

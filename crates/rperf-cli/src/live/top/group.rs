@@ -163,9 +163,17 @@ impl<T: Take + Send> Group<T> {
 
     /// A program that is there alone may change its mode.
     fn leave_out_other_modes(&mut self) {
-        let mode_of = |it: &Member<T>| it.program.is_watched().then(|| it.program.mode().to_string());
+        let mode_of = |it: &Member<T>| {
+            it.program
+                .is_watched()
+                .then(|| it.program.mode().to_string())
+        };
         let modes: Vec<_> = self.members.iter().map(mode_of).collect();
-        let is_kept = self.mode.is_some() && modes.iter().flatten().any(|it| Some(it) == self.mode.as_ref());
+        let is_kept = self.mode.is_some()
+            && modes
+                .iter()
+                .flatten()
+                .any(|it| Some(it) == self.mode.as_ref());
         if !is_kept {
             self.mode = modes.iter().flatten().next().cloned();
         }

@@ -235,7 +235,9 @@ impl Surroundings for Terminal {
 /// Returns in which format it was written.
 fn written(profile: &Profile, path: &Path) -> Result<Format, String> {
     if path.extension().is_some_and(|it| it == "svg") {
-        return Err("only rperf report makes .svg files: write x.pb.gz, and make one of that".into());
+        return Err(
+            "only rperf report makes .svg files: write x.pb.gz, and make one of that".into(),
+        );
     }
     let text = TextOptions {
         lines: false,
@@ -268,7 +270,10 @@ mod tests {
         let start = "the file must be in a directory that exists, not '/";
         assert!(error.starts_with(start), "{error}");
         let error = written("x.svg").expect_err("refused");
-        assert!(error.starts_with("only rperf report makes .svg files"), "{error}");
+        assert!(
+            error.starts_with("only rperf report makes .svg files"),
+            "{error}"
+        );
         assert!(!folder.path().join("x.svg").exists());
     }
 }
