@@ -262,6 +262,10 @@ RSpec.describe "rperf top" do
         wait_until("next worker") { File.read(said).include?(" comes in") }
         last = File.read(said)[/(\d+) #{name} comes in/, 1]
         wait_until("table with it") { seen.split("programs").last.include?("  #{last} ") }
+        Process.kill(:KILL, workers.last.to_i, last.to_i)
+        wait_until("others") { File.read(said).scan(" comes in").size > 2 }
+        last = File.read(said).scan(/(\d+) #{name} comes in/).last.first
+        wait_until("table with them") { seen.split("programs").last.include?("  #{last} ") }
         Process.kill(:INT, pid)
         Process.wait(pid)
         expect(File.read(said)).to start_with("rperf: the program #{workers.first} has ended\n")
@@ -278,6 +282,17 @@ RSpec.describe "rperf top" do
         expect([outcome.status.exitstatus, outcome.messages.size]).to eq([0, 1])
         rows = Rperf.load(in_folder("x.pb.gz")).top(by: "label:%pid")
         expect(rows.map { |row| row[:name] }).to match_array(workers)
+      end
+    end
+
+    it "leaves out those of another mode" do
+      profiled do |one|
+        profiled(options: "mode: :cpu") do |other|
+          outcome = rperf("top", "--json", "-n", "2", "--interval", "0.2", one.pid.to_s, other.pid.to_s)
+          left = outcome.stderr[/\Arperf: (\d+) is left out: its session is in \w+ mode, that of the first program/, 1]
+          pids = json(outcome).map { |interval| interval["pid"] }.uniq
+          expect([left.to_i, *pids]).to contain_exactly(one.pid, other.pid)
+        end
       end
     end
 

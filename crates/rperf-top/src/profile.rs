@@ -1,14 +1,15 @@
 //! What is shown as a profile, for a file.
 
-use crate::store::{Scope, Store};
+use crate::store::{LabelFilter, Scope, Store};
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::{
     Column, Frame, LabelSet, Node, NodeId, Profile, Schema, Thread, ValueType, WeightKey,
 };
 
 impl Store {
-    /// Since the mark, or else since the programs are watched. `None` if there is nothing.
-    pub fn profile(&self, scope: Scope) -> Option<Profile> {
+    /// Since the mark, or else since the programs are watched; what has this label, if there is one.
+    /// `None` if there is nothing.
+    pub fn profile(&self, scope: Scope, filter: Option<&LabelFilter>) -> Option<Profile> {
         let scope = match scope {
             Scope::Rate => Scope::Total,
             scope => scope,
@@ -26,7 +27,7 @@ impl Store {
         };
         let seqs = (0..self.threads.len() as u32).map(seq).filter(|it| *it > 0);
         profile.threads = seqs.map(|seq| Thread { seq, name: no_name }).collect();
-        for (row, time) in self.rows_of(scope, None, None) {
+        for (row, time) in self.rows_of(scope, filter, None) {
             let set = self.profile_labels(&mut profile, row.key.labels, self.process_of(row));
             let key = WeightKey {
                 node: nodes[row.key.node as usize],

@@ -13,10 +13,13 @@ use ratatui::layout::{Position, Rect};
 use rperf_model::Profile;
 use std::io::{self, stdout};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a key is waited for before the store is looked at.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How long a message is shown before the next one.
+const READING: Duration = Duration::from_secs(2);
 
 /// What a signal asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +53,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
     redraw(&mut terminal)?;
     let mut app = App::default();
     let mut version = None;
+    let mut said = Instant::now();
     // One read of the terminal can bring several keys.
     let mut patience = Duration::ZERO;
     loop {
@@ -71,8 +75,10 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
         if is_over {
             return Ok(());
         }
-        if let Some(line) = around.line() {
+        let is_read = app.message.is_none() || said.elapsed() >= READING;
+        if is_read && let Some(line) = around.line() {
             app.message = Some(line);
+            said = Instant::now();
             version = None;
         }
         {
@@ -104,7 +110,10 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
             Act::Suspend => {
                 suspend(&guard, &mut terminal, around)?;
             }
-            act => change(&mut app, store, act, around),
+            act => {
+                change(&mut app, store, act, around);
+                said = Instant::now();
+            }
         }
     }
 }
@@ -145,7 +154,7 @@ fn change(app: &mut App, store: &Mutex<Store>, act: Act, around: &mut dyn Surrou
         Act::Write(path) => {
             let profile = {
                 let store = lock(store);
-                app.shown(&store).profile(app.scope)
+                app.shown(&store).profile(app.scope, app.filter.as_ref())
             };
             app.message = Some(match profile {
                 Some(profile) => around.write(&path, profile),

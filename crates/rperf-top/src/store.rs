@@ -98,6 +98,8 @@ pub struct Process {
     pub sampling_ns: u64,
     /// It can't be watched any more.
     pub has_ended: bool,
+    /// What is only of use while it is there has been let go.
+    is_let_go: bool,
     /// Its rows that changed in the last interval.
     recent: Vec<u32>,
 }
@@ -209,9 +211,18 @@ impl Store {
         self.processes.iter().filter(|it| !it.has_ended)
     }
 
-    /// Whether all programs are profiled in wall mode.
+    /// Whether nothing is known of the last interval of the programs, though there were others.
+    pub fn is_unknown(&self) -> bool {
+        self.living().any(|it| it.watched_ns > 0) && self.living().all(|it| it.elapsed_ns == 0)
+    }
+
+    /// Whether the programs are profiled in wall mode: those that are there, or else the last one.
     pub fn is_wall(&self) -> bool {
-        self.processes.iter().all(|it| it.mode != "cpu")
+        let mut living = self.living().peekable();
+        match living.peek() {
+            Some(_) => living.all(|it| it.mode != "cpu"),
+            None => self.processes.last().is_none_or(|it| it.mode != "cpu"),
+        }
     }
 }
 

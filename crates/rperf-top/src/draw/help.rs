@@ -11,7 +11,7 @@ const KEYS: [&str; 11] = [
     "s       sort by the next column;  /  search;  Esc  all",
     "g       each program by itself, under its name",
     "p       stop the picture, not the profile; again: go on",
-    "w       write a profile of what is shown to a file",
+    "w       write a profile since attached, or since mark",
     "Enter   tree: open and close; labels: only this label",
     "i  *    tree: callers below callees; open the hot path",
     "q, Ctrl-C  quit;  Ctrl-Z  back to the shell for a while",

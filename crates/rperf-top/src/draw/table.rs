@@ -138,6 +138,9 @@ pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
         let text = match (app.search.is_empty(), &app.filter) {
             (false, _) => "nothing is found (Esc: all)",
             (_, Some(_)) => "nothing with this label (Esc: all)",
+            _ if app.scope == Scope::Rate && store.is_unknown() => {
+                "no Ruby code runs just now: nothing is known of this interval"
+            }
             _ => "nothing has run",
         };
         page.put(2, area.y + 1, text, Style::new());

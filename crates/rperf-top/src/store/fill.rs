@@ -6,6 +6,7 @@ use std::sync::Arc;
 impl Store {
     /// A program comes in. Returns its place.
     pub fn add_process(&mut self, pid: i32, program: &str) -> u32 {
+        self.let_go_of_ended();
         self.processes.push(Process {
             pid,
             program: program.into(),
@@ -151,10 +152,23 @@ impl Store {
         (process.mode, process.frequency) = (mode.into(), frequency);
     }
 
-    /// The process can't be watched any more.
+    /// The process can't be watched any more. If it was the last one, its last interval stays.
     pub fn end_process(&mut self, process: u32) {
-        self.begin_interval(process);
         self.processes[process as usize].has_ended = true;
+        if self.living().next().is_some() {
+            self.let_go_of_ended();
+        }
+    }
+
+    /// The last interval of processes that have ended, and which of their threads had which time.
+    fn let_go_of_ended(&mut self) {
+        for process in 0..self.processes.len() as u32 {
+            let it = &mut self.processes[process as usize];
+            if it.has_ended && !std::mem::replace(&mut it.is_let_go, true) {
+                self.begin_interval(process);
+                self.fold(process, |_| true);
+            }
+        }
     }
 
     /// All programs have been asked: the picture may be renewed.
@@ -175,8 +189,12 @@ impl Store {
     fn present_figures(&self) -> Figures {
         let mut figures = Figures::default();
         let mut known = 0;
-        for process in self.processes.iter().filter(|it| it.elapsed_ns > 0) {
-            known += 1;
+        for process in &self.processes {
+            // In those of which nothing is known, no Ruby code runs.
+            known += u32::from(!process.has_ended || process.elapsed_ns > 0);
+            if process.elapsed_ns == 0 {
+                continue;
+            }
             let part = |ns: u64| ns as f64 / process.elapsed_ns as f64;
             for row in &process.recent {
                 let row = &self.rows[*row as usize];

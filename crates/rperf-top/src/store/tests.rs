@@ -53,6 +53,62 @@ fn an_interval_is_a_rate_and_the_mark_divides() {
     assert_eq!(store.sums(Scope::Rate, None, None).all().run, 0);
 }
 
+#[test]
+fn the_last_interval_stays_until_another_program_comes_in() {
+    let (mut store, first) = store(&[(0, 1, 10)]);
+    let second = store.add_process(8, "other");
+    add(&mut store, second, &[(0, 1, 30), (0, 2, 5)]);
+    let run = |store: &Store, scope| store.sums(scope, None, None).all().run;
+    store.end_process(first);
+    assert_eq!(
+        (run(&store, Scope::Rate), run(&store, Scope::Total)),
+        (35, 45)
+    );
+    store.end_process(second);
+    store.end_round();
+    assert_eq!(run(&store, Scope::Rate), 35);
+    assert!(store.figures().busy > 0.0);
+    store.add_process(9, "next");
+    assert_eq!(
+        (run(&store, Scope::Rate), run(&store, Scope::Total)),
+        (0, 45)
+    );
+    let threads = store
+        .rows
+        .iter()
+        .map(|row| store.threads[row.key.thread as usize].seq);
+    assert!(threads.eq([0, 0]), "{:?}", store.rows);
+}
+
+#[test]
+fn a_program_of_which_nothing_is_known_counts_as_one_that_does_not_run() {
+    let (mut store, process) = store(&[(0, 1, 500_000_000)]);
+    assert!((store.figures().busy - 0.5).abs() < 1e-9);
+    let idle = store.add_process(8, "idle");
+    store.end_round();
+    assert!((store.figures().busy - 0.25).abs() < 1e-9);
+    assert!(!store.is_unknown());
+    store.begin_interval(process);
+    assert!(store.is_unknown());
+    store.end_process(process);
+    store.end_process(idle);
+    assert!(!store.is_unknown());
+}
+
+#[test]
+fn a_profile_has_what_has_the_label() {
+    let store = crate::screens_tests::store();
+    let sum = |filter: Option<&LabelFilter>| {
+        let profile = store.profile(Scope::Total, filter)?;
+        Some(profile.weights.iter().map(|it| it.values[0]).sum::<i64>())
+    };
+    let label = |value: &str| (Arc::from("endpoint"), Arc::from(value));
+    let part = sum(Some(&label("GET /"))).expect("a profile");
+    assert_eq!(part, 3 * 100_000_000);
+    assert!(sum(None).expect("a profile") > part);
+    assert_eq!(sum(Some(&label("GET /none"))), None);
+}
+
 proptest! {
     #[test]
     fn folding_threads_loses_nothing(
@@ -75,7 +131,7 @@ proptest! {
         }
         store.begin_interval(process);
         prop_assert_eq!(store.sums(Scope::Rate, None, None).all(), Times::default());
-        if let Some(profile) = store.profile(Scope::Total) {
+        if let Some(profile) = store.profile(Scope::Total, None) {
             prop_assert_eq!(profile.check(), Ok(()));
         }
     }

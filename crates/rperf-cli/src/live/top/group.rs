@@ -6,6 +6,7 @@ use crate::Refusal;
 use crate::live::choose::{Choice, Pattern, side_by_side};
 use crate::live::process;
 use rperf_live::client::AskError;
+use rperf_session::process_id::ProcessId;
 use std::time::{Duration, Instant};
 
 /// How often programs are looked for.
@@ -35,6 +36,10 @@ pub struct Group<T> {
     pattern: Option<Pattern>,
     /// Those that couldn't be watched, and when they were tried.
     left_out: Vec<(i32, Instant)>,
+    /// Those whose mode is another one than `mode`, for as long as they are there.
+    of_other_modes: Vec<ProcessId>,
+    /// The mode of all sessions, once one is watched: wall times and CPU times don't add up.
+    mode: Option<String>,
     searched: Instant,
     lines: Vec<String>,
     make: Box<dyn FnMut(&Watched) -> T + Send>,
@@ -50,6 +55,8 @@ impl<T: Take + Send> Group<T> {
             members: Vec::new(),
             pattern: choice.pattern()?,
             left_out: Vec::new(),
+            of_other_modes: Vec::new(),
+            mode: None,
             searched: Instant::now(),
             lines: Vec::new(),
             make: Box::new(make),
@@ -136,6 +143,7 @@ impl<T: Take + Send> Group<T> {
                 Some(Err(error)) => ended.push((member.program.pid, error)),
             }
         }
+        self.leave_out_other_modes();
         let now = Instant::now();
         let pids = ended.iter().map(|(pid, _)| (*pid, now));
         self.left_out.extend(pids);
@@ -151,6 +159,35 @@ impl<T: Take + Send> Group<T> {
                 .push("no program is left; waiting for one that matches".into());
         }
         last.map_or(Ok(()), Err)
+    }
+
+    /// A program that is there alone may change its mode.
+    fn leave_out_other_modes(&mut self) {
+        let mode_of = |it: &Member<T>| {
+            it.program
+                .is_watched()
+                .then(|| it.program.mode().to_string())
+        };
+        let modes: Vec<_> = self.members.iter().map(mode_of).collect();
+        let is_kept = self.mode.is_some()
+            && modes
+                .iter()
+                .flatten()
+                .any(|it| Some(it) == self.mode.as_ref());
+        if !is_kept {
+            self.mode = modes.iter().flatten().next().cloned();
+        }
+        let Some(mode) = self.mode.clone() else {
+            return;
+        };
+        let is_other = |it: &mut Member<T>| it.program.is_watched() && it.program.mode() != mode;
+        for member in self.members.extract_if(.., is_other) {
+            let (pid, other) = (member.program.pid, member.program.mode());
+            self.lines.push(format!(
+                "{pid} is left out: its session is in {other} mode, that of the first program in {mode} mode"
+            ));
+            self.of_other_modes.extend(ProcessId::present(pid));
+        }
     }
 
     /// Says once of each program that has been here for `patience` that it waits for it.
@@ -173,7 +210,9 @@ impl<T: Take + Send> Group<T> {
         }
         self.left_out
             .retain(|(_, since)| since.elapsed() < LEFT_OUT);
+        self.of_other_modes.retain(|it| it.is_alive());
         let left_out = self.left_out.iter().map(|(pid, _)| *pid);
+        let left_out = left_out.chain(self.of_other_modes.iter().map(|it| it.pid));
         let known = self.members.iter().map(|it| it.program.pid);
         let known: Vec<_> = known.chain(left_out).collect();
         for pid in pattern.processes(&known) {

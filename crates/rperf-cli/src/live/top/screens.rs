@@ -226,21 +226,54 @@ impl Surroundings for Terminal {
         profile.meta.start_time_ns = now.saturating_sub(profile.meta.duration_ns);
         let path = PathBuf::from(path);
         match written(&profile, &path) {
-            Ok(()) => format!("wrote {}", path.display()),
+            Ok(format) => format!("wrote {} ({})", path.display(), format.name()),
             Err(error) => error,
         }
     }
 }
 
-fn written(profile: &Profile, path: &Path) -> Result<(), String> {
+/// Returns in which format it was written.
+fn written(profile: &Profile, path: &Path) -> Result<Format, String> {
+    if path.extension().is_some_and(|it| it == "svg") {
+        return Err(
+            "only rperf report makes .svg files: write x.pb.gz, and make one of that".into(),
+        );
+    }
     let text = TextOptions {
         lines: false,
         whole: None,
     };
-    let path = output::writable(path, false).map_err(|error| error.to_string())?;
+    let unwritable = |error| format!("the file must be {error}, not '{}'", path.display());
+    let path = output::writable(path, false).map_err(unwritable)?;
     let format = Format::of_report(&path);
     let mut content = Vec::new();
     rperf_format::write(profile, format, text, &mut content).map_err(|error| error.to_string())?;
     let written = output::write(&path, &content);
-    written.map_err(|error| format!("can't write to {}: {error}", path.display()))
+    written.map_err(|error| format!("can't write to {}: {error}", path.display()))?;
+    Ok(format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rperf_model::{Column, Schema, ValueType};
+
+    #[test]
+    fn files_that_cannot_be_written_are_refused_with_what_they_must_be() {
+        let schema = Schema::new(vec![ValueType::new("wall", "nanoseconds")], Column(0));
+        let profile = Profile::new(schema.expect("a schema"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let written = |name: &str| written(&profile, &folder.path().join(name));
+        assert_eq!(written("x.json"), Ok(Format::Json));
+        assert_eq!(written("x.data"), Ok(Format::Pprof));
+        let error = written("no/x.json").expect_err("refused");
+        let start = "the file must be in a directory that exists, not '/";
+        assert!(error.starts_with(start), "{error}");
+        let error = written("x.svg").expect_err("refused");
+        assert!(
+            error.starts_with("only rperf report makes .svg files"),
+            "{error}"
+        );
+        assert!(!folder.path().join("x.svg").exists());
+    }
 }

@@ -124,9 +124,33 @@ impl Watched {
         self.phase == Phase::Watching
     }
 
+    /// The mode of its session.
+    pub fn mode(&self) -> &str {
+        &self.mirror.facts.mode
+    }
+
     /// One step: the program is asked for what has changed, or for a session. It may take `wait`
     /// for what needs its VM.
     pub fn step(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<News, AskError> {
+        match self.try_step(wait, sums) {
+            // The port lets go of clients that are silent, as after a stop by Ctrl-Z.
+            Err(AskError::Closed) if self.connects_anew() => self.try_step(wait, sums),
+            result => result,
+        }
+    }
+
+    fn connects_anew(&mut self) -> bool {
+        let Ok(Watched { client, hello, .. }) = Self::connect(self.pid) else {
+            return false;
+        };
+        if self.phase == Phase::Asked {
+            self.phase = Phase::New;
+        }
+        (self.client, self.hello, self.asked) = (client, hello, None);
+        true
+    }
+
+    fn try_step(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<News, AskError> {
         if self.waits_for_continuation() {
             sleep(AGAIN);
             return Ok(News::Waits);
