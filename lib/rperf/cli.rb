@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require_relative "cli/post"
+
 module Rperf
   # The command-line program; all of it is in the crate rperf-cli.
   module CLI
@@ -11,7 +13,7 @@ module Rperf
     def self.run(arguments)
       Session.of_whole_program&.withdraw
       Port.close
-      Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi)
+      Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi, Post)
     end
   end
 end

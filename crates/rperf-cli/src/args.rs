@@ -197,6 +197,21 @@ Exit status: 0 after Ctrl-C or SIGTERM; 1 if the address can't be had; 2 for wro
 
 Run 'rperf help fleets' for more.";
 
+const PUSH_NOTES: &str = "\
+Examples:
+  rperf push --to http://127.0.0.1:4040 --match puma --service shop
+  rperf push --to https://user:password@profiles.example --every 60 -f 49
+  RPERF_PUSH_AUTHORIZATION=\"Bearer ...\" rperf push --to https://profiles.example
+
+The programs that match then are profiled all the time, one stretch after the other, and
+each stretch is sent as one profile. If it can't be sent, four wait, and older ones are
+dropped; the programs notice nothing.
+
+Exit status: 0 after Ctrl-C or SIGTERM; 1 if a profile was lost, or none was sent; 2 for
+wrong options.
+
+Run 'rperf help fleets' for more.";
+
 const PS_NOTES: &str = "\
 Examples:
   RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
@@ -258,6 +273,9 @@ pub enum Subcommand {
     /// Write what a profiling session in a running program has so far
     #[command(after_help = SNAPSHOT_NOTES)]
     Snapshot(SnapshotArgs),
+    /// Send the profiles of running programs to Pyroscope, again and again
+    #[command(after_help = PUSH_NOTES)]
+    Push(PushArgs),
     /// Serve the profiles of running programs to Go's tools and collectors
     #[command(after_help = SERVE_NOTES)]
     Serve(ServeArgs),
@@ -408,4 +426,41 @@ pub struct ServeArgs {
     /// Only programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
+}
+
+/// Options of `rperf push`.
+#[derive(Debug, clap::Args)]
+pub struct PushArgs {
+    /// The server: http or https, with a user and password if it needs them
+    #[arg(long, value_name = "URL")]
+    pub to: String,
+    /// Seconds that a profile is of: 1 to 3600
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "15",
+        allow_hyphen_values = true
+    )]
+    pub every: String,
+    /// Only programs that match this regular expression in the last column of 'rperf ps'
+    #[arg(long = "match", value_name = "REGEX")]
+    pub matching: Option<String>,
+    /// The label service_name [default: OTEL_SERVICE_NAME, or ruby]
+    #[arg(long, value_name = "NAME")]
+    pub service: Option<String>,
+    /// A further label of all profiles; may be given several times
+    #[arg(long = "label", value_name = "NAME=VALUE")]
+    pub labels: Vec<String>,
+    /// A header of all requests, such as 'X-Scope-OrgID: team'; may be given several times
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    pub headers: Vec<String>,
+    /// wall: all time, with waiting and sleeping; cpu: CPU time of each thread
+    #[arg(short, long, value_name = "MODE", default_value = "wall", value_parser = ["wall", "cpu"])]
+    pub mode: String,
+    /// Samples per second, 1 to 1000
+    #[arg(short, long, value_name = "HZ", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub frequency: u32,
+    /// End after so many profiles
+    #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
 }

@@ -1,7 +1,9 @@
-//! The programs of a machine taken together, for collectors of profiles: `rperf serve`. Called by
-//! `run`, on Ruby's main thread.
+//! The programs of a machine taken together, for collectors of profiles: `rperf serve` and
+//! `rperf push`. Called by `run`, on Ruby's main thread.
 
 mod profile;
 mod programs;
+pub mod push;
+mod queue;
 mod reply;
 pub mod serve;

@@ -26,6 +26,8 @@ pub mod stat;
 pub mod verbose;
 mod viewer;
 
+pub use fleet::push::{Parcel, Post};
+
 use args::{Args, Subcommand};
 use clap::Parser;
 use options::Options;
@@ -37,8 +39,8 @@ use std::path::Path;
 /// Runs the `rperf` command and returns its exit status.
 ///
 /// `arguments` are without the program's name; `library` is the folder that holds
-/// `rperf.rb`, and `abi` says which Rubies can load our extension. Ends the process by a signal where the profiled program ended so.
-pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
+/// `rperf.rb`, and `abi` says which Rubies can load our extension; `post` sends over HTTP. Ends the process by a signal where the profiled program ended so.
+pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) -> i32 {
     let arguments = std::iter::once(OsString::from("rperf")).chain(arguments);
     let args = match Args::try_parse_from(arguments) {
         Ok(args) => args,
@@ -83,6 +85,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str) -> i32 {
             let _signals = Actions::end_us();
             attach::snapshot::run(&args)
         }
+        Subcommand::Push(args) => fleet::push::run(&args, post),
         Subcommand::Serve(args) => fleet::serve::run(&args),
         Subcommand::Help(args) => return help::print(args.name.as_deref()),
     };

@@ -124,6 +124,7 @@ mod tests {
             | Subcommand::Stacks(_)
             | Subcommand::Top(_)
             | Subcommand::Serve(_)
+            | Subcommand::Push(_)
             | Subcommand::Help(_) => {
                 panic!("runs no command")
             }

@@ -18,6 +18,7 @@ mod latencies;
 mod message;
 mod meta;
 mod proto;
+pub mod pyroscope;
 mod read;
 mod stacks;
 mod texts;

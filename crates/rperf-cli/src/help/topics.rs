@@ -58,6 +58,8 @@ pub const TOPICS: [Topic; 30] = [
         "fleets",
         "fleet",
         "serve",
+        "push",
+        "pyroscope",
         "in-production",
         "collectors",
         "alloy",

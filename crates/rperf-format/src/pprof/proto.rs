@@ -55,7 +55,6 @@ pub(crate) struct ValueType {
 }
 
 /// A stack, leaf first, with one value for each sample type.
-#[cfg(test)]
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Sample {
     #[prost(uint64, repeated, tag = "1")]
