@@ -24,7 +24,7 @@ module Rperf
         # Blocks run in forked children, too.
         at_exit { close }
         Wake.prepare if wake
-        Helper.stay if helper
+        stay if helper
         place
       end
 
@@ -61,5 +61,12 @@ module Rperf
       def setting(key, text) = text && Native.listen_setting(key, text)
     end
   end
+      # The port is open, and answers without a helper, too.
+      def stay
+        Helper.stay
+      rescue Error => e
+        Message.say("#{Message.first_line(e)}; running without it")
+      end
+
   private_constant :Port
 end
