@@ -49,11 +49,13 @@ module Rperf
         Helper.stay_in_child
       end
 
-      # Removes the socket. Clients get the profile so far before.
+      # Removes the socket. Clients get the profile so far before. Whatever the program does afterwards, as in other
+      # blocks of at_exit, may open a new one, which is closed then.
       def close
         Helper.give_way(ends: true)
       ensure
         Native.unlisten
+        @has_begun = false
       end
 
       private
