@@ -91,9 +91,17 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
   it "is left out with one line where it can't be, and the program runs" do
     taken = TCPServer.new("127.0.0.1", 0)
     address = "tcp://127.0.0.1:#{taken.addr[1]}"
-    { { "RPERF_LISTEN" => address } =>
-        "no port: can't listen at #{address[6..]} (Address already in use (os error 98))",
-      { "RPERF_LISTEN" => "tcp://0.0.0.0:1" } => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
+    code = "puts Rperf.listen, Dir[Rperf.listen]"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, env: { "RPERF_LISTEN" => address })
+    expect([outcome.stdout, outcome.stderr]).to match([/\A(.*\.sock)\n\1\n\z/, ""])
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "Rperf.listen(#{address.dump})")
+    expect(outcome.stderr).to include("no port: can't listen at #{address[6..]} (Address already in use")
+  ensure
+    taken&.close
+  end
+
+  it "is left out with one line where it can't be, and the program runs" do
+    { { "RPERF_LISTEN" => "tcp://0.0.0.0:1" } => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
                                                  "tcp://127.0.0.1:PORT, not 'tcp://0.0.0.0:1'",
       { "RPERF_LISTEN" => "tcp://127.0.0.1:0", "RPERF_LISTEN_TOKEN" => "short" } =>
         "no port: RPERF_LISTEN_TOKEN must have 16 to 256 letters, digits, '-', '_' or '.'" }.each do |env, line|
@@ -102,8 +110,6 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
     end
     expect { Rperf.listen("tcp://localhost:1") }
       .to raise_error(ArgumentError, 'address: must be "tcp://127.0.0.1:PORT", not "tcp://localhost:1"')
-  ensure
-    taken&.close
   end
 
   # Nobody listens there now.
