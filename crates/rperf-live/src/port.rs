@@ -137,7 +137,7 @@ fn open_at(
     let mut listeners = vec![Listener::bind(&place)?];
     listeners.extend(of_tcp);
     let told = tcp.as_ref().and_then(|tcp| tcp.token.to_tell());
-    told.map_or(Ok(()), |token| place.tell(&token))
+    told.map_or(Ok(()), |token| place.tell(&token).map(drop))
         .inspect_err(|_| place.clear())?;
     start(place.clone(), tcp, program, listeners).inspect_err(|_| place.clear())?;
     Ok(())
