@@ -35,6 +35,10 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
         expect([headers, response.code]).to eq([headers, code])
         expect(response.to_hash.keys.grep(/access-control/)).to be_empty
       end
+      # Connections that ask nothing keep nobody out.
+      idle = Array.new(12) { TCPSocket.new("127.0.0.1", URI(url).port) }
+      expect(get("#{url}/v1/hello", bearer(token)).code).to eq("200")
+      idle.each(&:close)
       fetch_by_go(url, token) unless Guide.without_go_pprof
     end
     expect(Dir[File.join(temporary_folder, "rperf-*", "*.token")].size).to eq(1) # It was killed.
@@ -88,12 +92,20 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
     end
   end
 
-  it "is left out with one line where it can't be, and the program runs" do
+  it "is a socket alone where another process has the number, such as the one that has set the variable" do
     taken = TCPServer.new("127.0.0.1", 0)
     address = "tcp://127.0.0.1:#{taken.addr[1]}"
-    { { "RPERF_LISTEN" => address } =>
-        "no port: can't listen at #{address[6..]} (Address already in use (os error 98))",
-      { "RPERF_LISTEN" => "tcp://0.0.0.0:1" } => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
+    code = "puts Rperf.listen, Dir[Rperf.listen]"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, env: { "RPERF_LISTEN" => address })
+    expect([outcome.stdout, outcome.stderr]).to match([/\A(.*\.sock)\n\1\n\z/, ""])
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "Rperf.listen(#{address.dump})")
+    expect(outcome.stderr).to include("no port: can't listen at #{address[6..]} (Address already in use")
+  ensure
+    taken&.close
+  end
+
+  it "is left out with one line where it can't be, and the program runs" do
+    { { "RPERF_LISTEN" => "tcp://0.0.0.0:1" } => "RPERF_LISTEN must be 1, 0, the absolute path of a folder or " \
                                                  "tcp://127.0.0.1:PORT, not 'tcp://0.0.0.0:1'",
       { "RPERF_LISTEN" => "tcp://127.0.0.1:0", "RPERF_LISTEN_TOKEN" => "short" } =>
         "no port: RPERF_LISTEN_TOKEN must have 16 to 256 letters, digits, '-', '_' or '.'" }.each do |env, line|
@@ -102,8 +114,6 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
     end
     expect { Rperf.listen("tcp://localhost:1") }
       .to raise_error(ArgumentError, 'address: must be "tcp://127.0.0.1:PORT", not "tcp://localhost:1"')
-  ensure
-    taken&.close
   end
 
   # Nobody listens there now.

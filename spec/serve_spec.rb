@@ -96,6 +96,24 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
+  it "keeps nobody out for connections that ask nothing, and ends at once while there are some" do
+    idle = []
+    began = nil
+    outcome = serving("--http", "127.0.0.1:0", "--match", name) do |line|
+      url, path = told(line)
+      20.times { idle << TCPSocket.new("127.0.0.1", URI(url).port) }
+      rperf("ps")
+      expect(get(url, File.read(path).chomp, "").code).to eq("200")
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    end
+    expect(Process.clock_gettime(Process::CLOCK_MONOTONIC) - began).to be < 1.5
+    expect(outcome).to eq([0, ""])
+    idle.each(&:close)
+    tokens = -> { Dir[File.join(temporary_folder, "rperf-*", "*.token")].size }
+    serving("--http", "127.0.0.1:0", signal: :KILL) { expect(tokens.call).to eq(1) }
+    expect { rperf("ps") }.to change(&tokens).from(1).to(0)
+  end
+
   it "says in a line what can't be" do
     taken = TCPServer.new("127.0.0.1", 0)
     address = "127.0.0.1:#{taken.addr[1]}"

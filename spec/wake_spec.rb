@@ -152,6 +152,27 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
     end
   end
 
+  it "ends with its helper, also where that was made while interrupts were masked" do
+    code = <<~'RUBY'
+      masked = ->(&act) { Thread.handle_interrupt(Object => :never, &act) }
+      helped = -> { sleep 0.01 until Thread.list.any? { |thread| thread.name == "rperf" } }
+      masked.call { Rperf.listen(helper: true) }
+      helped.call
+      masked.call { fork { helped.call } }
+      Process.wait
+      puts $?.exitstatus
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code, limit: 20)
+    expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["0\n", "", 0])
+  end
+
+  it "has its port without a helper if there can't be one, and says so" do
+    code = "ThreadGroup::Default.freeze; puts Rperf.listen(helper: true), Dir[Rperf.listen]"
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code)
+    expect([outcome.stdout.lines.size, outcome.stdout.lines.uniq.size, outcome.stderr])
+      .to match([2, 1, /\Arperf: the port has no helper: .* \(a frozen ThreadGroup, .*\); running without it\n\z/])
+  end
+
   it "can go on without the helper, which the program may end" do
     code = <<~'RUBY'
       path = Rperf.listen(helper: true)

@@ -50,6 +50,17 @@ RSpec.describe Rperf::PprofEndpoint, skip: Servers.missing("rack") do
     expect(client.get("/debug/pprof/x", "HTTP_HOST" => "localhost").status).to eq(404)
   end
 
+  it "asks a port whose path is too long for a socket's address", if: RUBY_PLATFORM.include?("linux") do
+    code = <<~'RUBY'
+      Dir.mkdir(long = File.join(Dir.pwd, "x" * 120))
+      Rperf.listen(directory: long)
+      endpoint = Rperf::PprofEndpoint.new(auth: ->(_) { true })
+      puts endpoint.call("REQUEST_METHOD" => "GET", "PATH_INFO" => "/cmdline").first
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf/pprof_endpoint", "-e", code)
+    expect([outcome.stdout, outcome.stderr]).to eq(["200\n", ""])
+  end
+
   it "refuses what it can't do" do
     { ["GET", "/heap"] => 404, ["POST", "/profile?seconds=1"] => 405, ["GET", "/profile?seconds=21"] => 400,
       ["GET", "/profile?seconds=0"] => 400, ["GET", "/profile?seconds=1e1"] => 400,

@@ -19,5 +19,5 @@ mod text;
 
 pub use message::PROTOCOL;
 pub use peer::Peer;
-pub use place::{Place, PlaceError};
+pub use place::{Place, PlaceError, TokenFile};
 pub use text::shown;

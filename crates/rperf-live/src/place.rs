@@ -2,6 +2,7 @@
 //! `find`; any thread.
 
 use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 use nix::unistd::Uid;
 use rperf_session::directory::{self, DirectoryError};
@@ -67,6 +68,13 @@ pub struct Place {
     process: ProcessId,
 }
 
+/// A file with a token. While this lives, nobody takes it for one that a dead process has left:
+/// those who have no socket beside it keep this.
+#[derive(Debug)]
+pub struct TokenFile {
+    _lock: Option<Flock<File>>,
+}
+
 impl Place {
     /// That of this program: in the user's folder, or in `folder`, which is absolute.
     pub fn own(folder: Option<&Path>) -> Result<Self, PlaceError> {
@@ -102,7 +110,7 @@ impl Place {
     }
 
     /// Writes the token that those need who ask over TCP, for the user alone.
-    pub fn tell(&self, token: &str) -> Result<(), PlaceError> {
+    pub fn tell(&self, token: &str) -> Result<TokenFile, PlaceError> {
         let path = self.token_path();
         // One that the program before an exec has left.
         let _ = fs::remove_file(&path);
@@ -111,7 +119,12 @@ impl Place {
             .create_new(true)
             .mode(PRIVATE)
             .open(&path);
-        let written = file.and_then(|mut file| file.write_all(token.as_bytes()));
+        let written = file.and_then(|mut file| {
+            file.write_all(token.as_bytes())?;
+            // Some file systems know no locks.
+            let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).ok();
+            Ok(TokenFile { _lock: lock })
+        });
         written.map_err(|error| PlaceError::Io {
             folder: self.folder.clone(),
             error,
@@ -224,6 +237,29 @@ pub fn remove_dead(folder: &Path) {
     for (path, process) in sockets(folder) {
         remove_if_dead(&path, process);
     }
+    remove_dead_tokens(folder);
+}
+
+/// Those without a socket, as `rperf serve` has them.
+fn remove_dead_tokens(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    for path in paths.filter(|path| path.extension().is_some_and(|it| it == TOKEN)) {
+        let socket = path.with_extension(&EXTENSION[1..]);
+        let is_dead = owner(&socket).is_some_and(|process| !process.is_alive());
+        if is_dead && !socket.exists() && !is_kept(&path) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A process of another PID namespace may keep it.
+fn is_kept(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock);
+    matches!(lock, Err((_, Errno::EWOULDBLOCK)))
 }
 
 /// A process of another PID namespace isn't known here, but it listens. One that is known may be
@@ -333,16 +369,25 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         drop(UnixListener::bind(at("1-1.sock")).expect("bound"));
         let alive = UnixListener::bind(at("1-2.sock")).expect("bound");
-        for name in ["1-3.sock", "1-1.token", "1-2.token"] {
+        for name in ["1-3.sock", "1-1.token", "1-2.token", "1-4.token"] {
             fs::write(at(name), "").expect("a file");
         }
+        let elsewhere = Place {
+            folder: folder.path().into(),
+            is_users: false,
+            process: ProcessId { pid: 1, start: 5 },
+        };
+        let kept = elsewhere.tell("token").expect("written");
         drop(UnixListener::bind(at("other.sock")).expect("bound"));
         remove_dead(folder.path());
         let there =
             ["1-1.sock", "1-2.sock", "1-3.sock", "other.sock"].map(|name| at(name).exists());
         assert_eq!(there, [false, true, true, true]);
-        let told = ["1-1.token", "1-2.token"].map(|name| at(name).exists());
-        assert_eq!(told, [false, true]);
+        let told = || [1, 2, 4, 5].map(|number| at(&format!("1-{number}.token")).exists());
+        assert_eq!(told(), [false, true, false, true]);
+        drop(kept);
+        remove_dead(folder.path());
+        assert_eq!(told(), [false, true, false, false]);
         drop(alive);
     }
 

@@ -108,6 +108,19 @@ pub fn open(
     Ok(path)
 }
 
+/// The same for what the environment says, which a program hands on to those that it starts: where
+/// the number is taken there is no TCP.
+pub fn open_as_inherited(
+    folder: Option<&Path>,
+    tcp: u16,
+    program: Program,
+) -> Result<PathBuf, OpenError> {
+    match open(folder, Some(tcp), program.clone()) {
+        Err(OpenError::Tcp(error)) if error.is_taken() => open(folder, None, program),
+        result => result,
+    }
+}
+
 /// All but the answers is done here, on the Ruby thread: on another one it would go on while the
 /// program forks, or closes descriptors that it doesn't know.
 fn open_at(
@@ -124,7 +137,7 @@ fn open_at(
     let mut listeners = vec![Listener::bind(&place)?];
     listeners.extend(of_tcp);
     let told = tcp.as_ref().and_then(|tcp| tcp.token.to_tell());
-    told.map_or(Ok(()), |token| place.tell(&token))
+    told.map_or(Ok(()), |token| place.tell(&token).map(drop))
         .inspect_err(|_| place.clear())?;
     start(place.clone(), tcp, program, listeners).inspect_err(|_| place.clear())?;
     Ok(())

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// Defines the methods.
 pub fn init(native: RModule) -> Result<(), Error> {
     helper::init();
-    native.define_singleton_method("listen", function!(listen, 3))?;
+    native.define_singleton_method("listen", function!(listen, 4))?;
     native.define_singleton_method("loopback_port", function!(loopback_port, 1))?;
     native.define_singleton_method("listen_setting", function!(listen_setting, 2))?;
     native.define_singleton_method("hang_bell", function!(helper::hang_bell, 0))?;
@@ -32,20 +32,25 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("unlisten", function!(unlisten, 0))
 }
 
-/// `listen(folder, tcp, ruby)`: opens the port, in `folder` or the user's, and at the loopback port
-/// `tcp` unless that is nil; its path, or its URL there. `ruby` is the version.
+/// `listen(folder, tcp, ruby, inherited)`: opens the port, in `folder` or the user's, and at the
+/// loopback port `tcp` unless that is nil; its path, or its URL there. `ruby` is the version. If
+/// this is `inherited`, and another process has the loopback port, there is only the path.
 fn listen(
     ruby: &Ruby,
     folder: Option<PathBuf>,
     tcp: Option<u16>,
     version: String,
+    inherited: bool,
 ) -> Result<Value, Error> {
     let program = Program {
         ruby: version,
         session: running::running,
         ask: helper::ask,
     };
-    let path = port::open(folder.as_deref(), tcp, program);
+    let path = match tcp.filter(|_| inherited) {
+        Some(tcp) => port::open_as_inherited(folder.as_deref(), tcp, program),
+        None => port::open(folder.as_deref(), tcp, program),
+    };
     let path = path.map_err(|error| refused(ruby, &error))?;
     Ok(match port::number().filter(|_| tcp.is_some()) {
         Some(number) => {

@@ -15,7 +15,11 @@ module Rperf
     SLEEP = Kernel.method(:sleep)
     WAKEUP, JOIN = %i[wakeup join].map { |name| Thread.instance_method(name) }
     READABLE = IO.instance_method(:wait_readable)
-    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN, :READABLE
+    HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
+    # The helper has the mask of the thread that made it. While it rests, it can be ended all the same: the program's
+    # end waits for that.
+    UNMASKED = { Object => :immediate }.freeze
+    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN, :READABLE, :HANDLE_INTERRUPT, :UNMASKED
 
     class << self
       # Whatever ends it, nobody is told; and it is no thread that a server should warn of, or a program wait for.
@@ -38,21 +42,24 @@ module Rperf
       def stay
         @bell = IO.for_fd(Native.hang_bell, "rb", autoclose: false)
         Native.make_helper
+      rescue Error
+        @bell = nil
+        raise
       end
 
       # In a forked child, which has no helper.
       def stay_in_child
         stay if @bell
       rescue Error
-        @bell = nil
+        nil # It answers as those do that have none.
       end
 
       # @param live [Boolean] whether a session runs that clients have begun
       # @return [Boolean] whether the helper is to look for questions again
       def rest(live)
-        if @bell
-          hear(@bell)
-        else
+        HANDLE_INTERRUPT.call(UNMASKED) do
+          next hear(@bell) if @bell
+
           SLEEP.call(REST) if live
           live
         end

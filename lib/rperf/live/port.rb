@@ -14,17 +14,18 @@ module Rperf
       # @param tcp [Integer, nil] the number of a loopback port, 0 for any that is free; nil: there is to be none
       # @param wake [Boolean] whether the program may be woken where all threads wait
       # @param helper [Boolean] whether there is a thread for answers all the time
+      # @param inherited [Boolean] whether the program that began this one has been told the same
       # @return [String] the socket's path; with `tcp`, the URL of that port
       # @raise [Rperf::Error] if there can't be a port
-      def begin(folder, tcp = nil, wake: true, helper: false)
-        place = Native.listen(folder, tcp, RUBY_VERSION)
+      def begin(folder, tcp = nil, wake: true, helper: false, inherited: false)
+        place = Native.listen(folder, tcp, RUBY_VERSION, inherited)
         return place if @has_begun
 
         @has_begun = true
         # Blocks run in forked children, too.
         at_exit { close }
         Wake.prepare if wake
-        Helper.stay if helper
+        stay if helper
         place
       end
 
@@ -36,7 +37,7 @@ module Rperf
 
         folder = place if place.is_a?(String)
         tcp = place if place.is_a?(Integer)
-        self.begin(folder, tcp, wake: wake != false, helper:)
+        self.begin(folder, tcp, wake: wake != false, helper:, inherited: true)
       rescue Error, ArgumentError => e
         Message.say("#{Message.first_line(e)}; running without a port")
         nil
@@ -49,14 +50,23 @@ module Rperf
         Helper.stay_in_child
       end
 
-      # Removes the socket. Clients get the profile so far before.
+      # Removes the socket. Clients get the profile so far before. Whatever the program does afterwards, as in other
+      # blocks of at_exit, may open a new one, which is closed then.
       def close
         Helper.give_way(ends: true)
       ensure
+        @has_begun = false
         Native.unlisten
       end
 
       private
+
+      # The port is open, and answers without a helper, too.
+      def stay
+        Helper.stay
+      rescue Error => e
+        Message.say("#{Message.first_line(e)}; running without it")
+      end
 
       def setting(key, text) = text && Native.listen_setting(key, text)
     end

@@ -12,7 +12,9 @@ module Rperf
       # How long the answer may take beyond the time that is profiled, in seconds.
       PATIENCE = 10
       HEAD_END = "\r\n\r\n"
-      private_constant :STEP, :PATIENCE, :HEAD_END
+      # Bytes of a path that a socket's address has room for.
+      LONGEST_PATH = 107
+      private_constant :STEP, :PATIENCE, :HEAD_END, :LONGEST_PATH
 
       # @param place [String] below /debug/pprof
       # @param seconds [String, nil] the time to profile
@@ -24,12 +26,20 @@ module Rperf
       # @return [Array] the Rack response
       def answer
         path = Rperf.listen or return Web::Answer.text(503, "Nothing can be profiled in this process.")
-        UNIXSocket.open(path) { |port| response(talk(port)) }
+        connected(path) { |port| response(talk(port)) }
       rescue Error, ArgumentError, SystemCallError, IOError => e
         Web::Answer.text(503, "This process can't be asked: #{e.message.lines.first.to_s.chomp}")
       end
 
       private
+
+      def connected(path, &)
+        return UNIXSocket.open(path, &) if path.bytesize <= LONGEST_PATH
+
+        Dir.open(File.dirname(path)) do |folder|
+          UNIXSocket.open("/proc/self/fd/#{folder.fileno}/#{File.basename(path)}", &)
+        end
+      end
 
       # @return [String, nil] all that the port says; nil if it takes too long
       def talk(port)

@@ -4,7 +4,7 @@ use super::profile::of_all;
 use super::programs::Programs;
 use crate::attach::recording::Wanted;
 use crate::say;
-use nix::sys::socket::{MsgFlags, recv};
+use nix::sys::socket::{MsgFlags, Shutdown, recv, shutdown};
 use rperf_format::pprof;
 use rperf_live::access::Token;
 use rperf_live::message::{MAX_REQUEST, Refusal, Request, bytes_response, parse_request};
@@ -17,7 +17,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a client may take to send its request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const HEAD: Duration = Duration::from_secs(2);
+
+/// How long it may take in nothing of the answer.
+const STALLED: Duration = Duration::from_secs(5);
+
+/// How soon it is seen that nobody is to be answered any more.
+const STEP: Duration = Duration::from_millis(50);
 
 /// The longest time of a profile, in seconds, and the usual one.
 const LONGEST: f64 = 3600.0;
@@ -51,13 +57,17 @@ impl Site {
         }
     }
 
-    /// Reads one request and answers it. A profile ends early if `ends`, or the client goes.
+    /// Reads one request, calls `heard`, and answers. A profile ends early if `ends`, or the client
+    /// goes.
     pub fn serve(
         &self,
         stream: &(impl Stream + ?Sized),
         ends: &dyn Fn() -> bool,
+        heard: &dyn Fn(),
     ) -> io::Result<()> {
-        let response = match read(stream)? {
+        let request = stream.block().and_then(|()| read(stream, ends));
+        heard();
+        let response = match request? {
             Ok(request) => self.response(&request, &|| ends() || stream.is_gone()),
             Err(refusal) => refusal.response(true),
         };
@@ -190,6 +200,18 @@ fn time(request: &Request) -> Result<Duration, Refusal> {
     })
 }
 
+/// Says that `count` clients are being answered already. What has come is read, as the end of a
+/// connection with unread bytes is an error to the other end.
+pub fn turn_away(stream: &(impl Stream + ?Sized), count: usize) {
+    let error = format!("{count} clients are being answered already");
+    let refusal = Refusal::new(503, error, "end one of them, or wait");
+    let _ = stream
+        .block()
+        .and_then(|()| stream.receive(&mut [0; MAX_REQUEST], STEP));
+    // It may be gone.
+    let _ = stream.send(&refusal.response(true));
+}
+
 /// A connection of either kind.
 pub trait Stream: AsRawFd {
     /// Reading and writing wait: the sockets of a listener that doesn't may not either, on some systems.
@@ -198,6 +220,10 @@ pub trait Stream: AsRawFd {
     fn receive(&self, bytes: &mut [u8], rest: Duration) -> io::Result<usize>;
     /// Writes all; each part may take so long.
     fn send(&self, bytes: &[u8]) -> io::Result<()>;
+    /// Ends the connection, which another thread may be reading from.
+    fn end(&self) {
+        let _ = shutdown(self.as_raw_fd(), Shutdown::Both);
+    }
     /// Whether the client has ended the connection.
     fn is_gone(&self) -> bool {
         let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
@@ -218,7 +244,7 @@ macro_rules! stream {
             }
 
             fn send(&self, bytes: &[u8]) -> io::Result<()> {
-                self.set_write_timeout(Some(PATIENCE))?;
+                self.set_write_timeout(Some(STALLED))?;
                 (&*self).write_all(bytes)
             }
         }
@@ -228,22 +254,53 @@ macro_rules! stream {
 stream!(std::net::TcpStream);
 stream!(std::os::unix::net::UnixStream);
 
-fn read(stream: &(impl Stream + ?Sized)) -> io::Result<Result<Request, Refusal>> {
-    let until = Instant::now() + PATIENCE;
+fn read(
+    stream: &(impl Stream + ?Sized),
+    ends: &dyn Fn() -> bool,
+) -> io::Result<Result<Request, Refusal>> {
+    let until = Instant::now() + HEAD;
     let mut received = Vec::new();
     loop {
         match parse_request(&received) {
             Ok(Some((request, _))) => return Ok(Ok(request)),
+            Ok(None) if ends() || Instant::now() >= until => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             Ok(None) => {}
             Err(refusal) => return Ok(Err(refusal)),
         }
-        let rest = until.saturating_duration_since(Instant::now());
         let mut bytes = [0; 1024];
         let room = (MAX_REQUEST - received.len().min(MAX_REQUEST)).min(bytes.len());
-        match stream.receive(&mut bytes[..room], rest)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            _ if rest.is_zero() => return Err(io::ErrorKind::TimedOut.into()),
-            count => received.extend_from_slice(&bytes[..count]),
+        match stream.receive(&mut bytes[..room], STEP) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => received.extend_from_slice(&bytes[..count]),
+            Err(error) if is_nothing_yet(&error) => {}
+            Err(error) => return Err(error),
         }
+    }
+}
+
+fn is_nothing_yet(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), WouldBlock | TimedOut | Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn who_is_turned_away_is_told_so() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        (&theirs)
+            .write_all(b"GET / HTTP/1.1\r\n\r\n")
+            .expect("sent");
+        turn_away(&ours, 16);
+        drop(ours);
+        let mut answer = String::new();
+        (&theirs).read_to_string(&mut answer).expect("read");
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        assert!(answer.contains("16 clients"), "{answer}");
     }
 }

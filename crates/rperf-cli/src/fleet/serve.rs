@@ -2,16 +2,17 @@
 //! Ruby's main thread.
 
 use super::programs::Programs;
-use super::reply::{Site, Stream};
+use super::reply::{Site, Stream, turn_away};
 use crate::args::ServeArgs;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, say};
 use nix::sys::signal::{SigHandler, Signal};
 use nix::unistd::Uid;
 use rperf_live::Peer;
-use rperf_live::Place;
 use rperf_live::access::{Token, VARIABLE};
+use rperf_live::{Place, TokenFile};
 use rperf_session::settings::quoted;
+use std::collections::VecDeque;
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -19,6 +20,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -88,7 +90,7 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
         bound.map_err(|error| failure(format!("can't listen at 127.0.0.1:{number} ({error})")))?;
     let told = token.to_tell().map(Told::tell).transpose()?;
     let place = match &told {
-        Some(told) => format!("in {}", told.0.token_path().display()),
+        Some(told) => format!("in {}", told.place.token_path().display()),
         None => format!("that of {VARIABLE}"),
     };
     say(&format!(
@@ -100,21 +102,24 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
 }
 
 /// The file with the token, for as long as this lives.
-struct Told(Place);
+struct Told {
+    place: Place,
+    _file: TokenFile,
+}
 
 impl Told {
     fn tell(token: String) -> Result<Self, Refusal> {
         let place = Place::own(None).map_err(|error| failure(error.to_string()))?;
-        place
+        let file = place
             .tell(&token)
             .map_err(|error| failure(error.to_string()))?;
-        Ok(Told(place))
+        Ok(Told { place, _file: file })
     }
 }
 
 impl Drop for Told {
     fn drop(&mut self) {
-        self.0.clear();
+        self.place.clear();
     }
 }
 
@@ -153,30 +158,58 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// `accept` gives a client; `None` for one that is turned away.
-fn answer_all<S: Stream + Send>(site: &Site, accept: impl Fn() -> io::Result<Option<S>>) {
+/// Clients that haven't sent a request yet, the oldest first.
+struct Silent<S>(Mutex<VecDeque<Arc<S>>>);
+
+impl<S: Stream> Silent<S> {
+    fn all(&self) -> MutexGuard<'_, VecDeque<Arc<S>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, stream: &Arc<S>) {
+        self.all().retain(|it| !Arc::ptr_eq(it, stream));
+    }
+
+    /// Makes room for another one: so nobody is kept out by connections that ask nothing. Returns
+    /// whether there was one.
+    fn end_oldest(&self) -> bool {
+        let oldest = self.all().pop_front();
+        oldest.inspect(|stream| stream.end()).is_some()
+    }
+}
+
+/// `accept` gives a client; `None` for one that may not ask.
+fn answer_all<S: Stream + Send + Sync>(site: &Site, accept: impl Fn() -> io::Result<Option<S>>) {
     let clients = AtomicUsize::new(0);
+    let silent = Silent(Mutex::default());
     let has_ended = || ENDED.load(SeqCst);
     thread::scope(|scope| {
         while !has_ended() {
             let stream = match accept() {
-                Ok(Some(stream)) if clients.load(SeqCst) < MAX_CLIENTS => stream,
-                Ok(_) => continue,
+                Ok(Some(stream)) => Arc::new(stream),
+                Ok(None) => continue,
                 // None may wait, or files have run short for the moment.
                 Err(_) => {
                     thread::sleep(POLL);
                     continue;
                 }
             };
+            if clients.load(SeqCst) >= MAX_CLIENTS && !silent.end_oldest() {
+                turn_away(&*stream, MAX_CLIENTS);
+                continue;
+            }
             clients.fetch_add(1, SeqCst);
-            let clients = &clients;
-            let has_ended = &has_ended;
+            silent.all().push_back(Arc::clone(&stream));
+            let (clients, silent, has_ended) = (&clients, &silent, &has_ended);
+            let asking = Arc::clone(&stream);
             let answer = move || {
+                let heard = || silent.remove(&asking);
                 // Who asks may be gone.
-                let _ = stream.block().and_then(|()| site.serve(&stream, has_ended));
+                let _ = site.serve(&*asking, has_ended, &heard);
                 clients.fetch_sub(1, SeqCst);
             };
             if thread::Builder::new().spawn_scoped(scope, answer).is_err() {
+                silent.remove(&stream);
                 clients.fetch_sub(1, SeqCst);
             }
         }

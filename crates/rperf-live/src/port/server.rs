@@ -28,6 +28,9 @@ const MAX_CLIENTS: usize = 8;
 /// Those of them that haven't shown yet that they may ask.
 const MAX_UNKNOWN: usize = 4;
 
+/// How many are let in or refused before the clients have their turn again.
+const MAX_ARRIVALS: usize = 16;
+
 /// How long nobody is let in after the system had no descriptor for a client.
 const SHORTAGE: Duration = Duration::from_millis(200);
 
@@ -271,20 +274,20 @@ impl Server {
     }
 
     fn let_in_at(&mut self, place: usize) {
-        loop {
+        for _ in 0..MAX_ARRIVALS {
             match self.listeners[place].accept() {
                 Accepted::Client(stream) if self.clients.len() < MAX_CLIENTS => {
                     self.take_in(stream, false);
                 }
-                Accepted::Unknown(stream) if self.has_room_for_unknown() => {
+                // One at a time: those who came before are heard first.
+                Accepted::Unknown(stream) if self.makes_room_for_unknown() => {
                     self.take_in(stream, true);
+                    return;
                 }
                 Accepted::Client(stream) | Accepted::Unknown(stream) => {
                     let error = format!("{MAX_CLIENTS} clients are connected already");
-                    refuse(
-                        &stream,
-                        &Refusal::new(503, error, "end one of them, or wait"),
-                    );
+                    let hint = "end one of them, or wait";
+                    refuse(&stream, &Refusal::new(503, error, hint));
                 }
                 Accepted::Stranger(stream) => {
                     let hint = "run this as the user of the program, or as root";
@@ -304,14 +307,22 @@ impl Server {
 impl Server {
     fn take_in(&mut self, stream: Guarded<Socket>, needs_token: bool) {
         self.count += 1;
-        let client = Connection::new(self.count, stream, needs_token);
-        self.clients.push(client);
+        self.clients
+            .push(Connection::new(self.count, stream, needs_token));
     }
 
-    /// Those who have no token take no place of those who have one, or need none.
-    fn has_room_for_unknown(&self) -> bool {
+    /// Those who have no token take no place of those who have one, or need none. For a new one the
+    /// oldest goes: so nobody is kept out by connections that ask nothing.
+    fn makes_room_for_unknown(&mut self) -> bool {
         let unknown = self.clients.iter().filter(|client| !client.is_known);
-        self.clients.len() < MAX_CLIENTS && unknown.count() < MAX_UNKNOWN
+        if unknown.count() < MAX_UNKNOWN && self.clients.len() < MAX_CLIENTS {
+            return true;
+        }
+        let oldest = self.clients.iter().position(|client| !client.is_known);
+        if let Some(oldest) = oldest {
+            self.clients.remove(oldest).time_is_up();
+        }
+        oldest.is_some()
     }
 }
 

@@ -27,6 +27,13 @@ pub enum TcpError {
     },
 }
 
+impl TcpError {
+    /// Whether another process has the number.
+    pub fn is_taken(&self) -> bool {
+        matches!(self, TcpError::Io { error, .. } if error.kind() == io::ErrorKind::AddrInUse)
+    }
+}
+
 /// What the program wants.
 #[derive(Debug, Clone)]
 pub struct Tcp {
