@@ -185,7 +185,9 @@ mod tests {
             ..hello()
         };
         let whole = hello.to_json();
-        for key in whole.as_object().expect("an object").keys() {
+        let keys = whole.as_object().expect("an object").keys();
+        // Ports of versions before don't say how long they are silent.
+        for key in keys.filter(|key| *key != "silent_ns") {
             let mut body = whole.clone();
             body.as_object_mut().expect("an object").remove(key);
             assert_eq!(Hello::from_json(&body), None, "without {key}");
