@@ -63,7 +63,7 @@ pub const TOPICS: [Topic; 30] = [
         "in-production",
         "collectors",
         "alloy",
-        "sidecar"
+        "side-car"
     ),
     topic!("json",),
     topic!("tracing", "calls", "count-calls"),
