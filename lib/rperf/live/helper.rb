@@ -95,7 +95,10 @@ module Rperf
       # @return [Boolean] false if the program has closed the descriptor
       def hear(bell)
         READABLE.bind_call(bell)
-        bell.read_nonblock(64, exception: false) ? true : false
+        return true if Native.hear_bell
+
+        @bell = nil
+        false
       rescue IOError, SystemCallError
         @bell = nil
         false
