@@ -4,6 +4,7 @@
 
 mod helper;
 mod session;
+mod stacks;
 mod watched;
 
 use crate::native::session as running;

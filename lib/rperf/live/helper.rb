@@ -35,7 +35,9 @@ module Rperf
         @thread = helper
       end
 
-      def stacks = Stacks.take
+      def facts(thread, with_line) = Stacks.facts(thread, with_line)
+
+      def other_ractors = Stacks.other_ractors
 
       # Makes one that waits for questions all the time.
       # @raise [Rperf::Error] if it can't be made
