@@ -1,7 +1,7 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
 //! a Ruby thread, and become JSON on the port's.
 
-use super::waits::{NativeThread, native_thread, native_threads};
+use super::waits::{NativeThread, native_threads, waits_in};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -81,13 +81,13 @@ impl Quoted {
 }
 
 fn write_thread(number: usize, thread: &ThreadStack, names: &[Quoted], text: &mut String) {
-    let native = thread.tid.and_then(native_thread);
+    let waits_in = thread.tid.map(waits_in).filter(|text| !text.is_empty());
     let head = json!({
         "number": number,
         "name": thread.name,
         "tid": thread.tid,
         "state": state_of(thread),
-        "waits_in": native.map(|native| native.waits_in).filter(|text| !text.is_empty()),
+        "waits_in": waits_in,
     });
     text.push_str(head.to_string().trim_end_matches('}'));
     text.push_str(",\"frames\":[");
@@ -110,10 +110,7 @@ fn write_thread(number: usize, thread: &ThreadStack, names: &[Quoted], text: &mu
         }
         let name = &name.name;
         // A String takes it all.
-        let _ = write!(
-            text,
-            "{{\"name\":{name},\"path\":{path},\"line\":{line}}}"
-        );
+        let _ = write!(text, "{{\"name\":{name},\"path\":{path},\"line\":{line}}}");
     }
     text.push_str("]}");
 }
