@@ -84,10 +84,9 @@ module Live
         ruby = program.command("backtraces")[:ns] / 1e6
         alone, with = %w[alone with].map { |how| gaps(program, asks: how == "with") }
         took = with.flat_map(&:last)
-        [Figure.median("#{what}: answer beside a thread that sleeps 0.1 ms at a time", took, "ms", 15),
-         Figure.median("the same: longest time without the GVL", with.map(&:first), "ms", 0.4),
-         Figure.median("the same, nobody asks", alone.map(&:first), "ms"),
-         Figure.new("the same, by Thread#backtrace in the program", ruby, "ms")]
+        [Figure.median("#{what}", took, "ms", 15),
+         Figure.new("the same by Thread#backtrace, in the program, with the GVL", ruby, "ms"),
+         *Figure.gaps("stacks", with.map(&:first), alone.map(&:first), 0.4)]
       end
     end
 

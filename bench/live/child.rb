@@ -153,9 +153,10 @@ end
 
 setup = ARGV.to_h { |word| word.split("=", 2) }
 setup.each { |name, value| Program.public_send(name, value) }
-$stdout.sync = true
-puts ENV["RPERF_LISTEN"] ? Rperf.listen : ""
-$stdin.each_line do |line|
-  puts JSON.generate(Commands.public_send(*line.chomp.split("\t")))
-end
+answers = $stdout.dup
+answers.sync = true
+# Workloads may print.
+[$stdout, $stderr].each { |output| output.reopen(File::NULL) }
+answers.puts(ENV["RPERF_LISTEN"] ? Rperf.listen : "")
+$stdin.each_line { |line| answers.puts(JSON.generate(Commands.public_send(*line.chomp.split("\t")))) }
 exit!(true)

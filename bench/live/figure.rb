@@ -25,6 +25,13 @@ module Live
       new(what, Bench::Statistics.quantile(values, 0.99), unit, bar:, spread: "worst #{number(values.max)}")
     end
 
+    # How long a thread that sleeps 0.1 ms at a time can't go on, meanwhile and without it.
+    def self.gaps(what, meanwhile, without, bar)
+      more = meanwhile.zip(without).map { |long, short| long - short }
+      [median("#{what}: longest time without the GVL", meanwhile, "ms"),
+       median("#{what}: the same, nobody asks", without, "ms"), median("#{what}: longer by", more, "ms", bar)]
+    end
+
     def self.worst(what, values, unit, bar = nil) = new(what, values.max, unit, bar:)
 
     def self.number(value)

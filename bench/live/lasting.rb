@@ -61,7 +61,7 @@ module Live
       require "rperf"
       profile = Rperf.load(path)
       life = profile[:duration_ns]
-      profile.top(by: :thread, value: "wall", limit: 100).map { |row| (row[:flat] - life).abs * 100.0 / life }
+      profile.top(by: :thread, value: "wall", limit: 100).map { |row| (row[:self] - life).abs * 100.0 / life }
     end
   end
 end

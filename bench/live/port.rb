@@ -7,6 +7,9 @@ require_relative "../support/clock"
 module Live
   # A connection to a port: plain HTTP, read by nothing but this.
   class Port
+    # The port's answer is that there is none.
+    class Refused < StandardError; end
+
     # What an answer's body begins with: a magic word, and the length of its header.
     HEADER = 8
 
@@ -39,7 +42,7 @@ module Live
         length = Integer(line[/\d+/]) if line.start_with?(/content-length/i)
       end
       body = @socket.read(length)
-      raise "#{status.chomp}: #{body}" unless status.start_with?("HTTP/1.1 200")
+      raise Refused, "#{status.chomp}: #{body}" unless status.start_with?("HTTP/1.1 200")
 
       body
     end
@@ -62,6 +65,9 @@ module Live
         @cursor = header.fetch("cursor")
         bytes += body.bytesize
         return bytes unless header["more"]
+
+        # The rest is of the same step.
+        wait_ms = 0
       end
     end
 
@@ -70,19 +76,21 @@ module Live
     def self.watching(path, hertz)
       over = false
       sizes = []
-      watcher = Thread.new do
-        self.open(path) do |port|
-          until over
-            sizes << port.pull
-            sleep(1.0 / hertz)
-          end
-        end
+      self.open(path) do |port|
+        watcher = Thread.new { port.watch(1.0 / hertz, sizes) until over }
+        result = yield
+        over = true
+        watcher.join
+        [result, sizes]
       end
-      sleep 0.01 while sizes.empty? && watcher.alive?
-      result = yield
-      over = true
-      watcher.join
-      [result, sizes]
+    end
+
+    def watch(pause, sizes)
+      sizes << pull
+    rescue Refused
+      nil # No Ruby code has run yet.
+    ensure
+      sleep(pause)
     end
   end
 end

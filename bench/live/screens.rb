@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "io/console"
 require "pty"
 require "rbconfig"
 require_relative "../support/proc_status"
@@ -49,7 +50,7 @@ module Live
       command = [RbConfig.ruby, "-I", Bench::Child::LIBRARY, COMMAND, "top", program.pid.to_s]
       began = Bench::Clock.wall
       PTY.spawn({ "TERM" => "xterm" }, *command, "--interval", (1.0 / HERTZ).to_s) do |output, input, pid|
-        output.winsize = [24, 80]
+        input.winsize = [24, 80]
         text = +""
         text << output.readpartial(1 << 16) until text.match?(FIRST)
         took = (Bench::Clock.wall - began) / 1e6

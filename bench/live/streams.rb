@@ -43,9 +43,11 @@ module Live
         program.command("stops", 3)
         with, = Port.watching(program.path, HERTZ) { program.command("stops", tenths) }
         with = with[:longest].map { |it| it / 1e3 }
-        [Figure.median("a computing thread's longest stop in 0.1 s, watched", with, "us", 50),
-         Figure.p99("the same: p99", with, "us", 300), Figure.median("the same, unwatched", alone, "us"),
-         Figure.p99("the same, unwatched: p99", alone, "us")]
+        what = "a computing thread's longest stop in 0.1 s"
+        more = [0.5, 0.99].map { |part| [with, alone].map { |it| Bench::Statistics.quantile(it, part) }.inject(:-) }
+        [Figure.median("#{what}, unwatched", alone, "us"), Figure.median("#{what}, watched", with, "us"),
+         Figure.new("longer by a step, median", more.first, "us", bar: 50),
+         Figure.new("longer by a step, p99", more.last, "us", bar: 300)]
       end
     end
 
@@ -82,13 +84,13 @@ module Live
           began = Bench::Clock.wall
           bytes = program.ask { |port| port.pull(1000) }
           took = Bench::Clock.wall - began
-          [bytes / 1e6, took / 1e6, program.answer[:gap_ns] / 1e6]
+          [bytes / 1e6, took / 1e6, program.answer[:gap_ns] / 1e6, program.command("gap", 2)[:gap_ns] / 1e6]
         end
         more = (program.command("state")[:rss_kb] - before)
         what = "the first pull of #{@options[:nodes]} nodes"
-        sizes, took, gaps = runs.transpose
+        sizes, took, gaps, alone = runs.transpose
         [Figure.median("#{what}: size", sizes, "MB", 2), Figure.median("#{what}: time", took, "ms", 200),
-         Figure.median("#{what}: longest time without the GVL", gaps, "ms", 0.4),
+         *Figure.gaps(what, gaps, alone, 0.4),
          Figure.new("#{what}: memory afterwards, with the table", more, "kB")]
       end
     end
@@ -124,24 +126,31 @@ module Live
     # Clients that ask and never read, beside one that does.
     def silent_clients
       Program.open({ busy: 1, session: 1000 }) do |program|
-        program.command("turns", 0.5)
+        turns(program)
         before = program.command("state")[:rss_kb]
-        alone = turns(program)
-        silent = Array.new(7) { UNIXSocket.new(program.path) }
-        # The last place is for the one that reads.
-        silent.each { |socket| socket.write("GET /v1/delta HTTP/1.1\r\n\r\n" * 50) }
-        times = program.ask { |port| times_of_pulls(port) }
-        with = turns(program)
-        more = program.command("state")[:rss_kb] - before
-        silent.each(&:close)
+        runs = Bench::Interleave.call([false, true], runs: @options[:pairs]) do |are_there|
+          are_there ? beside_silent(program) { turns(program) } : turns(program)
+        end
+        times, more = beside_silent(program) do
+          [program.ask { |port| times_of_pulls(port) }, program.command("state")[:rss_kb] - before]
+        end
         what = "7 clients that never read"
-        [Figure.ratio("#{what}: the program's work", Bench::Statistics.ratios(alone, with), 1.002),
+        [Figure.ratio("#{what}: the program's work", Bench::Statistics.ratios(runs[false], runs[true]), 1.002),
          Figure.new("#{what}: memory", more / 1e3, "MB", bar: 2),
          Figure.p99("#{what}: a pull of another, p99", times, "ms", 50)]
       end
     end
 
-    def turns(program) = Array.new(@options[:pairs]) { program.command("turns", @options[:seconds] / 2)[:turns] }
+    # The last place is for one that reads.
+    def beside_silent(program)
+      silent = Array.new(7) { UNIXSocket.new(program.path) }
+      silent.each { |socket| socket.write("GET /v1/delta HTTP/1.1\r\n\r\n" * 50) }
+      yield
+    ensure
+      silent.each(&:close)
+    end
+
+    def turns(program) = program.command("turns", @options[:seconds] / 2)[:turns]
 
     def times_of_pulls(port)
       port.pull
