@@ -9,9 +9,6 @@ module Live
     HELLO = "/v1/hello"
     STACKS = "/v1/stacks"
     SESSION = ["/v1/session?mode=wall&frequency=1000", "POST"].freeze
-    # Seconds, for which a method of C keeps the GVL.
-    KEPT = 5
-
     def initialize(options)
       @options = options
     end
@@ -23,7 +20,7 @@ module Live
     def hellos
       idle = Program.open { |program| times(program, HELLO) }
       busy = Program.open({ busy: 4 }) { |program| times(program, HELLO) }
-      kept = Program.open { |program| while_kept(program) { |port| times_of(port, HELLO, KEPT / 2.0) } }
+      kept = Program.open { |program| while_kept(program) { |port| times_of(port, HELLO, @options[:kept] / 2) } }
       { "idle" => idle, "4 busy threads" => busy, "a C method keeps the GVL" => kept }.filter_map do |what, times|
         times && Figure.p99("hello, #{what}: p99", times, "ms", 2)
       end
@@ -45,8 +42,8 @@ module Live
     def while_kept(program)
       return if Bench::Native.missing
 
-      program.begin("keep", KEPT)
-      sleep 0.5
+      program.begin("keep", @options[:kept])
+      sleep @options[:kept] / 10
       program.ask { |port| yield port }.tap { program.answer }
     end
 

@@ -146,7 +146,8 @@ module Commands
 
   def state
     GC.start
-    { rss_kb: Bench::ProcStatus.rss_kb, threads: Thread.list.size, session: !Rperf.snapshot.nil?,
+    status = File.read("/proc/self/status")
+    { own_kb: Integer(status[/^RssAnon:\s*(\d+)/, 1]), rss_kb: Bench::ProcStatus.rss_kb, threads: Thread.list.size, session: !Rperf.snapshot.nil?,
       descriptors: Dir.children("/proc/self/fd").size }
   end
 end

@@ -18,10 +18,10 @@ module Live
     }.freeze
     # The same that profile for some seconds.
     PROFILES = {
-      "rperf attach" => ->(pid, seconds) { [*RPERF, "attach", pid, "--duration", seconds, "-o", File::NULL] },
-      "rbspy record" => lambda do |pid, seconds|
-        ["rbspy", "record", "--pid", pid, "--rate", "1000", "--duration", seconds, "--silent", "--file", File::NULL,
-         "--raw-file", File::NULL]
+      "rperf attach" => ->(pid, seconds, path) { [*RPERF, "attach", pid, "--duration", seconds, "-o", path] },
+      "rbspy record" => lambda do |pid, seconds, path|
+        ["rbspy", "record", "--pid", pid, "--rate", "1000", "--duration", seconds, "--silent", "--file", path,
+         "--raw-file", "#{path}.raw"]
       end
     }.freeze
 
@@ -39,7 +39,7 @@ module Live
 
     # @return [Array<String>] those that can't be had
     def self.missing
-      commands = [*STACKS.values.flatten(1).compact, *PROFILES.values.map { |command| command.call("1", "1") }]
+      commands = [*STACKS.values.flatten(1).compact, *PROFILES.values.map { |command| command.call("1", "1", "x") }]
       commands.reject { |command| there?(command) }.map(&:first).uniq
     end
 
@@ -77,11 +77,12 @@ module Live
     # A busy program's work, and the command's CPU time.
     def profiles
       seconds = @options[:seconds]
-      found = PROFILES.select { |_, command| Others.there?(command.call("1", "1")) }
-      Program.open({ blocked: "10:33" }) do |program|
+      found = PROFILES.select { |_, command| Others.there?(command.call("1", "1", "x")) }
+      # With a helper, as it is idle before and after.
+      Program.open({ blocked: "10:33" }, env: { "RPERF_LISTEN_HELPER" => "1" }) do |program|
         program.command("turns", 0.5)
         runs = Bench::Interleave.call([nil, *found.keys], runs: @options[:pairs], warm_up: false) do |name|
-          profiled(program, name && found[name].call(program.pid.to_s, (seconds * 2).to_s), seconds)
+          profiled(program, found[name], seconds)
         end
         found.keys.flat_map do |name|
           ratios = Bench::Statistics.ratios(runs[nil].map(&:first), runs[name].map(&:first))
@@ -95,13 +96,16 @@ module Live
     def profiled(program, command, seconds)
       return [program.command("turns", seconds)[:turns], 0] unless command
 
-      pid = Process.spawn(*command, out: File::NULL, err: File::NULL)
-      sleep seconds / 2
-      before = Bench::ProcStatus.cpu_ns(pid)
-      turns = program.command("turns", seconds)[:turns]
-      share = (Bench::ProcStatus.cpu_ns(pid) - before) / (seconds * 1e9)
-      Process.wait(pid)
-      [turns, share]
+      Dir.mktmpdir("rperf-bench") do |folder|
+        words = command.call(program.pid.to_s, (seconds * 2).ceil.to_s, File.join(folder, "p.pb.gz"))
+        pid = Process.spawn(*words, out: File::NULL, err: File::NULL)
+        sleep seconds / 2
+        before = Bench::ProcStatus.cpu_ns(pid)
+        turns = program.command("turns", seconds)[:turns]
+        share = (Bench::ProcStatus.cpu_ns(pid) - before) / (seconds * 1e9)
+        Process.wait(pid)
+        [turns, share]
+      end
     end
   end
 end

@@ -25,7 +25,7 @@ module Live
     private
 
     def first
-      took = Program.open({ busy: 1 }) { |program| Array.new(@options[:runs]) { show(program) { |ms,| ms } } }
+      took = Program.open({ busy: 1 }) { |program| Array.new(@options[:runs]) { show(program) { |ms, _| ms } } }
       Figure.median("rperf top: first screen", took, "ms", 300)
     end
 
@@ -49,6 +49,7 @@ module Live
     def show(program)
       command = [RbConfig.ruby, "-I", Bench::Child::LIBRARY, COMMAND, "top", program.pid.to_s]
       began = Bench::Clock.wall
+      result = nil
       PTY.spawn({ "TERM" => "xterm" }, *command, "--interval", (1.0 / HERTZ).to_s) do |output, input, pid|
         input.winsize = [24, 80]
         text = +""
@@ -56,12 +57,13 @@ module Live
         took = (Bench::Clock.wall - began) / 1e6
         reader = Thread.new { loop { output.readpartial(1 << 16) } }
         reader.report_on_exception = false
-        yield(took, pid)
+        result = yield(took, pid)
       ensure
         input.write("q")
         Process.wait(pid)
         reader&.kill
       end
+      result
     end
 
     def rss_kb(pid) = Integer(File.read("/proc/#{pid}/status")[/^VmRSS:\s*(\d+)/, 1])

@@ -50,10 +50,11 @@ module Live
 
     def memory
       kb = Bench::Interleave.call([false, true], runs: @options[:runs] * 3, warm_up: false) do |listens|
-        Program.open({}, listens:) { |it| it.command("state")[:rss_kb] }
+        Program.open({}, listens:) { |it| it.command("state").values_at(:own_kb, :rss_kb) }
       end
-      more = kb[true].zip(kb[false]).map { |with, without| with - without }
-      [Figure.median("nobody attached: resident memory", more, "kB", 64)]
+      own, all = kb[true].zip(kb[false]).map { |with, without| with.zip(without).map { |it| it.inject(:-) } }.transpose
+      [Figure.median("nobody attached: memory of the process' own", own, "kB", 64),
+       Figure.median("nobody attached: the same with pages of files, which processes share", all, "kB")]
     end
 
     def times

@@ -153,6 +153,7 @@ fn of_native(thread: &NativeThread) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_thread_that_could_run_waits_for_the_gvl_unless_it_has_it() {
@@ -228,6 +229,29 @@ mod tests {
             (&answer["woken"], &answer["other_ractors"]),
             (&json!(true), &json!(1))
         );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_names_there_are_the_answer_is_json(names in proptest::collection::vec(any::<String>(), 3)) {
+            let stacks = Stacks {
+                threads: vec![ThreadStack {
+                    name: names[0].clone(),
+                    status: "run".into(),
+                    tid: None,
+                    has_gvl: true,
+                    frames: vec![(0, 1); 2],
+                }; 2],
+                names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
+                ractors: 0,
+            };
+            let answer: Value = serde_json::from_str(&of_vm(&stacks, false, 1)).expect("JSON");
+            let frame = json!({ "name": names[1], "path": names[2], "line": 1 });
+            for thread in answer["threads"].as_array().expect("threads") {
+                prop_assert_eq!(&thread["name"], &json!(names[0]));
+                prop_assert_eq!(&thread["frames"], &json!([frame, frame]));
+            }
+        }
     }
 
     #[test]
