@@ -21,8 +21,8 @@ module Live
   PARTS = { "unattended" => Unattended, "answers" => Answers, "streams" => Streams, "lasting" => Lasting,
             "screens" => Screens, "others" => Others }.freeze
   # `kept`: seconds for which a method of C keeps the GVL.
-  DEFAULTS = { kept: 5.0, runs: 5, pairs: 15, seconds: 2.0, scale: 0.5, attaches: 20, visits: 1000, forks: 200, nodes: 100_000,
-               blocked: [1000, 33], parts: [] }.freeze
+  DEFAULTS = { kept: 5.0, runs: 5, pairs: 15, seconds: 2.0, scale: 0.5, attaches: 20, visits: 1000, forks: 200,
+               nodes: 100_000, blocked: [1000, 33], parts: [] }.freeze
   SMOKE = { kept: 0.5, runs: 1, pairs: 1, seconds: 0.2, scale: 0.02, attaches: 1, visits: 10, forks: 5, nodes: 500,
             blocked: [20, 33] }.freeze
 

@@ -73,8 +73,9 @@ RSpec.describe "A program to which clients are attached" do
   def come_and_go(path)
     until File.exist?(in_folder("results"))
       ask(path, "/v1/stacks")
-      UNIXSocket.open(path) { |port| port.write("GET /v1/delta?wait_ms=9 HTTP/1.1\r\n\r\n") && port.wait_readable(0.05) }
-      UNIXSocket.open(path) { |port| port.write("GET /v1/profile?seconds=9 HTTP/1.1\r\n\r\n") && sleep(0.03) }
+      %w[/v1/delta?wait_ms=9 /v1/profile?seconds=9].each do |request|
+        UNIXSocket.open(path) { |port| port.write("GET #{request} HTTP/1.1\r\n\r\n") && port.wait_readable(0.03) }
+      end
     end
   end
 

@@ -39,12 +39,12 @@ module Live
       times
     end
 
-    def while_kept(program)
+    def while_kept(program, &)
       return if Bench::Native.missing
 
       program.begin("keep", @options[:kept])
       sleep @options[:kept] / 10
-      program.ask { |port| yield port }.tap { program.answer }
+      program.ask(&).tap { program.answer }
     end
 
     # From the connection to a session that runs.
@@ -81,7 +81,7 @@ module Live
         ruby = program.command("backtraces")[:ns] / 1e6
         alone, with = %w[alone with].map { |how| gaps(program, asks: how == "with") }
         took = with.flat_map(&:last)
-        [Figure.median("#{what}", took, "ms", 15),
+        [Figure.median(what, took, "ms", 15),
          Figure.new("the same by Thread#backtrace, in the program, with the GVL", ruby, "ms"),
          *Figure.gaps("stacks", with.map(&:first), alone.map(&:first), 0.4)]
       end

@@ -45,9 +45,11 @@ module Tree
   module_function
 
   def define
-    text = Array.new(METHODS) { |it| "def method_#{it}(way, at) = (name = way[at]) ? __send__(name, way, at + 1) : nap" }
-    module_eval(text.join("\n"), "tree.rb") # rubocop:disable Style/EvalWithLocation -- lines are of the text
-    module_function(*Array.new(METHODS) { |it| :"method_#{it}" })
+    text = Array.new(METHODS) do |number|
+      "def method_#{number}(way, at) = (name = way[at]) ? __send__(name, way, at + 1) : nap"
+    end
+    module_eval(text.join("\n"), "tree.rb", 1)
+    module_function(*Array.new(METHODS) { |number| :"method_#{number}" })
   end
 
   def nap = sleep(NAP)
@@ -147,7 +149,7 @@ module Commands
   def state
     GC.start
     status = File.read("/proc/self/status")
-    { own_kb: Integer(status[/^RssAnon:\s*(\d+)/, 1]), rss_kb: Bench::ProcStatus.rss_kb, threads: Thread.list.size, session: !Rperf.snapshot.nil?,
+    { own_kb: Integer(status[/^RssAnon:\s*(\d+)/, 1]), rss_kb: Bench::ProcStatus.rss_kb, threads: Thread.list.size,
       descriptors: Dir.children("/proc/self/fd").size }
   end
 end

@@ -58,7 +58,9 @@ module Live
     end
 
     def times
-      opened = Array.new(@options[:runs] * 3) { Program.open({}, listens: false) { |it| it.command("listen")[:ns] / 1e6 } }
+      opened = Array.new(@options[:runs] * 3) do
+        Program.open({}, listens: false) { |it| it.command("listen")[:ns] / 1e6 }
+      end
       forks = Bench::Interleave.call([false, true], runs: @options[:runs], warm_up: false) do |listens|
         Program.open({}, listens:) do |it|
           Bench::Statistics.median(it.command("forks", @options[:forks])[:took]) / 1e6
