@@ -66,9 +66,11 @@ impl MethodLatencies {
         let mut methods: BTreeMap<(&str, &str), Histogram> = BTreeMap::new();
         for (row, durations) in &self.methods {
             let shown = names.get(*row as usize);
-            if let Some(name) = shown
-                .filter(|_| !matches!(exclusion(excluded, *row), Exclusion::Asked | Exclusion::Own))
-            {
+            let is_shown = matches!(
+                exclusion(excluded, *row),
+                Exclusion::None | Exclusion::Loader
+            );
+            if let Some(name) = shown.filter(|_| is_shown) {
                 let method = methods.entry((&name.name, &name.path)).or_default();
                 method.merge(durations);
             }
