@@ -7,7 +7,7 @@ use super::event::FrameKind;
 use super::state_times::StateTimes;
 use super::thread::ThreadSums;
 use super::tree::{ROOT, TracedNode};
-use Exclusion::{Asked, Loader, Own, PassesOn};
+use Exclusion::{Asked, Core, Loader, Own, PassesOn};
 use std::borrow::Cow;
 
 /// Whether a frame is left out.
@@ -17,10 +17,12 @@ pub enum Exclusion {
     None,
     /// It was asked for.
     Asked,
-    /// It is the profiler's own, and so are the methods of C that it calls.
+    /// It is the profiler's own, and so are the core methods that it calls.
     Own,
     /// It is the profiler's own, and what it calls may be the program's.
     PassesOn,
+    /// It is not, but a core method in Ruby.
+    Core,
     /// It loads files: the profiler's, if nobody told of its call and that is all it leads to.
     Loader,
 }
@@ -56,7 +58,8 @@ impl Folds {
             let told = exclusion(excluded, node.row);
             // Parents come first.
             let is_called_by_own = serves_own.get(node.parent as usize) == Some(&true);
-            serves_own[number as usize] = told == Own || is_called_by_own && node.kind.is_c();
+            serves_own[number as usize] =
+                told == Own || is_called_by_own && (told == Core || node.kind.is_c());
             let is_own =
                 loads_own[number as usize] || serves_own[number as usize] || told == PassesOn;
             let excludes = is_own || told == Asked;

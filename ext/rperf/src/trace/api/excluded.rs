@@ -48,6 +48,7 @@ pub fn find(
             true => Exclusion::Asked,
             false if is_own(name) => own(name),
             false if is_loader(name) => Exclusion::Loader,
+            false if name.path.starts_with("<internal:") => Exclusion::Core,
             false => Exclusion::None,
         });
     for setting in [&EXCLUDE, &EXCLUDE_COMMON] {
@@ -74,7 +75,7 @@ fn is_loader(frame: &ResolvedFrame) -> bool {
     frame.name == "Kernel#require"
 }
 
-/// Methods of C below frames that don't run the program's code are our doing, too.
+/// Core methods below frames that don't run the program's code are our doing, too.
 fn own(frame: &ResolvedFrame) -> Exclusion {
     let rest = OWN_FILES
         .get()
