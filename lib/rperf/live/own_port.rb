@@ -7,8 +7,8 @@ module Rperf
   class OwnPort
     # What the port says.
     Answer = Struct.new(:status, :type, :body)
-    # How often the thread that asks runs Ruby code, in seconds, if no other does: then the port is served. It is as soon
-    # as that for FIRST seconds, in which a session begins; then the helper does it.
+    # How often the thread that asks runs Ruby code, in seconds: if no other does, the port is served. It does so for
+    # FIRST seconds, in which a session begins; then the helper does.
     STEP = 0.02
     FIRST = 1
     HEAD_END = "\r\n\r\n"

@@ -2,7 +2,7 @@
 
 module Rperf
   module Web
-    # Sends what `rperf push` and {Rperf.push} have, by Ruby's own HTTP and TLS, and through the proxy of the environment.
+    # Sends what `rperf push` and {Rperf.push} have: by Ruby's HTTP and TLS, through the proxy of the environment.
     module Post
       # Seconds to connect, and for each piece that goes or comes.
       OPEN = 5
@@ -39,16 +39,15 @@ module Rperf
                                               write_timeout: PIECE, max_retries: 0, &)
         end
 
-        # An answer without end is left.
+        # An answer without end is left in the middle.
         def exchange(http, request)
           said = "".b
-          catch(:enough) do
-            http.request(request) do |response|
-              throw :enough, [response, said] if response["content-length"].to_i > READ
-              response.read_body { |piece| throw :enough, [response, said] if (said << piece).bytesize > READ }
-              return [response, said]
+          response = catch(:enough) do
+            http.request(request) do |answer|
+              answer.read_body { |piece| throw :enough, answer if (said << piece).bytesize > READ }
             end
-          end.tap { http.finish }
+          end
+          [response, said]
         end
 
         def request(uri, headers, body)
