@@ -357,7 +357,11 @@ mod tests {
                 false,
                 "no port of rperf's",
             ),
-            (length((1 << 20) + 1), false, "its answer has more than 1 MB"),
+            (
+                length((1 << 20) + 1),
+                false,
+                "its answer has more than 1 MB",
+            ),
             (length(usize::MAX), false, "its answer has more than 1 MB"),
             (length(10), false, "its port doesn't answer"),
             (
