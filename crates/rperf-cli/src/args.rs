@@ -202,6 +202,7 @@ Examples:
   rperf push --to http://127.0.0.1:4040 --match puma --service shop
   rperf push --to https://user:password@profiles.example --every 60 -f 49
   RPERF_PUSH_AUTHORIZATION=\"Bearer ...\" rperf push --to https://profiles.example
+  rperf push --otlp http://127.0.0.1:4318 --match puma --service shop
 
 The programs that match then are profiled all the time, one stretch after the other, and
 each stretch is sent as one profile. If it can't be sent, four wait, and older ones are
@@ -431,9 +432,17 @@ pub struct ServeArgs {
 /// Options of `rperf push`.
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
-    /// The server: http or https, with a user and password if it needs them
+    /// A server of Pyroscope: http or https, with a user and password if it needs them
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "otlp",
+        conflicts_with = "otlp"
+    )]
+    pub to: Option<String>,
+    /// A collector of OpenTelemetry, such as http://127.0.0.1:4318, by OTLP over HTTP
     #[arg(long, value_name = "URL")]
-    pub to: String,
+    pub otlp: Option<String>,
     /// Seconds that a profile is of: 1 to 3600
     #[arg(
         long,
@@ -445,7 +454,7 @@ pub struct PushArgs {
     /// Only programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
-    /// The label service_name [default: OTEL_SERVICE_NAME, or ruby]
+    /// The name of the service [default: OTEL_SERVICE_NAME, or ruby]
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,
     /// A further label of all profiles; may be given several times

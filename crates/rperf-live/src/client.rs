@@ -54,6 +54,9 @@ pub enum AskError {
     /// What came is no answer.
     #[error(transparent)]
     NotAReply(#[from] NotAReply),
+    /// There is more than so many bytes of it.
+    #[error("its answer has more than {} MB", .0 >> 20)]
+    TooLarge(usize),
     /// What came is no page of changes.
     #[error(transparent)]
     BadDelta(#[from] BadDelta),
@@ -230,7 +233,7 @@ impl Client {
     fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {
         loop {
             match parse_reply(&self.received)? {
-                Some(head) if head.body > most => return Err(NotAReply.into()),
+                Some(head) if head.body > most => return Err(AskError::TooLarge(most)),
                 Some(head) => return Ok(head),
                 None => self.receive(until)?,
             }
@@ -354,8 +357,12 @@ mod tests {
                 false,
                 "no port of rperf's",
             ),
-            (length((1 << 20) + 1), false, "no port of rperf's"),
-            (length(usize::MAX), false, "no port of rperf's"),
+            (
+                length((1 << 20) + 1),
+                false,
+                "its answer has more than 1 MB",
+            ),
+            (length(usize::MAX), false, "its answer has more than 1 MB"),
             (length(10), false, "its port doesn't answer"),
             (
                 format!("{}nonsense", length(8)),

@@ -70,6 +70,8 @@ pub struct Recording<'a> {
     /// Another session than one of ours runs.
     is_watching: bool,
     wanted: Wanted<'a>,
+    /// Bytes of its file at most.
+    most: usize,
     asked: Instant,
     begun: Option<Instant>,
     ended_asking: Option<Instant>,
@@ -116,6 +118,7 @@ impl<'a> Recording<'a> {
             second,
             is_watching: session.is_some(),
             wanted,
+            most: MOST,
             asked,
             begun: None,
             ended_asking: None,
@@ -128,10 +131,18 @@ impl<'a> Recording<'a> {
     }
 
     /// Waits for the profile; if `stop` becomes true, it ends then.
-    pub fn finish(mut self, stop: &AtomicBool) -> Result<Profile, Refusal> {
+    pub fn finish(self, stop: &AtomicBool) -> Result<Profile, Refusal> {
+        let say = self.say;
+        self.content(stop, MOST)?.read(say)
+    }
+
+    /// The same, of at most so many bytes; and it isn't read yet, as that takes several times the
+    /// memory.
+    pub fn content(mut self, stop: &AtomicBool, most: usize) -> Result<Content, Refusal> {
+        self.most = most;
         loop {
-            match self.client.reply(MOST, Instant::now() + STEP) {
-                Ok(reply) => return self.take(&reply),
+            match self.client.reply(self.most, Instant::now() + STEP) {
+                Ok(reply) => return Ok(self.whole(reply)),
                 Err(AskError::Silent) => {}
                 Err(AskError::Closed) => return self.take_so_far(ENDED),
                 Err(error) => return Err(process::failed(self.pid, &error)),
@@ -226,16 +237,16 @@ impl<'a> Recording<'a> {
 
     fn take_snapshot(&mut self) {
         let began = Instant::now();
-        let until = began + SNAPSHOT_PATIENCE;
+        let (until, most) = (began + SNAPSHOT_PATIENCE, self.most);
         let mut asked = self.ask_second(|client| {
             client.ask("/v1/snapshot?wake=0", until)?;
-            Ok(client.reply(MOST, began + PATIENCE))
+            Ok(client.reply(most, began + PATIENCE))
         });
         if let Some(Err(AskError::Silent)) = asked {
             if self.is_stuck() {
                 self.complain(STUCK);
             }
-            asked = self.ask_second(|client| Ok(client.reply(MOST, until)));
+            asked = self.ask_second(|client| Ok(client.reply(most, until)));
         }
         let reply = match asked {
             Some(Ok(reply)) => Some(reply),
@@ -252,17 +263,13 @@ impl<'a> Recording<'a> {
         self.next_snapshot = Instant::now() + rest.max(SNAPSHOT_INTERVAL);
     }
 
-    fn take(&self, reply: &Reply) -> Result<Profile, Refusal> {
-        let profile = self.read(&reply.body)?;
-        if let Some(why) = &reply.ended {
-            let why: String = why.chars().take(100).collect();
-            let seconds = profile.meta.duration_ns as f64 / 1e9;
-            (self.say)(&format!(
-                "{}: {why} after {seconds:.1} s; the profile is of the time before",
-                self.pid
-            ));
+    fn whole(&self, reply: Reply) -> Content {
+        let why = reply.ended.map(|why| why.chars().take(100).collect());
+        Content {
+            pid: self.pid,
+            file: reply.body,
+            end: why.map(End::Early),
         }
-        Ok(profile)
     }
 
     /// Whether the process is still there without its port. A process that ends loses its
@@ -278,28 +285,25 @@ impl<'a> Recording<'a> {
         false
     }
 
-    fn take_so_far(&mut self, why: &str) -> Result<Profile, Refusal> {
+    fn take_so_far(&mut self, why: &str) -> Result<Content, Refusal> {
         let why = match why {
             ENDED if self.lives_on() => "the program has become another one, or closed its port",
             why => why,
         };
         let elapsed = self.begun.unwrap_or(self.asked).elapsed();
         let elapsed = elapsed.as_secs_f64();
-        let Some((content, taken)) = self.so_far.take() else {
+        let Some((file, taken)) = self.so_far.take() else {
             let message = format!("{why} after {elapsed:.1} s, and nothing was profiled");
             return Err(self.failure(&message));
         };
-        let profile = self.read(&content)?;
-        (self.say)(&format!(
-            "{}: {why} after {elapsed:.1} s; the profile goes up to {:.1} s before that",
-            self.pid,
-            taken.elapsed().as_secs_f64()
-        ));
-        Ok(profile)
-    }
-
-    fn read(&self, content: &[u8]) -> Result<Profile, Refusal> {
-        read(content).map_err(|why| self.failure(&why))
+        let lacks = taken.elapsed().as_secs_f64();
+        let why =
+            format!("{why} after {elapsed:.1} s; the profile goes up to {lacks:.1} s before that");
+        Ok(Content {
+            pid: self.pid,
+            file,
+            end: Some(End::Lost(why)),
+        })
     }
 
     fn complain(&mut self, what: &str) {
@@ -310,10 +314,46 @@ impl<'a> Recording<'a> {
     }
 
     fn failure(&self, what: &str) -> Refusal {
-        Refusal {
-            message: format!("{}: {what}", self.pid),
-            status: crate::FAILURE,
-        }
+        failure(self.pid, what)
+    }
+}
+
+fn failure(pid: i32, what: &str) -> Refusal {
+    Refusal {
+        message: format!("{pid}: {what}"),
+        status: crate::FAILURE,
+    }
+}
+
+/// What a program has sent.
+pub struct Content {
+    pid: i32,
+    file: Vec<u8>,
+    /// If it isn't of the whole time.
+    end: Option<End>,
+}
+
+enum End {
+    /// The program has ended it, for this reason.
+    Early(String),
+    /// The rest of it is lost: a line about that.
+    Lost(String),
+}
+
+impl Content {
+    /// The profile in it; what isn't there is said.
+    pub fn read(self, say: &(dyn Fn(&str) + Sync)) -> Result<Profile, Refusal> {
+        let profile = read(&self.file).map_err(|why| failure(self.pid, &why))?;
+        let seconds = profile.meta.duration_ns as f64 / 1e9;
+        let text = match self.end {
+            Some(End::Early(why)) => {
+                format!("{why} after {seconds:.1} s; the profile is of the time before")
+            }
+            Some(End::Lost(text)) => text,
+            None => return Ok(profile),
+        };
+        say(&format!("{}: {text}", self.pid));
+        Ok(profile)
     }
 }
 

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+module Rperf
+  module Web
+    # Sends what `rperf push` and {Rperf.push} have: by Ruby's HTTP and TLS, through the proxy of the environment.
+    module Post
+      # Seconds to connect, and for each piece that goes or comes.
+      OPEN = 5
+      PIECE = 10
+      # Bytes of an answer that are read, and that are shown.
+      READ = 1 << 16
+      SHOWN = 200
+      private_constant :OPEN, :PIECE, :READ, :SHOWN
+
+      class << self
+        # @param headers [Array<Array(String, String)>]
+        # @return [Array(Integer, String, String, Float)] HTTP's status, or 0 if there is none; a line of what was said,
+        #   and all of it; and the seconds after which to come again, or -1
+        def call(url, headers, body)
+          load(url)
+          uri = URI(url)
+          response, said = connected(uri) { |http| exchange(http, request(uri, headers, body)) }
+          [response.code.to_i, line(said), said, retry_after(response)]
+        rescue StandardError => e
+          [0, line("#{e.message} (#{e.class})"), "", -1.0]
+        end
+
+        # All that is needed to send.
+        def load(url)
+          require "net/http"
+          require "time"
+          require "openssl" if url.start_with?("https:")
+        end
+
+        private
+
+        def connected(uri, &)
+          Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: OPEN, read_timeout: PIECE,
+                                              write_timeout: PIECE, max_retries: 0, &)
+        end
+
+        # An answer without end is left in the middle.
+        def exchange(http, request)
+          said = "".b
+          response = catch(:enough) do
+            http.request(request) do |answer|
+              answer.read_body { |piece| throw :enough, answer if (said << piece).bytesize > READ }
+            end
+          end
+          [response, said]
+        end
+
+        def request(uri, headers, body)
+          request = Net::HTTP::Post.new(uri.request_uri, { "User-Agent" => "rperf/#{VERSION}", **headers.to_h })
+          request.basic_auth(*[uri.user, uri.password].map { |text| URI.decode_uri_component(text.to_s) }) if uri.user
+          request.body = body
+          request
+        end
+
+        # Seconds, or a date.
+        def retry_after(response)
+          text = response["retry-after"].to_s
+          return text.to_f if text.match?(/\A\d{1,9}\z/)
+
+          [Time.httpdate(text) - Time.now, 0.0].max
+        rescue ArgumentError
+          -1.0
+        end
+
+        # What comes back may be in any encoding, and long.
+        def line(text)
+          text = text.byteslice(0, SHOWN).force_encoding(Encoding::UTF_8).scrub("?")
+          text.tr("\r\n", " ").strip
+        end
+      end
+    end
+  end
+end
