@@ -237,6 +237,23 @@ pub struct Args {
     pub subcommand: Subcommand,
 }
 
+impl Args {
+    /// Of the command line. Options of `rperf top` may come after the processes or files, but not
+    /// after a command, whose they would be.
+    pub fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
+        let args = Self::try_parse_from(&line)?;
+        let Subcommand::Top(top) = &args.subcommand else {
+            return Ok(args);
+        };
+        let Some(later) = top.later_options() else {
+            return Ok(args);
+        };
+        let (front, words) = line.split_at(line.len() - top.words.len());
+        let (words, options) = words.split_at(later);
+        Self::of([front, options, words].concat())
+    }
+}
+
 /// What rperf can do.
 #[derive(Debug, clap::Subcommand)]
 pub enum Subcommand {

@@ -12,6 +12,7 @@ pub mod lines;
 pub mod look;
 mod profile;
 pub mod run;
+pub mod saved;
 pub mod store;
 pub mod terminal;
 mod text;

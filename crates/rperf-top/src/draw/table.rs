@@ -138,6 +138,9 @@ pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
         let text = match (app.search.is_empty(), &app.filter) {
             (false, _) => "nothing is found (Esc: all)",
             (_, Some(_)) => "nothing with this label (Esc: all)",
+            _ if app.scope == Scope::Rate && store.is_unknown() && store.is_stuck() => {
+                "a thread keeps the GVL in native code: nothing is known of this interval"
+            }
             _ if app.scope == Scope::Rate && store.is_unknown() => {
                 "no Ruby code runs just now: nothing is known of this interval"
             }
@@ -181,7 +184,7 @@ impl Layout {
         if let What::Process(process) = line.what {
             let process = &store.processes[process as usize];
             let end = if process.has_ended { " (ended)" } else { "" };
-            let text = format!(" {} {}{end}", process.pid, process.program);
+            let text = format!(" {}{end}", process.title());
             let text = fitted(&text, page.width(), page.look);
             page.put(0, y, &text, page.look.bold());
             return;
