@@ -238,7 +238,7 @@ impl<'a> Recording<'a> {
         let until = began + SNAPSHOT_PATIENCE;
         let mut asked = self.ask_second(|client| {
             client.ask("/v1/snapshot?wake=0", until)?;
-            Ok(client.reply(MOST, began + PATIENCE))
+            Ok(client.reply(MOST, began + STUCK_AFTER))
         });
         if let Some(Err(AskError::Silent)) = asked {
             if self.is_stuck() {
