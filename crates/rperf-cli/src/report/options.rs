@@ -13,9 +13,10 @@ use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
 use rperf_session::settings::DEFAULT_FILE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Options of `rperf report`.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub struct ReportArgs {
     /// Profiles to look at; several are merged [default: rperf.data]
     #[arg(value_name = "FILE")]
@@ -23,6 +24,12 @@ pub struct ReportArgs {
     /// Options that `diff` has too.
     #[command(flatten)]
     pub view: ViewArgs,
+    /// Look at a running program with a port: the web viewer on snapshots of it
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub live: Option<i32>,
+    /// With --live: seconds between two snapshots, 1 to 3600 [default: 10]
+    #[arg(long, value_name = "S", value_parser = interval, requires = "live")]
+    pub interval: Option<Duration>,
     /// Let the viewer's file have the source files, which are on this machine
     #[arg(long)]
     pub source: bool,
@@ -64,6 +71,27 @@ pub struct ReportArgs {
     /// What of the profile is looked at.
     #[command(flatten)]
     pub filter: FilterArgs,
+}
+
+impl ReportArgs {
+    /// Checks that nothing else is asked of the viewer of a running program. Returns whether it opens
+    /// a browser.
+    pub fn check_live(&mut self) -> Result<bool, Refusal> {
+        let (interval, no_browser) = (self.interval.take(), self.view.no_browser);
+        (self.view.no_browser, self.view.web) = (false, false);
+        if *self != Self::default() {
+            let message = "--live takes --interval and --no-browser only";
+            return Err(Refusal::usage(message));
+        }
+        self.interval = interval;
+        Ok(!no_browser)
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|it| (1.0..=3600.0).contains(it));
+    let seconds = seconds.ok_or("1 to 3600 seconds are possible");
+    seconds.map(Duration::from_secs_f64).map_err(String::from)
 }
 
 /// What is shown.

@@ -2,7 +2,7 @@
 //! sent to us, and we end as it does. On Ruby's main thread.
 
 use crate::process::{self, End};
-use crate::{FAILURE, NOT_EXECUTABLE, Refusal, command, forward, say};
+use crate::{FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, command, forward, say};
 use rperf_session::environment;
 use std::env;
 use std::ffi::OsString;
@@ -32,7 +32,13 @@ impl Launched {
     /// and it has no input from there; else its output goes where its errors go: ours are tables.
     pub fn start(words: &[OsString], library: &Path, has_screens: bool) -> Result<Self, Refusal> {
         let failed = |error: io::Error| failure(format!("can't run the command: {error}"));
-        let program = command::find(&words[0], env::var_os("PATH").as_deref())?;
+        let program = command::find(&words[0], env::var_os("PATH").as_deref());
+        let program = program.map_err(|mut refusal| {
+            if refusal.status == NOT_FOUND {
+                refusal.message += " (there is no such file either)";
+            }
+            refusal
+        })?;
         let variables = environment::with_ports(library);
         let mut command = Command::new(program);
         command
