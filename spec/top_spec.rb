@@ -212,6 +212,49 @@ RSpec.describe "rperf top" do
     end
   end
 
+  describe "with a command" do
+    code = <<~RUBY
+      puts "printed"
+      warn "said"
+      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      def work = 100.times { |i| i.to_s }
+      work while Process.clock_gettime(Process::CLOCK_MONOTONIC) - began < 3 && !File.exist?("end")
+      exit 7
+    RUBY
+
+    it "runs it with a port, and ends as it does" do
+      write_file("app.rb", code)
+      outcome = rperf("top", "--json", "-n", "1", "--interval", "0.3", ruby, "app.rb")
+      expect(methods_of(json(outcome).first)).to include("Object#work")
+      expect([outcome.status.exitstatus, outcome.stderr.lines.sort]).to eq([7, %W[printed\n said\n]])
+    end
+
+    it "passes signals on, and watches what the command starts" do
+      write_file("app.rb", code)
+      outcome = rperf("top", "--json", "-n", "1", "--interval", "0.3", "sh", "-c", "'#{ruby}' app.rb; kill -TERM $$")
+      expect(methods_of(json(outcome).first)).to include("Object#work")
+      expect([outcome.status.termsig, outcome.stderr]).to match([Signal.list["TERM"], /^rperf: \d+ .*app\.rb comes in$/])
+      said = in_folder("said")
+      words = rperf_command("top", "--interval", "0.3", ruby, "-e", "trap(:USR1) { exit 5 }; loop { 1.to_s }")
+      pid = Process.spawn(clean_environment, *words, out: in_folder("seen"), err: said)
+      wait_until("table") { seen.include?("GVL busy") }
+      Process.kill(:USR1, pid)
+      expect(Process.wait2(pid).last.exitstatus).to eq(5)
+    end
+
+    it "says if there is nothing to be seen" do
+      outcome = rperf("top", "--once", "sh", "-c", "exit 3")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([3, "rperf: 'sh' ran no Ruby program that rperf could watch\n"])
+      outcome = rperf("top", "no-such-command")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([127, "rperf: command not found: no-such-command (there is no such file either)\n"])
+      expect(rperf("top", "1", "x").stderr).to eq("rperf: 'x' is no number of a process\n")
+      write_file("x.data", "")
+      expect(rperf("top", "x.data", "--once").stderr).to include("saved profiles are shown on a terminal only")
+    end
+  end
+
   it "begins a session where there is none, and ends it; the program's own comes first" do
     code = "trap(:USR1) { $begins = true }
             Thread.new { sleep 0.01 until $begins; Rperf.start(mode: :cpu, frequency: 99) }"
