@@ -213,33 +213,27 @@ RSpec.describe "rperf top" do
   end
 
   describe "with a command" do
-    code = <<~RUBY
-      puts "printed"
-      warn "said"
-      began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      def work = 100.times { |i| i.to_s }
-      work while Process.clock_gettime(Process::CLOCK_MONOTONIC) - began < 3 && !File.exist?("end")
-      exit 7
-    RUBY
-
-    it "runs it with a port, and ends as it does" do
-      write_file("app.rb", code)
-      outcome = rperf("top", "--json", "-n", "1", "--interval", "0.3", ruby, "app.rb")
-      expect(methods_of(json(outcome).first)).to include("Object#work")
-      expect([outcome.status.exitstatus, outcome.stderr.lines.sort]).to eq([7, %W[printed\n said\n]])
+    # Runs it, with a block that ends the program once there is a table; how it has ended, and what was said.
+    def running(*command)
+      words = rperf_command("top", "--json", "-n", "1", "--interval", "0.3", *command)
+      pid = Process.spawn(clean_environment, *words, chdir: folder, out: in_folder("seen"), err: in_folder("said"))
+      wait_until("table") { seen.end_with?("\n") }
+      yield pid
+      status = Process.wait2(pid).last
+      expect(methods_of(JSON.parse(seen))).to include("Object#work")
+      [status, File.read(in_folder("said"))]
     end
 
-    it "passes signals on, and watches what the command starts" do
-      write_file("app.rb", code)
-      outcome = rperf("top", "--json", "-n", "1", "--interval", "0.3", "sh", "-c", "'#{ruby}' app.rb; kill -TERM $$")
-      expect(methods_of(json(outcome).first)).to include("Object#work")
-      expect([outcome.status.termsig, outcome.stderr]).to match([Signal.list["TERM"], /^rperf: \d+ .*app\.rb comes in$/])
-      said = in_folder("said")
-      words = rperf_command("top", "--interval", "0.3", ruby, "-e", "trap(:USR1) { exit 5 }; loop { 1.to_s }")
-      pid = Process.spawn(clean_environment, *words, out: in_folder("seen"), err: said)
-      wait_until("table") { seen.include?("GVL busy") }
-      Process.kill(:USR1, pid)
-      expect(Process.wait2(pid).last.exitstatus).to eq(5)
+    it "runs it with a port, passes signals on, and ends as it does" do
+      write_file("app.rb", "trap(:USR1) { exit 7 }\nputs 'printed'\nwarn 'said'\n#{work}\nwork\n")
+      status, said = running(ruby, "app.rb") { |pid| Process.kill(:USR1, pid) }
+      expect([status.exitstatus, said.lines.sort]).to eq([7, %W[printed\n said\n]])
+    end
+
+    it "watches what the command starts" do
+      write_file("app.rb", "def work = 100.times { |i| i.to_s }\nwork until File.exist?('go')\n")
+      status, said = running("sh", "-c", "'#{ruby}' app.rb; kill -TERM $$") { write_file("go", "") }
+      expect([status.termsig, said]).to match([Signal.list["TERM"], /\Arperf: \d+ .*app\.rb comes in\n\z/])
     end
 
     it "says if there is nothing to be seen" do

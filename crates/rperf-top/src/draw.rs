@@ -28,6 +28,14 @@ pub fn room(height: u16) -> usize {
     usize::from(height.saturating_sub(AROUND))
 }
 
+/// All of it in a terminal of this size.
+pub fn picture(app: &mut App, store: &Store, look: Look, area: Rect) -> Buffer {
+    let mut buffer = Buffer::empty(area);
+    app.refresh(store, room(area.height));
+    draw(app, app.shown(store), look, &mut buffer);
+    buffer
+}
+
 /// Draws all of it.
 pub fn draw(app: &App, store: &Store, look: Look, buffer: &mut Buffer) {
     let area = buffer.area;

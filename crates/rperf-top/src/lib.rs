@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod app;
-mod draw;
+pub mod draw;
 mod keys;
 pub mod line;
 pub mod lines;

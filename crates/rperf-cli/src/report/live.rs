@@ -115,15 +115,17 @@ impl Program {
         }
     }
 
+    /// On a connection of its own: what comes late would be taken for another answer.
     fn snapshot(&mut self) -> Result<Profile, String> {
-        let mut asked = self.ask();
+        let mut client = process::connect(self.pid).map_err(|refusal| refusal.message)?;
+        let mut asked = self.ask(&mut client);
         if let Err(AskError::Refused {
             status: NO_SESSION, ..
         }) = asked
         {
             self.session = None;
             self.see_to_session()?;
-            asked = self.ask();
+            asked = self.ask(&mut client);
         }
         let content = asked.map_err(|error| match error {
             AskError::Refused {
@@ -138,14 +140,7 @@ impl Program {
         profile.map_err(|error| format!("its profile can't be read ({error})"))
     }
 
-    /// On a connection of its own: what comes late would be taken for another answer.
-    fn ask(&self) -> Result<Vec<u8>, AskError> {
-        let Ok(mut client) = process::connect(self.pid) else {
-            return Err(match process::is_stopped(self.pid) {
-                true => AskError::Silent,
-                false => AskError::Closed,
-            });
-        };
+    fn ask(&self, client: &mut Client) -> Result<Vec<u8>, AskError> {
         let until = Instant::now() + PATIENCE;
         client.ask("/v1/snapshot?wake=0", until)?;
         Ok(client.reply(MOST_PROFILE, until)?.body)
