@@ -87,6 +87,13 @@ RSpec.describe "What a trace leaves out" do
       .and match(/^Traced: left out: --exclude-common$/)
   end
 
+  it "is what rperf calls of the core itself, and nothing that the program calls" do
+    write_file("app.rb", "def twice = [1, 2].each { |it| it.to_s }\ntwice\n")
+    expect(rperf("trace", "--calls", "all", ruby, "app.rb").status).to be_success
+    rows = Rperf.load(in_folder("rperf.data")).top(value: "calls").select { |row| row[:self].positive? }
+    expect(rows.map { |row| row[:name] }).to match_array(%w[Object#twice Array#each Integer#to_s Module#method_added])
+  end
+
   {
     %w[trace --exclude total ruby] =>
       "--exclude must be methods or their files, such as Order#total or app/**, not 'total'",

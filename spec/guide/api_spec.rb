@@ -201,9 +201,9 @@ RSpec.describe "The Ruby API, used as documented" do
           send(:"part_\#{@sleeps}")
           super(seconds / 100.0)
         end
-        def part_1 = work
-        def part_2 = work
-        def part_3 = work
+        def part_1 = 3.times { work }
+        def part_2 = 3.times { work }
+        def part_3 = 3.times { work }
 
         Rperf.start(frequency: 1000)
 

@@ -14,9 +14,9 @@ RSpec.describe "Output formats, used as documented" do
       nil while Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) < limit
     end
 
-    def slow_request = spin(0.06)
-    def health_request = spin(0.03)
-    def background = spin(0.03)
+    def slow_request = spin(0.2)
+    def health_request = spin(0.1)
+    def background = spin(0.1)
 
     Rperf.start(output: "profile.pb.gz") do
       Rperf.label(request: "abc-123") { slow_request }

@@ -10,12 +10,13 @@ use crate::fork;
 use crate::labels::{self, endpoint, scope};
 use crate::ruby::thread_hook;
 use crate::settings::SettingsObject;
+use crate::text;
 use crate::trace::api;
 use crate::trace::hooks::targets;
 use crate::trace::state::roots as trace_roots;
 use crate::trace::state::session::check_stacks;
 use crate::vm::state::roots;
-use magnus::{Error, Object, RArray, RHash, RModule, Ruby, Value, function};
+use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
 use rperf_engine::Gvl;
 use rperf_live::port::task::Why;
 
@@ -138,8 +139,8 @@ fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
 }
 
 /// `Native.own_files(path)`: traces leave out the methods of files whose paths begin so.
-fn own_files(path: String) {
-    api::note_own_files(path);
+fn own_files(path: RString) {
+    api::note_own_files(text::content(path));
 }
 
 /// `Native.call_point`: a TracePoint that counts the calls of the method that it is enabled for.

@@ -313,6 +313,11 @@ mod tests {
         }
         assert!(began.elapsed() < Duration::from_secs(60));
         end();
+        // It is joined before the kernel has done with it.
+        let began = Instant::now();
+        while clock::thread_cpu_of(tid).is_some() && began.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
         assert!(!is_on_cpu(tid), "it has ended");
         assert!(!is_on_cpu(NativeId::NONE));
     }

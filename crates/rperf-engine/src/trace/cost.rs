@@ -355,6 +355,45 @@ mod tests {
     }
 
     #[test]
+    fn core_methods_that_the_profiler_calls_are_its_own_unless_it_runs_the_programs_code() {
+        use Exclusion::{Core, None, Own, PassesOn};
+        let mut tree = TracedTree::default();
+        let own = tree.child(ROOT, frame(1), FrameKind::Method);
+        let list = tree.child(own, frame(2), FrameKind::C);
+        let hook = tree.child(list, frame(3), FrameKind::C);
+        let programs = tree.child(hook, frame(4), FrameKind::Method);
+        let its = tree.child(programs, frame(2), FrameKind::C);
+        let label = tree.child(ROOT, frame(5), FrameKind::Method);
+        let called = tree.child(label, frame(2), FrameKind::C);
+        let core = tree.child(own, frame(6), FrameKind::Method);
+        let programs_core = tree.child(programs, frame(6), FrameKind::Method);
+        let nodes = [
+            own,
+            list,
+            hook,
+            programs,
+            its,
+            label,
+            called,
+            core,
+            programs_core,
+        ];
+        let counts = nodes.map(|node| (node, count(1, 10_000)));
+        let excluded = [Own, None, None, None, PassesOn, Core];
+        let (times, _) = compensated(&tree, &counts, &excluded, 1.0, false);
+        let found: Vec<_> = times.iter().map(|it| (it.node, it.calls)).collect();
+        let own_root = tree.nodes().len() as u32;
+        let shown = [
+            (programs, 1),
+            (its, 1),
+            (called, 1),
+            (programs_core, 1),
+            (own_root, 0),
+        ];
+        assert_eq!(found, shown);
+    }
+
+    #[test]
     fn what_would_be_negative_is_zero_and_told() {
         let mut tree = TracedTree::default();
         let node = tree.child(ROOT, frame(1), FrameKind::Method);

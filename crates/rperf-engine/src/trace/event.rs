@@ -113,6 +113,11 @@ impl FrameKind {
             FrameKind::Inserted | FrameKind::InsertedC | FrameKind::None => None,
         }
     }
+
+    /// Whether it is a method of C.
+    pub(super) fn is_c(self) -> bool {
+        matches!(self, FrameKind::C | FrameKind::InsertedC)
+    }
 }
 
 /// The VM as the calling thread sees it at an event. No answer makes an object, raises, or takes

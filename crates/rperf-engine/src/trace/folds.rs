@@ -7,7 +7,7 @@ use super::event::FrameKind;
 use super::state_times::StateTimes;
 use super::thread::ThreadSums;
 use super::tree::{ROOT, TracedNode};
-use Exclusion::{Asked, Loader, Own};
+use Exclusion::{Asked, Core, Loader, Own, PassesOn};
 use std::borrow::Cow;
 
 /// Whether a frame is left out.
@@ -17,8 +17,12 @@ pub enum Exclusion {
     None,
     /// It was asked for.
     Asked,
-    /// It is the profiler's own.
+    /// It is the profiler's own, and so are the core methods that it calls.
     Own,
+    /// It is the profiler's own, and what it calls may be the program's.
+    PassesOn,
+    /// It is not, but a core method in Ruby.
+    Core,
     /// It loads files: the profiler's, if nobody told of its call and that is all it leads to.
     Loader,
 }
@@ -47,13 +51,19 @@ impl Folds {
         let loads_own = loaders(nodes, excluded);
         let mut homes: Vec<u32> = Vec::with_capacity(nodes.len());
         let mut is_excluded = Vec::with_capacity(nodes.len());
+        let mut serves_own = vec![false; nodes.len()];
         let mut is_empty = true;
         for (number, node) in nodes.iter().enumerate() {
             let number = number as u32;
-            let is_own = loads_own[number as usize] || exclusion(excluded, node.row) == Own;
-            let excludes = is_own || exclusion(excluded, node.row) == Asked;
+            let told = exclusion(excluded, node.row);
+            // Parents come first.
+            let is_called_by_own = serves_own.get(node.parent as usize) == Some(&true);
+            serves_own[number as usize] =
+                told == Own || is_called_by_own && (told == Core || node.kind.is_c());
+            let is_own =
+                loads_own[number as usize] || serves_own[number as usize] || told == PassesOn;
+            let excludes = is_own || told == Asked;
             let home = match excludes || node.level > deepest {
-                // Parents come first.
                 true => homes[payer(nodes, node.parent, c_pays) as usize],
                 false => number,
             };
@@ -144,7 +154,8 @@ fn loaders(nodes: &[TracedNode], excluded: &[Exclusion]) -> Vec<bool> {
         |node: &TracedNode| matches!(node.kind, FrameKind::Inserted | FrameKind::InsertedC);
     // Children come last.
     for (number, node) in nodes.iter().enumerate().rev() {
-        let leads_to_own = loads_own[number] || exclusion(excluded, node.row) == Own;
+        let told = exclusion(excluded, node.row);
+        let leads_to_own = loads_own[number] || matches!(told, Own | PassesOn);
         let Some(parent) = nodes.get(node.parent as usize) else {
             continue;
         };

@@ -66,9 +66,11 @@ impl MethodLatencies {
         let mut methods: BTreeMap<(&str, &str), Histogram> = BTreeMap::new();
         for (row, durations) in &self.methods {
             let shown = names.get(*row as usize);
-            if let Some(name) = shown
-                .filter(|_| !matches!(exclusion(excluded, *row), Exclusion::Asked | Exclusion::Own))
-            {
+            let is_left_out = matches!(
+                exclusion(excluded, *row),
+                Exclusion::Asked | Exclusion::Own | Exclusion::PassesOn
+            );
+            if let Some(name) = shown.filter(|_| !is_left_out) {
                 let method = methods.entry((&name.name, &name.path)).or_default();
                 method.merge(durations);
             }

@@ -84,7 +84,7 @@ impl Sums {
         for (node, count) in counted.counts.iter() {
             match exclusion(excluded, nodes[node as usize].row) {
                 Exclusion::Asked => self.excluded_calls += count.calls,
-                Exclusion::Own => {}
+                _ if folds.is_excluded(node) => {}
                 _ if folds.home(node) != node => self.deep_calls += count.calls,
                 _ => {}
             }

@@ -46,8 +46,9 @@ pub fn find(
         .zip(asked)
         .map(|(name, is_asked)| match is_asked {
             true => Exclusion::Asked,
-            false if is_own(name) => Exclusion::Own,
+            false if is_own(name) => own(name),
             false if is_loader(name) => Exclusion::Loader,
+            false if name.path.starts_with("<internal:") => Exclusion::Core,
             false => Exclusion::None,
         });
     for setting in [&EXCLUDE, &EXCLUDE_COMMON] {
@@ -72,6 +73,20 @@ pub fn find(
 /// `-rrperf` is loaded by these, before the program.
 fn is_loader(frame: &ResolvedFrame) -> bool {
     frame.name == "Kernel#require"
+}
+
+/// Core methods below frames that don't run the program's code are our doing, too.
+fn own(frame: &ResolvedFrame) -> Exclusion {
+    let rest = OWN_FILES
+        .get()
+        .and_then(|own| frame.path.strip_prefix(own.as_str()));
+    let passes_on = rest.is_some_and(|rest| {
+        rest.starts_with("/api/") || rest.starts_with("/hooks/") && frame.name.contains('#')
+    });
+    match passes_on {
+        true => Exclusion::PassesOn,
+        false => Exclusion::Own,
+    }
 }
 
 fn is_own(frame: &ResolvedFrame) -> bool {
