@@ -39,8 +39,10 @@ RSpec.describe "rperf about a program that" do
     yield if block_given?
     files.each { |name, file| expect_line(name, file, expected.fetch(name)) }
   ensure
-    pids&.each { |pid| Process.kill(:KILL, pid) }
-    pids&.each { |pid| Process.wait(pid) }
+    pids&.each do |pid|
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    end
   end
 
   def expect_line(name, file, expected)

@@ -15,6 +15,7 @@ mod forward;
 mod help;
 mod launch;
 mod live;
+mod live_viewer;
 mod options;
 mod output;
 mod process;
@@ -61,7 +62,12 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) 
         }
         Subcommand::Report(args) => {
             let _signals = Actions::end_us();
-            report::run(args)
+            match args.live {
+                Some(pid) => args.for_live().and_then(|(interval, opens_browser)| {
+                    live_viewer::run(pid, interval, opens_browser)
+                }),
+                None => report::run(args),
+            }
         }
         Subcommand::Diff(args) => {
             let _signals = Actions::end_us();

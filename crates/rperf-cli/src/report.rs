@@ -5,7 +5,6 @@ mod counts;
 pub mod filter_args;
 mod graph_args;
 mod graphviz;
-mod live;
 pub mod load;
 mod options;
 mod pages;
@@ -28,17 +27,9 @@ use rperf_report::{Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How often `--live` takes a snapshot.
-const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Shows, or writes, what the options ask for, and returns the exit status.
-pub fn run(mut args: ReportArgs) -> Result<i32, Refusal> {
-    if let Some(live) = args.live.take() {
-        let opens_browser = args.check_live()?;
-        return live::run(live, args.interval.unwrap_or(INTERVAL), opens_browser);
-    }
+pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;
     let mut profile = load::merged(&options.files)?;
     load::choose_column(&mut profile, options.value.as_deref())?;

@@ -7,6 +7,7 @@ use rperf_top::app::{App, Screen};
 use rperf_top::draw::picture;
 use rperf_top::look::Look;
 use rperf_top::store::{RowKey, Store};
+use std::io::{self, Write};
 use std::time::Instant;
 
 /// Pictures of each screen.
@@ -32,7 +33,8 @@ fn main() {
             .collect();
         times.sort_by(f64::total_cmp);
         let (median, worst) = (times[ROUNDS / 2], times[ROUNDS - 1]);
-        println!(
+        let _ = writeln!(
+            io::stdout(),
             "{:8} {nodes} nodes: {median:.2} ms, worst {worst:.2} ms",
             screen.name()
         );

@@ -15,6 +15,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How often `--live` takes a snapshot.
+const INTERVAL: Duration = Duration::from_secs(10);
+
 /// Options of `rperf report`.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub struct ReportArgs {
@@ -74,17 +77,19 @@ pub struct ReportArgs {
 }
 
 impl ReportArgs {
-    /// Checks that nothing else is asked of the viewer of a running program. Returns whether it opens
-    /// a browser.
-    pub fn check_live(&mut self) -> Result<bool, Refusal> {
-        let (interval, no_browser) = (self.interval.take(), self.view.no_browser);
-        (self.view.no_browser, self.view.web) = (false, false);
-        if *self != Self::default() {
-            let message = "--live takes --interval and --no-browser only";
-            return Err(Refusal::usage(message));
+    /// How often the viewer of a running program takes snapshots, and whether it opens a browser.
+    /// Nothing else may be asked of it.
+    pub fn for_live(mut self) -> Result<(Duration, bool), Refusal> {
+        let interval = self.interval.take().unwrap_or(INTERVAL);
+        let no_browser = self.view.no_browser;
+        (self.live, self.view.no_browser, self.view.web) = (None, false, false);
+        match self == Self::default() {
+            true => Ok((interval, !no_browser)),
+            false => {
+                let message = "--live takes --interval and --no-browser only";
+                Err(Refusal::usage(message))
+            }
         }
-        self.interval = interval;
-        Ok(!no_browser)
     }
 }
 
