@@ -64,6 +64,18 @@ pub struct Thread {
     pub seq: u32,
 }
 
+/// Where a thread is, and since when: as long as all of its time has gone into one stack, in one
+/// state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seat {
+    /// The stack.
+    pub node: u32,
+    /// What the thread did there.
+    pub state: State,
+    /// For how long at least.
+    pub ns: u64,
+}
+
 /// What a row's time belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RowKey {
@@ -155,6 +167,8 @@ pub struct Store {
     pub nodes: Vec<Node>,
     /// All threads.
     pub threads: Vec<Thread>,
+    /// Where those are that had time in the last interval of their process.
+    pub seats: FxHashMap<u32, Seat>,
     /// All label sets; the first one is empty.
     pub labels: Vec<Vec<Label>>,
     /// All rows.
@@ -197,6 +211,7 @@ impl Default for Store {
             methods: Vec::new(),
             nodes: vec![root],
             threads: Vec::new(),
+            seats: FxHashMap::default(),
             labels: Vec::new(),
             rows: Vec::new(),
             history: VecDeque::new(),

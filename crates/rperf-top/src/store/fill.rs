@@ -2,8 +2,9 @@
 
 use super::{
     Figures, HISTORY, LABEL_CAP, METHOD_CAP, MORE, Method, NODE_CAP, Node, Process, ROW_CAP, Row,
-    RowKey, State, Store, THREAD_CAP, Thread,
+    RowKey, Seat, State, Store, THREAD_CAP, Thread,
 };
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 impl Store {
@@ -156,10 +157,48 @@ impl Store {
     }
 
     /// It is over, and was so long.
-    pub fn end_interval(&mut self, process: u32, elapsed_ns: u64, sampling_ns: u64) {
-        let process = &mut self.processes[process as usize];
+    pub fn end_interval(&mut self, number: u32, elapsed_ns: u64, sampling_ns: u64) {
+        let process = &mut self.processes[number as usize];
         (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
         process.watched_ns += elapsed_ns;
+        self.seat(number);
+    }
+
+    /// Where the threads of the process are, after an interval.
+    fn seat(&mut self, process: u32) {
+        let mut seats: FxHashMap<u32, (Seat, u64)> = FxHashMap::default();
+        for row in &self.processes[process as usize].recent {
+            let Row { key, recent, .. } = self.rows[*row as usize];
+            let fresh = Seat {
+                node: key.node,
+                state: key.state,
+                ns: 0,
+            };
+            let (seat, all) = seats.entry(key.thread).or_insert((fresh, 0));
+            *all = all.saturating_add(recent);
+            if (seat.node, seat.state) == (key.node, key.state) {
+                seat.ns = seat.ns.saturating_add(recent);
+            } else if recent > seat.ns {
+                *seat = Seat {
+                    ns: recent,
+                    ..fresh
+                };
+            }
+        }
+        for (thread, (mut seat, all)) in seats.iter().map(|(thread, it)| (*thread, *it)) {
+            let before = self.seats.get(&thread);
+            let stays = before.filter(|it| (it.node, it.state) == (seat.node, seat.state));
+            seat.ns = match stays {
+                _ if seat.ns < all => 0,
+                None => seat.ns,
+                Some(before) => before.ns.saturating_add(seat.ns),
+            };
+            self.seats.insert(thread, seat);
+        }
+        let threads = &self.threads;
+        self.seats.retain(|thread, _| {
+            threads[*thread as usize].process != process || seats.contains_key(thread)
+        });
     }
 
     /// What the session of the process is.

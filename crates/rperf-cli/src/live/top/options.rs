@@ -120,3 +120,74 @@ fn interval(text: &str) -> Result<Duration, String> {
         false => Err("0.1 to 3600 seconds are possible".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Args, Subcommand};
+
+    fn args(words: &[&str]) -> TopArgs {
+        let line = ["rperf", "top"].iter().chain(words).map(OsString::from);
+        match Args::of(line.collect()).expect("clap takes it").subcommand {
+            Subcommand::Top(args) => args,
+            _ => panic!("another command"),
+        }
+    }
+
+    fn subject(words: &[&str]) -> Subject {
+        args(words).subject().expect("a subject")
+    }
+
+    fn processes(pids: &[i32]) -> Subject {
+        Subject::Programs(Choice {
+            pids: pids.to_vec(),
+            matching: None,
+        })
+    }
+
+    #[test]
+    fn options_come_before_processes_or_after_but_only_before_a_command() {
+        assert_eq!(subject(&["7", "5"]), processes(&[7, 5]));
+        let mixed = args(&["--json", "7", "-n", "3", "5", "--interval", "2"]);
+        assert_eq!(
+            (mixed.json, mixed.count, mixed.interval),
+            (true, Some(3), Duration::from_secs(2))
+        );
+        let Ok(Subject::Programs(choice)) = mixed.subject() else {
+            panic!("they are processes");
+        };
+        let mut pids = choice.pids;
+        pids.sort_unstable();
+        assert_eq!(pids, [5, 7]);
+        let command = args(&["--once", "ruby", "x.rb", "--json"]);
+        assert!(command.once && !command.json);
+        let words = ["ruby", "x.rb", "--json"].map(OsString::from).to_vec();
+        assert_eq!(command.subject().ok(), Some(Subject::Command(words)));
+        assert_eq!(
+            args(&["--match", "puma"]).subject().ok(),
+            Some(Subject::Programs(Choice {
+                pids: Vec::new(),
+                matching: Some("puma".into()),
+            }))
+        );
+    }
+
+    #[test]
+    fn files_that_are_no_programs_are_profiles() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let (profile, script, ruby) = (path("x.pb.gz"), path("x"), path("x.rb"));
+        for file in [&profile, &script, &ruby] {
+            std::fs::write(file, "").expect("a file");
+        }
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).expect("permissions");
+        let is_profile = |word: &str| matches!(subject(&[word]), Subject::Files(_));
+        assert!(is_profile(&profile) && !is_profile(&script) && !is_profile(&ruby));
+        assert!(args(&[&profile, "--once"]).once && !is_profile("no/such/file"));
+        for words in [["0"].as_slice(), &["7", "x"], &["99999999999"]] {
+            assert_eq!(args(words).subject().expect_err("refused").status, 2);
+        }
+    }
+}
