@@ -69,6 +69,8 @@ pub struct Recording<'a> {
     second: Option<Client>,
     /// Another session than one of ours runs.
     is_watching: bool,
+    /// The session is one of clients: a helper is in the program, which would answer.
+    has_helper: bool,
     wanted: Wanted<'a>,
     /// What it said of itself at first.
     hello: Hello,
@@ -117,6 +119,7 @@ impl<'a> Recording<'a> {
             client,
             second,
             is_watching: hello.session.is_some(),
+            has_helper: hello.session.as_ref().is_none_or(|it| it.is_live),
             wanted,
             hello,
             asked,
@@ -174,7 +177,7 @@ impl<'a> Recording<'a> {
                     "{quiet}; profiling begins as soon as Ruby code runs (Ctrl-C to give up)"
                 ));
             }
-        } else if (is_late || self.is_silent()) && self.is_watching {
+        } else if (is_late || self.is_silent()) && !self.has_helper {
             // Nothing of ours is in the program that would run in between.
             self.complain(
                 "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
@@ -193,17 +196,17 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Whether the VM is asked for something in vain: the profile hasn't begun, if another session is
-    /// watched; in one of ours it is asked for a sign of life.
+    /// Whether the VM is asked for something in vain: the profile hasn't begun, if the program's session
+    /// is watched; in one of clients it is asked for a sign of life.
     fn is_silent(&mut self) -> bool {
         if self.has_complained || Instant::now() < self.next_look {
             return false;
         }
         self.next_look = Instant::now() + LOOK_INTERVAL;
-        let is_watching = self.is_watching;
-        let hello = self.ask_second(|client| match is_watching {
-            true => client.hello_within(process::PATIENCE),
-            false => client.hello_asking(process::PATIENCE),
+        let has_helper = self.has_helper;
+        let hello = self.ask_second(|client| match has_helper {
+            true => client.hello_asking(process::PATIENCE),
+            false => client.hello_within(process::PATIENCE),
         });
         hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) > STUCK_AFTER)
     }
