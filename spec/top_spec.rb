@@ -212,6 +212,43 @@ RSpec.describe "rperf top" do
     end
   end
 
+  describe "with a command" do
+    # Runs it, with a block that ends the program once there is a table; how it has ended, and what was said.
+    def running(*command)
+      words = rperf_command("top", "--json", "-n", "1", "--interval", "0.3", *command)
+      pid = Process.spawn(clean_environment, *words, chdir: folder, out: in_folder("seen"), err: in_folder("said"))
+      wait_until("table") { seen.end_with?("\n") }
+      yield pid
+      status = Process.wait2(pid).last
+      expect(methods_of(JSON.parse(seen))).to include("Object#work")
+      [status, File.read(in_folder("said"))]
+    end
+
+    it "runs it with a port, passes signals on, and ends as it does" do
+      write_file("app.rb", "trap(:USR1) { exit 7 }\nputs 'printed'\nwarn 'said'\n#{work}\nwork\n")
+      status, said = running(ruby, "app.rb") { |pid| Process.kill(:USR1, pid) }
+      expect([status.exitstatus, said.lines.sort]).to eq([7, %W[printed\n said\n]])
+    end
+
+    it "watches what the command starts" do
+      write_file("app.rb", "def work = 100.times { |i| i.to_s }\nwork until File.exist?('go')\n")
+      status, said = running("sh", "-c", "'#{ruby}' app.rb; kill -TERM $$") { write_file("go", "") }
+      expect([status.termsig, said]).to match([Signal.list["TERM"], /\Arperf: \d+ .*app\.rb comes in\n\z/])
+    end
+
+    it "says if there is nothing to be seen" do
+      outcome = rperf("top", "--once", "sh", "-c", "exit 3")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([3, "rperf: 'sh' ran no Ruby program that rperf could watch\n"])
+      outcome = rperf("top", "no-such-command")
+      expect([outcome.status.exitstatus, outcome.stderr])
+        .to eq([127, "rperf: command not found: no-such-command (there is no such file either)\n"])
+      expect(rperf("top", "1", "x").stderr).to eq("rperf: 'x' is no number of a process\n")
+      write_file("x.data", "")
+      expect(rperf("top", "x.data", "--once").stderr).to include("saved profiles are shown on a terminal only")
+    end
+  end
+
   it "begins a session where there is none, and ends it; the program's own comes first" do
     code = "trap(:USR1) { $begins = true }
             Thread.new { sleep 0.01 until $begins; Rperf.start(mode: :cpu, frequency: 99) }"

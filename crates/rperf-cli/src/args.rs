@@ -102,6 +102,7 @@ Examples:
   rperf report --annotate app/models/order.rb      its source, with the time of each line
   rperf report --by label:endpoint                 which requests take it
   rperf report --tagfocus 'endpoint=GET /users' -o users.collapsed
+  rperf report --live 4711                         snapshots of a running program
 
 Any pprof file can be read, with all its values. The filters have the meanings that
 they have in pprof; shares are of the whole profile, whatever the filters leave.
@@ -173,12 +174,14 @@ Examples:
   rperf top --match puma              all of its processes, and those that come later
   rperf top --once --interval 10 4711
   rperf top --json -n 60 4711 | jq -c '.methods[0] | [.name, .self_ns]'
+  rperf top bundle exec puma          starts the command and watches its Rubies
+  rperf top app.pb.gz                 the same screens on a saved profile
 
 The program must have a port. If it isn't being profiled, rperf top begins a session
 (wall mode, 1000 Hz), which ends with the command.
 
 Exit status: 0, also if the program ends after the first table; 1 if it can't be
-watched; 2 for wrong options.
+watched; 2 for wrong options; that of the command, if it starts one.
 
 Run 'rperf help running-program' for more.";
 
@@ -236,6 +239,23 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub subcommand: Subcommand,
+}
+
+impl Args {
+    /// Of the command line. Options of `rperf top` may come after the processes or files, but not
+    /// after a command, whose they would be.
+    pub fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
+        let args = Self::try_parse_from(&line)?;
+        let Subcommand::Top(top) = &args.subcommand else {
+            return Ok(args);
+        };
+        let Some(later) = top.later_options() else {
+            return Ok(args);
+        };
+        let (front, words) = line.split_at(line.len() - top.words.len());
+        let (words, options) = words.split_at(later);
+        Self::of([front, options, words].concat())
+    }
 }
 
 /// What rperf can do.

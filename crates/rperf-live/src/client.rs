@@ -143,12 +143,21 @@ impl Client {
 
     /// The same, if it comes in time.
     pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
-        let body = self.get("/v1/hello", MAX_HELLO, patience)?;
+        self.hello_at("/v1/hello", patience)
+    }
+
+    fn hello_at(&mut self, path: &str, patience: Duration) -> Result<Hello, AskError> {
+        let body = self.get(path, MAX_HELLO, patience)?;
         let hello = Hello::from_json(&body).ok_or(NotAReply)?;
         match hello.protocol {
             PROTOCOL => Ok(hello),
             other => Err(AskError::OtherProtocol(other)),
         }
+    }
+
+    /// The same; the VM is asked for a sign of life, of which the next answer tells.
+    pub fn hello_asking(&mut self, patience: Duration) -> Result<Hello, AskError> {
+        self.hello_at("/v1/hello?ask=1", patience)
     }
 
     /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.

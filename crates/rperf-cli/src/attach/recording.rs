@@ -4,7 +4,7 @@
 use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client, Reply};
-use rperf_live::hello::Session;
+use rperf_live::hello::{Hello, Session};
 use rperf_model::Profile;
 use rperf_session::process_id::ProcessId;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -32,8 +32,8 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 /// What is said of it.
 const ENDED: &str = "the program has ended";
 
-/// How long the program may take to say what it is.
-const HELLO_PATIENCE: Duration = Duration::from_millis(500);
+/// A helper of ours that hasn't come to run for so long is kept from it.
+const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// How long the program may take for what has been so far, and the share of its time.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
@@ -69,9 +69,13 @@ pub struct Recording<'a> {
     second: Option<Client>,
     /// Another session than one of ours runs.
     is_watching: bool,
+    /// The session is one of clients: a helper is in the program, which would answer.
+    has_helper: bool,
     wanted: Wanted<'a>,
     /// Bytes of its file at most.
     most: usize,
+    /// What it said of itself at first.
+    hello: Hello,
     asked: Instant,
     begun: Option<Instant>,
     ended_asking: Option<Instant>,
@@ -93,8 +97,8 @@ impl<'a> Recording<'a> {
         let mut client = process::connect(pid)?;
         let second = Some(process::connect(pid)?);
         let failed = |error| process::failed(pid, &error);
-        let session = client.hello().map_err(failed)?.session;
-        if let Some(session) = &session {
+        let hello = client.hello().map_err(failed)?;
+        if let Some(session) = &hello.session {
             if session.is_trace() {
                 return Err(traced(pid));
             }
@@ -116,9 +120,11 @@ impl<'a> Recording<'a> {
             process: ProcessId::present(pid),
             client,
             second,
-            is_watching: session.is_some(),
+            is_watching: hello.session.is_some(),
+            has_helper: hello.session.as_ref().is_none_or(|it| it.is_live),
             wanted,
             most: MOST,
+            hello,
             asked,
             begun: None,
             ended_asking: None,
@@ -175,16 +181,20 @@ impl<'a> Recording<'a> {
             Some(begun) => begun.elapsed() > self.wanted.time + PATIENCE,
         };
         if is_late && begun.is_none() {
-            self.complain(
-                "runs no Ruby code just now; profiling begins as soon as it does (Ctrl-C to give up)",
-            );
-        } else if (is_late || self.is_silent()) && self.is_watching {
+            if !self.has_complained {
+                let now = self.ask_second(|client| client.hello_within(process::PATIENCE));
+                let quiet = process::quiet(&self.hello, now.as_ref());
+                self.complain(&format!(
+                    "{quiet}; profiling begins as soon as Ruby code runs (Ctrl-C to give up)"
+                ));
+            }
+        } else if (is_late || self.is_silent()) && !self.has_helper {
             // Nothing of ours is in the program that would run in between.
             self.complain(
                 "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
                  (Ctrl-C to give up)",
             );
-        } else if is_late {
+        } else if is_late || begun.is_some() && self.is_silent() {
             self.complain(STUCK);
         }
         let rest = begun.map(|begun| self.wanted.time.saturating_sub(begun.elapsed()));
@@ -197,28 +207,30 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Whether the VM has been asked for something in vain: the profile hasn't begun, if another
-    /// session is watched.
+    /// Whether the VM is asked for something in vain: the profile hasn't begun, if the program's session
+    /// is watched; in one of clients it is asked for a sign of life.
     fn is_silent(&mut self) -> bool {
         if self.has_complained || Instant::now() < self.next_look {
             return false;
         }
         self.next_look = Instant::now() + LOOK_INTERVAL;
-        let hello = self.ask_second(|client| client.hello_within(HELLO_PATIENCE));
-        hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) > PATIENCE)
+        let has_helper = self.has_helper;
+        let hello = self.ask_second(|client| match has_helper {
+            true => client.hello_asking(process::PATIENCE),
+            false => client.hello_within(process::PATIENCE),
+        });
+        hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) > STUCK_AFTER)
     }
 
     /// The same, asked on a connection of its own.
     fn is_stuck(&self) -> bool {
-        let hello = process::connect(self.pid)
-            .ok()
-            .and_then(|mut client| client.hello_within(HELLO_PATIENCE).ok());
+        let hello = process::greeted(self.pid);
         hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) >= PATIENCE / 2)
     }
 
     /// Whether the session has begun, and when that was seen.
     fn look(&mut self) -> Option<Instant> {
-        let hello = self.ask_second(|client| client.hello_within(HELLO_PATIENCE))?;
+        let hello = self.ask_second(|client| client.hello_within(process::PATIENCE))?;
         self.begun = hello.session.map(|_| Instant::now());
         self.begun
     }
@@ -240,7 +252,7 @@ impl<'a> Recording<'a> {
         let (until, most) = (began + SNAPSHOT_PATIENCE, self.most);
         let mut asked = self.ask_second(|client| {
             client.ask("/v1/snapshot?wake=0", until)?;
-            Ok(client.reply(most, began + PATIENCE))
+            Ok(client.reply(most, began + STUCK_AFTER))
         });
         if let Some(Err(AskError::Silent)) = asked {
             if self.is_stuck() {

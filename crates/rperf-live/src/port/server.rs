@@ -235,8 +235,12 @@ impl Server {
         client.names_process = request.path.starts_with(PPROF);
         match route {
             Ok(Route::Hello) => {
-                let silence = self.vm.silence();
-                client.answer_json(&facts::hello(self.port, count, silence).to_json());
+                if request.parameter("ask").is_some() {
+                    self.vm.look();
+                }
+                let silence = self.vm.silence().max(self.watch.silence());
+                let hello = facts::hello(self.port, count, silence, self.watch.keeper());
+                client.answer_json(&hello.to_json());
             }
             Ok(Route::Text(text)) => {
                 let closes = client.closes();

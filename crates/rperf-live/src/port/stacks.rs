@@ -34,7 +34,8 @@ pub struct ThreadStack {
 /// `ractors`: how many there are whose threads aren't among them. `is_woken`: the main thread had to
 /// be woken for that.
 pub fn of_vm(threads: &[ThreadStack], ractors: u32, is_woken: bool, elapsed_ns: u64) -> Value {
-    let threads: Vec<_> = threads.iter().enumerate().map(of_thread).collect();
+    let threads = threads.iter().enumerate();
+    let threads: Vec<_> = threads.map(|it| of_thread(it, is_woken)).collect();
     json!({
         "source": "vm",
         "note": null,
@@ -45,22 +46,25 @@ pub fn of_vm(threads: &[ThreadStack], ractors: u32, is_woken: bool, elapsed_ns: 
     })
 }
 
-fn of_thread((place, thread): (usize, &ThreadStack)) -> Value {
+fn of_thread((place, thread): (usize, &ThreadStack), is_woken: bool) -> Value {
+    // The main thread, which comes first, has the GVL because it was woken.
+    let is_woken = is_woken && place == 0;
     let native = thread.tid.and_then(native_thread);
     let frames: Vec<_> = thread.frames.iter().map(of_frame).collect();
     json!({
         "number": place + 1,
         "name": thread.name,
         "tid": thread.tid,
-        "state": state_of(thread),
+        "state": state_of(thread, is_woken),
         "waits_in": native.map(|native| native.waits_in).filter(|text| !text.is_empty()),
         "frames": frames,
     })
 }
 
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
-fn state_of(thread: &ThreadStack) -> &'static str {
+fn state_of(thread: &ThreadStack, is_woken: bool) -> &'static str {
     match (&*thread.status, thread.has_gvl) {
+        (_, true) if is_woken => "blocked",
         (_, true) => "running",
         ("run", false) => "waits for the GVL",
         ("sleep" | "sleep_forever", false) => "blocked",
@@ -115,11 +119,12 @@ mod tests {
             ("sleep", false),
             ("aborting", false),
         ]
-        .map(|(status, has_gvl)| state_of(&thread(status, has_gvl)));
+        .map(|(status, has_gvl)| state_of(&thread(status, has_gvl), false));
         assert_eq!(
             states,
             ["running", "waits for the GVL", "blocked", "ending"]
         );
+        assert_eq!(state_of(&thread("run", true), true), "blocked");
     }
 
     #[test]
