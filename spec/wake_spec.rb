@@ -9,6 +9,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
     require "monitor"
     require "socket"
     require "timeout"
+    Warning[:experimental] = false
     later = ->(&act) { Thread.new { sleep 1; act.call } }
     hold = ->(lock) { Thread.new { lock.synchronize { sleep 1 } }; sleep 0.01 until lock.locked? }
     in_lock = ->(lock = Mutex.new, &act) { lock.synchronize { act.call(lock) } }
@@ -35,31 +36,45 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
       popen: ["x", -> { IO.popen("sleep 1; echo x").read.chomp }],
       system: [true, -> { system("sleep 1") }],
       child: [true, -> { Process.wait(spawn("sleep", "1")); $?.success? }],
+      fifo: ["x", -> { File.mkfifo("fifo"); later.call { File.write("fifo", "x") }; File.read("fifo") }],
+      udp: ["x", -> { it = Addrinfo.udp("127.0.0.1", 0).bind; later.call { it.local_address.connect.send("x", 0) }; it.recv(1) }],
+      recvmsg: ["x", -> { it, other = UNIXSocket.pair; later.call { other.write("x") }; it.recvmsg[0] }],
+      recv_io: [true, -> { it, other = UNIXSocket.pair; later.call { other.send_io($stdin) }; it.recv_io.is_a?(IO) }],
+      copied: [1, -> { it, other = IO.pipe; later.call { other.write("x"); other.close }; IO.copy_stream(it, IO.pipe[1]) }],
+      waitpid2: [0, -> { Process.waitpid2(spawn("sleep", "1")).last.exitstatus }],
+      ractor: [9, -> { it = Ractor.new { sleep 1; 9 }; it.respond_to?(:value) ? it.value : it.take }],
       timeout: [8, -> { Timeout.timeout(1) { sleep } rescue 8 }],
       masked: [1, -> { Thread.handle_interrupt(Object => :never) { sleep 1 } }],
       trap: [9, -> { trap(:USR1) { sleep 1 }; Process.kill(:USR1, $$); sleep 0.01; 9 }]
     }
   RUBY
 
-  # Children of one program, each with a port, whose main threads wait. Each writes down what came of it.
+  # Children of one program, each with a port, whose main threads wait. Each writes down what came of it. Those of
+  # the second round have a client that wants a session.
   children = <<~'RUBY'
     signals = -> { File.read("/proc/self/status")[/^SigBlk.*^SigCgt.*?$/m] }
     before = signals.call
     Rperf.listen
     clock = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
-    WAITS.each do |name, (expected, wait)|
-      fork do
-        File.write("#{name}.new", Rperf.listen)
-        File.rename("#{name}.new", "#{name}.path")
-        began = clock.call
-        value = wait.call
-        seconds = clock.call - began
-        File.write("#{name}.new", JSON.dump([expected == value, seconds, signals.call == before]))
-        File.rename("#{name}.new", "#{name}.result")
+    # Two rounds.
+    ["", "_attached"].each do |kind|
+      WAITS.each do |name, (expected, wait)|
+        fork do
+          told = File.expand_path("#{name}#{kind}")
+          Dir.mkdir("#{told}.files")
+          Dir.chdir("#{told}.files")
+          File.write("#{told}.new", Rperf.listen)
+          File.rename("#{told}.new", "#{told}.path")
+          began = clock.call
+          value = wait.call
+          seconds = clock.call - began
+          File.write("#{told}.new", JSON.dump([expected == value, seconds, signals.call == before]))
+          File.rename("#{told}.new", "#{told}.result")
+        end
       end
+      puts WAITS.keys.join(" ")
+      Process.waitall
     end
-    puts WAITS.keys.join(" ")
-    Process.waitall
     sleep
   RUBY
 
@@ -67,10 +82,30 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
   def answers_of(wait, answers = [])
     path, result = %w[path result].map { |kind| in_folder("#{wait}.#{kind}") }
     wait_until("port") { File.exist?(path) }
+    client = attached(File.read(path)) if wait.end_with?("_attached")
     answers << ask(File.read(path), "/v1/stacks").last until File.exist?(result)
     answers
   rescue SystemCallError, NoMethodError
     answers # It has just ended.
+  ensure
+    client&.close
+  end
+
+  # A client that has asked for a session, which begins as soon as that is possible.
+  def attached(path)
+    UNIXSocket.open(path).tap { |port| port.write("POST /v1/session HTTP/1.1\r\n\r\n") }
+  end
+
+  # It has waited for as long as without clients, and to the same end.
+  def expect_wait(name, answers)
+    wait_until("end of #{name}") { File.exist?(in_folder("#{name}.result")) }
+    is_same_value, seconds, are_same_signals = JSON.parse(File.read(in_folder("#{name}.result")))
+    expect([name, is_same_value, seconds]).to match([name, true, be > 0.98])
+    # A session that has begun before handles its own signals, and has a helper that needs no waking.
+    is_attached = name.end_with?("_attached")
+    expect([name, are_same_signals]).to eq([name, true]) unless is_attached
+    found = answers.find { |answer| answer["source"] == "vm" && (is_attached || answer["woken"]) }
+    expect([name, found&.dig("threads", 0, "frames")&.last&.fetch("name")]).to eq([name, "<main>"])
   end
 
   # It may not wait yet when it is asked.
@@ -80,15 +115,10 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
 
   it "answers with its stacks, and waits on: no wait ends early, and no signal is handled in another way" do
     listening("require 'json'\n#{ways}#{children}") do |program|
-      waits = program.lines.last.split
-      answers = waits.to_h { |name| [name, Thread.new { answers_of(name) }] }.transform_values(&:value)
-      waits.each do |name|
-        wait_until("end of #{name}") { File.exist?(in_folder("#{name}.result")) }
-        is_same_value, seconds, are_same_signals = JSON.parse(File.read(in_folder("#{name}.result")))
-        expect([name, is_same_value, are_same_signals, seconds]).to match([name, true, true, be > 0.98])
-        woken = answers[name].find { |answer| answer["woken"] }
-        expect([name, woken&.fetch("source")]).to eq([name, "vm"])
-        expect(woken["threads"].first["frames"].last["name"]).to eq("<main>")
+      names = program.lines.last.split
+      [names, names.map { |name| "#{name}_attached" }].each do |waits|
+        answers = waits.to_h { |name| [name, Thread.new { answers_of(name) }] }.transform_values(&:value)
+        answers.each { |name, those| expect_wait(name, those) }
       end
     end
   end

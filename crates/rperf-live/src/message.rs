@@ -1,7 +1,7 @@
 //! HTTP/1.1 as the port and its client speak it: heads, and nothing chunked. Whatever comes in is
 //! treated as hostile: it is bounded, and may be refused but never panics. Any thread.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The version of the protocol, which begins each path.
 pub const PROTOCOL: u32 = 1;
@@ -147,8 +147,8 @@ impl Request {
     }
 }
 
-/// A response with this body.
-pub fn response(status: u16, body: &Value, closes: bool) -> Vec<u8> {
+/// A response with this JSON as body.
+pub fn response(status: u16, body: &str, closes: bool) -> Vec<u8> {
     let body = format!("{body}\n");
     bytes_response(status, "application/json", "", body.as_bytes(), closes)
 }
@@ -254,6 +254,7 @@ pub fn parse_reply(bytes: &[u8]) -> Result<Option<ReplyHead>, NotAReply> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::Value;
 
     fn parsed(text: &str) -> Result<Option<(Request, usize)>, u16> {
         parse_request(text.as_bytes()).map_err(|refusal| refusal.status)
@@ -317,7 +318,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_what_is_read() {
-        let bytes = response(200, &json!({ "a": "\u{1b}é" }), true);
+        let bytes = response(200, &json!({ "a": "\u{1b}é" }).to_string(), true);
         let head = parse_reply(&bytes).expect("a reply").expect("whole");
         assert_eq!((head.status, head.length + head.body), (200, bytes.len()));
         let body: Value = serde_json::from_slice(&bytes[head.length..]).expect("JSON");

@@ -4,6 +4,7 @@
 
 mod helper;
 mod session;
+mod stacks;
 mod watched;
 
 use crate::native::session as running;
@@ -11,7 +12,7 @@ use crate::profile::errors;
 use crate::settings;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
-use rperf_live::port::{self, OpenError, Program, wake};
+use rperf_live::port::{self, OpenError, Program, bell, wake};
 use rperf_session::settings::{self as table, Given, LISTEN, LISTEN_HELPER, LISTEN_WAKE, Source};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -24,6 +25,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("loopback_port", function!(loopback_port, 1))?;
     native.define_singleton_method("listen_setting", function!(listen_setting, 2))?;
     native.define_singleton_method("hang_bell", function!(helper::hang_bell, 0))?;
+    native.define_singleton_method("hear_bell", function!(bell::hear, 0))?;
     native.define_singleton_method("make_helper", function!(helper::make_to_stay, 0))?;
     native.define_singleton_method("unused_signal", function!(wake::unused_signal, 0))?;
     native.define_singleton_method("learn_handler", function!(wake::learn, 1))?;

@@ -35,7 +35,9 @@ module Rperf
         @thread = helper
       end
 
-      def stacks = Stacks.take
+      def facts(thread, with_line) = Stacks.facts(thread, with_line)
+
+      def other_ractors = Stacks.other_ractors
 
       # Makes one that waits for questions all the time.
       # @raise [Rperf::Error] if it can't be made
@@ -95,7 +97,10 @@ module Rperf
       # @return [Boolean] false if the program has closed the descriptor
       def hear(bell)
         READABLE.bind_call(bell)
-        bell.read_nonblock(64, exception: false) ? true : false
+        return true if Native.hear_bell
+
+        @bell = nil
+        false
       rescue IOError, SystemCallError
         @bell = nil
         false

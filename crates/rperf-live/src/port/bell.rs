@@ -2,6 +2,7 @@
 //! writes to one, and the helper, a Ruby thread, waits for the other to be readable.
 
 use super::descriptors::Guarded;
+use nix::sys::socket::{MsgFlags, recv};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -43,7 +44,54 @@ pub(super) fn ring() {
     }
 }
 
+/// After its descriptor was readable: takes in what has been rung. False if the program has closed the
+/// descriptor: its number may be that of another file by now, of which nothing is taken. On a Ruby
+/// thread.
+pub fn hear() -> bool {
+    let Some(bell) = current().filter(|bell| bell.heard.is_ours()) else {
+        return false;
+    };
+    // It doesn't wait, and fails where there is no socket.
+    let _ = recv(
+        bell.heard.as_fd().as_raw_fd(),
+        &mut [0; 64],
+        MsgFlags::MSG_DONTWAIT,
+    );
+    true
+}
+
 /// In a forked child, where the descriptors are closed.
 pub(super) fn forget() {
     BELL.store(ptr::null_mut(), SeqCst);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::fd::FromRawFd;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn nothing_is_taken_of_a_file_that_has_come_to_have_its_number() {
+        let number = hang().expect("a bell");
+        assert_eq!(hang().expect("the same"), number);
+        ring();
+        assert!(hear());
+        let (mut sends, mut receives) = UnixStream::pair().expect("a pair");
+        sends.write_all(b"x").expect("room");
+        // SAFETY: as a program does that closes descriptors that it doesn't know, and opens others.
+        let other = unsafe {
+            assert_eq!(libc::dup2(receives.as_raw_fd(), number), number);
+            UnixStream::from_raw_fd(number)
+        };
+        assert!(!hear());
+        ring();
+        receives.set_nonblocking(true).expect("a flag");
+        let mut bytes = [0; 9];
+        assert_eq!(receives.read(&mut bytes).expect("what was sent"), 1);
+        drop(other);
+        assert_ne!(hang().expect("another"), -1);
+        assert!(hear());
+    }
 }

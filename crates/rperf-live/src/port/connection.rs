@@ -230,8 +230,13 @@ impl Connection {
         self.closes
     }
 
-    /// The answer is this text.
+    /// The answer is this.
     pub fn answer_json(&mut self, body: &Value) {
+        self.answer_text(&body.to_string());
+    }
+
+    /// The same as text.
+    pub fn answer_text(&mut self, body: &str) {
         let closes = self.closes;
         self.answer(response(200, body, closes));
     }

@@ -204,11 +204,8 @@ impl Vm {
         let is_woken = self.questions.is_woken(question.task);
         let is_its = self.questions.close(question);
         match (question.task, reply) {
-            (Task::Stacks, Reply::Stacks(threads, ractors)) => {
-                answer_stacks(
-                    clients,
-                    &stacks::of_vm(&threads, ractors, is_woken, elapsed_ns),
-                );
+            (Task::Stacks, Reply::Stacks(stacks)) => {
+                answer_stacks(clients, &stacks::of_vm(&stacks, is_woken, elapsed_ns));
             }
             (Task::Stacks, Reply::Failed(why)) => {
                 answer_stacks(clients, &stacks::of_system(&why, is_woken, elapsed_ns));
@@ -394,10 +391,10 @@ fn wakes_for(client: &Connection, task: Task) -> bool {
     }
 }
 
-fn answer_stacks(clients: &mut [Connection], body: &serde_json::Value) {
+fn answer_stacks(clients: &mut [Connection], body: &str) {
     for client in clients {
         if matches!(client.wait, Some(Wait::Stacks(_))) {
-            client.answer_json(body);
+            client.answer_text(body);
         }
     }
 }

@@ -1,18 +1,17 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
 //! a Ruby thread, and become JSON on the port's.
 
-use super::waits::{NativeThread, native_thread, native_threads};
+use super::waits::{NativeThread, native_threads, waits_in};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
-/// A frame of a stack.
+/// What a frame is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct FrameName {
     /// The method, with its class.
     pub name: String,
-    /// The file; empty if there is none.
-    pub path: String,
-    /// The line; 0 if there is none.
-    pub line: u32,
+    /// The file; `None` for a method of C, which is shown at the line that calls it.
+    pub path: Option<String>,
 }
 
 /// A Ruby thread.
@@ -26,39 +25,101 @@ pub struct ThreadStack {
     pub tid: Option<i32>,
     /// Whether it had the GVL when the question came to the VM.
     pub has_gvl: bool,
-    /// The leaf first.
-    pub frames: Vec<Frame>,
+    /// The leaf first: which of the names it has, and the line; 0 if there is none.
+    pub frames: Vec<(u32, u32)>,
 }
 
-/// The answer to `/v1/stacks` when the VM has said what it knows.
-/// `ractors`: how many there are whose threads aren't among them. `is_woken`: the main thread had to
-/// be woken for that.
-pub fn of_vm(threads: &[ThreadStack], ractors: u32, is_woken: bool, elapsed_ns: u64) -> Value {
-    let threads = threads.iter().enumerate();
-    let threads: Vec<_> = threads.map(|it| of_thread(it, is_woken)).collect();
-    json!({
+/// What the VM knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stacks {
+    /// The threads.
+    pub threads: Vec<ThreadStack>,
+    /// The names of their frames, which most of them share.
+    pub names: Vec<FrameName>,
+    /// How many Ractors there are whose threads aren't among them.
+    pub ractors: u32,
+}
+
+/// The answer to `/v1/stacks` when the VM has said what it knows, as JSON.
+/// `is_woken`: the main thread had to be woken for that.
+pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
+    let names: Vec<_> = stacks.names.iter().map(Quoted::of).collect();
+    let mut text = json!({
         "source": "vm",
         "note": null,
         "woken": is_woken,
         "elapsed_ns": elapsed_ns,
-        "other_ractors": ractors,
-        "threads": threads,
+        "other_ractors": stacks.ractors,
     })
+    .to_string();
+    // There may be a hundred thousand frames: their text is put together of parts.
+    text.pop();
+    text += ",\"threads\":[";
+    for (place, thread) in stacks.threads.iter().enumerate() {
+        if place > 0 {
+            text.push(',');
+        }
+        // The main thread, which comes first, has the GVL because it was woken.
+        let state = state_of(thread, is_woken && place == 0);
+        write_thread((place + 1, state), thread, &names, &mut text);
+    }
+    text + "]}"
 }
 
-fn of_thread((place, thread): (usize, &ThreadStack), is_woken: bool) -> Value {
-    // The main thread, which comes first, has the GVL because it was woken.
-    let is_woken = is_woken && place == 0;
-    let native = thread.tid.and_then(native_thread);
-    let frames: Vec<_> = thread.frames.iter().map(of_frame).collect();
-    json!({
-        "number": place + 1,
+/// The parts of frames, quoted for JSON.
+struct Quoted {
+    name: String,
+    /// `None` for methods of C.
+    path: Option<String>,
+}
+
+impl Quoted {
+    fn of(frame: &FrameName) -> Self {
+        Quoted {
+            name: json!(frame.name).to_string(),
+            path: frame.path.as_ref().map(|path| json!(path).to_string()),
+        }
+    }
+}
+
+fn write_thread(
+    (number, state): (usize, &str),
+    thread: &ThreadStack,
+    names: &[Quoted],
+    text: &mut String,
+) {
+    let waits_in = thread.tid.map(waits_in).filter(|text| !text.is_empty());
+    let head = json!({
+        "number": number,
         "name": thread.name,
         "tid": thread.tid,
-        "state": state_of(thread, is_woken),
-        "waits_in": native.map(|native| native.waits_in).filter(|text| !text.is_empty()),
-        "frames": frames,
-    })
+        "state": state,
+        "waits_in": waits_in,
+    });
+    text.push_str(head.to_string().trim_end_matches('}'));
+    text.push_str(",\"frames\":[");
+    let begin = text.len();
+    // From the root on: a method of C is where it was called.
+    let mut caller = ("\"\"", 0);
+    let mut frames = Vec::with_capacity(thread.frames.len());
+    for &(name, line) in thread.frames.iter().rev() {
+        let Some(name) = names.get(name as usize) else {
+            continue;
+        };
+        if let Some(path) = &name.path {
+            caller = (path, line);
+        }
+        frames.push((name, caller));
+    }
+    for (name, (path, line)) in frames.iter().rev() {
+        if text.len() > begin {
+            text.push(',');
+        }
+        let name = &name.name;
+        // A String takes it all.
+        let _ = write!(text, "{{\"name\":{name},\"path\":{path},\"line\":{line}}}");
+    }
+    text.push_str("]}");
 }
 
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
@@ -72,12 +133,8 @@ fn state_of(thread: &ThreadStack, is_woken: bool) -> &'static str {
     }
 }
 
-fn of_frame(frame: &Frame) -> Value {
-    json!({ "name": frame.name, "path": frame.path, "line": frame.line })
-}
-
 /// The same without the VM: what the system knows of native threads, and why there is no more.
-pub fn of_system(note: &str, is_woken: bool, elapsed_ns: u64) -> Value {
+pub fn of_system(note: &str, is_woken: bool, elapsed_ns: u64) -> String {
     let threads: Vec<_> = native_threads().iter().map(of_native).collect();
     json!({
         "source": "system",
@@ -86,6 +143,7 @@ pub fn of_system(note: &str, is_woken: bool, elapsed_ns: u64) -> Value {
         "elapsed_ns": elapsed_ns,
         "threads": threads,
     })
+    .to_string()
 }
 
 fn of_native(thread: &NativeThread) -> Value {
@@ -103,6 +161,7 @@ fn of_native(thread: &NativeThread) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_thread_that_could_run_waits_for_the_gvl_unless_it_has_it() {
@@ -128,8 +187,86 @@ mod tests {
     }
 
     #[test]
+    fn a_method_of_c_is_where_it_was_called() {
+        let name = |name: &str, path: Option<&str>| FrameName {
+            name: name.into(),
+            path: path.map(Into::into),
+        };
+        let stacks = Stacks {
+            threads: vec![ThreadStack {
+                name: "a \"}".into(),
+                status: "sleep".into(),
+                tid: None,
+                has_gvl: false,
+                frames: vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)],
+            }],
+            names: vec![
+                name("Kernel#sleep", None),
+                name("A#\u{1b}\"b\"", Some("a.rb")),
+                name("<main>", Some("b.rb")),
+            ],
+            ractors: 1,
+        };
+        let answer: Value = serde_json::from_str(&of_vm(&stacks, true, 5)).expect("JSON");
+        let thread = &answer["threads"][0];
+        let places: Vec<_> = thread["frames"]
+            .as_array()
+            .expect("frames")
+            .iter()
+            .map(|it| (&it["name"], &it["path"], &it["line"]))
+            .collect();
+        let (sleep, a, main) = (
+            json!("Kernel#sleep"),
+            json!("A#\u{1b}\"b\""),
+            json!("<main>"),
+        );
+        let (in_a, in_b, seven, three) = (json!("a.rb"), json!("b.rb"), json!(7), json!(3));
+        assert_eq!(
+            places,
+            [
+                (&sleep, &in_a, &seven),
+                (&a, &in_a, &seven),
+                (&sleep, &in_b, &three),
+                (&main, &in_b, &three)
+            ]
+        );
+        assert_eq!(
+            (&thread["name"], &thread["waits_in"], &thread["number"]),
+            (&json!("a \"}"), &Value::Null, &json!(1))
+        );
+        assert_eq!(
+            (&answer["woken"], &answer["other_ractors"]),
+            (&json!(true), &json!(1))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_names_there_are_the_answer_is_json(names in proptest::collection::vec(any::<String>(), 3)) {
+            let stacks = Stacks {
+                threads: vec![ThreadStack {
+                    name: names[0].clone(),
+                    status: "run".into(),
+                    tid: None,
+                    has_gvl: true,
+                    frames: vec![(0, 1); 2],
+                }; 2],
+                names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
+                ractors: 0,
+            };
+            let answer: Value = serde_json::from_str(&of_vm(&stacks, false, 1)).expect("JSON");
+            let frame = json!({ "name": names[1], "path": names[2], "line": 1 });
+            for thread in answer["threads"].as_array().expect("threads") {
+                prop_assert_eq!(&thread["name"], &json!(names[0]));
+                prop_assert_eq!(&thread["frames"], &json!([frame, frame]));
+            }
+        }
+    }
+
+    #[test]
     fn without_the_vm_there_are_native_threads() {
         let answer = of_system("why", false, 5);
+        let answer: Value = serde_json::from_str(&answer).expect("JSON");
         assert_eq!(
             (&answer["note"], &answer["elapsed_ns"]),
             (&json!("why"), &json!(5))

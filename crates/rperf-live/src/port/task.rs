@@ -1,6 +1,6 @@
 //! What the VM is asked for, and what it says. Asked on the port's thread, answered on Ruby threads.
 
-use super::stacks::ThreadStack;
+use super::stacks::Stacks;
 use rperf_model::Profile;
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ pub struct Question {
 
 /// What has come of a task.
 pub enum Reply {
-    /// The threads, and how many Ractors there are whose threads aren't among them.
-    Stacks(Vec<ThreadStack>, u32),
+    /// Those of all threads.
+    Stacks(Stacks),
     /// The session has begun.
     Begun,
     /// The VM answers.

@@ -84,7 +84,7 @@ fn it_says_what_it_is() {
 
 #[test]
 fn what_the_vm_answers_goes_to_all_who_wait() {
-    use super::stacks::{Frame, ThreadStack};
+    use super::stacks::{FrameName, Stacks, ThreadStack};
     let port = opened();
     let answered = std::thread::scope(|scope| {
         let ask = || {
@@ -99,15 +99,19 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
             status: "run".into(),
             tid: None,
             has_gvl: true,
-            frames: vec![Frame {
+            frames: vec![(0, 3)],
+        };
+        let stacks = Stacks {
+            threads: vec![thread],
+            names: vec![FrameName {
                 name: "Order#total".into(),
-                path: "order.rb".into(),
-                line: 3,
+                path: Some("order.rb".into()),
             }],
+            ractors: 2,
         };
         while clients.iter().any(|client| !client.is_finished()) {
             if let Some(question) = request::open() {
-                request::answer(question, Reply::Stacks(vec![thread.clone()], 2));
+                request::answer(question, Reply::Stacks(stacks.clone()));
             }
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -32,19 +32,24 @@ pub fn native_threads() -> Vec<NativeThread> {
     threads
 }
 
-/// The native thread of this number.
+/// One of them; `None` if it has ended.
 pub fn native_thread(tid: i32) -> Option<NativeThread> {
-    let folder = format!("/proc/self/task/{tid}");
-    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
+    let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
     let (head, state) = stat.rsplit_once(") ")?;
     let (_, name) = head.split_once('(')?;
-    let call = fs::read_to_string(format!("{folder}/syscall")).unwrap_or_default();
     Some(NativeThread {
         tid,
         name: name.into(),
         is_running: state.starts_with('R'),
-        waits_in: described(&call),
+        waits_in: waits_in(tid),
     })
+}
+
+/// The system call in which the native thread of this number waits, and on what; empty if it doesn't,
+/// or there is no such thread.
+pub fn waits_in(tid: i32) -> String {
+    let call = fs::read_to_string(format!("/proc/self/task/{tid}/syscall"));
+    described(&call.unwrap_or_default())
 }
 
 /// Of the kernel's line: the number of the call, and its arguments in hexadecimal.

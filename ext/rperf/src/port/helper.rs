@@ -9,19 +9,18 @@
 //! helper would else wait for a whole time slice of each.
 
 use super::session::perform;
+use super::stacks;
 use super::watched;
 use crate::native::session;
 use crate::profile::errors;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
-use crate::text;
 use crate::without_gvl::try_without_gvl;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Error, Module, RArray, RModule, RString, Ruby, Thread, prelude::*};
+use magnus::{Error, Module, RModule, Ruby, Thread, prelude::*};
 use rb_sys::VALUE;
 use rperf_engine::Gvl;
-use rperf_live::port::stacks::{Frame, ThreadStack};
 use rperf_live::port::task::{Reply, Task};
 use rperf_live::port::{bell, request};
 use std::ffi::c_void;
@@ -147,8 +146,8 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
     loop {
         while let Some(question) = request::open() {
             if question.task == Task::Stacks {
-                let (rows, ractors): (RArray, u32) = helper.funcall("stacks", ())?;
-                request::answer(question, Reply::Stacks(threads(rows)?, ractors));
+                let stacks = stacks::take(ruby, helper, HOLDER.load(SeqCst))?;
+                request::answer(question, Reply::Stacks(stacks));
             } else {
                 perform(ruby, helper, question)?;
             }
@@ -158,36 +157,4 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
             return Ok(());
         }
     }
-}
-
-/// A row: the thread, its name, status, native number and frames.
-fn threads(rows: RArray) -> Result<Vec<ThreadStack>, Error> {
-    let holder = HOLDER.load(SeqCst);
-    let row = |place: usize| {
-        let (thread, name, status, tid, frames): Row = rows.entry(place as isize)?;
-        Ok(ThreadStack {
-            name: name.map(text::content).unwrap_or_default(),
-            status: text::content(status),
-            tid,
-            has_gvl: thread.as_raw() as usize == holder,
-            frames: self::frames(frames)?,
-        })
-    };
-    (0..rows.len()).map(row).collect()
-}
-
-type Row = (Thread, Option<RString>, RString, Option<i32>, RArray);
-
-/// Of each frame its name, file and line, one after the other.
-fn frames(parts: RArray) -> Result<Vec<Frame>, Error> {
-    let frame = |place: usize| {
-        let place = (3 * place) as isize;
-        let path: Option<RString> = parts.entry(place + 1)?;
-        Ok(Frame {
-            name: text::content(parts.entry(place)?),
-            path: path.map(text::content).unwrap_or_default(),
-            line: parts.entry(place + 2)?,
-        })
-    };
-    (0..parts.len() / 3).map(frame).collect()
 }

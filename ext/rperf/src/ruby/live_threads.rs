@@ -44,6 +44,11 @@ impl LiveThreads {
         self.threads.iter().map(thread)
     }
 
+    /// The same with their objects.
+    pub fn with_objects(&self) -> impl Iterator<Item = (RubyThread<'_>, Value)> + '_ {
+        self.threads().zip(self.threads.iter().copied())
+    }
+
     /// The thread of `state`, if it is one of them, or was seen later.
     fn thread_of(&self, gvl: &Gvl<'_>, state: &ThreadState) -> Option<RubyThread<'_>> {
         let is_later = state.serial > self.last_serial;

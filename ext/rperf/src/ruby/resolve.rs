@@ -17,6 +17,11 @@ use std::time::{Duration, Instant};
 /// The path of methods of C.
 const NO_PATH: &str = "<C method>";
 
+/// Whether it is a method of C, which has no path.
+pub fn is_of_c(frame: &ResolvedFrame) -> bool {
+    frame.path == NO_PATH
+}
+
 /// Names frames one by one, for `limit` at most. `next` takes the name of a frame, and has the
 /// next one: the session goes on in between, so nothing of it can stay borrowed. Returns whether
 /// there are more.

@@ -344,10 +344,14 @@ impl Watched {
     }
 
     /// All pages of what has changed. Returns whether the VM has answered.
-    fn pull(&mut self, wait: Duration, sums: &mut dyn Take) -> Result<bool, AskError> {
+    fn pull(&mut self, mut wait: Duration, sums: &mut dyn Take) -> Result<bool, AskError> {
+        let mut is_fresh = false;
         for _ in 0..MAX_PAGES {
             let delta = self.page(wait)?;
-            let (more, is_fresh) = (delta.changes.more, delta.freshness.is_fresh);
+            let more = delta.changes.more;
+            is_fresh |= delta.freshness.is_fresh;
+            // The rest is there already: nothing is to be done for it in the program.
+            wait = Duration::ZERO;
             if delta.changes.reset {
                 sums.reset(&self.mirror);
             }

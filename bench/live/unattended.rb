@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../support/interleave"
+require_relative "figure"
+require_relative "program"
+
+module Live
+  # What a port costs to which nobody is attached.
+  class Unattended
+    ENGINES = %w[interpreter yjit].freeze
+    THREAD = "rperf-port"
+
+    def initialize(options)
+      @options = options
+    end
+
+    def figures
+      [*ratios, *idle, *memory, *times]
+    end
+
+    private
+
+    # A process for each run: they differ by more than a port costs, so it takes many.
+    def ratios
+      Bench::Engines.available(ENGINES).map do |engine|
+        runs = Bench::Interleave.call([false, true], runs: @options[:pairs], warm_up: false) do |listens|
+          Program.open({}, listens:, engine:) { |it| it.command("run", "interpreter", @options[:scale])[:cpu_ns] }
+        end
+        Figure.ratio("nobody attached: CPU time, #{engine}", Bench::Statistics.ratios(runs[true], runs[false]), 1.003)
+      end
+    end
+
+    def idle
+      Program.open do |program|
+        sleep 0.3
+        before = switches(program)
+        sleep @options[:seconds]
+        woken = switches(program) - before
+        [Figure.new("nobody attached: wake-ups of the port's thread", woken / @options[:seconds], "1/s", bar: 0)]
+      end
+    end
+
+    def switches(program)
+      Dir.glob("/proc/#{program.pid}/task/*").sum do |folder|
+        next 0 unless File.read("#{folder}/comm").chomp == THREAD
+
+        File.read("#{folder}/status").scan(/ctxt_switches:\s*(\d+)/).sum { |number,| number.to_i }
+      end
+    end
+
+    def memory
+      kb = Bench::Interleave.call([false, true], runs: @options[:runs] * 3, warm_up: false) do |listens|
+        Program.open({}, listens:) { |it| it.command("state").values_at(:own_kb, :rss_kb) }
+      end
+      own, all = kb[true].zip(kb[false]).map { |with, without| with.zip(without).map { |it| it.inject(:-) } }.transpose
+      [Figure.median("nobody attached: memory of the process' own", own, "kB", 64),
+       Figure.median("nobody attached: the same with pages of files, which processes share", all, "kB")]
+    end
+
+    def times
+      opened = Array.new(@options[:runs] * 3) do
+        Program.open({}, listens: false) { |it| it.command("listen")[:ns] / 1e6 }
+      end
+      forks = Bench::Interleave.call([false, true], runs: @options[:runs], warm_up: false) do |listens|
+        Program.open({}, listens:) do |it|
+          Bench::Statistics.median(it.command("forks", @options[:forks])[:took]) / 1e6
+        end
+      end
+      more = forks[true].zip(forks[false]).map { |with, without| with - without }
+      [Figure.median("Rperf.listen", opened, "ms", 0.3), Figure.median("each fork takes longer by", more, "ms", 0.2)]
+    end
+  end
+end
