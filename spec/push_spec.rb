@@ -148,7 +148,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     silent = TCPServer.new("127.0.0.1", 0)
     url = "http://127.0.0.1:#{silent.addr[1]}"
     code = "Rperf.push(otlp: #{url.dump}, every: 1); $stdout.sync = true; puts 1; sleep 0.02 until File.exist?('go')
-            fork { exit }; Process.wait"
+            fork { exit }; Process.wait; (Thread.list - [Thread.current]).each(&:join)"
     began = nil
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code) do
       expect(silent.wait_readable(20)).not_to be_nil

@@ -19,7 +19,8 @@ module Rperf
     PATIENCE = 10
     REST = 5
     LAST_PATIENCE = 0.1
-    private_constant :MOST, :PATIENCE, :REST, :LAST_PATIENCE
+    JOIN = Thread.instance_method(:join)
+    private_constant :MOST, :PATIENCE, :REST, :LAST_PATIENCE, :JOIN
 
     class << self
       # Takes the place of an earlier plan.
@@ -53,11 +54,14 @@ module Rperf
         @thread.report_on_exception = false
         @thread.name = "rperf push"
         @thread.thread_variable_set(:fork_safe, true)
+        # Programs that wait for all threads don't mean this one.
+        @thread.define_singleton_method(:join) { |*| self }
+        @thread.define_singleton_method(:value) { nil }
       end
 
       def finish
         @plan = nil
-        @thread&.kill&.join(LAST_PATIENCE)
+        JOIN.bind_call(@thread.kill, LAST_PATIENCE) if @thread
       end
     end
 
@@ -101,7 +105,7 @@ module Rperf
     # Where one isn't taken, those behind it wouldn't be either.
     def send_waiting
       while @waiting.any? && now >= @next_try
-        answer = Web::Post.call(@destination.url, @destination.headers, @waiting.first)
+        answer = Web::Post.call(@destination.url, @destination.headers, @waiting.first, open: nil)
         verdict, text, pause = @destination.verdict(*answer, @failures + 1)
         @waiting.shift unless verdict == :later
         note(verdict, text, pause)

@@ -14,12 +14,14 @@ module Rperf
 
       class << self
         # @param headers [Array<Array(String, String)>]
+        # @param open [Integer, nil] seconds to connect; nil: as long as the system tries, and without the thread that
+        #   Timeout leaves in the process
         # @return [Array(Integer, String, String, Float)] HTTP's status, or 0 if there is none; a line of what was said,
         #   and all of it; and the seconds after which to come again, or -1
-        def call(url, headers, body)
+        def call(url, headers, body, open: OPEN)
           load(url)
           uri = URI(url)
-          response, said = connected(uri) { |http| exchange(http, request(uri, headers, body)) }
+          response, said = connected(uri, open) { |http| exchange(http, request(uri, headers, body)) }
           [response.code.to_i, line(said), said, retry_after(response)]
         rescue StandardError => e
           [0, line("#{e.message} (#{e.class})"), "", -1.0]
@@ -34,8 +36,8 @@ module Rperf
 
         private
 
-        def connected(uri, &)
-          Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: OPEN, read_timeout: PIECE,
+        def connected(uri, open, &)
+          Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: open, read_timeout: PIECE,
                                               write_timeout: PIECE, max_retries: 0, &)
         end
 
