@@ -173,6 +173,7 @@ impl<'a> Recording<'a> {
             None => self.asked.elapsed() > PATIENCE,
             Some(begun) => begun.elapsed() > self.wanted.time + PATIENCE,
         };
+        let is_silent = begun.is_some() && self.is_silent();
         if is_late && begun.is_none() {
             if !self.complaint.starts_with(QUIET) {
                 let now = self.ask_second(|client| client.hello_within(process::PATIENCE));
@@ -181,13 +182,13 @@ impl<'a> Recording<'a> {
                     "{quiet}; profiling begins as soon as Ruby code runs (Ctrl-C to give up)"
                 ));
             }
-        } else if (is_late || self.is_silent()) && !self.has_helper {
+        } else if (is_late || is_silent) && !self.has_helper {
             // Nothing of ours is in the program that would run in between.
             self.complain(
                 "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
                  (Ctrl-C to give up)",
             );
-        } else if is_late || begun.is_some() && self.is_silent() {
+        } else if is_late || is_silent {
             self.complain(STUCK);
         }
         let rest = begun.map(|begun| self.wanted.time.saturating_sub(begun.elapsed()));
