@@ -43,6 +43,9 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 /// What is said of it while a helper of ours is in it, and doesn't come to run.
 const STUCK: &str = "doesn't answer: a thread keeps the GVL in native code (Ctrl-C to give up)";
 
+/// How it is said of a program that it may just wait.
+const QUIET: &str = "runs no Ruby code";
+
 /// What is wanted of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
@@ -83,7 +86,8 @@ pub struct Recording<'a> {
     next_look: Instant,
     /// What has been so far, and when that was.
     so_far: Option<(Vec<u8>, Instant)>,
-    has_complained: bool,
+    /// What was said last of it.
+    complaint: String,
     say: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -131,7 +135,7 @@ impl<'a> Recording<'a> {
             next_snapshot: asked + SNAPSHOT_INTERVAL,
             next_look: asked + LOOK_INTERVAL,
             so_far: None,
-            has_complained: false,
+            complaint: String::new(),
             say,
         })
     }
@@ -180,21 +184,22 @@ impl<'a> Recording<'a> {
             None => self.asked.elapsed() > PATIENCE,
             Some(begun) => begun.elapsed() > self.wanted.time + PATIENCE,
         };
+        let is_silent = begun.is_some() && self.is_silent();
         if is_late && begun.is_none() {
-            if !self.has_complained {
+            if !self.complaint.starts_with(QUIET) {
                 let now = self.ask_second(|client| client.hello_within(process::PATIENCE));
                 let quiet = process::quiet(&self.hello, now.as_ref());
                 self.complain(&format!(
                     "{quiet}; profiling begins as soon as Ruby code runs (Ctrl-C to give up)"
                 ));
             }
-        } else if (is_late || self.is_silent()) && !self.has_helper {
+        } else if (is_late || is_silent) && !self.has_helper {
             // Nothing of ours is in the program that would run in between.
             self.complain(
                 "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
                  (Ctrl-C to give up)",
             );
-        } else if is_late || begun.is_some() && self.is_silent() {
+        } else if is_late || is_silent {
             self.complain(STUCK);
         }
         let rest = begun.map(|begun| self.wanted.time.saturating_sub(begun.elapsed()));
@@ -210,7 +215,7 @@ impl<'a> Recording<'a> {
     /// Whether the VM is asked for something in vain: the profile hasn't begun, if the program's session
     /// is watched; in one of clients it is asked for a sign of life.
     fn is_silent(&mut self) -> bool {
-        if self.has_complained || Instant::now() < self.next_look {
+        if Instant::now() < self.next_look {
             return false;
         }
         self.next_look = Instant::now() + LOOK_INTERVAL;
@@ -319,8 +324,8 @@ impl<'a> Recording<'a> {
     }
 
     fn complain(&mut self, what: &str) {
-        if !self.has_complained {
-            self.has_complained = true;
+        if self.complaint != what {
+            self.complaint = what.into();
             (self.say)(&format!("{} {what}", self.pid));
         }
     }
