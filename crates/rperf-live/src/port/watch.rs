@@ -24,6 +24,8 @@ const AGAIN: Duration = Duration::from_millis(2);
 /// The same after [`EAGER`].
 const AGAIN_LATER: Duration = Duration::from_millis(10);
 const EAGER: Duration = Duration::from_millis(100);
+/// When it is wanted anew: the session, or the port, that it was wanted of may have ended.
+const ANEW: Duration = Duration::from_millis(500);
 
 /// What is wanted of the VM.
 #[derive(Debug, Clone, Copy)]
@@ -201,8 +203,7 @@ impl Watch {
                 Duration::ZERO
             }
             Some(wanted) if now < wanted.again => return,
-            // The session that was to take it may have ended.
-            Some(wanted) if now >= wanted.since + PATIENCE => {
+            Some(wanted) if now >= wanted.since + ANEW => {
                 self.wanted = None;
                 return;
             }
