@@ -234,10 +234,10 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
 
   it "says in a line what can't be" do
     to = ["--to", "http://127.0.0.1:1"]
+    encoding = "--to must have %XX for a character that URLs don't have there, such as %2F for / in a password"
     { ["--to", "u:secret@host"] => "--to must be a URL such as https://user:password@profiles.example",
       ["--otlp", "host:4318"] => "--otlp must be a URL such as https://user:password@profiles.example",
-      ["--to", "http://u:sec/ret@host"] => "--to must have %XX for a character that URLs don't have there, such as " \
-                                            "%2F for / in a password",
+      ["--to", "http://u:sec/ret@host"] => encoding,
       [*to, "--every", "0"] => "--every must be seconds from 1 to 3600, not '0'",
       [*to, "--label", "a-b=c"] => "--label must be NAME=VALUE",
       [*to, "--label", "service_name=c"] => "--label: 'service_name' is there already",

@@ -126,10 +126,11 @@ module Rperf
     end
 
     def note(verdict, text, pause)
-      if verdict == :later
+      case verdict
+      when :later
         @failures += 1
         @next_try = now + pause
-      elsif verdict == :refused
+      when :refused
         @lost += 1
       else
         text = [again, text].compact.join("; ") if @failures.positive? || @lost.positive?
