@@ -118,7 +118,8 @@ impl Push {
                 Some(format!("it takes a profile, and says: {why}")),
             ),
             Verdict::TakenInPart(count, why) => {
-                let text = format!("it refuses a part of a profile ({count} of its profiles): {why}");
+                let text =
+                    format!("it refuses a part of a profile ({count} of its profiles): {why}");
                 ("taken", Some(text))
             }
             Verdict::Refused(why) => ("refused", Some(format!("it refuses a profile: {why}"))),
