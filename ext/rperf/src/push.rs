@@ -81,9 +81,9 @@ impl Push {
         rb_self: &Self,
         file: RString,
         pid: i32,
-        program: String,
+        program: RString,
     ) -> Result<RString, Error> {
-        let file = text::bytes(file);
+        let (file, program) = (text::bytes(file), text::content(program));
         let body = without_gvl_if_possible(|| {
             let profile = pprof::read(&mut file.as_slice());
             let mut profile = profile.map_err(|error| error.to_string())?;
@@ -118,7 +118,8 @@ impl Push {
                 Some(format!("it takes a profile, and says: {why}")),
             ),
             Verdict::TakenInPart(count, why) => {
-                let text = format!("it refuses a part of a profile ({count} of its kinds): {why}");
+                let text =
+                    format!("it refuses a part of a profile ({count} of its profiles): {why}");
                 ("taken", Some(text))
             }
             Verdict::Refused(why) => ("refused", Some(format!("it refuses a profile: {why}"))),

@@ -28,7 +28,7 @@ module Rperf
       in_range(:frequency, frequency, Integer, 1..1000)
       Argument.one_of(:mode, mode, %i[wall cpu])
       Argument.reject(:service, service, "a String or nil") unless service.nil? || Argument.a?(service, String)
-      pairs = [pairs(:labels, labels, "="), pairs(:headers, headers, ": ")]
+      pairs = [pairs(:labels, labels, "="), pairs(:headers, headers, ":")]
       destination = NativePush.to(!otlp.nil?, url, service, *pairs)
       ForkGuard.install
       Push.begin(Push::Plan.new(destination, every.to_f, "mode=#{mode}&frequency=#{frequency}"))
@@ -53,7 +53,11 @@ module Rperf
 
     def pairs(name, hash, between)
       Argument.reject(name, hash, "a Hash") unless Argument.a?(hash, Hash)
-      hash.map { |key, value| "#{key}#{between}#{value}" }
+      hash.map do |key, value|
+        raise ArgumentError, "#{name}: a name can't have #{between}" if key.to_s.include?(between)
+
+        "#{key}#{between}#{value}"
+      end
     end
   end
 end

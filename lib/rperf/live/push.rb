@@ -14,13 +14,19 @@ module Rperf
     Plan = Struct.new(:destination, :every, :query)
     # Profiles that wait; the oldest is dropped for one more.
     MOST = 4
+    # Seconds: how long nothing is done in a forked child, which may only run another program, or end.
+    FIRST_REST = 1
     # Seconds: how long a profile may take beyond its time, how long nothing is tried if there was none, and how long
     # the program's end waits for the thread.
     PATIENCE = 10
     REST = 5
     LAST_PATIENCE = 0.1
+    # The methods as they are now: a program may put its own in their place.
     JOIN = Thread.instance_method(:join)
-    private_constant :MOST, :PATIENCE, :REST, :LAST_PATIENCE, :JOIN
+    HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
+    # The thread has the mask of the one that made it. It can be ended all the same: the program's end depends on that.
+    UNMASKED = { Object => :immediate }.freeze
+    private_constant :MOST, :FIRST_REST, :PATIENCE, :REST, :LAST_PATIENCE, :JOIN, :HANDLE_INTERRUPT, :UNMASKED
 
     class << self
       # Takes the place of an earlier plan.
@@ -34,23 +40,26 @@ module Rperf
         # Blocks run in forked children, too; and before the port closes.
         at_exit { finish } unless @plan
         @plan = plan
-        start
+        start(0)
       rescue ThreadError => e
         raise Error, "nothing can be pushed: #{Message.first_line(e)}"
       end
 
       # A forked child has none of its parent's threads.
       def begin_in_child
-        start if @plan
-      rescue ThreadError
-        nil # It runs without.
+        start(FIRST_REST) if @plan
+      rescue ThreadError => e
+        Message.say("process #{Process.pid} pushes nothing: #{Message.first_line(e)}")
       end
+
+      # Once the program ends, or has another plan, nothing may be begun for this one: nobody would end it.
+      def goes_on?(plan) = @plan.equal?(plan)
 
       private
 
-      def start
+      def start(rest)
         @thread&.kill
-        @thread = Thread.new(@plan) { |plan| new(plan).run }
+        @thread = Thread.new(@plan) { |plan| HANDLE_INTERRUPT.call(UNMASKED) { new(plan).run(rest) } }
         @thread.report_on_exception = false
         @thread.name = "rperf push"
         @thread.thread_variable_set(:fork_safe, true)
@@ -66,16 +75,20 @@ module Rperf
     end
 
     def initialize(plan)
+      @plan = plan
       @destination = plan.destination
       @every = plan.every
       @target = "/v1/profile?seconds=#{plan.every}&#{plan.query}"
       @waiting = []
       @failures = 0
+      @lost = 0
       @next_try = 0
     end
 
-    def run
-      loop { step }
+    # @param rest [Numeric] seconds before the first profile
+    def run(rest)
+      sleep(rest)
+      step while Push.goes_on?(@plan)
     rescue Exception => e # rubocop:disable Lint/RescueException -- such as those of libraries that forbid connections.
       Message.say("no more profiles are pushed: #{Message.first_line(e)} (#{e.class})")
     end
@@ -86,7 +99,7 @@ module Rperf
       file = profile
       return sleep(REST) unless file
 
-      @waiting.shift if @waiting.size == MOST
+      @lost += 1 if @waiting.size == MOST && @waiting.shift
       @waiting << @destination.body(file, Process.pid, $PROGRAM_NAME.to_s)
       send_waiting
     rescue StandardError => e
@@ -113,15 +126,24 @@ module Rperf
     end
 
     def note(verdict, text, pause)
-      if verdict == :later
+      case verdict
+      when :later
         @failures += 1
         @next_try = now + pause
+      when :refused
+        @lost += 1
       else
-        text ||= "it takes profiles again" if @failures.positive?
-        @failures = 0
+        text = [again, text].compact.join("; ") if @failures.positive? || @lost.positive?
+        @failures = @lost = 0
       end
       @said = nil unless text
       say("#{@destination.shown}: #{text}") if text
+    end
+
+    def again
+      return "it takes profiles again" if @lost.zero?
+
+      "it takes profiles again (#{@lost} #{@lost == 1 ? "was" : "were"} lost)"
     end
 
     # Once, until there is something else to say.

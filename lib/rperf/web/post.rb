@@ -14,8 +14,8 @@ module Rperf
 
       class << self
         # @param headers [Array<Array(String, String)>]
-        # @param open [Integer, nil] seconds to connect; nil: as long as the system tries, and without the thread that
-        #   Timeout leaves in the process
+        # @param open [Integer, nil] seconds to connect; nil: TCP as long as the system tries, and without the thread
+        #   that Timeout leaves in the process
         # @return [Array(Integer, String, String, Float)] HTTP's status, or 0 if there is none; a line of what was said,
         #   and all of it; and the seconds after which to come again, or -1
         def call(url, headers, body, open: OPEN)
@@ -23,6 +23,9 @@ module Rperf
           uri = URI(url)
           response, said = connected(uri, open) { |http| exchange(http, request(uri, headers, body)) }
           [response.code.to_i, line(said), said, retry_after(response)]
+        rescue URI::Error, ArgumentError => e
+          # What they say may be the URL with its password, or a header.
+          [0, "it can't be sent (#{e.class})", "", -1.0]
         rescue StandardError => e
           [0, line("#{e.message} (#{e.class})"), "", -1.0]
         end
@@ -32,13 +35,24 @@ module Rperf
           require "net/http"
           require "time"
           require "openssl" if url.start_with?("https:")
+          client
         end
 
         private
 
         def connected(uri, open, &)
-          Net::HTTP.start(uri.host, uri.port, use_ssl: uri.scheme == "https", open_timeout: open, read_timeout: PIECE,
-                                              write_timeout: PIECE, max_retries: 0, &)
+          client.start(uri.hostname, uri.port, use_ssl: uri.scheme == "https", open_timeout: open, read_timeout: PIECE,
+                                               write_timeout: PIECE, max_retries: 0, &)
+        end
+
+        # Net::HTTP's time to connect is that of TLS's handshake as well: a server that never says a word must not be
+        # waited for without end.
+        def client
+          @client ||= Class.new(Net::HTTP) do
+            private
+
+            def ssl_socket_connect(socket, timeout) = super(socket, timeout || PIECE)
+          end
         end
 
         # An answer without end is left in the middle.

@@ -86,13 +86,17 @@ pub fn run(args: &PushArgs, post: Post<'_>) -> Result<i32, Refusal> {
         failures: 0,
         last_said: String::new(),
     };
-    thread::scope(|scope| {
-        scope.spawn(|| {
+    let collected = thread::scope(|scope| {
+        let collector = scope.spawn(|| {
+            let _closes = Closes(&queue);
             collect(&plan, &queue);
-            queue.close();
         });
         sender.run();
+        collector.join()
     });
+    if collected.is_err() {
+        say("an internal error ended the profiles");
+    }
     let Counts {
         sent,
         in_part,
@@ -107,8 +111,17 @@ pub fn run(args: &PushArgs, post: Post<'_>) -> Result<i32, Refusal> {
         text.push_str(&format!(", {lost} lost"));
     }
     say(&text);
-    let is_all = sent > 0 && lost == 0 && in_part == 0;
+    let is_all = sent > 0 && lost == 0 && in_part == 0 && collected.is_ok();
     Ok(if is_all { 0 } else { FAILURE })
+}
+
+/// However the thread ends that brings profiles: the other one waits for them.
+struct Closes<'a>(&'a Queue);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 fn counted(count: u64) -> String {
@@ -236,7 +249,7 @@ impl Sender<'_> {
                 self.say(&match count {
                     0 => format!("it takes a profile, and says: {why}"),
                     count => {
-                        format!("it refuses a part of a profile ({count} of its kinds): {why}")
+                        format!("it refuses a part of a profile ({count} of its profiles): {why}")
                     }
                 });
             }
@@ -261,7 +274,7 @@ impl Sender<'_> {
         self.counts.sent += 1;
         if self.failures > 0 {
             self.say("it takes profiles again");
-            (self.failures, self.last_said) = (0, String::new());
+            self.failures = 0;
         }
     }
 

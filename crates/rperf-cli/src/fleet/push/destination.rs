@@ -5,8 +5,10 @@ use crate::Refusal;
 use rperf_format::{FormatError, otlp, pprof::pyroscope};
 use rperf_model::Profile;
 use rperf_session::settings::quoted;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
+use std::net::Ipv6Addr;
 
 /// Has the value of the Authorization header.
 const AUTHORIZATION: &str = "RPERF_PUSH_AUTHORIZATION";
@@ -118,9 +120,8 @@ impl Destination {
         let kind = wish.kind;
         let (url, shown) = url(wish)?;
         let mut headers = kind.headers();
-        if let Ok(value) = std::env::var(AUTHORIZATION) {
-            headers.push(("Authorization".into(), value));
-        }
+        let value = authorization(std::env::var_os(AUTHORIZATION))?;
+        headers.extend(value.map(|value| ("Authorization".into(), value)));
         for header in wish.headers {
             let header = pair(
                 wish.names.header,
@@ -179,29 +180,76 @@ impl Destination {
     }
 }
 
-/// With the path of the API behind it; and without what must not be shown.
+/// With the path of the API behind it; and without what must not be shown. Messages don't show it
+/// either: it may have a password.
 fn url(wish: &Wish<'_>) -> Result<(String, String), Refusal> {
     let text = wish.url;
     let rest = text
         .strip_prefix("https://")
         .or_else(|| text.strip_prefix("http://"));
-    let host = rest.map(|rest| rest.split('/').next().unwrap_or_default());
-    let has_odd =
-        |it: &str| it.contains(['?', '#']) || it.chars().any(|it| it.is_control() || it == ' ');
-    let Some(host) = host.filter(|host| !host.is_empty() && !has_odd(text)) else {
-        // It may have a password.
-        let message = format!(
-            "{} must be a URL such as https://user:password@profiles.example",
-            wish.names.url
-        );
-        return Err(Refusal::usage(message));
+    let (authority, path) = rest
+        .map(|it| it.split_once('/').unwrap_or((it, "")))
+        .unwrap_or_default();
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let wrong = if [user, path].iter().any(|it| !is_encoded(it)) {
+        "must have %XX for a character that URLs don't have there, such as %2F for / in a password"
+    } else if !is_host(host) {
+        "must be a URL such as https://user:password@profiles.example"
+    } else {
+        let api = wish.kind.path();
+        let base = text.trim_end_matches('/');
+        let base = base.strip_suffix(api).unwrap_or(base);
+        let shown = base.replacen(authority, host, 1);
+        return Ok((format!("{base}{api}"), shown));
     };
-    let path = wish.kind.path();
-    let base = text.trim_end_matches('/');
-    let base = base.strip_suffix(path).unwrap_or(base);
-    let public = host.rsplit('@').next().unwrap_or_default();
-    let shown = base.replacen(host, public, 1);
-    Ok((format!("{base}{path}"), shown))
+    Err(Refusal::usage(format!("{} {wrong}", wish.names.url)))
+}
+
+/// Whether all is as RFC 3986 has it for users and paths, but for an `@`, which would make one out of
+/// the other.
+fn is_encoded(text: &str) -> bool {
+    let mut pieces = text.split('%');
+    let is_plain = |text: &str| {
+        text.bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:/".contains(&it))
+    };
+    let is_escape = |text: &str| {
+        let digits = text.get(..2);
+        digits.is_some_and(|it| it.bytes().all(|it| it.is_ascii_hexdigit()))
+    };
+    pieces.next().is_some_and(is_plain)
+        && pieces.all(|piece| is_escape(piece) && is_plain(&piece[2..]))
+}
+
+/// With a port or without.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, rest)) if host.parse::<Ipv6Addr>().is_ok() => ("v6", rest),
+        Some(_) => return false,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let is_port = |it: &str| {
+        it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
+    };
+    !host.is_empty()
+        && host.bytes().all(is_name)
+        && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+/// What the variable says, if it says anything.
+fn authorization(value: Option<OsString>) -> Result<Option<String>, Refusal> {
+    let value = value.map(OsString::into_string).transpose();
+    let value = value.map(|it| it.map(|it| it.trim().to_string()));
+    match value {
+        Ok(value) if !value.iter().any(|it| it.contains(char::is_control)) => {
+            Ok(value.filter(|it| !it.is_empty()))
+        }
+        // It is a secret.
+        _ => Err(Refusal::usage(format!(
+            "{AUTHORIZATION} must be one line of text"
+        ))),
+    }
 }
 
 fn pair(
@@ -294,6 +342,12 @@ mod tests {
                 "http://a/v1development/profiles",
                 "http://a",
             ),
+            (
+                pyroscope,
+                "http://u%5B:p%40@[::1]:4040/a_b%20c",
+                "http://u%5B:p%40@[::1]:4040/a_b%20c/push.v1.PusherService/Push",
+                "http://[::1]:4040/a_b%20c",
+            ),
         ] {
             let found = url(&wish(kind, text)).expect("one");
             assert_eq!(found, (whole.into(), shown.into()));
@@ -306,10 +360,33 @@ mod tests {
             "http:///x",
             "http://a?b",
             "http://a b",
+            "http://a:70000",
+            "http://a:",
+            "http://[::x]",
+            "http://u:sec/ret@a",
+            "http://u:sec[ret@a",
+            "http://u:sec%ret@a",
+            "http://u:sec@ret@a",
+            "http://u:sec\u{e4}ret@a",
+            "http://a/b|c",
         ] {
             let refusal = url(&wish(pyroscope, odd)).expect_err("none");
             assert_eq!(refusal.status, 2, "{odd}");
+            assert!(!refusal.message.contains("sec"), "{odd}");
         }
+    }
+
+    #[test]
+    fn the_variable_of_authorization_is_one_line() {
+        let of = |text: &str| authorization(Some(text.into()));
+        assert_eq!(of(" Bearer x\n").expect("one"), Some("Bearer x".into()));
+        assert_eq!(of(" \n").expect("none"), None);
+        assert_eq!(authorization(None).expect("none"), None);
+        let refusal = of("Bearer x\nsecret").expect_err("two lines");
+        assert_eq!(
+            refusal.message,
+            "RPERF_PUSH_AUTHORIZATION must be one line of text"
+        );
     }
 
     #[test]
