@@ -185,7 +185,7 @@ RSpec.describe "rperf top on a terminal" do
       Process.kill(:CONT, terminal.pid)
       wait_until("screen") { terminal.output.include?("\e[?1049h") }
       write_file("go", "")
-      wait_for(terminal, /the program has ended; q quits/)
+      wait_for(terminal, /the programs have ended/)
       terminal.type("q")
     end
     expect(status.exitstatus).to eq(7)
