@@ -122,17 +122,14 @@ impl Program {
             return;
         }
         self.asked = Instant::now();
-        match &mut self.session {
-            None => {}
-            // A session that the program has begun meanwhile is as good.
-            Some(OwnSession {
-                has_begun: false, ..
-            }) => _ = self.see_to_session(),
-            Some(session) => {
-                if session.client.hello_within(process::PATIENCE).is_err() {
-                    self.session = None;
-                }
-            }
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        if !session.has_begun {
+            // One that the program has begun meanwhile is as good.
+            let _ = self.see_to_session();
+        } else if session.client.hello_within(process::PATIENCE).is_err() {
+            self.session = None;
         }
     }
 
