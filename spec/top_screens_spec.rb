@@ -170,6 +170,27 @@ RSpec.describe "rperf top on a terminal" do
     File.delete(file)
   end
 
+  it "stops with all of the program, and has the terminal again when it goes on" do
+    write_file("app.rb", "File.write('pid', $$)\ndef work = 100.times { |i| i.to_s }\nwork until File.exist?('go')\n")
+    status = screens("--interval", "0.1", "sh", "-c", "'#{ruby}' app.rb; exit 7") do |terminal|
+      wait_for(terminal, /Object#work/)
+      processes = [terminal.pid, File.read(in_folder("pid")).to_i]
+      stopped = -> { processes.map { |pid| `ps -o stat= -p #{pid}`.start_with?("T") } }
+      terminal.type("\x1a")
+      wait_until("stop of both") { stopped.call.all? }
+      Process.kill(:CONT, -terminal.pid)
+      wait_for(terminal, /Object#work/)
+      expect(stopped.call).to eq([false, false])
+      terminal.output.clear
+      Process.kill(:CONT, terminal.pid)
+      wait_until("screen") { terminal.output.include?("\e[?1049h") }
+      write_file("go", "")
+      wait_for(terminal, /the programs have ended/)
+      terminal.type("q")
+    end
+    expect(status.exitstatus).to eq(7)
+  end
+
   it "ends when the terminal goes away" do
     working do |program|
       status = screens(program.pid, "--interval", "0.1") do |terminal|

@@ -221,7 +221,9 @@ RSpec.describe "rperf top" do
       yield pid
       status = Process.wait2(pid).last
       expect(methods_of(JSON.parse(seen))).to include("Object#work")
-      [status, File.read(in_folder("said"))]
+      said = File.readlines(in_folder("said"))
+      # At load it may take long to begin.
+      [status, said.grep_v(/runs no Ruby code just now/).join]
     end
 
     it "runs it with a port, passes signals on, and ends as it does" do
@@ -236,6 +238,16 @@ RSpec.describe "rperf top" do
       expect([status.termsig, said]).to match([Signal.list["TERM"], /\Arperf: \d+ .*app\.rb comes in\n\z/])
     end
 
+    it "says so if the program ends before the first table" do
+      write_file("app.rb", "sleep 0.05 until File.exist?('go')\nexit 5\n")
+      words = rperf_command("top", "--once", "--interval", "600", ruby, "app.rb")
+      pid = Process.spawn(clean_environment, *words, chdir: folder, err: in_folder("said"))
+      wait_until("session") { listed.values.any? { |program| program["live"] } }
+      write_file("go", "")
+      expect(Process.wait2(pid).last.exitstatus).to eq(5)
+      expect(File.read(in_folder("said"))).to match(/\Arperf: the program ended before the first table: .*\n\z/)
+    end
+
     it "says if there is nothing to be seen" do
       outcome = rperf("top", "--once", "sh", "-c", "exit 3")
       expect([outcome.status.exitstatus, outcome.stderr])
@@ -243,8 +255,13 @@ RSpec.describe "rperf top" do
       outcome = rperf("top", "no-such-command")
       expect([outcome.status.exitstatus, outcome.stderr])
         .to eq([127, "rperf: command not found: no-such-command (there is no such file either)\n"])
-      expect(rperf("top", "1", "x").stderr).to eq("rperf: 'x' is no number of a process\n")
+      expect(rperf("top", "1", "x").stderr).to eq("rperf: 'x' isn't a process ID\n")
+      write_file("x.rb", "")
+      expect(rperf("top", "x.rb").stderr).to end_with("x.rb (did you mean 'ruby x.rb'?)\n")
       write_file("x.data", "")
+      File.chmod(0o755, in_folder("x.data"))
+      expect(rperf("top", "x.data").stderr).to end_with("isn't taken for a profile: chmod -x it)\n")
+      File.chmod(0o644, in_folder("x.data"))
       expect(rperf("top", "x.data", "--once").stderr).to include("saved profiles are shown on a terminal only")
     end
   end

@@ -101,7 +101,10 @@ RSpec.describe "the web viewer" do
           expect(get.call("").body).to include(">server:./<")
           list = -> { JSON.parse(get.call("snapshots.json").body) }
           wait_until("snapshots") { list.call["snapshots"].size > 1 }
-          expect(list.call).to include("can_take" => true, "process" => program.pid, "notes" => [])
+          expect(list.call).to include("can_take" => true, "process" => program.pid)
+          expect(list.call["notes"]).to all(start_with("The program takes long for a snapshot"))
+          expect(Net::HTTP.start(address.host, address.port) { |http| http.head("#{address.path}snapshots.json") }.code)
+            .to eq("200")
           first, second = list.call["snapshots"]
           expect(second["duration_ns"]).to be > first["duration_ns"]
           taken = Net::HTTP.post(URI.join(address, "snapshots"), "", { "X-Rperf" => "1" })

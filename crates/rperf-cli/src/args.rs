@@ -244,17 +244,19 @@ pub struct Args {
 impl Args {
     /// Of the command line. Options of `rperf top` may come after the processes or files, but not
     /// after a command, whose they would be.
-    pub fn of(line: Vec<OsString>) -> Result<Self, clap::Error> {
-        let args = Self::try_parse_from(&line)?;
-        let Subcommand::Top(top) = &args.subcommand else {
-            return Ok(args);
-        };
-        let Some(later) = top.later_options() else {
-            return Ok(args);
-        };
-        let (front, words) = line.split_at(line.len() - top.words.len());
-        let (words, options) = words.split_at(later);
-        Self::of([front, options, words].concat())
+    pub fn of(mut line: Vec<OsString>) -> Result<Self, clap::Error> {
+        let mut words = Vec::new();
+        loop {
+            let mut args = Self::try_parse_from(&line)?;
+            let next = match &mut args.subcommand {
+                Subcommand::Top(top) => top.with_options_in_front(&line, &mut words),
+                _ => None,
+            };
+            match next {
+                Some(next) => line = next,
+                None => return Ok(args),
+            }
+        }
     }
 }
 

@@ -104,9 +104,15 @@ impl Environment {
     }
 }
 
-/// The variables that have the Rubies of a program open their ports, and nothing else.
+/// The variables that have the Rubies of a program open their ports, and nothing else. Where the user
+/// has told them to, that stands: the ports may be to be elsewhere.
 pub fn with_ports(library: &Path) -> Result<Vec<(OsString, OsString)>, UnloadableLibrary> {
-    let mut variables = vec![(format!("{PREFIX}{}", LISTEN.key()).into(), "1".into())];
+    let name = OsString::from(format!("{PREFIX}{}", LISTEN.key()));
+    let listens = env::var_os(&name).is_some_and(|value| !value.is_empty() && value != "0");
+    let mut variables = Vec::new();
+    if !listens {
+        variables.push((name, "1".into()));
+    }
     for (name, mut value) in additions(library)? {
         let separator = RUBY_VARIABLES.iter().find(|it| it.0 == name);
         if let (Some(original), Some((_, separator))) = (env::var_os(name), separator) {

@@ -67,7 +67,7 @@ pub struct Thread {
 /// Where a thread is, and since when: as long as all of its time has gone into one stack, in one
 /// state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat {
+pub struct Position {
     /// The stack.
     pub node: u32,
     /// What the thread did there.
@@ -168,7 +168,7 @@ pub struct Store {
     /// All threads.
     pub threads: Vec<Thread>,
     /// Where those are that had time in the last interval of their process.
-    pub seats: FxHashMap<u32, Seat>,
+    pub positions: FxHashMap<u32, Position>,
     /// All label sets; the first one is empty.
     pub labels: Vec<Vec<Label>>,
     /// All rows.
@@ -211,7 +211,7 @@ impl Default for Store {
             methods: Vec::new(),
             nodes: vec![root],
             threads: Vec::new(),
-            seats: FxHashMap::default(),
+            positions: FxHashMap::default(),
             labels: Vec::new(),
             rows: Vec::new(),
             history: VecDeque::new(),

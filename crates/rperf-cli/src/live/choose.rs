@@ -121,10 +121,20 @@ pub struct Found {
 /// The processes with ports that are `first`, or were started by it or its children, and are none of
 /// `known`.
 pub fn family(first: i32, known: &[i32]) -> Vec<i32> {
-    let found = all().into_iter().map(|it| it.pid);
-    found
-        .filter(|pid| !known.contains(pid) && is_of_family(*pid, first))
-        .collect()
+    let there = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let there = there.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut pids: Vec<i32> = there.filter(|pid| is_of_family(*pid, first)).collect();
+    // Where there is no /proc.
+    pids.push(first);
+    pids.sort_unstable();
+    pids.dedup();
+    // Only these are connected to: others have nothing to do with it.
+    let has_port = |pid: i32| {
+        let mut paths = find::of(pid).into_iter().filter_map(connect);
+        paths.any(|found| found.pid == pid)
+    };
+    pids.retain(|pid| !known.contains(pid) && has_port(*pid));
+    pids
 }
 
 /// More generations than anybody has.

@@ -50,7 +50,9 @@ pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
                 true => screens::run_launched(args, &launched),
                 false => print_launched(args, &launched),
             };
-            return launched.finish(was_seen);
+            // What nobody has waited for may still come.
+            let runs_on = !launched.has_ended();
+            return launched.finish(was_seen || runs_on);
         }
         Subject::Programs(choice) if has_screens => return screens::run(args, &choice),
         Subject::Programs(choice) => choice,
@@ -80,8 +82,13 @@ fn print_launched(args: &TopArgs, launched: &Launched) -> bool {
     let mut tables = Tables::new(args, group, Some(launched));
     let end = tables.follow();
     tables.say_lines();
-    if let Err(End::Printing(error)) = end {
-        say(&format!("can't write to stdout: {error}"));
+    match end {
+        Err(End::Printing(error)) => say(&format!("can't write to stdout: {error}")),
+        _ if tables.was_seen && tables.printed == 0 => say(
+            "the program ended before the first table: --interval 0.1 has one sooner, and rperf record all \
+             of its time",
+        ),
+        _ => {}
     }
     tables.was_seen
 }

@@ -227,12 +227,12 @@ impl Layout {
                 (text, fitted_end(&method.path, self.file_room, look))
             }
             What::Thread(thread, node) => {
-                let seat = store.seats.get(thread).filter(|it| {
+                let position = store.positions.get(thread).filter(|it| {
                     it.node == *node && it.ns >= LONG && app.scope == Scope::Rate && !store.is_saved
                 });
                 let thread = store.threads[*thread as usize];
                 let top = store.method(*node).map_or("", |it| &*it.name);
-                let stays = seat.filter(|_| thread.seq > 0);
+                let stays = position.filter(|_| thread.seq > 0);
                 let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
                 let who = match thread.seq {
                     0 => "threads that have ended".into(),

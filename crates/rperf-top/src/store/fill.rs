@@ -1,8 +1,8 @@
 //! How the store is filled. Under its lock, on the thread that pulls.
 
 use super::{
-    Figures, HISTORY, LABEL_CAP, METHOD_CAP, MORE, Method, NODE_CAP, Node, Process, ROW_CAP, Row,
-    RowKey, Seat, State, Store, THREAD_CAP, Thread,
+    Figures, HISTORY, LABEL_CAP, METHOD_CAP, MORE, Method, NODE_CAP, Node, Position, Process,
+    ROW_CAP, Row, RowKey, State, Store, THREAD_CAP, Thread,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -161,43 +161,43 @@ impl Store {
         let process = &mut self.processes[number as usize];
         (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
         process.watched_ns += elapsed_ns;
-        self.seat(number);
+        self.position(number);
     }
 
     /// Where the threads of the process are, after an interval.
-    fn seat(&mut self, process: u32) {
-        let mut seats: FxHashMap<u32, (Seat, u64)> = FxHashMap::default();
+    fn position(&mut self, process: u32) {
+        let mut positions: FxHashMap<u32, (Position, u64)> = FxHashMap::default();
         for row in &self.processes[process as usize].recent {
             let Row { key, recent, .. } = self.rows[*row as usize];
-            let fresh = Seat {
+            let fresh = Position {
                 node: key.node,
                 state: key.state,
                 ns: 0,
             };
-            let (seat, all) = seats.entry(key.thread).or_insert((fresh, 0));
+            let (position, all) = positions.entry(key.thread).or_insert((fresh, 0));
             *all = all.saturating_add(recent);
-            if (seat.node, seat.state) == (key.node, key.state) {
-                seat.ns = seat.ns.saturating_add(recent);
-            } else if recent > seat.ns {
-                *seat = Seat {
+            if (position.node, position.state) == (key.node, key.state) {
+                position.ns = position.ns.saturating_add(recent);
+            } else if recent > position.ns {
+                *position = Position {
                     ns: recent,
                     ..fresh
                 };
             }
         }
-        for (thread, (mut seat, all)) in seats.iter().map(|(thread, it)| (*thread, *it)) {
-            let before = self.seats.get(&thread);
-            let stays = before.filter(|it| (it.node, it.state) == (seat.node, seat.state));
-            seat.ns = match stays {
-                _ if seat.ns < all => 0,
-                None => seat.ns,
-                Some(before) => before.ns.saturating_add(seat.ns),
+        for (thread, (mut position, all)) in positions.iter().map(|(thread, it)| (*thread, *it)) {
+            let before = self.positions.get(&thread);
+            let stays = before.filter(|it| (it.node, it.state) == (position.node, position.state));
+            position.ns = match stays {
+                _ if position.ns < all => 0,
+                None => position.ns,
+                Some(before) => before.ns.saturating_add(position.ns),
             };
-            self.seats.insert(thread, seat);
+            self.positions.insert(thread, position);
         }
         let threads = &self.threads;
-        self.seats.retain(|thread, _| {
-            threads[*thread as usize].process != process || seats.contains_key(thread)
+        self.positions.retain(|thread, _| {
+            threads[*thread as usize].process != process || positions.contains_key(thread)
         });
     }
 

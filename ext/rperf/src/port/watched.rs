@@ -23,7 +23,7 @@ pub fn see_to(gvl: &mut Gvl<'_>) {
     }
 }
 
-/// Tells who has the GVL while the session runs.
+/// Tells which thread has the GVL while the session runs.
 fn holder(gvl: &Gvl<'_>) -> Option<Holder> {
     let ticks = live::ticks(gvl)?;
     Some(Arc::new(move || {

@@ -57,7 +57,7 @@ pub struct Group<T> {
 }
 
 impl<T: Take + Send> Group<T> {
-    /// Those of the choice, whose sums are taken in by what `make` makes.
+    /// The programs that `choice` names; what `make` makes takes in their sums.
     pub fn connect(
         choice: &Choice,
         make: impl FnMut(&Watched) -> T + Send + 'static,

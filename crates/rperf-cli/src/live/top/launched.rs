@@ -34,8 +34,12 @@ impl Launched {
         let failed = |error: io::Error| failure(format!("can't run the command: {error}"));
         let program = command::find(&words[0], env::var_os("PATH").as_deref());
         let program = program.map_err(|mut refusal| {
-            if refusal.status == NOT_FOUND {
+            let file = Path::new(&words[0]);
+            if !file.exists() {
                 refusal.message += " (there is no such file either)";
+            } else if refusal.status == NOT_FOUND && file.extension().is_none_or(|it| it != "rb") {
+                refusal.message +=
+                    " (this file is executable, so it isn't taken for a profile: chmod -x it)";
             }
             refusal
         })?;
@@ -85,7 +89,7 @@ impl Launched {
     }
 
     /// Waits for its end, and returns its status; if a signal has ended it, that ends us. `was_seen`:
-    /// it had a port.
+    /// it had a port, or nobody has looked until its end.
     pub fn finish(mut self, was_seen: bool) -> Result<i32, Refusal> {
         let output = self.output.take();
         if let Some(output) = output.as_deref().filter(|_| !self.has_ended()) {

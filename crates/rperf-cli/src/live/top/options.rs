@@ -3,6 +3,8 @@
 use crate::Refusal;
 use crate::live::choose::Choice;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -66,7 +68,7 @@ impl TopArgs {
                     pid.filter(|pid| *pid > 0).ok_or_else(|| {
                         let word = word.to_string_lossy();
                         let word = rperf_live::shown(&word);
-                        Refusal::usage(format!("'{word}' is no number of a process"))
+                        Refusal::usage(format!("'{word}' isn't a process ID"))
                     })
                 });
                 Subject::Programs(Choice {
@@ -85,15 +87,35 @@ impl TopArgs {
         })
     }
 
-    /// Where options begin that come after processes or files. What comes after a command is the
-    /// command's.
-    pub fn later_options(&self) -> Option<usize> {
-        let first = self.words.first()?;
-        if !is_number(first) && !is_profile(first) {
+    /// The command line with the first options in front that `line` has after processes or files;
+    /// nothing if there are none any more. What comes after a command is the command's. `before` has
+    /// the words that came before, which are given again behind a `--`.
+    pub fn with_options_in_front(
+        &mut self,
+        line: &[OsString],
+        before: &mut Vec<OsString>,
+    ) -> Option<Vec<OsString>> {
+        if self.words.len() == before.len() {
             return None;
         }
-        let mut words = self.words.iter();
-        words.position(|word| word.as_encoded_bytes().starts_with(b"-"))
+        let front = &line[..line.len() - self.words.len()];
+        if before.is_empty() {
+            self.words
+                .first()
+                .filter(|it| is_number(it) || is_profile(it))?;
+        } else {
+            self.words.truncate(self.words.len() - before.len() - 1);
+        }
+        let is_option = |word: &OsString| word != "-" && word.as_encoded_bytes().starts_with(b"-");
+        let mut words = self.words.iter().take_while(|word| *word != "--");
+        let Some(place) = words.position(is_option) else {
+            before.append(&mut self.words);
+            self.words = std::mem::take(before);
+            return None;
+        };
+        let options = self.words.split_off(place);
+        before.append(&mut self.words);
+        Some([front, &options, &["--".into()], before].concat())
     }
 }
 
@@ -103,12 +125,21 @@ fn is_number(word: &OsString) -> bool {
 }
 
 /// Whether it is a file that is no program: neither is a script that somebody forgot to give to Ruby.
+/// On some file systems all files are executable.
 fn is_profile(word: &OsString) -> bool {
     use std::os::unix::fs::PermissionsExt;
     let path = Path::new(word);
-    let found = std::fs::metadata(path);
     let is_script = path.extension().is_some_and(|it| it == "rb");
-    found.is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 == 0) && !is_script
+    let Some(found) = std::fs::metadata(path).ok().filter(|it| it.is_file()) else {
+        return false;
+    };
+    !is_script && (found.permissions().mode() & 0o111 == 0 || is_gzipped(path))
+}
+
+fn is_gzipped(path: &Path) -> bool {
+    let mut start = [0; 2];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == [0x1f, 0x8b]
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
@@ -153,12 +184,18 @@ mod tests {
             (mixed.json, mixed.count, mixed.interval),
             (true, Some(3), Duration::from_secs(2))
         );
-        let Ok(Subject::Programs(choice)) = mixed.subject() else {
-            panic!("they are processes");
-        };
-        let mut pids = choice.pids;
-        pids.sort_unstable();
-        assert_eq!(pids, [5, 7]);
+        assert_eq!(mixed.subject().ok(), Some(processes(&[7, 5])));
+        for lacking in [["7", "8", "-n"], ["7", "8", "--interval"]] {
+            let line = ["rperf", "top"].iter().chain(&lacking).map(OsString::from);
+            Args::of(line.collect()).expect_err("no process is a value");
+        }
+        for words in [
+            ["7", "--", "-x"].as_slice(),
+            &["7", "-"],
+            &["7", "-n", "3", "x"],
+        ] {
+            assert_eq!(args(words).subject().expect_err("refused").status, 2);
+        }
         let command = args(&["--once", "ruby", "x.rb", "--json"]);
         assert!(command.once && !command.json);
         let words = ["ruby", "x.rb", "--json"].map(OsString::from).to_vec();
@@ -185,6 +222,8 @@ mod tests {
         std::fs::set_permissions(&script, mode).expect("permissions");
         let is_profile = |word: &str| matches!(subject(&[word]), Subject::Files(_));
         assert!(is_profile(&profile) && !is_profile(&script) && !is_profile(&ruby));
+        std::fs::write(&script, [0x1f, 0x8b, 8]).expect("written");
+        assert!(is_profile(&script), "gzip'd files are no programs");
         assert!(args(&[&profile, "--once"]).once && !is_profile("no/such/file"));
         for words in [["0"].as_slice(), &["7", "x"], &["99999999999"]] {
             assert_eq!(args(words).subject().expect_err("refused").status, 2);

@@ -285,24 +285,25 @@ impl Surroundings for Terminal {
         if SUSPENDS.swap(false, SeqCst) {
             return Some(run::Signal::Suspend);
         }
-        CONTINUED
-            .swap(false, SeqCst)
-            .then_some(run::Signal::Continued)
+        let was_continued = CONTINUED.swap(false, SeqCst) || forward::was_continued();
+        was_continued.then_some(run::Signal::Continued)
     }
 
     fn suspend(&mut self) {
-        if let Some(pid) = self.launched {
-            let _ = kill(Pid::from_raw(pid), Signal::SIGTSTP);
-        }
         let by_default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
         // SAFETY: the default action; what was there before is put back below.
         let previous = unsafe { sigaction(Signal::SIGTSTP, &by_default) };
-        let _ = raise(Signal::SIGTSTP);
+        // As the key does it where no screens have the terminal: to all that it would.
+        let _ = match self.launched {
+            Some(_) => kill(Pid::from_raw(0), Signal::SIGTSTP),
+            None => raise(Signal::SIGTSTP),
+        };
         if let Ok(previous) = previous {
             // SAFETY: `note` only touches atomics.
             let _ = unsafe { sigaction(Signal::SIGTSTP, &previous) };
         }
         CONTINUED.store(false, SeqCst);
+        forward::was_continued();
     }
 
     fn line(&mut self) -> Option<String> {
