@@ -194,7 +194,7 @@ RSpec.describe "rperf attach" do
       File.mkfifo(in_folder("go"))
       code = "Thread.new { File.read('go'); loop { work } }\nsleep"
       listening("#{methods_to_find}puts Rperf.listen\n#{code}") do |program|
-        line = "#{program.pid} runs no Ruby code just now; profiling begins as soon as it does"
+        line = "#{program.pid} runs no Ruby code just now: all its threads wait, or one keeps the GVL in native code; "
         status = attach_until(line, program.pid, "-d", 1, "-o", "x.pb.gz") { File.write(in_folder("go"), "") }
         expect(status.exitstatus).to eq(0)
         expect(methods_of(profile_in)).to include("Object#work")

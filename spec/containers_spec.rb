@@ -34,4 +34,29 @@ RSpec.describe "A program in a container", if: RUBY_PLATFORM.include?("linux") d
       end
     end
   end
+
+  # The rights of an app's container in a Kubernetes pod, and of one beside it, but for one that lets it read the Ruby
+  # of whoever runs the specs.
+  def as(user: 1000, group: 1000, rights: "")
+    rights = "-all,+dac_read_search#{rights}"
+    ["setpriv", "--reuid", user.to_s, "--regid", group.to_s, "--clear-groups", "--inh-caps", rights, "--ambient-caps",
+     "+dac_read_search", "--bounding-set", rights]
+  end
+
+  def seen(**whose)
+    outcome = run(*as(**whose), *rperf_command("ps", "--json"), env: { "TMPDIR" => folder })
+    JSON.parse(outcome.stdout).fetch("programs").count { |program| program["program"] == "app of #{folder}" }
+  end
+
+  it "is found by a side-car that shares its processes, user, group and rights, and by no other" do
+    FileUtils.chown(1000, 1000, [folder, temporary_folder])
+    inside = "mount -t tmpfs -o mode=1777 none #{temporary_folder.shellescape} && exec \"$@\""
+    before = ["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh", *as]
+    listening("$0 = 'app of #{folder}'; puts Rperf.listen; loop { 1.to_s }", before:) do |program|
+      expect(seen).to eq(1)
+      attach = rperf_command("attach", "--duration", "0.2", "-o", "x.pb.gz", program.pid.to_s)
+      expect(run(*as, *attach).status.exitstatus).to eq(0)
+      expect([seen(group: 1001), seen(user: 1001), seen(user: 0, group: 0)]).to eq([0, 0, 0])
+    end
+  end
 end

@@ -69,7 +69,8 @@ RSpec.describe "labels of fibers" do
       2000.times { fibers.each(&:resume) }
     end
     short, long = by_labels(data).values_at({ turn: "short" }, { turn: "long" })
-    expect(long / (short + long).to_f).to be_between(0.7, 0.9)
+    # 0.8, or half if they were those after it.
+    expect(long / (short + long).to_f).to be_between(0.6, 0.95)
   end
 
   it "are right with a Fiber scheduler, blocked time included" do

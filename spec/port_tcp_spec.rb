@@ -19,7 +19,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
   def told_token(socket) = File.read(socket.sub(/\.sock\z/, ".token")).chomp
 
   it "answers those who have the token, and no pages of web sites" do
-    listening("puts Rperf.listen('tcp://127.0.0.1:0'), Rperf.listen; loop { 1.0.to_s }") do |program|
+    listening("puts [Rperf.listen('tcp://127.0.0.1:0'), Rperf.listen].join(\"\\n\"); loop { 1.0.to_s }") do |program|
       url, socket = File.readlines(in_folder(".listening1"), chomp: true)
       expect([url, File.basename(socket)]).to match([%r{\Ahttp://127\.0\.0\.1:\d+\z}, /\A#{program.pid}-\d+\.sock\z/])
       token = told_token(socket)
@@ -59,7 +59,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
       fork { sleep }
       sleep
     RUBY
-    [["tcp://127.0.0.1:0", 2], ["tcp://127.0.0.1:#{free_number}", 1]].each do |address, count|
+    [["tcp://127.0.0.1:0", 2], ["tcp://127.0.0.1:#{Servers.free_port}", 1]].each do |address, count|
       listening(code, env: { "ADDRESS" => address, "RPERF_LISTEN_TOKEN" => "a-token-of-our-own" }) do |program|
         wait_until("ports") { sockets.count { |path| answers?(path) } == 2 }
         numbers = sockets.filter_map { |path| ask(path).last["tcp"] }
@@ -74,7 +74,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
   end
 
   it "goes on at its number in a daemon" do
-    number = free_number
+    number = Servers.free_port
     code = <<~RUBY
       puts Rperf.listen("tcp://127.0.0.1:#{number}")
       Process.daemon(true, true)
@@ -114,11 +114,5 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
     end
     expect { Rperf.listen("tcp://localhost:1") }
       .to raise_error(ArgumentError, 'address: must be "tcp://127.0.0.1:PORT", not "tcp://localhost:1"')
-  end
-
-  # Nobody listens there now.
-  def free_number
-    server = TCPServer.new("127.0.0.1", 0)
-    server.addr[1].tap { server.close }
   end
 end

@@ -4,7 +4,7 @@ require "socket"
 require "zlib"
 require_relative "../bench/support/protobuf"
 
-# `rperf push`, to a server of ours that says what it was sent.
+# `rperf push`, to servers of ours that say what they were sent.
 RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
   include Ports
   include Bench::Protobuf
@@ -12,22 +12,27 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
   # A request that came: its first line, headers and body.
   let(:requests) { Queue.new }
 
-  # Answers each request with the next of these statuses, and the last one again and again; yields the URL.
-  def receiver(*statuses)
+  # Answers each request with the next of these statuses (and headers, and a body), and the last one again and again;
+  # yields the URL.
+  def receiver(*answers)
     server = TCPServer.new("127.0.0.1", 0)
-    thread = Thread.new { loop { take(server.accept, statuses.size > 1 ? statuses.shift : statuses.first) } }
+    thread = Thread.new { loop { take(server.accept, *(answers.size > 1 ? answers.shift : answers.first)) } }
     yield "http://127.0.0.1:#{server.addr[1]}"
   ensure
     thread&.kill&.join
     server&.close
   end
 
-  def take(client, status)
+  def take(client, status, more = [], body = "said")
     line = client.gets("\r\n", chomp: true)
     headers = client.each_line("\r\n", chomp: true).take_while { |header| !header.empty? }
-    headers = headers.to_h { |header| header.split(": ", 2) }.transform_keys(&:downcase)
-    requests << [line, headers, client.read(headers.fetch("content-length").to_i)]
-    client.write("HTTP/1.1 #{status} x\r\nContent-Length: 4\r\nConnection: close\r\n\r\nsaid")
+    headers = headers.to_h { |header| header.partition(": ").values_at(0, 2) }.transform_keys(&:downcase)
+    length = headers["content-length"] or return # Whoever sent it was killed.
+    requests << [line, headers, client.read(length.to_i), now]
+    head = ["HTTP/1.1 #{status} x", "Content-Length: #{body.bytesize}", "Connection: close", *more].join("\r\n")
+    client.write("#{head}\r\n\r\n#{body}")
+  rescue SystemCallError
+    nil # The same.
   ensure
     client.close
   end
@@ -69,8 +74,144 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     expect(id).to match(/\A\h{8}-\h{4}-4\h{3}-[89ab]\h{3}-\h{12}\z/)
     expect(profile.labels).to include({ "endpoint" => "GET /", "odd_key" => "v" })
     expect(profile.labels.flat_map(&:keys).uniq).to match_array(%w[endpoint odd_key])
-    expect(profile.duration_nanos).to be_within(5e8).of(1e9)
+    expect(profile.duration_nanos).to be_between(9e8, 1e10)
     expect(decoded(sent[2][2])[2]).not_to eq(id)
+  end
+
+  # The texts by index and the resource's attributes of an ExportProfilesServiceRequest: spec of crates/rperf-format has
+  # the rest.
+  def decoded_otlp(body)
+    request = fields(Zlib.gunzip(body))
+    resource = fields(fields(request.fetch(1).first).fetch(1).first)
+    attributes = resource.fetch(1).to_h do |pair|
+      key, value = fields(pair).values_at(1, 2).map(&:first)
+      [key, fields(value).values.first.first]
+    end
+    [fields(request.fetch(2).first).fetch(5), attributes]
+  end
+
+  it "sends to a collector of OpenTelemetry, comes again when that says, and tells what it leaves out" do
+    partial = "\x0A\x09\x08\x01\x12\x05no: x".b
+    listening(app("loop { Rperf.label(endpoint: 'GET /') { 1000.times { 1.0.to_s } } }")) do |program|
+      outcome = receiver([503, ["Retry-After: 2"]], [200, [], partial], [500]) do |url|
+        rperf("push", "--otlp", url, "--every", "1", "--match", name, "-n", "2", "--service", "shop", "--label",
+              "deployment.environment.name=test")
+      end
+      expect(outcome.stderr.lines(chomp: true))
+        .to match([/\Arperf: sending a profile to /, /: it takes no profile: HTTP 503 said; trying again\z/,
+                   /: it takes profiles again\z/, /: it refuses a part of a profile \(1 of its profiles\): no: x\z/,
+                   /: it refuses a profile: HTTP 500 said\z/, "rperf: 1 profile sent, 1 of them in part, 1 lost"])
+      expect(outcome.status.exitstatus).to eq(1)
+      sent = Array.new(3) { requests.pop }
+      expect(sent.map(&:first).uniq).to eq(["POST /v1development/profiles HTTP/1.1"])
+      expect(sent[0][1]).to include("content-type" => "application/x-protobuf", "content-encoding" => "gzip",
+                                    "user-agent" => "rperf/#{Rperf::VERSION} opentelemetry-proto/1.10")
+      expect([sent[0][2] == sent[1][2], sent[1][3] - sent[0][3]]).to match([true, be_between(1.9, 30)])
+      texts, attributes = decoded_otlp(sent[1][2])
+      expect(texts).to include("", "Float#to_s", "endpoint", "wall")
+      expect(attributes).to include("service.name" => "shop", "deployment.environment.name" => "test",
+                                    "process.pid" => program.pid, "process.title" => "app of #{name}")
+    end
+  end
+
+  def labelled?(body) = decoded(body)[1].labels.include?({ "endpoint" => "GET /" })
+
+  # A program that pushes its own profile, and forks a child that runs as long.
+  def pushing(arguments)
+    app('$0 = "odd \xFF"; ' \
+        "Rperf.push(#{arguments}); fork { loop { 1.to_s } }; loop { Rperf.label(endpoint: 'GET /') { 1.0.to_s } }")
+  end
+
+  it "is done by a program itself, and by its forked children" do
+    receiver([503], [200]) do |url|
+      arguments = "to: #{"#{url.sub("//", "//u:p@")}/".dump}, every: 1, service: 'shop', labels: { zone: 'b' }, " \
+                  "headers: { 'X-Scope-OrgID' => 'team' }, frequency: 200"
+      listening(pushing(arguments), err: in_folder("err")) do
+        sent = []
+        wait_until("profiles of both, and the first one again") do
+          sent << requests.pop(timeout: 30)
+          bodies = sent.map { |request| request[2] }
+          bodies.uniq.size < bodies.size && bodies.map { |body| labelled?(body) }.uniq.size == 2
+        end
+        wait_until("second line") { File.read(in_folder("err")).lines.size > 1 }
+        expect(sent).to all(match(["POST /push.v1.PusherService/Push HTTP/1.1", include("x-scope-orgid" => "team"),
+                                   String, Float]))
+        found = sent.map { |request| decoded(request[2]) }
+        expect(found.map(&:first)).to all(include("service_name" => "shop", "zone" => "b"))
+        expect(found.map { |part| part[1].duration_nanos }).to all(be_between(9e8, 1e10))
+      end
+      expect(File.read(in_folder("err")).lines)
+        .to match([/\Arperf: #{url}: it takes no profile: HTTP 503 said\n/, /: it takes profiles again\n/])
+    end
+  end
+
+  it "never keeps a program from its end, whatever its server does" do
+    silent = TCPServer.new("127.0.0.1", 0)
+    url = "http://127.0.0.1:#{silent.addr[1]}"
+    # Threads have the mask of the one that made them. A child that soon ends begins no session, of which there would be
+    # a second thread.
+    code = <<~RUBY
+      masked = ->(&block) { Thread.handle_interrupt(Object => :never, &block) }
+      masked.call { Rperf.push(otlp: #{url.dump}, every: 1) }
+      masked.call { fork { sleep 0.3; puts Thread.list.filter_map(&:name).join(", "); sleep 1.2 } }
+      sleep 0.02 until File.exist?("go")
+      puts Process.wait2.last.exitstatus
+      fork { exit }; Process.wait; (Thread.list - [Thread.current]).each(&:join)
+    RUBY
+    began = nil
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", code) do
+      expect(silent.wait_readable(20)).not_to be_nil
+      began = now
+      write_file("go", "")
+    end
+    # It waits for an answer of the server for 10 s.
+    expect([outcome.status.exitstatus, outcome.stderr, now - began]).to match([0, "", be < 5])
+    expect(outcome.stdout).to eq("rperf push\n0\n")
+  ensure
+    silent&.close
+  end
+
+  let(:post) { Rperf.const_get(:Web)::Post }
+
+  it "counts what is lost inside of a program" do
+    push_class = Rperf.const_get(:Push)
+    destination = Rperf.const_get(:NativePush).to(false, "http://a", nil, [], [])
+    destination.define_singleton_method(:body) { |*| "" }
+    push = push_class.new(push_class::Plan.new(destination, 1.0, ""))
+    clock = 0
+    allow(push).to receive(:profile).and_return("")
+    allow(push).to receive(:now) { clock }
+    lines = []
+    allow(Rperf.const_get(:Message)).to receive(:say) { |line| lines << line }
+    later, refused, taken = [503, 400, 200].map { |status| [status, "said", "", 0.0] }
+    answers = [*[later] * 5, *[taken] * 4, refused, taken]
+    allow(post).to receive(:call) { answers.shift }
+    8.times do
+      clock += 1000
+      push.send(:step)
+    end
+    expect(lines).to eq(["http://a: it takes no profile: HTTP 503 said",
+                         "http://a: it takes profiles again (2 were lost)",
+                         "http://a: it refuses a profile: HTTP 400 said",
+                         "http://a: it takes profiles again (1 was lost)"])
+  end
+
+  it "waits for no server without end, reaches those by IPv6, and keeps secrets to itself" do
+    silent = TCPServer.new("127.0.0.1", 0)
+    stub_const("Rperf::Web::Post::PIECE", 0.2)
+    expect(post.call("https://127.0.0.1:#{silent.addr[1]}", [], "", open: nil)).to match([0, /timeout/i, "", -1.0])
+    expect(post.call("http://u:secret[@a", [], "")[1]).to eq("it can't be sent (URI::InvalidURIError)")
+    expect(post.call("http://127.0.0.1:1", [%W[a sec\nret]], "").inspect).not_to include("sec")
+    # No answer, but a connection.
+    begin
+      sixth = TCPServer.new("::1", 0)
+    rescue SystemCallError
+      next # The machine has no IPv6.
+    end
+    post.call("http://[::1]:#{sixth.addr[1]}", [], "")
+    expect(sixth.accept.gets).to start_with("POST / ")
+  ensure
+    [silent, sixth].compact.each(&:close)
   end
 
   it "counts what is lost, and ends at once when it is told to" do
@@ -93,13 +234,28 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
 
   it "says in a line what can't be" do
     to = ["--to", "http://127.0.0.1:1"]
-    { ["--to", "u:secret@host"] => "--to must be a URL such as https://user:password@pyroscope.example",
+    encoding = "--to must have %XX for a character that URLs don't have there, such as %2F for / in a password"
+    { ["--to", "u:secret@host"] => "--to must be a URL such as https://user:password@profiles.example",
+      ["--otlp", "host:4318"] => "--otlp must be a URL such as https://user:password@profiles.example",
+      ["--to", "http://u:sec/ret@host"] => encoding,
       [*to, "--every", "0"] => "--every must be seconds from 1 to 3600, not '0'",
       [*to, "--label", "a-b=c"] => "--label must be NAME=VALUE",
       [*to, "--label", "service_name=c"] => "--label: 'service_name' is there already",
       [*to, "--header", "secret"] => "--header must be NAME: VALUE" }.each do |arguments, line|
       outcome = rperf("push", *arguments)
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([2, "rperf: #{line}\n"])
+    end
+    expect(rperf("push").status.exitstatus).to eq(2)
+    expect(rperf("push", *to, "--otlp", "http://127.0.0.1:1").status.exitstatus).to eq(2)
+    { {} => "push: needs either to: or otlp:", { to: 1 } => "to: must be a URL (a String), not 1",
+      { otlp: "secret@x" } => "otlp must be a URL such as https://user:password@profiles.example",
+      { to: "http://a", every: 0 } => "every: must be a number from 1 to 3600, not 0",
+      { to: "http://a", frequency: 1.5 } => "frequency: must be an Integer from 1 to 1000, not 1.5",
+      { to: "http://a", mode: "wall" } => "mode: must be :wall or :cpu, not \"wall\"",
+      { to: "http://a", labels: { "a-b": 1 } } => "labels must be NAME=VALUE",
+      { to: "http://a", labels: { "a=b" => 1 } } => "labels: a name can't have =",
+      { to: "http://a", headers: 1 } => "headers: must be a Hash, not 1" }.each do |arguments, line|
+      expect { Rperf.push(**arguments) }.to raise_error(ArgumentError, line)
     end
   end
 end

@@ -74,7 +74,9 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
         expect(get(url, token, "", { "Host" => "evil.example" }).code).to eq("403")
         expect(get(url, token, "", { "Origin" => "http://127.0.0.1" }).code).to eq("403")
       end
-      expect(outcome).to match([0, /\Arperf: \d+ \(app of #{name}\): was stopped \(SIGSTOP\)\n\z/])
+      # Once, for both clients; a busy machine may have others.
+      stopped = outcome[1].lines.grep(/\Arperf: \d+ \(app of #{name}\): was stopped \(SIGSTOP\)\n\z/)
+      expect([outcome[0], stopped.size]).to eq([0, 1])
     end
   end
 

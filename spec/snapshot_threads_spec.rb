@@ -38,21 +38,23 @@ RSpec.describe "a snapshot while other threads run" do
 
   it "covers a thousand threads, each with all of its time" do
     start
+    before = nanoseconds
     threads = Array.new(1000) { Thread.new { Rperf.label(mine: 1) { sleep } } }
     Thread.pass until threads.all?(&:stop?)
+    after = nanoseconds
     parts = Array.new(3) do
       sleep 0.02
       Rperf.snapshot
       Rperf.snapshot(clear: true)
     end
+    last = nanoseconds
     parts << Rperf.stop
     mine = parts.last[:samples].filter_map { |row| row[2] unless row[3].zero? }.uniq
     expect(mine.size).to eq(1000)
-    # All of them have been there since the first part.
-    later = parts.drop(1)
-    duration = later.sum { |part| part[:duration_ns] }
-    seen = mine.map { |seq| total(later, [seq]) }
-    expect(seen).to all(be_within((duration * 0.05) + 50_000_000).of(duration))
+    # A snapshot takes them one after the other: each has its own time in a part, and its life in all of them.
+    lives = Hash.new(0)
+    parts.each { |part| part[:samples].each { |row| lives[row[2]] += row[1] } }
+    expect(lives.values_at(*mine)).to all(be_between(last - after - 5_000_000, nanoseconds - before))
     expect(total(parts, [1])).to be_within(20_000_000).of(parts.sum { |part| part[:duration_ns] })
   ensure
     threads&.each(&:kill)

@@ -166,21 +166,6 @@ RSpec.describe "rperf stacks" do
       end
     end
 
-    it "says so where a thread keeps the GVL in native code" do
-      code = <<~RUBY
-        require "fiddle"
-        sleeping = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, need_gvl: true)
-        puts Rperf.listen
-        sleeping.call(60)
-      RUBY
-      skip "no fiddle" unless run(ruby, "-e", "require 'fiddle'").status.success?
-      listening(code) do |program|
-        outcome = rperf("stacks", program.pid.to_s, limit: 30)
-        expect([outcome.status.exitstatus, outcome.stderr])
-          .to match([1, /the VM doesn't answer: a thread keeps the GVL in native code, or the main thread waits/])
-      end
-    end
-
     it "says so within some seconds where nothing runs" do
       listening("puts Rperf.listen; Queue.new.tap { |queue| Thread.new { sleep } }.pop") do |program|
         outcome = rperf("stacks", "--no-wake", program.pid.to_s, limit: 30)

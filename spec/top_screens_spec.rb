@@ -136,6 +136,61 @@ RSpec.describe "rperf top on a terminal" do
     end
   end
 
+  it "shows saved profiles" do
+    rows = [[[["app.rb", "Object#work"], ["app.rb", "<main>"]], 500_000_000, 1, 0, 500, 400_000_000]]
+    Rperf.save(in_folder("x.pb.gz"), { mode: :wall, frequency: 1000, duration_ns: 10**9, samples: rows })
+    output = nil
+    status = screens("x.pb.gz") do |terminal|
+      output = terminal.output
+      wait_for(terminal, /rperf top x\.pb\.gz 00:01 wall 1000 Hz .*all of it.* 500 ms .*Object#work/m)
+      { "t" => /per second, on average/, "2*" => /- <main>/, "m" => /this is a saved profile/ }.each do |keys, text|
+        terminal.type(keys)
+        wait_until(text) { output.match?(text) || terminal.drawn.match?(text) }
+      end
+      terminal.type("q")
+    end
+    expect([status.exitstatus, output]).to match([0, be_left])
+  end
+
+  it "shows a program that it starts, whose output doesn't disturb it" do
+    write_file("app.rb", "puts 'printed'\ndef work = 100.times { |i| i.to_s }\nwork until File.exist?('go')\nexit 7\n")
+    output = nil
+    status = screens("--interval", "0.1", ruby, "app.rb") do |terminal|
+      output = terminal.output
+      wait_for(terminal, /Object#work/)
+      expect(output).not_to include("printed")
+      write_file("go", "")
+      wait_for(terminal, /the program has ended; q quits/)
+      terminal.type("q")
+    end
+    expect(status.exitstatus).to eq(7)
+    expect(output).to match(/\e\[\?25h\e\[\?1049l[^\e]*what the program has printed is in (\S+)/)
+    file = output[/has printed is in (\S+)/, 1]
+    expect([File.read(file), File.stat(file).mode & 0o777]).to eq(["printed\n", 0o600])
+    File.delete(file)
+  end
+
+  it "stops with all of the program, and has the terminal again when it goes on" do
+    write_file("app.rb", "File.write('pid', $$)\ndef work = 100.times { |i| i.to_s }\nwork until File.exist?('go')\n")
+    status = screens("--interval", "0.1", "sh", "-c", "'#{ruby}' app.rb; exit 7") do |terminal|
+      wait_for(terminal, /Object#work/)
+      processes = [terminal.pid, File.read(in_folder("pid")).to_i]
+      stopped = -> { processes.map { |pid| `ps -o stat= -p #{pid}`.start_with?("T") } }
+      terminal.type("\x1a")
+      wait_until("stop of both") { stopped.call.all? }
+      Process.kill(:CONT, -terminal.pid)
+      wait_for(terminal, /Object#work/)
+      expect(stopped.call).to eq([false, false])
+      terminal.output.clear
+      Process.kill(:CONT, terminal.pid)
+      wait_until("screen") { terminal.output.include?("\e[?1049h") }
+      write_file("go", "")
+      wait_for(terminal, /the programs have ended/)
+      terminal.type("q")
+    end
+    expect(status.exitstatus).to eq(7)
+  end
+
   it "ends when the terminal goes away" do
     working do |program|
       status = screens(program.pid, "--interval", "0.1") do |terminal|

@@ -6,6 +6,8 @@ require "zlib"
 
 # The web viewer, as the command writes and serves it. The behaviour of the page is tested in viewer/.
 RSpec.describe "the web viewer" do
+  include Ports
+
   main = ["/app/main.rb", "<main>"]
   hostile = ["/app/main.rb", "</script><script>x</script>"]
 
@@ -89,6 +91,44 @@ RSpec.describe "the web viewer" do
       expect(serve("diff", "rperf.data", "other.pb.gz", "--web", signal: :TERM) { |address| address }).to eq(0)
     end
 
+    # A number of snapshots, each of the time since the profile began.
+    it "has snapshots of a running program, at an interval and when the page wants one" do
+      code = "def work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork"
+      listening(code) do |program|
+        arguments = ["report", "--live", program.pid.to_s, "--interval", "1", "--no-browser"]
+        status = serve(*arguments) do |address|
+          get = ->(place) { Net::HTTP.get_response(URI.join(address, place)) }
+          expect(get.call("").body).to include(">server:./<")
+          list = -> { JSON.parse(get.call("snapshots.json").body) }
+          wait_until("snapshots") { list.call["snapshots"].size > 1 }
+          expect(list.call).to include("can_take" => true, "process" => program.pid)
+          expect(list.call["notes"]).to all(start_with("The program takes long for a snapshot"))
+          expect(Net::HTTP.start(address.host, address.port) { |http| http.head("#{address.path}snapshots.json") }.code)
+            .to eq("200")
+          first, second = list.call["snapshots"]
+          expect(second["duration_ns"]).to be > first["duration_ns"]
+          taken = Net::HTTP.post(URI.join(address, "snapshots"), "", { "X-Rperf" => "1" })
+          id = JSON.parse(taken.body)["id"]
+          expect([taken.code, list.call["snapshots"].last["id"].to_i]).to match(["201", be >= id.to_i])
+          expect(Net::HTTP.post(URI.join(address, "snapshots"), "").code).to eq("403")
+          File.binwrite(in_folder("x.pb.gz"), get.call("snapshots/#{id}.pb.gz").body)
+          expect(Rperf.load(in_folder("x.pb.gz")).top(sort: :cum).map { |row| row[:name] }).to include("Object#work")
+          ["snapshots/#{id}.rpv", "diff/#{first["id"]}/#{id}.rpv"].zip([1, 2]).each do |place, count|
+            bytes = Zlib.gunzip(get.call(place).body)
+            header = JSON.parse(bytes[8, bytes[4, 4].unpack1("V")])
+            expect(header["profiles"].size).to eq(count)
+          end
+          expect(get.call("snapshots/99.rpv").code).to eq("404")
+          Process.kill(:STOP, program.pid)
+          taken = Net::HTTP.post(URI.join(address, "snapshots"), "", { "X-Rperf" => "1" })
+          expect([taken.code, taken.body]).to match(["409", /was stopped \(SIGSTOP\)/])
+          Process.kill(:CONT, program.pid)
+        end
+        expect(status).to eq(0)
+        wait_until("end of the session") { ask(program.lines.first).last["session"].nil? }
+      end
+    end
+
     it "is opened by the browser that the environment names" do
       opener = write_file("browser", "#!/bin/sh\nprintf %s \"$1\" > opened.part && mv opened.part opened\n")
       File.chmod(0o755, opener)
@@ -107,6 +147,7 @@ RSpec.describe "the web viewer" do
 
   {
     %w[report --html --top] => "--html and --top can't be combined",
+    %w[report --live 1 --top] => "--live takes --interval and --no-browser only",
     %w[report --top --no-browser] => "--no-browser goes with --web",
     %w[report --tree --source] => "--source goes with --html or --web",
     %w[diff --text rperf.data other.pb.gz -o x.html] => "-o goes with --html or --format",

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require_relative "cli/post"
+require_relative "web/post"
 
 module Rperf
   # The command-line program; all of it is in the crate rperf-cli.
@@ -13,7 +13,7 @@ module Rperf
     def self.run(arguments)
       Session.of_whole_program&.withdraw
       Port.close
-      Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi, Post)
+      Native.cli(arguments, File.expand_path("..", __dir__), Launch.abi, Web::Post)
     end
   end
 end

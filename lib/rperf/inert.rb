@@ -55,6 +55,11 @@ module Rperf
       nil
     end
 
+    # @return [nil]
+    def push(**_options)
+      nil
+    end
+
     # @return [false]
     def running?
       false

@@ -2,6 +2,7 @@
 
 require_relative "../rperf"
 require_relative "argument"
+require_relative "live/own_port"
 require_relative "web/access"
 require_relative "web/answer"
 

@@ -5,8 +5,9 @@ require "zlib"
 
 RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") do
   include Servers
+  include Ports
 
-  def ask(server, path, key: "secret")
+  def fetch(server, path, key: "secret")
     Net::HTTP.start(Servers::HOST, server.port, open_timeout: nil, read_timeout: 60) do |http|
       http.get("/debug/pprof#{path}", { "X-Key" => key })
     end
@@ -20,10 +21,10 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
 
   it "profiles the worker that got the request, several clients at a time, and ends with its server" do
     server = start_puma("-t", "8:8", "-w", "2", app: app("pprof.ru"))
-    expect(ask(server, "/profile?seconds=1", key: "no").code).to eq("403")
-    expect(ask(server, "/cmdline").body).to include("puma: cluster worker")
+    expect(fetch(server, "/profile?seconds=1", key: "no").code).to eq("403")
+    expect(fetch(server, "/cmdline").body).to include("puma: cluster worker")
 
-    clients = Array.new(3) { Thread.new { ask(server, "/profile?seconds=1.5") } }
+    clients = Array.new(3) { Thread.new { fetch(server, "/profile?seconds=1.5") } }
     busy = Thread.new { server.get("/busy") }
     clients.map(&:value).each do |response|
       expect(profile(response)[:mode]).to eq(:wall)
@@ -35,9 +36,8 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
     end
     expect(busy.value.code).to eq("200")
 
-    long = Thread.new { ask(server, "/profile?seconds=50") }
-    wait_until("session") { Dir[File.join(temporary_folder, "rperf-*", "*.sock")].any? }
-    sleep 0.5
+    long = Thread.new { fetch(server, "/profile?seconds=50") }
+    wait_until("session") { sockets.any? { |socket| ask(socket).last["live"] } }
     # Not how long Puma takes to end is measured: see PUMA_CONFIG.
     began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     Process.kill(:TERM, server.pid)
@@ -48,7 +48,7 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
 
   it "gives what the program's own session collects meanwhile" do
     server = start_puma("-t", "4:4", app: app("pprof.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
-    data = profile(ask(server, "/profile?seconds=1"))
+    data = profile(fetch(server, "/profile?seconds=1"))
     stop_server(server)
     whole = read_profile(in_folder("app.pb.gz"))
     expect([data[:mode], data[:frequency]]).to eq([:cpu, 100])

@@ -10,10 +10,10 @@ module Ports
 
   # Runs `code` in a Ruby that has required rperf, by the command `before` if there is one; yields the program when it
   # has printed a line, and ends it.
-  def listening(code, env: {}, before: [])
+  def listening(code, env: {}, before: [], err: :err)
     out = in_folder(".listening#{@listening = @listening.to_i + 1}")
     command = [*before, ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "$stdout.sync = true\n#{code}"]
-    pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, out:)
+    pid = Process.spawn(clean_environment.merge(env), *command, chdir: folder, pgroup: true, out:, err:)
     wait_until("line of the program") { File.exist?(out) && File.read(out).end_with?("\n") }
     yield Program.new(pid, File.readlines(out, chomp: true))
   ensure

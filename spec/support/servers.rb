@@ -69,6 +69,15 @@ module Servers
     paths.find { |path| File.executable?(path) }
   end
 
+  # One that nobody listens at.
+  def self.free_port
+    port = rand(PORTS)
+    TCPServer.open(HOST, port).close
+    port
+  rescue Errno::EADDRINUSE
+    retry
+  end
+
   def self.included(group)
     group.after { servers.each { |server| end_process(server) } }
   end
@@ -136,7 +145,7 @@ module Servers
   # Starts the command that the block makes of a free port, in the example's folder, and waits until it is ready: until
   # it takes connections, if nothing else is said.
   def start_server(name, env: {}, ready: method(:listening?))
-    port = free_port
+    port = Servers.free_port
     command = yield(port).map(&:to_s)
     out, err = %w[out err].map { |stream| in_folder(".server#{servers.size}.#{stream}") }
     pid = Process.spawn(clean_environment.merge(app_environment, env), *command,
@@ -163,14 +172,6 @@ module Servers
   def configure_puma(config)
     FileUtils.mkdir_p(in_folder("config"))
     write_file("config/puma.rb", PUMA_CONFIG + config)
-  end
-
-  def free_port
-    port = rand(PORTS)
-    TCPServer.open(HOST, port).close
-    port
-  rescue Errno::EADDRINUSE
-    retry
   end
 
   def listening?(server)

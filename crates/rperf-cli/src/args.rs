@@ -102,6 +102,7 @@ Examples:
   rperf report --annotate app/models/order.rb      its source, with the time of each line
   rperf report --by label:endpoint                 which requests take it
   rperf report --tagfocus 'endpoint=GET /users' -o users.collapsed
+  rperf report --live 4711                         snapshots of a running program
 
 Any pprof file can be read, with all its values. The filters have the meanings that
 they have in pprof; shares are of the whole profile, whatever the filters leave.
@@ -173,12 +174,14 @@ Examples:
   rperf top --match puma              all of its processes, and those that come later
   rperf top --once --interval 10 4711
   rperf top --json -n 60 4711 | jq -c '.methods[0] | [.name, .self_ns]'
+  rperf top bundle exec puma          starts the command and watches its Rubies
+  rperf top app.pb.gz                 the same screens on a saved profile
 
 The program must have a port. If it isn't being profiled, rperf top begins a session
 (wall mode, 1000 Hz), which ends with the command.
 
 Exit status: 0, also if the program ends after the first table; 1 if it can't be
-watched; 2 for wrong options.
+watched; 2 for wrong options; that of the command, if it starts one.
 
 Run 'rperf help running-program' for more.";
 
@@ -202,6 +205,7 @@ Examples:
   rperf push --to http://127.0.0.1:4040 --match puma --service shop
   rperf push --to https://user:password@profiles.example --every 60 -f 49
   RPERF_PUSH_AUTHORIZATION=\"Bearer ...\" rperf push --to https://profiles.example
+  rperf push --otlp http://127.0.0.1:4318 --match puma --service shop
 
 The programs that match then are profiled all the time, one stretch after the other, and
 each stretch is sent as one profile. If it can't be sent, four wait, and older ones are
@@ -235,6 +239,25 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub subcommand: Subcommand,
+}
+
+impl Args {
+    /// Of the command line. Options of `rperf top` may come after the processes or files, but not
+    /// after a command, whose they would be.
+    pub fn of(mut line: Vec<OsString>) -> Result<Self, clap::Error> {
+        let mut words = Vec::new();
+        loop {
+            let mut args = Self::try_parse_from(&line)?;
+            let next = match &mut args.subcommand {
+                Subcommand::Top(top) => top.with_options_in_front(&line, &mut words),
+                _ => None,
+            };
+            match next {
+                Some(next) => line = next,
+                None => return Ok(args),
+            }
+        }
+    }
 }
 
 /// What rperf can do.
@@ -431,9 +454,17 @@ pub struct ServeArgs {
 /// Options of `rperf push`.
 #[derive(Debug, clap::Args)]
 pub struct PushArgs {
-    /// The server: http or https, with a user and password if it needs them
+    /// A server of Pyroscope: http or https, with a user and password if it needs them
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "otlp",
+        conflicts_with = "otlp"
+    )]
+    pub to: Option<String>,
+    /// A collector of OpenTelemetry, such as http://127.0.0.1:4318, by OTLP over HTTP
     #[arg(long, value_name = "URL")]
-    pub to: String,
+    pub otlp: Option<String>,
     /// Seconds that a profile is of: 1 to 3600
     #[arg(
         long,
@@ -445,7 +476,7 @@ pub struct PushArgs {
     /// Only programs that match this regular expression in the last column of 'rperf ps'
     #[arg(long = "match", value_name = "REGEX")]
     pub matching: Option<String>,
-    /// The label service_name [default: OTEL_SERVICE_NAME, or ruby]
+    /// The name of the service [default: OTEL_SERVICE_NAME, or ruby]
     #[arg(long, value_name = "NAME")]
     pub service: Option<String>,
     /// A further label of all profiles; may be given several times

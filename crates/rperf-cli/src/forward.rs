@@ -29,6 +29,8 @@ static PROGRAM: AtomicI32 = AtomicI32::new(0);
 static EARLY: AtomicU64 = AtomicU64::new(0);
 /// Whether one of [`ENDS`] came.
 static CAME_TO_END_US: AtomicBool = AtomicBool::new(false);
+/// Whether we were continued since this was last asked.
+static CONTINUED: AtomicBool = AtomicBool::new(false);
 
 /// Installs the handlers. Programs started from now on get the default ones. A
 /// signal that is ignored, as by nohup, stays ignored, here and in the program.
@@ -45,6 +47,12 @@ pub fn install() -> io::Result<()> {
 /// alone, or to others, too.
 pub fn came_to_end_us() -> bool {
     CAME_TO_END_US.load(Ordering::SeqCst)
+}
+
+/// Whether this process was continued since this was last asked: the terminal may be another
+/// program's picture now.
+pub fn was_continued() -> bool {
+    CONTINUED.swap(false, Ordering::SeqCst)
 }
 
 /// From now on signals go to this process.
@@ -118,6 +126,9 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut 
     let errno = Errno::last_raw();
     if ENDS.contains(&signal) {
         CAME_TO_END_US.store(true, Ordering::SeqCst);
+    }
+    if signal == libc::SIGCONT {
+        CONTINUED.store(true, Ordering::SeqCst);
     }
     // SAFETY: the kernel passes a valid siginfo_t to a handler with SA_SIGINFO.
     let from_kernel = unsafe { (*info).si_code } > 0;

@@ -15,6 +15,7 @@ mod forward;
 mod help;
 mod launch;
 mod live;
+mod live_viewer;
 mod options;
 mod output;
 mod process;
@@ -26,10 +27,11 @@ pub mod stat;
 pub mod verbose;
 mod viewer;
 
+pub use fleet::push::answer::{Answer, Verdict};
+pub use fleet::push::destination::{Destination, Kind, Names, Wish};
 pub use fleet::push::{Parcel, Post};
 
 use args::{Args, Subcommand};
-use clap::Parser;
 use options::Options;
 use refusal::{EXCEEDED, FAILURE, NOT_EXECUTABLE, NOT_FOUND, Refusal, USAGE, say};
 use signals::Actions;
@@ -42,7 +44,7 @@ use std::path::Path;
 /// `rperf.rb`, and `abi` says which Rubies can load our extension; `post` sends over HTTP. Ends the process by a signal where the profiled program ended so.
 pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) -> i32 {
     let arguments = std::iter::once(OsString::from("rperf")).chain(arguments);
-    let args = match Args::try_parse_from(arguments) {
+    let args = match Args::of(arguments.collect()) {
         Ok(args) => args,
         Err(error) => {
             // Help goes to stdout, which somebody may have closed.
@@ -62,7 +64,12 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) 
         }
         Subcommand::Report(args) => {
             let _signals = Actions::end_us();
-            report::run(args)
+            match args.live {
+                Some(pid) => args.for_live().and_then(|(interval, opens_browser)| {
+                    live_viewer::run(pid, interval, opens_browser)
+                }),
+                None => report::run(args),
+            }
         }
         Subcommand::Diff(args) => {
             let _signals = Actions::end_us();
@@ -78,7 +85,7 @@ pub fn run(arguments: Vec<OsString>, library: &Path, abi: &str, post: Post<'_>) 
         }
         Subcommand::Top(args) => {
             let _signals = Actions::end_us();
-            live::top::run(&args)
+            live::top::run(&args, library)
         }
         Subcommand::Attach(args) => attach::run(&args),
         Subcommand::Snapshot(args) => {

@@ -2,12 +2,15 @@
 //! `launch`, on Ruby's main thread, which waits here for the program's whole life.
 
 use crate::forward;
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::unistd::Pid;
 use rperf_session::os::{self, OsStats};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +45,7 @@ pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
     let mut child = command.spawn()?;
     let pid = child.id() as i32;
     forward::to_program(pid);
-    wait_for_end(pid);
-    forward::to_nobody();
-    let status = child.wait()?;
+    let end = end_of(&mut child)?;
     let after = OsStats::of_children();
     let times = Times {
         began_ns,
@@ -52,11 +53,25 @@ pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
         user_ns: after.user_ns.saturating_sub(before.user_ns),
         sys_ns: after.sys_ns.saturating_sub(before.sys_ns),
     };
-    let end = match status.signal() {
+    Ok((end, times))
+}
+
+/// Waits for the end of the program, to which signals have gone until then.
+pub fn end_of(child: &mut Child) -> io::Result<End> {
+    wait_for_end(child.id() as i32);
+    forward::to_nobody();
+    let status = child.wait()?;
+    Ok(match status.signal() {
         Some(signal) => End::Signal(signal),
         None => End::Status(status.code().unwrap_or(crate::FAILURE)),
-    };
-    Ok((end, times))
+    })
+}
+
+/// Whether this child of ours has ended, for which nobody has waited yet.
+pub fn has_ended(pid: i32) -> bool {
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
+    let found = waitid(Id::Pid(Pid::from_raw(pid)), flags);
+    !matches!(found, Ok(WaitStatus::StillAlive) | Err(Errno::EINTR))
 }
 
 /// Waits without reaping, so that no other process can get the id meanwhile.

@@ -8,10 +8,12 @@ use crate::{FAILURE, Refusal, say};
 use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
+pub use server::{Answer, Site};
 use server::{Server, Signals};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Facts about the page, one in each line.
 const FACTS: &str = include_str!("../../../lib/rperf/viewer/viewer.lock");
@@ -93,8 +95,22 @@ fn source(path: &str, max: u64) -> Option<String> {
 
 /// Serves `page` until a signal ends it, and opens it in a browser if there is one.
 pub fn serve(page: Vec<u8>, opens_browser: bool) -> Result<i32, Refusal> {
+    serve_with(page, None, opens_browser)
+}
+
+/// Serves the page of a `site` that has snapshots in the same way.
+pub fn serve_site(site: Arc<dyn Site>, opens_browser: bool) -> Result<i32, Refusal> {
+    let page = viewer::page_of_server().map_err(|error| failure(error.to_string()))?;
+    serve_with(page, Some(site), opens_browser)
+}
+
+fn serve_with(
+    page: Vec<u8>,
+    site: Option<Arc<dyn Site>>,
+    opens_browser: bool,
+) -> Result<i32, Refusal> {
     let signals = Signals::take();
-    let server = Server::start(page, policy())
+    let server = Server::start(page, policy(), site)
         .map_err(|error| failure(format!("no port can be opened for the viewer: {error}")))?;
     let url = server.url();
     say(&format!("the viewer is at {url} (Ctrl-C ends it)"));

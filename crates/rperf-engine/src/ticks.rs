@@ -179,6 +179,14 @@ impl Ticks {
         self.holder.load(Relaxed) != 0
     }
 
+    /// The native thread that holds the GVL, if that is known, and how often the GVL was taken until
+    /// then. Any thread.
+    pub fn holder(&self) -> Option<(NativeId, u32)> {
+        let tid = self.holder_tid();
+        tid.is_known()
+            .then(|| (tid, self.resumptions.load(Relaxed)))
+    }
+
     /// The native thread of the thread that holds the GVL, if it is known.
     fn holder_tid(&self) -> NativeId {
         NativeId((self.holder.load(SeqCst) >> 32) as u32)

@@ -1,5 +1,6 @@
 //! Profile files: pprof (written and read), collapsed stacks, and reports for people and programs:
-//! text, Markdown, JSON, the web viewer's page, the call graph in DOT, callgrind's files and time lines.
+//! text, Markdown, JSON, the web viewer's page, the call graph in DOT, callgrind's files and time lines;
+//! and profiles as the collectors of Pyroscope and OpenTelemetry take them.
 //!
 //! Each format is one module that goes from a [`Profile`] to any
 //! [`Write`](std::io::Write) (pprof also back from any [`Read`](std::io::Read));
@@ -36,6 +37,7 @@ mod format;
 mod json;
 mod last_stack;
 pub mod markdown;
+pub mod otlp;
 pub mod pprof;
 mod spans;
 mod text;

@@ -9,8 +9,8 @@ mod page;
 mod tables;
 
 pub use columns::Columns;
-pub use page::page;
 pub(crate) use page::write_page;
+pub use page::{page, page_of_server};
 
 use crate::FormatError;
 use flate2::Compression;
@@ -68,6 +68,23 @@ pub struct Comparison {
     pub scale: f64,
     /// Why: `none`, `total`, `duration` or `label:KEY`.
     pub normalised: String,
+}
+
+impl Comparison {
+    /// Snapshots of a program are of times of any length: it matters what a second has in it.
+    pub fn by_duration(base: &Profile, target: &Profile) -> Self {
+        let [base, target] = [base, target].map(|profile| profile.meta.duration_ns);
+        if base == 0 || target == 0 {
+            return Comparison {
+                scale: 1.0,
+                normalised: "none".into(),
+            };
+        }
+        Comparison {
+            scale: target as f64 / base as f64,
+            normalised: "duration".into(),
+        }
+    }
 }
 
 /// Writes `view`, gzip'd.

@@ -54,6 +54,9 @@ pub enum AskError {
     /// What came is no answer.
     #[error(transparent)]
     NotAReply(#[from] NotAReply),
+    /// There is more than so many bytes of it.
+    #[error("its answer has more than {} MB", .0 >> 20)]
+    TooLarge(usize),
     /// What came is no page of changes.
     #[error(transparent)]
     BadDelta(#[from] BadDelta),
@@ -140,12 +143,21 @@ impl Client {
 
     /// The same, if it comes in time.
     pub fn hello_within(&mut self, patience: Duration) -> Result<Hello, AskError> {
-        let body = self.get("/v1/hello", MAX_HELLO, patience)?;
+        self.hello_at("/v1/hello", patience)
+    }
+
+    fn hello_at(&mut self, path: &str, patience: Duration) -> Result<Hello, AskError> {
+        let body = self.get(path, MAX_HELLO, patience)?;
         let hello = Hello::from_json(&body).ok_or(NotAReply)?;
         match hello.protocol {
             PROTOCOL => Ok(hello),
             other => Err(AskError::OtherProtocol(other)),
         }
+    }
+
+    /// The same; the VM is asked for a sign of life, of which the next answer tells.
+    pub fn hello_asking(&mut self, patience: Duration) -> Result<Hello, AskError> {
+        self.hello_at("/v1/hello?ask=1", patience)
     }
 
     /// The answer to a GET of `path`, if it comes in time and has at most `most` bytes.
@@ -230,7 +242,7 @@ impl Client {
     fn receive_head(&mut self, most: usize, until: Instant) -> Result<ReplyHead, AskError> {
         loop {
             match parse_reply(&self.received)? {
-                Some(head) if head.body > most => return Err(NotAReply.into()),
+                Some(head) if head.body > most => return Err(AskError::TooLarge(most)),
                 Some(head) => return Ok(head),
                 None => self.receive(until)?,
             }
@@ -354,8 +366,12 @@ mod tests {
                 false,
                 "no port of rperf's",
             ),
-            (length((1 << 20) + 1), false, "no port of rperf's"),
-            (length(usize::MAX), false, "no port of rperf's"),
+            (
+                length((1 << 20) + 1),
+                false,
+                "its answer has more than 1 MB",
+            ),
+            (length(usize::MAX), false, "its answer has more than 1 MB"),
             (length(10), false, "its port doesn't answer"),
             (
                 format!("{}nonsense", length(8)),

@@ -25,6 +25,15 @@ impl Session {
     }
 }
 
+/// A thread that keeps the GVL while the VM is asked in vain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keeper {
+    /// The number of its native thread.
+    pub tid: i32,
+    /// `running`, or the system call in which it waits; empty if that isn't known.
+    pub state: String,
+}
+
 /// The program as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
@@ -54,6 +63,8 @@ pub struct Hello {
     pub clients: u32,
     /// For how long the VM has been asked for something without an answer; 0: it hasn't.
     pub silent_ns: u64,
+    /// Who has had the GVL for all of that time, if that is known.
+    pub keeper: Option<Keeper>,
 }
 
 impl Hello {
@@ -80,6 +91,7 @@ impl Hello {
             "tcp": self.tcp,
             "clients": self.clients,
             "silent_ns": self.silent_ns,
+            "keeps_gvl": self.keeper.as_ref().map(|it| json!({ "tid": it.tid, "state": it.state })),
         })
     }
 
@@ -116,8 +128,16 @@ impl Hello {
             },
             clients: u32::try_from(number("clients")?).ok()?,
             silent_ns: number("silent_ns").unwrap_or(0),
+            keeper: body.get("keeps_gvl").and_then(keeper),
         })
     }
+}
+
+fn keeper(body: &Value) -> Option<Keeper> {
+    Some(Keeper {
+        tid: i32::try_from(body.get("tid")?.as_u64()?).ok()?,
+        state: fit(body.get("state")?.as_str()?),
+    })
 }
 
 fn fit(text: &str) -> String {
@@ -143,6 +163,10 @@ mod tests {
             tcp: Some(6060),
             clients: 1,
             silent_ns: 3,
+            keeper: Some(Keeper {
+                tid: 9,
+                state: "sleep".into(),
+            }),
         }
     }
 
@@ -186,8 +210,8 @@ mod tests {
         };
         let whole = hello.to_json();
         let keys = whole.as_object().expect("an object").keys();
-        // Ports of versions before don't say how long they are silent.
-        for key in keys.filter(|key| *key != "silent_ns") {
+        // Ports of versions before don't say how long they are silent, nor why.
+        for key in keys.filter(|key| !["silent_ns", "keeps_gvl"].contains(&key.as_str())) {
             let mut body = whole.clone();
             body.as_object_mut().expect("an object").remove(key);
             assert_eq!(Hello::from_json(&body), None, "without {key}");

@@ -13,6 +13,7 @@ mod profiling;
 pub mod pull;
 mod questions;
 pub mod request;
+mod route;
 pub mod sampling;
 mod server;
 mod session;

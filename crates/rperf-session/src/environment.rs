@@ -4,7 +4,7 @@
 //! starts. Any thread.
 
 use crate::directory;
-use crate::settings::{Inherit, PREFIX, SESSION_VARIABLE, Settings};
+use crate::settings::{Inherit, LISTEN, PREFIX, SESSION_VARIABLE, Settings};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -102,6 +102,26 @@ impl Environment {
         let ruby = RUBY_VARIABLES.into_iter().filter_map(joined);
         ruby.chain([session]).collect()
     }
+}
+
+/// The variables that have the Rubies of a program open their ports, and nothing else. Where the user
+/// has told them to, that stands: the ports may be to be elsewhere.
+pub fn with_ports(library: &Path) -> Result<Vec<(OsString, OsString)>, UnloadableLibrary> {
+    let name = OsString::from(format!("{PREFIX}{}", LISTEN.key()));
+    let listens = env::var_os(&name).is_some_and(|value| !value.is_empty() && value != "0");
+    let mut variables = Vec::new();
+    if !listens {
+        variables.push((name, "1".into()));
+    }
+    for (name, mut value) in additions(library)? {
+        let separator = RUBY_VARIABLES.iter().find(|it| it.0 == name);
+        if let (Some(original), Some((_, separator))) = (env::var_os(name), separator) {
+            value.push(separator);
+            value.push(original);
+        }
+        variables.push((name.into(), value));
+    }
+    Ok(variables)
 }
 
 /// The variables of an outer rperf, which mustn't mix with ours.

@@ -90,6 +90,8 @@ pub struct App {
     pub shows_help: bool,
     /// What the user should know.
     pub message: Option<String>,
+    /// A profile of the past is looked at: there is no time that could be marked or stopped.
+    pub is_saved: bool,
     /// The lines of the screen.
     pub lines: Vec<Line>,
     pub(crate) opened: FxHashSet<u64>,
@@ -105,6 +107,18 @@ pub struct App {
 }
 
 impl App {
+    /// What is looked at first.
+    pub fn of(store: &Store) -> Self {
+        App {
+            is_saved: store.is_saved,
+            scope: match store.is_saved {
+                true => Scope::Total,
+                false => Scope::default(),
+            },
+            ..App::default()
+        }
+    }
+
     /// By what the screen is sorted.
     pub fn sort(&self) -> Sort {
         self.screen.sorts()[self.sorts[self.screen as usize]]

@@ -28,6 +28,14 @@ pub fn room(height: u16) -> usize {
     usize::from(height.saturating_sub(AROUND))
 }
 
+/// All of it in a terminal of this size.
+pub fn picture(app: &mut App, store: &Store, look: Look, area: Rect) -> Buffer {
+    let mut buffer = Buffer::empty(area);
+    app.refresh(store, room(area.height));
+    draw(app, app.shown(store), look, &mut buffer);
+    buffer
+}
+
 /// Draws all of it.
 pub fn draw(app: &App, store: &Store, look: Look, buffer: &mut Buffer) {
     let area = buffer.area;
@@ -58,14 +66,14 @@ pub fn draw(app: &App, store: &Store, look: Look, buffer: &mut Buffer) {
         store,
         Rect::new(0, 3, area.width, area.height - 4),
     );
-    foot(&mut page, app, area.height - 1);
+    foot(&mut page, app, store, area.height - 1);
 }
 
 fn head(page: &mut Page<'_>, app: &App, store: &Store) {
     let living: Vec<_> = store.living().collect();
     let (what, first) = match &*living {
         [] => ("the programs have ended".into(), store.processes.last()),
-        [one] => (format!("{} {}", one.pid, one.program), Some(*one)),
+        [one] => (one.title(), Some(*one)),
         several => (
             format!("{} programs", several.len()),
             several.first().copied(),
@@ -78,10 +86,13 @@ fn head(page: &mut Page<'_>, app: &App, store: &Store) {
     });
     let overhead = percent(store.figures().overhead);
     let mut rest = format!(
-        "  {}  {}  overhead {overhead} ",
+        "  {}  {}  ",
         clock(watched.unwrap_or(0)),
         session.unwrap_or_default()
     );
+    if !store.is_saved {
+        rest += &format!("overhead {overhead} ");
+    }
     if app.is_stopped() {
         rest = format!("  stopped (p){rest}");
     }
@@ -151,7 +162,9 @@ fn tabs(page: &mut Page<'_>, app: &App, store: &Store) {
     }
     let mut about = Vec::new();
     about.push(match app.scope {
+        Scope::Rate if store.is_saved => "per second, on average".into(),
         Scope::Rate => "last interval".into(),
+        _ if store.is_saved => "all of it".into(),
         Scope::Total => "since attached".into(),
         Scope::SinceMark if !store.has_mark => "since attached (m marks)".into(),
         Scope::SinceMark => {
@@ -173,8 +186,11 @@ fn tabs(page: &mut Page<'_>, app: &App, store: &Store) {
     page.line(2, &parts);
 }
 
-fn foot(page: &mut Page<'_>, app: &App, y: u16) {
-    let keys = "q quit  ? keys  t time  s sort  / search  m mark  p stop  w write";
+fn foot(page: &mut Page<'_>, app: &App, store: &Store, y: u16) {
+    let keys = match store.is_saved {
+        true => "q quit  ? keys  t time  s sort  / search  w write",
+        false => "q quit  ? keys  t time  s sort  / search  m mark  p stop  w write",
+    };
     let more = match app.screen {
         Screen::Tree => "  Enter open  * hot path  i callers",
         Screen::Labels => "  Enter only this",

@@ -50,6 +50,11 @@ impl App {
         let (cursor, page) = (self.place().cursor, self.room.max(2) - 1);
         match code {
             KeyCode::Char('q') => return Act::Quit,
+            KeyCode::Char('p' | 'm') if self.is_saved => {
+                self.message = Some(
+                    "this is a saved profile: nothing comes that could be marked or stopped".into(),
+                );
+            }
             KeyCode::Char('p') => return Act::StopOrGoOn,
             KeyCode::Char('m') => return Act::Mark,
             KeyCode::Char('?' | 'h') | KeyCode::F(1) => self.shows_help = true,
@@ -67,6 +72,7 @@ impl App {
             KeyCode::Char('t') => {
                 self.scope = match self.scope {
                     Scope::Rate => Scope::Total,
+                    Scope::Total if self.is_saved => Scope::Rate,
                     Scope::Total => Scope::SinceMark,
                     Scope::SinceMark => Scope::Rate,
                 };

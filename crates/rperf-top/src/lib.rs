@@ -5,13 +5,14 @@
 #![forbid(unsafe_code)]
 
 pub mod app;
-mod draw;
+pub mod draw;
 mod keys;
 pub mod line;
 pub mod lines;
 pub mod look;
 mod profile;
 pub mod run;
+pub mod saved;
 pub mod store;
 pub mod terminal;
 mod text;

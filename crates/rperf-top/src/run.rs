@@ -51,7 +51,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
     let guard = Guard::new()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     redraw(&mut terminal)?;
-    let mut app = App::default();
+    let mut app = App::of(&lock(store));
     let mut version = None;
     let mut said = Instant::now();
     // One read of the terminal can bring several keys.

@@ -18,6 +18,19 @@ pub const HISTORY: usize = 120;
 /// Nodes at most; further stacks are those of their callers.
 pub const NODE_CAP: usize = 1 << 20;
 
+/// Methods, label sets and threads at most: further ones count together, or under thread 0.
+pub const METHOD_CAP: usize = 1 << 18;
+/// As above.
+pub const LABEL_CAP: usize = 1 << 15;
+/// As above.
+pub const THREAD_CAP: usize = 1 << 18;
+
+/// Rows at most; further ones have no labels, and count under thread 0.
+pub const ROW_CAP: usize = 1 << 20;
+
+/// What stands for methods and labels that are too many.
+pub const MORE: &str = "(more)";
+
 /// A method: its name and path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
@@ -49,6 +62,18 @@ pub struct Thread {
     pub process: u32,
     /// Its number in the profile.
     pub seq: u32,
+}
+
+/// Where a thread is, and since when: as long as all of its time has gone into one stack, in one
+/// state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The stack.
+    pub node: u32,
+    /// What the thread did there.
+    pub state: State,
+    /// For how long at least.
+    pub ns: u64,
 }
 
 /// What a row's time belongs to.
@@ -96,12 +121,24 @@ pub struct Process {
     pub mark_ns: u64,
     /// How much of the last interval sampling has taken.
     pub sampling_ns: u64,
+    /// A thread of it keeps the GVL, so that nothing more is known.
+    pub is_stuck: bool,
     /// It can't be watched any more.
     pub has_ended: bool,
     /// What is only of use while it is there has been let go.
     is_let_go: bool,
     /// Its rows that changed in the last interval.
     recent: Vec<u32>,
+}
+
+impl Process {
+    /// Its number, if it is known, and what it calls itself.
+    pub fn title(&self) -> String {
+        match self.pid {
+            0 => self.program.clone(),
+            pid => format!("{pid} {}", self.program),
+        }
+    }
 }
 
 /// The figures of an interval, for all programs together.
@@ -130,12 +167,16 @@ pub struct Store {
     pub nodes: Vec<Node>,
     /// All threads.
     pub threads: Vec<Thread>,
+    /// Where those are that had time in the last interval of their process.
+    pub positions: FxHashMap<u32, Position>,
     /// All label sets; the first one is empty.
     pub labels: Vec<Vec<Label>>,
     /// All rows.
     pub rows: Vec<Row>,
     /// The last intervals, the newest last.
     pub history: VecDeque<Figures>,
+    /// It is a profile of the past: nothing comes any more.
+    pub is_saved: bool,
     /// Whether there is a mark.
     pub has_mark: bool,
     /// Changes with each interval.
@@ -170,9 +211,11 @@ impl Default for Store {
             methods: Vec::new(),
             nodes: vec![root],
             threads: Vec::new(),
+            positions: FxHashMap::default(),
             labels: Vec::new(),
             rows: Vec::new(),
             history: VecDeque::new(),
+            is_saved: false,
             has_mark: false,
             version: 0,
             index: Arc::default(),
@@ -214,6 +257,11 @@ impl Store {
     /// Whether nothing is known of the last interval of the programs, though there were others.
     pub fn is_unknown(&self) -> bool {
         self.living().any(|it| it.watched_ns > 0) && self.living().all(|it| it.elapsed_ns == 0)
+    }
+
+    /// Whether that is because threads of theirs keep the GVL.
+    pub fn is_stuck(&self) -> bool {
+        self.living().any(|it| it.is_stuck)
     }
 
     /// Whether the programs are profiled in wall mode: those that are there, or else the last one.

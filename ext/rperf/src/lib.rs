@@ -14,6 +14,7 @@ mod labels;
 mod native;
 mod port;
 mod profile;
+mod push;
 mod ruby;
 mod settings;
 mod shared_session;
@@ -24,7 +25,7 @@ mod without_gvl;
 
 use magnus::{Error, Module, Ruby};
 
-/// Defines `Rperf::Native`, `Rperf::NativeProfile` and `Rperf::NativeSettings`.
+/// Defines `Rperf::Native`, and the classes beside it.
 #[magnus::init(name = "rperf")]
 fn init(ruby: &Ruby) -> Result<(), Error> {
     abi::check(ruby)?;
@@ -32,6 +33,7 @@ fn init(ruby: &Ruby) -> Result<(), Error> {
     let native = rperf.define_module("Native")?;
     profile::init(ruby, rperf)?;
     settings::init(ruby, rperf)?;
+    push::init(ruby, rperf)?;
     cli::init(native)?;
     shared_session::init(native)?;
     ruby::init(ruby)?;

@@ -4,7 +4,7 @@
 use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client, Reply};
-use rperf_live::hello::Session;
+use rperf_live::hello::{Hello, Session};
 use rperf_model::Profile;
 use rperf_session::process_id::ProcessId;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -32,8 +32,8 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 /// What is said of it.
 const ENDED: &str = "the program has ended";
 
-/// How long the program may take to say what it is.
-const HELLO_PATIENCE: Duration = Duration::from_millis(500);
+/// A helper of ours that hasn't come to run for so long is kept from it.
+const STUCK_AFTER: Duration = Duration::from_secs(1);
 
 /// How long the program may take for what has been so far, and the share of its time.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
@@ -42,6 +42,9 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is said of it while a helper of ours is in it, and doesn't come to run.
 const STUCK: &str = "doesn't answer: a thread keeps the GVL in native code (Ctrl-C to give up)";
+
+/// How it is said of a program that it may just wait.
+const QUIET: &str = "runs no Ruby code";
 
 /// What is wanted of a program.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +72,13 @@ pub struct Recording<'a> {
     second: Option<Client>,
     /// Another session than one of ours runs.
     is_watching: bool,
+    /// The session is one of clients: a helper is in the program, which would answer.
+    has_helper: bool,
     wanted: Wanted<'a>,
+    /// Bytes of its file at most.
+    most: usize,
+    /// What it said of itself at first.
+    hello: Hello,
     asked: Instant,
     begun: Option<Instant>,
     ended_asking: Option<Instant>,
@@ -77,7 +86,8 @@ pub struct Recording<'a> {
     next_look: Instant,
     /// What has been so far, and when that was.
     so_far: Option<(Vec<u8>, Instant)>,
-    has_complained: bool,
+    /// What was said last of it.
+    complaint: String,
     say: &'a (dyn Fn(&str) + Sync),
 }
 
@@ -91,8 +101,8 @@ impl<'a> Recording<'a> {
         let mut client = process::connect(pid)?;
         let second = Some(process::connect(pid)?);
         let failed = |error| process::failed(pid, &error);
-        let session = client.hello().map_err(failed)?.session;
-        if let Some(session) = &session {
+        let hello = client.hello().map_err(failed)?;
+        if let Some(session) = &hello.session {
             if session.is_trace() {
                 return Err(traced(pid));
             }
@@ -114,24 +124,35 @@ impl<'a> Recording<'a> {
             process: ProcessId::present(pid),
             client,
             second,
-            is_watching: session.is_some(),
+            is_watching: hello.session.is_some(),
+            has_helper: hello.session.as_ref().is_none_or(|it| it.is_live),
             wanted,
+            most: MOST,
+            hello,
             asked,
             begun: None,
             ended_asking: None,
             next_snapshot: asked + SNAPSHOT_INTERVAL,
             next_look: asked + LOOK_INTERVAL,
             so_far: None,
-            has_complained: false,
+            complaint: String::new(),
             say,
         })
     }
 
     /// Waits for the profile; if `stop` becomes true, it ends then.
-    pub fn finish(mut self, stop: &AtomicBool) -> Result<Profile, Refusal> {
+    pub fn finish(self, stop: &AtomicBool) -> Result<Profile, Refusal> {
+        let say = self.say;
+        self.content(stop, MOST)?.read(say)
+    }
+
+    /// The same, of at most so many bytes; and it isn't read yet, as that takes several times the
+    /// memory.
+    pub fn content(mut self, stop: &AtomicBool, most: usize) -> Result<Content, Refusal> {
+        self.most = most;
         loop {
-            match self.client.reply(MOST, Instant::now() + STEP) {
-                Ok(reply) => return self.take(&reply),
+            match self.client.reply(self.most, Instant::now() + STEP) {
+                Ok(reply) => return Ok(self.whole(reply)),
                 Err(AskError::Silent) => {}
                 Err(AskError::Closed) => return self.take_so_far(ENDED),
                 Err(error) => return Err(process::failed(self.pid, &error)),
@@ -163,17 +184,22 @@ impl<'a> Recording<'a> {
             None => self.asked.elapsed() > PATIENCE,
             Some(begun) => begun.elapsed() > self.wanted.time + PATIENCE,
         };
+        let is_silent = begun.is_some() && self.is_silent();
         if is_late && begun.is_none() {
-            self.complain(
-                "runs no Ruby code just now; profiling begins as soon as it does (Ctrl-C to give up)",
-            );
-        } else if (is_late || self.is_silent()) && self.is_watching {
+            if !self.complaint.starts_with(QUIET) {
+                let now = self.ask_second(|client| client.hello_within(process::PATIENCE));
+                let quiet = process::quiet(&self.hello, now.as_ref());
+                self.complain(&format!(
+                    "{quiet}; profiling begins as soon as Ruby code runs (Ctrl-C to give up)"
+                ));
+            }
+        } else if (is_late || is_silent) && !self.has_helper {
             // Nothing of ours is in the program that would run in between.
             self.complain(
                 "doesn't answer: no Ruby code runs just now, or a thread keeps the GVL in native code \
                  (Ctrl-C to give up)",
             );
-        } else if is_late {
+        } else if is_late || is_silent {
             self.complain(STUCK);
         }
         let rest = begun.map(|begun| self.wanted.time.saturating_sub(begun.elapsed()));
@@ -186,28 +212,30 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// Whether the VM has been asked for something in vain: the profile hasn't begun, if another
-    /// session is watched.
+    /// Whether the VM is asked for something in vain: the profile hasn't begun, if the program's session
+    /// is watched; in one of clients it is asked for a sign of life.
     fn is_silent(&mut self) -> bool {
-        if self.has_complained || Instant::now() < self.next_look {
+        if Instant::now() < self.next_look {
             return false;
         }
         self.next_look = Instant::now() + LOOK_INTERVAL;
-        let hello = self.ask_second(|client| client.hello_within(HELLO_PATIENCE));
-        hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) > PATIENCE)
+        let has_helper = self.has_helper;
+        let hello = self.ask_second(|client| match has_helper {
+            true => client.hello_asking(process::PATIENCE),
+            false => client.hello_within(process::PATIENCE),
+        });
+        hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) > STUCK_AFTER)
     }
 
     /// The same, asked on a connection of its own.
     fn is_stuck(&self) -> bool {
-        let hello = process::connect(self.pid)
-            .ok()
-            .and_then(|mut client| client.hello_within(HELLO_PATIENCE).ok());
+        let hello = process::greeted(self.pid);
         hello.is_some_and(|hello| Duration::from_nanos(hello.silent_ns) >= PATIENCE / 2)
     }
 
     /// Whether the session has begun, and when that was seen.
     fn look(&mut self) -> Option<Instant> {
-        let hello = self.ask_second(|client| client.hello_within(HELLO_PATIENCE))?;
+        let hello = self.ask_second(|client| client.hello_within(process::PATIENCE))?;
         self.begun = hello.session.map(|_| Instant::now());
         self.begun
     }
@@ -226,16 +254,16 @@ impl<'a> Recording<'a> {
 
     fn take_snapshot(&mut self) {
         let began = Instant::now();
-        let until = began + SNAPSHOT_PATIENCE;
+        let (until, most) = (began + SNAPSHOT_PATIENCE, self.most);
         let mut asked = self.ask_second(|client| {
             client.ask("/v1/snapshot?wake=0", until)?;
-            Ok(client.reply(MOST, began + PATIENCE))
+            Ok(client.reply(most, began + STUCK_AFTER))
         });
         if let Some(Err(AskError::Silent)) = asked {
             if self.is_stuck() {
                 self.complain(STUCK);
             }
-            asked = self.ask_second(|client| Ok(client.reply(MOST, until)));
+            asked = self.ask_second(|client| Ok(client.reply(most, until)));
         }
         let reply = match asked {
             Some(Ok(reply)) => Some(reply),
@@ -252,17 +280,13 @@ impl<'a> Recording<'a> {
         self.next_snapshot = Instant::now() + rest.max(SNAPSHOT_INTERVAL);
     }
 
-    fn take(&self, reply: &Reply) -> Result<Profile, Refusal> {
-        let profile = self.read(&reply.body)?;
-        if let Some(why) = &reply.ended {
-            let why: String = why.chars().take(100).collect();
-            let seconds = profile.meta.duration_ns as f64 / 1e9;
-            (self.say)(&format!(
-                "{}: {why} after {seconds:.1} s; the profile is of the time before",
-                self.pid
-            ));
+    fn whole(&self, reply: Reply) -> Content {
+        let why = reply.ended.map(|why| why.chars().take(100).collect());
+        Content {
+            pid: self.pid,
+            file: reply.body,
+            end: why.map(End::Early),
         }
-        Ok(profile)
     }
 
     /// Whether the process is still there without its port. A process that ends loses its
@@ -278,42 +302,75 @@ impl<'a> Recording<'a> {
         false
     }
 
-    fn take_so_far(&mut self, why: &str) -> Result<Profile, Refusal> {
+    fn take_so_far(&mut self, why: &str) -> Result<Content, Refusal> {
         let why = match why {
             ENDED if self.lives_on() => "the program has become another one, or closed its port",
             why => why,
         };
         let elapsed = self.begun.unwrap_or(self.asked).elapsed();
         let elapsed = elapsed.as_secs_f64();
-        let Some((content, taken)) = self.so_far.take() else {
+        let Some((file, taken)) = self.so_far.take() else {
             let message = format!("{why} after {elapsed:.1} s, and nothing was profiled");
             return Err(self.failure(&message));
         };
-        let profile = self.read(&content)?;
-        (self.say)(&format!(
-            "{}: {why} after {elapsed:.1} s; the profile goes up to {:.1} s before that",
-            self.pid,
-            taken.elapsed().as_secs_f64()
-        ));
-        Ok(profile)
-    }
-
-    fn read(&self, content: &[u8]) -> Result<Profile, Refusal> {
-        read(content).map_err(|why| self.failure(&why))
+        let lacks = taken.elapsed().as_secs_f64();
+        let why =
+            format!("{why} after {elapsed:.1} s; the profile goes up to {lacks:.1} s before that");
+        Ok(Content {
+            pid: self.pid,
+            file,
+            end: Some(End::Lost(why)),
+        })
     }
 
     fn complain(&mut self, what: &str) {
-        if !self.has_complained {
-            self.has_complained = true;
+        if self.complaint != what {
+            self.complaint = what.into();
             (self.say)(&format!("{} {what}", self.pid));
         }
     }
 
     fn failure(&self, what: &str) -> Refusal {
-        Refusal {
-            message: format!("{}: {what}", self.pid),
-            status: crate::FAILURE,
-        }
+        failure(self.pid, what)
+    }
+}
+
+fn failure(pid: i32, what: &str) -> Refusal {
+    Refusal {
+        message: format!("{pid}: {what}"),
+        status: crate::FAILURE,
+    }
+}
+
+/// What a program has sent.
+pub struct Content {
+    pid: i32,
+    file: Vec<u8>,
+    /// If it isn't of the whole time.
+    end: Option<End>,
+}
+
+enum End {
+    /// The program has ended it, for this reason.
+    Early(String),
+    /// The rest of it is lost: a line about that.
+    Lost(String),
+}
+
+impl Content {
+    /// The profile in it; what isn't there is said.
+    pub fn read(self, say: &(dyn Fn(&str) + Sync)) -> Result<Profile, Refusal> {
+        let profile = read(&self.file).map_err(|why| failure(self.pid, &why))?;
+        let seconds = profile.meta.duration_ns as f64 / 1e9;
+        let text = match self.end {
+            Some(End::Early(why)) => {
+                format!("{why} after {seconds:.1} s; the profile is of the time before")
+            }
+            Some(End::Lost(text)) => text,
+            None => return Ok(profile),
+        };
+        say(&format!("{}: {text}", self.pid));
+        Ok(profile)
     }
 }
 

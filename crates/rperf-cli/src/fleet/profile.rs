@@ -2,6 +2,7 @@
 
 use super::programs::Present;
 use crate::attach::recording::{Recording, Wanted};
+use crate::{FAILURE, Refusal};
 use rperf_model::Profile;
 use rperf_model::label_keys::{PID, PROCESS};
 use std::sync::Mutex;
@@ -19,6 +20,10 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// Programs at a time.
 const MOST: usize = 64;
+
+/// Bytes of their files together: each program may have its part. Read, they are some ten times
+/// as large, but only one at a time is.
+const ROOM: usize = 128 << 20;
 
 /// What came of it.
 #[derive(Default)]
@@ -50,8 +55,10 @@ pub fn of_all(present: Present, wanted: Wanted<'_>, stops: &dyn Fn() -> bool) ->
         }
     };
     let is_over = AtomicBool::new(false);
-    let record = |pid| Recording::begin(pid, wanted, &say).and_then(|it| it.finish(&is_over));
-    let mut profiles = Vec::new();
+    let most = ROOM / programs.len().max(1);
+    let record =
+        |pid| Recording::begin(pid, wanted, &say).and_then(|it| it.content(&is_over, most));
+    let mut taken = Taken::default();
     let ends = Instant::now() + wanted.time + GRACE;
     thread::scope(|scope| {
         let record = &record;
@@ -70,21 +77,22 @@ pub fn of_all(present: Present, wanted: Wanted<'_>, stops: &dyn Fn() -> bool) ->
             thread::sleep(STEP);
         }
         for (pid, program, thread) in threads {
-            match thread.join() {
-                Ok(Ok(profile)) => profiles.push((pid, profile)),
-                Ok(Err(refusal)) => notes.push(format!("{} ({program})", refusal.message)),
-                Err(_) => notes.push(format!("{pid} ({program}): an internal error")),
+            let content = match thread.join() {
+                Ok(content) => content.and_then(|it| it.read(&say)),
+                Err(_) => Err(Refusal {
+                    message: format!("{pid}: an internal error"),
+                    status: FAILURE,
+                }),
+            };
+            match content {
+                Ok(profile) => taken.add(pid, profile),
+                Err(refusal) => notes.push(format!("{} ({program})", refusal.message)),
             }
         }
     });
     notes.extend(said.into_inner().unwrap_or_else(PoisonError::into_inner));
-    let mut taken = Taken {
-        profile: None,
-        notes,
-    };
-    for (pid, profile) in profiles {
-        taken.add(pid, profile);
-    }
+    notes.append(&mut taken.notes);
+    taken.notes = notes;
     taken.explain();
     taken
 }

@@ -6,6 +6,7 @@ use super::reply::{Site, Stream, turn_away};
 use crate::args::ServeArgs;
 use crate::signals::Actions;
 use crate::{FAILURE, Refusal, say};
+use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::signal::{SigHandler, Signal};
 use nix::unistd::Uid;
 use rperf_live::Peer;
@@ -16,6 +17,7 @@ use std::collections::VecDeque;
 use std::fs::{self, Permissions};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -24,8 +26,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How soon a signal, or a client, is heeded.
-const POLL: Duration = Duration::from_millis(20);
+/// How long is waited for a client. A signal ends the wait if it comes to this thread, as is usual;
+/// else it is heeded then.
+const WAIT: u16 = 1000;
+
+/// How long nobody is answered if files have run short.
+const SHORTAGE: Duration = Duration::from_millis(100);
 
 /// Clients that are answered at a time; more are not.
 const MAX_CLIENTS: usize = 16;
@@ -97,7 +103,7 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
         "serving profiles at http://127.0.0.1:{number}/debug/pprof/profile; the token is {place}"
     ));
     let site = Site::new(programs, Some(token));
-    answer_all(&site, || Ok(Some(listener.accept()?.0)));
+    answer_all(&site, listener.as_fd(), || Ok(Some(listener.accept()?.0)));
     Ok(0)
 }
 
@@ -132,7 +138,7 @@ fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
     ));
     let site = Site::new(programs, None);
     let own = Uid::effective().as_raw();
-    answer_all(&site, || {
+    answer_all(&site, listener.as_fd(), || {
         let stream = listener.accept()?.0;
         let is_trusted = Peer::of(&stream)?.is_trusted_by(own);
         Ok(is_trusted.then_some(stream))
@@ -178,19 +184,29 @@ impl<S: Stream> Silent<S> {
     }
 }
 
-/// `accept` gives a client; `None` for one that may not ask.
-fn answer_all<S: Stream + Send + Sync>(site: &Site, accept: impl Fn() -> io::Result<Option<S>>) {
+/// `accept` gives a client of the listener; `None` for one that may not ask.
+fn answer_all<S: Stream + Send + Sync>(
+    site: &Site,
+    listener: BorrowedFd<'_>,
+    accept: impl Fn() -> io::Result<Option<S>>,
+) {
     let clients = AtomicUsize::new(0);
     let silent = Silent(Mutex::default());
     let has_ended = || ENDED.load(SeqCst);
     thread::scope(|scope| {
         while !has_ended() {
+            let mut listeners = [PollFd::new(listener, PollFlags::POLLIN)];
+            if !matches!(poll(&mut listeners, WAIT), Ok(1..)) {
+                continue;
+            }
             let stream = match accept() {
                 Ok(Some(stream)) => Arc::new(stream),
                 Ok(None) => continue,
-                // None may wait, or files have run short for the moment.
-                Err(_) => {
-                    thread::sleep(POLL);
+                // The client has gone, or files have run short for the moment.
+                Err(error) => {
+                    if error.kind() != io::ErrorKind::WouldBlock {
+                        thread::sleep(SHORTAGE);
+                    }
                     continue;
                 }
             };

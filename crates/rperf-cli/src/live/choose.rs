@@ -19,7 +19,7 @@ const ASKED_AT_A_TIME: usize = 16;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The options that name programs.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct Choice {
     /// The programs' processes
     #[arg(
@@ -118,6 +118,41 @@ pub struct Found {
     pub client: Client,
 }
 
+/// The processes with ports that are `first`, or were started by it or its children, and are none of
+/// `known`.
+pub fn family(first: i32, known: &[i32]) -> Vec<i32> {
+    let there = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let there = there.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut pids: Vec<i32> = there.filter(|pid| is_of_family(*pid, first)).collect();
+    // Where there is no /proc.
+    pids.push(first);
+    pids.sort_unstable();
+    pids.dedup();
+    // Only these are connected to: others have nothing to do with it.
+    let has_port = |pid: i32| {
+        let mut paths = find::of(pid).into_iter().filter_map(connect);
+        paths.any(|found| found.pid == pid)
+    };
+    pids.retain(|pid| !known.contains(pid) && has_port(*pid));
+    pids
+}
+
+/// More generations than anybody has.
+const GENERATIONS: usize = 64;
+
+fn is_of_family(pid: i32, first: i32) -> bool {
+    let parent = |pid: &i32| parent(*pid);
+    let mut line = std::iter::successors(Some(pid), parent).take(GENERATIONS);
+    line.any(|it| it == first)
+}
+
+/// The process that has started this one, where the system tells.
+fn parent(pid: i32) -> Option<i32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(1)?.parse().ok().filter(|it| *it > 0)
+}
+
 /// All programs with ports, in the order of their processes.
 pub fn all() -> Vec<Found> {
     let mut found: Vec<_> = find::all().into_iter().filter_map(connect).collect();
@@ -183,6 +218,21 @@ mod tests {
         for words in [&[][..], &["0"], &["puma"], &["7", "--match", "puma"]] {
             assert!(choice(words).is_none(), "{words:?}");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn children_are_of_the_family() {
+        let own = std::process::id() as i32;
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a child");
+        let pid = child.id() as i32;
+        assert!(is_of_family(pid, own) && is_of_family(own, own));
+        assert!(!is_of_family(own, pid));
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
     }
 
     #[test]

@@ -3,10 +3,21 @@
 use crate::{FAILURE, Refusal};
 use nix::unistd::{Uid, User};
 use rperf_live::client::{AskError, Client};
+use rperf_live::hello::{Hello, Keeper};
 use rperf_live::{find, shown};
 use rperf_session::process_id::ProcessId;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+/// How long a program may take to say what it is: a port answers without the VM.
+pub const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Said of programs in which only this is known.
+pub const KEPT: &str = "a thread keeps the GVL in native code";
+
+/// The share of a CPU, in percent, from which on a program isn't one whose threads all wait.
+const WORKS: f64 = 50.0;
 
 /// Connects to the port of the process `pid`.
 pub fn connect(pid: i32) -> Result<Client, Refusal> {
@@ -61,6 +72,41 @@ pub fn is_stopped(pid: i32) -> bool {
     matches!(state, Some('T' | 't'))
 }
 
+/// What the process says of itself now, on a connection of its own: an answer that comes late would
+/// be taken for another one.
+pub fn greeted(pid: i32) -> Option<Hello> {
+    connect(pid).ok()?.hello_within(PATIENCE).ok()
+}
+
+/// Why nothing comes of a program whose VM runs nothing for us, and isn't known to be kept from it.
+pub fn quiet(before: &Hello, now: Option<&Hello>) -> String {
+    let share = now.map_or(0.0, |now| {
+        let elapsed = now.clock_ns.saturating_sub(before.clock_ns).max(1);
+        let used = now.cpu_ns.saturating_sub(before.cpu_ns);
+        used as f64 / elapsed as f64 * 100.0
+    });
+    match share >= WORKS {
+        true => format!("runs no Ruby code just now, but native code ({share:.0} % CPU)"),
+        false => {
+            "runs no Ruby code just now: all its threads wait, or one keeps the GVL in native code"
+                .into()
+        }
+    }
+}
+
+/// Which thread keeps the GVL of a program that doesn't answer.
+pub fn kept(keeper: Option<&Keeper>, silence: Duration) -> String {
+    let Some(Keeper { tid, state }) = keeper else {
+        return KEPT.into();
+    };
+    let state = match &*shown(state) {
+        "" => String::new(),
+        state => format!(" ({state})"),
+    };
+    let seconds = silence.as_secs_f64();
+    format!("thread {tid} has kept the GVL in native code for {seconds:.1} s{state}")
+}
+
 /// `path`, with what it takes to leave the program's main thread alone unless it may be woken.
 pub fn waking(path: &str, may_wake: bool) -> String {
     let query = if may_wake { "" } else { "?wake=0" };
@@ -87,5 +133,46 @@ fn refusal(message: String) -> Refusal {
     Refusal {
         message,
         status: FAILURE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn hello(clock_ns: u64, cpu_ns: u64) -> Hello {
+        let body = json!({
+            "protocol": 1, "rperf": "1", "ruby": "3.4.5", "pid": 7, "start": 1, "program": "x",
+            "uptime_ns": null, "cpu_ns": cpu_ns, "clock_ns": clock_ns, "session": null, "live": false,
+            "tcp": null, "clients": 1,
+        });
+        Hello::from_json(&body).expect("one")
+    }
+
+    #[test]
+    fn programs_that_use_a_cpu_do_not_just_wait() {
+        let before = hello(1_000, 500);
+        let works = quiet(&before, Some(&hello(2_000, 1_480)));
+        assert_eq!(
+            works,
+            "runs no Ruby code just now, but native code (98 % CPU)"
+        );
+        for now in [Some(hello(2_000, 510)), None] {
+            assert!(quiet(&before, now.as_ref()).contains("all its threads wait, or one keeps"));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_keeps_the_gvl_is_named_with_what_it_does() {
+        let keeper = |state: &str| Keeper {
+            tid: 9,
+            state: state.into(),
+        };
+        let text = |state| kept(Some(&keeper(state)), Duration::from_millis(2345));
+        let start = "thread 9 has kept the GVL in native code for 2.3 s";
+        assert_eq!(text("sleep"), format!("{start} (sleep)"));
+        assert_eq!(text(""), start);
+        assert_eq!(kept(None, Duration::ZERO), KEPT);
     }
 }

@@ -105,7 +105,7 @@ fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
         threads.len(),
         elapsed.unwrap_or(0) as f64 / 1e6
     );
-    if answer.get("woken").and_then(Value::as_bool) == Some(true) {
+    if !is_native && answer.get("woken").and_then(Value::as_bool) == Some(true) {
         text += WOKEN;
     }
     text += &match answer.get("other_ractors").and_then(Value::as_u64) {
@@ -215,6 +215,7 @@ mod tests {
             tcp: None,
             clients: 1,
             silent_ns: 0,
+            keeper: None,
         };
         let page = page(7, &hello, &answer);
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();

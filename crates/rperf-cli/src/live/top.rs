@@ -3,6 +3,7 @@
 
 mod feed;
 mod group;
+mod launched;
 mod options;
 mod page;
 mod rates;
@@ -13,12 +14,14 @@ use super::process;
 use crate::report::screen::Screen;
 use crate::{FAILURE, Refusal, say};
 use group::Group;
+use launched::Launched;
 pub use options::TopArgs;
-use options::{REST, SILENCE};
+use options::{REST, SILENCE, Subject};
 use page::{Page, table_of_several};
 use rates::{Interval, Sums};
 use rperf_live::client::AskError;
 use std::io::{self, Write};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use watched::AGAIN;
@@ -26,17 +29,36 @@ use watched::AGAIN;
 /// How long the port may wait for the VM: a busy thread may have to end its time slice.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Shows the screens, or prints the tables. Returns the exit status.
-pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
+/// How often it is looked whether the program has ended that we have started.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Shows the screens, or prints the tables. Returns the exit status. `library` is the folder that
+/// holds `rperf.rb`.
+pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
     let wants_tables = args.once || args.json || args.count.is_some();
-    if !wants_tables && screens::are_possible() {
-        return screens::run(args);
-    }
-    let mut tables = Tables {
-        args,
-        group: Group::connect(&args.choice, |_| Sums::default())?,
-        printed: 0,
+    let has_screens = !wants_tables && screens::are_possible();
+    let choice = match args.subject()? {
+        Subject::Files(files) if has_screens => return screens::look_at(&files),
+        Subject::Files(_) => {
+            let message =
+                "saved profiles are shown on a terminal only: 'rperf report --top' prints a table";
+            return Err(Refusal::usage(message));
+        }
+        Subject::Command(words) => {
+            let launched = Launched::start(&words, library, has_screens)?;
+            let was_seen = match has_screens {
+                true => screens::run_launched(args, &launched),
+                false => print_launched(args, &launched),
+            };
+            // What nobody has waited for may still come.
+            let runs_on = !launched.has_ended();
+            return launched.finish(was_seen || runs_on);
+        }
+        Subject::Programs(choice) if has_screens => return screens::run(args, &choice),
+        Subject::Programs(choice) => choice,
     };
+    let group = Group::connect(&choice, |_| Sums::default())?;
+    let mut tables = Tables::new(args, group, None);
     let end = tables.follow();
     tables.say_lines();
     match end {
@@ -54,6 +76,23 @@ pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
     }
 }
 
+/// Prints tables of the program that was started. Returns whether it was seen.
+fn print_launched(args: &TopArgs, launched: &Launched) -> bool {
+    let group = Group::of_family(launched.pid, |_| Sums::default());
+    let mut tables = Tables::new(args, group, Some(launched));
+    let end = tables.follow();
+    tables.say_lines();
+    match end {
+        Err(End::Printing(error)) => say(&format!("can't write to stdout: {error}")),
+        _ if tables.was_seen && tables.printed == 0 => say(
+            "the program ended before the first table: --interval 0.1 has one sooner, and rperf record all \
+             of its time",
+        ),
+        _ => {}
+    }
+    tables.was_seen
+}
+
 /// Why it ends before there are enough tables.
 enum End {
     /// The last program can't be watched any more.
@@ -67,9 +106,27 @@ struct Tables<'a> {
     args: &'a TopArgs,
     group: Group<Sums>,
     printed: u64,
+    /// The program, if we have started it.
+    launched: Option<&'a Launched>,
+    /// There was a program.
+    was_seen: bool,
 }
 
-impl Tables<'_> {
+impl<'a> Tables<'a> {
+    fn new(args: &'a TopArgs, group: Group<Sums>, launched: Option<&'a Launched>) -> Self {
+        Tables {
+            args,
+            group,
+            printed: 0,
+            launched,
+            was_seen: false,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.launched.is_some_and(Launched::has_ended)
+    }
+
     /// Prints until there are enough tables, or nobody reads them.
     fn follow(&mut self) -> Result<(), End> {
         loop {
@@ -79,6 +136,10 @@ impl Tables<'_> {
             self.group.complain(SILENCE);
             self.say_lines();
             round.map_err(|(pid, error)| End::Asking(pid, error))?;
+            self.was_seen |= !self.group.members.is_empty();
+            if self.is_over() {
+                return Ok(());
+            }
             if self.group.is_ready(SILENCE) {
                 break;
             }
@@ -89,7 +150,9 @@ impl Tables<'_> {
         let mut next = Instant::now();
         loop {
             next = (next + self.args.interval).max(Instant::now());
-            self.rest_until(next)?;
+            if !self.rest_until(next)? {
+                return Ok(());
+            }
             let intervals = self.take_intervals();
             if intervals.is_empty() {
                 continue;
@@ -101,13 +164,22 @@ impl Tables<'_> {
         }
     }
 
-    fn rest_until(&mut self, next: Instant) -> Result<(), End> {
+    /// Returns whether it goes on.
+    fn rest_until(&mut self, next: Instant) -> Result<bool, End> {
+        let nap = self.launched.map_or(REST, |_| NAP);
+        let mut asked = Instant::now();
         loop {
             let rest = next.saturating_duration_since(Instant::now());
-            sleep(rest.min(REST));
-            self.round()?;
-            if rest <= REST {
-                return Ok(());
+            sleep(rest.min(nap));
+            if self.is_over() {
+                return Ok(false);
+            }
+            if rest <= nap || asked.elapsed() >= REST {
+                self.round()?;
+                asked = Instant::now();
+            }
+            if rest <= nap {
+                return Ok(true);
             }
         }
     }
@@ -145,6 +217,7 @@ impl Tables<'_> {
                 program: &program.hello.program,
                 facts: &program.mirror.facts,
                 interval,
+                stuck: program.stuck(),
             }
         };
         let pages = intervals.iter().map(|(place, interval)| (*place, interval));

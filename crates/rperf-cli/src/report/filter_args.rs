@@ -5,7 +5,7 @@ use crate::Refusal;
 use rperf_report::{Filter, PatternError, TagFilter, ThreadFilter, regex};
 
 /// Options of `rperf report` and `rperf diff`.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "Filters")]
 pub struct FilterArgs {
     /// Only stacks with a method or path that matches

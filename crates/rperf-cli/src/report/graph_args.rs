@@ -9,7 +9,7 @@ use rperf_report::{By, NodeKind};
 pub const SVG_FILE: &str = "rperf.svg";
 
 /// Options of `rperf report`.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "Call graph")]
 pub struct GraphArgs {
     /// Write the call graph in DOT, which Graphviz draws [default: to stdout]

@@ -13,9 +13,13 @@ use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
 use rperf_session::settings::DEFAULT_FILE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often `--live` takes a snapshot.
+const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Options of `rperf report`.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub struct ReportArgs {
     /// Profiles to look at; several are merged [default: rperf.data]
     #[arg(value_name = "FILE")]
@@ -23,6 +27,12 @@ pub struct ReportArgs {
     /// Options that `diff` has too.
     #[command(flatten)]
     pub view: ViewArgs,
+    /// Look at a running program with a port: the web viewer on snapshots of it
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    pub live: Option<i32>,
+    /// With --live: seconds between two snapshots, 1 to 3600 [default: 10]
+    #[arg(long, value_name = "S", value_parser = interval, requires = "live")]
+    pub interval: Option<Duration>,
     /// Let the viewer's file have the source files, which are on this machine
     #[arg(long)]
     pub source: bool,
@@ -64,6 +74,29 @@ pub struct ReportArgs {
     /// What of the profile is looked at.
     #[command(flatten)]
     pub filter: FilterArgs,
+}
+
+impl ReportArgs {
+    /// How often the viewer of a running program takes snapshots, and whether it opens a browser.
+    /// Nothing else may be asked of it.
+    pub fn for_live(mut self) -> Result<(Duration, bool), Refusal> {
+        let interval = self.interval.take().unwrap_or(INTERVAL);
+        let no_browser = self.view.no_browser;
+        (self.live, self.view.no_browser, self.view.web) = (None, false, false);
+        match self == Self::default() {
+            true => Ok((interval, !no_browser)),
+            false => {
+                let message = "--live takes --interval and --no-browser only";
+                Err(Refusal::usage(message))
+            }
+        }
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|it| (1.0..=3600.0).contains(it));
+    let seconds = seconds.ok_or("1 to 3600 seconds are possible");
+    seconds.map(Duration::from_secs_f64).map_err(String::from)
 }
 
 /// What is shown.

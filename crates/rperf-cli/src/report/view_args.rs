@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub const HTML_FILE: &str = "rperf.html";
 
 /// Options of `rperf report` and `rperf diff`.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Default, PartialEq, clap::Args)]
 pub struct ViewArgs {
     /// Open the web viewer (the default on a terminal)
     #[arg(long)]

@@ -35,6 +35,33 @@ const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// One of them has come.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
+/// What there is below the page's address, for the page's own requests.
+pub trait Site: Send + Sync {
+    /// The answer to a request for this place.
+    fn answer(&self, method: &str, place: &str) -> Answer;
+}
+
+/// An answer to the page.
+pub struct Answer {
+    /// HTTP's number and its words.
+    pub status: &'static str,
+    /// The type of what follows.
+    pub kind: &'static str,
+    /// What it is.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// One line for people.
+    pub fn text(status: &'static str, line: &str) -> Self {
+        Answer {
+            status,
+            kind: "text/plain; charset=utf-8",
+            body: format!("{line}\n").into(),
+        }
+    }
+}
+
 /// The page and its port.
 pub struct Server {
     listener: TcpListener,
@@ -47,12 +74,17 @@ struct Page {
     path: String,
     content: Vec<u8>,
     policy: &'static str,
+    site: Option<Arc<dyn Site>>,
     clients: AtomicUsize,
 }
 
 impl Server {
-    /// Opens a port for `content`, whose policy is a header, too.
-    pub fn start(content: Vec<u8>, policy: &'static str) -> io::Result<Self> {
+    /// Opens a port for `content`, whose policy is a header, too, and for the `site` below it.
+    pub fn start(
+        content: Vec<u8>,
+        policy: &'static str,
+        site: Option<Arc<dyn Site>>,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
@@ -60,6 +92,7 @@ impl Server {
             path: format!("/{}/", token()?),
             content,
             policy,
+            site,
             clients: AtomicUsize::new(0),
         };
         Ok(Self {
@@ -114,6 +147,17 @@ impl Page {
             return respond(stream, "400 Bad Request", "", b"this is no request\n", true);
         };
         let is_get = request.method == "GET";
+        if let Some(answer) = self.of_site(&request) {
+            let headers = format!(
+                "Content-Type: {}\r\n\
+                 X-Content-Type-Options: nosniff\r\n\
+                 Cross-Origin-Resource-Policy: same-origin\r\n\
+                 Cache-Control: no-store, no-transform\r\n",
+                answer.kind
+            );
+            let has_body = request.method != "HEAD";
+            return respond(stream, answer.status, &headers, &answer.body, has_body);
+        }
         let (status, text) = if !request.is_local() {
             (
                 "403 Forbidden",
@@ -151,6 +195,25 @@ impl Page {
     }
 }
 
+impl Page {
+    /// What the site has to say, if it is asked. Pages of other sites get nothing: they don't know
+    /// the address, can't send the header, and browsers tell where they come from.
+    fn of_site(&self, request: &Request) -> Option<Answer> {
+        let site = self.site.as_ref()?;
+        let place = request.path.strip_prefix(&self.path)?;
+        if place.is_empty() || !request.is_local() {
+            return None;
+        }
+        let is_ours = matches!(&*request.fetch_site, "" | "none" | "same-origin");
+        let changes = !["GET", "HEAD"].contains(&&*request.method);
+        if !is_ours || changes && !request.is_from_page {
+            let line = "this is for the viewer's own page";
+            return Some(Answer::text("403 Forbidden", line));
+        }
+        Some(site.answer(&request.method, place))
+    }
+}
+
 fn respond(
     mut stream: &TcpStream,
     status: &str,
@@ -174,6 +237,10 @@ struct Request {
     method: String,
     path: String,
     host: String,
+    /// Where the browser says that it comes from.
+    fetch_site: String,
+    /// It has the header that pages of other sites can't send.
+    is_from_page: bool,
 }
 
 impl Request {
@@ -189,7 +256,8 @@ impl Request {
         if !version.starts_with("HTTP/1.") {
             return Ok(None);
         }
-        let mut host = String::new();
+        let (mut host, mut fetch_site) = (String::new(), String::new());
+        let mut is_from_page = false;
         for line in lines {
             let line = line?;
             if line.is_empty() {
@@ -197,12 +265,19 @@ impl Request {
                     method: method.into(),
                     path: path.into(),
                     host,
+                    fetch_site,
+                    is_from_page,
                 }));
             }
-            if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("host")
-            {
-                host = value.trim().into();
+            let Some((name, value)) = line.split_once(':') else {
+                continue;
+            };
+            let value = value.trim();
+            match &*name.to_ascii_lowercase() {
+                "host" => host = value.into(),
+                "sec-fetch-site" => fetch_site = value.into(),
+                "x-rperf" => is_from_page = value == "1",
+                _ => {}
             }
         }
         Ok(None)
@@ -257,8 +332,40 @@ mod tests {
         answer
     }
 
+    struct Echo;
+
+    impl Site for Echo {
+        fn answer(&self, method: &str, place: &str) -> Answer {
+            match place {
+                "x" => Answer::text("404 Not Found", "no such address"),
+                place => Answer::text("200 OK", &format!("{method} {place}")),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_below_the_page_is_for_the_page_alone() {
+        serving(|port, path| {
+            let asked = |method: &str, host: &str, header: &str| {
+                let line = format!("{method} {path}list HTTP/1.1");
+                let answer = ask(port, &format!("{line}\r\nHost: {host}\r\n{header}\r\n"));
+                answer.starts_with("HTTP/1.1 200 ")
+            };
+            let here = "127.0.0.1:1";
+            assert!(asked("GET", here, "") && asked("POST", here, "X-Rperf: 1\r\n"));
+            assert!(asked("GET", here, "sec-fetch-site: same-origin\r\n"));
+            assert!(!asked("POST", here, "") && !asked("GET", "evil.example", ""));
+            assert!(!asked("GET", here, "Sec-Fetch-Site: cross-site\r\n"));
+        });
+    }
+
     fn serving(test: impl FnOnce(u16, &str)) {
-        let server = Server::start(b"<p>page".to_vec(), "default-src 'none'").expect("a port");
+        let server = Server::start(
+            b"<p>page".to_vec(),
+            "default-src 'none'",
+            Some(Arc::new(Echo)),
+        )
+        .expect("a port");
         let (port, path) = (server.port(), server.page.path.clone());
         assert_eq!(server.url(), format!("http://127.0.0.1:{port}{path}"));
         let over = AtomicBool::new(false);

@@ -17,10 +17,18 @@ const DATA: &str = "@RPERF_DATA@";
 pub fn page(view: &View<'_>) -> Result<Vec<u8>, FormatError> {
     let mut data = Vec::new();
     write_data(view, &mut data)?;
+    with(&BASE64_STANDARD.encode(data))
+}
+
+/// The page of a server that has snapshots: it asks for them beside itself.
+pub fn page_of_server() -> Result<Vec<u8>, FormatError> {
+    with("server:./")
+}
+
+fn with(data: &str) -> Result<Vec<u8>, FormatError> {
     let damaged = || io::Error::other("the viewer's page is damaged");
     let (before, after) = halves(PAGE).ok_or_else(damaged)?;
-    let data = BASE64_STANDARD.encode(data);
-    Ok([before, &data, after].concat().into_bytes())
+    Ok([before, data, after].concat().into_bytes())
 }
 
 /// Writes the page with `profile` in it.

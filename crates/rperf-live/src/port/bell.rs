@@ -44,20 +44,20 @@ pub(super) fn ring() {
     }
 }
 
-/// After its descriptor was readable: takes in what has been rung. False if the program has closed the
-/// descriptor: its number may be that of another file by now, of which nothing is taken. On a Ruby
-/// thread.
+/// After its descriptor was readable: takes in what has been rung. False if the program has closed one
+/// of the descriptors: its number may be that of another file by now, of which nothing is taken. On a
+/// Ruby thread.
 pub fn hear() -> bool {
     let Some(bell) = current().filter(|bell| bell.heard.is_ours()) else {
         return false;
     };
     // It doesn't wait, and fails where there is no socket.
-    let _ = recv(
+    let heard = recv(
         bell.heard.as_fd().as_raw_fd(),
         &mut [0; 64],
         MsgFlags::MSG_DONTWAIT,
     );
-    true
+    heard != Ok(0)
 }
 
 /// In a forked child, where the descriptors are closed.
@@ -93,5 +93,11 @@ mod tests {
         drop(other);
         assert_ne!(hang().expect("another"), -1);
         assert!(hear());
+
+        let bell = current().expect("a bell");
+        bell.rings
+            .shutdown(std::net::Shutdown::Both)
+            .expect("a socket");
+        assert!(!hear(), "it would be readable for ever");
     }
 }

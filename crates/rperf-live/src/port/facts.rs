@@ -1,7 +1,8 @@
 //! What is known of this program without its VM. On the port's thread.
 
 use super::state::Port;
-use crate::hello::Hello;
+use super::waits::native_thread;
+use crate::hello::{Hello, Keeper};
 use crate::message::PROTOCOL;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
@@ -16,8 +17,9 @@ const MAX_PROGRAM: u64 = 4096;
 const NS: u64 = 1_000_000_000;
 
 /// The answer to `/v1/hello`.
-/// `silence`: how long the VM has been asked in vain.
-pub fn hello(port: &Port, clients: usize, silence: Duration) -> Hello {
+/// `silence`: how long the VM has been asked in vain; `keeper`: the native thread that has had the GVL
+/// for so long.
+pub fn hello(port: &Port, clients: usize, silence: Duration, keeper: Option<i32>) -> Hello {
     let program = &port.program;
     let ProcessId { pid, start } = ProcessId::own();
     Hello {
@@ -34,7 +36,16 @@ pub fn hello(port: &Port, clients: usize, silence: Duration) -> Hello {
         tcp: port.number,
         clients: u32::try_from(clients).unwrap_or(u32::MAX),
         silent_ns: u64::try_from(silence.as_nanos()).unwrap_or(u64::MAX),
+        keeper: keeper.map(keeper_of),
     }
+}
+
+fn keeper_of(tid: i32) -> Keeper {
+    let state = native_thread(tid).map_or_else(String::new, |thread| match thread.is_running {
+        true => "running".into(),
+        false => thread.waits_in,
+    });
+    Keeper { tid, state }
 }
 
 /// Which process this is, for people.

@@ -3,7 +3,7 @@
 //! session's worker has the rest, and answers. Only atomics and a channel are shared.
 
 use super::state::Port;
-pub use super::step::{SharedTable, Step};
+pub use super::step::{Holder, Holding, SharedTable, Step};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 /// Somebody watches.

@@ -15,9 +15,13 @@ const AGAIN_AT_LAST: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_millis(100);
 /// How long nothing may come before the VM is woken.
 const WAKES_AFTER: Duration = Duration::from_millis(200);
-/// How often it is: if another thread ran last, that one was asked, and the main thread only after
-/// it has run.
+/// How often it is at once: if another thread ran last, that one was asked, and the main thread only
+/// after it has run.
 const WAKES: u32 = 2;
+/// How often in all, and how long after the last time: the main thread may have waited for something
+/// else then, in a call that looks for no interrupts.
+const ALL_WAKES: u32 = 6;
+const WAKES_AGAIN: Duration = Duration::from_millis(300);
 /// How long the VM may take for what can be done without.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -30,8 +34,26 @@ struct Open {
     since: Instant,
     /// When the VM is asked again.
     again: Instant,
-    /// How often it was woken.
+    /// How often it was woken, and when last.
     wakes: u32,
+    woken: Instant,
+}
+
+impl Open {
+    /// Whether the VM is to be woken for this, if it has been quiet.
+    fn is_due(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= WAKES_AFTER
+            && match self.wakes {
+                ..WAKES => true,
+                WAKES..ALL_WAKES => now.saturating_duration_since(self.woken) >= WAKES_AGAIN,
+                _ => false,
+            }
+    }
+
+    fn note_wake(&mut self, now: Instant) {
+        self.wakes += 1;
+        self.woken = now;
+    }
 }
 
 impl Questions {
@@ -57,6 +79,7 @@ impl Questions {
             since: now,
             again: now + AGAIN,
             wakes: 0,
+            woken: now,
         });
     }
 
@@ -117,16 +140,16 @@ impl Questions {
             return;
         }
         port.ask_vm();
-        let mut quiet = self.0.iter_mut().flatten().filter(|open| {
-            let elapsed = now.saturating_duration_since(open.since);
-            let is_due = elapsed >= WAKES_AFTER && open.wakes < WAKES;
-            is_due && may_wake(open.question.task)
-        });
+        let mut quiet = self
+            .0
+            .iter_mut()
+            .flatten()
+            .filter(|open| open.is_due(now) && may_wake(open.question.task));
         if let Some(open) = quiet.next()
             && port.wake_vm()
         {
-            open.wakes += 1;
-            quiet.for_each(|open| open.wakes += 1);
+            open.note_wake(now);
+            quiet.for_each(|open| open.note_wake(now));
         }
     }
 }

@@ -1,19 +1,18 @@
 //! The loop of the port's thread: waits for clients and answers them, one step of one client at a
 //! time. Nothing here waits for Ruby, or for a client.
 
-use super::connection::{Connection, Fate, MayWake, Wait};
+use super::connection::{Connection, Fate, Wait};
 use super::descriptors::Guarded;
 use super::facts;
 use super::listener::{Accepted, Listener};
-use super::profiling::Profiling;
-use super::sampling::Sampling;
+use super::route::{PPROF, Route, route};
 use super::session::{self, Vm};
 use super::socket::Socket;
 use super::state::Port;
-use super::step::{Pull, Step};
+use super::step::Step;
 use super::task::Message;
 use super::watch::Watch;
-use crate::message::{MAX_REQUEST, PROTOCOL, Refusal, Request, bytes_response};
+use crate::message::{MAX_REQUEST, Refusal, Request, bytes_response};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -38,22 +37,6 @@ const SHORTAGE: Duration = Duration::from_millis(200);
 const GONE: PollFlags = PollFlags::POLLHUP
     .union(PollFlags::POLLERR)
     .union(PollFlags::POLLNVAL);
-
-/// The paths.
-const HELLO: &str = "/v1/hello";
-const STACKS: &str = "/v1/stacks";
-const DELTA: &str = "/v1/delta";
-const SESSION: &str = "/v1/session";
-const PROFILE: &str = "/v1/profile";
-const SNAPSHOT: &str = "/v1/snapshot";
-/// Those that Go's tools and collectors of profiles use.
-const PPROF: &str = "/debug/pprof/";
-
-/// What there is below [`PPROF`].
-const INDEX: &str = "\
-profile?seconds=30  the time of all threads, as a pprof file; also mode=cpu and frequency=100
-cmdline             the command line
-";
 
 /// What runs on the port's thread.
 pub struct Server {
@@ -252,8 +235,12 @@ impl Server {
         client.names_process = request.path.starts_with(PPROF);
         match route {
             Ok(Route::Hello) => {
-                let silence = self.vm.silence();
-                client.answer_json(&facts::hello(self.port, count, silence).to_json());
+                if request.parameter("ask").is_some() {
+                    self.vm.look();
+                }
+                let silence = self.vm.silence().max(self.watch.silence());
+                let hello = facts::hello(self.port, count, silence, self.watch.keeper());
+                client.answer_json(&hello.to_json());
             }
             Ok(Route::Text(text)) => {
                 let closes = client.closes();
@@ -338,66 +325,4 @@ fn flags(reads: bool, writes: bool) -> PollFlags {
 fn refuse(mut stream: &Socket, refusal: &Refusal) {
     let _ = stream.read(&mut [0; MAX_REQUEST]);
     let _ = stream.write(&refusal.response(true));
-}
-
-/// What is asked.
-enum Route {
-    Hello,
-    Text(Vec<u8>),
-    /// The VM has to be asked.
-    Wait(Wait),
-}
-
-fn route(request: &Request) -> Result<Route, Refusal> {
-    let (method, route) = match &*request.path {
-        HELLO => ("GET", Ok(Route::Hello)),
-        STACKS => ("GET", Ok(Route::Wait(Wait::Stacks(MayWake::of(request))))),
-        SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot(MayWake::of(request))))),
-        DELTA => (
-            "GET",
-            Pull::of(request).map(|it| Route::Wait(Wait::News(it))),
-        ),
-        PROFILE => (
-            "GET",
-            Profiling::of(request).map(|it| Route::Wait(Wait::Profile(it))),
-        ),
-        SESSION => (
-            "POST",
-            Sampling::of(request).map(|it| Route::Wait(Wait::Session(it))),
-        ),
-        other if other.starts_with(PPROF) => ("GET", pprof(request, &other[PPROF.len()..])),
-        other => {
-            let is_ours = other.starts_with(&format!("/v{PROTOCOL}/"));
-            let error = match is_ours {
-                true => "this version of rperf has no such answer".into(),
-                false => format!("this port speaks version {PROTOCOL} of the protocol"),
-            };
-            let hint = format!("ask for {HELLO}, {STACKS}, {PROFILE} or {SNAPSHOT}");
-            return Err(Refusal::new(404, error, hint));
-        }
-    };
-    match request.method == method {
-        true => route,
-        false => {
-            let hint = format!("ask with {method}");
-            Err(Refusal::new(405, "this isn't asked for so", hint))
-        }
-    }
-}
-
-/// What Go's programs have under such a name.
-fn pprof(request: &Request, name: &str) -> Result<Route, Refusal> {
-    match name {
-        "" => Ok(Route::Text(INDEX.into())),
-        "cmdline" => Ok(Route::Text(facts::words())),
-        "profile" => Profiling::of(request).map(|it| Route::Wait(Wait::Profile(it))),
-        _ => {
-            let hint = format!("ask for {PPROF}profile?seconds=30");
-            Err(Refusal::new(
-                501,
-                "rperf has no such profile of a running program",
-                hint,
-            ))
-        }
-    }
 }

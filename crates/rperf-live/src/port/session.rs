@@ -69,6 +69,11 @@ impl Vm {
         elapsed.into_iter().max().unwrap_or_default()
     }
 
+    /// Has the VM asked for a sign of life.
+    pub fn look(&mut self) {
+        self.questions.ask(self.port, Task::Look);
+    }
+
     /// All that can be done now for the clients.
     pub fn advance(&mut self, clients: &mut [Connection]) {
         while let Ok(message) = self.messages.try_recv() {
@@ -80,6 +85,9 @@ impl Vm {
         self.give_up(clients);
         if !clients.iter().any(wants_session) {
             self.questions.withdraw(Task::Begin);
+        }
+        if clients.is_empty() {
+            self.questions.withdraw(Task::Look);
         }
         if !clients.iter().any(needs_session) && (self.session.is_some() || self.has_unknown()) {
             self.questions.ask(self.port, Task::End);

@@ -59,7 +59,9 @@ pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
         if place > 0 {
             text.push(',');
         }
-        write_thread(place + 1, thread, &names, &mut text);
+        // The main thread, which comes first, has the GVL because it was woken.
+        let state = state_of(thread, is_woken && place == 0);
+        write_thread((place + 1, state), thread, &names, &mut text);
     }
     text + "]}"
 }
@@ -80,13 +82,18 @@ impl Quoted {
     }
 }
 
-fn write_thread(number: usize, thread: &ThreadStack, names: &[Quoted], text: &mut String) {
+fn write_thread(
+    (number, state): (usize, &str),
+    thread: &ThreadStack,
+    names: &[Quoted],
+    text: &mut String,
+) {
     let waits_in = thread.tid.map(waits_in).filter(|text| !text.is_empty());
     let head = json!({
         "number": number,
         "name": thread.name,
         "tid": thread.tid,
-        "state": state_of(thread),
+        "state": state,
         "waits_in": waits_in,
     });
     text.push_str(head.to_string().trim_end_matches('}'));
@@ -116,8 +123,9 @@ fn write_thread(number: usize, thread: &ThreadStack, names: &[Quoted], text: &mu
 }
 
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
-fn state_of(thread: &ThreadStack) -> &'static str {
+fn state_of(thread: &ThreadStack, is_woken: bool) -> &'static str {
     match (&*thread.status, thread.has_gvl) {
+        (_, true) if is_woken => "blocked",
         (_, true) => "running",
         ("run", false) => "waits for the GVL",
         ("sleep" | "sleep_forever", false) => "blocked",
@@ -170,11 +178,12 @@ mod tests {
             ("sleep", false),
             ("aborting", false),
         ]
-        .map(|(status, has_gvl)| state_of(&thread(status, has_gvl)));
+        .map(|(status, has_gvl)| state_of(&thread(status, has_gvl), false));
         assert_eq!(
             states,
             ["running", "waits for the GVL", "blocked", "ending"]
         );
+        assert_eq!(state_of(&thread("run", true), true), "blocked");
     }
 
     #[test]

@@ -14,12 +14,26 @@ const MAX_WAIT: u64 = 1000;
 /// The table of the session, which its worker fills.
 pub type SharedTable = Arc<Mutex<LiveTable>>;
 
+/// Which thread has the GVL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holding {
+    /// The number of its native thread.
+    pub tid: u32,
+    /// Another one each time that a thread gets the GVL.
+    pub turn: u32,
+}
+
+/// Tells which thread has the GVL now, as the session's hooks have noted it.
+pub type Holder = Arc<dyn Fn() -> Option<Holding> + Send + Sync>;
+
 /// The sums were brought up to date.
 pub struct Step {
     /// The table.
     pub table: SharedTable,
     /// All that there is has come into it: a large session takes several steps.
     pub is_complete: bool,
+    /// Who has the GVL, where the session knows that.
+    pub holder: Option<Holder>,
 }
 
 /// What a client waits for.

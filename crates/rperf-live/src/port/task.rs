@@ -15,11 +15,19 @@ pub enum Task {
     Snapshot,
     /// The stacks of all threads.
     Stacks,
+    /// Nothing: whether the VM answers.
+    Look,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Task; 4] = [Task::End, Task::Begin, Task::Snapshot, Task::Stacks];
+    pub const ALL: [Task; 5] = [
+        Task::End,
+        Task::Begin,
+        Task::Snapshot,
+        Task::Stacks,
+        Task::Look,
+    ];
 }
 
 /// A task that somebody waits for.
@@ -36,6 +44,8 @@ pub enum Reply {
     Stacks(Stacks),
     /// The session has begun.
     Begun,
+    /// The VM answers.
+    Here,
     /// The profile.
     Profile(ProfileUpTo),
     /// There is no session of which a profile can be had; or no other one can begin, as there is.

@@ -32,7 +32,8 @@ pub fn native_threads() -> Vec<NativeThread> {
     threads
 }
 
-fn native_thread(tid: i32) -> Option<NativeThread> {
+/// One of them; `None` if it has ended.
+pub fn native_thread(tid: i32) -> Option<NativeThread> {
     let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
     let (head, state) = stat.rsplit_once(") ")?;
     let (_, name) = head.split_once('(')?;

@@ -6,7 +6,7 @@ use super::connection::Connection;
 use super::facts;
 use super::pull;
 use super::state::Port;
-use super::step::{Pull, SharedTable, Step};
+use super::step::{Holder, Holding, Pull, SharedTable, Step};
 use crate::delta::{Delta, Freshness};
 use crate::message::{Refusal, bytes_response};
 use std::sync::PoisonError;
@@ -24,6 +24,8 @@ const AGAIN: Duration = Duration::from_millis(2);
 /// The same after [`EAGER`].
 const AGAIN_LATER: Duration = Duration::from_millis(10);
 const EAGER: Duration = Duration::from_millis(100);
+/// When it is wanted anew: the session, or the port, that it was wanted of may have ended.
+const ANEW: Duration = Duration::from_millis(500);
 
 /// What is wanted of the VM.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +33,14 @@ struct Wanted {
     since: Instant,
     /// When it is asked again.
     again: Instant,
+}
+
+/// The VM has been asked in vain.
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    since: Instant,
+    /// Who had the GVL then.
+    holding: Option<Holding>,
 }
 
 /// What the port knows of the session that is watched.
@@ -42,6 +52,8 @@ pub struct Watch {
     /// When the last step came that was complete.
     stepped: Option<Instant>,
     wanted: Option<Wanted>,
+    silence: Option<Silence>,
+    holder: Option<Holder>,
     not_before: Instant,
     is_watched: bool,
 }
@@ -55,6 +67,8 @@ impl Watch {
             table: None,
             stepped: None,
             wanted: None,
+            silence: None,
+            holder: None,
             not_before: Instant::now(),
             is_watched: false,
         }
@@ -86,7 +100,7 @@ impl Watch {
             }
         }
         match refusal {
-            Some(_) => (self.table, self.wanted) = (None, None),
+            Some(_) => self.forget(),
             None if waits => self.ask(now),
             None => {}
         }
@@ -104,9 +118,27 @@ impl Watch {
         ends.chain([again]).min()
     }
 
+    /// How long the VM has been asked in vain.
+    pub fn silence(&self) -> Duration {
+        self.silence.map_or(Duration::ZERO, |it| it.since.elapsed())
+    }
+
+    /// The native thread that has had the GVL for all of that time.
+    pub fn keeper(&self) -> Option<i32> {
+        let before = self.silence?.holding?;
+        let now = self.holder.as_ref().and_then(|holder| holder())?;
+        (now == before).then(|| i32::try_from(now.tid).ok())?
+    }
+
+    fn forget(&mut self) {
+        (self.table, self.wanted) = (None, None);
+        (self.silence, self.holder) = (None, None);
+    }
+
     fn take(&mut self, step: Step, now: Instant) {
         self.table = Some(step.table);
-        self.wanted = None;
+        self.holder = step.holder;
+        (self.wanted, self.silence) = (None, None);
         if step.is_complete {
             self.stepped = Some(now);
         }
@@ -161,11 +193,17 @@ impl Watch {
             None if now < self.not_before => return,
             None => {
                 pull::want();
+                if self.silence.is_none() {
+                    let holding = self.holder.as_ref().and_then(|holder| holder());
+                    self.silence = Some(Silence {
+                        since: now,
+                        holding,
+                    });
+                }
                 Duration::ZERO
             }
             Some(wanted) if now < wanted.again => return,
-            // The session that was to take it may have ended.
-            Some(wanted) if now >= wanted.since + PATIENCE => {
+            Some(wanted) if now >= wanted.since + ANEW => {
                 self.wanted = None;
                 return;
             }
@@ -182,7 +220,8 @@ impl Watch {
     /// The last client that watched has gone: the session is let know.
     pub fn end(&mut self) {
         if std::mem::take(&mut self.is_watched) {
-            (self.table, self.stepped, self.wanted) = (None, None, None);
+            self.forget();
+            self.stepped = None;
             pull::forget();
             self.port.ask_vm();
         }

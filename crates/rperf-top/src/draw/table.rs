@@ -4,13 +4,16 @@ use super::page::Page;
 use crate::app::{App, Screen};
 use crate::line::{Line, Sort, What};
 use crate::store::{Scope, Store, Times};
-use crate::text::{fitted, fitted_end, percent, share, time};
+use crate::text::{clock, fitted, fitted_end, percent, share, time};
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use unicode_width::UnicodeWidthStr;
 
 /// Columns of a number, with the gap in front of it.
 const NUMBER: usize = 10;
+
+/// From then on it is told for how long a thread hasn't moved, in ns.
+const LONG: u64 = 2_000_000_000;
 
 /// The widest that names get where there is another column behind them.
 const NAME: usize = 52;
@@ -138,6 +141,9 @@ pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
         let text = match (app.search.is_empty(), &app.filter) {
             (false, _) => "nothing is found (Esc: all)",
             (_, Some(_)) => "nothing with this label (Esc: all)",
+            _ if app.scope == Scope::Rate && store.is_unknown() && store.is_stuck() => {
+                "a thread keeps the GVL in native code: nothing is known of this interval"
+            }
             _ if app.scope == Scope::Rate && store.is_unknown() => {
                 "no Ruby code runs just now: nothing is known of this interval"
             }
@@ -181,7 +187,7 @@ impl Layout {
         if let What::Process(process) = line.what {
             let process = &store.processes[process as usize];
             let end = if process.has_ended { " (ended)" } else { "" };
-            let text = format!(" {} {}{end}", process.pid, process.program);
+            let text = format!(" {}{end}", process.title());
             let text = fitted(&text, page.width(), page.look);
             page.put(0, y, &text, page.look.bold());
             return;
@@ -221,8 +227,13 @@ impl Layout {
                 (text, fitted_end(&method.path, self.file_room, look))
             }
             What::Thread(thread, node) => {
+                let position = store.positions.get(thread).filter(|it| {
+                    it.node == *node && it.ns >= LONG && app.scope == Scope::Rate && !store.is_saved
+                });
                 let thread = store.threads[*thread as usize];
                 let top = store.method(*node).map_or("", |it| &*it.name);
+                let stays = position.filter(|_| thread.seq > 0);
+                let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
                 let who = match thread.seq {
                     0 => "threads that have ended".into(),
                     seq if store.processes.len() > 1 && !app.by_process => {
@@ -233,8 +244,16 @@ impl Layout {
                 };
                 let letter = letter(line.own);
                 match self.file_room {
-                    0 => (name(&format!("{letter} {who}  {top}")), String::new()),
-                    room => (name(&format!("{letter} {who}")), fitted(top, room, look)),
+                    0 => {
+                        let room = self.name_room.saturating_sub(stays.width());
+                        let text = fitted(&format!("{letter} {who}  {top}"), room, look);
+                        (text + &stays, String::new())
+                    }
+                    room => {
+                        let room = room.saturating_sub(stays.width());
+                        let file = fitted(top, room, look) + &stays;
+                        (name(&format!("{letter} {who}")), file)
+                    }
                 }
             }
             What::Label(key, value) => (name(&format!("{key}={value}")), String::new()),

@@ -1,6 +1,10 @@
 //! How the store is filled. Under its lock, on the thread that pulls.
 
-use super::{Figures, HISTORY, Method, NODE_CAP, Node, Process, Row, RowKey, State, Store, Thread};
+use super::{
+    Figures, HISTORY, LABEL_CAP, METHOD_CAP, MORE, Method, NODE_CAP, Node, Position, Process,
+    ROW_CAP, Row, RowKey, State, Store, THREAD_CAP, Thread,
+};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 impl Store {
@@ -17,9 +21,12 @@ impl Store {
 
     /// The number of a method.
     pub fn method_number(&mut self, name: &str, path: &str) -> u32 {
-        let (name, path): (Arc<str>, Arc<str>) = (name.into(), path.into());
+        let mut key: (Arc<str>, Arc<str>) = (name.into(), path.into());
         let index = Arc::make_mut(&mut self.index);
-        let key = (name.clone(), path.clone());
+        if self.methods.len() >= METHOD_CAP && !index.methods.contains_key(&key) {
+            key = (MORE.into(), "".into());
+        }
+        let (name, path) = key.clone();
         *index.methods.entry(key).or_insert_with(|| {
             self.methods.push(Method { name, path });
             self.methods.len() as u32 - 1
@@ -55,8 +62,11 @@ impl Store {
 
     /// The number of a thread.
     pub fn thread(&mut self, process: u32, seq: u32) -> u32 {
-        let thread = Thread { process, seq };
+        let mut thread = Thread { process, seq };
         let index = Arc::make_mut(&mut self.index);
+        if self.threads.len() >= THREAD_CAP && !index.threads.contains_key(&thread) {
+            thread.seq = 0;
+        }
         *index.threads.entry(thread).or_insert_with(|| {
             self.threads.push(thread);
             self.threads.len() as u32 - 1
@@ -65,8 +75,11 @@ impl Store {
 
     /// The number of a label set.
     pub fn label_set<'a>(&mut self, pairs: impl Iterator<Item = (&'a str, &'a str)>) -> u32 {
-        let set: Vec<(Arc<str>, Arc<str>)> = pairs.map(|(k, v)| (k.into(), v.into())).collect();
+        let mut set: Vec<(Arc<str>, Arc<str>)> = pairs.map(|(k, v)| (k.into(), v.into())).collect();
         let index = Arc::make_mut(&mut self.index);
+        if self.labels.len() >= LABEL_CAP && !index.labels.contains_key(&set) {
+            set = vec![(MORE.into(), "".into())];
+        }
         if let Some(&found) = index.labels.get(&set) {
             return found;
         }
@@ -91,7 +104,11 @@ impl Store {
         row.recent = row.recent.saturating_add(ns);
     }
 
-    fn row(&mut self, key: RowKey) -> u32 {
+    fn row(&mut self, mut key: RowKey) -> u32 {
+        if self.rows.len() >= ROW_CAP && !self.index.rows.contains_key(&key) {
+            let process = self.threads[key.thread as usize].process;
+            (key.labels, key.thread) = (0, self.thread(process, 0));
+        }
         let index = Arc::make_mut(&mut self.index);
         *index.rows.entry(key).or_insert_with(|| {
             self.rows.push(Row {
@@ -140,16 +157,59 @@ impl Store {
     }
 
     /// It is over, and was so long.
-    pub fn end_interval(&mut self, process: u32, elapsed_ns: u64, sampling_ns: u64) {
-        let process = &mut self.processes[process as usize];
+    pub fn end_interval(&mut self, number: u32, elapsed_ns: u64, sampling_ns: u64) {
+        let process = &mut self.processes[number as usize];
         (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
         process.watched_ns += elapsed_ns;
+        self.position(number);
+    }
+
+    /// Where the threads of the process are, after an interval.
+    fn position(&mut self, process: u32) {
+        let mut positions: FxHashMap<u32, (Position, u64)> = FxHashMap::default();
+        for row in &self.processes[process as usize].recent {
+            let Row { key, recent, .. } = self.rows[*row as usize];
+            let fresh = Position {
+                node: key.node,
+                state: key.state,
+                ns: 0,
+            };
+            let (position, all) = positions.entry(key.thread).or_insert((fresh, 0));
+            *all = all.saturating_add(recent);
+            if (position.node, position.state) == (key.node, key.state) {
+                position.ns = position.ns.saturating_add(recent);
+            } else if recent > position.ns {
+                *position = Position {
+                    ns: recent,
+                    ..fresh
+                };
+            }
+        }
+        for (thread, (mut position, all)) in positions.iter().map(|(thread, it)| (*thread, *it)) {
+            let before = self.positions.get(&thread);
+            let stays = before.filter(|it| (it.node, it.state) == (position.node, position.state));
+            position.ns = match stays {
+                _ if position.ns < all => 0,
+                None => position.ns,
+                Some(before) => before.ns.saturating_add(position.ns),
+            };
+            self.positions.insert(thread, position);
+        }
+        let threads = &self.threads;
+        self.positions.retain(|thread, _| {
+            threads[*thread as usize].process != process || positions.contains_key(thread)
+        });
     }
 
     /// What the session of the process is.
     pub fn set_session(&mut self, process: u32, mode: &str, frequency: u32) {
         let process = &mut self.processes[process as usize];
         (process.mode, process.frequency) = (mode.into(), frequency);
+    }
+
+    /// Whether a thread of the process keeps the GVL, so that nothing more is known of it.
+    pub fn set_stuck(&mut self, process: u32, is_stuck: bool) {
+        self.processes[process as usize].is_stuck = is_stuck;
     }
 
     /// The process can't be watched any more. If it was the last one, its last interval stays.

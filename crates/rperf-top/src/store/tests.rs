@@ -136,3 +136,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_thread_that_goes_nowhere_is_told_with_how_long() {
+    let (mut store, process) = store(&[(0x20, 1, 1_000), (0, 2, 600), (1, 2, 400)]);
+    add(&mut store, process, &[(0x20, 1, 1_000), (0, 2, 1_000)]);
+    let [one, two] = [1, 2].map(|seq| store.thread(process, seq));
+    assert_eq!(store.positions[&one].ns, 2_000);
+    assert_eq!(store.positions[&two].ns, 1_000, "it has moved before");
+    add(
+        &mut store,
+        process,
+        &[(0x20, 1, 900), (0x20, 2, 1), (1, 1, 100)],
+    );
+    assert_eq!((store.positions[&one].ns, store.positions[&two].ns), (0, 1));
+    add(&mut store, process, &[]);
+    assert!(store.positions.is_empty());
+}

@@ -15,6 +15,10 @@ pub fn perform(ruby: &Ruby, helper: RModule, question: Question) -> Result<(), E
     let done = match question.task {
         Task::Begin => begin(ruby, gvl, helper, question),
         Task::End => end(ruby, gvl, question),
+        Task::Look => {
+            request::answer(question, Reply::Here);
+            Ok(())
+        }
         _ => snapshot(gvl, helper, question),
     };
     match done {

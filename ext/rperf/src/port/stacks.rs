@@ -3,12 +3,15 @@
 
 use crate::interrupts::let_others_run;
 use crate::native;
+use crate::ruby::frames::RubyVm;
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::text;
 use crate::vm::state::roots;
+use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
+use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
 use rperf_live::port::stacks::{FrameName, Stacks, ThreadStack};
 use std::collections::HashMap;
@@ -22,7 +25,7 @@ const STRETCH: Duration = Duration::from_micros(200);
 
 /// What Ruby says of a thread: its name, status, native number and, if that is asked for, the line of
 /// its topmost frame.
-type Facts = (Option<RString>, RString, Option<i32>, Option<u32>);
+type Facts = (Option<RString>, RString, Option<i32>, Option<i64>);
 
 /// Takes them. `holder` is the object of the thread that had the GVL when the question came.
 pub fn take(ruby: &Ruby, helper: RModule, holder: usize) -> Result<Stacks, Error> {
@@ -74,13 +77,15 @@ impl Taking {
         let own = RubyThread::current(gvl).object();
         let live = LiveThreads::list(ruby, gvl)?;
         let mut began = Instant::now();
-        for (thread, object) in live.with_objects() {
+        for place in 0..live.len() {
             if began.elapsed() >= STRETCH {
                 let_others_run(gvl)?;
                 began = Instant::now();
             }
-            if thread.object() != own {
-                self.take_one(gvl, thread, object)?;
+            if let Some(object) = live.object(place)
+                && object.as_raw() != own
+            {
+                self.take_one(gvl, object)?;
             }
         }
         while resolve::name_frames(gvl, STRETCH, |_, named| {
@@ -95,12 +100,9 @@ impl Taking {
         Ok(())
     }
 
-    fn take_one(
-        &mut self,
-        gvl: &Gvl<'_>,
-        thread: RubyThread<'_>,
-        object: Value,
-    ) -> Result<(), Error> {
+    fn take_one(&mut self, gvl: &Gvl<'_>, object: Value) -> Result<(), Error> {
+        // SAFETY: it is a Thread, and on this stack to the end, as `facts` gets it, too.
+        let thread = unsafe { RubyThread::from_raw(object.as_raw()) };
         let depth = thread.backtrace(&mut self.stack, &mut self.lines);
         let known = self.frames.len();
         let frames = self.stack[..depth].iter().zip(&self.lines);
@@ -110,7 +112,7 @@ impl Taking {
                     self.frames.push(frame);
                     self.frames.len() as u32 - 1
                 });
-                (place, line)
+                (place, line_of(i64::from(line as i32)))
             })
             .collect();
         // Before anything allocates.
@@ -119,21 +121,28 @@ impl Taking {
                 .extend(roots::keep_words_until_named(gvl, &self.frames[known..]));
         }
         // The VM gives none for a method of C, which needs none, nor in compiled code.
-        let lacks_line = frames.first().is_some_and(|&(_, line)| line == 0);
+        let vm = RubyVm::new(gvl);
+        let lacks_line =
+            frames.first().is_some_and(|&(_, line)| line == 0) && !vm.is_c_method(self.stack[0]);
         let facts: Option<Facts> = self.helper.funcall("facts", (object, lacks_line))?;
         if let Some((name, status, tid, line)) = facts {
             let mut frames = frames;
             if let (Some(first), Some(line)) = (frames.first_mut(), line) {
-                first.1 = line;
+                first.1 = line_of(line);
             }
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
                 status: text::content(status),
                 tid,
-                has_gvl: thread.object() as usize == self.holder,
+                has_gvl: object.as_raw() as usize == self.holder,
                 frames,
             });
         }
         Ok(())
     }
+}
+
+/// Code may be told to be at any line; what is no line of a file has none.
+fn line_of(line: i64) -> u32 {
+    u32::try_from(line).unwrap_or(0)
 }

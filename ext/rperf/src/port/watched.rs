@@ -3,7 +3,7 @@
 
 use crate::vm::api::live;
 use rperf_engine::Gvl;
-use rperf_live::port::pull::{self, Step};
+use rperf_live::port::pull::{self, Holder, Holding, Step};
 use std::sync::Arc;
 
 /// Brings the sums up to now if somebody wants that. If nobody watches any more, the session is let
@@ -12,11 +12,22 @@ pub fn see_to(gvl: &mut Gvl<'_>) {
     if !pull::is_watched() {
         live::end(gvl);
     } else if pull::take_wanted() {
+        let holder = holder(gvl);
         live::step(gvl, |table, is_complete| {
             pull::answer(Step {
                 table: Arc::clone(table),
                 is_complete,
+                holder,
             });
         });
     }
+}
+
+/// Tells which thread has the GVL while the session runs.
+fn holder(gvl: &Gvl<'_>) -> Option<Holder> {
+    let ticks = live::ticks(gvl)?;
+    Some(Arc::new(move || {
+        let (tid, turn) = ticks.holder()?;
+        Some(Holding { tid: tid.0, turn })
+    }))
 }

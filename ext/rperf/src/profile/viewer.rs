@@ -53,7 +53,7 @@ pub fn compare(
         let read = |file: Vec<u8>| pprof::read(&mut file.as_slice());
         let base = read(base).map_err(|error| error.to_string())?;
         let target = read(target).map_err(|error| error.to_string())?;
-        let comparison = by_duration(&base, &target);
+        let comparison = Comparison::by_duration(&base, &target);
         let titled = [(&base_title, &base), (&target_title, &target)];
         let titled = titled.map(|(title, profile)| TitledProfile { title, profile });
         view_data(titled.to_vec(), Some(comparison)).map_err(|error| error.to_string())
@@ -74,21 +74,6 @@ fn view_data(
     let mut data = Vec::new();
     viewer::write(&view, &mut data)?;
     Ok(data)
-}
-
-/// Snapshots of a server are of times of any length: it matters what a second has in it.
-fn by_duration(base: &Profile, target: &Profile) -> Comparison {
-    let [base, target] = [base, target].map(|profile| profile.meta.duration_ns);
-    if base == 0 || target == 0 {
-        return Comparison {
-            scale: 1.0,
-            normalised: "none".into(),
-        };
-    }
-    Comparison {
-        scale: target as f64 / base as f64,
-        normalised: "duration".into(),
-    }
 }
 
 /// How many samples there are, or nil if the profile doesn't count them.

@@ -37,16 +37,26 @@ impl LiveThreads {
         })
     }
 
-    /// The threads in the order of Thread.list.
+    /// The threads in the order of Thread.list, while no others have run.
     pub fn threads(&self) -> impl Iterator<Item = RubyThread<'_>> + '_ {
         // SAFETY: the list has Threads only, and keeps them alive as long as this is.
         let thread = |thread: &Value| unsafe { RubyThread::from_raw(thread.as_raw()) };
         self.threads.iter().map(thread)
     }
 
-    /// The same with their objects.
-    pub fn with_objects(&self) -> impl Iterator<Item = (RubyThread<'_>, Value)> + '_ {
-        self.threads().zip(self.threads.iter().copied())
+    /// How many there were.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The object of one of them, where it is now: once others have run, that of a thread that has
+    /// ended may have moved. On the stack of a Ruby thread it stays. `None` if a program has taken it
+    /// out of the list.
+    pub fn object(&self, place: usize) -> Option<Value> {
+        let object: Value = self.list.entry(isize::try_from(place).ok()?).ok()?;
+        object
+            .is_kind_of(Ruby::get_with(object).class_thread())
+            .then_some(object)
     }
 
     /// The thread of `state`, if it is one of them, or was seen later.

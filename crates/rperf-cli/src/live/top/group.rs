@@ -3,14 +3,15 @@
 
 use super::watched::{News, Take, Watched};
 use crate::Refusal;
-use crate::live::choose::{Choice, Pattern, side_by_side};
+use crate::live::choose::{Choice, Pattern, family, side_by_side};
 use crate::live::process;
 use rperf_live::client::AskError;
 use rperf_session::process_id::ProcessId;
 use std::time::{Duration, Instant};
 
-/// How often programs are looked for.
+/// How often programs are looked for; and before there is one.
 const SEARCH: Duration = Duration::from_secs(1);
+const FIRST_SEARCH: Duration = Duration::from_millis(100);
 
 /// For how long a program that can't be watched isn't tried again.
 const LEFT_OUT: Duration = Duration::from_secs(5);
@@ -29,11 +30,21 @@ pub struct Member<T> {
     has_complained: bool,
 }
 
+/// Where programs come from.
+enum Source {
+    /// The user has named them.
+    Named,
+    /// Those that match come in.
+    Matching(Pattern),
+    /// We have started this process: it comes in, and those that it starts.
+    Family(i32),
+}
+
 /// The programs.
 pub struct Group<T> {
     /// Those that are there.
     pub members: Vec<Member<T>>,
-    pattern: Option<Pattern>,
+    source: Source,
     /// Those that couldn't be watched, and when they were tried.
     left_out: Vec<(i32, Instant)>,
     /// Those whose mode is another one than `mode`, for as long as they are there.
@@ -46,21 +57,13 @@ pub struct Group<T> {
 }
 
 impl<T: Take + Send> Group<T> {
-    /// Those of the choice, whose sums are taken in by what `make` makes.
+    /// The programs that `choice` names; what `make` makes takes in their sums.
     pub fn connect(
         choice: &Choice,
         make: impl FnMut(&Watched) -> T + Send + 'static,
     ) -> Result<Self, Refusal> {
-        let mut group = Group {
-            members: Vec::new(),
-            pattern: choice.pattern()?,
-            left_out: Vec::new(),
-            of_other_modes: Vec::new(),
-            mode: None,
-            searched: Instant::now(),
-            lines: Vec::new(),
-            make: Box::new(make),
-        };
+        let source = choice.pattern()?.map_or(Source::Named, Source::Matching);
+        let mut group = Self::empty(source, make);
         let pids = choice.processes()?;
         if pids.len() > MOST {
             let message = format!("at most {MOST} programs can be watched at a time");
@@ -70,11 +73,30 @@ impl<T: Take + Send> Group<T> {
             match Watched::connect(pid) {
                 Ok(program) => group.add(program),
                 // It may have ended since it was found.
-                Err(refusal) if group.pattern.is_some() => group.lines.push(refusal.message),
+                Err(refusal) if choice.matching.is_some() => group.lines.push(refusal.message),
                 Err(refusal) => return Err(refusal),
             }
         }
         Ok(group)
+    }
+
+    /// Nobody yet: the process `pid`, which we have started, comes in when it has a port, and so do
+    /// those that it starts.
+    pub fn of_family(pid: i32, make: impl FnMut(&Watched) -> T + Send + 'static) -> Self {
+        Self::empty(Source::Family(pid), make)
+    }
+
+    fn empty(source: Source, make: impl FnMut(&Watched) -> T + Send + 'static) -> Self {
+        Group {
+            members: Vec::new(),
+            source,
+            left_out: Vec::new(),
+            of_other_modes: Vec::new(),
+            mode: None,
+            searched: Instant::now(),
+            lines: Vec::new(),
+            make: Box::new(make),
+        }
     }
 
     fn add(&mut self, program: Watched) {
@@ -147,14 +169,19 @@ impl<T: Take + Send> Group<T> {
         let now = Instant::now();
         let pids = ended.iter().map(|(pid, _)| (*pid, now));
         self.left_out.extend(pids);
-        let last = match self.members.is_empty() && self.pattern.is_none() {
-            true => ended.pop(),
-            false => None,
+        let last = match (&self.source, self.members.is_empty()) {
+            (Source::Named, true) => ended.pop(),
+            _ => None,
         };
         for (pid, error) in &ended {
+            // Whoever has started it sees how it ends.
+            if matches!(self.source, Source::Family(first) if first == *pid) {
+                continue;
+            }
             self.lines.push(process::failed(*pid, error).message);
         }
-        if self.members.is_empty() && !ended.is_empty() {
+        let waits = matches!(self.source, Source::Matching(_));
+        if waits && self.members.is_empty() && !ended.is_empty() {
             self.lines
                 .push("no program is left; waiting for one that matches".into());
         }
@@ -193,19 +220,25 @@ impl<T: Take + Send> Group<T> {
     /// Says once of each program that has been here for `patience` that it waits for it.
     pub fn complain(&mut self, patience: Duration) {
         for member in &mut self.members {
+            let pid = member.program.pid;
             let is_late = !member.program.is_watched() && member.since.elapsed() >= patience;
-            if is_late && !std::mem::replace(&mut member.has_complained, true) {
-                self.lines.push(format!(
-                    "{} runs no Ruby code just now; waiting until it does",
-                    member.program.pid
-                ));
+            if !is_late || member.has_complained || process::is_stopped(pid) {
+                continue;
             }
+            member.has_complained = true;
+            let quiet = process::quiet(&member.program.hello, process::greeted(pid).as_ref());
+            self.lines
+                .push(format!("{pid} {quiet}; waiting until Ruby code runs"));
         }
     }
 
     fn search(&mut self) {
-        let Some(pattern) = &self.pattern else { return };
-        if self.searched.elapsed() < SEARCH || self.members.len() >= MOST {
+        let interval = match (&self.source, self.members.is_empty()) {
+            (Source::Named, _) => return,
+            (Source::Family(_), true) => FIRST_SEARCH,
+            _ => SEARCH,
+        };
+        if self.searched.elapsed() < interval || self.members.len() >= MOST {
             return;
         }
         self.left_out
@@ -215,11 +248,18 @@ impl<T: Take + Send> Group<T> {
         let left_out = left_out.chain(self.of_other_modes.iter().map(|it| it.pid));
         let known = self.members.iter().map(|it| it.program.pid);
         let known: Vec<_> = known.chain(left_out).collect();
-        for pid in pattern.processes(&known) {
+        let (found, first) = match &self.source {
+            Source::Named => (Vec::new(), None),
+            Source::Matching(pattern) => (pattern.processes(&known), None),
+            Source::Family(first) => (family(*first, &known), Some(*first)),
+        };
+        for pid in found {
             match Watched::connect(pid) {
                 Ok(program) => {
-                    let name = rperf_live::shown(&program.hello.program).into_owned();
-                    self.lines.push(format!("{pid} {name} comes in"));
+                    if first != Some(pid) {
+                        let name = rperf_live::shown(&program.hello.program).into_owned();
+                        self.lines.push(format!("{pid} {name} comes in"));
+                    }
                     self.add(program);
                 }
                 Err(_) => self.left_out.push((pid, Instant::now())),

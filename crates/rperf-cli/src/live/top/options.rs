@@ -1,10 +1,15 @@
 //! The options of `rperf top`, and the times that tables and screens have in common.
 
+use crate::Refusal;
 use crate::live::choose::Choice;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// After so long it says that it waits for a program.
-pub const SILENCE: Duration = Duration::from_secs(2);
+pub const SILENCE: Duration = Duration::from_millis(1500);
 
 /// For how long nothing is asked at most: the port lets go of clients that are silent.
 pub const REST: Duration = Duration::from_secs(20);
@@ -12,9 +17,14 @@ pub const REST: Duration = Duration::from_secs(20);
 /// Options of `rperf top`.
 #[derive(Debug, clap::Args)]
 pub struct TopArgs {
-    /// The programs.
-    #[command(flatten)]
-    pub choice: Choice,
+    /// All programs that match this regular expression in the last column of 'rperf ps'
+    #[arg(
+        long = "match",
+        id = "matching",
+        value_name = "REGEX",
+        conflicts_with = "words"
+    )]
+    pub matching: Option<String>,
     /// Print one table and end
     #[arg(long, conflicts_with = "count")]
     pub once: bool,
@@ -27,6 +37,109 @@ pub struct TopArgs {
     /// Print one JSON object for each interval and program, with times in nanoseconds
     #[arg(long)]
     pub json: bool,
+    /// The programs' processes; or profiles to look at; or a command to run, with its arguments
+    #[arg(
+        value_name = "PID|FILE|COMMAND",
+        trailing_var_arg = true,
+        required_unless_present = "matching"
+    )]
+    pub words: Vec<OsString>,
+}
+
+/// What is watched, or looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// Programs that run.
+    Programs(Choice),
+    /// Profiles that were saved.
+    Files(Vec<PathBuf>),
+    /// A command that is to run.
+    Command(Vec<OsString>),
+}
+
+impl TopArgs {
+    /// What the words name.
+    pub fn subject(&self) -> Result<Subject, Refusal> {
+        let mut words = self.words.iter();
+        Ok(match words.next() {
+            Some(first) if is_number(first) => {
+                let pids = self.words.iter().map(|word| {
+                    let pid = word.to_str().and_then(|word| word.parse().ok());
+                    pid.filter(|pid| *pid > 0).ok_or_else(|| {
+                        let word = word.to_string_lossy();
+                        let word = rperf_live::shown(&word);
+                        Refusal::usage(format!("'{word}' isn't a process ID"))
+                    })
+                });
+                Subject::Programs(Choice {
+                    pids: pids.collect::<Result<_, _>>()?,
+                    matching: None,
+                })
+            }
+            Some(first) if is_profile(first) => {
+                Subject::Files(self.words.iter().map(PathBuf::from).collect())
+            }
+            Some(_) => Subject::Command(self.words.clone()),
+            None => Subject::Programs(Choice {
+                pids: Vec::new(),
+                matching: self.matching.clone(),
+            }),
+        })
+    }
+
+    /// The command line with the first options in front that `line` has after processes or files;
+    /// nothing if there are none any more. What comes after a command is the command's. `before` has
+    /// the words that came before, which are given again behind a `--`.
+    pub fn with_options_in_front(
+        &mut self,
+        line: &[OsString],
+        before: &mut Vec<OsString>,
+    ) -> Option<Vec<OsString>> {
+        if self.words.len() == before.len() {
+            return None;
+        }
+        let front = &line[..line.len() - self.words.len()];
+        if before.is_empty() {
+            self.words
+                .first()
+                .filter(|it| is_number(it) || is_profile(it))?;
+        } else {
+            self.words.truncate(self.words.len() - before.len() - 1);
+        }
+        let is_option = |word: &OsString| word != "-" && word.as_encoded_bytes().starts_with(b"-");
+        let mut words = self.words.iter().take_while(|word| *word != "--");
+        let Some(place) = words.position(is_option) else {
+            before.append(&mut self.words);
+            self.words = std::mem::take(before);
+            return None;
+        };
+        let options = self.words.split_off(place);
+        before.append(&mut self.words);
+        Some([front, &options, &["--".into()], before].concat())
+    }
+}
+
+fn is_number(word: &OsString) -> bool {
+    let bytes = word.as_encoded_bytes();
+    !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
+}
+
+/// Whether it is a file that is no program: neither is a script that somebody forgot to give to Ruby.
+/// On some file systems all files are executable.
+fn is_profile(word: &OsString) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let path = Path::new(word);
+    let is_script = path.extension().is_some_and(|it| it == "rb");
+    let Some(found) = std::fs::metadata(path).ok().filter(|it| it.is_file()) else {
+        return false;
+    };
+    !is_script && (found.permissions().mode() & 0o111 == 0 || is_gzipped(path))
+}
+
+fn is_gzipped(path: &Path) -> bool {
+    let mut start = [0; 2];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && start == [0x1f, 0x8b]
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
@@ -36,5 +149,84 @@ fn interval(text: &str) -> Result<Duration, String> {
     match (0.1..=3600.0).contains(&seconds) {
         true => Ok(Duration::from_secs_f64(seconds)),
         false => Err("0.1 to 3600 seconds are possible".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Args, Subcommand};
+
+    fn args(words: &[&str]) -> TopArgs {
+        let line = ["rperf", "top"].iter().chain(words).map(OsString::from);
+        match Args::of(line.collect()).expect("clap takes it").subcommand {
+            Subcommand::Top(args) => args,
+            _ => panic!("another command"),
+        }
+    }
+
+    fn subject(words: &[&str]) -> Subject {
+        args(words).subject().expect("a subject")
+    }
+
+    fn processes(pids: &[i32]) -> Subject {
+        Subject::Programs(Choice {
+            pids: pids.to_vec(),
+            matching: None,
+        })
+    }
+
+    #[test]
+    fn options_come_before_processes_or_after_but_only_before_a_command() {
+        assert_eq!(subject(&["7", "5"]), processes(&[7, 5]));
+        let mixed = args(&["--json", "7", "-n", "3", "5", "--interval", "2"]);
+        assert_eq!(
+            (mixed.json, mixed.count, mixed.interval),
+            (true, Some(3), Duration::from_secs(2))
+        );
+        assert_eq!(mixed.subject().ok(), Some(processes(&[7, 5])));
+        for lacking in [["7", "8", "-n"], ["7", "8", "--interval"]] {
+            let line = ["rperf", "top"].iter().chain(&lacking).map(OsString::from);
+            Args::of(line.collect()).expect_err("no process is a value");
+        }
+        for words in [
+            ["7", "--", "-x"].as_slice(),
+            &["7", "-"],
+            &["7", "-n", "3", "x"],
+        ] {
+            assert_eq!(args(words).subject().expect_err("refused").status, 2);
+        }
+        let command = args(&["--once", "ruby", "x.rb", "--json"]);
+        assert!(command.once && !command.json);
+        let words = ["ruby", "x.rb", "--json"].map(OsString::from).to_vec();
+        assert_eq!(command.subject().ok(), Some(Subject::Command(words)));
+        assert_eq!(
+            args(&["--match", "puma"]).subject().ok(),
+            Some(Subject::Programs(Choice {
+                pids: Vec::new(),
+                matching: Some("puma".into()),
+            }))
+        );
+    }
+
+    #[test]
+    fn files_that_are_no_programs_are_profiles() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let (profile, script, ruby) = (path("x.pb.gz"), path("x"), path("x.rb"));
+        for file in [&profile, &script, &ruby] {
+            std::fs::write(file, "").expect("a file");
+        }
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&script, mode).expect("permissions");
+        let is_profile = |word: &str| matches!(subject(&[word]), Subject::Files(_));
+        assert!(is_profile(&profile) && !is_profile(&script) && !is_profile(&ruby));
+        std::fs::write(&script, [0x1f, 0x8b, 8]).expect("written");
+        assert!(is_profile(&script), "gzip'd files are no programs");
+        assert!(args(&[&profile, "--once"]).once && !is_profile("no/such/file"));
+        for words in [["0"].as_slice(), &["7", "x"], &["99999999999"]] {
+            assert_eq!(args(words).subject().expect_err("refused").status, 2);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! An interval of `rperf top` as a table and as JSON.
 
 use super::rates::{Interval, Times};
+use super::watched::Stuck;
+use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_live::shown;
 use rperf_model::live_table::LiveFacts;
@@ -25,6 +27,8 @@ pub struct Page<'a> {
     pub facts: &'a LiveFacts,
     /// The interval.
     pub interval: &'a Interval,
+    /// Why nothing is known of it, if a thread keeps the GVL.
+    pub stuck: Option<&'a Stuck>,
 }
 
 /// The table of several programs: a line for each, and their methods together. With an empty line in
@@ -130,6 +134,11 @@ impl Page<'_> {
             "gc_ns": gc,
             "sampling_ns": interval.sampling_ns,
             "dropped_ns": interval.dropped_ns,
+            "stuck": self.stuck.map(|stuck| json!({
+                "tid": stuck.keeper.as_ref().map(|it| it.tid),
+                "state": stuck.keeper.as_ref().map(|it| &*it.state),
+                "silent_ns": u64::try_from(stuck.silence.as_nanos()).unwrap_or(u64::MAX),
+            })),
             "methods": methods.collect::<Vec<_>>(),
         })
     }
@@ -161,7 +170,8 @@ impl Page<'_> {
     fn summary(&self) -> String {
         let interval = self.interval;
         if interval.elapsed_ns == 0 {
-            return "no Ruby code runs just now: nothing is known of this interval".into();
+            let why = self.stuck.map_or("no Ruby code runs just now", |_| KEPT);
+            return format!("{why}: nothing is known of this interval");
         }
         let all = &interval.all;
         let gc = self.share(all.gc);
@@ -194,6 +204,7 @@ fn row(cells: [String; 4], method: &str, file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn page(mode: &str, elapsed_ns: u64) -> (LiveFacts, Interval) {
         let facts = LiveFacts {
@@ -229,6 +240,7 @@ mod tests {
             program: "puma\n",
             facts: &facts,
             interval: &interval,
+            stuck: None,
         };
         let text = page.table(&Screen::default(), false);
         text.lines().map(String::from).collect()
@@ -266,6 +278,10 @@ mod tests {
             program: "puma",
             facts: &facts,
             interval: &interval,
+            stuck: Some(&Stuck {
+                keeper: None,
+                silence: Duration::from_nanos(5),
+            }),
         };
         let found = page.to_json();
         assert_eq!(
@@ -274,5 +290,6 @@ mod tests {
         );
         assert_eq!(found["methods"][0]["name"], "JSON.dump [2J");
         assert_eq!(found["methods"][0]["self_ns"], 400_000_000);
+        assert_eq!(found["stuck"]["silent_ns"], 5);
     }
 }

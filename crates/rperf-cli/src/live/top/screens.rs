@@ -3,19 +3,26 @@
 
 use super::feed::{Feed, SharedStore, lock};
 use super::group::{Group, Member};
+use super::launched::Launched;
 use super::options::{REST, SILENCE, TopArgs};
 use super::watched::AGAIN;
+use crate::live::choose::Choice;
 use crate::live::process;
+use crate::process::has_ended;
+use crate::report::load;
 use crate::signals::Actions;
-use crate::{FAILURE, Refusal};
+use crate::{FAILURE, Refusal, say};
+use crate::{forward, viewer};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, raise, sigaction};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction};
+use nix::unistd::Pid;
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
 use rperf_session::output;
 use rperf_top::look::Look;
 use rperf_top::run::{self, Surroundings};
+use rperf_top::saved;
 use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -23,6 +30,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -52,27 +60,78 @@ pub fn are_possible() -> bool {
     io::stdout().is_terminal() && !is_dumb && has_keys()
 }
 
-/// Shows the screens. Returns the exit status.
-pub fn run(args: &TopArgs) -> Result<i32, Refusal> {
+/// Shows the screens of programs that run. Returns the exit status.
+pub fn run(args: &TopArgs, choice: &Choice) -> Result<i32, Refusal> {
     let store = SharedStore::default();
     let of_group = SharedStore::clone(&store);
-    let group = Group::connect(&args.choice, move |program| Feed::new(&of_group, program))?;
+    let group = Group::connect(choice, move |program| Feed::new(&of_group, program))?;
+    let lines = pull(args, &store, group, None).map_err(|error| refusal(&error))?;
+    show_until_a_signal(&store, lines)
+}
+
+/// Shows the screens of saved profiles. Returns the exit status.
+pub fn look_at(files: &[PathBuf]) -> Result<i32, Refusal> {
+    let profile = load::merged(files)?;
+    let title = viewer::title(files);
+    let shown = |text: &str| rperf_live::shown(text).into_owned();
+    let store = saved::store(&profile, &title, shown);
+    let store = store.map_err(|why| Refusal::usage(format!("{}: {why}", shown(&title))))?;
+    drop(profile);
+    show_until_a_signal(&Arc::new(Mutex::new(store)), channel().1)
+}
+
+/// Shows the screens of a program that we have started, which gets our signals. Returns whether it
+/// was seen.
+pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
+    let store = SharedStore::default();
+    let of_group = SharedStore::clone(&store);
+    let pid = launched.pid;
+    let group = Group::of_family(pid, move |program| Feed::new(&of_group, program));
+    let shown = pull(args, &store, group, Some(pid)).and_then(|lines| {
+        let mut around = Terminal {
+            keys: keys()?,
+            lines,
+            launched: Some(pid),
+        };
+        run::run(&store, Look::of_environment(), &mut around)
+    });
+    if let Err(error) = shown {
+        say(&refusal(&error).message);
+    }
+    !lock(&store).processes.is_empty()
+}
+
+/// Has the programs asked on a thread of its own. Returns where it says what the user should know.
+fn pull(
+    args: &TopArgs,
+    store: &SharedStore,
+    group: Group<Feed>,
+    launched: Option<i32>,
+) -> io::Result<Receiver<String>> {
     let (sender, lines) = channel();
     let puller = Puller {
-        store: SharedStore::clone(&store),
+        store: SharedStore::clone(store),
         group,
         interval: args.interval.min(REST),
         lines: sender,
+        launched,
     };
     // Nobody waits for it: an answer may be under way when the user has seen enough.
-    let begun = thread::Builder::new().spawn(move || puller.pull());
-    begun.map_err(|error| refusal(&error))?;
+    thread::Builder::new().spawn(move || puller.pull())?;
+    Ok(lines)
+}
+
+fn show_until_a_signal(store: &SharedStore, lines: Receiver<String>) -> Result<i32, Refusal> {
     let keys = keys().map_err(|error| refusal(&error))?;
-    let mut around = Terminal { keys, lines };
+    let mut around = Terminal {
+        keys,
+        lines,
+        launched: None,
+    };
     // A second one ends us in any case.
     let ends = Actions::set_once(&ENDING, SigHandler::Handler(note));
     let stops = Actions::set(&STOPPING, SigHandler::Handler(note));
-    let shown = run::run(&store, Look::of_environment(), &mut around);
+    let shown = run::run(store, Look::of_environment(), &mut around);
     drop((ends, stops));
     if let Ok(signal) = Signal::try_from(ENDS.load(SeqCst)) {
         let _ = raise(signal);
@@ -111,6 +170,8 @@ struct Puller {
     group: Group<Feed>,
     interval: Duration,
     lines: Sender<String>,
+    /// The process that we have started.
+    launched: Option<i32>,
 }
 
 impl Puller {
@@ -119,9 +180,13 @@ impl Puller {
         let mut is_first = true;
         let mut next = Instant::now();
         let mut is_ready = false;
+        let of_lines = SharedStore::clone(&self.store);
         loop {
             let note = |member: &mut Member<Feed>, news| {
-                member.sums.note(&member.program.mirror, &news);
+                let program = &member.program;
+                member.sums.note(&program.mirror, &news);
+                let is_stuck = program.stuck().is_some();
+                lock(&of_lines).set_stuck(member.sums.process, is_stuck);
             };
             let round = match is_ready {
                 true => self.group.round(WAIT, note),
@@ -141,15 +206,32 @@ impl Puller {
             if round.is_err() {
                 return;
             }
+            if self.launched.is_some_and(has_ended) {
+                self.group.members.clear();
+                self.end_round(true, true);
+                let _ = self.lines.send("the program has ended; q quits".into());
+                return;
+            }
             is_ready = self.group.is_ready(SILENCE);
             if is_ready {
                 let interval = if is_first { FIRST } else { self.interval };
                 is_first = false;
                 next = (next + interval).max(Instant::now());
-                sleep(next.saturating_duration_since(Instant::now()));
+                self.rest_until(next);
             } else {
                 sleep(AGAIN);
             }
+        }
+    }
+
+    /// For as long as the program runs that we have started.
+    fn rest_until(&self, next: Instant) {
+        loop {
+            let rest = next.saturating_duration_since(Instant::now());
+            if rest.is_zero() || self.launched.is_some_and(has_ended) {
+                return;
+            }
+            sleep(self.launched.map_or(rest, |_| rest.min(AGAIN)));
         }
     }
 
@@ -175,6 +257,8 @@ impl Puller {
 struct Terminal {
     keys: OwnedFd,
     lines: Receiver<String>,
+    /// The process that we have started.
+    launched: Option<i32>,
 }
 
 impl Surroundings for Terminal {
@@ -193,27 +277,33 @@ impl Surroundings for Terminal {
     }
 
     fn signal(&mut self) -> Option<run::Signal> {
-        if ENDS.load(SeqCst) != 0 {
+        // It has got the signal, too, and what it does comes first.
+        let has_ended = || self.launched.is_some_and(has_ended);
+        if ENDS.load(SeqCst) != 0 || forward::came_to_end_us() && has_ended() {
             return Some(run::Signal::End);
         }
         if SUSPENDS.swap(false, SeqCst) {
             return Some(run::Signal::Suspend);
         }
-        CONTINUED
-            .swap(false, SeqCst)
-            .then_some(run::Signal::Continued)
+        let was_continued = CONTINUED.swap(false, SeqCst) || forward::was_continued();
+        was_continued.then_some(run::Signal::Continued)
     }
 
     fn suspend(&mut self) {
         let by_default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
         // SAFETY: the default action; what was there before is put back below.
         let previous = unsafe { sigaction(Signal::SIGTSTP, &by_default) };
-        let _ = raise(Signal::SIGTSTP);
+        // As the key does it where no screens have the terminal: to all that it would.
+        let _ = match self.launched {
+            Some(_) => kill(Pid::from_raw(0), Signal::SIGTSTP),
+            None => raise(Signal::SIGTSTP),
+        };
         if let Ok(previous) = previous {
             // SAFETY: `note` only touches atomics.
             let _ = unsafe { sigaction(Signal::SIGTSTP, &previous) };
         }
         CONTINUED.store(false, SeqCst);
+        forward::was_continued();
     }
 
     fn line(&mut self) -> Option<String> {

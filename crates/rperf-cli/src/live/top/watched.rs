@@ -5,7 +5,7 @@ use crate::Refusal;
 use crate::live::process;
 use rperf_live::client::{AskError, Client};
 use rperf_live::delta::{BadDelta, Delta};
-use rperf_live::hello::Hello;
+use rperf_live::hello::{Hello, Keeper};
 use rperf_live::mirror::Mirror;
 use rperf_model::WeightKey;
 use rperf_model::live_table::{LiveFacts, LiveValues};
@@ -30,6 +30,9 @@ pub const AGAIN: Duration = Duration::from_millis(50);
 /// meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(500);
+
+/// A VM that has been silent for so long is kept from answering.
+const STUCK: Duration = Duration::from_millis(900);
 
 /// Pages of one pull at most: a table has fewer rows.
 const MAX_PAGES: usize = 1 << 14;
@@ -62,6 +65,15 @@ pub enum News {
     },
 }
 
+/// A thread keeps the GVL, so that the VM doesn't answer.
+#[derive(Debug, Clone)]
+pub struct Stuck {
+    /// Which one, if that is known.
+    pub keeper: Option<Keeper>,
+    /// How long the VM has been silent.
+    pub silence: Duration,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// It isn't known whether a session runs.
@@ -91,6 +103,8 @@ pub struct Watched {
     asked: Option<Instant>,
     /// It was said that the program is stopped.
     is_stopped: bool,
+    /// The VM doesn't answer.
+    stuck: Option<Stuck>,
     /// What the user should know.
     lines: Vec<String>,
 }
@@ -110,6 +124,7 @@ impl Watched {
             has_begun: false,
             asked: None,
             is_stopped: false,
+            stuck: None,
             lines: Vec::new(),
         })
     }
@@ -122,6 +137,11 @@ impl Watched {
     /// Whether it is watched already.
     pub fn is_watched(&self) -> bool {
         self.phase == Phase::Watching
+    }
+
+    /// Why its VM doesn't answer, if it doesn't because a thread keeps the GVL.
+    pub fn stuck(&self) -> Option<&Stuck> {
+        self.stuck.as_ref()
     }
 
     /// The mode of its session.
@@ -172,6 +192,9 @@ impl Watched {
             }
             result => result?,
         };
+        if !is_first {
+            self.note_silence(is_fresh);
+        }
         let facts = &self.mirror.facts;
         let is_other = facts.start_ns != before.start_ns;
         if is_first {
@@ -206,6 +229,33 @@ impl Watched {
         }
         self.is_stopped = is_stopped;
         is_stopped
+    }
+
+    fn note_silence(&mut self, is_fresh: bool) {
+        let pid = self.pid;
+        if is_fresh {
+            if self.stuck.take().is_some() {
+                self.lines.push(format!("{pid} answers again"));
+            }
+            return;
+        }
+        let Some(hello) = process::greeted(pid) else {
+            return;
+        };
+        let silence = Duration::from_nanos(hello.silent_ns);
+        // In a session of ours there is a helper, which would answer if it came to run.
+        if silence < STUCK || !(self.is_ours || hello.keeper.is_some()) {
+            return;
+        }
+        let stuck = Stuck {
+            keeper: hello.keeper,
+            silence,
+        };
+        if self.stuck.is_none() {
+            let kept = process::kept(stuck.keeper.as_ref(), silence);
+            self.lines.push(format!("{pid} doesn't answer: {kept}"));
+        }
+        self.stuck = Some(stuck);
     }
 
     fn look(&mut self) -> Result<(), AskError> {

@@ -79,6 +79,7 @@ fn willing(task: Task) -> Reply {
         Task::Begin => Reply::Begun,
         Task::End => Reply::Profile(taken(30)),
         Task::Snapshot => Reply::Profile(taken(10)),
+        Task::Look => Reply::Here,
         Task::Stacks => Reply::Failed("no".into()),
     }
 }

@@ -50,7 +50,11 @@ impl Watched {
         drop(table);
         let table = Arc::clone(&self.table);
         let is_complete = true;
-        pull::answer(pull::Step { table, is_complete });
+        pull::answer(pull::Step {
+            table,
+            is_complete,
+            holder: None,
+        });
     }
 
     /// Steps as they are wanted, until `work` is done.

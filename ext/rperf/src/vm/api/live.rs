@@ -7,7 +7,8 @@ use crate::ruby::threads::RubyThread;
 use crate::vm::recording::{epoch, sample};
 use crate::vm::state::roots;
 use crate::vm::state::session::{self, counting_session, session};
-use rperf_engine::{AtWork, Gvl, HandlerOff, RunningSession, SharedTable, clock};
+use rperf_engine::{AtWork, Gvl, HandlerOff, RunningSession, SharedTable, Ticks, clock};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -41,6 +42,11 @@ pub fn step(gvl: &mut Gvl<'_>, reply: impl FnOnce(&SharedTable, bool) + Send + '
             });
         }
     });
+}
+
+/// The ticks of the session that runs: they know which thread has the GVL.
+pub fn ticks(gvl: &Gvl<'_>) -> Option<Arc<Ticks>> {
+    session(gvl).map(|session| Arc::clone(&session.ticks))
 }
 
 /// Nobody watches any more.

@@ -1,0 +1,432 @@
+//! Where profiles are pushed to, and what is sent there. For the command, and for programs that push
+//! their own. Any thread.
+
+use crate::Refusal;
+use rperf_format::{FormatError, otlp, pprof::pyroscope};
+use rperf_model::Profile;
+use rperf_session::settings::quoted;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Read;
+use std::net::Ipv6Addr;
+
+/// Has the value of the Authorization header.
+const AUTHORIZATION: &str = "RPERF_PUSH_AUTHORIZATION";
+
+/// What the service is called if nobody says.
+const SERVICE: [&str; 2] = ["OTEL_SERVICE_NAME", "ruby"];
+
+/// Where Linux has the name of the host.
+const HOST: &str = "/proc/sys/kernel/hostname";
+
+/// Who takes profiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Pyroscope's push API.
+    Pyroscope,
+    /// Collectors of OpenTelemetry, by OTLP over HTTP.
+    Otlp,
+}
+
+/// How messages begin about each of these.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    /// The URL.
+    pub url: &'a str,
+    /// A label.
+    pub label: &'a str,
+    /// A header.
+    pub header: &'a str,
+}
+
+/// What users say of it.
+pub struct Wish<'a> {
+    /// Who is there.
+    pub kind: Kind,
+    /// How messages begin about what is wrong.
+    pub names: Names<'a>,
+    /// The server's URL.
+    pub url: &'a str,
+    /// What the service is called.
+    pub service: Option<&'a str>,
+    /// Further labels, as `NAME=VALUE`.
+    pub labels: &'a [String],
+    /// Further headers, as `NAME: VALUE`.
+    pub headers: &'a [String],
+}
+
+/// A server, checked.
+#[derive(Debug)]
+pub struct Destination {
+    /// Who is there.
+    pub kind: Kind,
+    /// With the path of the API.
+    pub url: String,
+    /// The same without the path and without secrets.
+    pub shown: String,
+    /// Of all requests.
+    pub headers: Vec<(String, String)>,
+    labels: Vec<(String, String)>,
+}
+
+impl Kind {
+    fn path(self) -> &'static str {
+        match self {
+            Kind::Pyroscope => pyroscope::PATH,
+            Kind::Otlp => otlp::PATH,
+        }
+    }
+
+    fn service_label(self) -> &'static str {
+        match self {
+            Kind::Pyroscope => "service_name",
+            Kind::Otlp => "service.name",
+        }
+    }
+
+    fn is_label(self, name: &str) -> bool {
+        match self {
+            Kind::Pyroscope => pyroscope::is_name(name),
+            Kind::Otlp => !name.is_empty() && !name.chars().any(char::is_control),
+        }
+    }
+
+    fn headers(self) -> Vec<(String, String)> {
+        let texts: &[(&str, &str)] = match self {
+            Kind::Pyroscope => &[("Content-Type", pyroscope::CONTENT_TYPE)],
+            Kind::Otlp => &[
+                ("Content-Type", otlp::CONTENT_TYPE),
+                ("Content-Encoding", otlp::CONTENT_ENCODING),
+                ("User-Agent", USER_AGENT),
+            ],
+        };
+        let pairs = texts
+            .iter()
+            .map(|&(name, value)| (name.into(), value.into()));
+        pairs.collect()
+    }
+}
+
+/// OTLP's profiles are alpha: who looks for what is wrong must see which they are.
+const USER_AGENT: &str = concat!(
+    "rperf/",
+    env!("CARGO_PKG_VERSION"),
+    " opentelemetry-proto/1.10"
+);
+
+impl Destination {
+    /// Of what users have said.
+    pub fn of(wish: &Wish<'_>) -> Result<Self, Refusal> {
+        let kind = wish.kind;
+        let (url, shown) = url(wish)?;
+        let mut headers = kind.headers();
+        let value = authorization(std::env::var_os(AUTHORIZATION))?;
+        headers.extend(value.map(|value| ("Authorization".into(), value)));
+        for header in wish.headers {
+            let header = pair(
+                wish.names.header,
+                "NAME: VALUE",
+                header,
+                ':',
+                is_header_name,
+            )?;
+            headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&header.0));
+            headers.push(header);
+        }
+        let service = wish.service.map(String::from);
+        let service = service.or_else(|| std::env::var(SERVICE[0]).ok());
+        let service = service.filter(|it| !it.is_empty());
+        let service = service.unwrap_or_else(|| SERVICE[1].into());
+        let mut labels = vec![(kind.service_label().to_string(), service)];
+        for label in wish.labels {
+            let is_name = |it: &str| kind.is_label(it);
+            let label = pair(wish.names.label, "NAME=VALUE", label, '=', is_name)?;
+            if label.0 == "__name__" || labels.iter().any(|(name, _)| *name == label.0) {
+                let name = quoted(label.0.as_ref());
+                let message = format!("{}: {name} is there already", wish.names.label);
+                return Err(Refusal::usage(message));
+            }
+            labels.push(label);
+        }
+        if kind == Kind::Otlp && labels.iter().all(|(name, _)| name != "host.name") {
+            let host = fs::read_to_string(HOST).unwrap_or_default();
+            let host = Some(host.trim()).filter(|host| !host.is_empty());
+            labels.extend(host.map(|host| ("host.name".into(), host.into())));
+        }
+        Ok(Destination {
+            kind,
+            url,
+            shown,
+            headers,
+            labels,
+        })
+    }
+
+    /// What is sent for a profile.
+    pub fn body(&self, profile: &Profile) -> Result<Vec<u8>, FormatError> {
+        match self.kind {
+            Kind::Pyroscope => pyroscope::request(profile, &self.labels, &uuid(random()?)),
+            Kind::Otlp => {
+                let first = random()?;
+                let mut count = 0;
+                // No two alike, and one look at the random numbers is enough.
+                let id = || {
+                    count += 1;
+                    (u128::from_ne_bytes(first).wrapping_add(count)).to_ne_bytes()
+                };
+                otlp::request(profile, &self.labels, id)
+            }
+        }
+    }
+}
+
+/// With the path of the API behind it; and without what must not be shown. Messages don't show it
+/// either: it may have a password.
+fn url(wish: &Wish<'_>) -> Result<(String, String), Refusal> {
+    let text = wish.url;
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let (authority, path) = rest
+        .map(|it| it.split_once('/').unwrap_or((it, "")))
+        .unwrap_or_default();
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let wrong = if [user, path].iter().any(|it| !is_encoded(it)) {
+        "must have %XX for a character that URLs don't have there, such as %2F for / in a password"
+    } else if !is_host(host) {
+        "must be a URL such as https://user:password@profiles.example"
+    } else {
+        let api = wish.kind.path();
+        let base = text.trim_end_matches('/');
+        let base = base.strip_suffix(api).unwrap_or(base);
+        let shown = base.replacen(authority, host, 1);
+        return Ok((format!("{base}{api}"), shown));
+    };
+    Err(Refusal::usage(format!("{} {wrong}", wish.names.url)))
+}
+
+/// Whether all is as RFC 3986 has it for users and paths, but for an `@`, which would make one out of
+/// the other.
+fn is_encoded(text: &str) -> bool {
+    let mut pieces = text.split('%');
+    let is_plain = |text: &str| {
+        text.bytes()
+            .all(|it| it.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:/".contains(&it))
+    };
+    let is_escape = |text: &str| {
+        let digits = text.get(..2);
+        digits.is_some_and(|it| it.bytes().all(|it| it.is_ascii_hexdigit()))
+    };
+    pieces.next().is_some_and(is_plain)
+        && pieces.all(|piece| is_escape(piece) && is_plain(&piece[2..]))
+}
+
+/// With a port or without.
+fn is_host(text: &str) -> bool {
+    let (host, port) = match text.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, rest)) if host.parse::<Ipv6Addr>().is_ok() => ("v6", rest),
+        Some(_) => return false,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let is_port = |it: &str| {
+        it.bytes().all(|it| it.is_ascii_digit()) && it.parse::<u16>().is_ok_and(|it| it > 0)
+    };
+    !host.is_empty()
+        && host.bytes().all(is_name)
+        && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+/// What the variable says, if it says anything.
+fn authorization(value: Option<OsString>) -> Result<Option<String>, Refusal> {
+    let value = value.map(OsString::into_string).transpose();
+    let value = value.map(|it| it.map(|it| it.trim().to_string()));
+    match value {
+        Ok(value) if !value.iter().any(|it| it.contains(char::is_control)) => {
+            Ok(value.filter(|it| !it.is_empty()))
+        }
+        // It is a secret.
+        _ => Err(Refusal::usage(format!(
+            "{AUTHORIZATION} must be one line of text"
+        ))),
+    }
+}
+
+fn pair(
+    flag: &str,
+    form: &str,
+    text: &str,
+    between: char,
+    is_name: impl Fn(&str) -> bool,
+) -> Result<(String, String), Refusal> {
+    let (name, value) = text.split_once(between).unwrap_or_default();
+    let (name, value) = (name.trim(), value.trim());
+    let is_fit = is_name(name) && !value.is_empty() && !value.chars().any(char::is_control);
+    match is_fit {
+        true => Ok((name.into(), value.into())),
+        // It may be a secret.
+        false => Err(Refusal::usage(format!("{flag} must be {form}"))),
+    }
+}
+
+fn is_header_name(name: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_token)
+}
+
+fn random() -> std::io::Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Version 4, as RFC 9562 has it.
+fn uuid(mut bytes: [u8; 16]) -> String {
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    parts.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(kind: Kind, url: &str) -> Wish<'_> {
+        Wish {
+            kind,
+            names: Names {
+                url: "--to",
+                label: "--label",
+                header: "--header",
+            },
+            url,
+            service: Some("shop"),
+            labels: &[],
+            headers: &[],
+        }
+    }
+
+    #[test]
+    fn an_address_has_the_path_behind_it_once_and_keeps_its_password_to_itself() {
+        let (pyroscope, otlp) = (Kind::Pyroscope, Kind::Otlp);
+        for (kind, text, whole, shown) in [
+            (
+                pyroscope,
+                "http://a:4040",
+                "http://a:4040/push.v1.PusherService/Push",
+                "http://a:4040",
+            ),
+            (
+                pyroscope,
+                "https://u:p@b/x/",
+                "https://u:p@b/x/push.v1.PusherService/Push",
+                "https://b/x",
+            ),
+            (
+                otlp,
+                "http://a:4318",
+                "http://a:4318/v1development/profiles",
+                "http://a:4318",
+            ),
+            (
+                otlp,
+                "http://a/v1development/profiles",
+                "http://a/v1development/profiles",
+                "http://a",
+            ),
+            (
+                pyroscope,
+                "http://u%5B:p%40@[::1]:4040/a_b%20c",
+                "http://u%5B:p%40@[::1]:4040/a_b%20c/push.v1.PusherService/Push",
+                "http://[::1]:4040/a_b%20c",
+            ),
+        ] {
+            let found = url(&wish(kind, text)).expect("one");
+            assert_eq!(found, (whole.into(), shown.into()));
+        }
+        for odd in [
+            "",
+            "a:4040",
+            "ftp://a",
+            "http://",
+            "http:///x",
+            "http://a?b",
+            "http://a b",
+            "http://a:70000",
+            "http://a:",
+            "http://[::x]",
+            "http://u:sec/ret@a",
+            "http://u:sec[ret@a",
+            "http://u:sec%ret@a",
+            "http://u:sec@ret@a",
+            "http://u:sec\u{e4}ret@a",
+            "http://a/b|c",
+        ] {
+            let refusal = url(&wish(pyroscope, odd)).expect_err("none");
+            assert_eq!(refusal.status, 2, "{odd}");
+            assert!(!refusal.message.contains("sec"), "{odd}");
+        }
+    }
+
+    #[test]
+    fn the_variable_of_authorization_is_one_line() {
+        let of = |text: &str| authorization(Some(text.into()));
+        assert_eq!(of(" Bearer x\n").expect("one"), Some("Bearer x".into()));
+        assert_eq!(of(" \n").expect("none"), None);
+        assert_eq!(authorization(None).expect("none"), None);
+        let refusal = of("Bearer x\nsecret").expect_err("two lines");
+        assert_eq!(
+            refusal.message,
+            "RPERF_PUSH_AUTHORIZATION must be one line of text"
+        );
+    }
+
+    #[test]
+    fn a_header_of_the_users_is_there_in_place_of_ours() {
+        let headers = ["user-agent: mine".to_string()];
+        let wish = Wish {
+            headers: &headers,
+            ..wish(Kind::Otlp, "http://a")
+        };
+        let found = Destination::of(&wish).expect("one").headers;
+        let agents = found.iter();
+        let agents = agents.filter(|(name, _)| name.eq_ignore_ascii_case("user-agent"));
+        let agents: Vec<_> = agents.map(|(_, value)| value.as_str()).collect();
+        assert_eq!(agents, ["mine"]);
+        assert!(USER_AGENT.ends_with(otlp::SCHEMA));
+    }
+
+    #[test]
+    fn labels_are_called_as_the_server_has_them() {
+        let labels = ["deployment.environment.name=test".to_string()];
+        let of = |kind| {
+            let wish = Wish {
+                labels: &labels,
+                ..wish(kind, "http://a")
+            };
+            Destination::of(&wish).map(|it| it.labels)
+        };
+        let found = of(Kind::Otlp).expect("labels");
+        assert_eq!(found[0], ("service.name".into(), "shop".into()));
+        assert_eq!(found[1].0, "deployment.environment.name");
+        assert!(of(Kind::Pyroscope).is_err());
+    }
+
+    #[test]
+    fn ids_are_uuids_and_no_two_alike() {
+        let [one, other] = [(); 2].map(|()| uuid(random().expect("random bytes")));
+        assert_ne!(one, other);
+        assert_eq!(
+            (one.len(), &one[14..15], one.matches('-').count()),
+            (36, "4", 4)
+        );
+    }
+}

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+# Programs that can't answer, or not now: each command says why, soon.
+RSpec.describe "rperf about a program that" do
+  include Ports
+
+  # Loaded machines start commands slowly; alone on a machine, each line comes within 3 s.
+  limit = 20
+  commands = { "stacks" => [], "attach" => %w[-d 2 -o x.pb.gz], "top" => %w[--json], "snapshot" => %w[-o y.pb.gz] }
+  watching = { "attach" => %w[-d 60 -o x.pb.gz], "top" => %w[--json --interval 0.5] }
+
+  # Works until the file `go` is there, if `works`; then `code` runs.
+  def program(code, works: false, before: "", &)
+    work = "def work = loop { 100.times { |i| i.to_s }; break if File.exist?('go') }"
+    listening("#{before}\n#{work}\nThread.new { sleep }\nputs Rperf.listen\n#{"work" if works}\n#{code}", &)
+  end
+
+  # A C call that keeps the GVL.
+  def hanging(**, &)
+    skip "no fiddle" unless run(ruby, "-e", "require 'fiddle'").status.success?
+    before = <<~RUBY
+      require "fiddle"
+      ARGUMENTS = [Fiddle::TYPE_INT]
+      HANG = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], ARGUMENTS, Fiddle::TYPE_INT, need_gvl: true)
+    RUBY
+    program("HANG.call(600)", before:, **, &)
+  end
+
+  define_method(:soon) { |what, &block| wait_until(what, limit:, &block) }
+
+  # Starts the commands at once; `yields` when all of them watch. Returns what each says until that matches what is
+  # expected of it, and ends them.
+  def said_by(commands, program, expected)
+    files = commands.to_h { |name, _| [name, in_folder("said-#{name}")] }
+    pids = commands.map do |name, options|
+      command = rperf_command(name, *options, program.pid.to_s)
+      Process.spawn(clean_environment, *command, chdir: folder, out: in_folder("out-#{name}"), err: files[name])
+    end
+    yield if block_given?
+    files.each { |name, file| expect_line(name, file, expected.fetch(name)) }
+  ensure
+    pids&.each do |pid|
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+    end
+  end
+
+  def expect_line(name, file, expected)
+    said = -> { File.exist?(file) ? File.read(file) : "" }
+    soon("line of #{name}") { said.call.match?(expected) }
+  rescue RuntimeError
+    raise "rperf #{name} says #{said.call.inspect}, not #{expected.inspect}"
+  end
+
+  def watched(program)
+    soon("clients") { ask(program.lines.first).last["clients"] > 3 }
+    soon("session") { ask(program.lines.first).last["session"] }
+    soon("table") { File.size?(in_folder("out-top")) }
+  end
+
+  it "hangs in a C call with the GVL" do
+    kept = /the VM doesn't answer: a thread keeps the GVL in native code, or the main thread waits/
+    waits = /#{quiet}; /
+    hanging do |program|
+      said_by(commands.except("snapshot"), program, "stacks" => kept, "attach" => waits, "top" => waits)
+    end
+    hanging(works: true) do |program|
+      kept = /\d doesn't answer: thread #{program.pid} has kept the GVL in native code for \d+\.\d s \(sleep\)$/
+      said_by(watching, program, "attach" => /doesn't answer: a thread keeps the GVL in native code/, "top" => kept) do
+        watched(program)
+        write_file("go", "")
+      end
+    end
+  end
+
+  def quiet = "runs no Ruby code just now: all its threads wait, or one keeps the GVL in native code"
+
+  it "waits for ever" do
+    program("Queue.new.pop") do |program|
+      outcome = rperf("stacks", program.pid.to_s)
+      expect(outcome.stdout).to match(/No thread ran, so the main thread was woken.*#1 tid \d+ +blocked/m)
+      expect(outcome.stdout).to match(/^ +Thread::Queue#pop/)
+      waits = /#{quiet}; /
+      said_by(commands.slice("attach", "top"), program, "attach" => waits, "top" => waits)
+    end
+    program("Queue.new.pop", before: "Rperf.start(mode: :wall)") do |program|
+      woken = /no thread of #{program.pid} ran, so its main thread was woken for a moment/
+      said_by(commands.slice("snapshot"), program, "snapshot" => woken)
+    end
+  end
+
+  it "is stopped" do
+    stopped = /was stopped \(SIGSTOP\): nothing can be asked until SIGCONT$/
+    program("", works: true) do |program|
+      said_by(watching, program, "attach" => stopped, "top" => stopped) do
+        watched(program)
+        Process.kill(:STOP, program.pid)
+      end
+      said_by(commands, program, commands.transform_values { stopped })
+    end
+  end
+
+  it "dies" do
+    program("", works: true) do |program|
+      ended = /the program has ended after [\d.]+ s[;,]/
+      said_by(watching, program, "attach" => ended, "top" => /the program #{program.pid} has ended$/) do
+        watched(program)
+        Process.kill(:KILL, program.pid)
+      end
+    end
+  end
+end
