@@ -9,7 +9,6 @@ use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::text;
 use crate::vm::state::roots;
-use magnus::rb_sys::AsRawValue;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
@@ -82,10 +81,10 @@ impl Taking {
                 let_others_run(gvl)?;
                 began = Instant::now();
             }
-            if let Some(object) = live.object(place)
-                && object.as_raw() != own
+            if let Some((thread, object)) = live.at(place)
+                && thread.object() != own
             {
-                self.take_one(gvl, object)?;
+                self.take_one(gvl, thread, object)?;
             }
         }
         while resolve::name_frames(gvl, STRETCH, |_, named| {
@@ -100,9 +99,13 @@ impl Taking {
         Ok(())
     }
 
-    fn take_one(&mut self, gvl: &Gvl<'_>, object: Value) -> Result<(), Error> {
-        // SAFETY: it is a Thread, and on this stack to the end, as `facts` gets it, too.
-        let thread = unsafe { RubyThread::from_raw(object.as_raw()) };
+    /// `object` is that of `thread`, and on the stack to the end: `facts` gets it.
+    fn take_one(
+        &mut self,
+        gvl: &Gvl<'_>,
+        thread: RubyThread<'_>,
+        object: Value,
+    ) -> Result<(), Error> {
         let depth = thread.backtrace(&mut self.stack, &mut self.lines);
         let known = self.frames.len();
         let frames = self.stack[..depth].iter().zip(&self.lines);
@@ -134,7 +137,7 @@ impl Taking {
                 name: name.map(text::content).unwrap_or_default(),
                 status: text::content(status),
                 tid,
-                has_gvl: object.as_raw() as usize == self.holder,
+                has_gvl: thread.object() as usize == self.holder,
                 frames,
             });
         }

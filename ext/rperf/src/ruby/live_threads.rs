@@ -39,9 +39,14 @@ impl LiveThreads {
 
     /// The threads in the order of Thread.list, while no others have run.
     pub fn threads(&self) -> impl Iterator<Item = RubyThread<'_>> + '_ {
-        // SAFETY: the list has Threads only, and keeps them alive as long as this is.
-        let thread = |thread: &Value| unsafe { RubyThread::from_raw(thread.as_raw()) };
-        self.threads.iter().map(thread)
+        self.threads.iter().map(|&object| self.thread(object))
+    }
+
+    /// The thread of an object of the list, which is at this place.
+    fn thread(&self, object: Value) -> RubyThread<'_> {
+        // SAFETY: a Thread, which the list keeps alive as long as this is. It is where it was, as
+        // no others have run since, or the caller has it on the stack.
+        unsafe { RubyThread::from_raw(object.as_raw()) }
     }
 
     /// How many there were.
@@ -49,14 +54,14 @@ impl LiveThreads {
         self.list.len()
     }
 
-    /// The object of one of them, where it is now: once others have run, that of a thread that has
-    /// ended may have moved. On the stack of a Ruby thread it stays. `None` if a program has taken it
-    /// out of the list.
-    pub fn object(&self, place: usize) -> Option<Value> {
+    /// One of them with its object, where that is now: once others have run, the object of a thread
+    /// that has ended may have moved. The caller keeps it on the stack, where it stays. `None` if a
+    /// program has taken it out of the list.
+    pub fn at(&self, place: usize) -> Option<(RubyThread<'_>, Value)> {
         let object: Value = self.list.entry(isize::try_from(place).ok()?).ok()?;
         object
             .is_kind_of(Ruby::get_with(object).class_thread())
-            .then_some(object)
+            .then(|| (self.thread(object), object))
     }
 
     /// The thread of `state`, if it is one of them, or was seen later.
