@@ -13,7 +13,7 @@ use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
 use rperf_live::port::stacks::{FrameName, Stacks, ThreadStack};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
 /// Frames of a stack; those beyond are left out at its root.
@@ -37,18 +37,25 @@ pub fn take(ruby: &Ruby, helper: RModule, holder: usize) -> Result<Stacks, Error
     taken?;
     Ok(Stacks {
         threads: taking.threads,
+        stacks: taking.stacks,
         names: taking.names,
         ractors: helper.funcall("other_ractors", ())?,
     })
 }
 
+/// The frames of a stack, the leaf first: which of all frames, and the line.
+type Frames = Vec<(u32, u32)>;
+
 struct Taking {
     helper: RModule,
     holder: usize,
     threads: Vec<ThreadStack>,
+    /// Each stack once, with its place here.
+    stacks: Vec<Frames>,
+    stack_places: FxHashMap<Frames, u32>,
     /// Each frame once, with its place here.
     frames: Vec<FrameWord>,
-    places: HashMap<FrameWord, u32>,
+    places: FxHashMap<FrameWord, u32>,
     /// What keeps them alive, and where they are.
     kept: Vec<JobId>,
     names: Vec<FrameName>,
@@ -63,8 +70,10 @@ impl Taking {
             helper,
             holder,
             threads: Vec::new(),
+            stacks: Vec::new(),
+            stack_places: FxHashMap::default(),
             frames: Vec::new(),
-            places: HashMap::new(),
+            places: FxHashMap::default(),
             kept: Vec::new(),
             names: Vec::new(),
             stack: vec![0; LIMIT],
@@ -73,9 +82,9 @@ impl Taking {
     }
 
     fn take(&mut self, ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(), Error> {
+        let mut began = Instant::now();
         let own = RubyThread::current(gvl).object();
         let live = LiveThreads::list(ruby, gvl)?;
-        let mut began = Instant::now();
         for place in 0..live.len() {
             if began.elapsed() >= STRETCH {
                 let_others_run(gvl)?;
@@ -87,7 +96,8 @@ impl Taking {
                 self.take_one(gvl, thread, object)?;
             }
         }
-        while resolve::name_frames(gvl, STRETCH, |_, named| {
+        let mut limit = STRETCH.saturating_sub(began.elapsed());
+        while resolve::name_frames(gvl, limit, |_, named| {
             self.names.extend(named.map(|(_, found)| FrameName {
                 path: (!resolve::is_of_c(&found)).then_some(found.path),
                 name: found.name,
@@ -95,6 +105,7 @@ impl Taking {
             self.frames.get(self.names.len()).copied()
         }) {
             let_others_run(gvl)?;
+            limit = STRETCH;
         }
         Ok(())
     }
@@ -109,7 +120,7 @@ impl Taking {
         let depth = thread.backtrace(&mut self.stack, &mut self.lines);
         let known = self.frames.len();
         let frames = self.stack[..depth].iter().zip(&self.lines);
-        let frames: Vec<_> = frames
+        let mut frames: Frames = frames
             .map(|(&frame, &line)| {
                 let place = *self.places.entry(frame).or_insert_with(|| {
                     self.frames.push(frame);
@@ -129,19 +140,30 @@ impl Taking {
             frames.first().is_some_and(|&(_, line)| line == 0) && !vm.is_c_method(self.stack[0]);
         let facts: Option<Facts> = self.helper.funcall("facts", (object, lacks_line))?;
         if let Some((name, status, tid, line)) = facts {
-            let mut frames = frames;
             if let (Some(first), Some(line)) = (frames.first_mut(), line) {
                 first.1 = line_of(line);
             }
+            let stack = self.place_of(frames);
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
                 status: text::content(status),
                 tid,
                 has_gvl: thread.object() as usize == self.holder,
-                frames,
+                stack,
             });
         }
         Ok(())
+    }
+
+    /// Many threads wait in the same place.
+    fn place_of(&mut self, frames: Frames) -> u32 {
+        if let Some(&place) = self.stack_places.get(&frames) {
+            return place;
+        }
+        let place = self.stacks.len() as u32;
+        self.stacks.push(frames.clone());
+        self.stack_places.insert(frames, place);
+        place
     }
 }
 
