@@ -1,7 +1,7 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
 //! a Ruby thread, and become JSON on the port's.
 
-use super::waits::{NativeThread, Waits, native_threads};
+use super::waits::{NativeThread, Seen, native_threads};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -45,12 +45,11 @@ pub struct Stacks {
 }
 
 /// The answer to `/v1/stacks` when the VM has said what it knows, as JSON: each frame once, and of
-/// each thread the places of its frames in this list.
+/// each thread the places of its frames in this list, and what was `seen` of it.
 /// `is_woken`: the main thread had to be woken for that.
-pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
+pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> String {
     let mut places = Places::of(&stacks.names);
     let of_stacks: Vec<_> = stacks.stacks.iter().map(|it| places.list(it)).collect();
-    let waits = Waits::begin();
     let mut text = json!({
         "source": "vm",
         "note": null,
@@ -68,7 +67,7 @@ pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
         }
         // The main thread, which comes first, has the GVL because it was woken.
         let state = state_of(thread, is_woken && place == 0);
-        let waits_in = thread.tid.map(|tid| waits.of(tid));
+        let waits_in = thread.tid.map(|tid| seen.of(tid));
         // A String takes it all.
         let _ = write!(
             text,
@@ -247,7 +246,8 @@ mod tests {
             ],
             ractors: 1,
         };
-        let answer: Value = serde_json::from_str(&of_vm(&stacks, true, 5)).expect("JSON");
+        let answer: Value =
+            serde_json::from_str(&of_vm(&stacks, &Seen::default(), true, 5)).expect("JSON");
         let thread = &answer["threads"][0];
         let places: Vec<_> = frames_of(&answer, 0)
             .into_iter()
@@ -293,7 +293,7 @@ mod tests {
                 names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
                 ractors: 0,
             };
-            let answer: Value = serde_json::from_str(&of_vm(&stacks, false, 1)).expect("JSON");
+            let answer: Value = serde_json::from_str(&of_vm(&stacks, &Seen::default(), false, 1)).expect("JSON");
             let frame = json!({ "name": names[1], "path": names[2], "line": 1 });
             for (place, thread) in answer["threads"].as_array().expect("threads").iter().enumerate() {
                 prop_assert_eq!(&thread["name"], &json!(names[0]));

@@ -5,6 +5,7 @@ use super::descriptors::Guarded;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, UnixAddr, getpeername};
 use nix::sys::stat::Mode;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -62,15 +63,15 @@ fn seen(tid: i32, waits: &Waits) -> Option<NativeThread> {
     })
 }
 
-/// What native threads wait for. The kernel has a file for each, of which there may be thousands:
+/// What native threads wait for now. The kernel has a file for each, of which there may be thousands:
 /// they are looked up in their folder, and read at once.
-pub struct Waits {
+struct Waits {
     tasks: Option<Guarded<OwnedFd>>,
 }
 
 impl Waits {
     /// For some threads in a row.
-    pub fn begin() -> Self {
+    fn begin() -> Self {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
         let tasks = open(TASKS, flags, Mode::empty());
         Waits {
@@ -80,7 +81,7 @@ impl Waits {
 
     /// The system call in which the native thread of this number waits, and on what; empty if it
     /// doesn't, or there is no such thread.
-    pub fn of(&self, tid: i32) -> String {
+    fn of(&self, tid: i32) -> String {
         self.line(tid).map_or_else(String::new, |it| described(&it))
     }
 
@@ -91,6 +92,23 @@ impl Waits {
         let mut line = [0; LINE];
         let length = File::from(file.ok()?).read(&mut line).ok()?;
         String::from_utf8(line[..length].into()).ok()
+    }
+}
+
+/// What native threads waited for just after their stacks were taken.
+#[derive(Default)]
+pub struct Seen(HashMap<i32, String>);
+
+impl Seen {
+    /// Looks now.
+    pub fn look(&mut self, tids: &[i32]) {
+        let waits = Waits::begin();
+        self.0.extend(tids.iter().map(|&tid| (tid, waits.of(tid))));
+    }
+
+    /// What the thread of this number waited for, as [`Waits::of`] has it.
+    pub fn of(&self, tid: i32) -> &str {
+        self.0.get(&tid).map_or("", |it| it)
     }
 }
 

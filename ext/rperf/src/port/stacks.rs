@@ -12,7 +12,9 @@ use crate::vm::state::roots;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
+use rperf_live::port::request;
 use rperf_live::port::stacks::{FrameName, Stacks, ThreadStack};
+use rperf_live::port::task::Question;
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
 
@@ -26,10 +28,15 @@ const STRETCH: Duration = Duration::from_micros(200);
 /// its topmost frame.
 type Facts = (Option<RString>, RString, Option<i32>, Option<i64>);
 
-/// Takes them. `holder` is the object of the thread that had the GVL when the question came.
-pub fn take(ruby: &Ruby, helper: RModule, holder: usize) -> Result<Stacks, Error> {
+/// Takes them. `holder` is the object of the thread that had the GVL when the `question` came.
+pub fn take(
+    ruby: &Ruby,
+    helper: RModule,
+    question: Question,
+    holder: usize,
+) -> Result<Stacks, Error> {
     let gvl = &mut native::gvl(ruby);
-    let mut taking = Taking::new(helper, holder);
+    let mut taking = Taking::new(helper, question, holder);
     let taken = taking.take(ruby, gvl);
     for job in taking.kept {
         roots::take_named(gvl, job);
@@ -48,8 +55,11 @@ type Frames = Vec<(u32, u32)>;
 
 struct Taking {
     helper: RModule,
+    question: Question,
     holder: usize,
     threads: Vec<ThreadStack>,
+    /// The port has been told of so many of them.
+    told: usize,
     /// Each stack once, with its place here.
     stacks: Vec<Frames>,
     stack_places: FxHashMap<Frames, u32>,
@@ -65,11 +75,13 @@ struct Taking {
 }
 
 impl Taking {
-    fn new(helper: RModule, holder: usize) -> Self {
+    fn new(helper: RModule, question: Question, holder: usize) -> Self {
         Taking {
             helper,
+            question,
             holder,
             threads: Vec::new(),
+            told: 0,
             stacks: Vec::new(),
             stack_places: FxHashMap::default(),
             frames: Vec::new(),
@@ -87,6 +99,7 @@ impl Taking {
         let live = LiveThreads::list(ruby, gvl)?;
         for place in 0..live.len() {
             if began.elapsed() >= STRETCH {
+                self.tell();
                 let_others_run(gvl)?;
                 began = Instant::now();
             }
@@ -96,6 +109,7 @@ impl Taking {
                 self.take_one(gvl, thread, object)?;
             }
         }
+        self.tell();
         let mut limit = STRETCH.saturating_sub(began.elapsed());
         while resolve::name_frames(gvl, limit, |_, named| {
             self.names.extend(named.map(|(_, found)| FrameName {
@@ -108,6 +122,13 @@ impl Taking {
             limit = STRETCH;
         }
         Ok(())
+    }
+
+    /// Has the port look what the threads wait for whose stacks were taken just now.
+    fn tell(&mut self) {
+        let threads = self.threads[self.told..].iter();
+        request::note_taken(self.question, threads.filter_map(|it| it.tid).collect());
+        self.told = self.threads.len();
     }
 
     /// `object` is that of `thread`, and on the stack to the end: `facts` gets it.
