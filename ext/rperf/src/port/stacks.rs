@@ -8,6 +8,7 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::text;
+use crate::vm::api::live;
 use crate::vm::state::roots;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
@@ -165,11 +166,14 @@ impl Taking {
                 first.1 = line_of(line);
             }
             let stack = self.place_of(frames);
+            let (profile_thread, labels) = live::facts(gvl, thread).unzip();
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
                 status: text::content(status),
                 tid,
                 has_gvl: thread.object() as usize == self.holder,
+                profile_thread,
+                labels: labels.unwrap_or_default(),
                 stack,
             });
         }
