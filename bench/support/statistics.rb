@@ -15,6 +15,14 @@ module Bench
 
     def self.quartiles(values) = [0.25, 0.75].map { |share| quantile(values, share) }
 
+    # What has the median of all possible values in 95 of 100 cases, however they are distributed.
+    def self.interval_of_median(values)
+      sorted = values.sort
+      beside = 0.98 * Math.sqrt(sorted.size)
+      low = (((sorted.size - 1) / 2.0) - beside).floor.clamp(0, sorted.size - 1)
+      [sorted[low], sorted[sorted.size - 1 - low]]
+    end
+
     # Run by run, so that what disturbs a whole round cancels out.
     def self.ratios(runs, base) = runs.zip(base).map { |run, other| run.fdiv(other) }
   end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# One measured process: child.rb SEGMENTS REQUESTS asks the Rack application for pages, on one thread, in segments of so
+# many requests each: first untraced ones, then pairs of an untraced and a traced one, by turns the one or the other
+# first. Prints as JSON what CPU time the requests took.
+
+require "json"
+require "rperf"
+require_relative "../rack/app"
+require_relative "../support/clock"
+
+# The application and its requests: each segment has the same ones.
+class Segments
+  PATHS = %w[/api/products /products /api/products].freeze
+  TRACED = "Shop.search"
+
+  def initialize(count, requests)
+    @count = count
+    @environments = Array.new(requests) do |number|
+      { "PATH_INFO" => PATHS[number % PATHS.size], "QUERY_STRING" => "q=#{number}", "REQUEST_METHOD" => "GET" }
+    end
+    @switches = { begin: [], end: [] }
+    @calls = 0
+  end
+
+  # Two pairs at a time, as a session has two segments.
+  # @return [Hash] ratios: of the pairs; before, untraced, traced: the fastest times of the requests, added up; calls: of
+  #   the traced method in these; begin, end: how long each took; all times in ns
+  def run
+    30.times { requests }
+    before = Array.new(@count) { segment }
+    pairs = Array.new(@count.fdiv(2).ceil) do
+      first = segment
+      traced = traced { Array.new(2) { segment } }
+      [[first, traced.first], [segment, traced.last]]
+    end.flatten(1)
+    { ratios: pairs.map { |untraced, traced| traced.sum.fdiv(untraced.sum) }, before: fastest(before),
+      untraced: fastest(pairs.map(&:first)), traced: fastest(pairs.map(&:last)), calls: @calls / 4 / @switches[:end].size, **@switches }
+  end
+
+  private
+
+  # Compilers begin anew at each switch, so as many requests come before those that are measured.
+  def segment
+    requests
+    GC.start
+    requests
+  end
+
+  # The CPU time of each.
+  def requests
+    last = Bench::Clock.thread_cpu
+    @environments.map do |environment|
+      Shop.call(environment)
+      took = Bench::Clock.thread_cpu - last
+      last += took
+      took
+    end
+  end
+
+  # Other programs only ever add time.
+  def fastest(segments) = segments.transpose.sum(&:min)
+
+  def traced
+    started = Bench::Clock.wall
+    Rperf.start(mode: :trace, only: TRACED)
+    @switches[:begin] << (Bench::Clock.wall - started)
+    segments = yield
+    started = Bench::Clock.wall
+    profile = Rperf.stop
+    @switches[:end] << (Bench::Clock.wall - started)
+    @calls += profile.top(value: "calls").sum { |row| row[:self] }
+    segments
+  end
+end
+
+puts JSON.generate(Segments.new(*ARGV.map { Integer(it) }).run)
