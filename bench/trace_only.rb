@@ -7,7 +7,7 @@
 # and traced ones by turns. Behind each switch come some that aren't measured, for compilers that begin anew.
 #
 # "traced" and "afterwards" are ratios of the requests' fastest CPU times to those of untraced segments, afterwards to
-# those before the first trace: medians and ranges of the processes. "by pairs" is the median of the ratios of
+# those before the first trace, as against a process without a trace: medians and ranges of the processes. "by pairs" is the median of the ratios of
 # neighbouring segments of all processes, with the interval that has the true one in 95 of 100 cases. Under ZJIT it
 # can't be.
 #
@@ -56,7 +56,13 @@ module TraceOnly
 
   def runs(engine, options)
     warn("trace-only: #{engine} ...")
-    Array.new(options[:runs]) { Bench::Child.json(CHILD, options[:segments], options[:requests], engine:) }
+    Array.new(options[:runs]) do
+      run, other = [[], ["untraced"]].map do |arguments|
+        Bench::Child.json(CHILD, options[:segments], options[:requests], *arguments, engine:)
+      end
+      # Each process gets faster or slower as time goes by.
+      run.merge(afterwards: run[:untraced].fdiv(run[:before]) / other[:untraced].fdiv(other[:before]))
+    end
   end
 
   # What tracing adds to a call.
@@ -64,7 +70,7 @@ module TraceOnly
 
   def costs(engine, runs)
     traced = runs.map { |it| it[:traced].fdiv(it[:untraced]) }
-    afterwards = runs.map { |it| it[:untraced].fdiv(it[:before]) }
+    afterwards = runs.map { |it| it[:afterwards] }
     pairs = runs.flat_map { |it| it[:ratios] }
     switches = %i[begin end].map { |name| Bench::Statistics.median(runs.flat_map { |it| it[name] }) / 1e6 }
     [engine, *shown(traced, traced.minmax), format("%.2f", call_ns(runs) / 1000), *shown(pairs, Bench::Statistics.interval_of_median(pairs)),

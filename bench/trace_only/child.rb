@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# One measured process: child.rb SEGMENTS REQUESTS asks the Rack application for pages, on one thread, in segments of so
+# One measured process: child.rb SEGMENTS REQUESTS [untraced] asks the Rack application for pages, on one thread, in segments of so
 # many requests each: first untraced ones, then pairs of an untraced and a traced one, by turns the one or the other
-# first. Prints as JSON what CPU time the requests took.
+# first; with "untraced" none is traced. Prints as JSON what CPU time the requests took.
 
 require "json"
 require "rperf"
@@ -14,8 +14,9 @@ class Segments
   PATHS = %w[/api/products /products /api/products].freeze
   TRACED = "Shop.search"
 
-  def initialize(count, requests)
+  def initialize(count, requests, is_traced)
     @count = count
+    @is_traced = is_traced
     @environments = Array.new(requests) do |number|
       { "PATH_INFO" => PATHS[number % PATHS.size], "QUERY_STRING" => "q=#{number}", "REQUEST_METHOD" => "GET" }
     end
@@ -35,7 +36,7 @@ class Segments
       [[first, traced.first], [segment, traced.last]]
     end.flatten(1)
     { ratios: pairs.map { |untraced, traced| traced.sum.fdiv(untraced.sum) }, before: fastest(before),
-      untraced: fastest(pairs.map(&:first)), traced: fastest(pairs.map(&:last)), calls: @calls / 4 / @switches[:end].size, **@switches }
+      untraced: fastest(pairs.map(&:first)), traced: fastest(pairs.map(&:last)), calls: @calls.fdiv(2 * pairs.size), **@switches }
   end
 
   private
@@ -62,6 +63,8 @@ class Segments
   def fastest(segments) = segments.transpose.sum(&:min)
 
   def traced
+    return yield unless @is_traced
+
     started = Bench::Clock.wall
     Rperf.start(mode: :trace, only: TRACED)
     @switches[:begin] << (Bench::Clock.wall - started)
@@ -74,4 +77,5 @@ class Segments
   end
 end
 
-puts JSON.generate(Segments.new(*ARGV.map { Integer(it) }).run)
+count, requests, untraced = ARGV
+puts JSON.generate(Segments.new(Integer(count), Integer(requests), untraced.nil?).run)
