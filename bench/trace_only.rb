@@ -73,7 +73,7 @@ module TraceOnly
     afterwards = runs.map { |it| it[:afterwards] }
     pairs = runs.flat_map { |it| it[:ratios] }
     switches = %i[begin end].map { |name| Bench::Statistics.median(runs.flat_map { |it| it[name] }) / 1e6 }
-    [engine, *shown(traced, traced.minmax), format("%.2f", call_ns(runs) / 1000), *shown(pairs, Bench::Statistics.interval_of_median(pairs)),
+    [engine, *shown(traced, traced.minmax), format("%.2f", call_ns(runs) / 1000), *shown(pairs, Bench::Statistics.median_interval(pairs)),
      *shown(afterwards, afterwards.minmax), *switches.map { |it| format("%.1f", it) }]
   end
 

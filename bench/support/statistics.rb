@@ -15,12 +15,13 @@ module Bench
 
     def self.quartiles(values) = [0.25, 0.75].map { |share| quantile(values, share) }
 
-    # What has the median of all possible values in 95 of 100 cases, however they are distributed.
-    def self.interval_of_median(values)
+    # Where the median of all such values is, with a probability of 95 %: between two of these values, by the binomial
+    # distribution of how many are below it (David and Nagaraja, Order Statistics, 7.1).
+    def self.median_interval(values)
       sorted = values.sort
-      beside = 0.98 * Math.sqrt(sorted.size)
-      low = (((sorted.size - 1) / 2.0) - beside).floor.clamp(0, sorted.size - 1)
-      [sorted[low], sorted[sorted.size - 1 - low]]
+      middle = (sorted.size - 1) / 2.0
+      reach = 0.98 * Math.sqrt(sorted.size)
+      [sorted[[(middle - reach).floor, 0].max], sorted[[(middle + reach).ceil, sorted.size - 1].min]]
     end
 
     # Run by run, so that what disturbs a whole round cancels out.

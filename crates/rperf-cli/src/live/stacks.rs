@@ -4,16 +4,18 @@
 use super::process;
 use crate::report::screen::{Screen, columns};
 use crate::{FAILURE, Refusal};
-use rperf_live::client::Client;
+use rperf_live::client::{AskError, Client};
 use rperf_live::hello::Hello;
 use rperf_live::shown;
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The port itself gives up earlier.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes of an answer at most: some thousand deep stacks.
+/// Bytes of an answer at most, and of what becomes of it, in which frames are repeated: some
+/// thousand deep stacks.
 const MOST: usize = 32 << 20;
 
 /// Where paths begin, if the name in front is shorter.
@@ -43,9 +45,10 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     let (hello, answer) =
         ask(&mut client, !args.no_wake).map_err(|error| process::failed(args.pid, &error))?;
     let text = match args.json {
-        true => format!("{}\n", as_json(args.pid, &hello, &answer)),
+        true => as_json(args.pid, &hello, &answer),
         false => page(args.pid, &hello, &answer),
     };
+    let text = text.ok_or_else(|| process::failed(args.pid, &AskError::TooLarge(MOST)))?;
     let written = Screen::stdout(true).print(&text);
     written.map_err(|error| Refusal {
         message: format!("can't write the stacks: {error}"),
@@ -60,18 +63,16 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     }
 }
 
-fn ask(
-    client: &mut Client,
-    may_wake: bool,
-) -> Result<(Hello, Value), rperf_live::client::AskError> {
+fn ask(client: &mut Client, may_wake: bool) -> Result<(Hello, Value), AskError> {
     let hello = client.hello()?;
     let path = process::waking("/v1/stacks", may_wake);
     let answer = client.get(&path, MOST, PATIENCE)?;
     Ok((hello, answer))
 }
 
-fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
-    json!({
+/// `None` if there is too much of it.
+fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
+    let mut text = json!({
         "version": 1,
         "pid": pid,
         "program": hello.program,
@@ -81,20 +82,57 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
         "woken": answer.get("woken"),
         "elapsed_ns": answer.get("elapsed_ns"),
         "other_ractors": answer.get("other_ractors"),
-        "threads": answer.get("threads"),
     })
+    .to_string();
+    text.pop();
+    text += ",\"threads\":[";
+    let frames: Vec<_> = items(answer, "frames").map(Value::to_string).collect();
+    for (number, thread) in items(answer, "threads").enumerate() {
+        text += if number > 0 { ",{" } else { "{" };
+        let facts = thread.as_object().into_iter().flatten();
+        for (key, value) in facts.filter(|(key, _)| *key != "frames") {
+            text += &format!("{}:{value},", json!(key));
+        }
+        text += "\"frames\":[";
+        for (place, frame) in places(thread).filter_map(|it| frames.get(it)).enumerate() {
+            if place > 0 {
+                text.push(',');
+            }
+            text += frame;
+            if text.len() > MOST {
+                return None;
+            }
+        }
+        text += "]}";
+    }
+    Some(text + "]}\n")
+}
+
+fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// Where a thread's frames are in the list of all.
+fn places(thread: &Value) -> impl Iterator<Item = usize> {
+    items(thread, "frames").filter_map(|place| usize::try_from(place.as_u64()?).ok())
 }
 
 /// A thread as it is shown. Threads with the same `state` and `frames` are shown together.
 struct Shown {
     label: String,
     state: String,
-    frames: Vec<(String, String)>,
+    /// The places of its frames.
+    frames: Vec<usize>,
 }
 
-fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
-    let threads = answer.get("threads").and_then(Value::as_array);
-    let threads: Vec<_> = threads.into_iter().flatten().map(thread).collect();
+/// `None` if there is too much of it.
+fn page(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
+    let threads: Vec<_> = items(answer, "threads").map(thread).collect();
+    let frames: Vec<_> = items(answer, "frames").map(line).collect();
     let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
     let (program, ruby) = (shown(&hello.program), shown(&hello.ruby));
     let is_native = answer.get("source").and_then(Value::as_str) == Some("system");
@@ -113,29 +151,38 @@ fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
         Some(1) => "The threads of one other Ractor are not shown.\n".into(),
         Some(count) => format!("The threads of {count} other Ractors are not shown.\n"),
     };
-    let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
-    for thread in &threads {
-        let is_same = |other: &Shown| {
-            !thread.frames.is_empty()
-                && (&other.state, &other.frames) == (&thread.state, &thread.frames)
-        };
-        match groups.iter_mut().find(|(_, other)| is_same(other)) {
-            Some((labels, _)) => labels.push(&thread.label),
-            None => groups.push((vec![&thread.label], thread)),
-        }
-    }
-    for (labels, thread) in groups {
+    for (labels, thread) in grouped(&threads) {
         let heading = match labels.len() {
             1 => labels[0].to_string(),
             count => format!("{}: {count} threads with one stack", labels.join(", ")),
         };
         text += &format!("\n{}{}\n", padded(&heading), thread.state);
-        for (name, place) in &thread.frames {
-            text += format!("{}{place}", padded(&format!("    {name}"))).trim_end();
-            text.push('\n');
+        for line in thread.frames.iter().filter_map(|&place| frames.get(place)) {
+            text += line;
+            if text.len() > MOST {
+                return None;
+            }
         }
     }
-    text
+    Some(text)
+}
+
+/// Those with one stack, by their labels; in the order of the first of each.
+fn grouped(threads: &[Shown]) -> Vec<(Vec<&str>, &Shown)> {
+    let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
+    let mut places: HashMap<(&str, &[usize]), usize> = HashMap::new();
+    for thread in threads {
+        let next = groups.len();
+        let place = match &*thread.frames {
+            [] => next,
+            frames => *places.entry((&thread.state, frames)).or_insert(next),
+        };
+        match groups.get_mut(place) {
+            Some((labels, _)) => labels.push(&thread.label),
+            None => groups.push((vec![&thread.label], thread)),
+        }
+    }
+    groups
 }
 
 fn padded(text: &str) -> String {
@@ -162,15 +209,15 @@ fn thread(thread: &Value) -> Shown {
         ("blocked", waits_in) if !waits_in.is_empty() => format!("blocked: {waits_in}"),
         (state, _) => state.into(),
     };
-    let frames = thread.get("frames").and_then(Value::as_array);
     Shown {
         label: label.join(" "),
         state,
-        frames: frames.into_iter().flatten().map(frame).collect(),
+        frames: places(thread).collect(),
     }
 }
 
-fn frame(frame: &Value) -> (String, String) {
+/// A frame as it is shown.
+fn line(frame: &Value) -> String {
     let text = |key: &str| {
         let text = frame.get(key).and_then(Value::as_str);
         shown(text.unwrap_or_default()).into_owned()
@@ -179,29 +226,16 @@ fn frame(frame: &Value) -> (String, String) {
         Some(line) if line > 0 => format!("{}:{line}", text("path")),
         _ => text("path"),
     };
-    (text("name"), place)
+    let name = padded(&format!("    {}", text("name")));
+    format!("{}\n", format!("{name}{place}").trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn equal_stacks_are_one_and_names_command_no_terminal() {
-        let thread = |number: u32, name: &str| {
-            json!({
-                "number": number, "name": name, "tid": 40 + number, "state": "blocked",
-                "waits_in": "waits to be woken",
-                "frames": [{ "name": "Thread::Queue#pop", "path": "a.rb", "line": 7 }],
-            })
-        };
-        let mut running = thread(3, "\u{1b}[31mx");
-        running["state"] = json!("running");
-        let answer = json!({
-            "source": "vm", "note": null, "elapsed_ns": 2_100_000, "other_ractors": 1,
-            "threads": [thread(1, "pool"), thread(2, ""), running],
-        });
-        let hello = Hello {
+    fn hello() -> Hello {
+        Hello {
             protocol: 1,
             rperf: "0".into(),
             ruby: "3.4.5".into(),
@@ -216,8 +250,27 @@ mod tests {
             clients: 1,
             silent_ns: 0,
             keeper: None,
+        }
+    }
+
+    #[test]
+    fn equal_stacks_are_one_and_names_command_no_terminal() {
+        let thread = |number: u32, name: &str| {
+            json!({
+                "number": number, "name": name, "tid": 40 + number, "state": "blocked",
+                "waits_in": "waits to be woken",
+                "frames": [1, 0],
+            })
         };
-        let page = page(7, &hello, &answer);
+        let pop = json!({ "name": "Thread::Queue#pop", "path": "a.rb", "line": 7 });
+        let mut running = thread(3, "\u{1b}[31mx");
+        running["state"] = json!("running");
+        let answer = json!({
+            "source": "vm", "note": null, "elapsed_ns": 2_100_000, "other_ractors": 1,
+            "threads": [thread(1, "pool"), thread(2, ""), running],
+            "frames": [{ "name": "<main>", "path": "b.rb", "line": 1 }, pop],
+        });
+        let page = page(7, &hello(), &answer).expect("not much");
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();
         let frame = format!("{:56}a.rb:7", "    Thread::Queue#pop");
         assert_eq!(
@@ -227,7 +280,25 @@ mod tests {
         let heading = "#1 \"pool\" tid 41, #2 tid 42: 2 threads with one stack";
         assert_eq!(lines[1], "The threads of one other Ractor are not shown.");
         assert_eq!(lines[3], format!("{heading:56}blocked: waits to be woken"));
-        assert_eq!((lines[4], lines[7]), (&*frame, &*frame));
-        assert_eq!(lines[6], format!("{:56}running", "#3 \" [31mx\" tid 43"));
+        assert_eq!((lines[4], lines[8]), (&*frame, &*frame));
+        assert_eq!(lines[7], format!("{:56}running", "#3 \" [31mx\" tid 43"));
+
+        let text = as_json(7, &hello(), &answer).expect("not much");
+        let found: Value = serde_json::from_str(&text).expect("JSON");
+        let main = &answer["frames"][0];
+        assert_eq!(found["threads"][1]["frames"], json!([pop, main]));
+        assert_eq!(found["threads"][1]["tid"], 42);
+        assert_eq!(found["source"], "vm");
+    }
+
+    #[test]
+    fn a_few_bytes_become_no_endless_text() {
+        let thread = json!({ "frames": vec![0; 100] });
+        let answer = json!({
+            "frames": [{ "name": "x".repeat(1 << 20), "path": "", "line": 1 }],
+            "threads": [thread],
+        });
+        assert!(page(7, &hello(), &answer).is_none());
+        assert!(as_json(7, &hello(), &answer).is_none());
     }
 }

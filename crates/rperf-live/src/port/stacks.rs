@@ -1,8 +1,9 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
 //! a Ruby thread, and become JSON on the port's.
 
-use super::waits::{NativeThread, native_threads, waits_in};
+use super::waits::{NativeThread, Seen, native_threads};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// What a frame is called.
@@ -25,8 +26,8 @@ pub struct ThreadStack {
     pub tid: Option<i32>,
     /// Whether it had the GVL when the question came to the VM.
     pub has_gvl: bool,
-    /// The leaf first: which of the names it has, and the line; 0 if there is none.
-    pub frames: Vec<(u32, u32)>,
+    /// Which of the stacks it has.
+    pub stack: u32,
 }
 
 /// What the VM knows.
@@ -34,16 +35,21 @@ pub struct ThreadStack {
 pub struct Stacks {
     /// The threads.
     pub threads: Vec<ThreadStack>,
-    /// The names of their frames, which most of them share.
+    /// The different stacks they have, the leaf first: which of the names a frame has, and the line; 0
+    /// if there is none.
+    pub stacks: Vec<Vec<(u32, u32)>>,
+    /// The names of their frames.
     pub names: Vec<FrameName>,
     /// How many Ractors there are whose threads aren't among them.
     pub ractors: u32,
 }
 
-/// The answer to `/v1/stacks` when the VM has said what it knows, as JSON.
+/// The answer to `/v1/stacks` when the VM has said what it knows, as JSON: each frame once, and of
+/// each thread the places of its frames in this list, and what was `seen` of it.
 /// `is_woken`: the main thread had to be woken for that.
-pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
-    let names: Vec<_> = stacks.names.iter().map(Quoted::of).collect();
+pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> String {
+    let mut places = Places::of(&stacks.names);
+    let of_stacks: Vec<_> = stacks.stacks.iter().map(|it| places.list(it)).collect();
     let mut text = json!({
         "source": "vm",
         "note": null,
@@ -54,16 +60,35 @@ pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
     .to_string();
     // There may be a hundred thousand frames: their text is put together of parts.
     text.pop();
-    text += ",\"threads\":[";
+    text += &format!(",\"frames\":[{}],\"threads\":[", places.text);
     for (place, thread) in stacks.threads.iter().enumerate() {
         if place > 0 {
             text.push(',');
         }
         // The main thread, which comes first, has the GVL because it was woken.
         let state = state_of(thread, is_woken && place == 0);
-        write_thread((place + 1, state), thread, &names, &mut text);
+        let waits_in = thread.tid.map(|tid| seen.of(tid));
+        // A String takes it all.
+        let _ = write!(
+            text,
+            "{{\"number\":{},\"name\":{},\"tid\":{},\"state\":\"{state}\",\"waits_in\":{},\"frames\":[",
+            place + 1,
+            json!(thread.name),
+            json!(thread.tid),
+            json!(waits_in.filter(|text| !text.is_empty())),
+        );
+        text.push_str(of_stacks.get(thread.stack as usize).map_or("", |it| it));
+        text.push_str("]}");
     }
     text + "]}"
+}
+
+/// The frames of an answer, as JSON, and where in the list each is.
+struct Places {
+    text: String,
+    names: Vec<Quoted>,
+    /// By name, by whose path it has (if there is one), and by line.
+    places: HashMap<(u32, Option<u32>, u32), u32>,
 }
 
 /// The parts of frames, quoted for JSON.
@@ -82,44 +107,49 @@ impl Quoted {
     }
 }
 
-fn write_thread(
-    (number, state): (usize, &str),
-    thread: &ThreadStack,
-    names: &[Quoted],
-    text: &mut String,
-) {
-    let waits_in = thread.tid.map(waits_in).filter(|text| !text.is_empty());
-    let head = json!({
-        "number": number,
-        "name": thread.name,
-        "tid": thread.tid,
-        "state": state,
-        "waits_in": waits_in,
-    });
-    text.push_str(head.to_string().trim_end_matches('}'));
-    text.push_str(",\"frames\":[");
-    let begin = text.len();
-    // From the root on: a method of C is where it was called.
-    let mut caller = ("\"\"", 0);
-    let mut frames = Vec::with_capacity(thread.frames.len());
-    for &(name, line) in thread.frames.iter().rev() {
-        let Some(name) = names.get(name as usize) else {
-            continue;
-        };
-        if let Some(path) = &name.path {
-            caller = (path, line);
+impl Places {
+    /// None yet.
+    fn of(names: &[FrameName]) -> Self {
+        Places {
+            text: String::new(),
+            names: names.iter().map(Quoted::of).collect(),
+            places: HashMap::new(),
         }
-        frames.push((name, caller));
     }
-    for (name, (path, line)) in frames.iter().rev() {
-        if text.len() > begin {
-            text.push(',');
+
+    /// The places of a stack's frames, as the items of a list.
+    fn list(&mut self, stack: &[(u32, u32)]) -> String {
+        // From the root on: a method of C is where it was called.
+        let mut caller = (None, 0);
+        let mut places = Vec::with_capacity(stack.len());
+        for &(name, line) in stack.iter().rev() {
+            let Some(quoted) = self.names.get(name as usize) else {
+                continue;
+            };
+            if quoted.path.is_some() {
+                caller = (Some(name), line);
+            }
+            places.push(self.place((name, caller.0, caller.1)));
         }
-        let name = &name.name;
-        // A String takes it all.
-        let _ = write!(text, "{{\"name\":{name},\"path\":{path},\"line\":{line}}}");
+        let places = places.iter().rev().map(u32::to_string);
+        places.collect::<Vec<_>>().join(",")
     }
-    text.push_str("]}");
+
+    fn place(&mut self, frame: (u32, Option<u32>, u32)) -> u32 {
+        let next = self.places.len() as u32;
+        let (name, caller, line) = frame;
+        *self.places.entry(frame).or_insert_with(|| {
+            let comma = if next > 0 { "," } else { "" };
+            let path = caller.and_then(|it| self.names[it as usize].path.as_deref());
+            let (name, path) = (&self.names[name as usize].name, path.unwrap_or("\"\""));
+            // A String takes it all.
+            let _ = write!(
+                self.text,
+                "{comma}{{\"name\":{name},\"path\":{path},\"line\":{line}}}"
+            );
+            next
+        })
+    }
 }
 
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
@@ -163,6 +193,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Those of the thread at this place.
+    fn frames_of(answer: &Value, thread: usize) -> Vec<&Value> {
+        let frames = answer["threads"][thread]["frames"].as_array();
+        let frames = frames.expect("frames").iter();
+        let at = |place: &Value| &answer["frames"][place.as_u64().expect("a place") as usize];
+        frames.map(at).collect()
+    }
+
     #[test]
     fn a_thread_that_could_run_waits_for_the_gvl_unless_it_has_it() {
         let thread = |status: &str, has_gvl| ThreadStack {
@@ -170,7 +208,7 @@ mod tests {
             status: status.into(),
             tid: None,
             has_gvl,
-            frames: Vec::new(),
+            stack: 0,
         };
         let states = [
             ("run", true),
@@ -198,8 +236,9 @@ mod tests {
                 status: "sleep".into(),
                 tid: None,
                 has_gvl: false,
-                frames: vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)],
+                stack: 1,
             }],
+            stacks: vec![vec![(2, 3)], vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)]],
             names: vec![
                 name("Kernel#sleep", None),
                 name("A#\u{1b}\"b\"", Some("a.rb")),
@@ -207,12 +246,11 @@ mod tests {
             ],
             ractors: 1,
         };
-        let answer: Value = serde_json::from_str(&of_vm(&stacks, true, 5)).expect("JSON");
+        let answer: Value =
+            serde_json::from_str(&of_vm(&stacks, &Seen::default(), true, 5)).expect("JSON");
         let thread = &answer["threads"][0];
-        let places: Vec<_> = thread["frames"]
-            .as_array()
-            .expect("frames")
-            .iter()
+        let places: Vec<_> = frames_of(&answer, 0)
+            .into_iter()
             .map(|it| (&it["name"], &it["path"], &it["line"]))
             .collect();
         let (sleep, a, main) = (
@@ -249,17 +287,19 @@ mod tests {
                     status: "run".into(),
                     tid: None,
                     has_gvl: true,
-                    frames: vec![(0, 1); 2],
+                    stack: 0,
                 }; 2],
+                stacks: vec![vec![(0, 1); 2]],
                 names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
                 ractors: 0,
             };
-            let answer: Value = serde_json::from_str(&of_vm(&stacks, false, 1)).expect("JSON");
+            let answer: Value = serde_json::from_str(&of_vm(&stacks, &Seen::default(), false, 1)).expect("JSON");
             let frame = json!({ "name": names[1], "path": names[2], "line": 1 });
-            for thread in answer["threads"].as_array().expect("threads") {
+            for (place, thread) in answer["threads"].as_array().expect("threads").iter().enumerate() {
                 prop_assert_eq!(&thread["name"], &json!(names[0]));
-                prop_assert_eq!(&thread["frames"], &json!([frame, frame]));
+                prop_assert_eq!(frames_of(&answer, place), vec![&frame; 2]);
             }
+            prop_assert_eq!(answer["frames"].as_array().map(Vec::len), Some(1));
         }
     }
 

@@ -146,7 +146,7 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
     loop {
         while let Some(question) = request::open() {
             if question.task == Task::Stacks {
-                let stacks = stacks::take(ruby, helper, HOLDER.load(SeqCst))?;
+                let stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
                 request::answer(question, Reply::Stacks(stacks));
             } else {
                 perform(ruby, helper, question)?;
