@@ -7,9 +7,9 @@
 # and traced ones by turns. Behind each switch come some that aren't measured, for compilers that begin anew.
 #
 # "traced" and "afterwards" are ratios of the requests' fastest CPU times to those of untraced segments, afterwards to
-# those before the first trace, as against a process without a trace: medians and ranges of the processes. "by pairs" is the median of the ratios of
-# neighbouring segments of all processes, with the interval that has the true one in 95 of 100 cases. Under ZJIT it
-# can't be.
+# those before the first trace, as against a process without a trace: medians and ranges of the processes. "by pairs" is
+# the median of the ratios of neighbouring segments of all processes, with the interval that has the true one in 95 of
+# 100 cases. Under ZJIT it can't be.
 #
 # The second table is of the same application in a server under load: the method's calls, which must be as many as the
 # application itself has counted, the CPU time of a request, and what part of it the calls' tracing is, by their cost in
@@ -73,8 +73,9 @@ module TraceOnly
     afterwards = runs.map { |it| it[:afterwards] }
     pairs = runs.flat_map { |it| it[:ratios] }
     switches = %i[begin end].map { |name| Bench::Statistics.median(runs.flat_map { |it| it[name] }) / 1e6 }
-    [engine, *shown(traced, traced.minmax), format("%.2f", call_ns(runs) / 1000), *shown(pairs, Bench::Statistics.median_interval(pairs)),
-     *shown(afterwards, afterwards.minmax), *switches.map { |it| format("%.1f", it) }]
+    [engine, *shown(traced, traced.minmax), format("%.2f", call_ns(runs) / 1000),
+     *shown(pairs, Bench::Statistics.median_interval(pairs)), *shown(afterwards, afterwards.minmax),
+     *switches.map { |it| format("%.1f", it) }]
   end
 
   def shown(ratios, range)
@@ -91,7 +92,8 @@ module TraceOnly
       counted = site.command("searches")[:count] - before
       request_ns = stopped[:cpu_ns].fdiv(load[:requests])
       part = 100 * call_ns * stopped[:calls] / load[:requests] / request_ns
-      [engine, *[load[:requests], stopped[:calls], counted, (request_ns / 1000).round].map(&:to_s), format("%.2f", part)]
+      numbers = [load[:requests], stopped[:calls], counted, (request_ns / 1000).round]
+      [engine, *numbers.map(&:to_s), format("%.2f", part)]
     end
   end
 end

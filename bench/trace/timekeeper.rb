@@ -9,7 +9,8 @@ require_relative "../support/clock"
 
 # The CPU time of other threads.
 def beside
-  process, thread = Bench::Clock.process_cpu, Bench::Clock.thread_cpu
+  process = Bench::Clock.process_cpu
+  thread = Bench::Clock.thread_cpu
   yield
   (Bench::Clock.process_cpu - process) - (Bench::Clock.thread_cpu - thread)
 end

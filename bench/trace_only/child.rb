@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# One measured process: child.rb SEGMENTS REQUESTS [untraced] asks the Rack application for pages, on one thread, in segments of so
-# many requests each: first untraced ones, then pairs of an untraced and a traced one, by turns the one or the other
-# first; with "untraced" none is traced. Prints as JSON what CPU time the requests took.
+# One measured process: child.rb SEGMENTS REQUESTS [untraced] asks the Rack application for pages, on one thread, in
+# segments of so many requests each: first untraced ones, then pairs of an untraced and a traced one, by turns the one
+# or the other first; with "untraced" none is traced. Prints as JSON what CPU time the requests took.
 
 require "json"
 require "rperf"
@@ -25,8 +25,8 @@ class Segments
   end
 
   # Two pairs at a time, as a session has two segments.
-  # @return [Hash] ratios: of the pairs; before, untraced, traced: the fastest times of the requests, added up; calls: of
-  #   the traced method in these; begin, end: how long each took; all times in ns
+  # @return [Hash] ratios: of the pairs; before, untraced, traced: the fastest times of the requests, added up; calls:
+  #   of the traced method in these; begin, end: how long each took; all times in ns
   def run
     30.times { requests }
     before = Array.new(@count) { segment }
@@ -35,8 +35,9 @@ class Segments
       traced = traced { Array.new(2) { segment } }
       [[first, traced.first], [segment, traced.last]]
     end.flatten(1)
-    { ratios: pairs.map { |untraced, traced| traced.sum.fdiv(untraced.sum) }, before: fastest(before),
-      untraced: fastest(pairs.map(&:first)), traced: fastest(pairs.map(&:last)), calls: @calls.fdiv(2 * pairs.size), **@switches }
+    untraced, traced = pairs.transpose
+    { ratios: pairs.map { |first, second| second.sum.fdiv(first.sum) }, calls: @calls.fdiv(2 * pairs.size),
+      before: fastest(before), untraced: fastest(untraced), traced: fastest(traced), **@switches }
   end
 
   private
