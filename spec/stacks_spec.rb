@@ -52,6 +52,18 @@ RSpec.describe "rperf stacks" do
     end
   end
 
+  it "says which thread of the profile it is, and its labels" do
+    working("Rperf.start(mode: :wall)\nThread.new { Rperf.label(job: 'a \e[1m') { sleep } }") do |program|
+      answer = nil
+      wait_until("label") { (answer = stacks_of(program).first)["threads"].any? { |it| it["labels"].any? } }
+      numbers, labels = answer["threads"].map { |it| it.values_at("profile_thread", "labels") }.transpose
+      expect(numbers).to contain_exactly(Integer, Integer)
+      expect(numbers.uniq.size).to eq(2)
+      expect(labels).to eq([{}, { "job" => "a  [1m" }])
+      expect(rperf("stacks", program.pid.to_s).stdout).to match(/^#2 tid \d+ job=a  \[1m +blocked/)
+    end
+  end
+
   it "answers among busy threads, and leaves no thread behind" do
     code = "3.times { Thread.new { work } }
             Thread.new { loop { sleep 0.05; File.write('threads', Thread.list.size) } }"

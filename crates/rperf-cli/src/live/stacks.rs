@@ -65,9 +65,14 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
 
 fn ask(client: &mut Client, may_wake: bool) -> Result<(Hello, Value), AskError> {
     let hello = client.hello()?;
-    let path = process::waking("/v1/stacks", may_wake);
-    let answer = client.get(&path, MOST, PATIENCE)?;
+    let answer = threads(client, may_wake)?;
     Ok((hello, answer))
+}
+
+/// What each thread does, without a word about the program. `may_wake`: its main thread may be woken
+/// for that.
+pub fn threads(client: &mut Client, may_wake: bool) -> Result<Value, AskError> {
+    client.get(&process::waking("/v1/stacks", may_wake), MOST, PATIENCE)
 }
 
 /// `None` if there is too much of it.
@@ -204,6 +209,12 @@ fn thread(thread: &Value) -> Shown {
             .map(|it| format!("\"{it}\"")),
     );
     label.extend(number("tid").map(|tid| format!("tid {tid}")));
+    let pairs = thread.get("labels").and_then(Value::as_object);
+    let pairs = pairs.into_iter().flatten();
+    label.extend(pairs.map(|(key, value)| {
+        let value = value.as_str().unwrap_or_default();
+        format!("{}={}", shown(key), shown(value))
+    }));
     let waits_in = text("waits_in");
     let state = match (&*text("state"), &*waits_in) {
         ("blocked", waits_in) if !waits_in.is_empty() => format!("blocked: {waits_in}"),

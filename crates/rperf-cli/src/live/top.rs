@@ -8,6 +8,7 @@ mod options;
 mod page;
 mod rates;
 mod screens;
+mod thread_facts;
 mod watched;
 
 use super::process;

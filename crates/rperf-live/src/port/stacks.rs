@@ -5,6 +5,7 @@ use super::waits::{NativeThread, Seen, native_threads};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// What a frame is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +15,9 @@ pub struct FrameName {
     /// The file; `None` for a method of C, which is shown at the line that calls it.
     pub path: Option<String>,
 }
+
+/// Pairs of key and value.
+pub type LabelTexts = Arc<[(Box<str>, Box<str>)]>;
 
 /// A Ruby thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,10 @@ pub struct ThreadStack {
     pub tid: Option<i32>,
     /// Whether it had the GVL when the question came to the VM.
     pub has_gvl: bool,
+    /// Its number in the profile of the session that runs, if that knows it.
+    pub profile_thread: Option<u32>,
+    /// The labels that it has there.
+    pub labels: LabelTexts,
     /// Which of the stacks it has.
     pub stack: u32,
 }
@@ -71,11 +79,14 @@ pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> S
         // A String takes it all.
         let _ = write!(
             text,
-            "{{\"number\":{},\"name\":{},\"tid\":{},\"state\":\"{state}\",\"waits_in\":{},\"frames\":[",
+            "{{\"number\":{},\"name\":{},\"tid\":{},\"state\":\"{state}\",\"waits_in\":{},\
+             \"profile_thread\":{},\"labels\":{},\"frames\":[",
             place + 1,
             json!(thread.name),
             json!(thread.tid),
             json!(waits_in.filter(|text| !text.is_empty())),
+            json!(thread.profile_thread),
+            labels(&thread.labels),
         );
         text.push_str(of_stacks.get(thread.stack as usize).map_or("", |it| it));
         text.push_str("]}");
@@ -152,6 +163,13 @@ impl Places {
     }
 }
 
+fn labels(pairs: &[(Box<str>, Box<str>)]) -> Value {
+    pairs
+        .iter()
+        .map(|(key, value)| (key.to_string(), Value::from(&**value)))
+        .collect()
+}
+
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
 fn state_of(thread: &ThreadStack, is_woken: bool) -> &'static str {
     match (&*thread.status, thread.has_gvl) {
@@ -208,6 +226,8 @@ mod tests {
             status: status.into(),
             tid: None,
             has_gvl,
+            profile_thread: None,
+            labels: LabelTexts::default(),
             stack: 0,
         };
         let states = [
@@ -236,6 +256,8 @@ mod tests {
                 status: "sleep".into(),
                 tid: None,
                 has_gvl: false,
+                profile_thread: None,
+                labels: LabelTexts::default(),
                 stack: 1,
             }],
             stacks: vec![vec![(2, 3)], vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)]],
@@ -287,6 +309,8 @@ mod tests {
                     status: "run".into(),
                     tid: None,
                     has_gvl: true,
+                    profile_thread: None,
+                    labels: LabelTexts::default(),
                     stack: 0,
                 }; 2],
                 stacks: vec![vec![(0, 1); 2]],

@@ -99,6 +99,8 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
             status: "run".into(),
             tid: None,
             has_gvl: true,
+            profile_thread: None,
+            labels: Default::default(),
             stack: 0,
         };
         let stacks = Stacks {

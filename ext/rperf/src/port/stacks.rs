@@ -8,7 +8,9 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::text;
+use crate::vm::api::live;
 use crate::vm::state::roots;
+use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
@@ -16,13 +18,14 @@ use rperf_live::port::request;
 use rperf_live::port::stacks::{FrameName, Stacks, ThreadStack};
 use rperf_live::port::task::Question;
 use rustc_hash::FxHashMap;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Frames of a stack; those beyond are left out at its root.
 const LIMIT: usize = 1000;
 
 /// For how long the GVL is held at a stretch.
-const STRETCH: Duration = Duration::from_micros(200);
+const STRETCH: Duration = Duration::from_micros(100);
 
 /// What Ruby says of a thread: its name, status, native number and, if that is asked for, the line of
 /// its topmost frame.
@@ -100,7 +103,7 @@ impl Taking {
         for place in 0..live.len() {
             if began.elapsed() >= STRETCH {
                 self.tell();
-                let_others_run(gvl)?;
+                let_all_run(gvl)?;
                 began = Instant::now();
             }
             if let Some((thread, object)) = live.at(place)
@@ -118,7 +121,7 @@ impl Taking {
             }));
             self.frames.get(self.names.len()).copied()
         }) {
-            let_others_run(gvl)?;
+            let_all_run(gvl)?;
             limit = STRETCH;
         }
         Ok(())
@@ -165,11 +168,14 @@ impl Taking {
                 first.1 = line_of(line);
             }
             let stack = self.place_of(frames);
+            let (profile_thread, labels) = live::facts(gvl, thread).unzip();
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
                 status: text::content(status),
                 tid,
                 has_gvl: thread.object() as usize == self.holder,
+                profile_thread,
+                labels: labels.unwrap_or_default(),
                 stack,
             });
         }
@@ -186,6 +192,14 @@ impl Taking {
         self.stack_places.insert(frames, place);
         place
     }
+}
+
+/// Those that wait for the GVL, and those that have waited for something else and haven't got a CPU
+/// since: where the port's thread is at work beside this one, there may be none left for them.
+fn let_all_run(gvl: &mut Gvl<'_>) -> Result<(), Error> {
+    let_others_run(gvl)?;
+    without_gvl(thread::yield_now);
+    Ok(())
 }
 
 /// Code may be told to be at any line; what is no line of a file has none.
