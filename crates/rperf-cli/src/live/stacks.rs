@@ -7,7 +7,9 @@ use crate::{FAILURE, Refusal};
 use rperf_live::client::Client;
 use rperf_live::hello::Hello;
 use rperf_live::shown;
+use rperf_report::numbers::grouped;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::time::Duration;
 
 /// The port itself gives up earlier.
@@ -32,6 +34,9 @@ pub struct StacksArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Show fibers, too: they are found by a walk of the heap, while which nothing else runs
+    #[arg(long)]
+    pub fibers: bool,
     /// Leave the main thread alone where all threads wait: then there are no stacks
     #[arg(long)]
     pub no_wake: bool,
@@ -41,10 +46,10 @@ pub struct StacksArgs {
 pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     let mut client = process::connect(args.pid)?;
     let (hello, answer) =
-        ask(&mut client, !args.no_wake).map_err(|error| process::failed(args.pid, &error))?;
+        ask(&mut client, args).map_err(|error| process::failed(args.pid, &error))?;
     let text = match args.json {
         true => format!("{}\n", as_json(args.pid, &hello, &answer)),
-        false => page(args.pid, &hello, &answer),
+        false => page(args, &hello, &answer),
     };
     let written = Screen::stdout(true).print(&text);
     written.map_err(|error| Refusal {
@@ -62,10 +67,14 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
 
 fn ask(
     client: &mut Client,
-    may_wake: bool,
+    args: &StacksArgs,
 ) -> Result<(Hello, Value), rperf_live::client::AskError> {
     let hello = client.hello()?;
-    let path = process::waking("/v1/stacks", may_wake);
+    let mut path = process::waking("/v1/stacks", !args.no_wake);
+    if args.fibers {
+        path += if args.no_wake { "&" } else { "?" };
+        path += "fibers=1";
+    }
     let answer = client.get(&path, MOST, PATIENCE)?;
     Ok((hello, answer))
 }
@@ -82,6 +91,7 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
         "elapsed_ns": answer.get("elapsed_ns"),
         "other_ractors": answer.get("other_ractors"),
         "threads": answer.get("threads"),
+        "fibers": answer.get("fibers"),
     })
 }
 
@@ -92,7 +102,8 @@ struct Shown {
     frames: Vec<(String, String)>,
 }
 
-fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
+fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> String {
+    let pid = args.pid;
     let threads = answer.get("threads").and_then(Value::as_array);
     let threads: Vec<_> = threads.into_iter().flatten().map(thread).collect();
     let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
@@ -129,11 +140,65 @@ fn page(pid: i32, hello: &Hello, answer: &Value) -> String {
             1 => labels[0].to_string(),
             count => format!("{}: {count} threads with one stack", labels.join(", ")),
         };
-        text += &format!("\n{}{}\n", padded(&heading), thread.state);
-        for (name, place) in &thread.frames {
-            text += format!("{}{place}", padded(&format!("    {name}"))).trim_end();
-            text.push('\n');
+        text += &stack(&heading, &thread.state, &thread.frames);
+    }
+    match answer.get("fibers") {
+        _ if !args.fibers || is_native => {}
+        None => text += "\nThe rperf of this program is too old to show fibers.\n",
+        Some(answer) => text += &fibers(answer),
+    }
+    text
+}
+
+fn stack(heading: &str, state: &str, frames: &[(String, String)]) -> String {
+    let mut text = format!("\n{}{state}\n", padded(heading));
+    for (name, place) in frames {
+        text += format!("{}{place}", padded(&format!("    {name}"))).trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Those that are in no thread's stack.
+fn fibers(answer: &Value) -> String {
+    if let Some(note) = answer.get("note").and_then(Value::as_str) {
+        return format!("\n{}.\n", shown(note));
+    }
+    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let stacks = answer.get("stacks").and_then(Value::as_array);
+    let mut stacks: Vec<_> = stacks.into_iter().flatten().collect();
+    stacks.sort_by_key(|stack| Reverse(number(stack, "count")));
+    let count = stacks.iter().map(|stack| number(stack, "count")).sum();
+    let of = |count: u64| match count {
+        1 => "1 fiber".into(),
+        count => format!("{} fibers", grouped(count)),
+    };
+    let milliseconds = |key| number(answer, key) as f64 / 1e6;
+    let mut text = format!(
+        "\n{} beside the threads, taken in {:.1} ms, with a walk of the heap of {:.1} ms\n",
+        of(count),
+        milliseconds("elapsed_ns"),
+        milliseconds("walk_ns"),
+    );
+    match number(answer, "left_out") {
+        0 => {}
+        1 => text += "1 more was left out: there were too many.\n",
+        count => {
+            text += &format!(
+                "{} more were left out: there were too many.\n",
+                grouped(count)
+            )
         }
+    }
+    for it in stacks {
+        let field = |key| it.get(key).and_then(Value::as_str).unwrap_or_default();
+        let frames = it.get("frames").and_then(Value::as_array);
+        let frames: Vec<_> = frames.into_iter().flatten().map(frame).collect();
+        let mut heading = of(number(it, "count"));
+        if frames.is_empty() && !field("block").is_empty() {
+            heading += &format!(", block at {}", shown(field("block")));
+        }
+        text += &stack(&heading, &shown(field("state")), &frames);
     }
     text
 }
@@ -217,7 +282,44 @@ mod tests {
             silent_ns: 0,
             keeper: None,
         };
-        let page = page(7, &hello, &answer);
+        let mut args = StacksArgs {
+            pid: 7,
+            json: false,
+            fibers: false,
+            no_wake: false,
+        };
+        let threads = page(&args, &hello, &answer);
+        args.fibers = true;
+        let stack = |count: u32, frames: Value| json!({ "count": count, "state": "suspended", "block": "b.rb:1", "frames": frames });
+        let listed = json!({
+            "note": null, "left_out": 2000, "walk_ns": 2_000_000, "elapsed_ns": 3_000_000,
+            "stacks": [stack(1, json!([])), stack(1200, json!([{ "name": "x", "path": "a.rb", "line": 7 }]))],
+        });
+        let shown = |answer: &Value| {
+            let page = page(&args, &hello, answer);
+            let fibers = page.strip_prefix(&threads).expect("the threads first");
+            fibers
+                .lines()
+                .map(|line| line.trim_end().into())
+                .collect::<Vec<String>>()
+        };
+        assert!(shown(&answer)[1].contains("too old"));
+        let mut with_fibers = answer.clone();
+        with_fibers["fibers"] = json!({ "note": "no" });
+        assert_eq!(shown(&with_fibers)[1], "no.");
+        with_fibers["fibers"] = listed;
+        let expected = [
+            "",
+            "1,201 fibers beside the threads, taken in 3.0 ms, with a walk of the heap of 2.0 ms",
+            "2,000 more were left out: there were too many.",
+            "",
+            &format!("{:56}suspended", "1,200 fibers"),
+            &format!("{:56}a.rb:7", "    x"),
+            "",
+            &format!("{:56}suspended", "1 fiber, block at b.rb:1"),
+        ];
+        assert_eq!(shown(&with_fibers), expected);
+        let page = threads;
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();
         let frame = format!("{:56}a.rb:7", "    Thread::Queue#pop");
         assert_eq!(

@@ -105,7 +105,7 @@ impl Vm {
         let client = &mut clients[place];
         let has_ended_asking = client.has_ended_asking;
         match &mut client.wait {
-            Some(Wait::Stacks(_)) => self.questions.ask(self.port, Task::Stacks),
+            Some(Wait::Stacks(task, _)) => self.questions.ask(self.port, *task),
             Some(Wait::Snapshot(_)) => self.questions.ask(self.port, Task::Snapshot),
             Some(Wait::Session(sampling)) => {
                 let sampling = *sampling;
@@ -204,11 +204,12 @@ impl Vm {
         let is_woken = self.questions.is_woken(question.task);
         let is_its = self.questions.close(question);
         match (question.task, reply) {
-            (Task::Stacks, Reply::Stacks(stacks)) => {
-                answer_stacks(clients, &stacks::of_vm(&stacks, is_woken, elapsed_ns));
+            (task, Reply::Stacks(stacks)) => {
+                answer_stacks(clients, task, &stacks::of_vm(&stacks, is_woken, elapsed_ns));
             }
-            (Task::Stacks, Reply::Failed(why)) => {
-                answer_stacks(clients, &stacks::of_system(&why, is_woken, elapsed_ns));
+            (task, Reply::Failed(why)) if task.is_of_stacks() => {
+                let body = stacks::of_system(&why, is_woken, elapsed_ns);
+                answer_stacks(clients, task, &body);
             }
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
@@ -311,15 +312,15 @@ impl Vm {
 
     /// The VM has taken too long for what can be done without it, or be asked for again.
     fn give_up(&mut self, clients: &mut [Connection]) {
-        let elapsed = self.questions.elapsed(Task::Stacks);
-        if elapsed >= PATIENCE {
-            let is_woken = self.questions.is_woken(Task::Stacks);
-            self.questions.withdraw(Task::Stacks);
-            let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            answer_stacks(
-                clients,
-                &stacks::of_system(why(clients, Task::Stacks), is_woken, elapsed_ns),
-            );
+        for task in [Task::Stacks, Task::Fibers] {
+            let elapsed = self.questions.elapsed(task);
+            if elapsed >= PATIENCE {
+                let is_woken = self.questions.is_woken(task);
+                self.questions.withdraw(task);
+                let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+                let body = stacks::of_system(why(clients, task), is_woken, elapsed_ns);
+                answer_stacks(clients, task, &body);
+            }
         }
         if self.questions.elapsed(Task::Snapshot) >= PATIENCE {
             let why = why(clients, Task::Snapshot);
@@ -385,15 +386,15 @@ fn why(clients: &[Connection], task: Task) -> &'static str {
 /// Whether `client` waits for `task`, and the VM may be woken for it.
 fn wakes_for(client: &Connection, task: Task) -> bool {
     match client.wait {
-        Some(Wait::Stacks(MayWake(may))) => may && task == Task::Stacks,
+        Some(Wait::Stacks(wanted, MayWake(may))) => may && task == wanted,
         Some(Wait::Snapshot(MayWake(may))) => may && task == Task::Snapshot,
         _ => false,
     }
 }
 
-fn answer_stacks(clients: &mut [Connection], body: &str) {
+fn answer_stacks(clients: &mut [Connection], task: Task, body: &str) {
     for client in clients {
-        if matches!(client.wait, Some(Wait::Stacks(_))) {
+        if matches!(client.wait, Some(Wait::Stacks(wanted, _)) if wanted == task) {
             client.answer_text(body);
         }
     }

@@ -1,18 +1,10 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
 //! a Ruby thread, and become JSON on the port's.
 
+use super::fibers::Fibers;
+use super::frames::{FrameName, Quoted, write_frames};
 use super::waits::{NativeThread, native_threads, waits_in};
 use serde_json::{Value, json};
-use std::fmt::Write;
-
-/// What a frame is called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrameName {
-    /// The method, with its class.
-    pub name: String,
-    /// The file; `None` for a method of C, which is shown at the line that calls it.
-    pub path: Option<String>,
-}
 
 /// A Ruby thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +30,8 @@ pub struct Stacks {
     pub names: Vec<FrameName>,
     /// How many Ractors there are whose threads aren't among them.
     pub ractors: u32,
+    /// The fibers, if they are asked for.
+    pub fibers: Option<Fibers>,
 }
 
 /// The answer to `/v1/stacks` when the VM has said what it knows, as JSON.
@@ -52,7 +46,6 @@ pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
         "other_ractors": stacks.ractors,
     })
     .to_string();
-    // There may be a hundred thousand frames: their text is put together of parts.
     text.pop();
     text += ",\"threads\":[";
     for (place, thread) in stacks.threads.iter().enumerate() {
@@ -63,23 +56,12 @@ pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
         let state = state_of(thread, is_woken && place == 0);
         write_thread((place + 1, state), thread, &names, &mut text);
     }
-    text + "]}"
-}
-
-/// The parts of frames, quoted for JSON.
-struct Quoted {
-    name: String,
-    /// `None` for methods of C.
-    path: Option<String>,
-}
-
-impl Quoted {
-    fn of(frame: &FrameName) -> Self {
-        Quoted {
-            name: json!(frame.name).to_string(),
-            path: frame.path.as_ref().map(|path| json!(path).to_string()),
-        }
+    text.push(']');
+    if let Some(fibers) = &stacks.fibers {
+        text.push_str(",\"fibers\":");
+        fibers.write(&mut text);
     }
+    text + "}"
 }
 
 fn write_thread(
@@ -97,29 +79,8 @@ fn write_thread(
         "waits_in": waits_in,
     });
     text.push_str(head.to_string().trim_end_matches('}'));
-    text.push_str(",\"frames\":[");
-    let begin = text.len();
-    // From the root on: a method of C is where it was called.
-    let mut caller = ("\"\"", 0);
-    let mut frames = Vec::with_capacity(thread.frames.len());
-    for &(name, line) in thread.frames.iter().rev() {
-        let Some(name) = names.get(name as usize) else {
-            continue;
-        };
-        if let Some(path) = &name.path {
-            caller = (path, line);
-        }
-        frames.push((name, caller));
-    }
-    for (name, (path, line)) in frames.iter().rev() {
-        if text.len() > begin {
-            text.push(',');
-        }
-        let name = &name.name;
-        // A String takes it all.
-        let _ = write!(text, "{{\"name\":{name},\"path\":{path},\"line\":{line}}}");
-    }
-    text.push_str("]}");
+    write_frames(&thread.frames, names, text);
+    text.push('}');
 }
 
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
@@ -206,6 +167,7 @@ mod tests {
                 name("<main>", Some("b.rb")),
             ],
             ractors: 1,
+            fibers: None,
         };
         let answer: Value = serde_json::from_str(&of_vm(&stacks, true, 5)).expect("JSON");
         let thread = &answer["threads"][0];
@@ -253,6 +215,7 @@ mod tests {
                 }; 2],
                 names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
                 ractors: 0,
+                fibers: None,
             };
             let answer: Value = serde_json::from_str(&of_vm(&stacks, false, 1)).expect("JSON");
             let frame = json!({ "name": names[1], "path": names[2], "line": 1 });

@@ -12,7 +12,8 @@ use crate::vm::state::roots;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
-use rperf_live::port::stacks::{FrameName, Stacks, ThreadStack};
+use rperf_live::port::frames::FrameName;
+use rperf_live::port::stacks::{Stacks, ThreadStack};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,7 @@ pub fn take(ruby: &Ruby, helper: RModule, holder: usize) -> Result<Stacks, Error
         threads: taking.threads,
         names: taking.names,
         ractors: helper.funcall("other_ractors", ())?,
+        fibers: None,
     })
 }
 
