@@ -2,9 +2,12 @@
 //! interval, and whenever the user wants one. On Ruby's main thread, on one that takes snapshots, and
 //! on those of the viewer's requests.
 
+mod current;
+
 use crate::live::process;
 use crate::viewer::{self, Answer, Site};
 use crate::{FAILURE, Refusal, say};
+use current::Current;
 use rperf_format::viewer::{Comparison, TitledProfile, View};
 use rperf_live::client::{AskError, Client};
 use rperf_model::{Column, Profile};
@@ -49,6 +52,7 @@ pub fn run(pid: i32, interval: Duration, opens_browser: bool) -> Result<i32, Ref
         pid,
         program: Mutex::new(program),
         kept: Mutex::default(),
+        current: Mutex::new(Current::of(pid)),
     });
     let taker = Arc::clone(&site);
     let begun = thread::Builder::new().spawn(move || taker.take_all(interval));
@@ -173,6 +177,7 @@ struct Snapshots {
     pid: i32,
     program: Mutex<Program>,
     kept: Mutex<Kept>,
+    current: Mutex<Current>,
 }
 
 #[derive(Default)]
@@ -330,6 +335,7 @@ impl Snapshots {
         }
         let list = json!({
             "snapshots": kept.snapshots.iter().map(|it| &it.facts).collect::<Vec<_>>(),
+            "is_live": true,
             "can_take": true,
             "can_delete": true,
             "can_save": true,
@@ -368,6 +374,11 @@ impl Site for Snapshots {
         };
         let method = if method == "HEAD" { "GET" } else { method };
         match (method, place.split('/').collect::<Vec<_>>().as_slice()) {
+            ("GET", ["live.json"]) => of_json("200 OK", &lock(&self.current).facts()),
+            ("GET", ["live.rpv"]) => match lock(&self.current).data() {
+                Ok(data) => of_data(data),
+                Err(why) => Answer::text("409 Conflict", &why),
+            },
             ("GET", ["snapshots.json"]) => self.list(),
             ("POST", ["snapshots"]) => match self.take() {
                 Ok((id, _)) => of_json("201 Created", &json!({ "id": id })),

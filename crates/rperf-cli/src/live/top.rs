@@ -8,7 +8,7 @@ mod options;
 mod page;
 mod rates;
 mod screens;
-mod watched;
+pub mod watched;
 
 use super::process;
 use crate::report::screen::Screen;
