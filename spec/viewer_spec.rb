@@ -147,7 +147,11 @@ RSpec.describe "the web viewer", vm: false do
       File.chmod(0o755, opener)
       serve("report", "--web", env: { "BROWSER" => opener }) do |address|
         wait_until("the browser") { File.exist?(in_folder("opened")) }
-        expect(File.read(in_folder("opened"))).to eq(address.to_s)
+        # It leads to the page once: others can see it in the browser's command line.
+        opened = URI(File.read(in_folder("opened")))
+        expect([opened.port, opened.path == address.path]).to eq([address.port, false])
+        first, second = Array.new(2) { Net::HTTP.get_response(opened) }
+        expect([first.code, URI.join(opened, first["Location"]), second.code]).to eq(["303", address, "404"])
       end
     end
 

@@ -37,6 +37,10 @@ impl Surroundings for Panics {
 
     fn suspend(&mut self) {}
 
+    fn last_line(&mut self) -> Option<String> {
+        None
+    }
+
     fn line(&mut self) -> Option<String> {
         None
     }

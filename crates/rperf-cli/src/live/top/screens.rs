@@ -29,7 +29,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant, SystemTime};
@@ -91,6 +91,8 @@ pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
         let mut around = Terminal {
             keys: keys()?,
             lines,
+            last: String::new(),
+            is_over: false,
             launched: Some(pid),
         };
         run::run(&store, Look::of_environment(), &mut around)
@@ -126,6 +128,8 @@ fn show_until_a_signal(store: &SharedStore, lines: Receiver<String>) -> Result<i
     let mut around = Terminal {
         keys,
         lines,
+        last: String::new(),
+        is_over: false,
         launched: None,
     };
     // A second one ends us in any case.
@@ -257,6 +261,10 @@ impl Puller {
 struct Terminal {
     keys: OwnedFd,
     lines: Receiver<String>,
+    /// The last one that came.
+    last: String,
+    /// No more come.
+    is_over: bool,
     /// The process that we have started.
     launched: Option<i32>,
 }
@@ -282,7 +290,7 @@ impl Surroundings for Terminal {
         if ENDS.load(SeqCst) != 0 || forward::came_to_end_us() && has_ended() {
             return Some(run::Signal::End);
         }
-        if SUSPENDS.swap(false, SeqCst) {
+        if SUSPENDS.swap(false, SeqCst) || self.launched.is_some() && forward::was_stopped() {
             return Some(run::Signal::Suspend);
         }
         let was_continued = CONTINUED.swap(false, SeqCst) || forward::was_continued();
@@ -304,10 +312,24 @@ impl Surroundings for Terminal {
         }
         CONTINUED.store(false, SeqCst);
         forward::was_continued();
+        forward::was_stopped();
     }
 
     fn line(&mut self) -> Option<String> {
-        self.lines.try_recv().ok()
+        match self.lines.try_recv() {
+            Ok(line) => {
+                self.last.clone_from(&line);
+                Some(line)
+            }
+            Err(error) => {
+                self.is_over = error == TryRecvError::Disconnected;
+                None
+            }
+        }
+    }
+
+    fn last_line(&mut self) -> Option<String> {
+        (self.is_over && !self.last.is_empty()).then(|| self.last.clone())
     }
 
     fn write(&mut self, path: &str, mut profile: Profile) -> String {
