@@ -21,7 +21,7 @@ module Live
   PARTS = { "unattended" => Unattended, "answers" => Answers, "streams" => Streams, "lasting" => Lasting,
             "screens" => Screens, "others" => Others }.freeze
   # `kept`: seconds for which a method of C keeps the GVL.
-  DEFAULTS = { kept: 5.0, runs: 5, pairs: 15, seconds: 2.0, scale: 0.5, attaches: 20, visits: 1000, forks: 200,
+  DEFAULTS = { kept: 5.0, runs: 5, pairs: 100, seconds: 2.0, scale: 0.5, attaches: 20, visits: 1000, forks: 200,
                nodes: 100_000, blocked: [1000, 33], parts: [] }.freeze
   SMOKE = { kept: 0.5, runs: 1, pairs: 1, seconds: 0.2, scale: 0.02, attaches: 1, visits: 10, forks: 5, nodes: 500,
             blocked: [20, 33] }.freeze
@@ -31,7 +31,7 @@ module Live
   def options(arguments)
     Bench::Options.parse("live", arguments, DEFAULTS, smoke: SMOKE) do |parser, given|
       parser.on("--only NAME", *Bench::Options.some_of(PARTS.keys, "all")) { |it| given[:parts] |= [it] }
-      parser.on("--pairs N", Integer, "pairs of runs for each ratio (default 15)") { |it| given[:pairs] = it }
+      parser.on("--pairs N", Integer, "pairs of runs for each ratio (default 100)") { |it| given[:pairs] = it }
       parser.on("--seconds S", Float, "length of what goes on for a time (default 2)") { |it| given[:seconds] = it }
       parser.on("--visits N", Integer, "attaches and detaches (default 1000)") { |it| given[:visits] = it }
     end
@@ -39,7 +39,8 @@ module Live
 
   def run(options)
     Bench::Machine.head("Running programs, asked by their port: medians of #{options[:runs]} runs, ratios of " \
-                        "#{options[:pairs]} pairs of runs;", "the spread is the quartiles, or as it says.")
+                        "#{options[:pairs]} pairs of runs;",
+                        "the spread is the quartiles, or as it says; of a ratio, where the median is with 95 %.")
     parts = options[:parts].empty? ? PARTS.keys : options[:parts]
     puts "not in PATH: #{Others.missing.join(", ")}", "" if parts.include?("others") && !Others.missing.empty?
     missed = parts.flat_map do |name|

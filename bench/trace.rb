@@ -6,6 +6,8 @@
 # CPU time. A ratio is the median of the ratios to the run of the same round: to the untraced one, and to the one with
 # empty hooks on the same events, which no tracer gets below. The field's tracer is measured where it is installed.
 #
+# Then, what the thread of the indirect clock uses itself in a second, while the program sleeps and while it computes.
+#
 # Then, how true the times are: by how many points the shares of parts of known durations are off. The truth is CPU
 # time without tracing, under each engine; what is traced runs without a compiler, also under YJIT, which so shows by
 # how much the shares of the two differ. On a busy machine CPU time is truer: the system takes the CPU away from calls
@@ -24,6 +26,7 @@ module Trace
   WORKLOADS = %w[tarai interpreter rdoc].freeze
   LEVELS = %w[ruby all].freeze
   HEADINGS = ["workload", "calls", "tracer", "to untraced", "quartiles", "to empty hooks"].freeze
+  BESIDE = ["the thread of the clock tick", "CPU, ms in 1 s asleep", "quartiles", "busy", "quartiles"].freeze
   SHARES = ["engine", "clock", "points off", "quartiles", "by CPU time", "quartiles", "with the cost in them"].freeze
 
   module_function
@@ -69,7 +72,21 @@ module Trace
       end
     end
     Bench::Table.print(HEADINGS, rows)
+    Bench::Table.print(BESIDE, [beside(options)])
     print_shares(options) if options[:shares]
+  end
+
+  # As against a clock without a thread.
+  def beside(options)
+    results = Bench::Interleave.call(%w[tick auto], runs: options[:runs], warm_up: false) do |clock|
+      Bench::Child.json(File.expand_path("trace/timekeeper.rb", __dir__), clock)
+    end
+    figures = %i[asleep busy].flat_map do |name|
+      took = results["tick"].zip(results["auto"]).map { |tick, auto| (tick[name] - auto[name]) / 1e6 }
+      quartiles = Bench::Statistics.quartiles(took).map { |it| format("%.1f", it) }.join(" to ")
+      [format("%.1f", Bench::Statistics.median(took)), quartiles]
+    end
+    ["notes the time every ms", *figures]
   end
 
   # The engines take turns, and so do the clocks.

@@ -2,12 +2,21 @@
 
 # The cost of tracing one method of a web application, while it goes on and afterwards.
 #
-# The Rack application serves requests in a process that lives on: untraced, with one method of its controller traced,
-# untraced again, by turns. A ratio is the median of the ratios of CPU time per request to the untraced rounds just
-# before and after. As many requests as are measured come before each round, for compilers that begin anew. Under
-# ZJIT it can't be. The method's calls must be as many as the application itself has counted.
+# It is near 1 %, so separate processes wouldn't show it: each has its own layout in memory. In one process, on one
+# thread, the Rack application gets the same requests again and again, in short segments: untraced ones, then untraced
+# and traced ones by turns. Behind each switch come some that aren't measured, for compilers that begin anew.
+#
+# "traced" and "afterwards" are ratios of the requests' fastest CPU times to those of untraced segments, afterwards to
+# those before the first trace, as against a process without a trace: medians and ranges of the processes. "by pairs" is
+# the median of the ratios of neighbouring segments of all processes, with the interval that has the true one in 95 of
+# 100 cases. Under ZJIT it can't be.
+#
+# The second table is of the same application in a server under load: the method's calls, which must be as many as the
+# application itself has counted, the CPU time of a request, and what part of it the calls' tracing is, by their cost in
+# the first table.
 
 require_relative "rack/site"
+require_relative "support/child"
 require_relative "support/engines"
 require_relative "support/machine"
 require_relative "support/options"
@@ -16,58 +25,76 @@ require_relative "support/table"
 
 # Measures and prints.
 module TraceOnly
-  HEADINGS = %w[engine requests traced quartiles afterwards quartiles calls counted].freeze
+  COSTS = ["engine", "traced", "range", "a call, us", "by pairs", "95 %", "afterwards", "range", "begin, ms",
+           "end, ms"].freeze
+  UNDER = ["engine", "requests", "calls", "counted", "a request, us", "of it tracing, %"].freeze
+  CHILD = File.expand_path("trace_only/child.rb", __dir__)
+  UNDER_LOAD = 2000
 
   module_function
 
   def options(arguments)
-    defaults = { runs: 10, requests: 2000, engines: %w[interpreter yjit] }
-    Bench::Options.parse("trace-only", arguments, defaults, smoke: { runs: 1, requests: 40 }) do |parser, given|
-      parser.on("--requests N", Integer, "requests of a round (default 2000)") { |it| given[:requests] = it }
+    defaults = { runs: 7, segments: 40, requests: 100, engines: %w[interpreter yjit] }
+    smoke = { runs: 1, segments: 2, requests: 20 }
+    Bench::Options.parse("trace-only", arguments, defaults, smoke:) do |parser, given|
+      parser.on("--segments N", Integer, "pairs of segments of a process (default 40)") { |it| given[:segments] = it }
+      parser.on("--requests N", Integer, "requests of a segment (default 100)") { |it| given[:requests] = it }
       Bench::Engines.add_option(parser, given, "interpreter and yjit")
     end
   end
 
   def run(options)
-    return puts("The Rack application can't be had: #{Site.missing}") if Site.missing
+    engines = Bench::Engines.available(options[:engines])
+    Bench::Machine.head("#{options[:runs]} processes, #{options[:segments]} pairs of segments of " \
+                        "#{options[:requests]} requests in each; CPU time")
+    runs = engines.to_h { |engine| [engine, runs(engine, options)] }
+    Bench::Table.print(COSTS, runs.map { |engine, all| costs(engine, all) })
+    return puts("No server: #{Site.missing}") if Site.missing
 
-    Bench::Machine.head("#{options[:runs]} rounds, medians; CPU time of the server per request")
-    rows = Bench::Engines.available(options[:engines]).map do |engine|
-      warn("trace-only: #{engine} ...")
-      Site.open(engine:, env: { "SHOP_COUNTS" => "1" }) { |site| row(engine, measure(site, options), options) }
+    Bench::Table.print(UNDER, runs.map { |engine, all| under_load(engine, call_ns(all), options) })
+  end
+
+  def runs(engine, options)
+    warn("trace-only: #{engine} ...")
+    Array.new(options[:runs]) do
+      run, other = [[], ["untraced"]].map do |arguments|
+        Bench::Child.json(CHILD, options[:segments], options[:requests], *arguments, engine:)
+      end
+      # Each process gets faster or slower as time goes by.
+      run.merge(afterwards: run[:untraced].fdiv(run[:before]) / other[:untraced].fdiv(other[:before]))
     end
-    Bench::Table.print(HEADINGS, rows)
   end
 
-  # Rounds by turns, after as many to warm up; the method's calls and the application's own count.
-  def measure(site, options)
-    2.times { round(site, "none", options) }
-    rounds = Array.new(options[:runs]) { ["none", "rperf only", "none"].map { |name| round(site, name, options) } }
-    traced = rounds.map { |it| it[1] }
-    { rounds: rounds.map { |it| it.map { |round| round[:cpu_ns].fdiv(round[:requests]) } },
-      calls: traced.sum { |it| it[:calls] }, counted: traced.sum { |it| it[:counted] } }
+  # What tracing adds to a call.
+  def call_ns(runs) = Bench::Statistics.median(runs.map { |it| (it[:traced] - it[:untraced]).fdiv(it[:calls]) })
+
+  def costs(engine, runs)
+    traced = runs.map { |it| it[:traced].fdiv(it[:untraced]) }
+    afterwards = runs.map { |it| it[:afterwards] }
+    pairs = runs.flat_map { |it| it[:ratios] }
+    switches = %i[begin end].map { |name| Bench::Statistics.median(runs.flat_map { |it| it[name] }) / 1e6 }
+    [engine, *shown(traced, traced.minmax), format("%.2f", call_ns(runs) / 1000),
+     *shown(pairs, Bench::Statistics.median_interval(pairs)), *shown(afterwards, afterwards.minmax),
+     *switches.map { |it| format("%.1f", it) }]
   end
 
-  def round(site, name, options)
-    site.command("start", name, 100)
-    before = site.command("searches")[:count]
-    # A compiler has thrown its code away.
-    site.load(options[:requests])
-    site.command("measure")
-    load = site.load(options[:requests])
-    stopped = site.command("stop")
-    load.merge(stopped, counted: site.command("searches")[:count] - before)
+  def shown(ratios, range)
+    [format("%.3f", Bench::Statistics.median(ratios)), range.map { |it| format("%.3f", it) }.join(" to ")]
   end
 
-  def row(name, measured, options)
-    during = measured[:rounds].map { |first, traced, last| traced / Bench::Statistics.median([first, last]) }
-    afterwards = measured[:rounds].map { |first, _, last| last / first }
-    [name, options[:requests].to_s, *shown(during), *shown(afterwards), measured[:calls].to_s, measured[:counted].to_s]
-  end
-
-  def shown(ratios)
-    quartiles = Bench::Statistics.quartiles(ratios).map { |it| format("%.3f", it) }.join(" to ")
-    [format("%.3f", Bench::Statistics.median(ratios)), quartiles]
+  def under_load(engine, call_ns, options)
+    Site.open(engine:, env: { "SHOP_COUNTS" => "1" }) do |site|
+      before = site.command("searches")[:count]
+      site.command("start", "rperf only", 100)
+      site.command("measure")
+      load = site.load(options[:smoke] ? options[:requests] : UNDER_LOAD)
+      stopped = site.command("stop")
+      counted = site.command("searches")[:count] - before
+      request_ns = stopped[:cpu_ns].fdiv(load[:requests])
+      part = 100 * call_ns * stopped[:calls] / load[:requests] / request_ns
+      numbers = [load[:requests], stopped[:calls], counted, (request_ns / 1000).round]
+      [engine, *numbers.map(&:to_s), format("%.2f", part)]
+    end
   end
 end
 

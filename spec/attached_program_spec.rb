@@ -89,7 +89,7 @@ RSpec.describe "A program to which clients are attached" do
     end
   end
 
-  # Under Ruby 4.0 with M:N threads, Timeout takes minutes now and then beside such clients; why isn't known.
+  # With M:N threads, Ruby 4.0.4 itself stands still when threads end and Ractors run (docs/internals/ractors.md).
   with_many_to_many = RUBY_VERSION.start_with?("3.") ? [{ "RUBY_MN_THREADS" => "1" }] : []
   [{}, *with_many_to_many].each do |env|
     it "does what it does without them#{" with M:N threads" unless env.empty?}" do

@@ -39,6 +39,18 @@ RSpec.describe Rperf::Profile do
       expect(called.flat_map { |callee| callee[:lines] }).to all(include(line: be > 0))
     end
 
+    it "has no lines where those of evaluated code are below zero" do
+      code = "->(n) { Array.new(n) { |i| i.to_s } }"
+      block = RubyVM::InstructionSequence.compile(code, "evaluated.rb", "evaluated.rb", -5).eval
+      profile = Rperf.start(frequency: 5000, measure: :alloc) { block.call(200_000) }
+      profile.save(in_folder("evaluated.pb.gz"))
+      %w[cpu alloc_objects].each do |value|
+        report = rperf("report", "--text", "--lines", "--value", value, "evaluated.pb.gz").stdout
+        expect(report).to include("(evaluated.rb)").and include("(line not known)")
+        expect(report).not_to match(/evaluated\.rb:\d/)
+      end
+    end
+
     it "answers as its file does" do
       profile = Rperf.start(mode: :wall) { [spin(0.03), sleep(0.03)] }
       profile.save(path = in_folder("p.pb.gz"))

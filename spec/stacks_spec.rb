@@ -43,8 +43,9 @@ RSpec.describe "rperf stacks" do
     def fibers_of(program)
       answer = ask(path_of(program), "/v1/stacks?fibers=1").last
       expect(answer["source"]).to eq("vm")
+      names = answer["frames"].map { |frame| frame["name"] }
       counts = answer["fibers"]["stacks"].each_with_object(Hash.new(0)) do |stack, sums|
-        sums[[stack["state"], *stack["frames"].map { |frame| frame["name"] }]] += stack["count"]
+        sums[[stack["state"], *names.values_at(*stack["frames"])]] += stack["count"]
       end
       [answer["fibers"], counts]
     end
@@ -72,15 +73,17 @@ RSpec.describe "rperf stacks" do
         answer, counts = fibers_of(program)
         block = "block (2 levels) in <main>"
         expect(counts).to eq(
-          ["suspended", "Fiber.yield", "Object#rest", block] => 3, ["suspended by resuming", "Fiber#resume", block] => 1,
+          ["suspended", "Fiber.yield", "Object#rest", block] => 3,
+          ["suspended by resuming", "Fiber#resume", block] => 1,
           ["suspended", "Fiber.yield", "Object#rest", block, "Kernel#eval", block] => 1,
           ["suspended", "Array#each", "Enumerator#each"] => 1, ["created"] => 1
         ).or include(["suspended by resuming", "Fiber#resume", "block in <main>"] => 1)
         expect(answer).to include("note" => nil, "left_out" => 0)
         expect(answer["walk_ns"]).to be_between(1, answer["elapsed_ns"])
         page = rperf("stacks", "--fibers", program.pid.to_s).stdout
-        expect(page).to match(/^\d fibers beside the threads, taken in \d+\.\d ms, with a walk of the heap of \d+\.\d ms$/)
-        expect(page).to match(/^1 fiber, block at -e:\d+ +created$/).and match(/^3 fibers +suspended\n    Fiber\.yield +-e:\d+$/)
+        expect(page).to match(/^\d fibers beside the threads, taken in [\d.]+ ms, with a walk of the heap of [\d.]+ ms$/)
+        expect(page).to match(/^1 fiber, block at -e:\d+ +created$/)
+        expect(page).to match(/^3 fibers +suspended\n    Fiber\.yield +-e:\d+$/)
         expect(stacks_of(program).first["fibers"]).to be_nil
         has_done("many")
         answer, counts = fibers_of(program)
@@ -118,6 +121,18 @@ RSpec.describe "rperf stacks" do
       wait_until("wait") { stacks_of(program)[1].values.any? { |it| it["waits_in"] } }
       reader = stacks_of(program)[1].find { |name, _| name.start_with?("reader") }
       expect(reader.last["waits_in"]).to end_with(": 127.0.0.1:#{reader.first[/\d+/]}")
+    end
+  end
+
+  it "says which thread of the profile it is, and its labels" do
+    working("Rperf.start(mode: :wall)\nThread.new { Rperf.label(job: 'a \e[1m') { sleep } }") do |program|
+      answer = nil
+      wait_until("label") { (answer = stacks_of(program).first)["threads"].any? { |it| it["labels"].any? } }
+      numbers, labels = answer["threads"].map { |it| it.values_at("profile_thread", "labels") }.transpose
+      expect(numbers).to contain_exactly(Integer, Integer)
+      expect(numbers.uniq.size).to eq(2)
+      expect(labels).to eq([{}, { "job" => "a  [1m" }])
+      expect(rperf("stacks", program.pid.to_s).stdout).to match(/^#2 tid \d+ job=a  \[1m +blocked/)
     end
   end
 

@@ -24,7 +24,9 @@ RSpec.describe "rperf top on a terminal", vm: false do
   include Ports
 
   # Programs that work, or wait until they are told to end.
-  def working(&) = listening("def work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork", &)
+  def working(&)
+    listening("Thread.current.name = 'worker'\ndef work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork", &)
+  end
 
   # Runs it until the block has ended it. Whatever ends it, the terminal is as it was before, if there still is
   # one. Returns how it ended.
@@ -89,7 +91,7 @@ RSpec.describe "rperf top on a terminal", vm: false do
         output = terminal.output
         wait_for(terminal, /Object#work/)
         expect(terminal.drawn).to include("rperf top #{program.pid} ", "wall 1000 Hz", "[1 Methods]")
-        { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1/,
+        { "2" => /\[2 Tree\]/, "*" => /- Object#work/, "i" => /callers below/, "3" => /R thread 1 "worker"/,
           "4" => /\(no label\)/, "?" => /Keys \(any key goes back\)/, "x1t" => /since attached/,
           "m" => /since mark 00:.*Object#work/, "p" => /stopped \(p\)/ }.each do |keys, text|
           terminal.type(keys)

@@ -42,6 +42,7 @@ RSpec.describe "A trace" do
     end
     using Refined
     THING = Thing.new
+    PAIR = Struct.new(:one).new(1)
     DERIVED = Derived.new
   RUBY
 
@@ -52,6 +53,7 @@ RSpec.describe "A trace" do
     throw: "catch(:out) { throws }; leaf", break: "yields { break }; leaf",
     return_from_block: "returns_from_block; leaf",
     overflow: "overflows; leaf", define_method: "5.times { THING.defined }", missing: "THING.missing",
+    struct: "2.times { PAIR.one = PAIR.one }", builtin: "4.times { |it| it.zero? }",
     alias: "THING.other", super: "DERIVED.original", refinement: "1.refined", send: "send(:leaf); __send__(:leaf)",
     accessors: "3.times { THING.value = THING.value }", recursion: "recursive(9)", singleton: "Thing.singleton",
     class_body: "class Reopened; leaf; end", eval: "eval('leaf'); instance_eval('leaf')", new: "2.times { Thing.new }",
@@ -134,8 +136,11 @@ RSpec.describe "A trace" do
     it_behaves_like "exact counts", "all"
 
     it "counts methods of C, operators and accessors" do
-      counted = trace_pieces(setup, pieces.slice(:accessors, :recursion, :throw), calls: "all")
+      counted = trace_pieces(setup, pieces.slice(:accessors, :struct, :builtin, :recursion, :throw), calls: "all")
       expect([counted[:accessors].calls("Thing#value"), counted[:accessors].calls("Thing#value=")]).to eq([3, 3])
+      members = counted[:struct].data.dig("calls", "totals").select { |name, _| name.match?(/#one=?\z/) }
+      expect(members.values).to eq([2, 2])
+      expect(counted[:builtin].calls("Integer#zero?")).to eq(4)
       expect(counted[:recursion].calls("Integer#-")).to eq(9)
       expect([counted[:throw].calls("Kernel#catch"), counted[:throw].calls("Kernel#throw")]).to eq([1, 1])
     end

@@ -2,8 +2,10 @@
 
 require "json"
 require "rperf"
+require "tmpdir"
 require_relative "../support/clock"
 require_relative "../support/gap"
+require_relative "../support/interleave"
 require_relative "../support/native"
 require_relative "../support/proc_status"
 
@@ -75,6 +77,9 @@ end
 
 # What is done when a line asks for it. Each returns a Hash.
 module Commands
+  # It can be closed while the program goes on, which the API doesn't offer.
+  PORT = Rperf.const_get(:Port)
+
   module_function
 
   # A workload's run.
@@ -84,6 +89,20 @@ module Commands
     began = Bench::Clock.wall
     WORKLOAD.call(Float(scale))
     { wall_ns: Bench::Clock.wall - began, cpu_ns: Bench::Clock.process_cpu - cpu }
+  end
+
+  # Runs by turns: one while the program has a port, and one while it has none.
+  def with_port_and_without(workload, scale, pairs)
+    20.times { run(workload, scale) }
+    runs = Dir.mktmpdir do |folder|
+      Bench::Interleave.call([true, false], runs: Integer(pairs)) do |has_port|
+        PORT.begin(folder) if has_port
+        run(workload, scale)[:cpu_ns]
+      ensure
+        PORT.close if has_port
+      end
+    end
+    { with: runs[true], without: runs[false] }
   end
 
   # How long another thread couldn't get the GVL at most.

@@ -4,14 +4,15 @@ require_relative "../support/statistics"
 require_relative "../support/table"
 
 module Live
-  # A figure beside its bar: what rperf promises of itself. Twice the bar is a failure.
+  # A figure beside its bar: what rperf promises of itself. Twice the bar is a failure. A figure that is known as an
+  # interval is beyond the bar if all of the interval is.
   class Figure
     HEADINGS = ["what", "figure", "unit", "spread", "bar", ""].freeze
 
-    # The median of ratios, which differ from 1 by what something costs.
+    # The median of ratios, which differ from 1 by what something costs; beside it, where it is with 95 %.
     def self.ratio(what, ratios, bar)
-      new(what, Bench::Statistics.median(ratios), "ratio", bar:, base: 1.0,
-                                                           spread: spread(ratios, *Bench::Statistics.quartiles(ratios)))
+      low, high = Bench::Statistics.median_interval(ratios)
+      new(what, Bench::Statistics.median(ratios), "ratio", bar:, base: 1.0, low:, spread: spread(ratios, low, high))
     end
 
     # The median of values; their quartiles are beside it.
@@ -43,19 +44,22 @@ module Live
     def self.spread(values, low, high) = values.size > 1 ? "#{number(low)} to #{number(high)}" : "-"
     private_class_method :spread
 
-    def initialize(what, value, unit, bar: nil, base: 0, spread: "-")
+    # @param base [Numeric] the value of nothing that costs
+    # @param low [Numeric] the least that the value may be
+    def initialize(what, value, unit, bar: nil, base: 0, low: value, spread: "-")
       @what = what
       @value = value
       @unit = unit
       @bar = bar
       @base = base
+      @low = low
       @spread = spread
     end
 
     # What a bar allows, beyond which it is missed.
     def met? = @bar.nil? || @value <= @bar
 
-    def twice? = !@bar.nil? && @value - @base > 2 * (@bar - @base)
+    def twice? = !@bar.nil? && @low - @base > 2 * (@bar - @base)
 
     def row = [@what, Figure.number(@value), @unit, @spread, @bar ? Figure.number(@bar) : "-", verdict]
 
@@ -66,7 +70,10 @@ module Live
     def verdict
       return "" unless @bar
 
-      met? ? "met" : "missed#{", by more than the bar" if twice?}"
+      return "met" if met?
+      return "can't be told" if @low <= @bar
+
+      "missed#{", by more than the bar" if twice?}"
     end
   end
 end

@@ -81,7 +81,7 @@ module Live
       # With a helper, as it is idle before and after.
       Program.open({ blocked: "10:33" }, env: { "RPERF_LISTEN_HELPER" => "1" }) do |program|
         program.command("turns", 0.5)
-        runs = Bench::Interleave.call([nil, *found.keys], runs: @options[:pairs], warm_up: false) do |name|
+        runs = Bench::Interleave.call([nil, *found.keys], runs: @options[:runs], warm_up: false) do |name|
           profiled(program, found[name], seconds)
         end
         found.keys.flat_map do |name|

@@ -19,20 +19,29 @@ module Live
 
     private
 
-    # The same process, watched in every other run.
+    # The same process, watched in every other run. What the port's thread does beside it is told apart.
     def watched
-      Bench::Engines.available(ENGINES).map do |engine|
-        ratios = Program.open({ session: 1000 }, engine:) { |program| ratios_of_runs(program) }
-        Figure.ratio("watched at #{HERTZ} Hz, to the same session unwatched: CPU time, #{engine}", ratios, 1.002)
+      Bench::Engines.available(ENGINES).flat_map do |engine|
+        Program.open({ session: 1000 }, engine:) do |program|
+          runs = runs_by_turns(program)
+          shares = runs[true].map { |it| it[:port_ns].fdiv(it[:wall_ns]) * 100 }
+          ratios = Bench::Statistics.ratios(*runs.values_at(true, false).map { |some| some.map { |it| it[:wall_ns] } })
+          what = "watched at #{HERTZ} Hz, #{engine}"
+          [Figure.ratio("#{what}: time, to the same session unwatched", ratios, 1.002),
+           Figure.median("#{what}: the port's thread", shares, "% CPU")]
+        end
       end
     end
 
-    def ratios_of_runs(program)
-      run = ->(_ = nil) { program.command("run", "interpreter", @options[:scale])[:cpu_ns] }
-      runs = Bench::Interleave.call([false, true], runs: @options[:pairs]) do |is_watched|
+    # Runs are so short that what disturbs the machine disturbs both of a pair, and so long that each has some pulls.
+    def runs_by_turns(program)
+      run = lambda do |_ = nil|
+        before = port_cpu(program)
+        program.command("run", "interpreter", @options[:scale] / 5).merge(port_ns: port_cpu(program) - before)
+      end
+      Bench::Interleave.call([false, true], runs: @options[:pairs]) do |is_watched|
         is_watched ? Port.watching(program.path, HERTZ, &run).first : run.call
       end
-      Bench::Statistics.ratios(runs[true], runs[false])
     end
 
     # A step stops the program once in each tenth of a second; hardly anything else does at 1 Hz.
@@ -100,7 +109,7 @@ module Live
       threads, depth = @options[:blocked]
       Program.open({ busy: 1, blocked: "#{threads}:#{depth}", session: 1000 }) do |program|
         program.command("turns", 0.5)
-        seconds = @options[:seconds]
+        seconds = @options[:seconds] / 8
         cpu = 0
         runs = Bench::Interleave.call([false, true], runs: @options[:pairs]) do |is_watched|
           next program.command("turns", seconds)[:turns] unless is_watched
@@ -150,7 +159,7 @@ module Live
       silent.each(&:close)
     end
 
-    def turns(program) = program.command("turns", @options[:seconds] / 2)[:turns]
+    def turns(program) = program.command("turns", @options[:seconds] / 8)[:turns]
 
     def times_of_pulls(port)
       port.pull

@@ -3,6 +3,7 @@
 //! only a new site takes memory. The sums become columns of a profile ([`AllocationSums`]) on the
 //! thread that asks for it.
 
+use crate::call_tree::shown_line;
 use crate::frame_names::ResolvedFrame;
 use rperf_model::label_keys::CLASS;
 use rperf_model::{
@@ -201,7 +202,7 @@ impl AllocationSums {
             profile.tree.intern(Node {
                 parent: NodeId::ROOT,
                 frame,
-                line: site.line,
+                line: shown_line(site.line),
             })
         });
     }
@@ -219,7 +220,7 @@ impl AllocationSums {
             let node = map.get(site.place).copied().unwrap_or(NodeId::ROOT);
             match profile.tree.get(node) {
                 Some(known) => profile.tree.intern(Node {
-                    line: site.line,
+                    line: shown_line(site.line),
                     ..*known
                 }),
                 None => node,

@@ -10,6 +10,13 @@ use std::ops::Range;
 /// A frame as the VM gives it: an opaque word, here only compared and kept.
 pub type FrameWord = usize;
 
+/// A line as profiles have it, of what the VM says: that of evaluated code can be negative, and then
+/// it is no line of any file. Files of other tools are read in the same way.
+#[inline]
+pub(crate) fn shown_line(line: u32) -> u32 {
+    i32::try_from(line).map_or(0, |_| line)
+}
+
 /// A stack as the bridge captured it, leaf first; `lines` may be empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack<'a> {
@@ -206,7 +213,7 @@ impl CapturedTree {
         }
         last.set(stack, lines);
         for row in (0..stack.len() - shared).rev() {
-            let line = lines.get(row).copied().unwrap_or(0);
+            let line = shown_line(lines.get(row).copied().unwrap_or(0));
             let Some(node) = self.child(parent, stack[row], line) else {
                 return Interned {
                     node: self.truncated_node(),
@@ -352,6 +359,14 @@ mod tests {
             id = node.parent;
         }
         stack
+    }
+
+    #[test]
+    fn lines_below_zero_are_none() {
+        let mut tree = CapturedTree::new(10);
+        let lines = [7, -1_i32 as u32, -2_i32 as u32];
+        let interned = tree.intern(&[3, 2, 1], &lines, &mut LastStack::default());
+        assert_eq!(stack_of(&tree, interned.node), [(3, 7), (2, 0), (1, 0)]);
     }
 
     proptest! {

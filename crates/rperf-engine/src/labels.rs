@@ -71,6 +71,11 @@ impl LabelSet {
         Self::of(pairs.into())
     }
 
+    /// Its pairs.
+    pub fn texts(&self) -> &LabelTexts {
+        &self.0.texts
+    }
+
     /// Bytes held.
     pub fn memory(&self) -> usize {
         text_bytes(&self.0.texts) + size_of_val(&*self.0.texts)

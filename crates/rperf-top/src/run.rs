@@ -1,6 +1,6 @@
 //! Shows the screens until the user has seen enough. On the command's main thread.
 
-use crate::app::App;
+use crate::app::{App, Screen};
 use crate::draw::{draw, room};
 use crate::keys::Act;
 use crate::look::Look;
@@ -40,6 +40,8 @@ pub trait Surroundings {
     fn signal(&mut self) -> Option<Signal>;
     /// Stops this process until the shell continues it.
     fn suspend(&mut self);
+    /// The user looks at this.
+    fn looks_at(&mut self, screen: Screen);
     /// What the user should know next.
     fn line(&mut self) -> Option<String>;
     /// The last of them, if it is known that no more come.
@@ -92,6 +94,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
             is_of_programs = true;
             version = None;
         }
+        around.looks_at(app.screen);
         {
             let store = lock(store);
             let shown = app.shown(&store).version;

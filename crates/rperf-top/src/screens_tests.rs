@@ -3,7 +3,7 @@
 use crate::app::{App, Screen};
 use crate::draw::{draw, room};
 use crate::look::Look;
-use crate::store::{RowKey, Scope, Store};
+use crate::store::{RowKey, Scope, Store, ThreadFacts};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use rperf_model::State;
@@ -40,6 +40,19 @@ pub fn store() -> Store {
             store.set_mark();
         }
     }
+    let facts = |name: &str, tid, waits_in: &str| ThreadFacts {
+        name: name.into(),
+        tid,
+        waits_in: waits_in.into(),
+    };
+    let threads = [
+        (Some(1), facts("puma srv tp 001", 4731, "")),
+        (Some(2), facts("", 4732, "recv: 10.0.0.5:5432")),
+        (Some(4), facts("reaper", 4733, "sleep")),
+        (Some(7), facts("without time", 4734, "")),
+        (None, facts("helper", 4735, "")),
+    ];
+    store.set_facts(shop, threads.into_iter());
     store
 }
 
@@ -161,6 +174,7 @@ fn scenes() -> Vec<(&'static str, App)> {
                 ..screen(Screen::Threads)
             },
         ),
+        ("threads-now", screen(Screen::Threads)),
         ("labels", screen(Screen::Labels)),
         (
             "help",

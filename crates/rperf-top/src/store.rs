@@ -64,6 +64,17 @@ pub struct Thread {
     pub seq: u32,
 }
 
+/// What is known of a thread beside its times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// What the program calls it; empty if it has no name.
+    pub name: Arc<str>,
+    /// The number of its native thread; 0 if it has none.
+    pub tid: u32,
+    /// What it waits for in the kernel; empty if it doesn't.
+    pub waits_in: Arc<str>,
+}
+
 /// Where a thread is, and since when: as long as all of its time has gone into one stack, in one
 /// state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,6 +178,8 @@ pub struct Store {
     pub nodes: Vec<Node>,
     /// All threads.
     pub threads: Vec<Thread>,
+    /// What else is known of them.
+    pub facts: FxHashMap<u32, ThreadFacts>,
     /// Where those are that had time in the last interval of their process.
     pub positions: FxHashMap<u32, Position>,
     /// All label sets; the first one is empty.
@@ -211,6 +224,7 @@ impl Default for Store {
             methods: Vec::new(),
             nodes: vec![root],
             threads: Vec::new(),
+            facts: FxHashMap::default(),
             positions: FxHashMap::default(),
             labels: Vec::new(),
             rows: Vec::new(),

@@ -4,6 +4,7 @@
 use nix::pty::{Winsize, openpty};
 use nix::sys::termios::tcgetattr;
 use rperf_model::Profile;
+use rperf_top::app::Screen;
 use rperf_top::look::Look;
 use rperf_top::run::{self, Signal, Surroundings};
 use rperf_top::store::Store;
@@ -36,6 +37,8 @@ impl Surroundings for Panics {
     }
 
     fn suspend(&mut self) {}
+
+    fn looks_at(&mut self, _: Screen) {}
 
     fn last_line(&mut self) -> Option<String> {
         None

@@ -5,7 +5,9 @@ module Rperf
   # helper, which the extension has look at one after the other: other threads run in between.
   class FiberStacks
     # Fibers that are looked at, frames of a stack, and frames of all stacks that differ.
-    MOST, DEPTH, MOST_FRAMES = 10_000, 1000, 100_000
+    MOST = 10_000
+    DEPTH = 1000
+    MOST_FRAMES = 100_000
     # The methods as they are now: a program may put its own in their place.
     EACH_OBJECT = ObjectSpace.method(:each_object)
     CURRENT = Fiber.method(:current)

@@ -5,21 +5,33 @@ module Rperf
   module Stacks
     # The methods as they are now: a program may put its own in their place.
     RACTORS = Ractor.method(:count)
-    NAME, STATUS, NATIVE_ID, LOCATIONS =
-      %i[name status native_thread_id backtrace_locations].map { |name| Thread.instance_method(name) }
-    private_constant :RACTORS, :NAME, :STATUS, :NATIVE_ID, :LOCATIONS
+    NAME, ALIVE, STOPPED, STATUS, NATIVE_ID, LOCATIONS =
+      %i[name alive? stop? status native_thread_id backtrace_locations].map { |name| Thread.instance_method(name) }
+    private_constant :RACTORS, :NAME, :ALIVE, :STOPPED, :STATUS, :NATIVE_ID, :LOCATIONS
+    @facts = []
 
     class << self
       # @param with_line [Boolean] whether the line of the topmost frame is wanted
-      # @return [Array, nil] its name, status, native number and that line; nil if it has ended
+      # Makes no objects where a thread waits, as most do: with thousands of them, a collection would come each time.
+      # @return [Array, nil] its name, status, native number and that line, until the next call; nil if it has ended
       def facts(thread, with_line)
-        status = STATUS.bind_call(thread) or return
+        status = status_of(thread) or return
         line = LOCATIONS.bind_call(thread, 0, 1)&.first&.lineno if with_line
-        [NAME.bind_call(thread), status, NATIVE_ID.bind_call(thread), line]
+        @facts[0] = NAME.bind_call(thread)
+        @facts[1] = status
+        @facts[2] = NATIVE_ID.bind_call(thread)
+        @facts[3] = line
+        @facts
       end
 
       # @return [Integer] how many there are beside this one, whose threads it can't see
       def other_ractors = RACTORS.call - 1
+
+      private
+
+      def status_of(thread)
+        STOPPED.bind_call(thread) && ALIVE.bind_call(thread) ? "sleep" : STATUS.bind_call(thread)
+      end
     end
   end
   private_constant :Stacks

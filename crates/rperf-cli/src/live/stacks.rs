@@ -4,18 +4,20 @@
 use super::process;
 use crate::report::screen::{Screen, columns};
 use crate::{FAILURE, Refusal};
-use rperf_live::client::Client;
+use rperf_live::client::{AskError, Client};
 use rperf_live::hello::Hello;
 use rperf_live::shown;
-use rperf_report::numbers::grouped;
+use rperf_report::numbers;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The port itself gives up earlier.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Bytes of an answer at most: some thousand deep stacks.
+/// Bytes of an answer at most, and of what becomes of it, in which frames are repeated: some
+/// thousand deep stacks.
 const MOST: usize = 32 << 20;
 
 /// Where paths begin, if the name in front is shorter.
@@ -48,9 +50,10 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     let (hello, answer) =
         ask(&mut client, args).map_err(|error| process::failed(args.pid, &error))?;
     let text = match args.json {
-        true => format!("{}\n", as_json(args.pid, &hello, &answer)),
+        true => as_json(args.pid, &hello, &answer),
         false => page(args, &hello, &answer),
     };
+    let text = text.ok_or_else(|| process::failed(args.pid, &AskError::TooLarge(MOST)))?;
     let written = Screen::stdout(true).print(&text);
     written.map_err(|error| Refusal {
         message: format!("can't write the stacks: {error}"),
@@ -65,22 +68,27 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     }
 }
 
-fn ask(
-    client: &mut Client,
-    args: &StacksArgs,
-) -> Result<(Hello, Value), rperf_live::client::AskError> {
+fn ask(client: &mut Client, args: &StacksArgs) -> Result<(Hello, Value), AskError> {
     let hello = client.hello()?;
-    let mut path = process::waking("/v1/stacks", !args.no_wake);
-    if args.fibers {
-        path += if args.no_wake { "&" } else { "?" };
-        path += "fibers=1";
-    }
-    let answer = client.get(&path, MOST, PATIENCE)?;
+    let answer = match args.fibers {
+        false => threads(client, !args.no_wake)?,
+        true => {
+            let wake = u8::from(!args.no_wake);
+            client.get(&format!("/v1/stacks?fibers=1&wake={wake}"), MOST, PATIENCE)?
+        }
+    };
     Ok((hello, answer))
 }
 
-fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
-    json!({
+/// What each thread does, without a word about the program. `may_wake`: its main thread may be woken
+/// for that.
+pub fn threads(client: &mut Client, may_wake: bool) -> Result<Value, AskError> {
+    client.get(&process::waking("/v1/stacks", may_wake), MOST, PATIENCE)
+}
+
+/// `None` if there is too much of it.
+fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
+    let mut text = json!({
         "version": 1,
         "pid": pid,
         "program": hello.program,
@@ -90,22 +98,80 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Value {
         "woken": answer.get("woken"),
         "elapsed_ns": answer.get("elapsed_ns"),
         "other_ractors": answer.get("other_ractors"),
-        "threads": answer.get("threads"),
-        "fibers": answer.get("fibers"),
     })
+    .to_string();
+    text.pop();
+    let frames: Vec<_> = items(answer, "frames").map(Value::to_string).collect();
+    text += ",\"threads\":[";
+    write_stacks(items(answer, "threads"), &frames, &mut text)?;
+    text.push(']');
+    if let Some(fibers) = answer.get("fibers") {
+        text += ",\"fibers\":{";
+        write_facts(fibers, "stacks", &mut text);
+        write_stacks(items(fibers, "stacks"), &frames, &mut text)?;
+        text += "]}";
+    }
+    Some(text + "}\n")
+}
+
+/// Objects with `frames`, of which they have the places. `None` if it is too much.
+fn write_stacks<'a>(
+    stacks: impl Iterator<Item = &'a Value>,
+    frames: &[String],
+    text: &mut String,
+) -> Option<()> {
+    for (number, stack) in stacks.enumerate() {
+        *text += if number > 0 { ",{" } else { "{" };
+        write_facts(stack, "frames", text);
+        for (place, frame) in places(stack).filter_map(|it| frames.get(it)).enumerate() {
+            if place > 0 {
+                text.push(',');
+            }
+            *text += frame;
+            if text.len() > MOST {
+                return None;
+            }
+        }
+        *text += "]}";
+    }
+    Some(())
+}
+
+/// What is in the object, and then a list begins under `last`.
+fn write_facts(object: &Value, last: &str, text: &mut String) {
+    let facts = object.as_object().into_iter().flatten();
+    for (key, value) in facts.filter(|(key, _)| *key != last) {
+        *text += &format!("{}:{value},", json!(key));
+    }
+    *text += &format!("\"{last}\":[");
+}
+
+fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value
+        .get(key)
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+}
+
+/// Where a thread's frames are in the list of all.
+fn places(thread: &Value) -> impl Iterator<Item = usize> {
+    items(thread, "frames").filter_map(|place| usize::try_from(place.as_u64()?).ok())
 }
 
 /// A thread as it is shown. Threads with the same `state` and `frames` are shown together.
 struct Shown {
     label: String,
     state: String,
-    frames: Vec<(String, String)>,
+    /// The places of its frames.
+    frames: Vec<usize>,
 }
 
-fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> String {
+/// `None` if there is too much of it.
+fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
     let pid = args.pid;
-    let threads = answer.get("threads").and_then(Value::as_array);
-    let threads: Vec<_> = threads.into_iter().flatten().map(thread).collect();
+    let threads: Vec<_> = items(answer, "threads").map(thread).collect();
+    let frames: Vec<_> = items(answer, "frames").map(line).collect();
     let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
     let (program, ruby) = (shown(&hello.program), shown(&hello.ruby));
     let is_native = answer.get("source").and_then(Value::as_str) == Some("system");
@@ -124,83 +190,99 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> String {
         Some(1) => "The threads of one other Ractor are not shown.\n".into(),
         Some(count) => format!("The threads of {count} other Ractors are not shown.\n"),
     };
-    let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
-    for thread in &threads {
-        let is_same = |other: &Shown| {
-            !thread.frames.is_empty()
-                && (&other.state, &other.frames) == (&thread.state, &thread.frames)
-        };
-        match groups.iter_mut().find(|(_, other)| is_same(other)) {
-            Some((labels, _)) => labels.push(&thread.label),
-            None => groups.push((vec![&thread.label], thread)),
-        }
-    }
-    for (labels, thread) in groups {
+    for (labels, thread) in grouped(&threads) {
         let heading = match labels.len() {
             1 => labels[0].to_string(),
             count => format!("{}: {count} threads with one stack", labels.join(", ")),
         };
-        text += &stack(&heading, &thread.state, &thread.frames);
+        write_stack(
+            (&heading, &thread.state),
+            &thread.frames,
+            &frames,
+            &mut text,
+        )?;
     }
     match answer.get("fibers") {
         _ if !args.fibers || is_native => {}
         None => text += "\nThe rperf of this program is too old to show fibers.\n",
-        Some(answer) => text += &fibers(answer),
+        Some(answer) => write_fibers(answer, &frames, &mut text)?,
     }
-    text
+    Some(text)
 }
 
-fn stack(heading: &str, state: &str, frames: &[(String, String)]) -> String {
-    let mut text = format!("\n{}{state}\n", padded(heading));
-    for (name, place) in frames {
-        text += format!("{}{place}", padded(&format!("    {name}"))).trim_end();
-        text.push('\n');
+/// `None` if it is too much.
+fn write_stack(
+    (heading, state): (&str, &str),
+    places: &[usize],
+    frames: &[String],
+    text: &mut String,
+) -> Option<()> {
+    *text += &format!("\n{}{state}\n", padded(heading));
+    for line in places.iter().filter_map(|&place| frames.get(place)) {
+        *text += line;
+        if text.len() > MOST {
+            return None;
+        }
     }
-    text
+    Some(())
 }
 
-/// Those that are in no thread's stack.
-fn fibers(answer: &Value) -> String {
+/// Those that are in no thread's stack. `None` if it is too much.
+fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<()> {
     if let Some(note) = answer.get("note").and_then(Value::as_str) {
-        return format!("\n{}.\n", shown(note));
+        *text += &format!("\n{}.\n", shown(note));
+        return Some(());
     }
     let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64).unwrap_or(0);
-    let stacks = answer.get("stacks").and_then(Value::as_array);
-    let mut stacks: Vec<_> = stacks.into_iter().flatten().collect();
+    let mut stacks: Vec<_> = items(answer, "stacks").collect();
     stacks.sort_by_key(|stack| Reverse(number(stack, "count")));
-    let count = stacks.iter().map(|stack| number(stack, "count")).sum();
     let of = |count: u64| match count {
         1 => "1 fiber".into(),
-        count => format!("{} fibers", grouped(count)),
+        count => format!("{} fibers", numbers::grouped(count)),
     };
     let milliseconds = |key| number(answer, key) as f64 / 1e6;
-    let mut text = format!(
+    *text += &format!(
         "\n{} beside the threads, taken in {:.1} ms, with a walk of the heap of {:.1} ms\n",
-        of(count),
+        of(stacks.iter().map(|stack| number(stack, "count")).sum()),
         milliseconds("elapsed_ns"),
         milliseconds("walk_ns"),
     );
-    match number(answer, "left_out") {
-        0 => {}
-        1 => text += "1 more was left out: there were too many.\n",
+    *text += &match number(answer, "left_out") {
+        0 => String::new(),
+        1 => "1 more was left out: there were too many.\n".into(),
         count => {
-            text += &format!(
-                "{} more were left out: there were too many.\n",
-                grouped(count)
-            )
+            let count = numbers::grouped(count);
+            format!("{count} more were left out: there were too many.\n")
         }
-    }
-    for it in stacks {
-        let field = |key| it.get(key).and_then(Value::as_str).unwrap_or_default();
-        let frames = it.get("frames").and_then(Value::as_array);
-        let frames: Vec<_> = frames.into_iter().flatten().map(frame).collect();
-        let mut heading = of(number(it, "count"));
-        if frames.is_empty() && !field("block").is_empty() {
+    };
+    for stack in stacks {
+        let field = |key| stack.get(key).and_then(Value::as_str).unwrap_or_default();
+        let mut heading = of(number(stack, "count"));
+        let places: Vec<_> = places(stack).collect();
+        if places.is_empty() && !field("block").is_empty() {
             heading += &format!(", block at {}", shown(field("block")));
         }
-        text += &stack(&heading, &shown(field("state")), &frames);
+        write_stack((&heading, &shown(field("state"))), &places, frames, text)?;
     }
-    text
+    Some(())
+}
+
+/// Those with one stack, by their labels; in the order of the first of each.
+fn grouped(threads: &[Shown]) -> Vec<(Vec<&str>, &Shown)> {
+    let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
+    let mut places: HashMap<(&str, &[usize]), usize> = HashMap::new();
+    for thread in threads {
+        let next = groups.len();
+        let place = match &*thread.frames {
+            [] => next,
+            frames => *places.entry((&thread.state, frames)).or_insert(next),
+        };
+        match groups.get_mut(place) {
+            Some((labels, _)) => labels.push(&thread.label),
+            None => groups.push((vec![&thread.label], thread)),
+        }
+    }
+    groups
 }
 
 fn padded(text: &str) -> String {
@@ -222,20 +304,26 @@ fn thread(thread: &Value) -> Shown {
             .map(|it| format!("\"{it}\"")),
     );
     label.extend(number("tid").map(|tid| format!("tid {tid}")));
+    let pairs = thread.get("labels").and_then(Value::as_object);
+    let pairs = pairs.into_iter().flatten();
+    label.extend(pairs.map(|(key, value)| {
+        let value = value.as_str().unwrap_or_default();
+        format!("{}={}", shown(key), shown(value))
+    }));
     let waits_in = text("waits_in");
     let state = match (&*text("state"), &*waits_in) {
         ("blocked", waits_in) if !waits_in.is_empty() => format!("blocked: {waits_in}"),
         (state, _) => state.into(),
     };
-    let frames = thread.get("frames").and_then(Value::as_array);
     Shown {
         label: label.join(" "),
         state,
-        frames: frames.into_iter().flatten().map(frame).collect(),
+        frames: places(thread).collect(),
     }
 }
 
-fn frame(frame: &Value) -> (String, String) {
+/// A frame as it is shown.
+fn line(frame: &Value) -> String {
     let text = |key: &str| {
         let text = frame.get(key).and_then(Value::as_str);
         shown(text.unwrap_or_default()).into_owned()
@@ -244,29 +332,16 @@ fn frame(frame: &Value) -> (String, String) {
         Some(line) if line > 0 => format!("{}:{line}", text("path")),
         _ => text("path"),
     };
-    (text("name"), place)
+    let name = padded(&format!("    {}", text("name")));
+    format!("{}\n", format!("{name}{place}").trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn equal_stacks_are_one_and_names_command_no_terminal() {
-        let thread = |number: u32, name: &str| {
-            json!({
-                "number": number, "name": name, "tid": 40 + number, "state": "blocked",
-                "waits_in": "waits to be woken",
-                "frames": [{ "name": "Thread::Queue#pop", "path": "a.rb", "line": 7 }],
-            })
-        };
-        let mut running = thread(3, "\u{1b}[31mx");
-        running["state"] = json!("running");
-        let answer = json!({
-            "source": "vm", "note": null, "elapsed_ns": 2_100_000, "other_ractors": 1,
-            "threads": [thread(1, "pool"), thread(2, ""), running],
-        });
-        let hello = Hello {
+    fn hello() -> Hello {
+        Hello {
             protocol: 1,
             rperf: "0".into(),
             ruby: "3.4.5".into(),
@@ -281,44 +356,66 @@ mod tests {
             clients: 1,
             silent_ns: 0,
             keeper: None,
-        };
-        let mut args = StacksArgs {
+        }
+    }
+
+    fn args() -> StacksArgs {
+        StacksArgs {
             pid: 7,
             json: false,
             fibers: false,
             no_wake: false,
+        }
+    }
+
+    #[test]
+    fn equal_stacks_are_one_and_names_command_no_terminal() {
+        let thread = |number: u32, name: &str| {
+            json!({
+                "number": number, "name": name, "tid": 40 + number, "state": "blocked",
+                "waits_in": "waits to be woken",
+                "frames": [1, 0],
+            })
         };
-        let threads = page(&args, &hello, &answer);
+        let pop = json!({ "name": "Thread::Queue#pop", "path": "a.rb", "line": 7 });
+        let mut running = thread(3, "\u{1b}[31mx");
+        running["state"] = json!("running");
+        let answer = json!({
+            "source": "vm", "note": null, "elapsed_ns": 2_100_000, "other_ractors": 1,
+            "threads": [thread(1, "pool"), thread(2, ""), running],
+            "frames": [{ "name": "<main>", "path": "b.rb", "line": 1 }, pop],
+        });
+        let mut args = args();
+        let threads = page(&args, &hello(), &answer).expect("not much");
         args.fibers = true;
         let stack = |count: u32, frames: Value| json!({ "count": count, "state": "suspended", "block": "b.rb:1", "frames": frames });
-        let listed = json!({
-            "note": null, "left_out": 2000, "walk_ns": 2_000_000, "elapsed_ns": 3_000_000,
-            "stacks": [stack(1, json!([])), stack(1200, json!([{ "name": "x", "path": "a.rb", "line": 7 }]))],
-        });
-        let shown = |answer: &Value| {
-            let page = page(&args, &hello, answer);
+        let shown = |fibers: Value| {
+            let mut answer = answer.clone();
+            answer["fibers"] = fibers;
+            let page = page(&args, &hello(), &answer).expect("not much");
             let fibers = page.strip_prefix(&threads).expect("the threads first");
-            fibers
-                .lines()
-                .map(|line| line.trim_end().into())
-                .collect::<Vec<String>>()
+            let lines = fibers.lines().map(|line| line.trim_end().to_string());
+            (lines.collect::<Vec<_>>(), as_json(7, &hello(), &answer))
         };
-        assert!(shown(&answer)[1].contains("too old"));
-        let mut with_fibers = answer.clone();
-        with_fibers["fibers"] = json!({ "note": "no" });
-        assert_eq!(shown(&with_fibers)[1], "no.");
-        with_fibers["fibers"] = listed;
+        assert_eq!(shown(json!({ "note": "no" })).0, ["", "no."]);
+        let (lines, text) = shown(json!({
+            "note": null, "left_out": 2000, "walk_ns": 2_000_000, "elapsed_ns": 3_000_000,
+            "stacks": [stack(1, json!([])), stack(1200, json!([1]))],
+        }));
         let expected = [
             "",
             "1,201 fibers beside the threads, taken in 3.0 ms, with a walk of the heap of 2.0 ms",
             "2,000 more were left out: there were too many.",
             "",
             &format!("{:56}suspended", "1,200 fibers"),
-            &format!("{:56}a.rb:7", "    x"),
+            &format!("{:56}a.rb:7", "    Thread::Queue#pop"),
             "",
             &format!("{:56}suspended", "1 fiber, block at b.rb:1"),
         ];
-        assert_eq!(shown(&with_fibers), expected);
+        assert_eq!(lines, expected);
+        let found: Value = serde_json::from_str(&text.expect("not much")).expect("JSON");
+        assert_eq!(found["fibers"]["stacks"][1]["frames"], json!([pop]));
+        assert_eq!(found["fibers"]["left_out"], 2000);
         let page = threads;
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();
         let frame = format!("{:56}a.rb:7", "    Thread::Queue#pop");
@@ -329,7 +426,25 @@ mod tests {
         let heading = "#1 \"pool\" tid 41, #2 tid 42: 2 threads with one stack";
         assert_eq!(lines[1], "The threads of one other Ractor are not shown.");
         assert_eq!(lines[3], format!("{heading:56}blocked: waits to be woken"));
-        assert_eq!((lines[4], lines[7]), (&*frame, &*frame));
-        assert_eq!(lines[6], format!("{:56}running", "#3 \" [31mx\" tid 43"));
+        assert_eq!((lines[4], lines[8]), (&*frame, &*frame));
+        assert_eq!(lines[7], format!("{:56}running", "#3 \" [31mx\" tid 43"));
+
+        let text = as_json(7, &hello(), &answer).expect("not much");
+        let found: Value = serde_json::from_str(&text).expect("JSON");
+        let main = &answer["frames"][0];
+        assert_eq!(found["threads"][1]["frames"], json!([pop, main]));
+        assert_eq!(found["threads"][1]["tid"], 42);
+        assert_eq!(found["source"], "vm");
+    }
+
+    #[test]
+    fn a_few_bytes_become_no_endless_text() {
+        let thread = json!({ "frames": vec![0; 100] });
+        let answer = json!({
+            "frames": [{ "name": "x".repeat(1 << 20), "path": "", "line": 1 }],
+            "threads": [thread],
+        });
+        assert!(page(&args(), &hello(), &answer).is_none());
+        assert!(as_json(7, &hello(), &answer).is_none());
     }
 }

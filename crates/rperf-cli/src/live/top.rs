@@ -8,6 +8,7 @@ mod options;
 mod page;
 mod rates;
 mod screens;
+mod thread_facts;
 pub mod watched;
 
 use super::process;

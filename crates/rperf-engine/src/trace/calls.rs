@@ -9,13 +9,10 @@ use super::tree::{ROOT, TracedFrame};
 use crate::call_tree::FrameWord;
 
 impl Tracer {
-    /// A call.
+    /// A call, at a level with times.
     #[inline]
     pub fn enter(&mut self, vm: &impl TraceVm, call: Call, now: u64) {
         self.events += 1;
-        if !self.level.timed {
-            return self.count(vm, call);
-        }
         self.charge(now);
         let own = usize::from(!matches!(call, Call::C { .. }));
         let depth = vm.depth() + u32::from(own == 0);
@@ -24,7 +21,8 @@ impl Tracer {
 
     /// A call at a level without times, where what has returned shows in the depth.
     #[inline]
-    fn count(&mut self, vm: &impl TraceVm, call: Call) {
+    pub fn count(&mut self, vm: &impl TraceVm, call: Call) {
+        self.events += 1;
         let own = usize::from(!matches!(call, Call::C { .. }));
         let depth = vm.depth() + u32::from(own == 0);
         let (Some(fiber), Some(thread)) = (

@@ -11,6 +11,12 @@ impl Tracer {
         self.check = Some(StackCheck::default());
     }
 
+    /// Whether stacks are compared.
+    #[inline]
+    pub fn is_checked(&self) -> bool {
+        self.check.is_some()
+    }
+
     /// Compares the stacks, if they are to be, at a call, or at a return of a frame that the VM
     /// has still. Where methods of C have events, their frames come later, and blocks of C repeat
     /// them: there the frames of Ruby are compared.

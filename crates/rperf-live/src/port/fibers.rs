@@ -1,6 +1,6 @@
 //! The fibers that are in no thread's stack: what the VM says, and its JSON.
 
-use super::frames::{FrameName, Quoted, write_frames};
+use super::frames::{FrameName, Places};
 use serde_json::{Value, json};
 
 /// Said where Ruby lists none.
@@ -37,32 +37,33 @@ pub struct Fibers {
 }
 
 impl Fibers {
-    /// Appends them as JSON.
-    pub(super) fn write(&self, text: &mut String) {
-        let names: Vec<_> = self.names.iter().map(Quoted::of).collect();
+    /// As JSON. The names of their frames are in `places` behind so many others.
+    pub(super) fn to_json(&self, places: &mut Places, others: usize) -> String {
         let head = json!({
             "note": (!self.is_listed).then_some(HIDDEN),
             "left_out": self.left_out,
             "walk_ns": self.walk_ns,
             "elapsed_ns": self.elapsed_ns,
         });
-        text.push_str(head.to_string().trim_end_matches('}'));
-        text.push_str(",\"stacks\":[");
-        for (place, stack) in self.stacks.iter().enumerate() {
-            if place > 0 {
-                text.push(',');
-            }
-            let block = match &*stack.block {
-                "" => Value::Null,
-                block => json!(block),
-            };
+        let stacks = self.stacks.iter().map(|stack| {
+            let block = Some(&stack.block).filter(|it| !it.is_empty());
             let head = json!({ "count": stack.count, "state": stack.state, "block": block });
-            text.push_str(head.to_string().trim_end_matches('}'));
-            write_frames(&stack.frames, &names, text);
-            text.push('}');
-        }
-        text.push_str("]}");
+            let frames = stack.frames.iter();
+            let frames: Vec<_> = frames
+                .map(|(name, line)| (name + others as u32, *line))
+                .collect();
+            with(&head, "frames", &places.list(&frames))
+        });
+        let stacks: Vec<_> = stacks.collect();
+        with(&head, "stacks", &stacks.join(","))
     }
+}
+
+/// The object with one key more, for a list.
+fn with(object: &Value, key: &str, items: &str) -> String {
+    let text = object.to_string();
+    let text = text.strip_suffix('}').unwrap_or(&text);
+    format!("{text},\"{key}\":[{items}]}}")
 }
 
 #[cfg(test)]
@@ -89,14 +90,17 @@ mod tests {
             walk_ns: 1,
             elapsed_ns: 2,
         };
-        let of = |fibers: &Fibers| -> Value {
-            let mut text = String::new();
-            fibers.write(&mut text);
-            serde_json::from_str(&text).expect("JSON")
+        let other = FrameName {
+            name: "other".into(),
+            path: None,
         };
-        let frame = json!({ "name": "Fiber.yield", "path": "a \"}.rb", "line": 7 });
+        let mut places = Places::of([&other].into_iter().chain(&fibers.names));
+        places.list(&[(0, 0)]);
+        let mut of = |fibers: &Fibers| -> Value {
+            serde_json::from_str(&fibers.to_json(&mut places, 1)).expect("JSON")
+        };
         let stacks = json!([
-            { "count": 3, "state": "suspended", "block": "a }", "frames": [frame] },
+            { "count": 3, "state": "suspended", "block": "a }", "frames": [1] },
             { "count": 3, "state": "suspended", "block": null, "frames": [] },
         ]);
         let expected = json!({
@@ -104,5 +108,7 @@ mod tests {
         });
         assert_eq!(of(&fibers), expected);
         assert_eq!(of(&Fibers::default())["note"], HIDDEN);
+        let frame = r#"{"name":"Fiber.yield","path":"a \"}.rb","line":7}"#;
+        assert!(places.text.ends_with(frame));
     }
 }

@@ -1,6 +1,7 @@
-//! The frames of stacks as JSON, which is put together of parts: there may be a hundred thousand.
+//! The frames of stacks as JSON: each is in a list once, and a stack has their places in it.
 
 use serde_json::json;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// What a frame is called.
@@ -12,16 +13,24 @@ pub struct FrameName {
     pub path: Option<String>,
 }
 
+/// The frames of an answer, as JSON, and where in the list each is.
+pub struct Places {
+    /// The items of the list.
+    pub text: String,
+    names: Vec<Quoted>,
+    /// By name, by whose path it has (if there is one), and by line.
+    places: HashMap<(u32, Option<u32>, u32), u32>,
+}
+
 /// The parts of frames, quoted for JSON.
-pub struct Quoted {
+struct Quoted {
     name: String,
     /// `None` for methods of C.
     path: Option<String>,
 }
 
 impl Quoted {
-    /// A frame.
-    pub fn of(frame: &FrameName) -> Self {
+    fn of(frame: &FrameName) -> Self {
         Quoted {
             name: json!(frame.name).to_string(),
             path: frame.path.as_ref().map(|path| json!(path).to_string()),
@@ -29,30 +38,47 @@ impl Quoted {
     }
 }
 
-/// Appends the `frames` of a stack, with their key: the leaf first, which of the `names` it has, and
-/// the line; 0 if there is none.
-pub fn write_frames(frames: &[(u32, u32)], names: &[Quoted], text: &mut String) {
-    text.push_str(",\"frames\":[");
-    let begin = text.len();
-    // From the root on: a method of C is where it was called.
-    let mut caller = ("\"\"", 0);
-    let mut found = Vec::with_capacity(frames.len());
-    for &(name, line) in frames.iter().rev() {
-        let Some(name) = names.get(name as usize) else {
-            continue;
-        };
-        if let Some(path) = &name.path {
-            caller = (path, line);
+impl Places {
+    /// None yet.
+    pub fn of<'a>(names: impl Iterator<Item = &'a FrameName>) -> Self {
+        Places {
+            text: String::new(),
+            names: names.map(Quoted::of).collect(),
+            places: HashMap::new(),
         }
-        found.push((name, caller));
     }
-    for (name, (path, line)) in found.iter().rev() {
-        if text.len() > begin {
-            text.push(',');
+
+    /// The places of a stack's frames, as the items of a list.
+    pub fn list(&mut self, stack: &[(u32, u32)]) -> String {
+        // From the root on: a method of C is where it was called.
+        let mut caller = (None, 0);
+        let mut places = Vec::with_capacity(stack.len());
+        for &(name, line) in stack.iter().rev() {
+            let Some(quoted) = self.names.get(name as usize) else {
+                continue;
+            };
+            if quoted.path.is_some() {
+                caller = (Some(name), line);
+            }
+            places.push(self.place((name, caller.0, caller.1)));
         }
-        let name = &name.name;
-        // A String takes it all.
-        let _ = write!(text, "{{\"name\":{name},\"path\":{path},\"line\":{line}}}");
+        let places = places.iter().rev().map(u32::to_string);
+        places.collect::<Vec<_>>().join(",")
     }
-    text.push(']');
+
+    fn place(&mut self, frame: (u32, Option<u32>, u32)) -> u32 {
+        let next = self.places.len() as u32;
+        let (name, caller, line) = frame;
+        *self.places.entry(frame).or_insert_with(|| {
+            let comma = if next > 0 { "," } else { "" };
+            let path = caller.and_then(|it| self.names[it as usize].path.as_deref());
+            let (name, path) = (&self.names[name as usize].name, path.unwrap_or("\"\""));
+            // A String takes it all.
+            let _ = write!(
+                self.text,
+                "{comma}{{\"name\":{name},\"path\":{path},\"line\":{line}}}"
+            );
+            next
+        })
+    }
 }

@@ -81,6 +81,17 @@ pub fn open() -> Option<Question> {
     questions.find(|question| question.number > 0)
 }
 
+/// Says that the stacks of these native threads were taken just now, so that the port's thread looks
+/// what they wait for while others are taken. On a Ruby thread.
+pub fn note_taken(question: Question, tids: Vec<i32>) {
+    let open = &OPEN[question.task as usize];
+    if let Some(port) = Port::current()
+        && open.load(SeqCst) == question.number
+    {
+        port.hand_over(Message::Taken(question, tids));
+    }
+}
+
 /// Answers a question. Returns whether somebody has still waited. Waits for nobody. On a Ruby thread.
 pub fn answer(question: Question, reply: Reply) -> bool {
     let open = &OPEN[question.task as usize];

@@ -12,6 +12,7 @@ use super::sampling::Sampling;
 use super::stacks;
 use super::state::Port;
 use super::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
+use super::waits::Seen;
 use super::wake;
 use crate::hello::Session;
 use crate::message::{Refusal, profile_response};
@@ -38,6 +39,8 @@ pub struct Vm {
     messages: Receiver<Message>,
     /// How the session samples that clients have begun, while it runs.
     session: Option<Sampling>,
+    /// What the threads wait for whose stacks are being taken for this question.
+    seen: Option<(Question, Seen)>,
 }
 
 impl Vm {
@@ -48,6 +51,7 @@ impl Vm {
             questions: Questions::default(),
             messages,
             session: None,
+            seen: None,
         }
     }
 
@@ -83,6 +87,12 @@ impl Vm {
             self.advance_one(place, clients);
         }
         self.give_up(clients);
+        if ![Task::Stacks, Task::Fibers]
+            .map(|it| self.questions.is_open(it))
+            .contains(&true)
+        {
+            self.seen = None;
+        }
         if !clients.iter().any(wants_session) {
             self.questions.withdraw(Task::Begin);
         }
@@ -187,6 +197,11 @@ impl Vm {
 
     fn take(&mut self, message: Message, clients: &mut [Connection]) {
         match message {
+            Message::Taken(question, tids) => {
+                let seen = self.seen.take().filter(|(of, _)| *of == question);
+                let seen = seen.unwrap_or_else(|| (question, Seen::default()));
+                self.seen.insert(seen).1.look(&tids);
+            }
             Message::Reply(question, reply) => self.take_reply(question, reply, clients),
             Message::Ended(why, taken) => self.session_ended(why, &taken, clients),
             Message::Encoded(id, content) => {
@@ -205,7 +220,10 @@ impl Vm {
         let is_its = self.questions.close(question);
         match (question.task, reply) {
             (task, Reply::Stacks(stacks)) => {
-                answer_stacks(clients, task, &stacks::of_vm(&stacks, is_woken, elapsed_ns));
+                let seen = self.seen.take().filter(|(of, _)| *of == question);
+                let seen = seen.map_or_else(Seen::default, |(_, seen)| seen);
+                let answer = stacks::of_vm(&stacks, &seen, is_woken, elapsed_ns);
+                answer_stacks(clients, task, &answer);
             }
             (task, Reply::Failed(why)) if task.is_of_stacks() => {
                 let body = stacks::of_system(&why, is_woken, elapsed_ns);

@@ -2,9 +2,14 @@
 //! a Ruby thread, and become JSON on the port's.
 
 use super::fibers::Fibers;
-use super::frames::{FrameName, Quoted, write_frames};
-use super::waits::{NativeThread, native_threads, waits_in};
+use super::frames::{FrameName, Places};
+use super::waits::{NativeThread, Seen, native_threads};
 use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Pairs of key and value.
+pub type LabelTexts = Arc<[(Box<str>, Box<str>)]>;
 
 /// A Ruby thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,8 +22,12 @@ pub struct ThreadStack {
     pub tid: Option<i32>,
     /// Whether it had the GVL when the question came to the VM.
     pub has_gvl: bool,
-    /// The leaf first: which of the names it has, and the line; 0 if there is none.
-    pub frames: Vec<(u32, u32)>,
+    /// Its number in the profile of the session that runs, if that knows it.
+    pub profile_thread: Option<u32>,
+    /// The labels that it has there.
+    pub labels: LabelTexts,
+    /// Which of the stacks it has.
+    pub stack: u32,
 }
 
 /// What the VM knows.
@@ -26,7 +35,10 @@ pub struct ThreadStack {
 pub struct Stacks {
     /// The threads.
     pub threads: Vec<ThreadStack>,
-    /// The names of their frames, which most of them share.
+    /// The different stacks they have, the leaf first: which of the names a frame has, and the line; 0
+    /// if there is none.
+    pub stacks: Vec<Vec<(u32, u32)>>,
+    /// The names of their frames.
     pub names: Vec<FrameName>,
     /// How many Ractors there are whose threads aren't among them.
     pub ractors: u32,
@@ -34,10 +46,15 @@ pub struct Stacks {
     pub fibers: Option<Fibers>,
 }
 
-/// The answer to `/v1/stacks` when the VM has said what it knows, as JSON.
+/// The answer to `/v1/stacks` when the VM has said what it knows, as JSON: each frame once, and of
+/// each thread the places of its frames in this list, and what was `seen` of it.
 /// `is_woken`: the main thread had to be woken for that.
-pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
-    let names: Vec<_> = stacks.names.iter().map(Quoted::of).collect();
+pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> String {
+    let of_fibers = stacks.fibers.iter().flat_map(|it| &it.names);
+    let mut places = Places::of(stacks.names.iter().chain(of_fibers));
+    let of_stacks: Vec<_> = stacks.stacks.iter().map(|it| places.list(it)).collect();
+    let fibers = stacks.fibers.as_ref();
+    let fibers = fibers.map(|it| it.to_json(&mut places, stacks.names.len()));
     let mut text = json!({
         "source": "vm",
         "note": null,
@@ -46,41 +63,43 @@ pub fn of_vm(stacks: &Stacks, is_woken: bool, elapsed_ns: u64) -> String {
         "other_ractors": stacks.ractors,
     })
     .to_string();
+    // There may be a hundred thousand frames: their text is put together of parts.
     text.pop();
-    text += ",\"threads\":[";
+    text += &format!(",\"frames\":[{}],\"threads\":[", places.text);
     for (place, thread) in stacks.threads.iter().enumerate() {
         if place > 0 {
             text.push(',');
         }
         // The main thread, which comes first, has the GVL because it was woken.
         let state = state_of(thread, is_woken && place == 0);
-        write_thread((place + 1, state), thread, &names, &mut text);
+        let waits_in = thread.tid.map(|tid| seen.of(tid));
+        // A String takes it all.
+        let _ = write!(
+            text,
+            "{{\"number\":{},\"name\":{},\"tid\":{},\"state\":\"{state}\",\"waits_in\":{},\
+             \"profile_thread\":{},\"labels\":{},\"frames\":[",
+            place + 1,
+            json!(thread.name),
+            json!(thread.tid),
+            json!(waits_in.filter(|text| !text.is_empty())),
+            json!(thread.profile_thread),
+            labels(&thread.labels),
+        );
+        text.push_str(of_stacks.get(thread.stack as usize).map_or("", |it| it));
+        text.push_str("]}");
     }
     text.push(']');
-    if let Some(fibers) = &stacks.fibers {
-        text.push_str(",\"fibers\":");
-        fibers.write(&mut text);
+    if let Some(fibers) = fibers {
+        text += &format!(",\"fibers\":{fibers}");
     }
     text + "}"
 }
 
-fn write_thread(
-    (number, state): (usize, &str),
-    thread: &ThreadStack,
-    names: &[Quoted],
-    text: &mut String,
-) {
-    let waits_in = thread.tid.map(waits_in).filter(|text| !text.is_empty());
-    let head = json!({
-        "number": number,
-        "name": thread.name,
-        "tid": thread.tid,
-        "state": state,
-        "waits_in": waits_in,
-    });
-    text.push_str(head.to_string().trim_end_matches('}'));
-    write_frames(&thread.frames, names, text);
-    text.push('}');
+fn labels(pairs: &[(Box<str>, Box<str>)]) -> Value {
+    pairs
+        .iter()
+        .map(|(key, value)| (key.to_string(), Value::from(&**value)))
+        .collect()
 }
 
 /// A thread that is ready to run has to wait for the GVL, unless it has it.
@@ -124,6 +143,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Those of the thread at this place.
+    fn frames_of(answer: &Value, thread: usize) -> Vec<&Value> {
+        let frames = answer["threads"][thread]["frames"].as_array();
+        let frames = frames.expect("frames").iter();
+        let at = |place: &Value| &answer["frames"][place.as_u64().expect("a place") as usize];
+        frames.map(at).collect()
+    }
+
     #[test]
     fn a_thread_that_could_run_waits_for_the_gvl_unless_it_has_it() {
         let thread = |status: &str, has_gvl| ThreadStack {
@@ -131,7 +158,9 @@ mod tests {
             status: status.into(),
             tid: None,
             has_gvl,
-            frames: Vec::new(),
+            profile_thread: None,
+            labels: LabelTexts::default(),
+            stack: 0,
         };
         let states = [
             ("run", true),
@@ -159,8 +188,11 @@ mod tests {
                 status: "sleep".into(),
                 tid: None,
                 has_gvl: false,
-                frames: vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)],
+                profile_thread: None,
+                labels: LabelTexts::default(),
+                stack: 1,
             }],
+            stacks: vec![vec![(2, 3)], vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)]],
             names: vec![
                 name("Kernel#sleep", None),
                 name("A#\u{1b}\"b\"", Some("a.rb")),
@@ -169,12 +201,11 @@ mod tests {
             ractors: 1,
             fibers: None,
         };
-        let answer: Value = serde_json::from_str(&of_vm(&stacks, true, 5)).expect("JSON");
+        let answer: Value =
+            serde_json::from_str(&of_vm(&stacks, &Seen::default(), true, 5)).expect("JSON");
         let thread = &answer["threads"][0];
-        let places: Vec<_> = thread["frames"]
-            .as_array()
-            .expect("frames")
-            .iter()
+        let places: Vec<_> = frames_of(&answer, 0)
+            .into_iter()
             .map(|it| (&it["name"], &it["path"], &it["line"]))
             .collect();
         let (sleep, a, main) = (
@@ -211,18 +242,22 @@ mod tests {
                     status: "run".into(),
                     tid: None,
                     has_gvl: true,
-                    frames: vec![(0, 1); 2],
+                    profile_thread: None,
+                    labels: LabelTexts::default(),
+                    stack: 0,
                 }; 2],
+                stacks: vec![vec![(0, 1); 2]],
                 names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
                 ractors: 0,
                 fibers: None,
             };
-            let answer: Value = serde_json::from_str(&of_vm(&stacks, false, 1)).expect("JSON");
+            let answer: Value = serde_json::from_str(&of_vm(&stacks, &Seen::default(), false, 1)).expect("JSON");
             let frame = json!({ "name": names[1], "path": names[2], "line": 1 });
-            for thread in answer["threads"].as_array().expect("threads") {
+            for (place, thread) in answer["threads"].as_array().expect("threads").iter().enumerate() {
                 prop_assert_eq!(&thread["name"], &json!(names[0]));
-                prop_assert_eq!(&thread["frames"], &json!([frame, frame]));
+                prop_assert_eq!(frames_of(&answer, place), vec![&frame; 2]);
             }
+            prop_assert_eq!(answer["frames"].as_array().map(Vec::len), Some(1));
         }
     }
 

@@ -73,6 +73,8 @@ pub struct ProfileUpTo {
 
 /// What other threads tell the port's.
 pub enum Message {
+    /// The stacks of these native threads were taken just now, and more are to come.
+    Taken(Question, Vec<i32>),
     /// What has come of a task.
     Reply(Question, Reply),
     /// The program has ended the session.

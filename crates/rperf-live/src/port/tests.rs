@@ -100,10 +100,13 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
             status: "run".into(),
             tid: None,
             has_gvl: true,
-            frames: vec![(0, 3)],
+            profile_thread: None,
+            labels: Default::default(),
+            stack: 0,
         };
         let stacks = Stacks {
             threads: vec![thread],
+            stacks: vec![vec![(0, 3)]],
             names: vec![FrameName {
                 name: "Order#total".into(),
                 path: Some("order.rb".into()),
@@ -123,7 +126,7 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
         assert_eq!(answer["source"], "vm");
         assert_eq!(answer["other_ractors"], 2);
         assert_eq!(answer["threads"][0]["state"], "running");
-        assert_eq!(answer["threads"][0]["frames"][0]["line"], 3);
+        assert_eq!(answer["frames"][0]["line"], 3);
     }
     assert_eq!(request::open(), None);
 }

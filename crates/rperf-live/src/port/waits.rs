@@ -1,9 +1,21 @@
 //! What the threads of this process do as the kernel sees them: a process may always ask that of
 //! itself. On the port's thread; nothing where there is no /proc.
 
+use super::descriptors::Guarded;
+use nix::fcntl::{OFlag, open, openat};
 use nix::sys::socket::{SockaddrIn, SockaddrIn6, UnixAddr, getpeername};
+use nix::sys::stat::Mode;
+use std::collections::HashMap;
 use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
+
+/// Has the native threads of this process.
+const TASKS: &str = "/proc/self/task";
+
+/// Room for a line: ten numbers.
+const LINE: usize = 256;
 
 /// The beginning of a pollfd: the descriptor.
 const POLLFD: usize = 4;
@@ -23,33 +35,81 @@ pub struct NativeThread {
 
 /// All native threads.
 pub fn native_threads() -> Vec<NativeThread> {
-    let entries = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let entries = fs::read_dir(TASKS).into_iter().flatten();
     let numbers = entries
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut threads: Vec<_> = numbers.filter_map(native_thread).collect();
+    let waits = Waits::begin();
+    let threads = numbers.filter_map(|tid| seen(tid, &waits));
+    let mut threads: Vec<_> = threads.collect();
     threads.sort_by_key(|thread| thread.tid);
     threads
 }
 
 /// One of them; `None` if it has ended.
 pub fn native_thread(tid: i32) -> Option<NativeThread> {
-    let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).ok()?;
+    seen(tid, &Waits::begin())
+}
+
+fn seen(tid: i32, waits: &Waits) -> Option<NativeThread> {
+    let stat = fs::read_to_string(format!("{TASKS}/{tid}/stat")).ok()?;
     let (head, state) = stat.rsplit_once(") ")?;
     let (_, name) = head.split_once('(')?;
     Some(NativeThread {
         tid,
         name: name.into(),
         is_running: state.starts_with('R'),
-        waits_in: waits_in(tid),
+        waits_in: waits.of(tid),
     })
 }
 
-/// The system call in which the native thread of this number waits, and on what; empty if it doesn't,
-/// or there is no such thread.
-pub fn waits_in(tid: i32) -> String {
-    let call = fs::read_to_string(format!("/proc/self/task/{tid}/syscall"));
-    described(&call.unwrap_or_default())
+/// What native threads wait for now. The kernel has a file for each, of which there may be thousands:
+/// they are looked up in their folder, and read at once.
+struct Waits {
+    tasks: Option<Guarded<OwnedFd>>,
+}
+
+impl Waits {
+    /// For some threads in a row.
+    fn begin() -> Self {
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let tasks = open(TASKS, flags, Mode::empty());
+        Waits {
+            tasks: tasks.ok().map(Guarded::new),
+        }
+    }
+
+    /// The system call in which the native thread of this number waits, and on what; empty if it
+    /// doesn't, or there is no such thread.
+    fn of(&self, tid: i32) -> String {
+        self.line(tid).map_or_else(String::new, |it| described(&it))
+    }
+
+    fn line(&self, tid: i32) -> Option<String> {
+        let path = format!("{tid}/syscall");
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        let file = openat(&**self.tasks.as_ref()?, &*path, flags, Mode::empty());
+        let mut line = [0; LINE];
+        let length = File::from(file.ok()?).read(&mut line).ok()?;
+        String::from_utf8(line[..length].into()).ok()
+    }
+}
+
+/// What native threads waited for just after their stacks were taken.
+#[derive(Default)]
+pub struct Seen(HashMap<i32, String>);
+
+impl Seen {
+    /// Looks now.
+    pub fn look(&mut self, tids: &[i32]) {
+        let waits = Waits::begin();
+        self.0.extend(tids.iter().map(|&tid| (tid, waits.of(tid))));
+    }
+
+    /// What the thread of this number waited for, as [`Waits::of`] has it.
+    pub fn of(&self, tid: i32) -> &str {
+        self.0.get(&tid).map_or("", |it| it)
+    }
 }
 
 /// Of the kernel's line: the number of the call, and its arguments in hexadecimal.

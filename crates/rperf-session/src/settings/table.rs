@@ -86,7 +86,7 @@ pub static CLOCK: Setting = Setting {
         takes: Takes::Value(
             "CLOCK",
             "auto: the processor's counter if the kernel trusts it; monotonic: the system's clock; \
-             tick: the time as a thread notes it 4,000 times a second",
+             tick: the time as a thread notes it 1,000 times a second",
         ),
         record_only: false,
     }),

@@ -18,8 +18,11 @@ const LONG: u64 = 2_000_000_000;
 /// The widest that names get where there is another column behind them.
 const NAME: usize = 52;
 
-/// The same for threads, behind which their methods are.
+/// What threads have at least, if there is room: their methods are behind them.
 const THREAD: usize = 28;
+
+/// What a method's name has in front of what a thread waits for, and that at least.
+const METHOD: usize = 16;
 
 /// From this width on, files are shown, and all numbers.
 const WITH_FILES: usize = 78;
@@ -113,7 +116,7 @@ pub fn draw(page: &mut Page<'_>, app: &App, store: &Store, area: Rect) {
     let room = page.width() - before;
     let with_files = page.width() >= WITH_FILES && app.screen != Screen::Labels;
     let name_room = match with_files {
-        true if app.screen == Screen::Threads => THREAD.min(room / 2),
+        true if app.screen == Screen::Threads => THREAD.max(room / 3).min(room / 2),
         true => (room * 3 / 5).min(NAME.max(page.width() / 3)),
         false => room,
     };
@@ -230,10 +233,21 @@ impl Layout {
                 let position = store.positions.get(thread).filter(|it| {
                     it.node == *node && it.ns >= LONG && app.scope == Scope::Rate && !store.is_saved
                 });
+                let facts = store.facts.get(thread);
                 let thread = store.threads[*thread as usize];
                 let top = store.method(*node).map_or("", |it| &*it.name);
                 let stays = position.filter(|_| thread.seq > 0);
                 let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
+                let letter = letter(line.own);
+                let is_now = app.scope == Scope::Rate;
+                let waits = facts.filter(|_| is_now).map_or("", |it| &it.waits_in);
+                let stays = match self.room_for_wait(&stays, top) {
+                    // A call without what it is for says less than the method.
+                    Some(room) if letter == 'B' && waits.contains(": ") => {
+                        format!("{stays}: {}", fitted(waits, room, look).trim_end())
+                    }
+                    _ => stays,
+                };
                 let who = match thread.seq {
                     0 => "threads that have ended".into(),
                     seq if store.processes.len() > 1 && !app.by_process => {
@@ -242,7 +256,10 @@ impl Layout {
                     }
                     seq => format!("thread {seq}"),
                 };
-                let letter = letter(line.own);
+                let who = match facts.filter(|it| !it.name.is_empty()) {
+                    Some(facts) => format!("{who} \"{}\"", facts.name),
+                    None => who,
+                };
                 match self.file_room {
                     0 => {
                         let room = self.name_room.saturating_sub(stays.width());
@@ -260,6 +277,14 @@ impl Layout {
             What::NoLabel => (name("(no label)"), String::new()),
             What::Process(_) => Default::default(),
         }
+    }
+
+    /// How much room there is for what a thread waits for, behind `stays` and the method's name; `None`
+    /// if that is too little.
+    fn room_for_wait(&self, stays: &str, method: &str) -> Option<usize> {
+        let before = stays.width() + method.width().min(METHOD) + 2;
+        let room = self.file_room.checked_sub(before)?;
+        (room >= METHOD).then_some(room)
     }
 
     /// Indentation, as far as there is room for a name behind it.

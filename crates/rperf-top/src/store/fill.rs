@@ -2,7 +2,7 @@
 
 use super::{
     Figures, HISTORY, LABEL_CAP, METHOD_CAP, MORE, Method, NODE_CAP, Node, Position, Process,
-    ROW_CAP, Row, RowKey, State, Store, THREAD_CAP, Thread,
+    ROW_CAP, Row, RowKey, State, Store, THREAD_CAP, Thread, ThreadFacts,
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -212,9 +212,43 @@ impl Store {
         self.processes[process as usize].is_stuck = is_stuck;
     }
 
+    /// How many threads of the process have been seen.
+    pub fn threads_of(&self, process: u32) -> u32 {
+        let threads = self.threads.iter().filter(|it| it.process == process);
+        threads.count() as u32
+    }
+
+    /// What is known now of the threads of the process, by their numbers in its profile.
+    pub fn set_facts(
+        &mut self,
+        process: u32,
+        threads: impl Iterator<Item = (Option<u32>, ThreadFacts)>,
+    ) {
+        let known = &self.threads;
+        self.facts
+            .retain(|&thread, _| known[thread as usize].process != process);
+        for (seq, facts) in threads {
+            let thread = seq.map(|seq| Thread { process, seq });
+            // Those without time have no line.
+            let thread = thread.and_then(|it| self.index.threads.get(&it));
+            self.facts.extend(thread.map(|&thread| (thread, facts)));
+        }
+    }
+
+    /// What native threads of the process wait for, where no more is known.
+    pub fn set_waits(&mut self, process: u32, threads: impl Iterator<Item = ThreadFacts>) {
+        let waits: FxHashMap<_, _> = threads.map(|it| (it.tid, it.waits_in)).collect();
+        for (&thread, facts) in &mut self.facts {
+            if self.threads[thread as usize].process == process {
+                facts.waits_in = waits.get(&facts.tid).cloned().unwrap_or_default();
+            }
+        }
+    }
+
     /// The process can't be watched any more. If it was the last one, its last interval stays.
     pub fn end_process(&mut self, process: u32) {
         self.processes[process as usize].has_ended = true;
+        self.set_facts(process, std::iter::empty());
         if self.living().next().is_some() {
             self.let_go_of_ended();
         }

@@ -147,7 +147,7 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
     loop {
         while let Some(question) = request::open() {
             if question.task.is_of_stacks() {
-                let mut stacks = stacks::take(ruby, helper, HOLDER.load(SeqCst))?;
+                let mut stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
                 if question.task == Task::Fibers {
                     stacks.fibers = Some(fibers::take(helper)?);
                 }

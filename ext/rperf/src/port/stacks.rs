@@ -8,29 +8,39 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::text;
+use crate::vm::api::live;
 use crate::vm::state::roots;
+use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
 use rperf_live::port::frames::FrameName;
+use rperf_live::port::request;
 use rperf_live::port::stacks::{Stacks, ThreadStack};
-use std::collections::HashMap;
+use rperf_live::port::task::Question;
+use rustc_hash::FxHashMap;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Frames of a stack; those beyond are left out at its root.
 const LIMIT: usize = 1000;
 
 /// For how long the GVL is held at a stretch.
-const STRETCH: Duration = Duration::from_micros(200);
+const STRETCH: Duration = Duration::from_micros(100);
 
 /// What Ruby says of a thread: its name, status, native number and, if that is asked for, the line of
 /// its topmost frame.
 type Facts = (Option<RString>, RString, Option<i32>, Option<i64>);
 
-/// Takes them. `holder` is the object of the thread that had the GVL when the question came.
-pub fn take(ruby: &Ruby, helper: RModule, holder: usize) -> Result<Stacks, Error> {
+/// Takes them. `holder` is the object of the thread that had the GVL when the `question` came.
+pub fn take(
+    ruby: &Ruby,
+    helper: RModule,
+    question: Question,
+    holder: usize,
+) -> Result<Stacks, Error> {
     let gvl = &mut native::gvl(ruby);
-    let mut taking = Taking::new(helper, holder);
+    let mut taking = Taking::new(helper, question, holder);
     let taken = taking.take(ruby, gvl);
     for job in taking.kept {
         roots::take_named(gvl, job);
@@ -38,19 +48,29 @@ pub fn take(ruby: &Ruby, helper: RModule, holder: usize) -> Result<Stacks, Error
     taken?;
     Ok(Stacks {
         threads: taking.threads,
+        stacks: taking.stacks,
         names: taking.names,
         ractors: helper.funcall("other_ractors", ())?,
         fibers: None,
     })
 }
 
+/// The frames of a stack, the leaf first: which of all frames, and the line.
+type Frames = Vec<(u32, u32)>;
+
 struct Taking {
     helper: RModule,
+    question: Question,
     holder: usize,
     threads: Vec<ThreadStack>,
+    /// The port has been told of so many of them.
+    told: usize,
+    /// Each stack once, with its place here.
+    stacks: Vec<Frames>,
+    stack_places: FxHashMap<Frames, u32>,
     /// Each frame once, with its place here.
     frames: Vec<FrameWord>,
-    places: HashMap<FrameWord, u32>,
+    places: FxHashMap<FrameWord, u32>,
     /// What keeps them alive, and where they are.
     kept: Vec<JobId>,
     names: Vec<FrameName>,
@@ -60,13 +80,17 @@ struct Taking {
 }
 
 impl Taking {
-    fn new(helper: RModule, holder: usize) -> Self {
+    fn new(helper: RModule, question: Question, holder: usize) -> Self {
         Taking {
             helper,
+            question,
             holder,
             threads: Vec::new(),
+            told: 0,
+            stacks: Vec::new(),
+            stack_places: FxHashMap::default(),
             frames: Vec::new(),
-            places: HashMap::new(),
+            places: FxHashMap::default(),
             kept: Vec::new(),
             names: Vec::new(),
             stack: vec![0; LIMIT],
@@ -75,12 +99,13 @@ impl Taking {
     }
 
     fn take(&mut self, ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(), Error> {
+        let mut began = Instant::now();
         let own = RubyThread::current(gvl).object();
         let live = LiveThreads::list(ruby, gvl)?;
-        let mut began = Instant::now();
         for place in 0..live.len() {
             if began.elapsed() >= STRETCH {
-                let_others_run(gvl)?;
+                self.tell();
+                let_all_run(gvl)?;
                 began = Instant::now();
             }
             if let Some((thread, object)) = live.at(place)
@@ -89,16 +114,26 @@ impl Taking {
                 self.take_one(gvl, thread, object)?;
             }
         }
-        while resolve::name_frames(gvl, STRETCH, |_, named| {
+        self.tell();
+        let mut limit = STRETCH.saturating_sub(began.elapsed());
+        while resolve::name_frames(gvl, limit, |_, named| {
             self.names.extend(named.map(|(_, found)| FrameName {
                 path: (!resolve::is_of_c(&found)).then_some(found.path),
                 name: found.name,
             }));
             self.frames.get(self.names.len()).copied()
         }) {
-            let_others_run(gvl)?;
+            let_all_run(gvl)?;
+            limit = STRETCH;
         }
         Ok(())
+    }
+
+    /// Has the port look what the threads wait for whose stacks were taken just now.
+    fn tell(&mut self) {
+        let threads = self.threads[self.told..].iter();
+        request::note_taken(self.question, threads.filter_map(|it| it.tid).collect());
+        self.told = self.threads.len();
     }
 
     /// `object` is that of `thread`, and on the stack to the end: `facts` gets it.
@@ -111,7 +146,7 @@ impl Taking {
         let depth = thread.backtrace(&mut self.stack, &mut self.lines);
         let known = self.frames.len();
         let frames = self.stack[..depth].iter().zip(&self.lines);
-        let frames: Vec<_> = frames
+        let mut frames: Frames = frames
             .map(|(&frame, &line)| {
                 let place = *self.places.entry(frame).or_insert_with(|| {
                     self.frames.push(frame);
@@ -131,20 +166,42 @@ impl Taking {
             frames.first().is_some_and(|&(_, line)| line == 0) && !vm.is_c_method(self.stack[0]);
         let facts: Option<Facts> = self.helper.funcall("facts", (object, lacks_line))?;
         if let Some((name, status, tid, line)) = facts {
-            let mut frames = frames;
             if let (Some(first), Some(line)) = (frames.first_mut(), line) {
                 first.1 = line_of(line);
             }
+            let stack = self.place_of(frames);
+            let (profile_thread, labels) = live::facts(gvl, thread).unzip();
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
                 status: text::content(status),
                 tid,
                 has_gvl: thread.object() as usize == self.holder,
-                frames,
+                profile_thread,
+                labels: labels.unwrap_or_default(),
+                stack,
             });
         }
         Ok(())
     }
+
+    /// Many threads wait in the same place.
+    fn place_of(&mut self, frames: Frames) -> u32 {
+        if let Some(&place) = self.stack_places.get(&frames) {
+            return place;
+        }
+        let place = self.stacks.len() as u32;
+        self.stacks.push(frames.clone());
+        self.stack_places.insert(frames, place);
+        place
+    }
+}
+
+/// Those that wait for the GVL, and those that have waited for something else and haven't got a CPU
+/// since: where the port's thread is at work beside this one, there may be none left for them.
+fn let_all_run(gvl: &mut Gvl<'_>) -> Result<(), Error> {
+    let_others_run(gvl)?;
+    without_gvl(thread::yield_now);
+    Ok(())
 }
 
 /// Code may be told to be at any line; what is no line of a file has none.

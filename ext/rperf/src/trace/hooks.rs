@@ -1,4 +1,4 @@
-//! The hooks of a traced session: on calls and returns, on switches of fibers, and on threads
+//! The hooks of a traced session: on calls, returns and switches of fibers, and on threads
 //! that get the GVL and give it up. All but the last run on threads of the main Ractor only, to
 //! which they belong. A hook on calls makes the VM rewrite the code of all methods for good: they
 //! stay slower when it is removed.
@@ -11,7 +11,7 @@ pub mod targets;
 use super::state::roots;
 use super::state::session::{TRACE, with_counting_tracer, with_tracer};
 use super::state::targets::with_targets;
-use crate::ruby::event_hook::EventHook;
+use crate::ruby::event_hook::{Callback, EventHook};
 use crate::ruby::frames::RubyVm;
 use crate::ruby::threads::RubyThread;
 use crate::ruby::{ractor, thread_hook};
@@ -29,7 +29,23 @@ use rperf_engine::{Gvl, set_other_ractors};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering::Relaxed;
 
-static FIBER_HOOK: EventHook = EventHook::new(on_fiber_switch, FIBER_SWITCH);
+/// What the hook on calls and returns is for.
+const TIMED: u8 = 0;
+const COUNTED: u8 = 1;
+const SWITCHES: u8 = 2;
+
+/// Beside chosen methods; in other traces the hook on calls is told of switches, too: each event
+/// looks at each hook that there is.
+static FIBER_HOOK: EventHook = EventHook::new(on_event::<SWITCHES>, FIBER_SWITCH);
+
+/// The hook on calls of a level, and on switches of fibers.
+fn call_hook(level: TraceLevel) -> EventHook {
+    let callback: Callback = match level.timed {
+        true => on_event::<TIMED>,
+        false => on_event::<COUNTED>,
+    };
+    EventHook::new(callback, events(level) | FIBER_SWITCH)
+}
 
 /// The events of a level. Without times, a call says what has returned before it.
 fn events(level: TraceLevel) -> u32 {
@@ -44,9 +60,8 @@ fn events(level: TraceLevel) -> u32 {
 /// Registers the hooks; one on new objects if they are counted. With the GVL, outside of hooks.
 pub fn add(level: TraceLevel, counts_objects: bool) {
     add_thread_hook();
-    FIBER_HOOK.add();
     gc::HOOK.add();
-    EventHook::new(on_event, events(level)).add();
+    call_hook(level).add();
     if counts_objects {
         objects::HOOK.add();
     }
@@ -85,22 +100,62 @@ pub fn remove_event_hooks() {
     FIBER_HOOK.remove();
     gc::HOOK.remove();
     objects::HOOK.remove();
-    EventHook::new(on_event, 0).remove();
+    EventHook::new(on_event::<TIMED>, 0).remove();
+    EventHook::new(on_event::<COUNTED>, 0).remove();
 }
 
-unsafe extern "C" fn on_event(event: u32, _: VALUE, _: VALUE, id: ID, class: VALUE) {
+unsafe extern "C" fn on_event<const FOR: u8>(event: u32, _: VALUE, _: VALUE, id: ID, class: VALUE) {
     // SAFETY: the VM calls the hook on threads of the Ractor that added it, which run Ruby code.
-    let gvl = unsafe { Gvl::assume_held() };
-    with_counting_tracer(&gvl, |session, tracer| {
+    let mut gvl = unsafe { Gvl::assume_held() };
+    if FOR == SWITCHES || event == FIBER_SWITCH {
+        on_fiber_switch(&mut gvl);
+    } else if FOR == COUNTED {
+        count(&gvl, event, id, class);
+    } else {
+        time(&gvl, event, id, class);
+    }
+}
+
+/// A call at a level without times.
+#[inline]
+fn count(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
+    with_counting_tracer(gvl, |_, tracer| {
+        let vm = RubyVm::new(gvl);
+        tracer.count(&vm, call_of(event, id, class));
+        if tracer.is_checked() && tracer.is_look_due() {
+            tracer.compare_stacks(&vm, false);
+        }
+        roots::keep_alive(tracer);
+    });
+}
+
+/// What begins.
+#[inline]
+fn call_of(event: u32, id: ID, class: VALUE) -> Call {
+    match event {
+        CALL | RETURN => Call::Method,
+        B_CALL | B_RETURN => Call::Block,
+        C_CALL | C_RETURN => Call::C {
+            owner: class as usize,
+            method: id as usize,
+        },
+        _ => Call::Class,
+    }
+}
+
+/// An event at a level with times.
+#[inline]
+fn time(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
+    with_counting_tracer(gvl, |session, tracer| {
         let now = session.clock.now();
-        let (kind, is_return) = told(&gvl, tracer, event, id, class, now);
+        let (kind, is_return) = told(gvl, tracer, event, id, class, now);
         tracer.follow_calls(now);
         if tracer.is_look_due() {
             tracer.note_look(kind, is_return, session.clock.now().saturating_sub(now));
             // A rescue clause has come without a word, and a method of C has gone.
             if !matches!(event, RESCUE | C_RETURN) {
                 let is_return = matches!(event, RETURN | B_RETURN | END);
-                tracer.compare_stacks(&RubyVm::new(&gvl), is_return);
+                tracer.compare_stacks(&RubyVm::new(gvl), is_return);
             }
         }
         roots::keep_alive(tracer);
@@ -118,34 +173,34 @@ fn told(
     now: u64,
 ) -> (CallKind, bool) {
     let vm = RubyVm::new(gvl);
-    let (owner, method) = (class as usize, id as usize);
-    let (call, kind) = match event {
-        CALL | RETURN => (Call::Method, CallKind::Method),
-        B_CALL | B_RETURN => (Call::Block, CallKind::Block),
-        C_CALL | C_RETURN => (Call::C { owner, method }, CallKind::C),
-        _ => (Call::Class, CallKind::Method),
+    let kind = match event {
+        B_CALL | B_RETURN => CallKind::Block,
+        C_CALL | C_RETURN => CallKind::C,
+        _ => CallKind::Method,
     };
     // Each is called in one place, and so becomes part of the hook.
     match event {
-        CALL | B_CALL | C_CALL | CLASS => tracer.enter(&vm, call, now),
+        CALL | B_CALL | C_CALL | CLASS => tracer.enter(&vm, call_of(event, id, class), now),
         RESCUE => tracer.rescued(&vm, now),
         _ => {
-            let word = owner;
-            let c_method = (event == C_RETURN).then_some(TracedFrame { word, method });
+            let c_method = (event == C_RETURN).then_some(TracedFrame {
+                word: class as usize,
+                method: id as usize,
+            });
             tracer.leave(&vm, c_method, now);
         }
     }
     (kind, matches!(event, RETURN | B_RETURN | C_RETURN))
 }
 
-unsafe extern "C" fn on_fiber_switch(_: u32, _: VALUE, _: VALUE, _: ID, _: VALUE) {
-    // SAFETY: as in `on_event`; a fiber that is switched to has an object already. As an interrupt
-    // goes on, nothing on this function's stack is left to be dropped.
+#[cold]
+fn on_fiber_switch(gvl: &mut Gvl<'_>) {
+    // SAFETY: on a Ruby thread; a fiber that is switched to has an object already. As an interrupt
+    // goes on, nothing is left to be dropped on the stacks of this function and of the hook.
     unsafe {
-        let mut gvl = Gvl::assume_held();
         let fiber = rb_sys::rb_fiber_current();
-        switched(&gvl, fiber as usize);
-        if let Err(interrupt) = labels::switched(&mut gvl) {
+        switched(gvl, fiber as usize);
+        if let Err(interrupt) = labels::switched(gvl) {
             magnus::rb_sys::resume_error(interrupt);
         }
     }

@@ -5,6 +5,7 @@ use super::feed::{Feed, SharedStore, lock};
 use super::group::{Group, Member};
 use super::launched::Launched;
 use super::options::{REST, SILENCE, TopArgs};
+use super::thread_facts::Asker;
 use super::watched::AGAIN;
 use crate::live::choose::Choice;
 use crate::live::process;
@@ -20,6 +21,7 @@ use nix::unistd::Pid;
 use rperf_format::{Format, TextOptions};
 use rperf_model::Profile;
 use rperf_session::output;
+use rperf_top::app::Screen;
 use rperf_top::look::Look;
 use rperf_top::run::{self, Surroundings};
 use rperf_top::saved;
@@ -65,8 +67,8 @@ pub fn run(args: &TopArgs, choice: &Choice) -> Result<i32, Refusal> {
     let store = SharedStore::default();
     let of_group = SharedStore::clone(&store);
     let group = Group::connect(choice, move |program| Feed::new(&of_group, program))?;
-    let lines = pull(args, &store, group, None).map_err(|error| refusal(&error))?;
-    show_until_a_signal(&store, lines)
+    let seen = pull(args, &store, group, None).map_err(|error| refusal(&error))?;
+    show_until_a_signal(&store, seen)
 }
 
 /// Shows the screens of saved profiles. Returns the exit status.
@@ -77,7 +79,11 @@ pub fn look_at(files: &[PathBuf]) -> Result<i32, Refusal> {
     let store = saved::store(&profile, &title, shown);
     let store = store.map_err(|why| Refusal::usage(format!("{}: {why}", shown(&title))))?;
     drop(profile);
-    show_until_a_signal(&Arc::new(Mutex::new(store)), channel().1)
+    let nothing_comes = Pulled {
+        lines: channel().1,
+        looks_at_threads: Arc::default(),
+    };
+    show_until_a_signal(&Arc::new(Mutex::new(store)), nothing_comes)
 }
 
 /// Shows the screens of a program that we have started, which gets our signals. Returns whether it
@@ -87,10 +93,10 @@ pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
     let of_group = SharedStore::clone(&store);
     let pid = launched.pid;
     let group = Group::of_family(pid, move |program| Feed::new(&of_group, program));
-    let shown = pull(args, &store, group, Some(pid)).and_then(|lines| {
+    let shown = pull(args, &store, group, Some(pid)).and_then(|pulled| {
         let mut around = Terminal {
             keys: keys()?,
-            lines,
+            pulled,
             last: String::new(),
             is_over: false,
             launched: Some(pid),
@@ -103,15 +109,25 @@ pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
     !lock(&store).processes.is_empty()
 }
 
-/// Has the programs asked on a thread of its own. Returns where it says what the user should know.
+/// The thread that asks the programs, as the screens know it.
+struct Pulled {
+    /// What the user should know.
+    lines: Receiver<String>,
+    /// Whether it is to ask for what the sums don't say of threads.
+    looks_at_threads: Arc<AtomicBool>,
+}
+
+/// Has the programs asked on a thread of its own.
 fn pull(
     args: &TopArgs,
     store: &SharedStore,
     group: Group<Feed>,
     launched: Option<i32>,
-) -> io::Result<Receiver<String>> {
+) -> io::Result<Pulled> {
     let (sender, lines) = channel();
+    let looks_at_threads = Arc::default();
     let puller = Puller {
+        asker: Asker::new(store, &looks_at_threads),
         store: SharedStore::clone(store),
         group,
         interval: args.interval.min(REST),
@@ -120,14 +136,17 @@ fn pull(
     };
     // Nobody waits for it: an answer may be under way when the user has seen enough.
     thread::Builder::new().spawn(move || puller.pull())?;
-    Ok(lines)
+    Ok(Pulled {
+        lines,
+        looks_at_threads,
+    })
 }
 
-fn show_until_a_signal(store: &SharedStore, lines: Receiver<String>) -> Result<i32, Refusal> {
+fn show_until_a_signal(store: &SharedStore, pulled: Pulled) -> Result<i32, Refusal> {
     let keys = keys().map_err(|error| refusal(&error))?;
     let mut around = Terminal {
         keys,
-        lines,
+        pulled,
         last: String::new(),
         is_over: false,
         launched: None,
@@ -172,6 +191,7 @@ fn refusal(error: &io::Error) -> Refusal {
 struct Puller {
     store: SharedStore,
     group: Group<Feed>,
+    asker: Asker,
     interval: Duration,
     lines: Sender<String>,
     /// The process that we have started.
@@ -196,6 +216,9 @@ impl Puller {
                 true => self.group.round(WAIT, note),
                 false => self.group.round_of_new(WAIT, note),
             };
+            for member in &self.group.members {
+                self.asker.ask(member, member.sums.process);
+            }
             self.group.complain(SILENCE);
             let mut lines = self.group.take_lines();
             if let Err((pid, error)) = &round {
@@ -260,8 +283,8 @@ impl Puller {
 
 struct Terminal {
     keys: OwnedFd,
-    lines: Receiver<String>,
-    /// The last one that came.
+    pulled: Pulled,
+    /// The last line that came.
     last: String,
     /// No more come.
     is_over: bool,
@@ -315,8 +338,13 @@ impl Surroundings for Terminal {
         forward::was_stopped();
     }
 
+    fn looks_at(&mut self, screen: Screen) {
+        let is_there = screen == Screen::Threads;
+        self.pulled.looks_at_threads.store(is_there, SeqCst);
+    }
+
     fn line(&mut self) -> Option<String> {
-        match self.lines.try_recv() {
+        match self.pulled.lines.try_recv() {
             Ok(line) => {
                 self.last.clone_from(&line);
                 Some(line)

@@ -200,7 +200,7 @@ impl Machine {
         match frame.kind {
             // Its frame comes after the event.
             Kind::C if self.level.c_methods => {
-                self.tell(|tracer, vm, now| tracer.enter(vm, c_method, now));
+                self.tell(|tracer, vm, now| begin(tracer, vm, c_method, now));
                 self.stack().push(frame);
                 self.was_called();
             }
@@ -208,10 +208,10 @@ impl Machine {
                 self.stack().push(frame);
                 let is_block = frame.kind == Kind::Block;
                 let call = if is_block { Call::Block } else { Call::Method };
-                self.tell(|tracer, vm, now| tracer.enter(vm, call, now));
+                self.tell(|tracer, vm, now| begin(tracer, vm, call, now));
                 self.was_called();
                 if frame.kind == Kind::BlockMethod {
-                    self.tell(|tracer, vm, now| tracer.enter(vm, Call::Block, now));
+                    self.tell(|tracer, vm, now| begin(tracer, vm, Call::Block, now));
                 }
             }
             _ => self.stack().push(frame),
@@ -328,7 +328,7 @@ impl Machine {
             self.stack().push(clause);
             self.tell(|tracer, vm, now| tracer.rescued(vm, now));
             self.stack().pop();
-            self.tell(|tracer, vm, now| tracer.enter(vm, call, now));
+            self.tell(|tracer, vm, now| begin(tracer, vm, call, now));
         }
     }
 
@@ -450,5 +450,13 @@ impl Machine {
         let mut threads = self.threads.iter();
         let found = threads.find(|it| it.number == Some(thread));
         found.map_or(0, |thread| thread.ready)
+    }
+}
+
+/// Tells of a call as the hooks do.
+fn begin(tracer: &mut Tracer, vm: &impl TraceVm, call: Call, now: u64) {
+    match tracer.level.timed {
+        true => tracer.enter(vm, call, now),
+        false => tracer.count(vm, call),
     }
 }

@@ -5,9 +5,11 @@
 use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::vm::recording::{epoch, sample};
-use crate::vm::state::roots;
 use crate::vm::state::session::{self, counting_session, session};
-use rperf_engine::{AtWork, Gvl, HandlerOff, RunningSession, SharedTable, Ticks, clock};
+use crate::vm::state::{label_set, roots};
+use rperf_engine::{
+    AtWork, Gvl, HandlerOff, LabelTexts, RunningSession, SharedTable, Ticks, clock,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -47,6 +49,15 @@ pub fn step(gvl: &mut Gvl<'_>, reply: impl FnOnce(&SharedTable, bool) + Send + '
 /// The ticks of the session that runs: they know which thread has the GVL.
 pub fn ticks(gvl: &Gvl<'_>) -> Option<Arc<Ticks>> {
     session(gvl).map(|session| Arc::clone(&session.ticks))
+}
+
+/// What the session that runs knows of a thread: its number in the profile, and the labels of its
+/// present fiber.
+pub fn facts(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<(u32, LabelTexts)> {
+    let session = session(gvl)?;
+    let part = thread.known_state(gvl)?.gvl_part(gvl)?;
+    let labels = label_set::of_thread(session, thread).map(|set| Arc::clone(set.texts()));
+    Some((part.accounting.as_ref()?.seq(), labels.unwrap_or_default()))
 }
 
 /// Nobody watches any more.

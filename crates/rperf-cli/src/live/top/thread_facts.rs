@@ -1,0 +1,110 @@
+//! What threads are called and what they wait for, which the sums don't say: each program is asked
+//! for its stacks from time to time, on a thread and a connection of their own, while the user looks
+//! at the threads. A program that waits isn't woken for that.
+
+use super::feed::{SharedStore, lock};
+use super::group::Member;
+use super::watched::Take;
+use crate::live::{process, stacks};
+use rperf_live::shown;
+use rperf_top::store::ThreadFacts;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// From so many threads on, so much time for each passes in between: their stacks need the VM.
+const PER_THREAD: Duration = Duration::from_millis(5);
+
+/// What is asked for a program.
+#[derive(Default)]
+struct Asking {
+    /// When it is due again.
+    due: Option<Instant>,
+    /// An answer is under way.
+    is_asked: Arc<AtomicBool>,
+}
+
+/// Asks the programs.
+pub struct Asker {
+    store: SharedStore,
+    /// The user looks at the threads.
+    is_wanted: Arc<AtomicBool>,
+    askings: HashMap<u32, Asking>,
+}
+
+impl Asker {
+    /// Nothing has been asked.
+    pub fn new(store: &SharedStore, is_wanted: &Arc<AtomicBool>) -> Self {
+        Asker {
+            store: Arc::clone(store),
+            is_wanted: Arc::clone(is_wanted),
+            askings: HashMap::new(),
+        }
+    }
+
+    /// Asks a program if that is due. `process` is its place in the store.
+    pub fn ask<T: Take>(&mut self, member: &Member<T>, process: u32) {
+        if !self.is_wanted.load(SeqCst) {
+            return;
+        }
+        let now = Instant::now();
+        let asking = self.askings.entry(process).or_default();
+        let is_due = asking.due.is_none_or(|due| due <= now);
+        if !is_due || asking.is_asked.swap(true, SeqCst) {
+            return;
+        }
+        let threads = lock(&self.store).threads_of(process);
+        asking.due = Some(now + INTERVAL.max(PER_THREAD * threads));
+        let (store, is_asked) = (Arc::clone(&self.store), Arc::clone(&asking.is_asked));
+        let pid = member.program.pid;
+        let asks = move || {
+            if let Some(answer) = answer(pid) {
+                tell(&store, process, &answer);
+            }
+            is_asked.store(false, SeqCst);
+        };
+        // Without a thread nothing is known.
+        let _ = thread::Builder::new().spawn(asks);
+    }
+}
+
+fn answer(pid: i32) -> Option<Value> {
+    let mut client = process::connect(pid).ok()?;
+    stacks::threads(&mut client, false).ok()
+}
+
+fn tell(store: &SharedStore, process: u32, answer: &Value) {
+    let threads = answer.get("threads").and_then(Value::as_array);
+    let threads = threads.into_iter().flatten().map(facts);
+    let mut store = lock(store);
+    match answer.get("source").and_then(Value::as_str) {
+        Some("vm") => store.set_facts(process, threads),
+        // The numbers of native threads are all that is known then.
+        _ => store.set_waits(process, threads.map(|(_, facts)| facts)),
+    }
+    store.renew();
+}
+
+/// A thread's number in the profile, if it has one, and what is known of it.
+fn facts(thread: &Value) -> (Option<u32>, ThreadFacts) {
+    let text = |key: &str| {
+        let text = thread.get(key).and_then(Value::as_str);
+        shown(text.unwrap_or_default()).into()
+    };
+    let number = |key: &str| {
+        let number = thread.get(key).and_then(Value::as_u64);
+        number.and_then(|number| u32::try_from(number).ok())
+    };
+    let facts = ThreadFacts {
+        name: text("name"),
+        tid: number("tid").unwrap_or(0),
+        waits_in: text("waits_in"),
+    };
+    (number("profile_thread"), facts)
+}
