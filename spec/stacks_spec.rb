@@ -81,7 +81,7 @@ RSpec.describe "rperf stacks" do
         expect(answer).to include("note" => nil, "left_out" => 0)
         expect(answer["walk_ns"]).to be_between(1, answer["elapsed_ns"])
         page = rperf("stacks", "--fibers", program.pid.to_s).stdout
-        expect(page).to match(/^\d fibers beside the threads, taken in [\d.]+ ms, with a walk of the heap of [\d.]+ ms$/)
+        expect(page).to match(/^\d fibers beside the threads, taken in [\d.]+ ms, with a walk of the heap of [\d.]+ ms/)
         expect(page).to match(/^1 fiber, block at -e:\d+ +created$/)
         expect(page).to match(/^3 fibers +suspended\n    Fiber\.yield +-e:\d+$/)
         expect(stacks_of(program).first["fibers"]).to be_nil

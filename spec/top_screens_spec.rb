@@ -25,7 +25,8 @@ RSpec.describe "rperf top on a terminal", vm: false do
 
   # Programs that work, or wait until they are told to end.
   def working(&)
-    listening("Thread.current.name = 'worker'\ndef work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork", &)
+    code = "Thread.current.name = 'worker'\ndef work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork"
+    listening(code, &)
   end
 
   # Runs it until the block has ended it. Whatever ends it, the terminal is as it was before, if there still is
