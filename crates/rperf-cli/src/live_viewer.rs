@@ -3,12 +3,14 @@
 //! on those of the viewer's requests.
 
 mod current;
+mod page_data;
 
 use crate::live::process;
 use crate::viewer::{self, Answer, Site};
 use crate::{FAILURE, Refusal, say};
 use current::Current;
-use rperf_format::viewer::{Comparison, TitledProfile, View};
+use page_data::data;
+use rperf_format::viewer::Comparison;
 use rperf_live::client::{AskError, Client};
 use rperf_model::{Column, Profile};
 use serde_json::json;
@@ -247,19 +249,6 @@ fn facts(id: &str, profile: &Profile, bytes: usize) -> serde_json::Value {
 
 fn title(id: &str) -> String {
     format!("snapshot {id}")
-}
-
-fn data(profiles: &[(&str, &Profile)], comparison: Option<Comparison>) -> Result<Vec<u8>, String> {
-    let profiles = profiles.iter();
-    let profiles = profiles.map(|&(title, profile)| TitledProfile { title, profile });
-    let view = View {
-        profiles: profiles.collect(),
-        comparison,
-        ..View::default()
-    };
-    let mut data = Vec::new();
-    let written = rperf_format::viewer::write(&view, &mut data);
-    written.map_err(|error| error.to_string()).map(|()| data)
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,7 @@
 //! The profile as it is now, for a page that follows the program. It is pulled by generation, and
 //! only while a page asks. On the threads of the viewer's requests.
 
-use super::data;
+use super::page_data::data;
 use crate::live::process;
 use crate::live::top::watched::{News, Take, Watched};
 use rperf_live::client::AskError;
