@@ -48,6 +48,16 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
   def name = File.basename(File.dirname(folder))
   def app(more) = "$0 = 'app of #{name}'; puts Rperf.listen; #{more}"
 
+  it "ends after -n profiles, also if the server takes none" do
+    listening(app("loop { sleep 0.01 }")) do
+      outcome = receiver([503, ["Retry-After: 0"]]) do |url|
+        rperf("push", "--to", url, "--every", "1", "--match", name, "-n", "1", limit: 30)
+      end
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /; trying again\n.*0 profiles sent, 1 lost\n\z/])
+      expect(requests.size).to be_between(3, 4)
+    end
+  end
+
   it "sends what each stretch of time had, and tries again after a failure" do
     program = app("loop { Rperf.label(endpoint: 'GET /', 'odd key': 'v') { 1000.times { 1.0.to_s } } }")
     listening(program) do

@@ -38,6 +38,78 @@ RSpec.describe "rperf stacks" do
     end
   end
 
+  describe "with fibers" do
+    # What is said of them, and how many have a stack, by its state and the names of its frames.
+    def fibers_of(program)
+      answer = ask(path_of(program), "/v1/stacks?fibers=1").last
+      expect(answer["source"]).to eq("vm")
+      names = answer["frames"].map { |frame| frame["name"] }
+      counts = answer["fibers"]["stacks"].each_with_object(Hash.new(0)) do |stack, sums|
+        sums[[stack["state"], *names.values_at(*stack["frames"])]] += stack["count"]
+      end
+      [answer["fibers"], counts]
+    end
+
+    # Has the program go on to what waits for the file.
+    def has_done(name)
+      FileUtils.touch(in_folder(name))
+      wait_until(name) { File.exist?(in_folder("#{name}.done")) }
+    end
+
+    it "shows those that are in no thread's stack, bounds them, and says where Ruby lists none" do
+      code = <<~'RUBY'
+        Warning[:experimental] = false
+        def rest = Fiber.yield
+        def after(name) = Thread.new { sleep 0.01 until File.exist?(name); yield; File.write("#{name}.done", "") }
+        Fiber.class_eval { %i[to_s alive? backtrace_locations].each { |name| define_method(name) { raise } } }
+        $kept = Array.new(3) { Fiber.new { rest }.tap(&:resume) }
+        $kept.push(Fiber.new { work }, Fiber.new { 1 }.tap(&:resume), Fiber.allocate, [1].each.tap(&:next))
+        $kept << Fiber.new { eval("rest", binding, "a\xff.erb", -5) }.tap(&:resume)
+        Thread.new { Fiber.new { Fiber.new { sleep }.resume }.resume }
+        after("many") { $kept = Array.new(10_050) { Fiber.new { 1 } } }
+        after("ractor") { Ractor.new { Ractor.receive } }
+      RUBY
+      working(code) do |program|
+        answer, counts = fibers_of(program)
+        block = "block (2 levels) in <main>"
+        expect(counts).to eq(
+          ["suspended", "Fiber.yield", "Object#rest", block] => 3,
+          ["suspended by resuming", "Fiber#resume", block] => 1,
+          ["suspended", "Fiber.yield", "Object#rest", block, "Kernel#eval", block] => 1,
+          ["suspended", "Array#each", "Enumerator#each"] => 1, ["created"] => 1
+        ).or include(["suspended by resuming", "Fiber#resume", "block in <main>"] => 1)
+        expect(answer).to include("note" => nil, "left_out" => 0)
+        expect(answer["walk_ns"]).to be_between(1, answer["elapsed_ns"])
+        page = rperf("stacks", "--fibers", program.pid.to_s).stdout
+        expect(page).to match(/^\d fibers beside the threads, taken in [\d.]+ ms, with a walk of the heap of [\d.]+ ms/)
+        expect(page).to match(/^1 fiber, block at -e:\d+ +created$/)
+        expect(page).to match(/^3 fibers +suspended\n    Fiber\.yield +-e:\d+$/)
+        expect(stacks_of(program).first["fibers"]).to be_nil
+        has_done("many")
+        answer, counts = fibers_of(program)
+        expect(answer["left_out"]).to be >= 50
+        expect(counts.values.sum + answer["left_out"]).to be_between(10_050, 10_080)
+        has_done("ractor")
+        expect(fibers_of(program)).to match([include("note" => /made a Ractor/), {}])
+        expect(rperf("stacks", "--fibers", program.pid.to_s).stdout).to include("Ruby lists no fibers of a program")
+      end
+    end
+
+    it "finds them while they come, go and move" do
+      code = <<~RUBY
+        def deep(depth) = depth.zero? ? Fiber.yield : deep(depth - 1)
+        Thread.new { loop { sleep 0.001; Array.new(50) { |i| Fiber.new { deep(i) }.tap(&:resume) }.first(25).each(&:resume) } }
+        Thread.new { loop { sleep 0.001; Thread.new { Fiber.new { Fiber.yield }.resume }.join } }
+        Thread.new { loop { sleep 0.02; GC.compact; GC.stress = true; 3.times(&:to_s); GC.stress = false } }
+      RUBY
+      listening("#{code}\nputs Rperf.listen\nsleep") do |program|
+        answers = Array.new(20) { ask(path_of(program), "/v1/stacks?fibers=1").last }
+        expect(answers.count { |answer| answer["source"] == "vm" }).to be > 10
+        expect(ask(path_of(program)).first).to eq(200)
+      end
+    end
+  end
+
   it "says for which peer a thread waits", if: File.exist?("/proc/self/syscall") do
     code = <<~RUBY
       require "socket"

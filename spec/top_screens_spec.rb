@@ -25,7 +25,8 @@ RSpec.describe "rperf top on a terminal", vm: false do
 
   # Programs that work, or wait until they are told to end.
   def working(&)
-    listening("Thread.current.name = 'worker'\ndef work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork", &)
+    code = "Thread.current.name = 'worker'\ndef work = loop { 100.times { |i| i.to_s } }\nputs Rperf.listen\nwork"
+    listening(code, &)
   end
 
   # Runs it until the block has ended it. Whatever ends it, the terminal is as it was before, if there still is
@@ -131,6 +132,8 @@ RSpec.describe "rperf top on a terminal", vm: false do
       status = start.call do |terminal|
         Process.kill(:KILL, program.pid)
         wait_for(terminal, /the program #{program.pid} has ended; q quits/)
+        terminal.type("2*")
+        wait_for(terminal, /\[2 Tree\].*- Object#work.*has ended; q quits/m)
         terminal.type("q")
       end
       expect(status.exitstatus).to eq(0)
@@ -178,11 +181,16 @@ RSpec.describe "rperf top on a terminal", vm: false do
       wait_for(terminal, /Object#work/)
       processes = [terminal.pid, File.read(in_folder("pid")).to_i]
       stopped = -> { processes.map { |pid| `ps -o stat= -p #{pid}`.start_with?("T") } }
-      terminal.type("\x1a")
-      wait_until("stop of both") { stopped.call.all? }
-      Process.kill(:CONT, -terminal.pid)
-      wait_for(terminal, /Object#work/)
-      expect(stopped.call).to eq([false, false])
+      # The key, and somebody elsewhere.
+      [-> { terminal.type("\x1a") }, -> { Process.kill(:TSTP, terminal.pid) }].each do |stop|
+        stop.call
+        wait_until("stop of both") { stopped.call.all? }
+        terminal.output.clear
+        Process.kill(:CONT, -terminal.pid)
+        wait_until("screen") { terminal.output.include?("\e[?1049h") }
+        wait_for(terminal, /Object#work/)
+        expect(stopped.call).to eq([false, false])
+      end
       terminal.output.clear
       Process.kill(:CONT, terminal.pid)
       wait_until("screen") { terminal.output.include?("\e[?1049h") }

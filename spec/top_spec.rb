@@ -31,7 +31,8 @@ RSpec.describe "rperf top" do
   end
 
   it "shows where the time of each interval goes" do
-    profiled("2.times { Thread.new { Queue.new.pop } }") do |program|
+    waits = "Thread.new { Rperf.label(queue: 'mail') { Queue.new.pop } }"
+    profiled("Thread.new { Queue.new.pop }; #{waits}") do |program|
       intervals = json(top(program, "--json", "-n", "3", "--interval", "0.5"))
       expect(intervals.size).to eq(3)
       intervals.each do |interval|
@@ -46,6 +47,8 @@ RSpec.describe "rperf top" do
       end
       blocked = intervals.sum { |interval| methods_of(interval).dig("Thread::Queue#pop", "blocked_ns") || 0 }
       expect(blocked).to be_positive
+      label = intervals.last["labels"].find { |it| it.values_at("key", "value") == %w[queue mail] }
+      expect(label["blocked_ns"]).to be_between(intervals.last["elapsed_ns"] / 2, intervals.last["elapsed_ns"] * 2)
       expect(intervals.map { |interval| interval["since_ns"] }).to eq(intervals.map { |it| it["since_ns"] }.sort)
     end
   end

@@ -24,10 +24,17 @@ RSpec.describe "the web viewer", vm: false do
   # The data embedded in a page: the header, and all text.
   def data_of(page)
     embedded = page[%r{<script type="application/x-rperf" id="profile">([A-Za-z0-9+/=]+)</script>}, 1]
-    bytes = Zlib.gunzip(embedded.unpack1("m"))
-    length = bytes[4, 4].unpack1("V")
+    data = embedded.unpack1("m")
+    header = header_of(data)
+    bytes = Zlib.gunzip(data)
+    [header, bytes[(8 + bytes[4, 4].unpack1("V"))..]]
+  end
+
+  # The header of data as a page has them, or gets them.
+  def header_of(data)
+    bytes = Zlib.gunzip(data)
     expect(bytes[0, 4]).to eq("RPV1")
-    [JSON.parse(bytes[8, length], symbolize_names: true), bytes[(8 + length)..]]
+    JSON.parse(bytes[8, bytes[4, 4].unpack1("V")], symbolize_names: true)
   end
 
   it "is one file that embeds the profile and refers to nothing else" do
@@ -105,6 +112,12 @@ RSpec.describe "the web viewer", vm: false do
           expect(list.call["notes"]).to all(start_with("The program takes long for a snapshot"))
           expect(Net::HTTP.start(address.host, address.port) { |http| http.head("#{address.path}snapshots.json") }.code)
             .to eq("200")
+          live = -> { JSON.parse(get.call("live.json").body) }
+          generation = live.call["generation"]
+          wait_until("news") { live.call["generation"] > [generation, 1].max }
+          expect(live.call).to include("note" => nil, "has_ended" => false)
+          shown = header_of(get.call("live.rpv").body)
+          expect(shown[:profiles].first[:title]).to start_with("#{program.pid} ")
           first, second = list.call["snapshots"]
           expect(second["duration_ns"]).to be > first["duration_ns"]
           taken = Net::HTTP.post(URI.join(address, "snapshots"), "", { "X-Rperf" => "1" })
@@ -114,15 +127,15 @@ RSpec.describe "the web viewer", vm: false do
           File.binwrite(in_folder("x.pb.gz"), get.call("snapshots/#{id}.pb.gz").body)
           expect(Rperf.load(in_folder("x.pb.gz")).top(sort: :cum).map { |row| row[:name] }).to include("Object#work")
           ["snapshots/#{id}.rpv", "diff/#{first["id"]}/#{id}.rpv"].zip([1, 2]).each do |place, count|
-            bytes = Zlib.gunzip(get.call(place).body)
-            header = JSON.parse(bytes[8, bytes[4, 4].unpack1("V")])
-            expect(header["profiles"].size).to eq(count)
+            expect(header_of(get.call(place).body)[:profiles].size).to eq(count)
           end
           expect(get.call("snapshots/99.rpv").code).to eq("404")
           Process.kill(:STOP, program.pid)
           taken = Net::HTTP.post(URI.join(address, "snapshots"), "", { "X-Rperf" => "1" })
           expect([taken.code, taken.body]).to match(["409", /was stopped \(SIGSTOP\)/])
+          wait_until("note") { live.call["note"]&.include?("was stopped (SIGSTOP)") }
           Process.kill(:CONT, program.pid)
+          wait_until("going on") { live.call["note"].nil? }
         end
         expect(status).to eq(0)
         wait_until("end of the session") { ask(program.lines.first).last["session"].nil? }
@@ -134,7 +147,11 @@ RSpec.describe "the web viewer", vm: false do
       File.chmod(0o755, opener)
       serve("report", "--web", env: { "BROWSER" => opener }) do |address|
         wait_until("the browser") { File.exist?(in_folder("opened")) }
-        expect(File.read(in_folder("opened"))).to eq(address.to_s)
+        # It leads to the page once: others can see it in the browser's command line.
+        opened = URI(File.read(in_folder("opened")))
+        expect([opened.port, opened.path == address.path]).to eq([address.port, false])
+        first, second = Array.new(2) { Net::HTTP.get_response(opened) }
+        expect([first.code, URI.join(opened, first["Location"]), second.code]).to eq(["303", address, "404"])
       end
     end
 

@@ -21,8 +21,12 @@ async function bundle(entry) {
     format: "iife",
     charset: "ascii",
     legalComments: "none",
-    jsx: "automatic",
-    jsxImportSource: "preact",
+    jsx: "transform",
+    jsxFactory: "h",
+    jsxFragment: "Fragment",
+    inject: [join(here, "src", "jsx.ts")],
+    // The types are those of the other way, which makes larger code.
+    tsconfigRaw: { compilerOptions: { jsx: "react" } },
     absWorkingDir: here,
   });
   return outputFiles[0].text.trim();

@@ -7,6 +7,7 @@ import { decode } from "./format/decode.ts";
 import { decompress, fromBase64 } from "./format/envelope.ts";
 import { DataError } from "./format/error.ts";
 import { Server } from "./format/server.ts";
+import { sameFrame } from "./model/renewal.ts";
 import { App } from "./views/App.tsx";
 import { Start } from "./views/Start.tsx";
 
@@ -31,7 +32,13 @@ function show(store: Store, session: Session, server: Server | null, snapshot: s
     store.restart(next.initial, { ...next.initial, ...kept });
     show(store, next, server, name);
   };
-  render(<App key={snapshot} store={store} session={session} server={server} snapshot={snapshot} open={open} />, root);
+  const renew = (next: Session) => {
+    const { state } = store;
+    const frames = (of: Session) => of.view(state).tree.frames;
+    if (state.zoom.length > 0) store.set({ zoom: state.zoom.map(sameFrame(frames(session), frames(next))) }, true);
+    show(store, next, server, snapshot);
+  };
+  render(<App key={snapshot} {...{ store, session, server, snapshot, open, renew }} />, root);
 }
 
 async function start() {

@@ -32,6 +32,9 @@ static CAME_TO_END_US: AtomicBool = AtomicBool::new(false);
 /// Whether we were continued since this was last asked.
 static CONTINUED: AtomicBool = AtomicBool::new(false);
 
+/// Whether somebody asked us to stop since this was last asked. The program was asked, too.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
 /// Installs the handlers. Programs started from now on get the default ones. A
 /// signal that is ignored, as by nohup, stays ignored, here and in the program.
 pub fn install() -> io::Result<()> {
@@ -53,6 +56,12 @@ pub fn came_to_end_us() -> bool {
 /// program's picture now.
 pub fn was_continued() -> bool {
     CONTINUED.swap(false, Ordering::SeqCst)
+}
+
+/// Whether somebody has sent this process a signal that stops programs since this was last asked.
+/// The program has got it.
+pub fn was_stopped() -> bool {
+    STOPPED.swap(false, Ordering::SeqCst)
 }
 
 /// From now on signals go to this process.
@@ -134,6 +143,9 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, _context: *mut 
     let from_kernel = unsafe { (*info).si_code } > 0;
     // Ctrl-C and the like come from the terminal, which tells the program too.
     if !from_kernel || signal == libc::SIGALRM {
+        if STOPS.contains(&signal) {
+            STOPPED.store(true, Ordering::SeqCst);
+        }
         pass_on(signal);
     } else if STOPS.contains(&signal) {
         stop(signal);

@@ -2,10 +2,15 @@
 //! interval, and whenever the user wants one. On Ruby's main thread, on one that takes snapshots, and
 //! on those of the viewer's requests.
 
+mod current;
+mod page_data;
+
 use crate::live::process;
 use crate::viewer::{self, Answer, Site};
 use crate::{FAILURE, Refusal, say};
-use rperf_format::viewer::{Comparison, TitledProfile, View};
+use current::Current;
+use page_data::data;
+use rperf_format::viewer::Comparison;
 use rperf_live::client::{AskError, Client};
 use rperf_model::{Column, Profile};
 use serde_json::json;
@@ -49,6 +54,7 @@ pub fn run(pid: i32, interval: Duration, opens_browser: bool) -> Result<i32, Ref
         pid,
         program: Mutex::new(program),
         kept: Mutex::default(),
+        current: Mutex::new(Current::of(pid)),
     });
     let taker = Arc::clone(&site);
     let begun = thread::Builder::new().spawn(move || taker.take_all(interval));
@@ -173,6 +179,7 @@ struct Snapshots {
     pid: i32,
     program: Mutex<Program>,
     kept: Mutex<Kept>,
+    current: Mutex<Current>,
 }
 
 #[derive(Default)]
@@ -242,19 +249,6 @@ fn facts(id: &str, profile: &Profile, bytes: usize) -> serde_json::Value {
 
 fn title(id: &str) -> String {
     format!("snapshot {id}")
-}
-
-fn data(profiles: &[(&str, &Profile)], comparison: Option<Comparison>) -> Result<Vec<u8>, String> {
-    let profiles = profiles.iter();
-    let profiles = profiles.map(|&(title, profile)| TitledProfile { title, profile });
-    let view = View {
-        profiles: profiles.collect(),
-        comparison,
-        ..View::default()
-    };
-    let mut data = Vec::new();
-    let written = rperf_format::viewer::write(&view, &mut data);
-    written.map_err(|error| error.to_string()).map(|()| data)
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -330,6 +324,7 @@ impl Snapshots {
         }
         let list = json!({
             "snapshots": kept.snapshots.iter().map(|it| &it.facts).collect::<Vec<_>>(),
+            "is_live": true,
             "can_take": true,
             "can_delete": true,
             "can_save": true,
@@ -368,6 +363,11 @@ impl Site for Snapshots {
         };
         let method = if method == "HEAD" { "GET" } else { method };
         match (method, place.split('/').collect::<Vec<_>>().as_slice()) {
+            ("GET", ["live.json"]) => of_json("200 OK", &lock(&self.current).facts()),
+            ("GET", ["live.rpv"]) => match lock(&self.current).data() {
+                Ok(data) => of_data(data),
+                Err(why) => Answer::text("409 Conflict", &why),
+            },
             ("GET", ["snapshots.json"]) => self.list(),
             ("POST", ["snapshots"]) => match self.take() {
                 Ok((id, _)) => of_json("201 Created", &json!({ "id": id })),

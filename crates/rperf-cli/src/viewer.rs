@@ -115,7 +115,12 @@ fn serve_with(
     let url = server.url();
     say(&format!("the viewer is at {url} (Ctrl-C ends it)"));
     match browser::Browser::of_environment() {
-        browser::Browser::Command(command) if opens_browser => browser::open(&command, &url),
+        browser::Browser::Command(command) if opens_browser => {
+            // Other users see command lines, and the address lets in whoever knows it.
+            if let Ok(entrance) = server.entrance() {
+                browser::open(&command, &entrance);
+            }
+        }
         browser::Browser::OverSsh => {
             let port = server.port();
             say(&format!(

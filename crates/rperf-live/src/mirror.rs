@@ -1,6 +1,8 @@
 //! What a client has of a session that it watches. It takes pages of changes in, which a hostile
 //! server may have sent: what a page refers to must be there. On the command's thread.
 
+mod profile;
+
 use crate::delta::{BadDelta, Delta};
 use rperf_model::live_table::{Changes, Cursor, LiveFacts, LiveRow, LiveValues, NODE_CAP};
 use rperf_model::{Frame, FrameId, LabelSet, LabelSetId, Node, NodeId, StringId, WeightKey};

@@ -8,6 +8,8 @@ pub mod bell;
 mod connection;
 mod descriptors;
 mod facts;
+pub mod fibers;
+pub mod frames;
 mod listener;
 mod profiling;
 pub mod pull;

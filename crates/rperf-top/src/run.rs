@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// How long a key is waited for before the store is looked at.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How long a message is shown before the next one.
+/// How long a message of the programs is shown before the next one, or a key, takes its place.
 const READING: Duration = Duration::from_secs(2);
 
 /// What a signal asks for.
@@ -44,6 +44,8 @@ pub trait Surroundings {
     fn looks_at(&mut self, screen: Screen);
     /// What the user should know next.
     fn line(&mut self) -> Option<String>;
+    /// The last of them, if it is known that no more come.
+    fn last_line(&mut self) -> Option<String>;
     /// Writes the profile to a file. Returns what is said of that.
     fn write(&mut self, path: &str, profile: Profile) -> String;
 }
@@ -56,6 +58,7 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
     let mut app = App::of(&lock(store));
     let mut version = None;
     let mut said = Instant::now();
+    let mut is_of_programs = false;
     // One read of the terminal can bring several keys.
     let mut patience = Duration::ZERO;
     loop {
@@ -78,9 +81,17 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
             return Ok(());
         }
         let is_read = app.message.is_none() || said.elapsed() >= READING;
-        if is_read && let Some(line) = around.line() {
+        let line = if is_read { around.line() } else { None };
+        // What ends all that is shown stays, whatever is pressed.
+        let lasting = if app.message.is_none() {
+            around.last_line()
+        } else {
+            None
+        };
+        if let Some(line) = line.or(lasting) {
             app.message = Some(line);
             said = Instant::now();
+            is_of_programs = true;
             version = None;
         }
         around.looks_at(app.screen);
@@ -106,16 +117,30 @@ pub fn run(store: &Mutex<Store>, look: Look, around: &mut dyn Surroundings) -> i
         if key.kind == KeyEventKind::Release {
             continue;
         }
-        match app.key(key) {
-            Act::Nothing => {}
+        let is_new = is_of_programs && said.elapsed() < READING;
+        let unread = app.message.clone().filter(|_| is_new);
+        let act = app.key(key);
+        is_of_programs = app.message.is_none() && unread.is_some();
+        if is_of_programs {
+            app.message = unread;
+        }
+        match act {
             Act::Quit => return Ok(()),
             Act::Redraw => redraw(&mut terminal)?,
             Act::Suspend => {
                 suspend(&guard, &mut terminal, around)?;
             }
+            Act::Nothing => {}
             act => {
+                let before = app.message.take();
                 change(&mut app, store, act, around);
-                said = Instant::now();
+                match app.message {
+                    Some(_) => {
+                        said = Instant::now();
+                        is_of_programs = false;
+                    }
+                    None => app.message = before,
+                }
             }
         }
     }

@@ -39,6 +39,11 @@ impl Surroundings for Panics {
     fn suspend(&mut self) {}
 
     fn looks_at(&mut self, _: Screen) {}
+
+    fn last_line(&mut self) -> Option<String> {
+        None
+    }
+
     fn line(&mut self) -> Option<String> {
         None
     }

@@ -2,6 +2,7 @@
 //! port is in the crate rperf-live, but for what the VM knows. Called with the GVL, on the main
 //! Ractor.
 
+mod fibers;
 mod helper;
 mod session;
 mod stacks;

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "../session/session"
+require_relative "fiber_stacks"
 require_relative "stacks"
 
 module Rperf
@@ -38,6 +39,8 @@ module Rperf
       def facts(thread, with_line) = Stacks.facts(thread, with_line)
 
       def other_ractors = Stacks.other_ractors
+
+      def fiber_stacks = FiberStacks.new
 
       # Makes one that waits for questions all the time.
       # @raise [Rperf::Error] if it can't be made

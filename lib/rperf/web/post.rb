@@ -7,10 +7,52 @@ module Rperf
       # Seconds to connect, and for each piece that goes or comes.
       OPEN = 5
       PIECE = 10
+      # Seconds for all of it, once connected; pieces of an answer, which have 16 KB at most; and bytes that go at once.
+      WHOLE = 60
+      PIECES = 500
+      WRITTEN = 1 << 14
       # Bytes of an answer that are read, and that are shown.
       READ = 1 << 16
       SHOWN = 200
-      private_constant :OPEN, :PIECE, :READ, :SHOWN
+      private_constant :OPEN, :PIECE, :WHOLE, :PIECES, :WRITTEN, :READ, :SHOWN
+
+      # Bounds what Net::HTTP doesn't: a server may take and send a byte now and then, or a head without end.
+      module Bounds
+        class << self
+          def extended(socket) = socket.instance_variable_set(:@rperf_until, now + WHOLE)
+
+          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        end
+
+        private
+
+        def rbuf_fill
+          @rperf_pieces = (@rperf_pieces || 0) + 1
+          raise IOError, "its answer has no end" if @rperf_pieces > PIECES
+
+          @read_timeout = rperf_left(Net::ReadTimeout)
+          super
+        end
+
+        # All of a text is one write otherwise, however long each byte of it takes.
+        def write0(*texts)
+          texts.sum do |text|
+            0.step(text.bytesize - 1, WRITTEN).sum do |at|
+              @write_timeout = rperf_left(Net::WriteTimeout)
+              super(text.byteslice(at, WRITTEN))
+            end
+          end
+        end
+
+        # Seconds for the next piece.
+        def rperf_left(error)
+          left = @rperf_until - Bounds.now
+          raise error, @io.to_io unless left.positive?
+
+          [left, PIECE].min
+        end
+      end
+      private_constant :Bounds
 
       class << self
         # @param headers [Array<Array(String, String)>]
@@ -52,6 +94,8 @@ module Rperf
             private
 
             def ssl_socket_connect(socket, timeout) = super(socket, timeout || PIECE)
+
+            def connect = super.tap { @socket.extend(Bounds) }
           end
         end
 

@@ -23,8 +23,10 @@ export interface Page {
   /** Says something to people who hear the page. */
   say(text: string): void;
   openMenu(menu: OpenMenu): void;
-  /** Shows another file in place of this one. */
+  /** Shows another file in place of this one: a snapshot, or what is live, which has no name. */
   open(session: Session, snapshot: string): void;
+  /** Shows newer data in place of what is shown; all else stays. */
+  renew(session: Session): void;
 }
 
 /** A menu about a method, at a place of the window. */

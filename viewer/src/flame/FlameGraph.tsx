@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { usePage } from "../app/context.ts";
 import type { BoxTree } from "../model/box_tree.ts";
+import { sameBox } from "../model/renewal.ts";
 import { describe, Tooltip } from "./describe.tsx";
 import { hit, layout } from "./layout.ts";
 import { fills, widthWeight } from "./look.ts";
@@ -27,7 +28,7 @@ interface At {
 /** A flame graph: one canvas of its window's size over an area that scrolls. */
 export function FlameGraph({ tree, zoom, onZoom, flipped, label, id }: Props) {
   const page = usePage();
-  const { state, found, dark } = page;
+  const { state, session, found, dark } = page;
   const area = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const painter = useRef<Painter | null>(null);
@@ -90,14 +91,22 @@ export function FlameGraph({ tree, zoom, onZoom, flipped, label, id }: Props) {
   useLayoutEffect(paint);
   useEffect(() => () => cancelAnimationFrame(pending.current), []);
 
+  // Newer data leave all where it was.
+  const last = useRef({ tree, session });
+  const renewed = last.current.session !== session;
   // A flipped graph begins at its foot.
   useLayoutEffect(() => {
     const element = area.current;
-    if (element) element.scrollTop = flipped ? element.scrollHeight : 0;
+    if (element && !renewed) element.scrollTop = flipped ? element.scrollHeight : 0;
   }, [flipped, tree, size.height]);
   useLayoutEffect(() => {
-    setCursor(-1);
-    setHover(null);
+    const same = renewed ? sameBox(last.current.tree, tree) : () => -1;
+    last.current = { tree, session };
+    setCursor(same);
+    setHover((at) => {
+      const box = at ? same(at.box) : -1;
+      return at && box >= 0 ? { ...at, box } : null;
+    });
   }, [tree]);
 
   const boxAt = (event: MouseEvent): At | null => {
@@ -164,7 +173,7 @@ export function FlameGraph({ tree, zoom, onZoom, flipped, label, id }: Props) {
           const place = placeOf(at);
           if (place) openMenu(place);
         },
-        p: () => at >= 0 && page.store.set({ method: page.session.methodName(state, tree.frame[at]), sandwich: true }),
+        p: () => at >= 0 && page.store.set({ method: session.methodName(state, tree.frame[at]), sandwich: true }),
         n: () => nextFound(1),
         N: () => nextFound(-1),
       }),
@@ -210,7 +219,7 @@ export function FlameGraph({ tree, zoom, onZoom, flipped, label, id }: Props) {
         }}
         onDblClick={(event) => {
           const at = boxAt(event);
-          if (at) page.store.set({ method: page.session.methodName(state, tree.frame[at.box]), sandwich: true });
+          if (at) page.store.set({ method: session.methodName(state, tree.frame[at.box]), sandwich: true });
         }}
         onContextMenu={(event) => {
           const at = boxAt(event);

@@ -26,8 +26,20 @@ export interface SnapshotList {
 const PATH = /^(\/(?!\/)|\.\/)[\w\-.~/%]*$/;
 const ID = /^[\w-][\w.-]*$/;
 
+/** What a server says of a program that runs. */
+export interface LiveFacts {
+  /** It increases with each change of the profile. */
+  generation: number;
+  /** What keeps it from changing; empty if nothing does. */
+  note: string;
+  hasEnded: boolean;
+}
+
 /** The server that the page was told of. Only its paths are ever asked. */
 export class Server {
+  /** Whether it has the profile of a running program as it is now: known from its first list on. */
+  isLive = false;
+
   private constructor(private readonly base: string) {}
 
   /** From the text of the page's data block, which is `server:PATH`; null for anything else. */
@@ -58,6 +70,7 @@ export class Server {
         },
       ];
     });
+    this.isLive = json?.is_live === true;
     const notes: unknown[] = Array.isArray(json?.notes) ? json.notes : [];
     return {
       snapshots,
@@ -67,6 +80,21 @@ export class Server {
       process: number(json?.process),
       notes: notes.filter((note) => typeof note === "string"),
     };
+  }
+
+  /** Has the server look at the program. */
+  async live(): Promise<LiveFacts> {
+    const json = await (await this.ask("live.json")).json();
+    return {
+      generation: Number(json?.generation) || 0,
+      note: typeof json?.note === "string" ? json.note : "",
+      hasEnded: json?.has_ended === true,
+    };
+  }
+
+  /** The profile as of its last look. */
+  current(): Promise<ProfileFile> {
+    return this.profile("live.rpv");
   }
 
   snapshot(id: string): Promise<ProfileFile> {

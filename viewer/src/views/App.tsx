@@ -39,10 +39,11 @@ interface Props {
   server: Server | null;
   snapshot: string;
   open(session: Session, snapshot: string): void;
+  renew(session: Session): void;
 }
 
 /** The whole page. */
-export function App({ store, session, server, snapshot, open }: Props) {
+export function App({ store, session, server, snapshot, open, renew }: Props) {
   const state = useStore(store);
   const [settings, setSettings] = useState<Settings>(loadSettings);
   const [systemDark, setSystemDark] = useState(0);
@@ -84,8 +85,9 @@ export function App({ store, session, server, snapshot, open }: Props) {
       },
       openMenu: setMenu,
       open,
+      renew,
     }),
-    [store, session, server, state, view, result, settings, dark, open],
+    [store, session, server, state, view, result, settings, dark, open, renew],
   );
   const tabs = VIEWS.filter((name) => {
     if (name === "changes") return session.file.profiles.length > 1;

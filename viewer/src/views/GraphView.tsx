@@ -1,5 +1,6 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { usePage } from "../app/context.ts";
+import type { Session } from "../app/session.ts";
 import { css, heatColour, TEXT } from "../flame/colours.ts";
 import { type CallGraph, callGraph, type GraphNode } from "../model/call_graph.ts";
 import { type Layout, layout } from "../model/graph_layout.ts";
@@ -126,10 +127,13 @@ function Graph({ graph, picture, zoom }: { graph: CallGraph; picture: Picture; z
   const scale = fitted * 1.25 ** zoom;
 
   useLayoutEffect(() => setWidth(area.current?.clientWidth ?? 0), []);
+  const last = useRef<Session | null>(null);
   useLayoutEffect(() => {
-    // The largest is in the middle at first.
+    // The largest is in the middle at first; newer data leave all where it was.
     const box = area.current;
-    if (box && picture.x.length > 0) box.scrollLeft = picture.x[0] * scale - width / 2;
+    const renewed = width > 0 && last.current !== null && last.current !== session;
+    if (width > 0) last.current = session;
+    if (box && picture.x.length > 0 && !renewed) box.scrollLeft = picture.x[0] * scale - width / 2;
   }, [picture, width]);
   const boxOf = (node: number) => area.current?.querySelectorAll(".box")[node];
   const pick = (node: number | undefined) => {

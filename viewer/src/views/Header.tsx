@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { usePage } from "../app/context.ts";
 import type { Found } from "../model/search.ts";
 import { formatShare, typeWords } from "../model/units.ts";
+import { Live } from "./Live.tsx";
 
 const PAUSE_MS = 120;
 
@@ -15,7 +16,7 @@ export function Header({
   snapshot: string;
   onHelp(): void;
 }) {
-  const { store, session, view, settings, setSettings, dark } = usePage();
+  const { store, session, server, view, settings, setSettings, dark } = usePage();
   const { profiles, valueTypes } = session.file;
   const { meta } = view.target.rows;
   return (
@@ -72,6 +73,7 @@ export function Header({
           </select>
         </label>
       )}
+      {server?.isLive && <Live server={server} follows={snapshot === ""} />}
       <Search result={result} />
       <button
         type="button"

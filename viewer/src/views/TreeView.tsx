@@ -1,7 +1,9 @@
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { usePage } from "../app/context.ts";
+import type { Session } from "../app/session.ts";
 import type { BoxTree } from "../model/box_tree.ts";
 import { place } from "../model/groups.ts";
+import { sameBox } from "../model/renewal.ts";
 import { formatDelta, formatShare, formatValue } from "../model/units.ts";
 import { useVisibleRows } from "../ui/rows.ts";
 import { Bar } from "../ui/Table.tsx";
@@ -58,14 +60,16 @@ function hotPath(tree: BoxTree, box: number): number[] {
 /** Which rows of a tree are open, and which one has the focus. */
 interface Shown {
   tree: BoxTree;
+  /** Whose tree it is. */
+  session: Session;
   open: Set<number>;
   active: number;
 }
 
 /** At first the hottest path is open. */
-function fresh(tree: BoxTree): Shown {
+function fresh(tree: BoxTree, session: Session): Shown {
   const top = tree.children(0)[0];
-  return { tree, open: new Set(top === undefined ? [] : hotPath(tree, top)), active: -1 };
+  return { tree, session, open: new Set(top === undefined ? [] : hotPath(tree, top)), active: -1 };
 }
 
 function TreeGrid({ tree }: { tree: BoxTree }) {
@@ -73,12 +77,20 @@ function TreeGrid({ tree }: { tree: BoxTree }) {
   const { view, found, store, session, state } = page;
   const box = useRef<HTMLDivElement>(null);
   const wantsFocus = useRef(false);
-  const [shown, setShown] = useState<Shown>(() => fresh(tree));
-  // Another tree has other boxes.
-  const initial = useMemo(() => fresh(tree), [tree]);
-  const { open, active } = shown.tree === tree ? shown : initial;
-  const setActive = (active: number) => setShown({ tree, open, active });
-  const setOpen = (open: Set<number>, at = active) => setShown({ tree, open, active: at });
+  const [shown, setShown] = useState<Shown>(() => fresh(tree, session));
+  // Another tree has other boxes; newer data have the same ones, and more.
+  const present = useMemo(() => {
+    if (shown.tree === tree) return shown;
+    if (shown.session === session) return fresh(tree, session);
+    const { activeElement } = document;
+    wantsFocus.current ||= activeElement !== null && activeElement === box.current?.querySelector("[data-active]");
+    const same = sameBox(shown.tree, tree);
+    return { tree, session, open: new Set([...shown.open].map(same)), active: same(shown.active) };
+  }, [shown, tree]);
+  useLayoutEffect(() => setShown(present), [present]);
+  const { open, active } = present;
+  const setActive = (active: number) => setShown({ ...present, active });
+  const setOpen = (open: Set<number>, at = active) => setShown({ ...present, open, active: at });
   const rows = useMemo(() => visible(tree, open), [tree, open]);
   const at = Math.max(0, rows.indexOf(active));
   const { first, last, before, after, reveal } = useVisibleRows(box, rows.length, HEIGHT);

@@ -21,8 +21,9 @@ const STEP: Duration = Duration::from_millis(20);
 /// Programs at a time.
 const MOST: usize = 64;
 
-/// Bytes of their files together: each program may have its part. Read, they are some ten times
-/// as large, but only one at a time is.
+/// Bytes of their files together: each program may have its part, and once more for the profile so
+/// far, which is kept in case it is killed. Read, they are some ten times as large: one at a time
+/// is, and what is merged of them has no bound of its own.
 const ROOM: usize = 128 << 20;
 
 /// What came of it.

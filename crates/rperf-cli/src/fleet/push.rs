@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two tries to profile anything, if there was nothing to profile.
 const IDLE: Duration = Duration::from_secs(1);
 
+/// With `-n`: how often it is tried to send something once all profiles are made.
+const TRIES_AT_END: u32 = 3;
+
 /// Signals that end it.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
@@ -71,7 +74,8 @@ struct Plan {
 pub fn run(args: &PushArgs, post: Post<'_>) -> Result<i32, Refusal> {
     let plan = Plan::of(args)?;
     ENDED.store(false, SeqCst);
-    let _signals = Actions::set(&ENDS, SigHandler::Handler(end));
+    // A second one doesn't wait for the server.
+    let _signals = Actions::set_once(&ENDS, SigHandler::Handler(end));
     say(&format!(
         "sending a profile to {} every {} s (Ctrl-C ends it)",
         plan.destination.shown,
@@ -84,6 +88,7 @@ pub fn run(args: &PushArgs, post: Post<'_>) -> Result<i32, Refusal> {
         post,
         counts: Counts::default(),
         failures: 0,
+        failures_at_end: 0,
         last_said: String::new(),
     };
     let collected = thread::scope(|scope| {
@@ -213,6 +218,8 @@ struct Sender<'a> {
     counts: Counts,
     /// In a row.
     failures: u32,
+    /// The same since the last profile was made.
+    failures_at_end: u32,
     last_said: String,
 }
 
@@ -261,7 +268,8 @@ impl Sender<'_> {
                 self.failures += 1;
                 self.say(&format!("it takes no profile: {why}; trying again"));
                 self.queue.put_back(body);
-                if has_ended() {
+                self.failures_at_end += u32::from(self.queue.is_closed());
+                if has_ended() || self.failures_at_end >= TRIES_AT_END {
                     self.queue.drop_all();
                 } else {
                     wait(answer.pause(self.failures));
@@ -274,7 +282,7 @@ impl Sender<'_> {
         self.counts.sent += 1;
         if self.failures > 0 {
             self.say("it takes profiles again");
-            self.failures = 0;
+            (self.failures, self.failures_at_end) = (0, 0);
         }
     }
 

@@ -65,6 +65,11 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    /// Whether there will be no more.
+    pub fn is_closed(&self) -> bool {
+        self.state().is_closed
+    }
+
     /// The oldest one; waits for it for a moment.
     pub fn next(&self, patience: Duration) -> Next {
         let is_empty = |state: &mut State| state.waiting.is_empty() && !state.is_closed;

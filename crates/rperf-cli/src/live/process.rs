@@ -1,7 +1,9 @@
 //! The way to the port of a process that the user names. On Ruby's main thread.
 
 use crate::{FAILURE, Refusal};
-use nix::unistd::{Uid, User};
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::{Pid, Uid, User};
 use rperf_live::client::{AskError, Client};
 use rperf_live::hello::{Hello, Keeper};
 use rperf_live::{find, shown};
@@ -42,10 +44,7 @@ pub fn connect(pid: i32) -> Result<Client, Refusal> {
 
 /// What is known of it before it is asked.
 fn check(pid: i32) -> Result<(), Refusal> {
-    // SAFETY: signal 0 only asks; kill(2) takes any number.
-    let is_there = unsafe { libc::kill(pid, 0) } == 0
-        || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
-    if !is_there {
+    if !exists(pid) {
         return Err(refusal(format!("there is no process {pid}")));
     }
     let own = Uid::effective();
@@ -60,10 +59,24 @@ fn check(pid: i32) -> Result<(), Refusal> {
         return Err(refusal(message));
     }
     if is_stopped(pid) {
-        let message = format!("{pid} was stopped (SIGSTOP): nothing can be asked until SIGCONT");
-        return Err(refusal(message));
+        return Err(refusal(stopped(pid)));
     }
     Ok(())
+}
+
+fn exists(pid: i32) -> bool {
+    matches!(kill(Pid::from_raw(pid), None), Ok(()) | Err(Errno::EPERM))
+}
+
+/// Whether it runs: one that has ended may not have been waited for.
+pub fn is_there(pid: i32) -> bool {
+    let state = ProcessId::present(pid).and_then(ProcessId::state);
+    exists(pid) && !matches!(state, Some('Z' | 'X'))
+}
+
+/// What is said of one that was stopped.
+pub fn stopped(pid: i32) -> String {
+    format!("{pid} was stopped (SIGSTOP): nothing can be asked until SIGCONT")
 }
 
 /// Whether it was stopped by a signal or a debugger.

@@ -7,7 +7,9 @@ use crate::{FAILURE, Refusal};
 use rperf_live::client::{AskError, Client};
 use rperf_live::hello::Hello;
 use rperf_live::shown;
+use rperf_report::numbers;
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -34,6 +36,9 @@ pub struct StacksArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+    /// Show fibers, too: they are found by a walk of the heap, while which nothing else runs
+    #[arg(long)]
+    pub fibers: bool,
     /// Leave the main thread alone where all threads wait: then there are no stacks
     #[arg(long)]
     pub no_wake: bool,
@@ -43,10 +48,10 @@ pub struct StacksArgs {
 pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     let mut client = process::connect(args.pid)?;
     let (hello, answer) =
-        ask(&mut client, !args.no_wake).map_err(|error| process::failed(args.pid, &error))?;
+        ask(&mut client, args).map_err(|error| process::failed(args.pid, &error))?;
     let text = match args.json {
         true => as_json(args.pid, &hello, &answer),
-        false => page(args.pid, &hello, &answer),
+        false => page(args, &hello, &answer),
     };
     let text = text.ok_or_else(|| process::failed(args.pid, &AskError::TooLarge(MOST)))?;
     let written = Screen::stdout(true).print(&text);
@@ -63,9 +68,15 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     }
 }
 
-fn ask(client: &mut Client, may_wake: bool) -> Result<(Hello, Value), AskError> {
+fn ask(client: &mut Client, args: &StacksArgs) -> Result<(Hello, Value), AskError> {
     let hello = client.hello()?;
-    let answer = threads(client, may_wake)?;
+    let answer = match args.fibers {
+        false => threads(client, !args.no_wake)?,
+        true => {
+            let wake = u8::from(!args.no_wake);
+            client.get(&format!("/v1/stacks?fibers=1&wake={wake}"), MOST, PATIENCE)?
+        }
+    };
     Ok((hello, answer))
 }
 
@@ -90,27 +101,49 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
     })
     .to_string();
     text.pop();
-    text += ",\"threads\":[";
     let frames: Vec<_> = items(answer, "frames").map(Value::to_string).collect();
-    for (number, thread) in items(answer, "threads").enumerate() {
-        text += if number > 0 { ",{" } else { "{" };
-        let facts = thread.as_object().into_iter().flatten();
-        for (key, value) in facts.filter(|(key, _)| *key != "frames") {
-            text += &format!("{}:{value},", json!(key));
-        }
-        text += "\"frames\":[";
-        for (place, frame) in places(thread).filter_map(|it| frames.get(it)).enumerate() {
+    text += ",\"threads\":[";
+    write_stacks(items(answer, "threads"), &frames, &mut text)?;
+    text.push(']');
+    if let Some(fibers) = answer.get("fibers") {
+        text += ",\"fibers\":{";
+        write_facts(fibers, "stacks", &mut text);
+        write_stacks(items(fibers, "stacks"), &frames, &mut text)?;
+        text += "]}";
+    }
+    Some(text + "}\n")
+}
+
+/// Objects with `frames`, of which they have the places. `None` if it is too much.
+fn write_stacks<'a>(
+    stacks: impl Iterator<Item = &'a Value>,
+    frames: &[String],
+    text: &mut String,
+) -> Option<()> {
+    for (number, stack) in stacks.enumerate() {
+        *text += if number > 0 { ",{" } else { "{" };
+        write_facts(stack, "frames", text);
+        for (place, frame) in places(stack).filter_map(|it| frames.get(it)).enumerate() {
             if place > 0 {
                 text.push(',');
             }
-            text += frame;
+            *text += frame;
             if text.len() > MOST {
                 return None;
             }
         }
-        text += "]}";
+        *text += "]}";
     }
-    Some(text + "]}\n")
+    Some(())
+}
+
+/// What is in the object, and then a list begins under `last`.
+fn write_facts(object: &Value, last: &str, text: &mut String) {
+    let facts = object.as_object().into_iter().flatten();
+    for (key, value) in facts.filter(|(key, _)| *key != last) {
+        *text += &format!("{}:{value},", json!(key));
+    }
+    *text += &format!("\"{last}\":[");
 }
 
 fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
@@ -135,7 +168,8 @@ struct Shown {
 }
 
 /// `None` if there is too much of it.
-fn page(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
+fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
+    let pid = args.pid;
     let threads: Vec<_> = items(answer, "threads").map(thread).collect();
     let frames: Vec<_> = items(answer, "frames").map(line).collect();
     let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
@@ -161,15 +195,76 @@ fn page(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
             1 => labels[0].to_string(),
             count => format!("{}: {count} threads with one stack", labels.join(", ")),
         };
-        text += &format!("\n{}{}\n", padded(&heading), thread.state);
-        for line in thread.frames.iter().filter_map(|&place| frames.get(place)) {
-            text += line;
-            if text.len() > MOST {
-                return None;
-            }
-        }
+        write_stack(
+            (&heading, &thread.state),
+            &thread.frames,
+            &frames,
+            &mut text,
+        )?;
+    }
+    match answer.get("fibers") {
+        _ if !args.fibers || is_native => {}
+        None => text += "\nThe rperf of this program is too old to show fibers.\n",
+        Some(answer) => write_fibers(answer, &frames, &mut text)?,
     }
     Some(text)
+}
+
+/// `None` if it is too much.
+fn write_stack(
+    (heading, state): (&str, &str),
+    places: &[usize],
+    frames: &[String],
+    text: &mut String,
+) -> Option<()> {
+    *text += &format!("\n{}{state}\n", padded(heading));
+    for line in places.iter().filter_map(|&place| frames.get(place)) {
+        *text += line;
+        if text.len() > MOST {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Those that are in no thread's stack. `None` if it is too much.
+fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<()> {
+    if let Some(note) = answer.get("note").and_then(Value::as_str) {
+        *text += &format!("\n{}.\n", shown(note));
+        return Some(());
+    }
+    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let mut stacks: Vec<_> = items(answer, "stacks").collect();
+    stacks.sort_by_key(|stack| Reverse(number(stack, "count")));
+    let of = |count: u64| match count {
+        1 => "1 fiber".into(),
+        count => format!("{} fibers", numbers::grouped(count)),
+    };
+    let milliseconds = |key| number(answer, key) as f64 / 1e6;
+    *text += &format!(
+        "\n{} beside the threads, taken in {:.1} ms, with a walk of the heap of {:.1} ms\n",
+        of(stacks.iter().map(|stack| number(stack, "count")).sum()),
+        milliseconds("elapsed_ns"),
+        milliseconds("walk_ns"),
+    );
+    *text += &match number(answer, "left_out") {
+        0 => String::new(),
+        1 => "1 more was left out: there were too many.\n".into(),
+        count => {
+            let count = numbers::grouped(count);
+            format!("{count} more were left out: there were too many.\n")
+        }
+    };
+    for stack in stacks {
+        let field = |key| stack.get(key).and_then(Value::as_str).unwrap_or_default();
+        let mut heading = of(number(stack, "count"));
+        let places: Vec<_> = places(stack).collect();
+        if places.is_empty() && !field("block").is_empty() {
+            heading += &format!(", block at {}", shown(field("block")));
+        }
+        write_stack((&heading, &shown(field("state"))), &places, frames, text)?;
+    }
+    Some(())
 }
 
 /// Those with one stack, by their labels; in the order of the first of each.
@@ -264,6 +359,15 @@ mod tests {
         }
     }
 
+    fn args() -> StacksArgs {
+        StacksArgs {
+            pid: 7,
+            json: false,
+            fibers: false,
+            no_wake: false,
+        }
+    }
+
     #[test]
     fn equal_stacks_are_one_and_names_command_no_terminal() {
         let thread = |number: u32, name: &str| {
@@ -281,7 +385,38 @@ mod tests {
             "threads": [thread(1, "pool"), thread(2, ""), running],
             "frames": [{ "name": "<main>", "path": "b.rb", "line": 1 }, pop],
         });
-        let page = page(7, &hello(), &answer).expect("not much");
+        let mut args = args();
+        let threads = page(&args, &hello(), &answer).expect("not much");
+        args.fibers = true;
+        let stack = |count: u32, frames: Value| json!({ "count": count, "state": "suspended", "block": "b.rb:1", "frames": frames });
+        let shown = |fibers: Value| {
+            let mut answer = answer.clone();
+            answer["fibers"] = fibers;
+            let page = page(&args, &hello(), &answer).expect("not much");
+            let fibers = page.strip_prefix(&threads).expect("the threads first");
+            let lines = fibers.lines().map(|line| line.trim_end().to_string());
+            (lines.collect::<Vec<_>>(), as_json(7, &hello(), &answer))
+        };
+        assert_eq!(shown(json!({ "note": "no" })).0, ["", "no."]);
+        let (lines, text) = shown(json!({
+            "note": null, "left_out": 2000, "walk_ns": 2_000_000, "elapsed_ns": 3_000_000,
+            "stacks": [stack(1, json!([])), stack(1200, json!([1]))],
+        }));
+        let expected = [
+            "",
+            "1,201 fibers beside the threads, taken in 3.0 ms, with a walk of the heap of 2.0 ms",
+            "2,000 more were left out: there were too many.",
+            "",
+            &format!("{:56}suspended", "1,200 fibers"),
+            &format!("{:56}a.rb:7", "    Thread::Queue#pop"),
+            "",
+            &format!("{:56}suspended", "1 fiber, block at b.rb:1"),
+        ];
+        assert_eq!(lines, expected);
+        let found: Value = serde_json::from_str(&text.expect("not much")).expect("JSON");
+        assert_eq!(found["fibers"]["stacks"][1]["frames"], json!([pop]));
+        assert_eq!(found["fibers"]["left_out"], 2000);
+        let page = threads;
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();
         let frame = format!("{:56}a.rb:7", "    Thread::Queue#pop");
         assert_eq!(
@@ -309,7 +444,7 @@ mod tests {
             "frames": [{ "name": "x".repeat(1 << 20), "path": "", "line": 1 }],
             "threads": [thread],
         });
-        assert!(page(7, &hello(), &answer).is_none());
+        assert!(page(&args(), &hello(), &answer).is_none());
         assert!(as_json(7, &hello(), &answer).is_none());
     }
 }

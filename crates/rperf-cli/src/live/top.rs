@@ -9,7 +9,7 @@ mod page;
 mod rates;
 mod screens;
 mod thread_facts;
-mod watched;
+pub mod watched;
 
 use super::process;
 use crate::report::screen::Screen;

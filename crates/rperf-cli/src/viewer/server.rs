@@ -9,8 +9,8 @@ use nix::sys::signal::{SigHandler, Signal};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -72,6 +72,8 @@ pub struct Server {
 /// What is served.
 struct Page {
     path: String,
+    /// Leads to the path, for whoever asks first: what is in a command line others can see.
+    entrance: Mutex<Option<String>>,
     content: Vec<u8>,
     policy: &'static str,
     site: Option<Arc<dyn Site>>,
@@ -90,6 +92,7 @@ impl Server {
         let port = listener.local_addr()?.port();
         let page = Page {
             path: format!("/{}/", token()?),
+            entrance: Mutex::default(),
             content,
             policy,
             site,
@@ -110,6 +113,14 @@ impl Server {
     /// Where the page is.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}{}", self.port, self.page.path)
+    }
+
+    /// An address that leads there once.
+    pub fn entrance(&self) -> io::Result<String> {
+        let path = format!("/{}/", token()?);
+        let url = format!("http://127.0.0.1:{}{path}", self.port);
+        *self.page.entrance() = Some(path);
+        Ok(url)
     }
 
     /// Answers requests until a signal ends it: one that came since `_signals` were taken.
@@ -168,6 +179,9 @@ impl Page {
                 "405 Method Not Allowed",
                 "there is nothing to change here\n",
             )
+        } else if is_get && self.enters(&request.path) {
+            let headers = format!("Location: {}\r\nCache-Control: no-store\r\n", self.path);
+            return respond(stream, "303 See Other", &headers, b"", true);
         } else if request.path != self.path {
             (
                 "404 Not Found",
@@ -196,6 +210,15 @@ impl Page {
 }
 
 impl Page {
+    fn entrance(&self) -> MutexGuard<'_, Option<String>> {
+        self.entrance.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether `path` is the entrance, which is closed then.
+    fn enters(&self, path: &str) -> bool {
+        self.entrance().take_if(|it| it == path).is_some()
+    }
+
     /// What the site has to say, if it is asked. Pages of other sites get nothing: they don't know
     /// the address, can't send the header, and browsers tell where they come from.
     fn of_site(&self, request: &Request) -> Option<Answer> {

@@ -6,6 +6,7 @@ use super::profiling::Profiling;
 use super::sampling::Sampling;
 use super::socket::Socket;
 use super::step::Pull;
+use super::task::Task;
 use crate::message::{MAX_REQUEST, Refusal, Request, parse_request, response};
 use nix::sys::socket::{MsgFlags, recv};
 use serde_json::Value;
@@ -33,8 +34,8 @@ enum Phase {
 
 /// What a client waits for that isn't there at once.
 pub enum Wait {
-    /// The stacks of all threads.
-    Stacks(MayWake),
+    /// The stacks that this task is for.
+    Stacks(Task, MayWake),
     /// A session that samples so.
     Session(Sampling),
     /// The profile up to now.

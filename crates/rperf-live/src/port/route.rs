@@ -6,6 +6,7 @@ use super::facts;
 use super::profiling::Profiling;
 use super::sampling::Sampling;
 use super::step::Pull;
+use super::task::Task;
 use crate::message::{PROTOCOL, Refusal, Request};
 
 /// The paths.
@@ -38,7 +39,14 @@ pub enum Route {
 pub fn route(request: &Request) -> Result<Route, Refusal> {
     let (method, route) = match &*request.path {
         HELLO => ("GET", Ok(Route::Hello)),
-        STACKS => ("GET", Ok(Route::Wait(Wait::Stacks(MayWake::of(request))))),
+        STACKS => {
+            let task = match request.parameter("fibers") {
+                Some("1") => Task::Fibers,
+                _ => Task::Stacks,
+            };
+            let wait = Wait::Stacks(task, MayWake::of(request));
+            ("GET", Ok(Route::Wait(wait)))
+        }
         SNAPSHOT => ("GET", Ok(Route::Wait(Wait::Snapshot(MayWake::of(request))))),
         DELTA => (
             "GET",

@@ -87,7 +87,10 @@ impl Vm {
             self.advance_one(place, clients);
         }
         self.give_up(clients);
-        if !self.questions.is_open(Task::Stacks) {
+        if ![Task::Stacks, Task::Fibers]
+            .map(|it| self.questions.is_open(it))
+            .contains(&true)
+        {
             self.seen = None;
         }
         if !clients.iter().any(wants_session) {
@@ -112,7 +115,7 @@ impl Vm {
         let client = &mut clients[place];
         let has_ended_asking = client.has_ended_asking;
         match &mut client.wait {
-            Some(Wait::Stacks(_)) => self.questions.ask(self.port, Task::Stacks),
+            Some(Wait::Stacks(task, _)) => self.questions.ask(self.port, *task),
             Some(Wait::Snapshot(_)) => self.questions.ask(self.port, Task::Snapshot),
             Some(Wait::Session(sampling)) => {
                 let sampling = *sampling;
@@ -216,14 +219,15 @@ impl Vm {
         let is_woken = self.questions.is_woken(question.task);
         let is_its = self.questions.close(question);
         match (question.task, reply) {
-            (Task::Stacks, Reply::Stacks(stacks)) => {
+            (task, Reply::Stacks(stacks)) => {
                 let seen = self.seen.take().filter(|(of, _)| *of == question);
                 let seen = seen.map_or_else(Seen::default, |(_, seen)| seen);
                 let answer = stacks::of_vm(&stacks, &seen, is_woken, elapsed_ns);
-                answer_stacks(clients, &answer);
+                answer_stacks(clients, task, &answer);
             }
-            (Task::Stacks, Reply::Failed(why)) => {
-                answer_stacks(clients, &stacks::of_system(&why, is_woken, elapsed_ns));
+            (task, Reply::Failed(why)) if task.is_of_stacks() => {
+                let body = stacks::of_system(&why, is_woken, elapsed_ns);
+                answer_stacks(clients, task, &body);
             }
             (Task::Begin, Reply::Begun) => self.session_begun(clients),
             (Task::Begin, Reply::Failed(why)) => {
@@ -326,15 +330,15 @@ impl Vm {
 
     /// The VM has taken too long for what can be done without it, or be asked for again.
     fn give_up(&mut self, clients: &mut [Connection]) {
-        let elapsed = self.questions.elapsed(Task::Stacks);
-        if elapsed >= PATIENCE {
-            let is_woken = self.questions.is_woken(Task::Stacks);
-            self.questions.withdraw(Task::Stacks);
-            let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            answer_stacks(
-                clients,
-                &stacks::of_system(why(clients, Task::Stacks), is_woken, elapsed_ns),
-            );
+        for task in [Task::Stacks, Task::Fibers] {
+            let elapsed = self.questions.elapsed(task);
+            if elapsed >= PATIENCE {
+                let is_woken = self.questions.is_woken(task);
+                self.questions.withdraw(task);
+                let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+                let body = stacks::of_system(why(clients, task), is_woken, elapsed_ns);
+                answer_stacks(clients, task, &body);
+            }
         }
         if self.questions.elapsed(Task::Snapshot) >= PATIENCE {
             let why = why(clients, Task::Snapshot);
@@ -400,15 +404,15 @@ fn why(clients: &[Connection], task: Task) -> &'static str {
 /// Whether `client` waits for `task`, and the VM may be woken for it.
 fn wakes_for(client: &Connection, task: Task) -> bool {
     match client.wait {
-        Some(Wait::Stacks(MayWake(may))) => may && task == Task::Stacks,
+        Some(Wait::Stacks(wanted, MayWake(may))) => may && task == wanted,
         Some(Wait::Snapshot(MayWake(may))) => may && task == Task::Snapshot,
         _ => false,
     }
 }
 
-fn answer_stacks(clients: &mut [Connection], body: &str) {
+fn answer_stacks(clients: &mut [Connection], task: Task, body: &str) {
     for client in clients {
-        if matches!(client.wait, Some(Wait::Stacks(_))) {
+        if matches!(client.wait, Some(Wait::Stacks(wanted, _)) if wanted == task) {
             client.answer_text(body);
         }
     }

@@ -1,20 +1,12 @@
 //! The stacks of all threads: what the VM says, and what the kernel adds to it. Answers are made on
 //! a Ruby thread, and become JSON on the port's.
 
+use super::fibers::Fibers;
+use super::frames::{FrameName, Places};
 use super::waits::{NativeThread, Seen, native_threads};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
-
-/// What a frame is called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FrameName {
-    /// The method, with its class.
-    pub name: String,
-    /// The file; `None` for a method of C, which is shown at the line that calls it.
-    pub path: Option<String>,
-}
 
 /// Pairs of key and value.
 pub type LabelTexts = Arc<[(Box<str>, Box<str>)]>;
@@ -50,14 +42,19 @@ pub struct Stacks {
     pub names: Vec<FrameName>,
     /// How many Ractors there are whose threads aren't among them.
     pub ractors: u32,
+    /// The fibers, if they are asked for.
+    pub fibers: Option<Fibers>,
 }
 
 /// The answer to `/v1/stacks` when the VM has said what it knows, as JSON: each frame once, and of
 /// each thread the places of its frames in this list, and what was `seen` of it.
 /// `is_woken`: the main thread had to be woken for that.
 pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> String {
-    let mut places = Places::of(&stacks.names);
+    let of_fibers = stacks.fibers.iter().flat_map(|it| &it.names);
+    let mut places = Places::of(stacks.names.iter().chain(of_fibers));
     let of_stacks: Vec<_> = stacks.stacks.iter().map(|it| places.list(it)).collect();
+    let fibers = stacks.fibers.as_ref();
+    let fibers = fibers.map(|it| it.to_json(&mut places, stacks.names.len()));
     let mut text = json!({
         "source": "vm",
         "note": null,
@@ -91,76 +88,11 @@ pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> S
         text.push_str(of_stacks.get(thread.stack as usize).map_or("", |it| it));
         text.push_str("]}");
     }
-    text + "]}"
-}
-
-/// The frames of an answer, as JSON, and where in the list each is.
-struct Places {
-    text: String,
-    names: Vec<Quoted>,
-    /// By name, by whose path it has (if there is one), and by line.
-    places: HashMap<(u32, Option<u32>, u32), u32>,
-}
-
-/// The parts of frames, quoted for JSON.
-struct Quoted {
-    name: String,
-    /// `None` for methods of C.
-    path: Option<String>,
-}
-
-impl Quoted {
-    fn of(frame: &FrameName) -> Self {
-        Quoted {
-            name: json!(frame.name).to_string(),
-            path: frame.path.as_ref().map(|path| json!(path).to_string()),
-        }
+    text.push(']');
+    if let Some(fibers) = fibers {
+        text += &format!(",\"fibers\":{fibers}");
     }
-}
-
-impl Places {
-    /// None yet.
-    fn of(names: &[FrameName]) -> Self {
-        Places {
-            text: String::new(),
-            names: names.iter().map(Quoted::of).collect(),
-            places: HashMap::new(),
-        }
-    }
-
-    /// The places of a stack's frames, as the items of a list.
-    fn list(&mut self, stack: &[(u32, u32)]) -> String {
-        // From the root on: a method of C is where it was called.
-        let mut caller = (None, 0);
-        let mut places = Vec::with_capacity(stack.len());
-        for &(name, line) in stack.iter().rev() {
-            let Some(quoted) = self.names.get(name as usize) else {
-                continue;
-            };
-            if quoted.path.is_some() {
-                caller = (Some(name), line);
-            }
-            places.push(self.place((name, caller.0, caller.1)));
-        }
-        let places = places.iter().rev().map(u32::to_string);
-        places.collect::<Vec<_>>().join(",")
-    }
-
-    fn place(&mut self, frame: (u32, Option<u32>, u32)) -> u32 {
-        let next = self.places.len() as u32;
-        let (name, caller, line) = frame;
-        *self.places.entry(frame).or_insert_with(|| {
-            let comma = if next > 0 { "," } else { "" };
-            let path = caller.and_then(|it| self.names[it as usize].path.as_deref());
-            let (name, path) = (&self.names[name as usize].name, path.unwrap_or("\"\""));
-            // A String takes it all.
-            let _ = write!(
-                self.text,
-                "{comma}{{\"name\":{name},\"path\":{path},\"line\":{line}}}"
-            );
-            next
-        })
-    }
+    text + "}"
 }
 
 fn labels(pairs: &[(Box<str>, Box<str>)]) -> Value {
@@ -267,6 +199,7 @@ mod tests {
                 name("<main>", Some("b.rb")),
             ],
             ractors: 1,
+            fibers: None,
         };
         let answer: Value =
             serde_json::from_str(&of_vm(&stacks, &Seen::default(), true, 5)).expect("JSON");
@@ -316,6 +249,7 @@ mod tests {
                 stacks: vec![vec![(0, 1); 2]],
                 names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
                 ractors: 0,
+                fibers: None,
             };
             let answer: Value = serde_json::from_str(&of_vm(&stacks, &Seen::default(), false, 1)).expect("JSON");
             let frame = json!({ "name": names[1], "path": names[2], "line": 1 });

@@ -15,19 +15,27 @@ pub enum Task {
     Snapshot,
     /// The stacks of all threads.
     Stacks,
+    /// The same, and those of fibers.
+    Fibers,
     /// Nothing: whether the VM answers.
     Look,
 }
 
 impl Task {
     /// All of them.
-    pub const ALL: [Task; 5] = [
+    pub const ALL: [Task; 6] = [
         Task::End,
         Task::Begin,
         Task::Snapshot,
         Task::Stacks,
+        Task::Fibers,
         Task::Look,
     ];
+
+    /// Whether its answer is of stacks.
+    pub fn is_of_stacks(self) -> bool {
+        matches!(self, Task::Stacks | Task::Fibers)
+    }
 }
 
 /// A task that somebody waits for.

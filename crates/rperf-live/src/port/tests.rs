@@ -84,7 +84,8 @@ fn it_says_what_it_is() {
 
 #[test]
 fn what_the_vm_answers_goes_to_all_who_wait() {
-    use super::stacks::{FrameName, Stacks, ThreadStack};
+    use super::frames::FrameName;
+    use super::stacks::{Stacks, ThreadStack};
     let port = opened();
     let answered = std::thread::scope(|scope| {
         let ask = || {
@@ -111,6 +112,7 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
                 path: Some("order.rb".into()),
             }],
             ractors: 2,
+            fibers: None,
         };
         while clients.iter().any(|client| !client.is_finished()) {
             if let Some(question) = request::open() {

@@ -8,6 +8,7 @@
 //! the thread, and then lets the GVL go, as do the threads that have it next: in a busy program the
 //! helper would else wait for a whole time slice of each.
 
+use super::fibers;
 use super::session::perform;
 use super::stacks;
 use super::watched;
@@ -128,7 +129,7 @@ unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
         // Whatever is raised here, as by Thread#kill, only ends the helper. What is done with
         // sessions is asked for again.
         if let (Err(_), Some(question)) = (serve(&ruby), request::open())
-            && question.task == Task::Stacks
+            && question.task.is_of_stacks()
         {
             request::answer(question, Reply::Failed(FAILED.into()));
         }
@@ -145,8 +146,11 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
     HELPER.store(thread.as_raw() as usize, SeqCst);
     loop {
         while let Some(question) = request::open() {
-            if question.task == Task::Stacks {
-                let stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
+            if question.task.is_of_stacks() {
+                let mut stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
+                if question.task == Task::Fibers {
+                    stacks.fibers = Some(fibers::take(helper)?);
+                }
                 request::answer(question, Reply::Stacks(stacks));
             } else {
                 perform(ruby, helper, question)?;

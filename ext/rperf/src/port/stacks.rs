@@ -14,8 +14,9 @@ use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
+use rperf_live::port::frames::FrameName;
 use rperf_live::port::request;
-use rperf_live::port::stacks::{FrameName, Stacks, ThreadStack};
+use rperf_live::port::stacks::{Stacks, ThreadStack};
 use rperf_live::port::task::Question;
 use rustc_hash::FxHashMap;
 use std::thread;
@@ -50,6 +51,7 @@ pub fn take(
         stacks: taking.stacks,
         names: taking.names,
         ractors: helper.funcall("other_ractors", ())?,
+        fibers: None,
     })
 }
 

@@ -118,7 +118,7 @@ impl Destination {
     /// Of what users have said.
     pub fn of(wish: &Wish<'_>) -> Result<Self, Refusal> {
         let kind = wish.kind;
-        let (url, shown) = url(wish)?;
+        let (url, shown, has_user) = url(wish)?;
         let mut headers = kind.headers();
         let value = authorization(std::env::var_os(AUTHORIZATION))?;
         headers.extend(value.map(|value| ("Authorization".into(), value)));
@@ -130,6 +130,11 @@ impl Destination {
                 ':',
                 is_header_name,
             )?;
+            if has_user && header.0.eq_ignore_ascii_case("Authorization") {
+                let (url, header) = (wish.names.url, wish.names.header);
+                let message = format!("{url} has a user, so {header} can't be Authorization");
+                return Err(Refusal::usage(message));
+            }
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case(&header.0));
             headers.push(header);
         }
@@ -180,9 +185,10 @@ impl Destination {
     }
 }
 
-/// With the path of the API behind it; and without what must not be shown. Messages don't show it
+/// With the path of the API behind it; without what must not be shown; and whether that has a user.
+/// Messages don't show it
 /// either: it may have a password.
-fn url(wish: &Wish<'_>) -> Result<(String, String), Refusal> {
+fn url(wish: &Wish<'_>) -> Result<(String, String, bool), Refusal> {
     let text = wish.url;
     let rest = text
         .strip_prefix("https://")
@@ -200,7 +206,7 @@ fn url(wish: &Wish<'_>) -> Result<(String, String), Refusal> {
         let base = text.trim_end_matches('/');
         let base = base.strip_suffix(api).unwrap_or(base);
         let shown = base.replacen(authority, host, 1);
-        return Ok((format!("{base}{api}"), shown));
+        return Ok((format!("{base}{api}"), shown, !user.is_empty()));
     };
     Err(Refusal::usage(format!("{} {wrong}", wish.names.url)))
 }
@@ -350,8 +356,14 @@ mod tests {
             ),
         ] {
             let found = url(&wish(kind, text)).expect("one");
-            assert_eq!(found, (whole.into(), shown.into()));
+            let has_user = text.contains("//u");
+            assert_eq!(found, (whole.into(), shown.into(), has_user));
         }
+        let headers = ["authorization: Bearer x".to_string()];
+        let mut both = wish(pyroscope, "http://u:p@b");
+        both.headers = &headers;
+        let refusal = Destination::of(&both).map(|_| ()).expect_err("none");
+        assert!(refusal.message.contains("can't be Authorization"));
         for odd in [
             "",
             "a:4040",

@@ -119,6 +119,16 @@ impl Page<'_> {
                 "gc_ns": times.gc,
             })
         });
+        let labels = interval.labels.iter().map(|(key, value, times)| {
+            json!({
+                "key": shown(key),
+                "value": shown(value),
+                "self_ns": times.own,
+                "waiting_ns": times.waiting,
+                "blocked_ns": times.blocked,
+                "gc_ns": times.gc,
+            })
+        });
         json!({
             "version": 1,
             "pid": self.pid,
@@ -140,6 +150,7 @@ impl Page<'_> {
                 "silent_ns": u64::try_from(stuck.silence.as_nanos()).unwrap_or(u64::MAX),
             })),
             "methods": methods.collect::<Vec<_>>(),
+            "labels": labels.collect::<Vec<_>>(),
         })
     }
 
@@ -229,6 +240,7 @@ mod tests {
             dropped_ns: 0,
             all: times,
             methods: if elapsed_ns > 0 { methods } else { Vec::new() },
+            labels: Vec::new(),
         };
         (facts, interval)
     }

@@ -53,9 +53,15 @@ impl Times {
     }
 }
 
-/// The times of all methods, by name and path.
+/// The times of all methods, by name and path; and those of all labels, by key and value, of which
+/// one sample may have several.
 #[derive(Debug, Clone, Default)]
-pub struct Methods(HashMap<(String, String), Times>);
+pub struct Methods {
+    methods: ByName,
+    labels: ByName,
+}
+
+type ByName = HashMap<(String, String), Times>;
 
 impl Methods {
     /// Those of these rows.
@@ -65,12 +71,14 @@ impl Methods {
         let mut times = vec![Times::default(); methods.len()];
         // In which row a method was seen last: recursion counts once.
         let mut seen = vec![0_usize; methods.len()];
+        let mut of_sets = HashMap::<_, Times>::new();
         for (number, (key, values)) in rows.into_iter().enumerate() {
             let value = if is_wall {
                 values.wall_ns
             } else {
                 values.cpu_ns
             };
+            add(of_sets.entry(key.labels).or_default(), key.state, value);
             for (depth, frame) in mirror.stack(key.node).enumerate() {
                 let method = of_frames[frame.0 as usize];
                 if depth == 0 {
@@ -87,27 +95,46 @@ impl Methods {
         }
         let rows = methods.into_iter().zip(times);
         let rows = rows.filter(|(_, times)| *times != Times::default());
-        Self(
-            rows.map(|((name, path), times)| ((name.into(), path.into()), times))
-                .collect(),
-        )
+        let mut labels = ByName::new();
+        for (set, times) in of_sets {
+            for (key, value) in mirror.labels(set) {
+                let found = labels.entry((key.into(), value.into())).or_default();
+                found.each(&times, u64::saturating_add);
+            }
+        }
+        let methods = rows.map(|((name, path), times)| ((name.into(), path.into()), times));
+        Self {
+            methods: methods.collect(),
+            labels,
+        }
     }
 
     /// Adds the times of `other`.
     pub fn add(&mut self, other: &Self) {
-        for (method, times) in &other.0 {
-            let found = self.0.entry(method.clone()).or_default();
-            found.each(times, u64::saturating_add);
+        for (mine, theirs) in self.pairs(other) {
+            for (name, times) in theirs {
+                let found = mine.entry(name.clone()).or_default();
+                found.each(times, u64::saturating_add);
+            }
         }
     }
 
     /// Takes the times of `other` off.
     pub fn subtract(&mut self, other: &Self) {
-        for (method, times) in &other.0 {
-            if let Some(found) = self.0.get_mut(method) {
-                found.each(times, u64::saturating_sub);
+        for (mine, theirs) in self.pairs(other) {
+            for (name, times) in theirs {
+                if let Some(found) = mine.get_mut(name) {
+                    found.each(times, u64::saturating_sub);
+                }
             }
         }
+    }
+
+    fn pairs<'a>(&'a mut self, other: &'a Self) -> [(&'a mut ByName, &'a ByName); 2] {
+        [
+            (&mut self.methods, &other.methods),
+            (&mut self.labels, &other.labels),
+        ]
     }
 }
 
@@ -206,13 +233,15 @@ pub struct Interval {
     pub all: Times,
     /// Name, path and times, those that ran most first.
     pub methods: Vec<(String, String, Times)>,
+    /// The same of labels, which are told apart by key and value, and have no `total`.
+    pub labels: Vec<(String, String, Times)>,
 }
 
 impl Interval {
     /// The rates of several programs in ns per second, added up; `sampling_ns` is what each of them
     /// has had on average.
     pub fn rates<'a>(intervals: impl Iterator<Item = &'a Interval> + Clone) -> Self {
-        let mut methods: HashMap<(String, String), Times> = HashMap::new();
+        let mut methods = ByName::new();
         let mut sampling_ns = 0;
         let known = intervals.clone().filter(|it| it.elapsed_ns > 0);
         for interval in known.clone() {
@@ -231,37 +260,48 @@ impl Interval {
             ..LiveFacts::default()
         };
         let is_fresh = intervals.clone().all(|it| it.is_fresh);
-        Self::new(Methods(methods), &LiveFacts::default(), &facts, is_fresh)
+        let labels = ByName::new();
+        Self::new(
+            Methods { methods, labels },
+            &LiveFacts::default(),
+            &facts,
+            is_fresh,
+        )
     }
 
     /// From `before` to `now`.
     pub fn new(methods: Methods, before: &LiveFacts, now: &LiveFacts, is_fresh: bool) -> Self {
         let mut all = Times::default();
-        for times in methods.0.values() {
+        for times in methods.methods.values() {
             all.each(times, u64::saturating_add);
         }
         all.total = 0;
-        let mut methods: Vec<_> = methods
-            .0
-            .into_iter()
-            .filter(|(_, times)| *times != Times::default())
-            .map(|((name, path), times)| (name, path, times))
-            .collect();
-        methods.sort_by(|a, b| {
-            let rank = |times: &Times| (times.own, times.total, times.waiting, times.blocked);
-            rank(&b.2)
-                .cmp(&rank(&a.2))
-                .then_with(|| (&a.0, &a.1).cmp(&(&b.0, &b.1)))
-        });
         Self {
             elapsed_ns: now.as_of_ns.saturating_sub(before.as_of_ns),
             is_fresh,
             sampling_ns: now.sampling_ns.saturating_sub(before.sampling_ns),
             dropped_ns: now.dropped_ns.saturating_sub(before.dropped_ns),
             all,
-            methods,
+            methods: sorted(methods.methods),
+            labels: sorted(methods.labels),
         }
     }
+}
+
+/// Those with any time, those that ran most first.
+fn sorted(times: ByName) -> Vec<(String, String, Times)> {
+    let mut rows: Vec<_> = times
+        .into_iter()
+        .filter(|(_, times)| *times != Times::default())
+        .map(|((name, more), times)| (name, more, times))
+        .collect();
+    rows.sort_by(|a, b| {
+        let rank = |times: &Times| (times.own, times.total, times.waiting, times.blocked);
+        rank(&b.2)
+            .cmp(&rank(&a.2))
+            .then_with(|| (&a.0, &a.1).cmp(&(&b.0, &b.1)))
+    });
+    rows
 }
 
 #[cfg(test)]

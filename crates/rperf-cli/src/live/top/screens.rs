@@ -31,7 +31,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant, SystemTime};
@@ -97,6 +97,8 @@ pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
         let mut around = Terminal {
             keys: keys()?,
             pulled,
+            last: String::new(),
+            is_over: false,
             launched: Some(pid),
         };
         run::run(&store, Look::of_environment(), &mut around)
@@ -145,6 +147,8 @@ fn show_until_a_signal(store: &SharedStore, pulled: Pulled) -> Result<i32, Refus
     let mut around = Terminal {
         keys,
         pulled,
+        last: String::new(),
+        is_over: false,
         launched: None,
     };
     // A second one ends us in any case.
@@ -280,6 +284,10 @@ impl Puller {
 struct Terminal {
     keys: OwnedFd,
     pulled: Pulled,
+    /// The last line that came.
+    last: String,
+    /// No more come.
+    is_over: bool,
     /// The process that we have started.
     launched: Option<i32>,
 }
@@ -305,7 +313,7 @@ impl Surroundings for Terminal {
         if ENDS.load(SeqCst) != 0 || forward::came_to_end_us() && has_ended() {
             return Some(run::Signal::End);
         }
-        if SUSPENDS.swap(false, SeqCst) {
+        if SUSPENDS.swap(false, SeqCst) || self.launched.is_some() && forward::was_stopped() {
             return Some(run::Signal::Suspend);
         }
         let was_continued = CONTINUED.swap(false, SeqCst) || forward::was_continued();
@@ -327,6 +335,7 @@ impl Surroundings for Terminal {
         }
         CONTINUED.store(false, SeqCst);
         forward::was_continued();
+        forward::was_stopped();
     }
 
     fn looks_at(&mut self, screen: Screen) {
@@ -335,7 +344,20 @@ impl Surroundings for Terminal {
     }
 
     fn line(&mut self) -> Option<String> {
-        self.pulled.lines.try_recv().ok()
+        match self.pulled.lines.try_recv() {
+            Ok(line) => {
+                self.last.clone_from(&line);
+                Some(line)
+            }
+            Err(error) => {
+                self.is_over = error == TryRecvError::Disconnected;
+                None
+            }
+        }
+    }
+
+    fn last_line(&mut self) -> Option<String> {
+        (self.is_over && !self.last.is_empty()).then(|| self.last.clone())
     }
 
     fn write(&mut self, path: &str, mut profile: Profile) -> String {

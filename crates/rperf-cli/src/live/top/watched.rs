@@ -34,6 +34,9 @@ const LOOK: Duration = Duration::from_millis(500);
 /// A VM that has been silent for so long is kept from answering.
 const STUCK: Duration = Duration::from_millis(900);
 
+/// How often it is asked why its VM is silent.
+const INQUIRY: Duration = Duration::from_millis(900);
+
 /// Pages of one pull at most: a table has fewer rows.
 const MAX_PAGES: usize = 1 << 14;
 
@@ -105,6 +108,8 @@ pub struct Watched {
     is_stopped: bool,
     /// The VM doesn't answer.
     stuck: Option<Stuck>,
+    /// When it was last asked why, on a connection of its own.
+    inquired: Option<Instant>,
     /// What the user should know.
     lines: Vec<String>,
 }
@@ -125,6 +130,7 @@ impl Watched {
             asked: None,
             is_stopped: false,
             stuck: None,
+            inquired: None,
             lines: Vec::new(),
         })
     }
@@ -234,11 +240,16 @@ impl Watched {
     fn note_silence(&mut self, is_fresh: bool) {
         let pid = self.pid;
         if is_fresh {
+            self.inquired = None;
             if self.stuck.take().is_some() {
                 self.lines.push(format!("{pid} answers again"));
             }
             return;
         }
+        if self.inquired.is_some_and(|it| it.elapsed() < INQUIRY) {
+            return;
+        }
+        self.inquired = Some(Instant::now());
         let Some(hello) = process::greeted(pid) else {
             return;
         };

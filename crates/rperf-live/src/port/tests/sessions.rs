@@ -80,7 +80,7 @@ fn willing(task: Task) -> Reply {
         Task::End => Reply::Profile(taken(30)),
         Task::Snapshot => Reply::Profile(taken(10)),
         Task::Look => Reply::Here,
-        Task::Stacks => Reply::Failed("no".into()),
+        Task::Stacks | Task::Fibers => Reply::Failed("no".into()),
     }
 }
 

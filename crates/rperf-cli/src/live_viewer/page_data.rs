@@ -1,0 +1,21 @@
+//! Profiles as the page has them.
+
+use rperf_format::viewer::{Comparison, TitledProfile, View};
+use rperf_model::Profile;
+
+/// These, with their titles.
+pub fn data(
+    profiles: &[(&str, &Profile)],
+    comparison: Option<Comparison>,
+) -> Result<Vec<u8>, String> {
+    let profiles = profiles.iter();
+    let profiles = profiles.map(|&(title, profile)| TitledProfile { title, profile });
+    let view = View {
+        profiles: profiles.collect(),
+        comparison,
+        ..View::default()
+    };
+    let mut data = Vec::new();
+    let written = rperf_format::viewer::write(&view, &mut data);
+    written.map_err(|error| error.to_string()).map(|()| data)
+}

@@ -1,0 +1,74 @@
+//! The stacks of fibers, for the port's clients. On the helper, with the GVL. The walk of the heap
+//! that finds them keeps it; then they are looked at a little at a time.
+
+use crate::interrupts::Stretch;
+use crate::text;
+use magnus::{Error, RArray, RModule, RString, TryConvert, Value, prelude::*};
+use rperf_live::port::fibers::{FiberStack, Fibers};
+use rperf_live::port::frames::FrameName;
+use std::time::{Duration, Instant};
+
+/// How long they are looked at: the port waits for two seconds. Those beyond are left out.
+const LIMIT: Duration = Duration::from_secs(1);
+
+/// Takes them.
+pub fn take(helper: RModule) -> Result<Fibers, Error> {
+    let began = Instant::now();
+    let taking: Value = helper.funcall("fiber_stacks", ())?;
+    let walk = began.elapsed();
+    let count: usize = taking.funcall("size", ())?;
+    let mut stretch = Stretch::begin();
+    for place in 0..count {
+        if began.elapsed() >= walk + LIMIT {
+            break;
+        }
+        stretch.end_if_long()?;
+        let _: Value = taking.funcall("look_at", (place,))?;
+    }
+    let (is_listed, left_out, names, stacks): (bool, u32, RArray, RArray) =
+        taking.funcall("to_a", ())?;
+    let names = items(names).map(|name| {
+        let (name, path) = <(RString, RString)>::try_convert(name?)?;
+        Ok(FrameName {
+            name: text::content(name),
+            path: Some(text::content(path)),
+        })
+    });
+    let names = names.collect::<Result<_, Error>>()?;
+    let stacks = items(stacks).map(|stack| {
+        let (count, state, block, frames): (u32, RString, RString, RArray) =
+            TryConvert::try_convert(stack?)?;
+        Ok(FiberStack {
+            count,
+            state: text::content(state),
+            block: text::content(block),
+            frames: frames_of(&frames.to_vec::<i64>()?),
+        })
+    });
+    Ok(Fibers {
+        is_listed,
+        left_out,
+        names,
+        stacks: stacks.collect::<Result<_, Error>>()?,
+        walk_ns: nanoseconds(walk),
+        elapsed_ns: nanoseconds(began.elapsed()),
+    })
+}
+
+/// One after the other, each of which is on the stack while it is used.
+fn items(array: RArray) -> impl Iterator<Item = Result<Value, Error>> {
+    (0..array.len()).map(move |place| array.entry(place as isize))
+}
+
+/// Of each its name's place and its line, which code may be told to be any.
+fn frames_of(numbers: &[i64]) -> Vec<(u32, u32)> {
+    let number = |number| u32::try_from(number).unwrap_or(0);
+    let frames = numbers.chunks_exact(2);
+    frames
+        .map(|frame| (number(frame[0]), number(frame[1])))
+        .collect()
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
