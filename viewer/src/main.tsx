@@ -24,7 +24,7 @@ function forbidConnections() {
   document.head.append(policy);
 }
 
-function show(store: Store, session: Session, server: Server | null, snapshot: string) {
+function show(store: Store, session: Session, server: Server | null, snapshot: string, note = "") {
   const open = (next: Session, name: string) => {
     // A view that the new file has too is kept, so that two snapshots can be looked at in turn.
     const { view, group, inverted, type } = store.state;
@@ -38,7 +38,7 @@ function show(store: Store, session: Session, server: Server | null, snapshot: s
     if (state.zoom.length > 0) store.set({ zoom: state.zoom.map(sameFrame(frames(session), frames(next))) }, true);
     show(store, next, server, snapshot);
   };
-  render(<App key={snapshot} {...{ store, session, server, snapshot, open, renew }} />, root);
+  render(<App key={snapshot} {...{ store, session, server, snapshot, note, open, renew }} />, root);
 }
 
 async function start() {
@@ -49,7 +49,8 @@ async function start() {
   const server = Server.from(text);
   if (server) {
     const store = new Store(INITIAL);
-    render(<Start server={server} onOpen={(session, name) => show(store, session, server, name)} />, root);
+    const open = (session: Session, name: string, note: string) => show(store, session, server, name, note);
+    render(<Start server={server} onOpen={open} />, root);
     return;
   }
   forbidConnections();

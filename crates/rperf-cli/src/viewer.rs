@@ -2,6 +2,7 @@
 //! loopback port. Called by `report` and `diff`, on Ruby's main thread.
 
 mod browser;
+mod entrance;
 mod server;
 
 use crate::{FAILURE, Refusal, say};

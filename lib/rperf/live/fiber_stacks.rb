@@ -12,7 +12,10 @@ module Rperf
     EACH_OBJECT = ObjectSpace.method(:each_object)
     CURRENT = Fiber.method(:current)
     ALIVE, TO_S, LOCATIONS = %i[alive? to_s backtrace_locations].map { |name| Fiber.instance_method(name) }
-    private_constant :MOST, :DEPTH, :MOST_FRAMES, :EACH_OBJECT, :CURRENT, :ALIVE, :TO_S, :LOCATIONS
+    CLASS, SINGLETON_CLASS, EQUAL = %i[class singleton_class equal?].map { |name| Object.instance_method(name) }
+    METHOD = Module.instance_method(:instance_method)
+    private_constant :MOST, :DEPTH, :MOST_FRAMES, :EACH_OBJECT, :CURRENT, :ALIVE, :TO_S, :LOCATIONS, :CLASS,
+                     :SINGLETON_CLASS, :EQUAL, :METHOD
 
     attr_reader :size
 
@@ -23,6 +26,7 @@ module Rperf
       # It's alive, so it is found if Ruby lists fibers at all.
       @own = CURRENT.call
       @left_out = 0
+      @are_plain = Hash.new { |known, type| known[type] = plain?(type) }.compare_by_identity
       EACH_OBJECT.call(Fiber) { |fiber| find(fiber) }
       @size = @fibers.size
       @names = Hash.new { |names, name| names[name] = names.size }
@@ -35,11 +39,15 @@ module Rperf
     def look_at(place)
       fiber = @fibers[place]
       @fibers[place] = nil
+      return @left_out += 1 unless @are_plain[CLASS.bind_call(fiber)]
+
       block, state = TO_S.bind_call(fiber).b.match(/\A#<\S+ ?(.*) \((\w+(?: by resuming)?)\)>\z/mn)&.captures
       # That of a thread is `resumed`: the thread's stack is its stack.
       note(state, block, fiber) unless [nil, "resumed", "terminated"].include?(state)
     rescue FiberError
       nil # It was never set up.
+    rescue StandardError
+      @left_out += 1
     end
 
     # @return [Array] whether Ruby lists fibers, how many were left out, the label and path of each frame, and for each
@@ -52,13 +60,26 @@ module Rperf
     private
 
     def find(fiber)
-      if fiber.equal?(@own)
+      if EQUAL.bind_call(fiber, @own)
         @is_listed = true
       elsif ALIVE.bind_call(fiber)
         @fibers.size < MOST ? @fibers << fiber : @left_out += 1
       end
     rescue FiberError
       nil
+    end
+
+    # Whether Fiber#to_s runs no code of the program: it asks the class for its name by `to_s`, and the symbol that a
+    # block may be by `inspect`.
+    def plain?(type)
+      own?(SINGLETON_CLASS.bind_call(type), :to_s, Module) && own?(Symbol, :inspect, Symbol)
+    rescue NameError
+      false
+    end
+
+    def own?(type, name, owner)
+      method = METHOD.bind_call(type, name)
+      method.owner == owner && method.source_location.nil?
     end
 
     def note(state, block, fiber)

@@ -38,12 +38,14 @@ interface Props {
   session: Session;
   server: Server | null;
   snapshot: string;
+  /** Why a snapshot is shown in place of what is live. */
+  note: string;
   open(session: Session, snapshot: string): void;
   renew(session: Session): void;
 }
 
 /** The whole page. */
-export function App({ store, session, server, snapshot, open, renew }: Props) {
+export function App({ store, session, server, snapshot, note, open, renew }: Props) {
   const state = useStore(store);
   const [settings, setSettings] = useState<Settings>(loadSettings);
   const [systemDark, setSystemDark] = useState(0);
@@ -98,7 +100,7 @@ export function App({ store, session, server, snapshot, open, renew }: Props) {
   const Current = TABS[current][1];
   return (
     <PageContext.Provider value={page}>
-      <Header result={result} snapshot={snapshot} onHelp={() => setHelp(true)} />
+      <Header result={result} snapshot={snapshot} note={note} onHelp={() => setHelp(true)} />
       <Summary />
       <Filters />
       <main>

@@ -10,10 +10,12 @@ const PAUSE_MS = 120;
 export function Header({
   result,
   snapshot,
+  note,
   onHelp,
 }: {
   result: Found | string | null;
   snapshot: string;
+  note: string;
   onHelp(): void;
 }) {
   const { store, session, server, view, settings, setSettings, dark } = usePage();
@@ -73,7 +75,7 @@ export function Header({
           </select>
         </label>
       )}
-      {server?.isLive && <Live server={server} follows={snapshot === ""} />}
+      {server?.isLive && <Live server={server} follows={snapshot === ""} note={note} />}
       <Search result={result} />
       <button
         type="button"

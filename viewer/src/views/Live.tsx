@@ -8,18 +8,27 @@ const REST_MS = 1000;
 /** So many times as long as the last look took, there is none. */
 const SHARE = 4;
 
+const words = (error: unknown) => (error instanceof DataError ? error.message : `The page failed: ${String(error)}`);
+
+interface Props {
+  server: Server;
+  follows: boolean;
+  /** If it doesn't, why a snapshot stands in for what is live until there is any. */
+  note: string;
+}
+
 /** Follows the program: while the page is visible, the view renews itself. */
-export function Live({ server, follows }: { server: Server; follows: boolean }) {
+export function Live({ server, follows, note }: Props) {
   const page = usePage();
   const latest = useRef(page);
   latest.current = page;
   const [paused, setPaused] = useState(false);
   const [ended, setEnded] = useState(false);
-  const [problem, setProblem] = useState("");
+  const [problem, setProblem] = useState(note);
   const generation = useRef(0);
 
   useEffect(() => {
-    if (paused || !follows) return;
+    if (paused || (!follows && !note)) return;
     let over = false;
     let timer = 0;
     const look = async () => {
@@ -27,18 +36,19 @@ export function Live({ server, follows }: { server: Server; follows: boolean }) 
       try {
         // What a menu or a dialog is about stays.
         if (document.visibilityState === "visible" && !document.querySelector("[role=menu], dialog[open]")) {
-          const { generation: now, note, hasEnded } = await server.live();
+          const { generation: now, note: said, hasEnded } = await server.live();
           const file = now === generation.current ? null : await server.current();
           if (over) return;
+          if (file && !follows) return latest.current.open(new Session(file), "");
           generation.current = now;
           if (file) latest.current.renew(new Session(file));
-          setProblem(note);
+          setProblem(said);
           setEnded(hasEnded);
           if (hasEnded) return;
         }
       } catch (error) {
         if (over) return;
-        setProblem(error instanceof DataError ? error.message : `The page failed: ${String(error)}`);
+        setProblem(words(error));
       }
       timer = window.setTimeout(look, Math.max(REST_MS, SHARE * (performance.now() - began)));
     };
@@ -54,7 +64,7 @@ export function Live({ server, follows }: { server: Server; follows: boolean }) 
     try {
       page.open(new Session(await server.current()), "");
     } catch (error) {
-      setProblem(String(error));
+      setProblem(words(error));
     }
   };
   return (

@@ -31,6 +31,7 @@ async function liveServer() {
   const asset = join(VIEWER, "..", "lib", "rperf", "viewer");
   const page = readFileSync(join(asset, "viewer.html"), "utf8").split("@RPERF_DATA@").join("server:./");
   const program = { generation: 0, note: "4711 runs no Ruby code just now" as string | null, has_ended: false };
+  const kept = { count: 0 };
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const path = (request.url ?? "").replace("/rperf/", "");
@@ -39,7 +40,7 @@ async function liveServer() {
       response.setHeader("Content-Type", "text/html; charset=utf-8");
       response.end(page);
     } else if (path === "snapshots.json") {
-      const snapshots = program.generation > 0 ? [{ id: "1", title: "snapshot 1" }] : [];
+      const snapshots = program.generation + kept.count > 0 ? [{ id: "1", title: "snapshot 1" }] : [];
       response.end(JSON.stringify({ snapshots, is_live: true }));
     } else if (path === "live.json") response.end(JSON.stringify(program));
     else if (path === "live.rpv") response.end(gzipSync(profile(program.generation)));
@@ -49,7 +50,7 @@ async function liveServer() {
   await new Promise<void>((done) => {
     server.listen(0, "127.0.0.1", done);
   });
-  return { server, program, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/rperf/` };
+  return { server, program, kept, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/rperf/` };
 }
 
 let browser: Browser;
@@ -135,5 +136,29 @@ test("a live page says that its server has gone", async () => {
     await page.getByText("The server doesn't answer").first().waitFor();
   } finally {
     await page.context().close();
+  }
+});
+
+test("the newest snapshot stands in for what isn't there yet, with the reason beside it", async () => {
+  const { server, program, kept, url } = await liveServer();
+  kept.count = 1;
+  program.note = "the session traces calls";
+  const { page, errors } = await openPage(browser, url);
+  try {
+    await titled(page, "snapshot 1");
+    await page.locator("header").getByText("the session traces calls").waitFor();
+    program.note = "4711 runs no Ruby code just now";
+    await page.locator("header").getByText(program.note).waitFor();
+    Object.assign(program, { generation: 1, note: null });
+    await titled(page, "4711 puma 1");
+    // Of a program that has ended, too.
+    Object.assign(program, { generation: 0, note: "the program 4711 has ended", has_ended: true });
+    await page.reload();
+    await titled(page, "snapshot 1");
+    await page.locator("header").getByText(program.note).waitFor();
+    assert.deepEqual(errors, []);
+  } finally {
+    await page.context().close();
+    server.close();
   }
 });

@@ -27,6 +27,9 @@ const PATH_COLUMN: usize = 56;
 const WOKEN: &str =
     "No thread ran, so the main thread was woken for a moment (not with --no-wake).\n";
 
+/// Why fibers may be left out.
+const LEFT_OUT: &str = "too many, or of a class with its own `to_s`";
+
 /// Options of `rperf stacks`.
 #[derive(Debug, clap::Args)]
 pub struct StacksArgs {
@@ -36,7 +39,7 @@ pub struct StacksArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Show fibers, too: they are found by a walk of the heap, while which nothing else runs
+    /// Show fibers, too: they are found by a walk of the heap, which keeps the GVL
     #[arg(long)]
     pub fibers: bool,
     /// Leave the main thread alone where all threads wait: then there are no stacks
@@ -249,11 +252,8 @@ fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<
     );
     *text += &match number(answer, "left_out") {
         0 => String::new(),
-        1 => "1 more was left out: there were too many.\n".into(),
-        count => {
-            let count = numbers::grouped(count);
-            format!("{count} more were left out: there were too many.\n")
-        }
+        1 => format!("1 more was left out: {LEFT_OUT}.\n"),
+        count => format!("{} more were left out: {LEFT_OUT}.\n", numbers::grouped(count)),
     };
     for stack in stacks {
         let field = |key| stack.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -405,7 +405,7 @@ mod tests {
         let expected = [
             "",
             "1,201 fibers beside the threads, taken in 3.0 ms, with a walk of the heap of 2.0 ms",
-            "2,000 more were left out: there were too many.",
+            "2,000 more were left out: too many, or of a class with its own `to_s`.",
             "",
             &format!("{:56}suspended", "1,200 fibers"),
             &format!("{:56}a.rb:7", "    Thread::Queue#pop"),

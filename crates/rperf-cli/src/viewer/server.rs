@@ -4,6 +4,7 @@
 //! Whoever is on this machine can connect: a request is read up to a small limit and a short
 //! time, a body never, and each has a thread of its own, so that none can hold up another.
 
+use super::entrance::Entrance;
 use crate::signals::Actions;
 use nix::sys::signal::{SigHandler, Signal};
 use std::fs::File;
@@ -72,8 +73,8 @@ pub struct Server {
 /// What is served.
 struct Page {
     path: String,
-    /// Leads to the path, for whoever asks first: what is in a command line others can see.
-    entrance: Mutex<Option<String>>,
+    /// Leads to the path: what is in a command line others can see.
+    entrance: Mutex<Option<Entrance>>,
     content: Vec<u8>,
     policy: &'static str,
     site: Option<Arc<dyn Site>>,
@@ -115,11 +116,11 @@ impl Server {
         format!("http://127.0.0.1:{}{}", self.port, self.page.path)
     }
 
-    /// An address that leads there once.
+    /// An address that leads there once, and soon.
     pub fn entrance(&self) -> io::Result<String> {
         let path = format!("/{}/", token()?);
         let url = format!("http://127.0.0.1:{}{path}", self.port);
-        *self.page.entrance() = Some(path);
+        *self.page.entrance() = Some(Entrance::open(path));
         Ok(url)
     }
 
@@ -179,7 +180,7 @@ impl Page {
                 "405 Method Not Allowed",
                 "there is nothing to change here\n",
             )
-        } else if is_get && self.enters(&request.path) {
+        } else if is_get && self.enters(&request.path, stream) {
             let headers = format!("Location: {}\r\nCache-Control: no-store\r\n", self.path);
             return respond(stream, "303 See Other", &headers, b"", true);
         } else if request.path != self.path {
@@ -210,13 +211,14 @@ impl Page {
 }
 
 impl Page {
-    fn entrance(&self) -> MutexGuard<'_, Option<String>> {
+    fn entrance(&self) -> MutexGuard<'_, Option<Entrance>> {
         self.entrance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether `path` is the entrance, which is closed then.
-    fn enters(&self, path: &str) -> bool {
-        self.entrance().take_if(|it| it == path).is_some()
+    fn enters(&self, path: &str, stream: &TcpStream) -> bool {
+        let taken = self.entrance().take_if(|it| it.admits(path, stream));
+        taken.is_some()
     }
 
     /// What the site has to say, if it is asked. Pages of other sites get nothing: they don't know

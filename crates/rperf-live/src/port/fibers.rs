@@ -24,13 +24,15 @@ pub struct FiberStack {
 pub struct Fibers {
     /// Whether Ruby lists them.
     pub is_listed: bool,
-    /// How many were found but not looked at.
+    /// Why there are none though it does.
+    pub failure: Option<String>,
+    /// How many were found but not shown.
     pub left_out: u32,
     /// The stacks of the others.
     pub stacks: Vec<FiberStack>,
     /// The names of their frames.
     pub names: Vec<FrameName>,
-    /// How long the walk of the heap took, during which no other Ruby code ran.
+    /// How long the walk of the heap took, which keeps the GVL.
     pub walk_ns: u64,
     /// How long all took, with what ran in between.
     pub elapsed_ns: u64,
@@ -39,8 +41,9 @@ pub struct Fibers {
 impl Fibers {
     /// As JSON. The names of their frames are in `places` behind so many others.
     pub(super) fn to_json(&self, places: &mut Places, others: usize) -> String {
+        let hidden = (!self.is_listed).then_some(HIDDEN);
         let head = json!({
-            "note": (!self.is_listed).then_some(HIDDEN),
+            "note": hidden.or(self.failure.as_deref()),
             "left_out": self.left_out,
             "walk_ns": self.walk_ns,
             "elapsed_ns": self.elapsed_ns,
@@ -84,6 +87,7 @@ mod tests {
         };
         let fibers = Fibers {
             is_listed: true,
+            failure: None,
             left_out: 4,
             stacks: vec![stack("a }", vec![(0, 7)]), stack("", Vec::new())],
             names: vec![name],
@@ -108,6 +112,12 @@ mod tests {
         });
         assert_eq!(of(&fibers), expected);
         assert_eq!(of(&Fibers::default())["note"], HIDDEN);
+        let failed = Fibers {
+            is_listed: true,
+            failure: Some("x".into()),
+            ..Fibers::default()
+        };
+        assert_eq!(of(&failed)["note"], "x");
         let frame = r#"{"name":"Fiber.yield","path":"a \"}.rb","line":7}"#;
         assert!(places.text.ends_with(frame));
     }

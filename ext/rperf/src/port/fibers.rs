@@ -1,5 +1,5 @@
 //! The stacks of fibers, for the port's clients. On the helper, with the GVL. The walk of the heap
-//! that finds them keeps it; then they are looked at a little at a time.
+//! that finds them keeps it; all else is done a little at a time.
 
 use crate::interrupts::Stretch;
 use crate::text;
@@ -11,8 +11,22 @@ use std::time::{Duration, Instant};
 /// How long they are looked at: the port waits for two seconds. Those beyond are left out.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// Takes them.
+const FAILED: &str = "No fibers are shown: an exception came while they were looked at";
+
+/// Takes them. Where an exception comes, there are none, and the rest of the answer stays; the error
+/// is that the helper ends.
 pub fn take(helper: RModule) -> Result<Fibers, Error> {
+    match try_take(helper) {
+        Err(error) if error.value().is_some() => Ok(Fibers {
+            is_listed: true,
+            failure: Some(FAILED.into()),
+            ..Fibers::default()
+        }),
+        taken => taken,
+    }
+}
+
+fn try_take(helper: RModule) -> Result<Fibers, Error> {
     let began = Instant::now();
     let taking: Value = helper.funcall("fiber_stacks", ())?;
     let walk = began.elapsed();
@@ -27,7 +41,9 @@ pub fn take(helper: RModule) -> Result<Fibers, Error> {
     }
     let (is_listed, left_out, names, stacks): (bool, u32, RArray, RArray) =
         taking.funcall("to_a", ())?;
-    let names = items(names).map(|name| {
+    let (names, stacks) = (items(names), items(stacks));
+    let names = names.map(|name| {
+        stretch.end_if_long()?;
         let (name, path) = <(RString, RString)>::try_convert(name?)?;
         Ok(FrameName {
             name: text::content(name),
@@ -35,7 +51,8 @@ pub fn take(helper: RModule) -> Result<Fibers, Error> {
         })
     });
     let names = names.collect::<Result<_, Error>>()?;
-    let stacks = items(stacks).map(|stack| {
+    let stacks = stacks.map(|stack| {
+        stretch.end_if_long()?;
         let (count, state, block, frames): (u32, RString, RString, RArray) =
             TryConvert::try_convert(stack?)?;
         Ok(FiberStack {
@@ -47,6 +64,7 @@ pub fn take(helper: RModule) -> Result<Fibers, Error> {
     });
     Ok(Fibers {
         is_listed,
+        failure: None,
         left_out,
         names,
         stacks: stacks.collect::<Result<_, Error>>()?,
