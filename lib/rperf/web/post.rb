@@ -7,57 +7,53 @@ module Rperf
       # Seconds to connect, and for each piece that goes or comes.
       OPEN = 5
       PIECE = 10
-      # Seconds for all of it, once connected; pieces of an answer, which have 16 KB at most; and bytes that go at once.
+      # Seconds for all of it, once there is a TCP connection; and pieces of an answer, which have 16 KB at most.
       WHOLE = 60
       PIECES = 500
-      WRITTEN = 1 << 14
       # Bytes of an answer that are read, and that are shown.
       READ = 1 << 16
       SHOWN = 200
-      private_constant :OPEN, :PIECE, :WHOLE, :PIECES, :WRITTEN, :READ, :SHOWN
+      private_constant :OPEN, :PIECE, :WHOLE, :PIECES, :READ, :SHOWN
 
-      # Bounds what Net::HTTP doesn't: a server may take and send a byte now and then, or a head without end.
-      module Bounds
-        class << self
-          def extended(socket) = socket.instance_variable_set(:@rperf_until, now + WHOLE)
-
-          def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      # Bounds what Net::HTTP waits for a connection's socket: TLS may wait for many pieces of one record, and a server may
+      # take and send a byte now and then.
+      module Deadline
+        def self.set(socket, at)
+          socket.extend(self)
+          socket.instance_variable_set(:@rperf_until, at)
         end
 
+        def wait_readable(timeout = PIECE) = rperf_waited(timeout) { |seconds| super(seconds) }
+
+        def wait_writable(timeout = PIECE) = rperf_waited(timeout) { |seconds| super(seconds) }
+
+        private
+
+        # Nothing, as for a wait that was too long, if there is no time left.
+        def rperf_waited(timeout)
+          left = @rperf_until - Post.now
+          yield [left, timeout].min if left.positive?
+        end
+      end
+      private_constant :Deadline
+
+      # Bounds an answer: its head may be without end.
+      module Pieces
         private
 
         def rbuf_fill
           @rperf_pieces = (@rperf_pieces || 0) + 1
           raise IOError, "its answer has no end" if @rperf_pieces > PIECES
 
-          @read_timeout = rperf_left(Net::ReadTimeout)
           super
         end
-
-        # All of a text is one write otherwise, however long each byte of it takes.
-        def write0(*texts)
-          texts.sum do |text|
-            0.step(text.bytesize - 1, WRITTEN).sum do |at|
-              @write_timeout = rperf_left(Net::WriteTimeout)
-              super(text.byteslice(at, WRITTEN))
-            end
-          end
-        end
-
-        # Seconds for the next piece.
-        def rperf_left(error)
-          left = @rperf_until - Bounds.now
-          raise error, @io.to_io unless left.positive?
-
-          [left, PIECE].min
-        end
       end
-      private_constant :Bounds
+      private_constant :Pieces
 
       class << self
         # @param headers [Array<Array(String, String)>]
         # @param open [Integer, nil] seconds to connect; nil: TCP as long as the system tries, and without the thread
-        #   that Timeout leaves in the process
+        #   that Timeout leaves in the process, unless TLS goes through a proxy
         # @return [Array(Integer, String, String, Float)] HTTP's status, or 0 if there is none; a line of what was said,
         #   and all of it; and the seconds after which to come again, or -1
         def call(url, headers, body, open: OPEN)
@@ -80,6 +76,8 @@ module Rperf
           client
         end
 
+        def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
         private
 
         def connected(uri, open, &)
@@ -88,14 +86,21 @@ module Rperf
         end
 
         # Net::HTTP's time to connect is that of TLS's handshake as well: a server that never says a word must not be
-        # waited for without end.
+        # waited for without end. It has none for all that a proxy says before that.
         def client
           @client ||= Class.new(Net::HTTP) do
             private
 
-            def ssl_socket_connect(socket, timeout) = super(socket, timeout || PIECE)
+            def ssl_socket_connect(socket, timeout)
+              @rperf_until = Post.now + WHOLE
+              super(socket, [timeout || PIECE, WHOLE].min)
+            end
 
-            def connect = super.tap { @socket.extend(Bounds) }
+            def connect
+              proxy? && use_ssl? ? Timeout.timeout(WHOLE, Net::OpenTimeout) { super } : super
+              Deadline.set(@socket.io.to_io, @rperf_until || (Post.now + WHOLE))
+              @socket.extend(Pieces)
+            end
           end
         end
 

@@ -19,6 +19,7 @@ use rperf_live::port::frames::FrameName;
 use rperf_live::port::request;
 use rperf_live::port::stacks::{Stacks, ThreadStack};
 use rperf_live::port::task::Question;
+use rperf_model::shown_line;
 use rustc_hash::FxHashMap;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -161,7 +162,7 @@ impl Taking {
                     self.frames.push(frame);
                     self.frames.len() as u32 - 1
                 });
-                (place, line_of(i64::from(line as i32)))
+                (place, shown_line((line as i32).into()))
             })
             .collect();
         // Before anything allocates.
@@ -176,7 +177,7 @@ impl Taking {
         let facts: Option<Facts> = self.helper.funcall("facts", (object, lacks_line))?;
         if let Some((name, status, tid, line)) = facts {
             if let (Some(first), Some(line)) = (frames.first_mut(), line) {
-                first.1 = line_of(line);
+                first.1 = shown_line(line);
             }
             let stack = self.place_of(frames);
             let (profile_thread, labels) = live::facts(gvl, thread).unzip();
@@ -244,9 +245,4 @@ impl Turns {
         self.limit = (self.began.elapsed() / PART).clamp(STRETCH, LONGEST);
         Ok(())
     }
-}
-
-/// Code may be told to be at any line; what is no line of a file has none.
-fn line_of(line: i64) -> u32 {
-    u32::try_from(line).unwrap_or(0)
 }
