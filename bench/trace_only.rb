@@ -9,11 +9,12 @@
 # "traced" and "afterwards" are ratios of the requests' fastest CPU times to those of untraced segments, afterwards to
 # those before the first trace, as against a process without a trace: medians and ranges of the processes. "by pairs" is
 # the median of the ratios of neighbouring segments of all processes, with the interval that has the true one in 95 of
-# 100 cases. Under ZJIT it can't be.
+# 100 cases if they are independent. Under ZJIT it can't be.
 #
-# The second table is of the same application in a server under load: the method's calls, which must be as many as the
-# application itself has counted, the CPU time of a request, and what part of it the calls' tracing is, by their cost in
-# the first table.
+# The second table is of the same application in a server under load, with rounds of requests: the method's calls, which
+# must be as many as the application itself has counted, the CPU time of a request, its ratio to that of the untraced
+# rounds just before and after, and the ratio of these. The last column is reckoned: what part of a request the calls'
+# tracing is, by their cost in the first table.
 
 require_relative "rack/site"
 require_relative "support/child"
@@ -27,18 +28,19 @@ require_relative "support/table"
 module TraceOnly
   COSTS = ["engine", "traced", "range", "a call, us", "by pairs", "95 %", "afterwards", "range", "begin, ms",
            "end, ms"].freeze
-  UNDER = ["engine", "requests", "calls", "counted", "a request, us", "of it tracing, %"].freeze
+  UNDER = ["engine", "requests", "calls", "counted", "a request, us", "traced", "95 %", "afterwards", "95 %",
+           "calls' part, %"].freeze
   CHILD = File.expand_path("trace_only/child.rb", __dir__)
-  UNDER_LOAD = 2000
 
   module_function
 
   def options(arguments)
-    defaults = { runs: 7, segments: 40, requests: 100, engines: %w[interpreter yjit] }
-    smoke = { runs: 1, segments: 2, requests: 20 }
+    defaults = { runs: 7, segments: 40, requests: 100, rounds: 30, engines: %w[interpreter yjit] }
+    smoke = { runs: 1, segments: 2, requests: 20, rounds: 1 }
     Bench::Options.parse("trace-only", arguments, defaults, smoke:) do |parser, given|
       parser.on("--segments N", Integer, "pairs of segments of a process (default 40)") { |it| given[:segments] = it }
       parser.on("--requests N", Integer, "requests of a segment (default 100)") { |it| given[:requests] = it }
+      parser.on("--rounds N", Integer, "traced rounds in the server (default 30)") { |it| given[:rounds] = it }
       Bench::Engines.add_option(parser, given, "interpreter and yjit")
     end
   end
@@ -82,19 +84,39 @@ module TraceOnly
     [format("%.3f", Bench::Statistics.median(ratios)), range.map { |it| format("%.3f", it) }.join(" to ")]
   end
 
+  # Rounds of requests in one server: untraced ones, and traced ones in between.
   def under_load(engine, call_ns, options)
     Site.open(engine:, env: { "SHOP_COUNTS" => "1" }) do |site|
-      before = site.command("searches")[:count]
-      site.command("start", "rperf only", 100)
-      site.command("measure")
-      load = site.load(options[:smoke] ? options[:requests] : UNDER_LOAD)
-      stopped = site.command("stop")
-      counted = site.command("searches")[:count] - before
-      request_ns = stopped[:cpu_ns].fdiv(load[:requests])
-      part = 100 * call_ns * stopped[:calls] / load[:requests] / request_ns
-      numbers = [load[:requests], stopped[:calls], counted, (request_ns / 1000).round]
-      [engine, *numbers.map(&:to_s), format("%.2f", part)]
+      untraced = [round(site, "none", options), round(site, "none", options)].drop(1)
+      traced = Array.new(options[:rounds]) do
+        round(site, "rperf only", options).tap { untraced << round(site, "none", options) }
+      end
+      requests, calls, counted = %i[requests calls counted].map { |name| traced.sum { |it| it[name] } }
+      numbers = [requests, calls, counted, (request_ns(traced) / 1000).round]
+      part = 100 * call_ns * calls / (requests + (options[:requests] * options[:rounds])) / request_ns(traced)
+      [engine, *numbers.map(&:to_s), *ratios(traced, untraced).flat_map { |some| median(some) }, format("%.2f", part)]
     end
+  end
+
+  # @return [Array<Array<Float>>] of traced rounds to the untraced ones around them; of those after them to those before
+  def ratios(traced, untraced)
+    around = untraced.map { |it| request_ns([it]) }.each_cons(2).to_a
+    [traced.zip(around).map { |it, both| request_ns([it]) / (both.sum / 2) },
+     around.map { |before, after| after / before }]
+  end
+
+  def request_ns(rounds) = rounds.sum { |it| it[:cpu_ns] }.fdiv(rounds.sum { |it| it[:requests] })
+
+  def median(ratios) = shown(ratios, Bench::Statistics.median_interval(ratios))
+
+  def round(site, name, options)
+    site.command("start", name, 100)
+    before = site.command("searches")[:count]
+    # A compiler has thrown its code away.
+    site.load(options[:requests])
+    site.command("measure")
+    load = site.load(options[:requests] * 4)
+    load.merge(site.command("stop"), counted: site.command("searches")[:count] - before)
   end
 end
 

@@ -132,6 +132,20 @@ RSpec.describe "rperf stacks" do
     end
   end
 
+  it "has them of many threads, while some compute" do
+    deep = "def deep(depth) = depth.zero? ? sleep : deep(depth - 1)"
+    working("#{deep}\n500.times { Thread.new { deep(20) } }\n3.times { Thread.new { work } }") do |program|
+      answer, _, outcome = stacks_of(program)
+      expect([answer["source"], outcome.status.exitstatus]).to eq(["vm", 0])
+      expect(answer["threads"].size).to eq(504)
+      # Nobody has to be woken where threads run.
+      expect(answer["woken"]).to be(false)
+      states = answer["threads"].group_by { |it| it["frames"].any? { |frame| frame["name"] == "Object#work" } }
+      expect(states.transform_values(&:size)).to eq(true => 4, false => 500)
+      expect(states[true].map { |it| it["state"] }.uniq - ["running", "waits for the GVL"]).to eq([])
+    end
+  end
+
   it "says which thread of the profile it is, and its labels" do
     working("Rperf.start(mode: :wall)\nThread.new { Rperf.label(job: 'a \e[1m') { sleep } }") do |program|
       answer = nil

@@ -69,6 +69,8 @@ RSpec.describe "Tracing" do
         .to eq("rperf: --clock must be auto, monotonic or tick, not 'sundial'\n")
       expect(rperf("stat", "-m", "trace", ruby, "-e", "1").stderr)
         .to start_with("rperf: -m must be cpu or wall, not 'trace'")
+      expect(rperf("trace", "--clock", "tick", "--spans", "1ms", ruby, "-e", "1").stderr)
+        .to eq("rperf: --spans must be 10ms or more with --clock tick, not '1ms'\n")
       expect(rperf("trace", "-f", "5", ruby, "-e", "1").status.exitstatus).to eq(2)
     end
   end
@@ -125,7 +127,13 @@ RSpec.describe "Tracing" do
         def long(text) = 40.times { text.count("b") }
         def short = 200_000.times { leaf }
         text = "ab" * 1_000_000
-        profile = Rperf.trace(clock: :tick, warn: false) { long(text); short; sleep 0.02; Thread.new { short }.join }
+        Rperf.start(mode: :trace, clock: :tick)
+        long(text)
+        short
+        thread = Thread.new { 40.times { 5_000.times { leaf } and Thread.pass } }
+        20.times { sleep 0.003 and Rperf.snapshot }
+        thread.join
+        profile = Rperf.stop
         rows = ->(value) { profile.top(value:, sort: :cum).to_h { |row| [row[:name], row[:total]] } }
         sum = ->(value) { profile.top(by: :thread, value:).to_h { |row| [row[:name], row[:self]] } }
         lives = sum["wall"].merge(sum["overhead"]) { |_, own, cost| own + cost }.values
@@ -135,6 +143,22 @@ RSpec.describe "Tracing" do
       expect(result[:leaf]).to eq(400_000)
       expect(result[:long]).to be_between(5_000_000, result[:life])
       expect(result[:lives].max).to be_within(1).of(result[:life])
+    end
+
+    it "takes its cost out of the times of a broad tree by that clock, too" do
+      costs = told(<<~'RUBY')
+        def leaf = 1
+        list = ->(name, *rest) { (0..4).map { |i| "#{name}#{i}#{rest.join}" }.join(";") }
+        5.times { |i| eval("def b#{i} = (#{list.("c")})\ndef c#{i} = 20.times { leaf }") }
+        40.times { |i| eval("def a#{i} = (#{list.("b")})") }
+        all = eval("-> { 5.times { #{(0...40).map { |i| "a#{i}" }.join(";")} } }")
+        costs = [:auto, :tick].map do |clock|
+          profile = Rperf.trace(clock:, warn: false, &all)
+          profile.top(value: "overhead", limit: 1000).sum { |row| row[:self] }
+        end
+        puts costs.to_json
+      RUBY
+      expect(costs.last).to be > 0.3 * costs.first
     end
 
     it "counts the calls of threads that share native ones" do

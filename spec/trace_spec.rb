@@ -24,6 +24,8 @@ RSpec.describe "A trace" do
       attr_accessor :value
 
       define_method(:defined) { leaf2 }
+      DEFINES = proc { 5 }
+      define_method(:named, &DEFINES)
       def initialize = @value = 1
       def leaf2 = 2
       def original = leaf2
@@ -52,7 +54,8 @@ RSpec.describe "A trace" do
     lambda_after_its_maker: "makes_lambda.call", exception: "2.times { rescues }", ensure: "ensures",
     throw: "catch(:out) { throws }; leaf", break: "yields { break }; leaf",
     return_from_block: "returns_from_block; leaf",
-    overflow: "overflows; leaf", define_method: "5.times { THING.defined }", missing: "THING.missing",
+    overflow: "overflows; leaf", define_method: "5.times { THING.defined }",
+    defining_block: "3.times { THING.named; Thing::DEFINES.call; Thing::DEFINES.call }", missing: "THING.missing",
     struct: "2.times { PAIR.one = PAIR.one }", builtin: "4.times { |it| it.zero? }",
     alias: "THING.other", super: "DERIVED.original", refinement: "1.refined", send: "send(:leaf); __send__(:leaf)",
     accessors: "3.times { THING.value = THING.value }", recursion: "recursive(9)", singleton: "Thing.singleton",
@@ -104,6 +107,11 @@ RSpec.describe "A trace" do
       expect(of(:define_method).block_calls("block in <class:Thing>").to_i).to eq(0)
     end
 
+    it "has a block that defines a method as a block when it is called as one" do
+      expect(of(:defining_block).calls("block in <class:Thing>")).to eq(3)
+      expect(of(:defining_block).block_calls("block in <class:Thing>")).to eq(6)
+    end
+
     it "names methods by what runs" do
       expect(of(:missing).calls("Thing#method_missing")).to eq(1)
       expect(of(:alias).calls("Thing#original")).to eq(1)
@@ -126,9 +134,12 @@ RSpec.describe "A trace" do
     it_behaves_like "exact counts", "ruby"
 
     it "has C methods as callers, without calls" do
-      counted = trace_pieces(setup, { sort: "[3, 1].sort_by { leaf }" })[:sort]
+      counted, builtin = trace_pieces(setup, { sort: "[3, 1].sort_by { leaf }", **pieces.slice(:builtin) })
+                         .values_at(:sort, :builtin)
       expect(counted.calls("Enumerable#sort_by") || counted.calls("Array#sort_by")).to eq(0)
       expect(counted.below("sort_by").keys).to include(a_string_ending_with("Object#leaf"))
+      # The VM runs it without a call, all but the first time.
+      expect(builtin.calls("Integer#zero?")).to eq(0)
     end
   end
 

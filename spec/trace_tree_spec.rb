@@ -27,6 +27,8 @@ RSpec.describe "The tree of a trace" do
       attr_accessor :value
 
       define_method(:defined) { |*| leaf }
+      DEFINES = proc { leaf }
+      define_method(:named, &DEFINES)
       def initialize = @value = leaf
       def plain = leaf
       alias other plain
@@ -76,6 +78,9 @@ RSpec.describe "The tree of a trace" do
                                           "overflows > leaf" => 1 }],
     "a method that a block defines" => ["2.times { THING.defined(1) }",
                                         { "Integer#times > defined" => 2, "Integer#times > defined > leaf" => 2 }],
+    "a block that defines a method" =>
+      ["2.times { THING.named; Thing::DEFINES.call }", { "Integer#times > defined" => 2,
+                                                         "Integer#times > defined > leaf" => 4 }],
     "a tail call" => ["Tail.odd(3)", { "Tail.odd" => 2, "Tail.even" => 2, "leaf" => 1 }],
     "the body of a file" => ["load('./loaded.rb')", { "Kernel#load > <top (required)> > leaf" => 1,
                                                       "Kernel#load > <top (required)> > Array#each > leaf" => 1 }],

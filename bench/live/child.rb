@@ -3,6 +3,7 @@
 require "json"
 require "rperf"
 require "tmpdir"
+require_relative "../support/allocated"
 require_relative "../support/clock"
 require_relative "../support/gap"
 require_relative "../support/interleave"
@@ -168,8 +169,8 @@ module Commands
   def state
     GC.start
     status = File.read("/proc/self/status")
-    { own_kb: Integer(status[/^RssAnon:\s*(\d+)/, 1]), rss_kb: Bench::ProcStatus.rss_kb, threads: Thread.list.size,
-      descriptors: Dir.children("/proc/self/fd").size }
+    { own_kb: Integer(status[/^RssAnon:\s*(\d+)/, 1]), rss_kb: Bench::ProcStatus.rss_kb,
+      allocated_kb: Bench::Allocated.kb, threads: Thread.list.size, descriptors: Dir.children("/proc/self/fd").size }
   end
 end
 

@@ -29,9 +29,16 @@ module Live
         after = state(program)
         left = %i[threads descriptors].sum { |name| (after[name] - before[name]).abs }
         what = "#{count} attaches and detaches"
-        [Figure.new("#{what}: memory after the first #{first}", after[:rss_kb] - before[:rss_kb], "kB", bar: 0),
+        [*memory("#{what}: memory after the first #{first}", before, after),
          Figure.new("#{what}: threads and descriptors left", left, "", bar: 0)]
       end
+    end
+
+    def memory(what, before, after)
+      resident = Figure.new(what, after[:rss_kb] - before[:rss_kb], "kB", bar: 0)
+      return [resident] unless before[:allocated_kb]
+
+      [resident, Figure.new("#{what}: allocated", after[:allocated_kb] - before[:allocated_kb], "kB")]
     end
 
     def visit(program)

@@ -10,11 +10,10 @@ use std::ops::Range;
 /// A frame as the VM gives it: an opaque word, here only compared and kept.
 pub type FrameWord = usize;
 
-/// A line as profiles have it, of what the VM says: that of evaluated code can be negative, and then
-/// it is no line of any file. Files of other tools are read in the same way.
+/// A line as profiles have it, of what the VM says: a negative one has wrapped.
 #[inline]
 pub(crate) fn shown_line(line: u32) -> u32 {
-    i32::try_from(line).map_or(0, |_| line)
+    rperf_model::shown_line((line as i32).into())
 }
 
 /// A stack as the bridge captured it, leaf first; `lines` may be empty.

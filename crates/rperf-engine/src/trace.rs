@@ -35,6 +35,7 @@ mod timed_calls;
 mod timekeeper;
 mod tracer;
 mod tree;
+mod uncovered;
 
 pub use clock::{ClockReading, TraceClock};
 pub use cost::{Bodies, Calibration, Costs, LoopTimes, PairCost};

@@ -1,7 +1,8 @@
 //! A page of what has changed in a session that is watched, as bytes: the answer to `/v1/delta`.
 //! It has the form of the viewer's data (docs/internals/viewer-format.md), without compression: a
-//! header of JSON, and columns. Written on the port's thread; read by the client, who takes it for
-//! hostile.
+//! header of JSON, and columns. As most answers are small, the header's `columns` is shorter: an
+//! array of name, encoding, length and count for each that isn't empty, in the order of their bytes.
+//! Written on the port's thread; read by the client, who takes it for hostile.
 
 mod read;
 
@@ -10,7 +11,7 @@ pub use read::BadDelta;
 use rperf_format::viewer::{Columns, MAGIC};
 use rperf_model::live_table::{Changes, LiveFacts, LiveValues};
 use rperf_model::{LabelSet, StringId};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// What comes with the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +64,21 @@ impl Delta {
             "reset": reset,
             "more": more,
             "cursor": cursor.to_string(),
-            "columns": columns.directory,
+            "columns": directory(&columns),
         });
         let header = header.to_string();
         let length = (header.len() as u32).to_le_bytes();
         [MAGIC, &length, header.as_bytes(), &columns.body].concat()
     }
+}
+
+fn directory(columns: &Columns) -> Vec<Value> {
+    let columns = columns.directory.iter();
+    let columns = columns.filter(|column| column["length"] != 0);
+    let keys = ["name", "encoding", "length", "count"];
+    columns
+        .map(|column| keys.iter().map(|key| column[key].clone()).collect())
+        .collect()
 }
 
 fn write(changes: &Changes, columns: &mut Columns) {

@@ -24,6 +24,13 @@ pub struct Node {
     pub line: u32,
 }
 
+/// A line as nodes have it, of what a VM or a file says: evaluated code can have a negative one, which
+/// is no line of any file.
+#[inline]
+pub fn shown_line(line: i64) -> u32 {
+    u32::try_from(line).unwrap_or(0)
+}
+
 /// The nodes, parents before children. The root has no row of its own.
 ///
 /// Most nodes have one child, or none. So each node knows its first child, and only

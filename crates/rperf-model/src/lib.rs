@@ -27,7 +27,7 @@ mod strings;
 mod time_line;
 mod weights;
 
-pub use call_tree::{CallTree, Node, NodeId};
+pub use call_tree::{CallTree, Node, NodeId, shown_line};
 pub use check::{FREQUENCIES, Row, Violation};
 pub use display::{DisplayFrame, FrameText};
 pub use frames::{Frame, FrameId, Frames};

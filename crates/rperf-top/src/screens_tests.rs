@@ -44,6 +44,7 @@ pub fn store() -> Store {
         name: name.into(),
         tid,
         waits_in: waits_in.into(),
+        age_ns: 0,
     };
     let threads = [
         (Some(1), facts("puma srv tp 001", 4731, "")),

@@ -73,6 +73,19 @@ pub struct ThreadFacts {
     pub tid: u32,
     /// What it waits for in the kernel; empty if it doesn't.
     pub waits_in: Arc<str>,
+    /// How long ago that was.
+    pub age_ns: u64,
+}
+
+impl ThreadFacts {
+    /// What a thread at `position` waits for, if that hasn't changed since it was looked at: times of
+    /// threads are known less exactly than those of intervals.
+    pub fn waits_at(&self, position: &Position) -> &str {
+        match position.ns >= self.age_ns - self.age_ns / 20 {
+            true => &self.waits_in,
+            false => "",
+        }
+    }
 }
 
 /// Where a thread is, and since when: as long as all of its time has gone into one stack, in one

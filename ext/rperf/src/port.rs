@@ -3,6 +3,7 @@
 //! Ractor.
 
 mod fibers;
+mod giving_way;
 mod helper;
 mod session;
 mod stacks;

@@ -161,8 +161,8 @@ impl Tracer {
     }
 
     /// Whether a call is told of the frame that we have at its depth already: of a method that a
-    /// block defines, as a block, or of one that `retry` begins anew. Without rescue clauses, the
-    /// latter can't be told from a second call.
+    /// block defines, as a block, which happens once; or of one that `retry` begins anew. Without
+    /// rescue clauses, the latter can't be told from a second call.
     #[cold]
     fn is_told_again(&mut self, vm: &impl TraceVm, top: Open, call: Call) -> bool {
         let fiber = &mut self.fibers[self.fiber];
@@ -170,12 +170,18 @@ impl Tracer {
         if has_rescued {
             fiber.rescued_depth = 0;
         }
-        let is_defined_by_block = || {
-            call == Call::Block
-                && self.tree.node(top.node).kind == FrameKind::Method
-                && vm.is_bare_code(top.word)
-        };
-        top.is_told() && top.word == own_frame(vm, 1) && (has_rescued || is_defined_by_block())
+        if !top.is_told() || top.word != own_frame(vm, 1) {
+            return false;
+        }
+        let is_defined_by_block = !has_rescued
+            && !top.is_told_twice
+            && call == Call::Block
+            && self.tree.node(top.node).kind == FrameKind::Method
+            && vm.is_bare_code(top.word);
+        if is_defined_by_block && let Some(top) = fiber.stack.last_mut() {
+            top.is_told_twice = true;
+        }
+        has_rescued || is_defined_by_block
     }
 
     /// A return; of a method of C with its owner and name.

@@ -156,8 +156,16 @@ pub(super) struct ThreadTimes {
     pub(super) states: Vec<(u32, State, u64)>,
     /// CPU time of nodes in other states, in ns.
     pub(super) used_ns: Vec<(u32, State, u64)>,
-    /// Cost that found no time to be taken out of.
-    pub(super) uncovered_ns: f64,
+    /// Cost that found no time to be taken out of, by node, in ns.
+    pub(super) uncovered: Vec<(u32, f64)>,
+}
+
+impl ThreadTimes {
+    /// The sum of it.
+    pub(super) fn uncovered_ns(&self) -> f64 {
+        let costs = self.uncovered.iter().map(|(_, ns)| ns);
+        costs.sum::<f64>().max(0.0)
+    }
 }
 
 /// The times of a thread under one label set, as `folds` shows them; `rounding` is the thread's.
@@ -180,13 +188,15 @@ pub(super) fn compensate(
             *overheads.entry(caller).or_default() += calls * cost.caller_ns.max(0.0);
         }
     }
-    let mut uncovered: f64 = overheads.values().sum();
     let sums = folds.of(sums);
     let times = sums.counts.iter().map(|(node, count)| {
         let raw_ns = rounding.ns(count.running);
-        let overhead = overheads.get(&node).map_or(0.0, |ns| ns.round());
-        let overhead_ns = (overhead as u64).min(raw_ns);
-        uncovered -= overhead_ns as f64;
+        let overhead = overheads.get_mut(&node);
+        let overhead_ns = overhead.map_or(0, |ns| {
+            let covered = (ns.round() as u64).min(raw_ns);
+            *ns -= covered as f64;
+            covered
+        });
         let running_ns = raw_ns - overhead_ns;
         let stolen_ns = sums.stolen.get(&node).copied().unwrap_or(0);
         Times {
@@ -205,7 +215,7 @@ pub(super) fn compensate(
             .map(|(node, state, ticks)| (node, state, rounding.ns(ticks)))
             .collect(),
         used_ns: sums.used.sorted(),
-        uncovered_ns: uncovered.max(0.0),
+        uncovered: overheads.into_iter().collect(),
     }
 }
 
@@ -285,7 +295,8 @@ mod tests {
         let folds = Folds::new(tree.nodes(), excluded, u32::MAX, c_pays);
         let folds = (&folds, c_pays);
         let times = compensate(tree.nodes(), &sums, &COSTS, folds, &mut rounding);
-        (times.nodes, times.uncovered_ns)
+        let uncovered_ns = times.uncovered_ns();
+        (times.nodes, uncovered_ns)
     }
 
     fn frame(word: usize) -> TracedFrame {

@@ -33,6 +33,8 @@ pub(super) struct Open {
     /// again at the next call. 0 if this one has.
     pub(super) run: u32,
     pub(super) known: Known,
+    /// A method that a block defines: the event of the block has come, too.
+    pub(super) is_told_twice: bool,
 }
 
 impl Open {
@@ -46,6 +48,7 @@ impl Open {
             word,
             run: 0,
             known: Known::Told,
+            is_told_twice: false,
         }
     }
 

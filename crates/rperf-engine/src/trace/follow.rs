@@ -134,6 +134,7 @@ impl Tracer {
                 word,
                 run: parent.run + 1,
                 known: Known::Shown,
+                is_told_twice: false,
             };
             self.fibers[self.fiber].stack.push(parent);
         }
@@ -211,6 +212,7 @@ impl Tracer {
                 word,
                 run: 0,
                 known: Known::Shown,
+                is_told_twice: false,
             });
         }
         let ends_untold = |frame: &&FrameWord| match vm.is_c_method(**frame) {

@@ -152,7 +152,10 @@ impl TraceSnapshot {
             for (labels, counted) in thread {
                 sums.add_folded(&self.nodes, &folds, excluded, counted);
                 let folds = (&folds, c_pays);
-                let times = compensate(&self.nodes, counted, &costs, folds, &mut rounding);
+                let mut times = compensate(&self.nodes, counted, &costs, folds, &mut rounding);
+                if self.clock == TraceClock::Noted {
+                    times.spread_uncovered(&self.nodes);
+                }
                 let labels = sets[labels.0 as usize];
                 self.add_labelled(&mut rows, &times, (&map, labels), &mut sums);
             }
@@ -234,7 +237,7 @@ impl TraceSnapshot {
         (map, labels): (&[NodeId], LabelSetId),
         sums: &mut Sums,
     ) {
-        sums.uncovered_ns += times.uncovered_ns;
+        sums.uncovered_ns += times.uncovered_ns();
         for time in &times.nodes {
             let node = self.nodes[time.node as usize];
             let (calls, block_calls) = match node.kind {

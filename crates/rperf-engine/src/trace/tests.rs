@@ -19,6 +19,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         12 => (0usize..6).prop_map(Act::Method),
         6 => (0usize..6).prop_map(Act::Block),
         3 => (0usize..4).prop_map(Act::BlockMethod),
+        3 => (0usize..4).prop_map(Act::DefiningBlock),
         6 => (0usize..4).prop_map(Act::C),
         3 => (0usize..4).prop_map(Act::Body),
         2 => Just(Act::Hidden),
@@ -35,6 +36,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         2 => (0u64..9, 0u64..9).prop_map(|(marking, sweeping)| Act::Collect(marking, sweeping)),
         1 => Just(Act::Pause),
         3 => Just(Act::Resume),
+        1 => Just(Act::Flush),
     ];
     prop::collection::vec(act, 0..300)
 }
@@ -54,11 +56,15 @@ fn traced(level_name: &str, before: &[Act], after: &[Act]) -> Machine {
 
 /// The same with so many levels in the tree.
 fn traced_to(level_name: &str, levels: u32, before: &[Act], after: &[Act]) -> Machine {
-    let mut machine = Machine::new(level(level_name));
+    traced_in(Machine::new(level(level_name)), levels, before, after)
+}
+
+/// The same in a machine that has done nothing yet.
+fn traced_in(mut machine: Machine, levels: u32, before: &[Act], after: &[Act]) -> Machine {
     for act in before {
         machine.act(*act);
     }
-    let mut tracer = Tracer::new(level(level_name), TraceClock::Monotonic, start());
+    let mut tracer = Tracer::new(machine.level, TraceClock::Monotonic, start());
     tracer.limit_depth(levels);
     machine.begin(tracer);
     for act in after {
@@ -119,9 +125,8 @@ fn profile_without(machine: &mut Machine, is_excluded: impl Fn(usize) -> bool) -
         monotonic_ns: machine.now,
         realtime_ns: 0,
     };
-    let mut tracer = machine.tracer.take().expect("it is traced");
-    tracer.flush(end.ticks, |thread| Some(machine.ready_since(thread)));
-    let tracer = machine.tracer.insert(tracer);
+    machine.flush();
+    let tracer = machine.tracer.as_ref().expect("it is traced");
     let name = |frame: &super::TracedFrame| ResolvedFrame {
         name: frame.word.to_string(),
         path: "made_up.rb".into(),
@@ -169,6 +174,25 @@ proptest! {
             *states.entry(weight.key.state).or_default() += weight.value(wall) as u64;
         }
         prop_assert_eq!(states, machine.states_so_far());
+    }
+
+    #[test]
+    fn times_of_a_thread_add_up_where_events_have_an_older_time_than_profiles(
+        before in acts(), after in acts(), note_every in 2u64..60
+    ) {
+        let mut machine = Machine::new(level("ruby"));
+        machine.note_every = note_every;
+        let mut machine = traced_in(machine, u32::MAX, &before, &after);
+        let profile = profile_of(&mut machine);
+        let wall = profile.schema.find("wall").expect("a column");
+        for (thread, begun) in machine.begun.iter().enumerate() {
+            let rows = profile.weights.iter().filter(|it| it.key.thread == thread as u32 + 1);
+            let sum = rows.map(|weight| weight.value(wall)).sum::<i64>() as u64;
+            let life = machine.counted() - begun;
+            // The begin of a new one is known by a note.
+            let most = if *begun == 0 { life } else { life + note_every };
+            prop_assert!((life..=most).contains(&sum), "{sum} of thread {thread}, which had {life}");
+        }
     }
 
     #[test]
@@ -264,6 +288,25 @@ fn a_block_that_defines_a_method_is_one_call_told_twice() {
     );
     let calls = calls_by_path(&profile_of(&mut machine));
     assert_eq!(calls.values().copied().collect::<Vec<_>>(), [2]);
+}
+
+#[test]
+fn a_block_that_defines_a_method_is_a_call_of_its_own_when_it_is_called_as_a_block() {
+    let pair = [
+        Act::BlockMethod(1),
+        Act::Return,
+        Act::DefiningBlock(1),
+        Act::Return,
+        Act::DefiningBlock(1),
+        Act::Return,
+    ];
+    for level in ["ruby", "count"] {
+        let mut machine = traced(level, &[], &pair.repeat(2));
+        let profile = profile_of(&mut machine);
+        let sums =
+            ["calls", "block_calls"].map(|it| by_path(&profile, &[it]).into_values().sum::<i64>());
+        assert_eq!(sums, [2, 4], "level {level}");
+    }
 }
 
 #[test]

@@ -21,6 +21,8 @@ impl Tracer {
         let Some(state) = self.threads.get_mut(thread.0 as usize) else {
             return;
         };
+        // A profile in between may have read a clock that events only have a note of.
+        let now = now.max(self.last);
         if let Some(since) = state.away_since.take() {
             let node = self.fibers[state.fiber]
                 .top()

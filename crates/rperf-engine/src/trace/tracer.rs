@@ -112,7 +112,8 @@ impl Tracer {
         if let Some(spans) = self.timed_calls.as_mut().and_then(|it| it.spans.as_mut()) {
             spans.add_thread(fiber);
         }
-        self.threads.push(TracedThread::new(fiber, now));
+        self.threads
+            .push(TracedThread::new(fiber, now.max(self.last)));
         ThreadNumber(self.threads.len() as u32 - 1)
     }
 

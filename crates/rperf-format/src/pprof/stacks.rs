@@ -7,7 +7,9 @@ use super::texts::Texts;
 use crate::ReadError;
 use crate::last_stack::{LAST_STACKS, MAX_DEPTH};
 use prost::Message as _;
-use rperf_model::{DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, StringId};
+use rperf_model::{
+    DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, StringId, shown_line,
+};
 use rustc_hash::FxHashMap;
 use std::mem;
 use std::ops::Range;
@@ -112,7 +114,7 @@ impl Stacks {
                 })?;
                 let read = ReadFrame {
                     frame,
-                    line: to_line(line.line),
+                    line: shown_line(line.line),
                     meaning: meaning(profile, frame),
                 };
                 message::push(
@@ -243,7 +245,7 @@ fn functions(
         let frame = Frame {
             name: texts.name(name, &mut profile.strings)?,
             path: texts.name(function.filename, &mut profile.strings)?,
-            first_line: to_line(function.start_line),
+            first_line: shown_line(function.start_line),
         };
         let frame = profile.frames.intern(frame);
         insert_new(&mut functions, function.id, frame, "function")?;
@@ -297,9 +299,4 @@ fn insert_new<T>(
         return Err(ReadError::damaged(format!("a {what} has {why}")));
     }
     Ok(())
-}
-
-/// Lines that can't be are not known.
-fn to_line(line: i64) -> u32 {
-    u32::try_from(line).unwrap_or(0)
 }

@@ -13,7 +13,7 @@ const MAX_NUMBER: usize = 10;
 /// Bytes of the header at most.
 const MAX_HEADER: usize = 64 << 10;
 
-/// Numbers in a column at most. Several columns may lie in the same bytes.
+/// Numbers in a column at most.
 const MAX_COUNT: usize = 1 << 20;
 
 /// What came is no page of changes.
@@ -81,26 +81,25 @@ struct ReadColumns<'a> {
 impl ReadColumns<'_> {
     /// The bytes of a column, its encoding, and how many numbers it has; none if it is missing.
     fn column(&self, name: &str) -> Result<(&[u8], &str, usize), BadDelta> {
-        let mut entries = self.directory.iter();
-        let is_it = |entry: &&Value| entry.get("name").and_then(Value::as_str) == Some(name);
-        let Some(entry) = entries.find(is_it) else {
-            return Ok((&[], "uleb", 0));
-        };
-        let number = |key: &str| {
-            let number = entry.get(key).and_then(Value::as_u64);
-            number.and_then(|number| usize::try_from(number).ok())
-        };
-        let offset = number("offset").ok_or(BadDelta)?;
-        let length = number("length").ok_or(BadDelta)?;
-        let count = number("count").ok_or(BadDelta)?;
-        let rest = self.body.get(offset..).ok_or(BadDelta)?;
-        let bytes = rest.get(..length).ok_or(BadDelta)?;
-        let encoding = entry.get("encoding").and_then(Value::as_str);
-        // Each number has a byte at least.
-        match encoding.filter(|_| count <= length) {
-            Some(encoding) => Ok((bytes, encoding, count)),
-            None => Err(BadDelta),
+        let mut rest = self.body;
+        for entry in self.directory {
+            let entry = entry.as_array().map(Vec::as_slice).ok_or(BadDelta)?;
+            let [found, encoding, length, count, ..] = entry else {
+                return Err(BadDelta);
+            };
+            let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
+            let length = number(length).ok_or(BadDelta)?;
+            let (bytes, others) = rest.split_at_checked(length).ok_or(BadDelta)?;
+            rest = others;
+            if found.as_str() != Some(name) {
+                continue;
+            }
+            let encoding = encoding.as_str().ok_or(BadDelta)?;
+            // Each number has a byte at least.
+            let count = number(count).filter(|count| *count <= length);
+            return Ok((bytes, encoding, count.ok_or(BadDelta)?));
         }
+        Ok((&[], "uleb", 0))
     }
 
     fn numbers(&self, name: &str) -> Result<Vec<i64>, BadDelta> {

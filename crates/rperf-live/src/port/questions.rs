@@ -15,6 +15,9 @@ const AGAIN_AT_LAST: Duration = Duration::from_millis(50);
 const EAGER: Duration = Duration::from_millis(100);
 /// How long nothing may come before the VM is woken.
 const WAKES_AFTER: Duration = Duration::from_millis(200);
+/// The same if a thread has found the question: a helper is to come, after others that run. It may
+/// have been ended by the program.
+const WAKES_AFTER_SEEN: Duration = Duration::from_secs(1);
 /// How often it is at once: if another thread ran last, that one was asked, and the main thread only
 /// after it has run.
 const WAKES: u32 = 2;
@@ -22,8 +25,9 @@ const WAKES: u32 = 2;
 /// else then, in a call that looks for no interrupts.
 const ALL_WAKES: u32 = 6;
 const WAKES_AGAIN: Duration = Duration::from_millis(300);
-/// How long the VM may take for what can be done without.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the VM may take for what can be done without; and if the helper is at work on it.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE_AT_WORK: Duration = Duration::from_secs(4);
 
 /// The open questions, by task.
 #[derive(Default)]
@@ -42,7 +46,12 @@ struct Open {
 impl Open {
     /// Whether the VM is to be woken for this, if it has been quiet.
     fn is_due(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.since) >= WAKES_AFTER
+        let patience = match request::is_seen(self.question) {
+            true => WAKES_AFTER_SEEN,
+            false => WAKES_AFTER,
+        };
+        !request::is_at_work(self.question)
+            && now.saturating_duration_since(self.since) >= patience
             && match self.wakes {
                 ..WAKES => true,
                 WAKES..ALL_WAKES => now.saturating_duration_since(self.woken) >= WAKES_AGAIN,
@@ -92,6 +101,21 @@ impl Questions {
     pub fn elapsed(&self, task: Task) -> Duration {
         let open = self.0[task as usize].as_ref();
         open.map_or(Duration::ZERO, |it| it.since.elapsed())
+    }
+
+    /// Whether the VM has had long enough for this.
+    pub fn is_late(&self, task: Task) -> bool {
+        let patience = match self.is_at_work(task) {
+            true => PATIENCE_AT_WORK,
+            false => PATIENCE,
+        };
+        self.is_open(task) && self.elapsed(task) >= patience
+    }
+
+    /// Whether the helper has begun with this.
+    pub fn is_at_work(&self, task: Task) -> bool {
+        let open = self.0[task as usize].as_ref();
+        open.is_some_and(|it| request::is_at_work(it.question))
     }
 
     /// Whether the VM was woken for this.

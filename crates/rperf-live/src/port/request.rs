@@ -13,6 +13,10 @@ static OPEN: [AtomicU64; Task::ALL.len()] = [const { AtomicU64::new(0) }; Task::
 /// A helper is at work, or about to be.
 static HELPED: AtomicBool = AtomicBool::new(false);
 
+/// The number of the question that came to the VM last, and of the one that the helper is at work on.
+static SEEN: AtomicU64 = AtomicU64::new(0);
+static AT_WORK: AtomicU64 = AtomicU64::new(0);
+
 /// How the session is to sample that is to begin.
 static WALL: AtomicBool = AtomicBool::new(true);
 static FREQUENCY: AtomicU32 = AtomicU32::new(0);
@@ -24,6 +28,7 @@ pub fn claim_helper() -> bool {
 
 /// The helper ends, or couldn't be made.
 pub fn release_helper() {
+    AT_WORK.store(0, SeqCst);
     HELPED.store(false, SeqCst);
 }
 
@@ -81,12 +86,36 @@ pub fn open() -> Option<Question> {
     questions.find(|question| question.number > 0)
 }
 
+/// A Ruby thread has come to a safepoint and found the question.
+pub fn note_seen(question: Question) {
+    SEEN.store(question.number, SeqCst);
+}
+
+/// Whether one has. Any thread.
+pub fn is_seen(question: Question) -> bool {
+    SEEN.load(SeqCst) == question.number
+}
+
+/// The helper sees to the question from now on.
+pub fn begin_work(question: Question) {
+    AT_WORK.store(question.number, SeqCst);
+}
+
+/// Whether the helper has begun to see to the question. Any thread.
+pub fn is_at_work(question: Question) -> bool {
+    AT_WORK.load(SeqCst) == question.number
+}
+
+/// Whether somebody still waits for the answer. Any thread.
+pub fn is_wanted(question: Question) -> bool {
+    OPEN[question.task as usize].load(SeqCst) == question.number
+}
+
 /// Says that the stacks of these native threads were taken just now, so that the port's thread looks
 /// what they wait for while others are taken. On a Ruby thread.
 pub fn note_taken(question: Question, tids: Vec<i32>) {
-    let open = &OPEN[question.task as usize];
     if let Some(port) = Port::current()
-        && open.load(SeqCst) == question.number
+        && is_wanted(question)
     {
         port.hand_over(Message::Taken(question, tids));
     }

@@ -6,7 +6,7 @@
 use super::connection::{Connection, MayWake, Wait};
 use super::facts;
 use super::profiling::{Phase, Profiling, encode};
-use super::questions::{PATIENCE, Questions};
+use super::questions::Questions;
 use super::request;
 use super::sampling::Sampling;
 use super::stacks;
@@ -28,6 +28,10 @@ const SILENT: &str = "the VM doesn't answer: no Ruby code runs just now, or a th
 /// The same if the VM could be woken.
 const STUCK: &str = "the VM doesn't answer: a thread keeps the GVL in native code, or the main thread \
                      waits in native code that can't be interrupted";
+
+/// The same if it is at work on the answer.
+const BUSY: &str =
+    "the program has so many threads, or is so busy, that the answer wasn't ready in time";
 
 /// Profiles that are under way at a time.
 const MAX_PROFILES: usize = 4;
@@ -331,16 +335,20 @@ impl Vm {
     /// The VM has taken too long for what can be done without it, or be asked for again.
     fn give_up(&mut self, clients: &mut [Connection]) {
         for task in [Task::Stacks, Task::Fibers] {
-            let elapsed = self.questions.elapsed(task);
-            if elapsed >= PATIENCE {
+            if self.questions.is_late(task) {
                 let is_woken = self.questions.is_woken(task);
+                let why = match self.questions.is_at_work(task) {
+                    true => BUSY,
+                    false => why(clients, task),
+                };
+                let elapsed = self.questions.elapsed(task).as_nanos();
                 self.questions.withdraw(task);
-                let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-                let body = stacks::of_system(why(clients, task), is_woken, elapsed_ns);
+                let elapsed_ns = u64::try_from(elapsed).unwrap_or(u64::MAX);
+                let body = stacks::of_system(why, is_woken, elapsed_ns);
                 answer_stacks(clients, task, &body);
             }
         }
-        if self.questions.elapsed(Task::Snapshot) >= PATIENCE {
+        if self.questions.is_late(Task::Snapshot) {
             let why = why(clients, Task::Snapshot);
             let waits = |client: &Connection| matches!(client.wait, Some(Wait::Snapshot(_)));
             for client in clients.iter_mut().filter(|it| waits(it)) {

@@ -9,11 +9,14 @@ use super::table::{
     LINES, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
 };
 use super::values::{Capture, Clock, Inherit, Settings, Signal};
-use super::words::{ALLOC, RUBY, SAFEPOINT, TRACE};
+use super::words::{ALLOC, CPU, RUBY, SAFEPOINT, TRACE};
 use rperf_format::Format;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
+
+/// The shortest time that calls can be chosen by where the time is noted every 1.5 ms, or sooner.
+const SHORTEST_BY_TICK_NS: u64 = 10_000_000;
 
 impl Settings {
     /// Of `Rperf.start`: the keywords that were given, each with a text for the case that it isn't
@@ -204,7 +207,25 @@ impl Settings {
             None if !self.times_calls() && self.get(&MEASURE).is_some() => {
                 Err(self.refuse_any(&MEASURE, &CALLS, source))
             }
-            None => Ok(()),
+            None => self.check_tick(source),
+        }
+    }
+
+    /// What goes together with a clock that is too coarse for a single call.
+    fn check_tick(&self, source: Source) -> Result<(), InvalidSetting> {
+        if self.clock() != Clock::Tick {
+            return Ok(());
+        }
+        if self.measures_latency() {
+            let [alloc, cpu] = [ALLOC, CPU].map(|it| Form::Word(it).listed(source));
+            let allowed = format!("{alloc} or {cpu}");
+            return Err(self.refuse_all_but(&MEASURE, &allowed, &CLOCK, source));
+        }
+        match self.spans_ns() {
+            Some(ns) if ns < SHORTEST_BY_TICK_NS => {
+                Err(self.refuse_all_but(&SPANS, "10ms or more", &CLOCK, source))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -285,6 +285,7 @@ impl Value {
             Value::Path(path) => path.into(),
             Value::Loopback(number) => format!("{LOOPBACK}{number}").into(),
             Value::Text(text) => text.clone(),
+            Value::Time(micros) if micros % 1_000 == 0 => format!("{}ms", micros / 1_000).into(),
             Value::Time(micros) => format!("{micros}us").into(),
             Value::Methods(names) if source == Source::Keyword => {
                 format!("'{}'", names.join(",")).into()

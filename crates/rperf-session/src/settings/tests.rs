@@ -314,6 +314,30 @@ fn chosen_methods_are_of_ruby_and_added_up() {
 }
 
 #[test]
+fn what_a_tick_cant_tell_is_refused() {
+    let told = |name: &'static str, text: &'static str| {
+        Settings::from_variables(move |key| match key {
+            "MODE" => Some(OsStr::new("trace")),
+            "CLOCK" => Some(OsStr::new("tick")),
+            key => (key == name).then(|| OsStr::new(text)),
+        })
+    };
+    for (name, text, allowed) in [
+        ("MEASURE", "latency", "alloc or cpu"),
+        ("MEASURE", "cpu,latency", "alloc or cpu"),
+        ("SPANS", "9ms", "10ms or more"),
+    ] {
+        let error = told(name, text).expect_err("it is refused").to_string();
+        let expected =
+            format!("RPERF_{name} must be {allowed} with RPERF_CLOCK=tick, not '{text}'");
+        assert_eq!(error, expected);
+    }
+    for (name, text) in [("MEASURE", "alloc,cpu"), ("SPANS", "10ms")] {
+        assert!(told(name, text).is_ok(), "{name} {text}");
+    }
+}
+
+#[test]
 fn what_only_samples_have_is_refused_with_a_trace() {
     for (name, text) in [
         ("CAPTURE", "safepoint"),

@@ -229,18 +229,22 @@ impl Layout {
                 let text = front + &fitted(&method.name, room, look);
                 (text, fitted_end(&method.path, self.file_room, look))
             }
-            What::Thread(thread, node) => {
-                let position = store.positions.get(thread).filter(|it| {
+            What::Thread(number, node) => {
+                let position = store.positions.get(number).filter(|it| {
                     it.node == *node && it.ns >= LONG && app.scope == Scope::Rate && !store.is_saved
                 });
-                let facts = store.facts.get(thread);
-                let thread = store.threads[*thread as usize];
+                let facts = store.facts.get(number);
+                let thread = store.threads[*number as usize];
                 let top = store.method(*node).map_or("", |it| &*it.name);
                 let stays = position.filter(|_| thread.seq > 0);
                 let stays = stays.map_or_else(String::new, |it| format!(" for {}", clock(it.ns)));
                 let letter = letter(line.own);
-                let is_now = app.scope == Scope::Rate;
-                let waits = facts.filter(|_| is_now).map_or("", |it| &it.waits_in);
+                let waits = match (facts, store.positions.get(number)) {
+                    (Some(facts), Some(position)) if app.scope == Scope::Rate => {
+                        facts.waits_at(position)
+                    }
+                    _ => "",
+                };
                 let stays = match self.room_for_wait(&stays, top) {
                     // A call without what it is for says less than the method.
                     Some(room) if letter == 'B' && waits.contains(": ") => {

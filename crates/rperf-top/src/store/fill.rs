@@ -161,6 +161,14 @@ impl Store {
         let process = &mut self.processes[number as usize];
         (process.elapsed_ns, process.sampling_ns) = (elapsed_ns, sampling_ns);
         process.watched_ns += elapsed_ns;
+        let of_process = |thread: u32| self.threads[thread as usize].process == number;
+        for (_, facts) in self
+            .facts
+            .iter_mut()
+            .filter(|(thread, _)| of_process(**thread))
+        {
+            facts.age_ns = facts.age_ns.saturating_add(elapsed_ns);
+        }
         self.position(number);
     }
 
@@ -212,12 +220,6 @@ impl Store {
         self.processes[process as usize].is_stuck = is_stuck;
     }
 
-    /// How many threads of the process have been seen.
-    pub fn threads_of(&self, process: u32) -> u32 {
-        let threads = self.threads.iter().filter(|it| it.process == process);
-        threads.count() as u32
-    }
-
     /// What is known now of the threads of the process, by their numbers in its profile.
     pub fn set_facts(
         &mut self,
@@ -238,9 +240,10 @@ impl Store {
     /// What native threads of the process wait for, where no more is known.
     pub fn set_waits(&mut self, process: u32, threads: impl Iterator<Item = ThreadFacts>) {
         let waits: FxHashMap<_, _> = threads.map(|it| (it.tid, it.waits_in)).collect();
+        let now = |facts: &ThreadFacts| waits.get(&facts.tid).cloned().unwrap_or_default();
         for (&thread, facts) in &mut self.facts {
             if self.threads[thread as usize].process == process {
-                facts.waits_in = waits.get(&facts.tid).cloned().unwrap_or_default();
+                (facts.waits_in, facts.age_ns) = (now(facts), 0);
             }
         }
     }

@@ -9,6 +9,7 @@
 //! helper would else wait for a whole time slice of each.
 
 use super::fibers;
+use super::giving_way::let_go;
 use super::session::perform;
 use super::stacks;
 use super::watched;
@@ -17,11 +18,9 @@ use crate::profile::errors;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
-use crate::without_gvl::try_without_gvl;
 use magnus::rb_sys::{AsRawValue, protect};
 use magnus::{Error, Module, RModule, Ruby, Thread, prelude::*};
 use rb_sys::VALUE;
-use rperf_engine::Gvl;
 use rperf_live::port::task::{Reply, Task};
 use rperf_live::port::{bell, request};
 use std::ffi::c_void;
@@ -68,6 +67,7 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
     let Some(question) = request::open() else {
         return;
     };
+    request::note_seen(question);
     let (current, helper) = (
         RubyThread::current(&gvl).object() as usize,
         HELPER.load(SeqCst),
@@ -89,12 +89,7 @@ unsafe extern "C" fn on_safepoint(_: *mut c_void) {
         }
         sleep(BEGINNING);
     }
-    let_go(gvl);
-}
-
-/// If an interrupt is pending, the thread lets the GVL go by itself before long.
-fn let_go(_: Gvl<'_>) {
-    let _ = try_without_gvl(|| ());
+    let_go(gvl, current);
 }
 
 /// `hang_bell`: the descriptor that becomes readable with each question.
@@ -146,9 +141,10 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
     HELPER.store(thread.as_raw() as usize, SeqCst);
     loop {
         while let Some(question) = request::open() {
+            request::begin_work(question);
             if question.task.is_of_stacks() {
                 let mut stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
-                if question.task == Task::Fibers {
+                if question.task == Task::Fibers && request::is_wanted(question) {
                     stacks.fibers = Some(fibers::take(helper)?);
                 }
                 request::answer(question, Reply::Stacks(stacks));

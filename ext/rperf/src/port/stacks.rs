@@ -1,6 +1,7 @@
 //! The stacks of all threads, for the port's clients. On the helper, with the GVL, a little at a time:
 //! other threads run in between, so a stack is of the moment at which its turn came.
 
+use super::giving_way;
 use crate::interrupts::let_others_run;
 use crate::native;
 use crate::ruby::frames::RubyVm;
@@ -10,7 +11,7 @@ use crate::ruby::threads::RubyThread;
 use crate::text;
 use crate::vm::api::live;
 use crate::vm::state::roots;
-use crate::without_gvl::without_gvl;
+use crate::without_gvl::try_without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, prelude::*};
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
@@ -18,6 +19,7 @@ use rperf_live::port::frames::FrameName;
 use rperf_live::port::request;
 use rperf_live::port::stacks::{Stacks, ThreadStack};
 use rperf_live::port::task::Question;
+use rperf_model::shown_line;
 use rustc_hash::FxHashMap;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,8 +27,13 @@ use std::time::{Duration, Instant};
 /// Frames of a stack; those beyond are left out at its root.
 const LIMIT: usize = 1000;
 
-/// For how long the GVL is held at a stretch.
+/// For how long the GVL is held at a stretch at first; and at most, as [`Turns`] has it.
 const STRETCH: Duration = Duration::from_micros(100);
+const LONGEST: Duration = Duration::from_millis(2);
+
+/// So much of the time that the answer has taken so far is a turn, from when that is longer: beside
+/// threads that compute, each turn waits for those.
+const PART: u32 = 50;
 
 /// What Ruby says of a thread: its name, status, native number and, if that is asked for, the line of
 /// its topmost frame.
@@ -99,14 +106,16 @@ impl Taking {
     }
 
     fn take(&mut self, ruby: &Ruby, gvl: &mut Gvl<'_>) -> Result<(), Error> {
-        let mut began = Instant::now();
+        let mut turns = Turns::begin();
         let own = RubyThread::current(gvl).object();
         let live = LiveThreads::list(ruby, gvl)?;
         for place in 0..live.len() {
-            if began.elapsed() >= STRETCH {
+            if turns.rest().is_zero() {
                 self.tell();
-                let_all_run(gvl)?;
-                began = Instant::now();
+                turns.let_all_run(gvl)?;
+                if !request::is_wanted(self.question) {
+                    return Ok(());
+                }
             }
             if let Some((thread, object)) = live.at(place)
                 && thread.object() != own
@@ -115,16 +124,17 @@ impl Taking {
             }
         }
         self.tell();
-        let mut limit = STRETCH.saturating_sub(began.elapsed());
-        while resolve::name_frames(gvl, limit, |_, named| {
+        while resolve::name_frames(gvl, turns.rest(), |_, named| {
             self.names.extend(named.map(|(_, found)| FrameName {
                 path: (!resolve::is_of_c(&found)).then_some(found.path),
                 name: found.name,
             }));
             self.frames.get(self.names.len()).copied()
         }) {
-            let_all_run(gvl)?;
-            limit = STRETCH;
+            turns.let_all_run(gvl)?;
+            if !request::is_wanted(self.question) {
+                break;
+            }
         }
         Ok(())
     }
@@ -152,7 +162,7 @@ impl Taking {
                     self.frames.push(frame);
                     self.frames.len() as u32 - 1
                 });
-                (place, line_of(i64::from(line as i32)))
+                (place, shown_line((line as i32).into()))
             })
             .collect();
         // Before anything allocates.
@@ -167,13 +177,16 @@ impl Taking {
         let facts: Option<Facts> = self.helper.funcall("facts", (object, lacks_line))?;
         if let Some((name, status, tid, line)) = facts {
             if let (Some(first), Some(line)) = (frames.first_mut(), line) {
-                first.1 = line_of(line);
+                first.1 = shown_line(line);
             }
             let stack = self.place_of(frames);
             let (profile_thread, labels) = live::facts(gvl, thread).unzip();
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
-                status: text::content(status),
+                status: match giving_way::has_let_go(gvl, thread.object() as usize) {
+                    true => "run".into(),
+                    false => text::content(status),
+                },
                 tid,
                 has_gvl: thread.object() as usize == self.holder,
                 profile_thread,
@@ -196,15 +209,40 @@ impl Taking {
     }
 }
 
-/// Those that wait for the GVL, and those that have waited for something else and haven't got a CPU
-/// since: where the port's thread is at work beside this one, there may be none left for them.
-fn let_all_run(gvl: &mut Gvl<'_>) -> Result<(), Error> {
-    let_others_run(gvl)?;
-    without_gvl(thread::yield_now);
-    Ok(())
+/// When other threads are to run.
+struct Turns {
+    began: Instant,
+    /// The present turn.
+    turn: Instant,
+    /// How long it may be.
+    limit: Duration,
 }
 
-/// Code may be told to be at any line; what is no line of a file has none.
-fn line_of(line: i64) -> u32 {
-    u32::try_from(line).unwrap_or(0)
+impl Turns {
+    /// The first turn begins.
+    fn begin() -> Self {
+        let now = Instant::now();
+        Turns {
+            began: now,
+            turn: now,
+            limit: STRETCH,
+        }
+    }
+
+    /// What is left of the turn.
+    fn rest(&self) -> Duration {
+        self.limit.saturating_sub(self.turn.elapsed())
+    }
+
+    /// Lets those run that wait for the GVL, and those that have waited for something else and haven't
+    /// got a CPU since: where the port's thread is at work beside this one, there may be none left for
+    /// them. Then the next turn begins.
+    fn let_all_run(&mut self, gvl: &mut Gvl<'_>) -> Result<(), Error> {
+        if try_without_gvl(thread::yield_now).is_err() {
+            let_others_run(gvl)?;
+        }
+        self.turn = Instant::now();
+        self.limit = (self.began.elapsed() / PART).clamp(STRETCH, LONGEST);
+        Ok(())
+    }
 }

@@ -106,7 +106,7 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
     }
 
     fn line(&self) -> u32 {
-        // SAFETY: on a Ruby thread; only reads. A line is never negative.
+        // SAFETY: on a Ruby thread; only reads. A negative line wraps; `shown_line` makes it none.
         unsafe { rb_sys::rb_sourceline() as u32 }
     }
 

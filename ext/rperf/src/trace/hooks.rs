@@ -133,9 +133,9 @@ fn count(gvl: &Gvl<'_>, event: u32, id: ID, class: VALUE) {
 #[inline]
 fn call_of(event: u32, id: ID, class: VALUE) -> Call {
     match event {
-        CALL | RETURN => Call::Method,
-        B_CALL | B_RETURN => Call::Block,
-        C_CALL | C_RETURN => Call::C {
+        CALL => Call::Method,
+        B_CALL => Call::Block,
+        C_CALL => Call::C {
             owner: class as usize,
             method: id as usize,
         },

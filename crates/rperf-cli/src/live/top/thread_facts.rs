@@ -11,7 +11,7 @@ use rperf_top::store::ThreadFacts;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,10 +24,26 @@ const PER_THREAD: Duration = Duration::from_millis(5);
 /// What is asked for a program.
 #[derive(Default)]
 struct Asking {
-    /// When it is due again.
-    due: Option<Instant>,
+    asked: Option<Instant>,
+    state: Arc<State>,
+}
+
+/// What the thread that asks says.
+#[derive(Default)]
+struct State {
     /// An answer is under way.
-    is_asked: Arc<AtomicBool>,
+    is_asked: AtomicBool,
+    /// How many threads the last one had.
+    threads: AtomicUsize,
+}
+
+/// However the thread ends that asks.
+struct Done(Arc<State>);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        self.0.is_asked.store(false, SeqCst);
+    }
 }
 
 /// Asks the programs.
@@ -53,34 +69,39 @@ impl Asker {
         if !self.is_wanted.load(SeqCst) {
             return;
         }
-        let now = Instant::now();
         let asking = self.askings.entry(process).or_default();
-        let is_due = asking.due.is_none_or(|due| due <= now);
-        if !is_due || asking.is_asked.swap(true, SeqCst) {
+        let threads = u32::try_from(asking.state.threads.load(SeqCst)).unwrap_or(u32::MAX);
+        let pause = INTERVAL.max(PER_THREAD.saturating_mul(threads));
+        let is_due = asking.asked.is_none_or(|asked| asked.elapsed() >= pause);
+        if !is_due || asking.state.is_asked.swap(true, SeqCst) {
             return;
         }
-        let threads = lock(&self.store).threads_of(process);
-        asking.due = Some(now + INTERVAL.max(PER_THREAD * threads));
-        let (store, is_asked) = (Arc::clone(&self.store), Arc::clone(&asking.is_asked));
-        let pid = member.program.pid;
+        asking.asked = Some(Instant::now());
+        let done = Done(Arc::clone(&asking.state));
+        let store = Arc::clone(&self.store);
+        let (pid, start) = (member.program.pid, member.program.hello.start);
         let asks = move || {
-            if let Some(answer) = answer(pid) {
-                tell(&store, process, &answer);
+            if let Some(answer) = answer(pid, start) {
+                let count = tell(&store, process, &answer);
+                done.0.threads.store(count, SeqCst);
             }
-            is_asked.store(false, SeqCst);
         };
         // Without a thread nothing is known.
         let _ = thread::Builder::new().spawn(asks);
     }
 }
 
-fn answer(pid: i32) -> Option<Value> {
+/// `start`: when the process began, as another may have its number by now.
+fn answer(pid: i32, start: u64) -> Option<Value> {
     let mut client = process::connect(pid).ok()?;
-    stacks::threads(&mut client, false).ok()
+    let is_it = client.hello().ok()?.start == start;
+    is_it.then(|| stacks::threads(&mut client, false).ok())?
 }
 
-fn tell(store: &SharedStore, process: u32, answer: &Value) {
+/// Returns how many threads there were.
+fn tell(store: &SharedStore, process: u32, answer: &Value) -> usize {
     let threads = answer.get("threads").and_then(Value::as_array);
+    let count = threads.map_or(0, Vec::len);
     let threads = threads.into_iter().flatten().map(facts);
     let mut store = lock(store);
     match answer.get("source").and_then(Value::as_str) {
@@ -89,6 +110,7 @@ fn tell(store: &SharedStore, process: u32, answer: &Value) {
         _ => store.set_waits(process, threads.map(|(_, facts)| facts)),
     }
     store.renew();
+    count
 }
 
 /// A thread's number in the profile, if it has one, and what is known of it.
@@ -105,6 +127,7 @@ fn facts(thread: &Value) -> (Option<u32>, ThreadFacts) {
         name: text("name"),
         tid: number("tid").unwrap_or(0),
         waits_in: text("waits_in"),
+        age_ns: 0,
     };
     (number("profile_thread"), facts)
 }

@@ -19,6 +19,8 @@ pub enum Act {
     Block(usize),
     /// A method that a block defines.
     BlockMethod(usize),
+    /// The block of such a method, called as a block.
+    DefiningBlock(usize),
     C(usize),
     /// The body of a file: no event tells of it.
     Body(usize),
@@ -46,6 +48,8 @@ pub enum Act {
     /// Nothing counts, up to the next `Resume`.
     Pause,
     Resume,
+    /// All threads are brought up to now, as for a profile.
+    Flush,
 }
 
 #[derive(Debug, Default)]
@@ -62,11 +66,13 @@ struct Thread {
 /// The VM, and the tracer that it tells.
 #[derive(Debug)]
 pub struct Machine {
-    level: TraceLevel,
+    pub level: TraceLevel,
     threads: Vec<Thread>,
     thread: usize,
     pub tracer: Option<Tracer>,
     pub now: u64,
+    /// Events have the time as it is noted once in so long; pauses and profiles read it.
+    pub note_every: u64,
     /// What had counted as each traced thread was first seen.
     pub begun: Vec<u64>,
     /// Since when nothing counts, and how long that has been before.
@@ -97,6 +103,7 @@ impl Machine {
             thread: 0,
             tracer: None,
             now: 0,
+            note_every: 1,
             begun: Vec::new(),
             paused_since: None,
             paused: 0,
@@ -143,10 +150,15 @@ impl Machine {
         }
     }
 
+    /// The time that an event has.
+    fn noted(&self) -> u64 {
+        self.now / self.note_every * self.note_every
+    }
+
     fn tell_always(&mut self, event: impl FnOnce(&mut Tracer, &View, u64)) {
         self.now += 3;
         let view = View(self.stack().clone());
-        let now = self.now;
+        let now = self.noted();
         if let Some(tracer) = &mut self.tracer {
             event(tracer, &view, now);
             tracer.follow_calls(now);
@@ -167,6 +179,10 @@ impl Machine {
             Act::Method(number) => self.push(Frame::new(Kind::Method, number)),
             Act::Block(number) => self.push(Frame::new(Kind::Block, number)),
             Act::BlockMethod(number) => self.push(Frame::new(Kind::BlockMethod, number)),
+            Act::DefiningBlock(number) => self.push(Frame {
+                kind: Kind::Block,
+                ..Frame::new(Kind::BlockMethod, number)
+            }),
             Act::C(number) => self.push(Frame::new(Kind::C, number)),
             Act::Body(number) => self.push(Frame::new(Kind::Body, number)),
             Act::Hidden => self.push(Frame::new(Kind::Hidden, 0)),
@@ -187,6 +203,7 @@ impl Machine {
             Act::Collect(marking, sweeping) => self.collect(marking, sweeping),
             Act::Pause => self.pause(),
             Act::Resume => self.resume(),
+            Act::Flush => self.flush(),
         }
     }
 
@@ -376,16 +393,16 @@ impl Machine {
         }
         self.thread = number;
         self.now += 7;
-        let (now, counted) = (self.now, self.counted());
+        let (now, noted, counted) = (self.now, self.noted(), self.counted());
         if let Some(tracer) = &mut self.tracer {
             let thread = &mut self.threads[number];
             let begun = &mut self.begun;
             let number = *thread.number.get_or_insert_with(|| {
                 begun.push(counted);
                 thread.away_since = now;
-                tracer.announce_new(now)
+                tracer.announce_new(noted)
             });
-            tracer.resumed(number, thread.ready, now);
+            tracer.resumed(number, thread.ready, noted);
             let ready = match thread.ready {
                 0 => now,
                 ready => ready.max(thread.away_since),
@@ -423,6 +440,13 @@ impl Machine {
             // Each event takes some time.
             self.add(State::GcMarking, marking + 3);
             self.add(State::GcSweeping, sweeping + 3);
+        }
+    }
+
+    pub fn flush(&mut self) {
+        if let Some(mut tracer) = self.tracer.take() {
+            tracer.flush(self.now, |thread| Some(self.ready_since(thread)));
+            self.tracer = Some(tracer);
         }
     }
 
