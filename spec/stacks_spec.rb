@@ -62,15 +62,28 @@ RSpec.describe "rperf stacks" do
         Warning[:experimental] = false
         def rest = Fiber.yield
         def after(name) = Thread.new { sleep 0.01 until File.exist?(name); yield; File.write("#{name}.done", "") }
-        Fiber.class_eval { %i[to_s alive? backtrace_locations equal?].each { |name| define_method(name) { raise } } }
-        class Named < Fiber
-          def self.to_s = File.write("ran", "")
+        RAN = ->(*) { File.write("ran", "") or raise }
+        METHODS = %i[to_s alive? backtrace_locations equal? class singleton_class hash inspect == method_missing]
+        Fiber.class_eval { METHODS.each { |name| define_method(name, &RAN) } }
+        class Odd < Fiber
+          %i[inspect name singleton_class hash equal? == instance_method method_missing].each do |name|
+            define_singleton_method(name, &RAN)
+          end
         end
-        $named = Named.new { rest }.tap(&:resume)
+        $odd = Odd.new { rest }.tap(&:resume)
+        class Named < Fiber
+          define_singleton_method(:to_s, &RAN)
+        end
+        class Unnamed < Fiber
+          singleton_class.undef_method(:to_s)
+        end
+        $named = [Named, Unnamed].map { |type| type.new { rest }.tap(&:resume) }
         $kept = Array.new(3) { Fiber.new { rest }.tap(&:resume) }
         $kept.push(Fiber.new { work }, Fiber.new { 1 }.tap(&:resume), Fiber.allocate, [1].each.tap(&:next))
         $kept << Fiber.new { eval("rest", binding, "a\xff.erb", -5) }.tap(&:resume)
-        Thread.new { Fiber.new { Fiber.new { sleep }.resume }.resume }
+        waiting = Thread.new { Fiber.new { Fiber.new { sleep }.resume }.resume }
+        Thread.pass until waiting.stop?
+        after("other") { Module.prepend(Module.new { define_method(:to_s, &RAN) }) }
         after("many") { $kept = Array.new(10_050) { Fiber.new { 1 } } }
         after("ractor") { Ractor.new { Ractor.receive } }
       RUBY
@@ -78,18 +91,18 @@ RSpec.describe "rperf stacks" do
         answer, counts = fibers_of(program)
         block = "block in <main>"
         expect(counts).to eq(
-          ["suspended", "Fiber.yield", "Object#rest", block] => 3,
-          ["suspended by resuming", "Fiber#resume", block] => 1,
+          ["suspended", "Fiber.yield", "Object#rest", block] => 4,
+          # The thread's own, too.
+          ["suspended by resuming", "Fiber#resume", block] => 2,
           ["suspended", "Fiber.yield", "Object#rest", block, "Kernel#eval", block] => 1,
           ["suspended", "Array#each", "Enumerator#each"] => 1, ["created"] => 1
         )
-        # Only its class's own code would say more of it.
-        expect(answer).to include("note" => nil, "left_out" => 1)
-        expect(File).not_to exist(in_folder("ran"))
+        # Of some only code of the program would say more.
+        expect(answer).to include("note" => nil, "left_out" => 2)
         expect(answer["walk_ns"]).to be_between(1, answer["elapsed_ns"])
         page = rperf("stacks", "--fibers", program.pid.to_s).stdout
         expect(page).to match(/^\d fibers beside the threads, taken in [\d.]+ ms, with a walk of the heap of [\d.]+ ms/)
-        expect(page).to match(/^1 more was left out: .* its own `to_s`\.$/)
+        expect(page).to match(/^2 more were left out: .* the program's own `to_s` for them\.$/)
         expect(page).to match(/^1 fiber, block at -e:\d+ +created$/)
         expect(page).to match(/^3 fibers +suspended\n    Fiber\.yield +-e:\d+$/)
         expect(stacks_of(program).first["fibers"]).to be_nil
@@ -97,6 +110,11 @@ RSpec.describe "rperf stacks" do
         answer, counts = fibers_of(program)
         expect(answer["left_out"]).to be >= 50
         expect(counts.values.sum + answer["left_out"]).to be_between(10_050, 10_080)
+        has_done("other")
+        answer, counts = fibers_of(program)
+        expect([answer["note"], counts]).to eq([nil, {}])
+        expect(answer["left_out"]).to be >= 10_050
+        expect(File).not_to exist(in_folder("ran"))
         has_done("ractor")
         expect(fibers_of(program)).to match([include("note" => /made a Ractor/), {}])
         expect(rperf("stacks", "--fibers", program.pid.to_s).stdout).to include("Ruby lists no fibers of a program")
@@ -108,11 +126,13 @@ RSpec.describe "rperf stacks" do
         def deep(depth) = depth.zero? ? Fiber.yield : deep(depth - 1)
         Thread.new { loop { sleep 0.001; Array.new(50) { |i| Fiber.new { deep(i) }.tap(&:resume) }.first(25).each(&:resume) } }
         Thread.new { loop { sleep 0.001; Thread.new { Fiber.new { Fiber.yield }.resume }.join } }
-        Thread.new { loop { sleep 0.02; GC.compact; GC.stress = true; 3.times(&:to_s); GC.stress = false } }
+        Thread.new { loop { sleep 0.1; GC.compact; GC.stress = true; 3.times(&:to_s); GC.stress = false } }
       RUBY
       listening("#{code}\nputs Rperf.listen\nsleep") do |program|
         answers = Array.new(20) { ask(path_of(program), "/v1/stacks?fibers=1").last }
-        expect(answers.count { |answer| answer["source"] == "vm" }).to be > 10
+        notes = answers.map { |answer| answer["note"] || answer["fibers"]["note"] }
+        # A loaded machine may be too slow for one beside the collections.
+        expect(notes.compact.size).to be <= 2
         expect(ask(path_of(program)).first).to eq(200)
       end
     end

@@ -142,6 +142,22 @@ RSpec.describe "the web viewer", vm: false do
       end
     end
 
+    it "has snapshots of a program that can't be followed, and why" do
+      listening("puts Rperf.listen; Rperf.start(mode: :trace); loop { 1.to_s }") do |program|
+        serve("report", "--live", program.pid.to_s, "--no-browser") do |address|
+          get = ->(place) { Net::HTTP.get_response(URI.join(address, place)).body }
+          list = -> { JSON.parse(get.call("snapshots.json"))["snapshots"] }
+          wait_until("a snapshot") { list.call.any? }
+          live = JSON.parse(get.call("live.json"))
+          expect(live).to include("generation" => 0, "note" => /session traces calls/, "has_ended" => false)
+          expect(header_of(get.call("snapshots/#{list.call.last["id"]}.rpv"))[:profiles].size).to eq(1)
+          Process.kill(:KILL, program.pid)
+          wait_until("the end") { JSON.parse(get.call("live.json"))["has_ended"] }
+          expect(list.call).not_to be_empty
+        end
+      end
+    end
+
     it "is opened by the browser that the environment names" do
       opener = write_file("browser", "#!/bin/sh\nprintf %s \"$1\" > opened.part && mv opened.part opened\n")
       File.chmod(0o755, opener)
@@ -150,8 +166,13 @@ RSpec.describe "the web viewer", vm: false do
         # It leads to the page once: others can see it in the browser's command line.
         opened = URI(File.read(in_folder("opened")))
         expect([opened.port, opened.path == address.path]).to eq([address.port, false])
+        if Process.uid.zero?
+          code = "Process::Sys.setuid(65534); p Net::HTTP.get_response(URI(#{opened.to_s.dump})).code"
+          expect(run(ruby, "-rnet/http", "-e", code).stdout).to eq("\"403\"\n")
+        end
         first, second = Array.new(2) { Net::HTTP.get_response(opened) }
-        expect([first.code, URI.join(opened, first["Location"]), second.code]).to eq(["303", address, "404"])
+        expect([first.code, URI.join(opened, first["Location"]), second.code]).to eq(["303", address, "403"])
+        expect(second.body).to match(/\Athis address leads to the viewer once, .* rperf has printed in its terminal\n\z/)
       end
     end
 

@@ -7,7 +7,6 @@ import { decode } from "./format/decode.ts";
 import { decompress, fromBase64 } from "./format/envelope.ts";
 import { DataError } from "./format/error.ts";
 import { Server } from "./format/server.ts";
-import { sameFrame } from "./model/renewal.ts";
 import { App } from "./views/App.tsx";
 import { Start } from "./views/Start.tsx";
 
@@ -32,12 +31,7 @@ function show(store: Store, session: Session, server: Server | null, snapshot: s
     store.restart(next.initial, { ...next.initial, ...kept });
     show(store, next, server, name);
   };
-  const renew = (next: Session) => {
-    const { state } = store;
-    const frames = (of: Session) => of.view(state).tree.frames;
-    if (state.zoom.length > 0) store.set({ zoom: state.zoom.map(sameFrame(frames(session), frames(next))) }, true);
-    show(store, next, server, snapshot);
-  };
+  const renew = (next: Session) => show(store, next, server, snapshot);
   render(<App key={snapshot} {...{ store, session, server, snapshot, note, open, renew }} />, root);
 }
 

@@ -18,7 +18,7 @@ test("the hash restores the state", () => {
     search: "<script>",
     regexp: true,
     method: "A#b\ta.rb",
-    zoom: [3, 1, 4],
+    zoom: [3, 0xffffffff, 0, 4000],
     inverted: true,
     colouring: "cpu",
     width: "both",

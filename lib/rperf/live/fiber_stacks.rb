@@ -2,32 +2,51 @@
 
 module Rperf
   # What Ruby says of fibers, for the port: those that are in no thread's stack, which it shows anyway. Made on the
-  # helper, which the extension has look at one after the other: other threads run in between.
+  # helper, which the extension has look at one after the other: other threads run in between. No code of the program
+  # runs, whatever methods it has put in place of Ruby's.
   class FiberStacks
     # Fibers that are looked at, frames of a stack, and frames of all stacks that differ.
     MOST = 10_000
     DEPTH = 1000
     MOST_FRAMES = 100_000
-    # The methods as they are now: a program may put its own in their place.
-    EACH_OBJECT = ObjectSpace.method(:each_object)
-    CURRENT = Fiber.method(:current)
-    ALIVE, TO_S, LOCATIONS = %i[alive? to_s backtrace_locations].map { |name| Fiber.instance_method(name) }
-    CLASS, SINGLETON_CLASS, EQUAL = %i[class singleton_class equal?].map { |name| Object.instance_method(name) }
-    METHOD = Module.instance_method(:instance_method)
-    private_constant :MOST, :DEPTH, :MOST_FRAMES, :EACH_OBJECT, :CURRENT, :ALIVE, :TO_S, :LOCATIONS, :CLASS,
-                     :SINGLETON_CLASS, :EQUAL, :METHOD
+    # What Fiber#to_s says; a class may have been given any name.
+    TEXT = /\A#<.*?:0x\h+(?:\(&.*\))? ?(.*) \((\w+(?: by resuming)?)\)>\z/mn
+    NO_RACTORS = "Ruby lists no fibers of a program that has made a Ractor"
+    OTHER_METHODS = "No fibers are shown: methods of the program are in place of those that Ruby has to list them"
+    EQUAL = BasicObject.instance_method(:equal?)
+    private_constant :MOST, :DEPTH, :MOST_FRAMES, :TEXT, :NO_RACTORS, :OTHER_METHODS, :EQUAL
+
+    class << self
+      # @return [UnboundMethod, nil] Ruby's, below those that the program has put before it; nil if it has replaced it
+      def original(type, name)
+        method = type.instance_method(name)
+        method = method.super_method until method.nil? || original?(method, type)
+        method
+      end
+
+      # @return [Boolean] whether the type has it from Ruby
+      def original?(method, type)
+        file, = method.source_location
+        EQUAL.bind_call(method.owner, type) && (file.nil? || file.start_with?("<internal:"))
+      end
+    end
+
+    ALIVE, TO_S, LOCATIONS = %i[alive? to_s backtrace_locations].map { |name| original(Fiber, name) }
+    CLASS, SINGLETON_CLASS = %i[class singleton_class].map { |name| original(Kernel, name) }
+    METHOD = original(Module, :instance_method)
+    CURRENT = original(Fiber.singleton_class, :current)
+    EACH_OBJECT = original(ObjectSpace.singleton_class, :each_object)
+    ALL = [ALIVE, TO_S, LOCATIONS, CLASS, SINGLETON_CLASS, METHOD, CURRENT, EACH_OBJECT].freeze
+    private_constant(*constants(false))
 
     attr_reader :size
 
     # Finds them, which is a walk of the whole heap.
     def initialize
       @fibers = []
-      @is_listed = false
-      # It's alive, so it is found if Ruby lists fibers at all.
-      @own = CURRENT.call
       @left_out = 0
       @are_plain = Hash.new { |known, type| known[type] = plain?(type) }.compare_by_identity
-      EACH_OBJECT.call(Fiber) { |fiber| find(fiber) }
+      @note = ALL.include?(nil) ? OTHER_METHODS : list
       @size = @fibers.size
       @names = Hash.new { |names, name| names[name] = names.size }
       @stacks = Hash.new(0)
@@ -41,7 +60,7 @@ module Rperf
       @fibers[place] = nil
       return @left_out += 1 unless @are_plain[CLASS.bind_call(fiber)]
 
-      block, state = TO_S.bind_call(fiber).b.match(/\A#<\S+ ?(.*) \((\w+(?: by resuming)?)\)>\z/mn)&.captures
+      block, state = TO_S.bind_call(fiber).b.match(TEXT)&.captures
       # That of a thread is `resumed`: the thread's stack is its stack.
       note(state, block, fiber) unless [nil, "resumed", "terminated"].include?(state)
     rescue FiberError
@@ -50,21 +69,28 @@ module Rperf
       @left_out += 1
     end
 
-    # @return [Array] whether Ruby lists fibers, how many were left out, the label and path of each frame, and for each
-    #   stack: how many have it, their state, where their block is, and the places of its frames with their lines
+    # @return [Array] why there are none, how many were left out, the label and path of each frame, and for each stack:
+    #   how many have it, their state, where their block is, and the places of its frames with their lines
     def to_a
       stacks = @stacks.map { |(state, block, frames), count| [count, state, block, frames] }
-      [@is_listed, @left_out + @fibers.compact.size, @names.keys, stacks]
+      [@note, @left_out + @fibers.compact.size, @names.keys, stacks]
     end
 
     private
 
+    # @return [String, nil] why Ruby lists none
+    def list
+      # It's alive, so it is found if Ruby lists fibers at all.
+      own = CURRENT.bind_call(Fiber)
+      note = NO_RACTORS
+      EACH_OBJECT.bind_call(ObjectSpace, Fiber) { |fiber| EQUAL.bind_call(fiber, own) ? note = nil : find(fiber) }
+      note
+    end
+
     def find(fiber)
-      if EQUAL.bind_call(fiber, @own)
-        @is_listed = true
-      elsif ALIVE.bind_call(fiber)
-        @fibers.size < MOST ? @fibers << fiber : @left_out += 1
-      end
+      return unless ALIVE.bind_call(fiber)
+
+      @fibers.size < MOST ? @fibers << fiber : @left_out += 1
     rescue FiberError
       nil
     end
@@ -72,14 +98,15 @@ module Rperf
     # Whether Fiber#to_s runs no code of the program: it asks the class for its name by `to_s`, and the symbol that a
     # block may be by `inspect`.
     def plain?(type)
-      own?(SINGLETON_CLASS.bind_call(type), :to_s, Module) && own?(Symbol, :inspect, Symbol)
+      calls_original?(SINGLETON_CLASS.bind_call(type), :to_s, Module) && calls_original?(Symbol, :inspect, Symbol)
     rescue NameError
-      false
+      false # It has undefined it.
     end
 
-    def own?(type, name, owner)
+    # A block that is a symbol has no place in a file either, but takes arguments.
+    def calls_original?(type, name, owner)
       method = METHOD.bind_call(type, name)
-      method.owner == owner && method.source_location.nil?
+      FiberStacks.original?(method, owner) && method.arity.zero?
     end
 
     def note(state, block, fiber)

@@ -17,10 +17,13 @@ module Rperf
     WAKEUP, JOIN = %i[wakeup join].map { |name| Thread.instance_method(name) }
     READABLE = IO.instance_method(:wait_readable)
     HANDLE_INTERRUPT = Thread.method(:handle_interrupt)
+    CLASS = Kernel.instance_method(:class)
+    NAME = Module.instance_method(:name)
     # The helper has the mask of the thread that made it. While it rests, it can be ended all the same: the program's
     # end waits for that.
     UNMASKED = { Object => :immediate }.freeze
-    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN, :READABLE, :HANDLE_INTERRUPT, :UNMASKED
+    private_constant :REST, :PATIENCE, :SLEEP, :WAKEUP, :JOIN, :READABLE, :HANDLE_INTERRUPT, :CLASS, :NAME,
+                     :UNMASKED
 
     class << self
       # Whatever ends it, nobody is told; and it is no thread that a server should warn of, or a program wait for.
@@ -41,6 +44,13 @@ module Rperf
       def other_ractors = Stacks.other_ractors
 
       def fiber_stacks = FiberStacks.new
+
+      # @param error [Exception, Class] it, or its class: the program's may have methods of its own
+      # @return [String] what its class is called
+      def class_of(error)
+        type = CLASS.bind_call(error)
+        NAME.bind_call(Class.equal?(type) ? error : type) || "a class without a name"
+      end
 
       # Makes one that waits for questions all the time.
       # @raise [Rperf::Error] if it can't be made

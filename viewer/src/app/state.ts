@@ -21,7 +21,7 @@ export interface State {
   regexp: boolean;
   /** The method that callers, source and sandwich are about: "name\tfile", or nothing. */
   method: string;
-  /** What is zoomed into: the frames' numbers from the root on. */
+  /** What is zoomed into: the frames' marks from the root on. */
   zoom: number[];
   inverted: boolean;
   flipped: boolean;
@@ -69,7 +69,8 @@ export function toHash(state: State, initial: State): string {
     if (key === "filters") {
       for (const { kind, text } of state.filters) fields.append(kind, text);
     } else if (key === "zoom") {
-      if (state.zoom.length > 0 && state.zoom.length <= MAX_ZOOM) fields.set(key, state.zoom.join("."));
+      if (state.zoom.length > 0 && state.zoom.length <= MAX_ZOOM)
+        fields.set(key, state.zoom.map((mark) => mark.toString(36)).join("."));
     } else if (value !== initial[key]) {
       fields.set(key, value === true ? "1" : value === false ? "0" : String(value));
     }
@@ -94,7 +95,7 @@ export function fromHash(hash: string, initial: State): State {
     .filter(([kind]) => FILTER_KINDS.includes(kind as FilterKind))
     .map(([kind, text]) => ({ kind: kind as FilterKind, text }))
     .filter((filter) => filterProblem(filter) === null);
-  const zoom = (fields.get("zoom") ?? "").split(".").filter((part) => /^\d+$/.test(part));
+  const zoom = (fields.get("zoom") ?? "").split(".").filter((part) => /^[0-9a-z]{1,7}$/.test(part));
   return {
     view: choice("view", VIEWS),
     profile: Math.max(0, index("profile")),
@@ -105,7 +106,7 @@ export function fromHash(hash: string, initial: State): State {
     search: text("search"),
     regexp: flag("regexp"),
     method: text("method"),
-    zoom: zoom.slice(0, MAX_ZOOM).map(Number),
+    zoom: zoom.slice(0, MAX_ZOOM).map((mark) => Number.parseInt(mark, 36)),
     inverted: flag("inverted"),
     flipped: flag("flipped"),
     sandwich: flag("sandwich"),

@@ -4,7 +4,7 @@ import type { View } from "./view.ts";
 type Frames = View["tree"]["frames"];
 
 /** The frame of newer data that is the same as one of older data; -1 if it isn't there. */
-export function sameFrame(from: Frames, to: Frames): (frame: number) => number {
+function sameFrame(from: Frames, to: Frames): (frame: number) => number {
   const key = ({ name, file, line }: Frames, frame: number) => [name[frame], file[frame], line[frame]].join("\t");
   const places = new Map(to.name.map((_, frame) => [key(to, frame), frame]));
   return (frame) => places.get(key(from, frame)) ?? -1;

@@ -3,6 +3,7 @@ import { usePage } from "../app/context.ts";
 import { COLOURINGS, type Colouring, WIDTHS, type Width } from "../app/state.ts";
 import { FlameGraph } from "../flame/FlameGraph.tsx";
 import type { BoxTree } from "../model/box_tree.ts";
+import { markedBox, marks } from "../model/frame_mark.ts";
 import { formatShare, formatValue } from "../model/units.ts";
 import { Legend } from "./Legend.tsx";
 
@@ -87,23 +88,12 @@ export function FlameView() {
   );
 }
 
-/** The box that a path of frames leads to, as far as it goes. */
-function zoomedBox(tree: BoxTree, path: number[]): number {
-  let box = 0;
-  for (const frame of path) {
-    const kid = tree.child(box, frame);
-    if (kid === undefined) break;
-    box = kid;
-  }
-  return box;
-}
-
 function Whole() {
   const { state, store, session } = usePage();
   const tree = session.tree(state, state.inverted ? "up" : "down");
-  const zoom = useMemo(() => zoomedBox(tree, state.zoom), [tree, state.zoom]);
+  const zoom = useMemo(() => markedBox(tree, state.zoom), [tree, state.zoom]);
   const onZoom = (box: number) => {
-    if (box !== zoom) store.set({ zoom: tree.path(box).map((at) => tree.frame[at]) });
+    if (box !== zoom) store.set({ zoom: marks(tree, box) });
   };
   return (
     <>

@@ -16,37 +16,37 @@ export function Start({ server, onOpen }: Props) {
   const [canTake, setCanTake] = useState(false);
   const [notes, setNotes] = useState<string[]>([]);
   const timer = useRef(0);
-  const over = useRef(false);
+  // The last one counts.
+  const loads = useRef(0);
   const load = async (take: boolean) => {
     clearTimeout(timer.current);
+    const number = ++loads.current;
     let goesOn = true;
     try {
       if (take) await server.take();
       const list = await server.list();
       const newest = list.snapshots[list.snapshots.length - 1];
-      setCanTake(list.canTake);
-      setNotes(list.notes);
       const live = server.isLive ? await server.live() : null;
       const isThere = live !== null && live.generation > 0;
       const note = live?.note ?? "";
       goesOn = !live?.hasEnded;
-      if (isThere || newest) {
-        const session = new Session(await (isThere ? server.current() : server.snapshot(newest.id)));
-        if (!over.current) onOpen(session, isThere ? "" : newest.title, isThere ? "" : note);
-        return;
-      }
+      const file = isThere ? await server.current() : newest && (await server.snapshot(newest.id));
+      if (number !== loads.current) return;
+      if (file) return onOpen(new Session(file), isThere ? "" : newest.title, isThere ? "" : note);
+      setCanTake(list.canTake);
+      setNotes(list.notes);
       setMessage(note || "There is no snapshot yet.");
     } catch (error) {
+      if (number !== loads.current) return;
       setMessage(error instanceof DataError ? error.message : `The page failed: ${String(error)}`);
     }
     // A program that waits begins by itself.
-    if (server.isLive && goesOn && !over.current) timer.current = window.setTimeout(() => load(false), 1000);
+    if (server.isLive && goesOn) timer.current = window.setTimeout(() => load(false), 1000);
   };
   useEffect(() => {
-    over.current = false;
     load(false);
     return () => {
-      over.current = true;
+      loads.current++;
       clearTimeout(timer.current);
     };
   }, [server]);

@@ -84,6 +84,17 @@ test("a live page renews itself and keeps the place, pauses, and says what has b
     await renewed();
     assert.equal(await crumbs(), zoomed);
     assert.equal(await page.locator("#search").inputValue(), "Order");
+    // Also in what "back" and a reload lead to.
+    await page.keyboard.press("Escape");
+    assert.notEqual(await crumbs(), zoomed);
+    await renewed();
+    const isZoomed = () =>
+      page.waitForFunction((it) => document.querySelector<HTMLElement>(".crumbs")?.innerText === it, zoomed);
+    await page.goBack();
+    await isZoomed();
+    await renewed();
+    await page.reload();
+    await isZoomed();
 
     // Open rows of the call tree, and the one with the focus.
     await page.locator("#tab-tree").click();

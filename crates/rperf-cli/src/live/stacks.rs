@@ -28,7 +28,7 @@ const WOKEN: &str =
     "No thread ran, so the main thread was woken for a moment (not with --no-wake).\n";
 
 /// Why fibers may be left out.
-const LEFT_OUT: &str = "too many, or of a class with its own `to_s`";
+const LEFT_OUT: &str = "too many, or Ruby would have run the program's own `to_s` for them";
 
 /// Options of `rperf stacks`.
 #[derive(Debug, clap::Args)]
@@ -101,6 +101,7 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
         "woken": answer.get("woken"),
         "elapsed_ns": answer.get("elapsed_ns"),
         "other_ractors": answer.get("other_ractors"),
+        "stacks_left_out": answer.get("stacks_left_out"),
     })
     .to_string();
     text.pop();
@@ -193,6 +194,14 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
         Some(1) => "The threads of one other Ractor are not shown.\n".into(),
         Some(count) => format!("The threads of {count} other Ractors are not shown.\n"),
     };
+    text += &match answer.get("stacks_left_out").and_then(Value::as_u64) {
+        None | Some(0) => String::new(),
+        Some(1) => "The stack of one thread is left out: there are too many frames.\n".into(),
+        Some(count) => {
+            let count = numbers::grouped(count);
+            format!("The stacks of {count} threads are left out: there are too many frames.\n")
+        }
+    };
     for (labels, thread) in grouped(&threads) {
         let heading = match labels.len() {
             1 => labels[0].to_string(),
@@ -253,7 +262,10 @@ fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<
     *text += &match number(answer, "left_out") {
         0 => String::new(),
         1 => format!("1 more was left out: {LEFT_OUT}.\n"),
-        count => format!("{} more were left out: {LEFT_OUT}.\n", numbers::grouped(count)),
+        count => format!(
+            "{} more were left out: {LEFT_OUT}.\n",
+            numbers::grouped(count)
+        ),
     };
     for stack in stacks {
         let field = |key| stack.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -382,6 +394,7 @@ mod tests {
         running["state"] = json!("running");
         let answer = json!({
             "source": "vm", "note": null, "elapsed_ns": 2_100_000, "other_ractors": 1,
+            "stacks_left_out": 1200,
             "threads": [thread(1, "pool"), thread(2, ""), running],
             "frames": [{ "name": "<main>", "path": "b.rb", "line": 1 }, pop],
         });
@@ -405,7 +418,7 @@ mod tests {
         let expected = [
             "",
             "1,201 fibers beside the threads, taken in 3.0 ms, with a walk of the heap of 2.0 ms",
-            "2,000 more were left out: too many, or of a class with its own `to_s`.",
+            "2,000 more were left out: too many, or Ruby would have run the program's own `to_s` for them.",
             "",
             &format!("{:56}suspended", "1,200 fibers"),
             &format!("{:56}a.rb:7", "    Thread::Queue#pop"),
@@ -425,16 +438,21 @@ mod tests {
         );
         let heading = "#1 \"pool\" tid 41, #2 tid 42: 2 threads with one stack";
         assert_eq!(lines[1], "The threads of one other Ractor are not shown.");
-        assert_eq!(lines[3], format!("{heading:56}blocked: waits to be woken"));
-        assert_eq!((lines[4], lines[8]), (&*frame, &*frame));
-        assert_eq!(lines[7], format!("{:56}running", "#3 \" [31mx\" tid 43"));
+        let left_out = "The stacks of 1,200 threads are left out: there are too many frames.";
+        assert_eq!(lines[2], left_out);
+        assert_eq!(lines[4], format!("{heading:56}blocked: waits to be woken"));
+        assert_eq!((lines[5], lines[9]), (&*frame, &*frame));
+        assert_eq!(lines[8], format!("{:56}running", "#3 \" [31mx\" tid 43"));
 
         let text = as_json(7, &hello(), &answer).expect("not much");
         let found: Value = serde_json::from_str(&text).expect("JSON");
         let main = &answer["frames"][0];
         assert_eq!(found["threads"][1]["frames"], json!([pop, main]));
         assert_eq!(found["threads"][1]["tid"], 42);
-        assert_eq!(found["source"], "vm");
+        assert_eq!(
+            (&found["source"], &found["stacks_left_out"]),
+            (&json!("vm"), &json!(1200))
+        );
     }
 
     #[test]

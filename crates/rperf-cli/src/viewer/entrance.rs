@@ -17,10 +17,17 @@ const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// What a table has in front of an IPv4 address, if it is one of IPv6.
 const MAPPED: [u8; 4] = [0, 0, 0xff, 0xff];
 
+/// The state of a connection that both ends have open, as the tables write it.
+const ESTABLISHED: &str = "01";
+
+/// The superuser, who sees everything anyway: under WSL a process of his connects for the browser.
+const ROOT: u32 = 0;
+
 /// An address that leads in once.
 pub struct Entrance {
     path: String,
     until: Instant,
+    is_used: bool,
 }
 
 impl Entrance {
@@ -29,12 +36,20 @@ impl Entrance {
         Self {
             path,
             until: Instant::now() + OPEN,
+            is_used: false,
         }
     }
 
-    /// Whether it lets in whoever asks for this path by this connection.
-    pub fn admits(&self, path: &str, stream: &TcpStream) -> bool {
-        path == self.path && Instant::now() < self.until && is_own(stream)
+    /// Whether this is its path.
+    pub fn is_at(&self, path: &str) -> bool {
+        path == self.path
+    }
+
+    /// Lets in who asks by this connection, if it is open for him, and is closed then.
+    pub fn admit(&mut self, stream: &TcpStream) -> bool {
+        let is_open = !self.is_used && Instant::now() < self.until && is_own(stream);
+        self.is_used |= is_open;
+        is_open
     }
 }
 
@@ -47,23 +62,24 @@ fn is_own(stream: &TcpStream) -> bool {
     tables.is_empty()
         || tables.into_iter().any(|table| {
             let lines = BufReader::new(table).lines().map_while(Result::ok);
-            owner(lines, far, near) == Some(geteuid().as_raw())
+            let owner = owner(lines, far, near);
+            owner.is_some_and(|user| [geteuid().as_raw(), ROOT].contains(&user))
         })
 }
 
 /// The user whose end of a connection is `far`, if the table has it.
-fn owner(
-    table: impl Iterator<Item = String>,
-    far: SocketAddr,
-    near: SocketAddr,
-) -> Option<u32> {
+fn owner(table: impl Iterator<Item = String>, far: SocketAddr, near: SocketAddr) -> Option<u32> {
     let (far, near) = (forms(far)?, forms(near)?);
     let mut users = table.filter_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(1);
-        let (its_near, its_far) = (words.next()?, words.next()?);
-        let is_it = far.iter().zip(&near).any(|it| it == (&its_near.into(), &its_far.into()));
-        // State, queues, timer and retransmissions are in between.
-        is_it.then(|| words.nth(4)?.parse().ok())?
+        let (its_near, its_far, state) = (words.next()?, words.next()?, words.next()?);
+        let is_it = far
+            .iter()
+            .zip(&near)
+            .any(|it| it == (&its_near.into(), &its_far.into()));
+        // One whose other end has been closed belongs to nobody, and so to number 0. Queues, timer and
+        // retransmissions are in between.
+        (is_it && state == ESTABLISHED).then(|| words.nth(3)?.parse().ok())?
     });
     users.next()
 }
@@ -90,14 +106,16 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().expect("one")).expect("a server");
         let (stream, _) = listener.accept().expect("a client");
         assert!(is_own(&stream));
-        let entrance = Entrance::open("/x/".into());
-        assert!(entrance.admits("/x/", &stream) && !entrance.admits("/y/", &stream));
-        let over = Entrance {
+        let mut entrance = Entrance::open("/x/".into());
+        assert!(entrance.is_at("/x/") && !entrance.is_at("/y/"));
+        assert!(entrance.admit(&stream) && !entrance.admit(&stream));
+        let mut over = Entrance {
             until: Instant::now(),
-            ..entrance
+            ..Entrance::open("/x/".into())
         };
-        assert!(!over.admits("/x/", &stream));
+        assert!(!over.admit(&stream));
         drop(client);
+        assert!(!cfg!(target_os = "linux") || !is_own(&stream));
     }
 
     #[test]
@@ -105,19 +123,22 @@ mod tests {
     fn the_tables_tell_whose_it_is() {
         let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
                     uid  timeout inode";
-        let line = |near: &str, far: &str, user: u32| {
-            format!("   7: {near} {far} 01 00000000:00000000 00:00000000 00000000 {user:5} 0 1 1 0")
+        let line_in = |state: &str, near: &str, far: &str, user: u32| {
+            let rest = "00000000:00000000 00:00000000 00000000";
+            format!("   7: {near} {far} {state} {rest} {user:5} 0 1 1 0")
         };
+        let line = |near: &str, far: &str, user: u32| line_in("01", near, far, user);
         let far = "127.0.0.1:50000".parse().expect("an address");
         let near = "127.0.0.1:8000".parse().expect("an address");
         let of = |lines: &[String]| {
             let head = std::iter::once(head.to_string());
             owner(head.chain(lines.iter().cloned()), far, near)
         };
-        // The server's own end isn't it, nor is another connection from there.
+        // The server's own end isn't it, nor is another connection from there, nor one that was closed.
         let others = [
             line("0100007F:1F40", "0100007F:C350", 1),
             line("0100007F:C350", "0100007F:1F41", 2),
+            line_in("04", "0100007F:C350", "0100007F:1F40", 0),
         ];
         assert_eq!(of(&others), None);
         let it = line("0100007F:C350", "0100007F:1F40", 1000);
@@ -129,6 +150,9 @@ mod tests {
             1001,
         );
         assert_eq!(of(&[it]), Some(1001));
-        assert_eq!(of(&["".into(), "7: 0100007F:C350 0100007F:1F40 01".into()]), None);
+        assert_eq!(
+            of(&["".into(), "7: 0100007F:C350 0100007F:1F40 01".into()]),
+            None
+        );
     }
 }

@@ -30,6 +30,10 @@ const MAX_CLIENTS: usize = 32;
 /// Bytes of the token: nobody else on this machine can guess it.
 const TOKEN_BYTES: usize = 16;
 
+/// What an entrance says that is closed, or closed for who asks.
+const CLOSED: &str = "this address leads to the viewer once, within a minute, \
+    and only for the user who has begun rperf: open the one that rperf has printed in its terminal\n";
+
 /// Signals that end the server.
 const ENDS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 
@@ -180,9 +184,12 @@ impl Page {
                 "405 Method Not Allowed",
                 "there is nothing to change here\n",
             )
-        } else if is_get && self.enters(&request.path, stream) {
-            let headers = format!("Location: {}\r\nCache-Control: no-store\r\n", self.path);
-            return respond(stream, "303 See Other", &headers, b"", true);
+        } else if let Some(admits) = self.enters(&request.path, is_get, stream) {
+            if admits {
+                let headers = format!("Location: {}\r\nCache-Control: no-store\r\n", self.path);
+                return respond(stream, "303 See Other", &headers, b"", true);
+            }
+            ("403 Forbidden", CLOSED)
         } else if request.path != self.path {
             (
                 "404 Not Found",
@@ -215,10 +222,11 @@ impl Page {
         self.entrance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether `path` is the entrance, which is closed then.
-    fn enters(&self, path: &str, stream: &TcpStream) -> bool {
-        let taken = self.entrance().take_if(|it| it.admits(path, stream));
-        taken.is_some()
+    /// Whether the entrance lets in who asks; `None` if `path` is another.
+    fn enters(&self, path: &str, is_get: bool, stream: &TcpStream) -> Option<bool> {
+        let mut entrance = self.entrance();
+        let entrance = entrance.as_mut().filter(|it| it.is_at(path))?;
+        Some(is_get && entrance.admit(stream))
     }
 
     /// What the site has to say, if it is asked. Pages of other sites get nothing: they don't know

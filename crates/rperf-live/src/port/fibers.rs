@@ -1,10 +1,8 @@
 //! The fibers that are in no thread's stack: what the VM says, and its JSON.
 
 use super::frames::{FrameName, Places};
+use super::stack_list::Stack;
 use serde_json::{Value, json};
-
-/// Said where Ruby lists none.
-const HIDDEN: &str = "Ruby lists no fibers of a program that has made a Ractor";
 
 /// A stack that some fibers have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,17 +13,15 @@ pub struct FiberStack {
     pub state: String,
     /// Where their block is; empty if they have none in Ruby.
     pub block: String,
-    /// The leaf first: which of the names it has, and the line; 0 if there is none.
-    pub frames: Vec<(u32, u32)>,
+    /// Its frames.
+    pub frames: Stack,
 }
 
 /// What the VM knows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fibers {
-    /// Whether Ruby lists them.
-    pub is_listed: bool,
-    /// Why there are none though it does.
-    pub failure: Option<String>,
+    /// Why there are none to be shown.
+    pub note: Option<String>,
     /// How many were found but not shown.
     pub left_out: u32,
     /// The stacks of the others.
@@ -41,9 +37,8 @@ pub struct Fibers {
 impl Fibers {
     /// As JSON. The names of their frames are in `places` behind so many others.
     pub(super) fn to_json(&self, places: &mut Places, others: usize) -> String {
-        let hidden = (!self.is_listed).then_some(HIDDEN);
         let head = json!({
-            "note": hidden.or(self.failure.as_deref()),
+            "note": self.note,
             "left_out": self.left_out,
             "walk_ns": self.walk_ns,
             "elapsed_ns": self.elapsed_ns,
@@ -86,8 +81,7 @@ mod tests {
             frames,
         };
         let fibers = Fibers {
-            is_listed: true,
-            failure: None,
+            note: None,
             left_out: 4,
             stacks: vec![stack("a }", vec![(0, 7)]), stack("", Vec::new())],
             names: vec![name],
@@ -111,10 +105,8 @@ mod tests {
             "note": null, "left_out": 4, "walk_ns": 1, "elapsed_ns": 2, "stacks": stacks,
         });
         assert_eq!(of(&fibers), expected);
-        assert_eq!(of(&Fibers::default())["note"], HIDDEN);
         let failed = Fibers {
-            is_listed: true,
-            failure: Some("x".into()),
+            note: Some("x".into()),
             ..Fibers::default()
         };
         assert_eq!(of(&failed)["note"], "x");

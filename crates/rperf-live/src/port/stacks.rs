@@ -3,6 +3,7 @@
 
 use super::fibers::Fibers;
 use super::frames::{FrameName, Places};
+use super::stack_list::Stack;
 use super::waits::{NativeThread, Seen, native_threads};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -26,8 +27,8 @@ pub struct ThreadStack {
     pub profile_thread: Option<u32>,
     /// The labels that it has there.
     pub labels: LabelTexts,
-    /// Which of the stacks it has.
-    pub stack: u32,
+    /// Which of the stacks it has; `None` if that was left out.
+    pub stack: Option<u32>,
 }
 
 /// What the VM knows.
@@ -35,9 +36,10 @@ pub struct ThreadStack {
 pub struct Stacks {
     /// The threads.
     pub threads: Vec<ThreadStack>,
-    /// The different stacks they have, the leaf first: which of the names a frame has, and the line; 0
-    /// if there is none.
-    pub stacks: Vec<Vec<(u32, u32)>>,
+    /// The different stacks they have.
+    pub stacks: Vec<Stack>,
+    /// How many threads' stacks aren't among these: there were too many frames.
+    pub left_out: u32,
     /// The names of their frames.
     pub names: Vec<FrameName>,
     /// How many Ractors there are whose threads aren't among them.
@@ -61,6 +63,7 @@ pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> S
         "woken": is_woken,
         "elapsed_ns": elapsed_ns,
         "other_ractors": stacks.ractors,
+        "stacks_left_out": stacks.left_out,
     })
     .to_string();
     // There may be a hundred thousand frames: their text is put together of parts.
@@ -85,7 +88,8 @@ pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> S
             json!(thread.profile_thread),
             labels(&thread.labels),
         );
-        text.push_str(of_stacks.get(thread.stack as usize).map_or("", |it| it));
+        let stack = thread.stack.and_then(|place| of_stacks.get(place as usize));
+        text.push_str(stack.map_or("", |it| it));
         text.push_str("]}");
     }
     text.push(']');
@@ -160,7 +164,7 @@ mod tests {
             has_gvl,
             profile_thread: None,
             labels: LabelTexts::default(),
-            stack: 0,
+            stack: Some(0),
         };
         let states = [
             ("run", true),
@@ -190,8 +194,9 @@ mod tests {
                 has_gvl: false,
                 profile_thread: None,
                 labels: LabelTexts::default(),
-                stack: 1,
+                stack: Some(1),
             }],
+            left_out: 2,
             stacks: vec![vec![(2, 3)], vec![(0, 0), (1, 7), (0, 0), (2, 3), (9, 9)]],
             names: vec![
                 name("Kernel#sleep", None),
@@ -228,8 +233,12 @@ mod tests {
             (&json!("a \"}"), &Value::Null, &json!(1))
         );
         assert_eq!(
-            (&answer["woken"], &answer["other_ractors"]),
-            (&json!(true), &json!(1))
+            (
+                &answer["woken"],
+                &answer["other_ractors"],
+                &answer["stacks_left_out"]
+            ),
+            (&json!(true), &json!(1), &json!(2))
         );
     }
 
@@ -244,9 +253,10 @@ mod tests {
                     has_gvl: true,
                     profile_thread: None,
                     labels: LabelTexts::default(),
-                    stack: 0,
+                    stack: Some(0),
                 }; 2],
                 stacks: vec![vec![(0, 1); 2]],
+                left_out: 0,
                 names: vec![FrameName { name: names[1].clone(), path: Some(names[2].clone()) }],
                 ractors: 0,
                 fibers: None,

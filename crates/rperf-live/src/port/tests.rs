@@ -102,11 +102,12 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
             has_gvl: true,
             profile_thread: None,
             labels: Default::default(),
-            stack: 0,
+            stack: Some(0),
         };
         let stacks = Stacks {
             threads: vec![thread],
             stacks: vec![vec![(0, 3)]],
+            left_out: 0,
             names: vec![FrameName {
                 name: "Order#total".into(),
                 path: Some("order.rb".into()),

@@ -1,45 +1,48 @@
 //! The stacks of fibers, for the port's clients. On the helper, with the GVL. The walk of the heap
 //! that finds them keeps it; all else is done a little at a time.
 
+use super::helper::class_of;
 use crate::interrupts::Stretch;
 use crate::text;
-use magnus::{Error, RArray, RModule, RString, TryConvert, Value, prelude::*};
+use magnus::{Error, RArray, RModule, RString, Ruby, TryConvert, Value, prelude::*};
 use rperf_live::port::fibers::{FiberStack, Fibers};
 use rperf_live::port::frames::FrameName;
+use rperf_live::port::request;
+use rperf_live::port::task::Question;
 use std::time::{Duration, Instant};
 
-/// How long they are looked at: the port waits for two seconds. Those beyond are left out.
+/// How long they are looked at: the port waits for some seconds, of which the threads had a part.
+/// Those beyond are left out.
 const LIMIT: Duration = Duration::from_secs(1);
 
 const FAILED: &str = "No fibers are shown: an exception came while they were looked at";
 
 /// Takes them. Where an exception comes, there are none, and the rest of the answer stays; the error
-/// is that the helper ends.
-pub fn take(helper: RModule) -> Result<Fibers, Error> {
-    match try_take(helper) {
-        Err(error) if error.value().is_some() => Ok(Fibers {
-            is_listed: true,
-            failure: Some(FAILED.into()),
+/// is that the helper ends. Where nobody waits for the answer any more, it lacks some.
+pub fn take(ruby: &Ruby, helper: RModule, question: Question) -> Result<Fibers, Error> {
+    try_take(helper, question).or_else(|error| match class_of(ruby, &error) {
+        Some(class) => Ok(Fibers {
+            note: Some(format!("{FAILED} ({class})")),
             ..Fibers::default()
         }),
-        taken => taken,
-    }
+        None => Err(error),
+    })
 }
 
-fn try_take(helper: RModule) -> Result<Fibers, Error> {
+fn try_take(helper: RModule, question: Question) -> Result<Fibers, Error> {
     let began = Instant::now();
     let taking: Value = helper.funcall("fiber_stacks", ())?;
     let walk = began.elapsed();
     let count: usize = taking.funcall("size", ())?;
     let mut stretch = Stretch::begin();
     for place in 0..count {
-        if began.elapsed() >= walk + LIMIT {
+        if began.elapsed() >= walk + LIMIT || !request::is_wanted(question) {
             break;
         }
         stretch.end_if_long()?;
         let _: Value = taking.funcall("look_at", (place,))?;
     }
-    let (is_listed, left_out, names, stacks): (bool, u32, RArray, RArray) =
+    let (note, left_out, names, stacks): (Option<RString>, u32, RArray, RArray) =
         taking.funcall("to_a", ())?;
     let (names, stacks) = (items(names), items(stacks));
     let names = names.map(|name| {
@@ -63,8 +66,7 @@ fn try_take(helper: RModule) -> Result<Fibers, Error> {
         })
     });
     Ok(Fibers {
-        is_listed,
-        failure: None,
+        note: note.map(text::content),
         left_out,
         names,
         stacks: stacks.collect::<Result<_, Error>>()?,

@@ -18,8 +18,9 @@ use crate::profile::errors;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
+use crate::text;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Error, Module, RModule, Ruby, Thread, prelude::*};
+use magnus::{Error, Module, RModule, RString, Ruby, Thread, prelude::*};
 use rb_sys::VALUE;
 use rperf_live::port::task::{Reply, Task};
 use rperf_live::port::{bell, request};
@@ -36,7 +37,8 @@ const BEGINNING: Duration = Duration::from_micros(200);
 const NO_THREAD: &str =
     "the VM makes no thread for the answer (a frozen ThreadGroup, or too many threads)";
 
-const FAILED: &str = "the thread that took the stacks was ended";
+const ENDED: &str = "the thread that took the stacks was ended";
+const FAILED: &str = "an exception ended the thread that took the stacks";
 
 static JOB: Job = Job::new();
 
@@ -123,10 +125,14 @@ unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
     if let Ok(ruby) = Ruby::get() {
         // Whatever is raised here, as by Thread#kill, only ends the helper. What is done with
         // sessions is asked for again.
-        if let (Err(_), Some(question)) = (serve(&ruby), request::open())
+        if let (Err(error), Some(question)) = (serve(&ruby), request::open())
             && question.task.is_of_stacks()
         {
-            request::answer(question, Reply::Failed(FAILED.into()));
+            let why = match class_of(&ruby, &error) {
+                Some(class) => format!("{FAILED}: {class}"),
+                None => ENDED.into(),
+            };
+            request::answer(question, Reply::Failed(why));
         }
     }
     HELPER.store(0, SeqCst);
@@ -134,9 +140,20 @@ unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
     rb_sys::Qnil as VALUE
 }
 
-fn serve(ruby: &Ruby) -> Result<(), Error> {
+fn module(ruby: &Ruby) -> Result<RModule, Error> {
     let rperf: RModule = ruby.class_object().const_get("Rperf")?;
-    let helper: RModule = rperf.const_get("Helper")?;
+    rperf.const_get("Helper")
+}
+
+/// The class of an exception, by Ruby's own methods; `None` if it is none, as with Thread#kill.
+pub fn class_of(ruby: &Ruby, error: &Error) -> Option<String> {
+    let exception = error.value()?;
+    let name: RString = module(ruby).ok()?.funcall("class_of", (exception,)).ok()?;
+    Some(text::content(name))
+}
+
+fn serve(ruby: &Ruby) -> Result<(), Error> {
+    let helper = module(ruby)?;
     let thread: Thread = helper.funcall("prepare", ())?;
     HELPER.store(thread.as_raw() as usize, SeqCst);
     loop {
@@ -145,7 +162,7 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
             if question.task.is_of_stacks() {
                 let mut stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
                 if question.task == Task::Fibers && request::is_wanted(question) {
-                    stacks.fibers = Some(fibers::take(helper)?);
+                    stacks.fibers = Some(fibers::take(ruby, helper, question)?);
                 }
                 request::answer(question, Reply::Stacks(stacks));
             } else {

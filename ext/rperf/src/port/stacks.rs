@@ -17,6 +17,7 @@ use rperf_engine::trace::TraceVm;
 use rperf_engine::{FrameWord, Gvl, JobId};
 use rperf_live::port::frames::FrameName;
 use rperf_live::port::request;
+use rperf_live::port::stack_list::{Stack, StackList};
 use rperf_live::port::stacks::{Stacks, ThreadStack};
 use rperf_live::port::task::Question;
 use rperf_model::shown_line;
@@ -53,17 +54,16 @@ pub fn take(
         roots::take_named(gvl, job);
     }
     taken?;
+    let (stacks, left_out) = taking.stacks.finish();
     Ok(Stacks {
         threads: taking.threads,
-        stacks: taking.stacks,
+        stacks,
+        left_out,
         names: taking.names,
         ractors: helper.funcall("other_ractors", ())?,
         fibers: None,
     })
 }
-
-/// The frames of a stack, the leaf first: which of all frames, and the line.
-type Frames = Vec<(u32, u32)>;
 
 struct Taking {
     helper: RModule,
@@ -72,9 +72,7 @@ struct Taking {
     threads: Vec<ThreadStack>,
     /// The port has been told of so many of them.
     told: usize,
-    /// Each stack once, with its place here.
-    stacks: Vec<Frames>,
-    stack_places: FxHashMap<Frames, u32>,
+    stacks: StackList,
     /// Each frame once, with its place here.
     frames: Vec<FrameWord>,
     places: FxHashMap<FrameWord, u32>,
@@ -94,8 +92,7 @@ impl Taking {
             holder,
             threads: Vec::new(),
             told: 0,
-            stacks: Vec::new(),
-            stack_places: FxHashMap::default(),
+            stacks: StackList::default(),
             frames: Vec::new(),
             places: FxHashMap::default(),
             kept: Vec::new(),
@@ -156,7 +153,7 @@ impl Taking {
         let depth = thread.backtrace(&mut self.stack, &mut self.lines);
         let known = self.frames.len();
         let frames = self.stack[..depth].iter().zip(&self.lines);
-        let mut frames: Frames = frames
+        let mut frames: Stack = frames
             .map(|(&frame, &line)| {
                 let place = *self.places.entry(frame).or_insert_with(|| {
                     self.frames.push(frame);
@@ -179,7 +176,7 @@ impl Taking {
             if let (Some(first), Some(line)) = (frames.first_mut(), line) {
                 first.1 = shown_line(line);
             }
-            let stack = self.place_of(frames);
+            let stack = self.stacks.add(frames);
             let (profile_thread, labels) = live::facts(gvl, thread).unzip();
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
@@ -195,17 +192,6 @@ impl Taking {
             });
         }
         Ok(())
-    }
-
-    /// Many threads wait in the same place.
-    fn place_of(&mut self, frames: Frames) -> u32 {
-        if let Some(&place) = self.stack_places.get(&frames) {
-            return place;
-        }
-        let place = self.stacks.len() as u32;
-        self.stacks.push(frames.clone());
-        self.stack_places.insert(frames, place);
-        place
     }
 }
 
