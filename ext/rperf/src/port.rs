@@ -2,6 +2,7 @@
 //! port is in the crate rperf-live, but for what the VM knows. Called with the GVL, on the main
 //! Ractor.
 
+mod failure;
 mod fibers;
 mod giving_way;
 mod helper;

@@ -1,10 +1,10 @@
 //! The stacks of fibers, for the port's clients. On the helper, with the GVL. The walk of the heap
 //! that finds them keeps it; all else is done a little at a time.
 
-use super::helper::class_of;
+use super::failure::class_of;
 use crate::interrupts::Stretch;
 use crate::text;
-use magnus::{Error, RArray, RModule, RString, Ruby, TryConvert, Value, prelude::*};
+use magnus::{Error, RArray, RModule, RString, TryConvert, Value, prelude::*};
 use rperf_live::port::fibers::{FiberStack, Fibers};
 use rperf_live::port::frames::FrameName;
 use rperf_live::port::request;
@@ -19,8 +19,8 @@ const FAILED: &str = "No fibers are shown: an exception came while they were loo
 
 /// Takes them. Where an exception comes, there are none, and the rest of the answer stays; the error
 /// is that the helper ends. Where nobody waits for the answer any more, it lacks some.
-pub fn take(ruby: &Ruby, helper: RModule, question: Question) -> Result<Fibers, Error> {
-    try_take(helper, question).or_else(|error| match class_of(ruby, &error) {
+pub fn take(helper: RModule, question: Question) -> Result<Fibers, Error> {
+    try_take(helper, question).or_else(|error| match class_of(helper, &error) {
         Some(class) => Ok(Fibers {
             note: Some(format!("{FAILED} ({class})")),
             ..Fibers::default()

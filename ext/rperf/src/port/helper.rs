@@ -8,6 +8,7 @@
 //! the thread, and then lets the GVL go, as do the threads that have it next: in a busy program the
 //! helper would else wait for a whole time slice of each.
 
+use super::failure::class_of;
 use super::fibers;
 use super::giving_way::let_go;
 use super::session::perform;
@@ -18,9 +19,8 @@ use crate::profile::errors;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::safepoint::Job;
 use crate::ruby::threads::RubyThread;
-use crate::text;
 use magnus::rb_sys::{AsRawValue, protect};
-use magnus::{Error, Module, RModule, RString, Ruby, Thread, prelude::*};
+use magnus::{Error, Module, RModule, Ruby, Thread, prelude::*};
 use rb_sys::VALUE;
 use rperf_live::port::task::{Reply, Task};
 use rperf_live::port::{bell, request};
@@ -128,7 +128,8 @@ unsafe extern "C" fn run(_: *mut c_void) -> VALUE {
         if let (Err(error), Some(question)) = (serve(&ruby), request::open())
             && question.task.is_of_stacks()
         {
-            let why = match class_of(&ruby, &error) {
+            let helper = module(&ruby).ok();
+            let why = match helper.and_then(|helper| class_of(helper, &error)) {
                 Some(class) => format!("{FAILED}: {class}"),
                 None => ENDED.into(),
             };
@@ -145,13 +146,6 @@ fn module(ruby: &Ruby) -> Result<RModule, Error> {
     rperf.const_get("Helper")
 }
 
-/// The class of an exception, by Ruby's own methods; `None` if it is none, as with Thread#kill.
-pub fn class_of(ruby: &Ruby, error: &Error) -> Option<String> {
-    let exception = error.value()?;
-    let name: RString = module(ruby).ok()?.funcall("class_of", (exception,)).ok()?;
-    Some(text::content(name))
-}
-
 fn serve(ruby: &Ruby) -> Result<(), Error> {
     let helper = module(ruby)?;
     let thread: Thread = helper.funcall("prepare", ())?;
@@ -162,7 +156,7 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
             if question.task.is_of_stacks() {
                 let mut stacks = stacks::take(ruby, helper, question, HOLDER.load(SeqCst))?;
                 if question.task == Task::Fibers && request::is_wanted(question) {
-                    stacks.fibers = Some(fibers::take(ruby, helper, question)?);
+                    stacks.fibers = Some(fibers::take(helper, question)?);
                 }
                 request::answer(question, Reply::Stacks(stacks));
             } else {
