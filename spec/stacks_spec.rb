@@ -292,6 +292,22 @@ RSpec.describe "rperf stacks" do
       end
     end
 
+    it "names what the program has raised in the thread that takes them" do
+      code = <<~RUBY
+        class Boom < StandardError
+          def self.name = File.write("ran", "")
+          singleton_class.alias_method(:to_s, :name)
+        end
+        300.times { Thread.new { sleep } }
+        raised = {}.compare_by_identity
+        Thread.new { loop { Thread.list.each { |it| raised[it] ||= !it.raise(Boom) if it.name == "rperf" } } }
+      RUBY
+      working(code) do |program|
+        wait_until("the exception") { stacks_of(program).first["note"]&.end_with?("took the stacks: Boom") }
+        expect(File).not_to exist(in_folder("ran"))
+      end
+    end
+
     it "says so within some seconds where nothing runs" do
       listening("puts Rperf.listen; Queue.new.tap { |queue| Thread.new { sleep } }.pop") do |program|
         outcome = rperf("stacks", "--no-wake", program.pid.to_s, limit: 30)
