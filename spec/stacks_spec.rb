@@ -121,6 +121,22 @@ RSpec.describe "rperf stacks" do
       end
     end
 
+    it "takes them by Ruby's methods only, also if rperf is loaded after the program's own" do
+      own = ["Fiber.prepend(Module.new { def to_s = raise })", "Fiber.define_method(:to_s) { raise }"]
+      taken = own.map do |code|
+        code += <<~'RUBY'
+          ; require "rperf"
+          $kept = Fiber.new { Fiber.yield }.tap(&:resume)
+          taking = Rperf.module_eval("FiberStacks").new
+          taking.size.times { |place| taking.look_at(place) }
+          note, left_out, _, stacks = taking.to_a
+          p "#{note} #{left_out} #{stacks.map { |stack| stack[1] }}"
+        RUBY
+        run(ruby, "-I#{Commands::ROOT}/lib", "-e", code).stdout
+      end
+      expect(taken).to match([/\A" 0 .*suspended/, /\A"No fibers are shown: methods of the program .* 0 \[\]"/])
+    end
+
     it "finds them while they come, go and move" do
       code = <<~RUBY
         def deep(depth) = depth.zero? ? Fiber.yield : deep(depth - 1)

@@ -14,12 +14,13 @@ module Rperf
     NO_RACTORS = "Ruby lists no fibers of a program that has made a Ractor"
     OTHER_METHODS = "No fibers are shown: methods of the program are in place of those that Ruby has to list them"
     EQUAL = BasicObject.instance_method(:equal?)
-    private_constant :MOST, :DEPTH, :MOST_FRAMES, :TEXT, :NO_RACTORS, :OTHER_METHODS, :EQUAL
+    METHOD = Module.instance_method(:instance_method)
+    private_constant :MOST, :DEPTH, :MOST_FRAMES, :TEXT, :NO_RACTORS, :OTHER_METHODS, :EQUAL, :METHOD
 
     class << self
       # @return [UnboundMethod, nil] Ruby's, below those that the program has put before it; nil if it has replaced it
       def original(type, name)
-        method = type.instance_method(name)
+        method = METHOD.bind_call(type, name)
         method = method.super_method until method.nil? || original?(method, type)
         method
       end
@@ -33,10 +34,9 @@ module Rperf
 
     ALIVE, TO_S, LOCATIONS = %i[alive? to_s backtrace_locations].map { |name| original(Fiber, name) }
     CLASS, SINGLETON_CLASS = %i[class singleton_class].map { |name| original(Kernel, name) }
-    METHOD = original(Module, :instance_method)
     CURRENT = original(Fiber.singleton_class, :current)
     EACH_OBJECT = original(ObjectSpace.singleton_class, :each_object)
-    ALL = [ALIVE, TO_S, LOCATIONS, CLASS, SINGLETON_CLASS, METHOD, CURRENT, EACH_OBJECT].freeze
+    ALL = [ALIVE, TO_S, LOCATIONS, CLASS, SINGLETON_CLASS, CURRENT, EACH_OBJECT].freeze
     private_constant(*constants(false))
 
     attr_reader :size
