@@ -31,7 +31,7 @@ const WOKEN: &str =
 #[derive(Debug, clap::Args)]
 pub struct StacksArgs {
     /// The program's process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(value_name = "PID", value_parser = crate::checked::pid)]
     pub pid: i32,
     /// Print one JSON object
     #[arg(long)]
