@@ -234,7 +234,11 @@ fn answer_all<S: Stream + Send + Sync>(
 
 fn unbound(address: &str, error: &io::Error) -> String {
     let words = system_words(error);
-    format!("can't listen at {address} ({words}); --http 127.0.0.1:0 takes a port that is free")
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => "; --http 127.0.0.1:0 takes a port that is free",
+        _ => "",
+    };
+    format!("can't listen at {address} ({words}){hint}")
 }
 
 fn failure(message: String) -> Refusal {
