@@ -60,8 +60,9 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
     code = File.read(File.join(Commands::ROOT, "docs/guide/fleets.md"))[/^```ruby norun: in a config.ru\n(.*?)^```/m, 1]
     write_file("config.ru", "#{code}run ->(_) { [200, {}, []] }\n")
     server = start_puma("-t", "2:2", env: { "PPROF_TOKEN" => "sesame" })
+    short = URI("#{server.url}/debug/pprof/profile?seconds=0.1")
     codes = ["Bearer sesame", "Basic #{["rperf:sesame"].pack("m0")}", "Bearer other", nil].map do |right|
-      Net::HTTP.get_response(URI("#{server.url}/debug/pprof/profile?seconds=0.1"), { "Authorization" => right }.compact).code
+      Net::HTTP.get_response(short, { "Authorization" => right }.compact).code
     end
     expect(codes).to eq(%w[200 200 403 403])
     unless Guide.without_go_pprof
