@@ -62,11 +62,13 @@ RSpec.describe "rperf about a program that" do
     kept = /the VM doesn't answer: a thread keeps the GVL in native code, or the main thread waits/
     waits = /#{quiet}; /
     hanging do |program|
-      said_by(commands.except("snapshot"), program, "stacks" => kept, "attach" => waits, "top" => waits)
+      stacks = /the VM doesn't answer: .*; 'rperf stacks #{program.pid}' shows what its threads do$/
+      said_by(commands, program, "stacks" => kept, "attach" => waits, "top" => waits, "snapshot" => stacks)
     end
     hanging(works: true) do |program|
       kept = /\d doesn't answer: thread #{program.pid} has kept the GVL in native code for \d+\.\d s \(sleep\)$/
-      said_by(watching, program, "attach" => /doesn't answer: a thread keeps the GVL in native code/, "top" => kept) do
+      with_hint = /#{kept.source.delete_suffix("$")} \(Ctrl-C to give up\)$/
+      said_by(watching, program, "attach" => with_hint, "top" => kept) do
         watched(program)
         write_file("go", "")
       end
@@ -91,12 +93,14 @@ RSpec.describe "rperf about a program that" do
 
   it "is stopped" do
     stopped = /was stopped \(SIGSTOP\): nothing can be asked until SIGCONT$/
-    program("", works: true) do |program|
+    program("", works: true, before: "# stops, of #{Process.pid}") do |program|
       said_by(watching, program, "attach" => stopped, "top" => stopped) do
         watched(program)
         Process.kill(:STOP, program.pid)
       end
       said_by(commands, program, commands.transform_values { stopped })
+      outcome = rperf("attach", "--match", "stops, of #{Process.pid}\\b", "-d", "0.1")
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /\Arperf: #{program.pid} #{stopped}/])
     end
   end
 

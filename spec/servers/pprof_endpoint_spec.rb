@@ -54,4 +54,22 @@ RSpec.describe "Rperf::PprofEndpoint in servers", skip: Servers.missing("puma") 
     expect([data[:mode], data[:frequency]]).to eq([:cpu, 100])
     expect(data[:duration_ns]).to be_between(9e8, whole[:duration_ns])
   end
+
+  # The guide's app, for collectors and for Go's tools.
+  it "takes the token as a collector and as Go's tools send it" do
+    code = File.read(File.join(Commands::ROOT, "docs/guide/fleets.md"))[/^```ruby norun: in a config.ru\n(.*?)^```/m, 1]
+    write_file("config.ru", "#{code}run ->(_) { [200, {}, []] }\n")
+    server = start_puma("-t", "2:2", env: { "PPROF_TOKEN" => "sesame" })
+    short = URI("#{server.url}/debug/pprof/profile?seconds=0.1")
+    codes = ["Bearer sesame", "Basic #{["rperf:sesame"].pack("m0")}", "Bearer other", nil].map do |right|
+      Net::HTTP.get_response(short, { "Authorization" => right }.compact).code
+    end
+    expect(codes).to eq(%w[200 200 403 403])
+    unless Guide.without_go_pprof
+      address = "http://rperf:sesame@#{Servers::HOST}:#{server.port}/debug/pprof/profile?seconds=1"
+      outcome = run("go", "tool", "pprof", "-top", address, env: { "PPROF_TMPDIR" => folder })
+      expect(outcome.stdout).to match(/^Type: wall$/).and match(/^Duration: 1\.?\d*s, Total samples = /)
+    end
+    stop_server(server)
+  end
 end

@@ -421,7 +421,7 @@ pub struct AttachArgs {
 #[derive(Debug, clap::Args)]
 pub struct SnapshotArgs {
     /// The program's process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(value_name = "PID", value_parser = crate::checked::pid)]
     pub pid: i32,
     /// File to write the profile to [default: rperf.data]
     #[arg(short, long, value_name = "PATH")]

@@ -25,3 +25,9 @@ pub fn writable(output: impl AsRef<Path>) -> Result<PathBuf, Refusal> {
         _ => Ok(text.into()),
     }
 }
+
+/// The number of a process, as the user has given it.
+pub fn pid(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "a process is named by its number, which 'rperf ps' lists".into())
+}

@@ -6,6 +6,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
 use nix::unistd::Uid;
 use rperf_session::directory::{self, DirectoryError};
+use rperf_session::output::system_words;
 use rperf_session::process_id::ProcessId;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -50,7 +51,7 @@ pub enum PlaceError {
     #[error("others may change what is in {}; choose a folder of yours that only you can write to", .0.display())]
     NotSafe(PathBuf),
     /// The system refuses.
-    #[error("can't listen in {} ({error})", folder.display())]
+    #[error("can't listen in {} ({})", folder.display(), system_words(error))]
     Io {
         /// The folder.
         folder: PathBuf,

@@ -6,7 +6,7 @@ mod descriptor;
 mod file;
 mod writable;
 
-pub use deliver::{Misplaced, WriteError, deliver};
+pub use deliver::{Misplaced, WriteError, deliver, system_words};
 pub use descriptor::Descriptor;
 pub use file::{buffered, write, write_streaming};
 pub use writable::{Unwritable, normalized, writable};

@@ -40,8 +40,8 @@ const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(5);
 const SNAPSHOT_SHARE: u32 = 100;
 const SNAPSHOT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is said of it while a helper of ours is in it, and doesn't come to run.
-const STUCK: &str = "doesn't answer: a thread keeps the GVL in native code (Ctrl-C to give up)";
+/// It was said that a helper of ours is in it, and doesn't come to run.
+const STUCK: &str = "stuck";
 
 /// How it is said of a program that it may just wait.
 const QUIET: &str = "runs no Ruby code";
@@ -200,7 +200,7 @@ impl<'a> Recording<'a> {
                  (Ctrl-C to give up)",
             );
         } else if is_late || is_silent {
-            self.complain(STUCK);
+            self.complain_of_keeper();
         }
         let rest = begun.map(|begun| self.wanted.time.saturating_sub(begun.elapsed()));
         if begun.is_some()
@@ -261,7 +261,7 @@ impl<'a> Recording<'a> {
         });
         if let Some(Err(AskError::Silent)) = asked {
             if self.is_stuck() {
-                self.complain(STUCK);
+                self.complain_of_keeper();
             }
             asked = self.ask_second(|client| Ok(client.reply(most, until)));
         }
@@ -328,6 +328,20 @@ impl<'a> Recording<'a> {
             self.complaint = what.into();
             (self.say)(&format!("{} {what}", self.pid));
         }
+    }
+
+    /// Once: which thread it is that keeps our helper from running.
+    fn complain_of_keeper(&mut self) {
+        if self.complaint == STUCK {
+            return;
+        }
+        self.complaint = STUCK.into();
+        let hello = process::greeted(self.pid);
+        let silence = hello.as_ref().map_or(0, |hello| hello.silent_ns);
+        let keeper = hello.as_ref().and_then(|hello| hello.keeper.as_ref());
+        let kept = process::kept(keeper, Duration::from_nanos(silence));
+        let pid = self.pid;
+        (self.say)(&format!("{pid} doesn't answer: {kept} (Ctrl-C to give up)"));
     }
 
     fn failure(&self, what: &str) -> Refusal {

@@ -61,6 +61,13 @@ fn taken(pid: i32, may_wake: bool) -> Result<Vec<u8>, Refusal> {
             ),
             status: FAILURE,
         }),
+        // What its hint names is the port's own, and not a command.
+        Err(AskError::Refused {
+            status: 503, error, ..
+        }) => Err(Refusal {
+            message: format!("{pid}: {error}; 'rperf stacks {pid}' shows what its threads do"),
+            status: FAILURE,
+        }),
         Err(error) => Err(process::failed(pid, &error)),
     }
 }

@@ -2,10 +2,8 @@
 
 use crate::Refusal;
 use crate::live::choose::{Found, Pattern, all, side_by_side};
-use crate::live::process::is_stopped;
+use crate::live::process::{command_line, is_stopped};
 use rperf_live::hello::Hello;
-use rperf_live::shown;
-use std::fs;
 use std::time::Duration;
 
 /// How long a program may take to say what it is: a port answers without the VM.
@@ -27,7 +25,18 @@ pub struct Present {
 
 struct Asked {
     found: Found,
+    is_stopped: bool,
     hello: Option<Hello>,
+}
+
+impl Asked {
+    fn new(found: Found) -> Self {
+        Asked {
+            found,
+            is_stopped: false,
+            hello: None,
+        }
+    }
 }
 
 impl Programs {
@@ -41,15 +50,16 @@ impl Programs {
     pub fn now(&self) -> Present {
         let own = std::process::id() as i32;
         let others = all().into_iter().filter(|it| it.pid != own);
-        let mut asked: Vec<_> = others.map(|found| Asked { found, hello: None }).collect();
+        let mut asked: Vec<_> = others.map(Asked::new).collect();
         side_by_side(&mut asked, |it: &mut Asked| {
-            if !is_stopped(it.found.pid) {
+            it.is_stopped = is_stopped(it.found.pid);
+            if !it.is_stopped {
                 it.hello = it.found.client.hello_within(PATIENCE).ok();
             }
         });
         let mut present = Present::default();
-        for Asked { found, hello } in asked {
-            let pid = found.pid;
+        for it in asked {
+            let (pid, hello) = (it.found.pid, it.hello);
             match hello {
                 Some(hello) if self.are_matched_by(&hello.program) => {
                     present.programs.push((pid, hello.program));
@@ -58,7 +68,7 @@ impl Programs {
                 None => {
                     let program = command_line(pid);
                     if self.are_matched_by(&program) {
-                        let why = match is_stopped(pid) {
+                        let why = match it.is_stopped {
                             true => "was stopped (SIGSTOP)",
                             false => "its port doesn't answer",
                         };
@@ -74,10 +84,4 @@ impl Programs {
         let pattern = self.pattern.as_ref();
         pattern.is_none_or(|pattern| pattern.matches(program))
     }
-}
-
-fn command_line(pid: i32) -> String {
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&words).replace('\0', " ");
-    shown(text.trim()).into_owned()
 }

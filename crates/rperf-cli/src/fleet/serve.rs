@@ -12,6 +12,7 @@ use nix::unistd::Uid;
 use rperf_live::Peer;
 use rperf_live::access::{Token, VARIABLE};
 use rperf_live::{Place, TokenFile};
+use rperf_session::output::system_words;
 use rperf_session::settings::quoted;
 use std::collections::VecDeque;
 use std::fs::{self, Permissions};
@@ -93,7 +94,7 @@ fn over_tcp(programs: Programs, number: u16) -> Result<i32, Refusal> {
         Ok((listener.local_addr()?.port(), listener))
     });
     let (number, listener) =
-        bound.map_err(|error| failure(format!("can't listen at 127.0.0.1:{number} ({error})")))?;
+        bound.map_err(|error| failure(unbound(&format!("127.0.0.1:{number}"), &error)))?;
     let told = token.to_tell().map(Told::tell).transpose()?;
     let place = match &told {
         Some(told) => format!("in {}", told.place.token_path().display()),
@@ -131,8 +132,7 @@ impl Drop for Told {
 
 fn over_socket(programs: Programs, path: &Path) -> Result<i32, Refusal> {
     let shown = path.display();
-    let listener =
-        bind(path).map_err(|error| failure(format!("can't listen at {shown} ({error})")))?;
+    let listener = bind(path).map_err(|error| failure(unbound(&shown.to_string(), &error)))?;
     say(&format!(
         "serving profiles at the socket {shown}, below /debug/pprof/"
     ));
@@ -230,6 +230,15 @@ fn answer_all<S: Stream + Send + Sync>(
             }
         }
     });
+}
+
+fn unbound(address: &str, error: &io::Error) -> String {
+    let words = system_words(error);
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => "; --http 127.0.0.1:0 takes a port that is free",
+        _ => "",
+    };
+    format!("can't listen at {address} ({words}){hint}")
 }
 
 fn failure(message: String) -> Refusal {

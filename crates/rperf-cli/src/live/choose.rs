@@ -2,7 +2,8 @@
 //! program, as `rperf ps` shows it, matches an expression. Used by `ps`, `top` and `attach`, on
 //! Ruby's main thread and on those of `top`.
 
-use super::process::is_stopped;
+use super::process::{command_line, is_stopped};
+use crate::checked::pid;
 use crate::{FAILURE, Refusal};
 use rperf_live::client::Client;
 use rperf_live::find;
@@ -26,7 +27,7 @@ pub struct Choice {
         value_name = "PID",
         required_unless_present = "matching",
         conflicts_with = "matching",
-        value_parser = clap::value_parser!(i32).range(1..)
+        value_parser = pid
     )]
     pub pids: Vec<i32>,
     /// All programs that match this regular expression in the last column of 'rperf ps'
@@ -74,27 +75,25 @@ impl Pattern {
         self.regex.is_match(program)
     }
 
-    /// The processes with ports that match now and are none of `known`; those that don't answer, and
-    /// our own, are left out.
+    /// The processes with ports that match now and are none of `known`; those that don't answer
+    /// now, but for stopped ones, and our own, are left out.
     pub fn processes(&self, known: &[i32]) -> Vec<i32> {
+        self.matching(known, |it| it.hello.is_some() || it.is_stopped)
+    }
+
+    /// Those that `is_meant`. One that doesn't answer is called what its process is.
+    fn matching(&self, known: &[i32], is_meant: impl Fn(&Asked) -> bool) -> Vec<i32> {
         let own = std::process::id() as i32;
         let is_new = |it: &Found| it.pid != own && !known.contains(&it.pid);
         let mut found: Vec<_> = all().into_iter().filter(is_new).map(Asked::new).collect();
         side_by_side(&mut found, Asked::ask);
-        let matches = |it: &&Asked| {
-            let program = it.hello.as_ref().map(|hello| &*hello.program);
-            program.is_some_and(|program| self.matches(program))
-        };
-        found
-            .iter()
-            .filter(matches)
-            .map(|it| it.found.pid)
-            .collect()
+        found.retain(|it| is_meant(it) && self.matches(&it.program()));
+        found.iter().map(|it| it.found.pid).collect()
     }
 
-    /// The same; it is an error if there is none.
+    /// Also those that don't answer: whoever asks them says why. It is an error if there is none.
     pub fn expect_processes(&self) -> Result<Vec<i32>, Refusal> {
-        let found = self.processes(&[]);
+        let found = self.matching(&[], |_| true);
         if !found.is_empty() {
             return Ok(found);
         }
@@ -183,17 +182,30 @@ pub fn side_by_side<T: Send>(programs: &mut [T], ask: impl Fn(&mut T) + Sync) {
 
 struct Asked {
     found: Found,
+    is_stopped: bool,
     hello: Option<Hello>,
 }
 
 impl Asked {
     fn new(found: Found) -> Self {
-        Asked { found, hello: None }
+        Asked {
+            found,
+            is_stopped: false,
+            hello: None,
+        }
     }
 
     fn ask(&mut self) {
-        if !is_stopped(self.found.pid) {
+        self.is_stopped = is_stopped(self.found.pid);
+        if !self.is_stopped {
             self.hello = self.found.client.hello_within(PATIENCE).ok();
+        }
+    }
+
+    fn program(&self) -> String {
+        match &self.hello {
+            Some(hello) => hello.program.clone(),
+            None => command_line(self.found.pid),
         }
     }
 }

@@ -18,6 +18,9 @@ pub const PATIENCE: Duration = Duration::from_millis(500);
 /// Said of programs in which only this is known.
 pub const KEPT: &str = "a thread keeps the GVL in native code";
 
+/// Characters of a command line at most.
+const LONGEST_LINE: usize = 4096;
+
 /// The share of a CPU, in percent, from which on a program isn't one whose threads all wait.
 const WORKS: f64 = 50.0;
 
@@ -55,7 +58,10 @@ fn check(pid: i32) -> Result<(), Refusal> {
     {
         let user = User::from_uid(owner).ok().flatten();
         let user = user.map_or_else(|| format!("user {owner}"), |user| user.name);
-        let message = format!("process {pid} belongs to {user}: run this as {user} or root");
+        let message = match owner.is_root() {
+            true => format!("process {pid} belongs to root: run this as root"),
+            false => format!("process {pid} belongs to {user}: run this as {user} or root"),
+        };
         return Err(refusal(message));
     }
     if is_stopped(pid) {
@@ -132,6 +138,14 @@ pub fn failed(pid: i32, error: &AskError) -> Refusal {
         AskError::Closed => format!("the program {pid} has ended"),
         error => format!("{pid}: {error}"),
     })
+}
+
+/// What its process was started as, or has called itself: known without its port.
+pub fn command_line(pid: i32) -> String {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&words).replace('\0', " ");
+    let text: String = text.trim().chars().take(LONGEST_LINE).collect();
+    shown(&text).into_owned()
 }
 
 fn name_of(pid: i32) -> String {

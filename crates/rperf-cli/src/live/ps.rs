@@ -1,7 +1,7 @@
 //! `rperf ps`: the Ruby programs that have a port. Called by `run`, on Ruby's main thread.
 
 use super::choose::{Found, Pattern, all, side_by_side};
-use super::process::is_stopped;
+use super::process::{command_line, is_stopped};
 use crate::FAILURE;
 use crate::Refusal;
 use crate::report::screen::{Screen, columns};
@@ -143,7 +143,7 @@ impl Listening {
     fn program(&self) -> String {
         match &self.hello {
             Some(hello) => hello.program.clone(),
-            None => shown(&command_line(self.pid)).into_owned(),
+            None => command_line(self.pid),
         }
     }
 
@@ -264,12 +264,6 @@ fn is_running(pid: i32) -> bool {
         let is_ours = stat.contains("(rperf-port)");
         !is_ours && state.is_some_and(|state| state.starts_with('R'))
     })
-}
-
-fn command_line(pid: i32) -> String {
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&words).replace('\0', " ");
-    text.trim().chars().take(4096).collect()
 }
 
 #[cfg(test)]

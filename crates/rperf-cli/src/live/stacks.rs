@@ -34,7 +34,7 @@ const LEFT_OUT: &str = "too many, or Ruby would have run the program's own `to_s
 #[derive(Debug, clap::Args)]
 pub struct StacksArgs {
     /// The program's process
-    #[arg(value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(value_name = "PID", value_parser = crate::checked::pid)]
     pub pid: i32,
     /// Print one JSON object
     #[arg(long)]

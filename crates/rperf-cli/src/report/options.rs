@@ -28,7 +28,7 @@ pub struct ReportArgs {
     #[command(flatten)]
     pub view: ViewArgs,
     /// Look at a running program with a port: the web viewer on snapshots of it
-    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(long, value_name = "PID", value_parser = crate::checked::pid)]
     pub live: Option<i32>,
     /// With --live: seconds between two snapshots, 1 to 3600 [default: 10]
     #[arg(long, value_name = "S", value_parser = interval, requires = "live")]

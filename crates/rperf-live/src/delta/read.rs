@@ -18,7 +18,7 @@ const MAX_COUNT: usize = 1 << 20;
 
 /// What came is no page of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what answers there sends no profile of rperf's")]
+#[error("what it sends can't be read: is its rperf another version?")]
 pub struct BadDelta;
 
 impl Delta {

@@ -2,6 +2,7 @@
 //! the token. Bound on the Ruby thread that opens the port; then on the port's thread.
 
 use crate::access::{Token, TokenError};
+use rperf_session::output::system_words;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
@@ -18,7 +19,7 @@ pub enum TcpError {
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The system refuses, as if somebody else listens there.
-    #[error("can't listen at 127.0.0.1:{number} ({error})")]
+    #[error("can't listen at 127.0.0.1:{number} ({})", system_words(error))]
     Io {
         /// The port's number.
         number: u16,

@@ -166,6 +166,7 @@ fn call(number: libc::c_long) -> Option<(&'static str, What)> {
         (libc::SYS_connect, "connect", Descriptor),
         (libc::SYS_flock, "lock of a file", Descriptor),
         (libc::SYS_fcntl, "lock of a file", Descriptor),
+        (libc::SYS_openat, "open", Nothing),
         (libc::SYS_fsync, "sync", Descriptor),
         (libc::SYS_fdatasync, "sync", Descriptor),
         (libc::SYS_ppoll, "poll", Polled),
@@ -176,6 +177,8 @@ fn call(number: libc::c_long) -> Option<(&'static str, What)> {
         (libc::SYS_clock_nanosleep, "sleep", Nothing),
         (libc::SYS_wait4, "waits for a child", Nothing),
         (libc::SYS_waitid, "waits for a child", Nothing),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_open, "open", Nothing),
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_poll, "poll", Polled),
         #[cfg(target_arch = "x86_64")]

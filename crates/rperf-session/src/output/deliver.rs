@@ -53,7 +53,7 @@ pub enum WriteError {
 }
 
 /// The system's words for an error, without its number.
-fn system_words(error: &io::Error) -> String {
+pub fn system_words(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(number) => Errno::from_raw(number).desc().to_string(),
         None => error.to_string(),

@@ -256,7 +256,7 @@ impl Layout {
                     0 => "threads that have ended".into(),
                     seq if store.processes.len() > 1 && !app.by_process => {
                         let pid = store.processes[thread.process as usize].pid;
-                        format!("thread {seq} of {pid}")
+                        format!("{pid} #{seq}")
                     }
                     seq => format!("thread {seq}"),
                 };
