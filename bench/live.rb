@@ -41,6 +41,7 @@ module Live
     Bench::Machine.head("Running programs, asked by their port: medians of #{options[:runs]} runs, ratios of " \
                         "#{options[:pairs]} pairs of runs;",
                         "the spread is the quartiles, or as it says; of a ratio, where the median is with 95 %.")
+    puts "no real-time priority here: time without the GVL has waits for a CPU in it", "" unless Bench::Child.real_time?
     parts = options[:parts].empty? ? PARTS.keys : options[:parts]
     puts "not in PATH: #{Others.missing.join(", ")}", "" if parts.include?("others") && !Others.missing.empty?
     missed = parts.flat_map do |name|

@@ -77,7 +77,7 @@ module Live
     def stacks
       threads, depth = @options[:blocked]
       what = "stacks, #{threads} threads, #{depth} frames deep"
-      Program.open({ blocked: "#{threads}:#{depth}" }) do |program|
+      Program.open({ blocked: "#{threads}:#{depth}" }, real_time: true) do |program|
         ruby = program.command("backtraces")[:ns] / 1e6
         alone, with = %w[alone with].map { |how| gaps(program, asks: how == "with") }
         took = with.flat_map(&:last)

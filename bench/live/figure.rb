@@ -26,7 +26,8 @@ module Live
       new(what, Bench::Statistics.quantile(values, 0.99), unit, bar:, spread: "worst #{number(values.max)}")
     end
 
-    # How long a thread that sleeps 0.1 ms at a time can't go on, meanwhile and without it.
+    # How long a thread that sleeps 0.1 ms at a time can't go on, meanwhile and without it. Where the program can have
+    # real-time priority, waits for a CPU hardly count.
     def self.gaps(what, meanwhile, without, bar)
       more = meanwhile.zip(without).map { |long, short| long - short }
       [median("#{what}: longest time without the GVL", meanwhile, "ms"),

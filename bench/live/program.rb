@@ -16,11 +16,12 @@ module Live
     # @param setup [Hash] what it has: busy:, blocked:, session:, nodes:
     # @param listens [Boolean] whether it has a port
     # @param env [Hash{String => String}] its variables
-    def self.open(setup = {}, listens: true, engine: nil, env: {})
+    # @param how [Hash] as Bench::Child.command takes it: engine:, real_time:
+    def self.open(setup = {}, listens: true, env: {}, **how)
       Dir.mktmpdir("rperf-bench") do |folder|
         words = setup.map { |name, value| "#{name}=#{value}" }
         env = env.merge("RPERF_LISTEN" => folder) if listens
-        IO.popen([env, *Bench::Child.command(CHILD, *words, engine:)], "r+") do |pipe|
+        IO.popen([env, *Bench::Child.command(CHILD, *words, **how)], "r+") do |pipe|
           yield new(pipe)
         ensure
           pipe.close_write

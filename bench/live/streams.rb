@@ -85,7 +85,7 @@ module Live
 
     # A client that comes to a session with a large tree.
     def first
-      Program.open({ nodes: @options[:nodes] }) do |program|
+      Program.open({ nodes: @options[:nodes] }, real_time: true) do |program|
         before = program.command("state")[:rss_kb]
         runs = Array.new(@options[:runs]) do
           program.begin("gap", 2)

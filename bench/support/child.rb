@@ -13,9 +13,11 @@ module Bench
 
     # @param cpu [Integer, nil] the one CPU that it may use
     # @param engine [String, nil] one of {Engines}; nil: as the environment has it
+    # @param real_time [Boolean] whether it gets a CPU before all others, where {.real_time?}
     # @return [Array<String>] the command
-    def self.command(script, *arguments, cpu: nil, engine: nil)
+    def self.command(script, *arguments, cpu: nil, engine: nil, real_time: false)
       command = [RbConfig.ruby, *(Engines.flag(engine) if engine), "-I", LIBRARY, script, *arguments.map(&:to_s)]
+      command.unshift("chrt", "--fifo", "1") if real_time && real_time?
       cpu ? ["taskset", "-c", cpu.to_s, *command] : command
     end
 
@@ -25,6 +27,13 @@ module Bench
       output, status = Open3.capture2(*command(script, *arguments, **options))
       abort("#{File.basename(script)} #{arguments.join(" ")}: failed (#{status})") unless status.success?
       JSON.parse(output, symbolize_names: true)
+    end
+
+    # Whether children can have real-time priority.
+    def self.real_time?
+      return @real_time if defined?(@real_time)
+
+      @real_time = system("chrt", "--fifo", "1", "true", out: File::NULL, err: File::NULL) || false
     end
 
     # @return [Integer, nil] a CPU that children can be confined to; nil where that can't be

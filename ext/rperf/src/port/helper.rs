@@ -31,7 +31,7 @@ use std::time::Duration;
 
 /// About as long as a native thread takes to begin. Until it has, the VM takes it for the one that
 /// runs, and asks it for the next callback.
-const BEGINNING: Duration = Duration::from_micros(200);
+const BEGINNING: Duration = Duration::from_micros(100);
 
 const NO_THREAD: &str =
     "the VM makes no thread for the answer (a frozen ThreadGroup, or too many threads)";

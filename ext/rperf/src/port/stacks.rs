@@ -33,7 +33,7 @@ const LONGEST: Duration = Duration::from_millis(2);
 
 /// So much of the time that the answer has taken so far is a turn, from when that is longer: beside
 /// threads that compute, each turn waits for those.
-const PART: u32 = 50;
+const PART: u32 = 200;
 
 /// What Ruby says of a thread: its name, status, native number and, if that is asked for, the line of
 /// its topmost frame.
