@@ -56,7 +56,11 @@ RSpec.describe "A program that is attached to", if: File.directory?("/proc/self/
   end
 
   it "goes on as a daemon, which nobody is attached to", if: Process.respond_to?(:daemon) do
-    code = 'Process.daemon(true, true); File.write("daemon", "#{$$} #{Rperf.running?} #{Thread.list.size}\n"); sleep'
+    code = <<~'RUBY'
+      Process.daemon(true, true)
+      File.write("daemon", "#{$$} #{Rperf.running?} #{Thread.list.size}\n")
+      sleep
+    RUBY
     attached(code) do |_, port|
       write_file("go", "")
       expect_end(port)
@@ -93,7 +97,7 @@ RSpec.describe "A program that is attached to", if: File.directory?("/proc/self/
       why = "the VM makes no thread for the answer (a frozen ThreadGroup, or too many threads)"
       [%w[attach -d 1], %w[top --once], %w[top --json --once]].each do |name, *options|
         outcome = rperf(name, *options, program.pid.to_s, limit: 20)
-        expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /^rperf: #{program.pid}: #{Regexp.escape(why)}/])
+        expect([outcome.status.exitstatus, outcome.stderr]).to match([1, /^rperf: \d+: #{Regexp.escape(why)}/])
       end
       expect(ask(program.lines.first).last).to include("session" => nil)
     end

@@ -108,7 +108,8 @@ RSpec.describe "The port of a program" do
         skip "only root can give a folder away" if make[File.join(temporary_folder, "rperf-#{Process.uid}")] == :skip
         outcome = lines("1", "puts 1, Dir['#{temporary_folder}/**/*.sock']")
         expect(outcome.stdout).to eq("1\n")
-        expect(outcome.stderr).to match(/\Arperf: no port: \S+ must be a .* with mode 700; .*; running without a port\n\z/)
+        expect(outcome.stderr)
+          .to match(/\Arperf: no port: \S+ must be a .* with mode 700; .*; running without a port\n\z/)
       end
     end
 

@@ -193,7 +193,11 @@ fn whenever_the_program_ends_the_vm_is_not_asked_afterwards() {
         .unwrap_or_else(|broken| broken.into_inner());
     let folder = tempfile::tempdir().expect("a folder");
     let ask = || {
-        let count = if IS_GONE.load(SeqCst) { &LATE } else { &IN_TIME };
+        let count = if IS_GONE.load(SeqCst) {
+            &LATE
+        } else {
+            &IN_TIME
+        };
         count.fetch_add(1, SeqCst);
     };
     open(Some(folder.path()), None, Program { ask, ..program() }).expect("opened");

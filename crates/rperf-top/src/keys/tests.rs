@@ -6,8 +6,8 @@ use crate::line::Sort;
 use crate::look::Look;
 use crate::screens_tests::{SIZES, drawn, store};
 use crate::store::Store;
-use unicode_width::UnicodeWidthStr;
 use KeyCode::{Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up};
+use unicode_width::UnicodeWidthStr;
 
 /// What is on the screen after these keys.
 fn pressed(store: &Store, keys: &[KeyCode]) -> (App, Act) {
