@@ -61,7 +61,7 @@ RSpec.describe "A port whose clients come and go", if: File.exist?("/proc/self/f
 
   it "goes on also where the program does everything at once" do
     program = File.join(__dir__, "torture", "program.rb")
-    command = [ruby, "-W0", "-I#{Commands::ROOT}/lib", "-rrperf", program, (seconds * 1.5).to_s, "1"]
+    command = [ruby, "-W0", "-I#{Commands::ROOT}/lib", "-rrperf", program, seconds.to_s, "1"]
     running = Thread.new { run(*command, env: { "RPERF_LISTEN" => "1" }, limit: seconds + Commands::TIME_LIMIT) }
     wait_until("port") { sockets.any? }
     path = sockets.first
@@ -90,9 +90,9 @@ RSpec.describe "A port whose clients come and go", if: File.exist?("/proc/self/f
       memory = state.call
       left = -> { [Dir.children("/proc/#{program.pid}/fd").size, native_threads(program.pid)] }
       before = left.call
-      150.times { visit.call }
-      # Each would leave 10 kB.
-      expect(state.call - memory).to be < 1500
+      100.times { visit.call }
+      # Each would leave 20 kB. What malloc keeps of what is free comes and goes.
+      expect(state.call - memory).to be < 2000
       # A native thread may be about to end.
       wait_until("no more than #{before}") { left.call.zip(before).all? { |now, then_| now <= then_ } }
     end

@@ -20,7 +20,9 @@ module Bench
       def find
         require "fiddle"
         library = Fiddle.dlopen(nil)
-        text, number, pointer = [Fiddle::TYPE_CONST_STRING, Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP]
+        text = Fiddle::TYPE_CONST_STRING
+        number = Fiddle::TYPE_INT
+        pointer = Fiddle::TYPE_VOIDP
         { "fopen" => [[text, text], pointer], "malloc_info" => [[number, pointer], number],
           "fclose" => [[pointer], number] }.map do |name, (arguments, result)|
           Fiddle::Function.new(library[name], arguments, result)

@@ -15,8 +15,8 @@ module Rperf
       SHOWN = 200
       private_constant :OPEN, :PIECE, :WHOLE, :PIECES, :READ, :SHOWN
 
-      # Bounds what Net::HTTP waits for a connection's socket: TLS may wait for many pieces of one record, and a server may
-      # take and send a byte now and then.
+      # Bounds what Net::HTTP waits for a connection's socket: TLS may wait for many pieces of one record, and a server
+      # may take and send a byte now and then.
       module Deadline
         def self.set(socket, at)
           socket.extend(self)
