@@ -47,9 +47,10 @@ RSpec.describe "rperf attach" do
       profile = profile_in
       expect(seconds(profile)).to be_between(1.0, 20)
       expect(profile[:mode]).to eq(:wall)
-      # Two threads, and not the one that has answered.
-      twice = 2 * profile[:duration_ns]
-      expect(profile.totals(value: "wall")[:total]).to be_within(0.01 * twice).of(twice)
+      # Two threads, each with the time that it has lived, and not the one that has answered.
+      threads = profile.top(by: :thread, value: "wall").map { |row| row[:self] }
+      life = profile[:duration_ns]
+      expect(threads).to match([be_within(0.002 * life).of(life)] * 2)
       expect(methods_of(profile)).to include("Object#work", "Object#wait")
       expect(profile[:safepoint_stacks]).to be <= profile[:tick_stacks]
       expect(ask(program.lines.first).last).to include("session" => nil, "live" => false)

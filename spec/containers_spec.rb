@@ -22,7 +22,7 @@ RSpec.describe "A program in a container", if: RUBY_PLATFORM.include?("linux") d
   def children(pid) = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
 
   [[], ["--net"]].each do |network|
-    it "is found and asked from outside#{", with a network of its own" if network.any?}" do
+    it "is found, asked and profiled from outside#{", with a network of its own" if network.any?}" do
       code = "def work = loop { 100.times(&:to_s) }\nputs Rperf.listen\nwork"
       inside = "mount -t tmpfs none #{temporary_folder.shellescape} && exec \"$@\""
       listening(code, before: ["unshare", *flags, *network, "sh", "-c", inside, "sh"]) do |program|
@@ -31,6 +31,8 @@ RSpec.describe "A program in a container", if: RUBY_PLATFORM.include?("linux") d
         expect(listed.fetch(pid)).to include("ruby" => RUBY_VERSION, "socket" => end_with(program.lines.first))
         answer = JSON.parse(rperf("stacks", "--json", pid.to_s).stdout)
         expect(answer.fetch("threads").first.fetch("frames").map { |frame| frame["name"] }).to include("Object#work")
+        expect(rperf("attach", pid.to_s, "--duration", "0.3", "-o", "x.pb.gz").status.exitstatus).to eq(0)
+        expect(weight_of(read_profile(in_folder("x.pb.gz")), "Object#work")).to be > 0
       end
     end
   end

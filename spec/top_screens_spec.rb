@@ -85,6 +85,18 @@ RSpec.describe "rperf top on a terminal", vm: false do
   # The screen is left, and the cursor seen.
   def be_left = match(/\e\[\?25h\e\[\?1049l[^\e]*\z/)
 
+  # Every key on every screen, at every size.
+  def all_keys(terminal)
+    [[12, 60], [60, 200], [24, 80]].each do |size|
+      terminal.file.winsize = size
+      Process.kill(:WINCH, terminal.pid)
+      %w[Methods Tree Threads Labels].each.with_index(1) do |name, number|
+        terminal.type("#{number}tttsgigi*\r\e[A\e[B\e[C\e[D\e[5~\e[6~\e[H\e[Fjk ?xm/x\x7f\rw\x7f\rpp\t\e[Z#{number}")
+        wait_for(terminal, /\[#{number} #{name}\]/)
+      end
+    end
+  end
+
   it "shows what a program does, takes keys, and leaves the terminal as it was" do
     working do |program|
       output = nil
@@ -103,6 +115,7 @@ RSpec.describe "rperf top on a terminal", vm: false do
         terminal.file.winsize = [12, 60]
         Process.kill(:WINCH, terminal.pid)
         wait_for(terminal, /m mark p stop …/)
+        all_keys(terminal)
         terminal.type("q")
       end
       expect(status.exitstatus).to eq(0)

@@ -201,7 +201,11 @@ RSpec.describe "rperf top" do
     profiled do |program|
       command = rperf_command("top", "--interval", "0.1", program.pid.to_s).map { |word| "'#{word}'" }.join(" ")
       outcome = run("sh", "-c", "#{command} | head -n 1")
-      expect(outcome.stdout.lines.size).to eq(1)
+      expect([outcome.stdout.lines.size, outcome.stderr]).to eq([1, ""])
+      %w[stacks ps].each do |name|
+        command = rperf_command(name, *([program.pid.to_s] if name == "stacks")).map { |word| "'#{word}'" }.join(" ")
+        expect(run("sh", "-c", "{ sleep 0.1; #{command}; } | true").stderr).to eq("")
+      end
     end
   end
 

@@ -11,8 +11,15 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
     require "timeout"
     Warning[:experimental] = false
     later = ->(&act) { Thread.new { sleep 2; act.call } }
-    hold = ->(lock) { Thread.new { lock.synchronize { sleep 2 } }; sleep 0.01 until lock.locked? }
+    is_held = ->(lock) { lock.is_a?(Monitor) ? lock.mon_locked? : lock.locked? }
+    hold = ->(lock) { Thread.new { lock.synchronize { sleep 2 } }; sleep 0.01 until is_held.call(lock) }
     in_lock = ->(lock = Mutex.new, &act) { lock.synchronize { act.call(lock) } }
+    again = lambda do |&act|
+      act.call
+    rescue Errno::EAGAIN
+      retry
+    end
+    fill = ->(pipe) { pipe.write_nonblock("x" * (1 << 16)) while true rescue IO::WaitWritable }
     WAITS = {
       # It says whole seconds, of which two may be begun and three touched.
       sleep: [2..3, -> { sleep 2 }],
@@ -46,8 +53,27 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
       ractor: [9, -> { it = Ractor.new { sleep 2; 9 }; it.respond_to?(:value) ? it.value : it.take }],
       timeout: [8, -> { Timeout.timeout(2) { sleep } rescue 8 }],
       masked: [2..3, -> { Thread.handle_interrupt(Object => :never) { sleep 2 } }],
-      trap: [9, -> { trap(:USR1) { sleep 2 }; Process.kill(:USR1, $$); sleep 0.01; 9 }]
+      trap: [9, -> { trap(:USR1) { sleep 2 }; Process.kill(:USR1, $$); sleep 0.01; 9 }],
+      pushed: ["x", -> { it = Queue.new; later.call { it << "x" }; it.pop }],
+      monitor_enter: [7, -> { it = Monitor.new; hold.call(it); it.synchronize { 7 } }],
+      received: ["x", -> { later.call { Ractor.current.send("x") }; Ractor.receive }],
+      scheduled: [8, -> { Fiber.set_scheduler(FiberScheduler.new); Fiber.schedule { sleep 2 }; Fiber.set_scheduler(nil) || 8 }],
+      # What the guide names: they raise EAGAIN, and can be called again.
+      sysread: ["x", -> { it, other = IO.pipe; later.call { other.write("x") }; again.call { it.sysread(1) } }],
+      syswrite: [1, -> { other, it = IO.pipe; fill.call(it); later.call { other.readpartial(1 << 16) }; again.call { it.syswrite("x") } }]
     }
+    # A call that no interrupt reaches: it isn't cut short, and there are no stacks of it.
+    WAITS[:unreachable] = [0, -> { SLEEP.call(2) }] if defined?(SLEEP)
+  RUBY
+  before = <<~RUBY
+    require "json"
+    require #{File.join(__dir__, "support", "fiber_scheduler").dump}
+    begin
+      require "fiddle"
+      SLEEP = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT)
+    rescue LoadError
+      nil
+    end
   RUBY
 
   # Children of one program, each with a port, whose main threads wait. Each writes down what came of it. Those of
@@ -101,10 +127,13 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
   def expect_wait(name, answers)
     wait_until("end of #{name}") { File.exist?(in_folder("#{name}.result")) }
     is_same_value, seconds, are_same_signals = JSON.parse(File.read(in_folder("#{name}.result")))
-    expect([name, is_same_value, seconds]).to match([name, true, be > 1.98])
+    # It may have had to wait for a CPU on a busy machine.
+    expect([name, is_same_value, seconds]).to match([name, true, be_between(1.98, 15)])
     # A session that has begun before handles its own signals, and has a helper that needs no waking.
     is_attached = name.end_with?("_attached")
     expect([name, are_same_signals]).to eq([name, true]) unless is_attached
+    return if name.start_with?("unreachable")
+
     found = answers.find { |answer| answer["source"] == "vm" && (is_attached || answer["woken"]) }
     outermost = found&.dig("threads", 0, "frames")&.last
     expect([name, outermost && found["frames"].fetch(outermost)["name"]]).to eq([name, "<main>"])
@@ -116,7 +145,7 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
   end
 
   it "answers with its stacks, and waits on: no wait ends early, and no signal is handled in another way" do
-    listening("require 'json'\n#{ways}#{children}") do |program|
+    listening("#{before}#{ways}#{children}") do |program|
       names = program.lines.last.split
       [names, names.map { |name| "#{name}_attached" }].each do |waits|
         answers = waits.to_h { |name| [name, Thread.new { answers_of(name) }] }.transform_values(&:value)

@@ -73,7 +73,7 @@ module Rperf
       # @return [Boolean] whether the helper is to look for questions again
       def rest(live)
         HANDLE_INTERRUPT.call(UNMASKED) do
-          next hear(@bell) if @bell
+          next hear(@bell) || live if @bell
 
           SLEEP.call(REST) if live
           live

@@ -2,7 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
-use rperf_model::live_table::{Cursor, LiveRow};
+use rperf_model::live_table::{Cursor, LiveRow, LiveTable};
 use rperf_model::{Frame, FrameId, LabelSetId, Node, NodeId, State, WeightKey};
 
 fn row() -> impl Strategy<Value = LiveRow> {
@@ -161,4 +161,87 @@ fn columns_that_lie_are_refused() {
     assert!(with_columns(many, &body).is_err());
     let large = vec![json!({}); 1 << 16];
     assert!(with_columns(large.into(), &[]).is_err());
+}
+
+/// A session whose program has `nodes` stacks below 400 methods, each seen in one thread.
+fn large_table(nodes: u32) -> LiveTable {
+    let mut table = LiveTable::default();
+    table.facts.mode = "wall".into();
+    let methods: Vec<_> = (0..400)
+        .map(|number| {
+            let path = format!("/app/lib/part{}/file{number}.rb", number % 20);
+            table.frame(
+                &format!("Module{}::Class#method_{number}", number % 40),
+                &path,
+                number,
+            )
+        })
+        .collect();
+    let mut parent = NodeId::ROOT;
+    for number in 0..nodes {
+        // Twenty calls deep, as in the benchmark.
+        if number % 20 == 0 {
+            parent = NodeId::ROOT;
+        }
+        let node = Node {
+            parent,
+            frame: methods[number as usize * 7 % methods.len()],
+            line: number / 20 % 4_999,
+        };
+        parent = table.node(node).expect("room");
+        add(&mut table, parent, u64::from(number));
+    }
+    table
+}
+
+fn add(table: &mut LiveTable, node: NodeId, number: u64) {
+    let key = WeightKey {
+        node,
+        thread: 1 + (number % 50) as u32,
+        labels: table.label_set([]),
+        state: State::Running,
+    };
+    let values = LiveValues {
+        count: 1 + number % 1000,
+        wall_ns: 1_000_000 * (1 + number % 1000) + number % 997,
+        cpu_ns: 900_000 * (1 + number % 1000) + number % 991,
+    };
+    assert!(table.add(key, values));
+}
+
+/// Bytes of all pages that a client gets who has come as far as `cursor`, and how far it is then.
+fn pulled(table: &mut LiveTable, mut cursor: Cursor) -> (usize, usize, Cursor) {
+    let (mut bytes, mut largest) = (0, 0);
+    loop {
+        let changes = table.changes(cursor);
+        let more = changes.more;
+        cursor = changes.cursor;
+        let freshness = Freshness {
+            is_fresh: true,
+            clock_ns: 1_000_000_000_000,
+        };
+        let page = Delta { changes, freshness }.to_bytes().len();
+        bytes += page;
+        largest = largest.max(page);
+        if !more {
+            return (bytes, largest, cursor);
+        }
+    }
+}
+
+/// The bars are 2 MB for the first pull, and 2 KB for a later one; a page's is 256 KB.
+#[test]
+fn pulls_take_few_bytes() {
+    let mut table = large_table(100_000);
+    let (bytes, largest, cursor) = pulled(&mut table, Cursor::default());
+    assert!(bytes < 4_000_000, "{bytes}");
+    assert!(largest < 512 << 10, "{largest}");
+    // A tenth of a second, in which a few threads were seen at some twenty places each.
+    for number in 0..60 {
+        add(&mut table, NodeId(1 + number * 1_499), number.into());
+    }
+    let (bytes, _, cursor) = pulled(&mut table, cursor);
+    assert!(bytes < 4_000, "{bytes}");
+    let (bytes, _, _) = pulled(&mut table, cursor);
+    assert!(bytes < 1_000, "{bytes}");
 }

@@ -6,7 +6,7 @@ use crate::client::{AskError, Client};
 use crate::hello::Session;
 use crate::place::finished;
 use std::io::{Read, Write};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -183,6 +183,48 @@ fn once_the_program_ends_the_vm_is_asked_no_more() {
     drop(turn);
 }
 
+/// [`Port::end`] and the port's thread agree on who was first, each by what the other has stored.
+#[test]
+fn whenever_the_program_ends_the_vm_is_not_asked_afterwards() {
+    static IS_GONE: AtomicBool = AtomicBool::new(false);
+    static IN_TIME: AtomicUsize = AtomicUsize::new(0);
+    static LATE: AtomicUsize = AtomicUsize::new(0);
+    let turn = ONE_AT_A_TIME
+        .lock()
+        .unwrap_or_else(|broken| broken.into_inner());
+    let folder = tempfile::tempdir().expect("a folder");
+    let ask = || {
+        (0..50).for_each(|_| std::hint::spin_loop());
+        let is_gone = IS_GONE.load(SeqCst);
+        let count = if is_gone { &LATE } else { &IN_TIME };
+        count.fetch_add(1, SeqCst);
+    };
+    open(Some(folder.path()), None, Program { ask, ..program() }).expect("opened");
+    let port = Port::current().expect("a port");
+    for round in 0..2000 {
+        IS_GONE.store(false, SeqCst);
+        port.has_ended.store(false, SeqCst);
+        let before = IN_TIME.load(SeqCst);
+        std::thread::scope(|scope| {
+            // As the port's thread does, which has nobody to ask for now.
+            scope.spawn(|| {
+                while !port.has_ended.load(SeqCst) {
+                    port.ask_vm();
+                }
+            });
+            while IN_TIME.load(SeqCst) == before {
+                std::thread::yield_now();
+            }
+            (0..round % 100).for_each(|_| std::hint::spin_loop());
+            port.end();
+            IS_GONE.store(true, SeqCst);
+        });
+    }
+    close();
+    assert_eq!(LATE.load(SeqCst), 0);
+    drop(turn);
+}
+
 #[test]
 fn opened_twice_it_is_the_same_and_closed_it_is_gone() {
     let port = opened();
@@ -318,6 +360,7 @@ fn without_clients_the_thread_sleeps() {
     Client::connect(&port.path)
         .and_then(|mut client| client.hello())
         .expect("an answer");
+    assert!(switches().is_some() || !cfg!(target_os = "linux"));
     // It may be about to see that the client has left; or that of the last test, to end.
     let sleeps = || {
         let before = switches();

@@ -1,10 +1,13 @@
 //! Keys on every screen, without a terminal.
 
 use super::*;
+use crate::draw::room;
 use crate::line::Sort;
-use crate::screens_tests::store;
+use crate::look::Look;
+use crate::screens_tests::{SIZES, drawn, store};
 use crate::store::Store;
 use KeyCode::{Backspace, Char, Down, End, Enter, Esc, Home, Left, PageDown, Right, Tab, Up};
+use unicode_width::UnicodeWidthStr;
 
 /// What is on the screen after these keys.
 fn pressed(store: &Store, keys: &[KeyCode]) -> (App, Act) {
@@ -201,4 +204,96 @@ fn a_stopped_picture_stays_as_it_is() {
     app.stop_or_go_on(&store);
     app.refresh(&store, 7);
     assert!(app.lines[0].own.run < before);
+}
+
+/// All that do something, and one that doesn't.
+const KEYS: [KeyCode; 29] = [
+    Char('1'),
+    Char('2'),
+    Char('3'),
+    Char('4'),
+    Char('t'),
+    Char('s'),
+    Char('g'),
+    Char('i'),
+    Char('*'),
+    Char('p'),
+    Char('m'),
+    Char('w'),
+    Char('/'),
+    Char('?'),
+    Char('j'),
+    Char('k'),
+    Char(' '),
+    Char('x'),
+    Enter,
+    Esc,
+    Backspace,
+    Tab,
+    KeyCode::BackTab,
+    Left,
+    Right,
+    Up,
+    Down,
+    End,
+    Home,
+];
+
+/// What is on the screen is as large as the terminal, and says what it is.
+fn look_at(app: &mut App, store: &Store, size: (u16, u16), keys: &[KeyCode]) {
+    let look = Look {
+        colour: true,
+        unicode: true,
+    };
+    let text = drawn(app, store, size, look);
+    let at = format!("{keys:?} at {size:?}:\n{text}");
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), usize::from(size.1), "{at}");
+    let heading = match app.shows_help {
+        true => " Keys (any key goes back)".into(),
+        false => format!("[{} {}]", app.screen as usize + 1, app.screen.name()),
+    };
+    let place = if app.shows_help { 0 } else { 2 };
+    assert!(lines[place].contains(&heading), "{at}");
+    let widths = lines.iter().map(|line| UnicodeWidthStr::width(*line));
+    assert!(widths.max() <= Some(size.0.into()), "{at}");
+    let commands = |it: char| it.is_control() && it != '\n';
+    assert!(!text.contains(commands), "{at}");
+}
+
+/// Presses these, each on what the ones before have left.
+fn press_and_look(screen: Screen, store: &Store, size: (u16, u16), keys: &[KeyCode]) {
+    let mut app = App {
+        screen,
+        ..App::default()
+    };
+    app.refresh(store, room(size.1));
+    for (place, &key) in keys.iter().enumerate() {
+        match app.key(KeyEvent::new(key, KeyModifiers::NONE)) {
+            Act::StopOrGoOn => app.stop_or_go_on(store),
+            Act::Mark => app.scope = Scope::SinceMark,
+            _ => {}
+        }
+        look_at(&mut app, store, size, &keys[..=place]);
+    }
+}
+
+#[test]
+fn every_key_on_every_screen_leaves_a_screen_of_the_right_size() {
+    let store = store();
+    for screen in Screen::ALL {
+        for size in SIZES {
+            for key in KEYS {
+                press_and_look(screen, &store, size, &[key]);
+            }
+            let backwards: Vec<_> = KEYS.into_iter().rev().collect();
+            press_and_look(screen, &store, size, &backwards);
+        }
+        // After those that have the next one mean something else.
+        for first in ['t', 'g', 'i', '*', 'p', 'w', '/', '?'].map(Char) {
+            for key in KEYS {
+                press_and_look(screen, &store, SIZES[0], &[first, key]);
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@
 use super::failure::class_of;
 use super::fibers;
 use super::giving_way::let_go;
-use super::session::perform;
+use super::session::{end_without_port, perform};
 use super::stacks;
 use super::watched;
 use crate::native::session;
@@ -164,6 +164,7 @@ fn serve(ruby: &Ruby) -> Result<(), Error> {
             }
         }
         let stays: bool = helper.funcall("rest", (session::is_live(),))?;
+        end_without_port(ruby)?;
         if !stays {
             return Ok(());
         }

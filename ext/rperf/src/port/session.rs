@@ -4,8 +4,8 @@ use crate::native::{self, live, session};
 use magnus::error::ErrorType;
 use magnus::{Error, RModule, Ruby, Value, prelude::*};
 use rperf_engine::Gvl;
-use rperf_live::port::request;
 use rperf_live::port::task::{Question, Reply, Task};
+use rperf_live::port::{self, request};
 
 /// Does what is asked for, and answers. The error is an interrupt of the helper's: the question is
 /// open still, or has its answer.
@@ -61,6 +61,18 @@ fn begin(ruby: &Ruby, gvl: &mut Gvl<'_>, helper: RModule, question: Question) ->
         interrupts.raise()?;
     }
     Ok(())
+}
+
+/// The program may have closed the port's descriptors: then nobody is left for whom a session runs
+/// that clients have begun.
+pub fn end_without_port(ruby: &Ruby) -> Result<(), Error> {
+    if port::path().is_some() || !session::is_live() {
+        return Ok(());
+    }
+    let gvl = &mut native::gvl(ruby);
+    live::wait_for_program(gvl)?;
+    let (_, interrupts) = live::end(ruby, gvl)?;
+    interrupts.raise()
 }
 
 fn end(ruby: &Ruby, gvl: &mut Gvl<'_>, question: Question) -> Result<(), Error> {

@@ -12,6 +12,9 @@ use rperf_model::live_table::{LiveFacts, LiveValues};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+/// How often a session is asked for that the program can't begin.
+const TRIES: u32 = 4;
+
 /// The session that is begun where there is none.
 const MODE: &str = "wall";
 const FREQUENCY: u32 = 1000;
@@ -98,6 +101,8 @@ pub struct Watched {
     pub mirror: Mirror,
     client: Client,
     phase: Phase,
+    /// How often the program couldn't begin one.
+    failures: u32,
     /// The session was begun for us.
     is_ours: bool,
     /// It was watched before.
@@ -125,6 +130,7 @@ impl Watched {
             mirror: Mirror::default(),
             client,
             phase: Phase::New,
+            failures: 0,
             is_ours: false,
             has_begun: false,
             asked: None,
@@ -287,8 +293,12 @@ impl Watched {
     fn has_session(&mut self, wait: Duration) -> Result<bool, AskError> {
         match self.client.session_begun(Instant::now() + wait) {
             Err(AskError::Silent) => return Ok(false),
-            // The VM had no room for it just now.
-            Err(AskError::Refused { status: IDLE, .. }) => {
+            // The VM had no room for it just now, or never has.
+            Err(error @ AskError::Refused { status: IDLE, .. }) => {
+                self.failures += 1;
+                if self.failures >= TRIES {
+                    return Err(error);
+                }
                 sleep(AGAIN);
                 self.phase = Phase::New;
                 return Ok(false);
@@ -302,6 +312,7 @@ impl Watched {
                 self.is_ours = true;
             }
         }
+        self.failures = 0;
         self.phase = Phase::First;
         Ok(true)
     }
