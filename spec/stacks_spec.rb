@@ -194,6 +194,36 @@ RSpec.describe "rperf stacks" do
     end
   end
 
+  it "says how long each thread has waited, while a session runs" do
+    code = <<~RUBY
+      queue = Queue.new
+      Thread.new { sleep }.name = "before"
+      Thread.pass until Thread.list.last.stop?
+      sleep 0.1
+      Rperf.start(mode: :wall)
+      Thread.new { Thread.pass; queue.pop }.name = "since"
+      Thread.new { loop { Thread.pass; 1.to_s } }.name = "busy"
+    RUBY
+    working(code) do |program|
+      answer = nil
+      wait_until("waits") do
+        answer = stacks_of(program).first
+        answer["threads"].all? { |it| %w[main busy].include?(it["name"]) || it["state_ns"].to_i > 300_000_000 }
+      end
+      threads = answer["threads"].to_h { |it| [it["name"], it.values_at("state", "state_or_longer")] }
+      expect(threads).to include("before" => ["blocked", true], "since" => ["blocked", false])
+      busy = answer["threads"].find { |it| it["name"] == "busy" }
+      # It hands the GVL over all the time.
+      expect(busy["state_ns"].to_i).to be < 300_000_000
+      text = rperf("stacks", program.pid.to_s).stdout
+      expect(text).to match(/^#2 "before" tid \d+ +blocked over \d+(?:\.\d)? m?s: waits to be woken$/)
+      expect(text).to match(/^#3 "since" tid \d+ +blocked \d+(?:\.\d)? m?s: waits to be woken$/)
+    end
+    working(code.sub(/Rperf.start.*/, "")) do |program|
+      expect(stacks_of(program).first["threads"].map { |it| it["state_ns"] }).to all(be_nil)
+    end
+  end
+
   it "answers among busy threads, and leaves no thread behind" do
     code = "3.times { Thread.new { work } }
             Thread.new { loop { sleep 0.05; File.write('threads', Thread.list.size) } }"

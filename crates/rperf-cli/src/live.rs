@@ -5,4 +5,5 @@ pub mod choose;
 pub mod process;
 pub mod ps;
 pub mod stacks;
+mod thread_state;
 pub mod top;

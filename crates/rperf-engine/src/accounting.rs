@@ -10,6 +10,7 @@ use crate::{Mode, Values};
 use rperf_model::State;
 use std::sync::Arc;
 
+mod activity;
 mod axes;
 mod cpu_clock;
 mod cpu_split;
@@ -21,6 +22,8 @@ mod sample_point;
 #[cfg(test)]
 mod tests;
 
+use activity::Activity;
+pub use activity::Began;
 use axes::{Axes, ByState};
 use cpu_split::CpuSplit;
 pub use due::{Due, Dues};
@@ -29,18 +32,6 @@ pub use sample_point::SamplePoint;
 
 /// The seq under which the time of threads without any stack is recorded.
 pub const UNATTRIBUTED: u32 = 0;
-
-/// What the thread is doing, as far as the events have told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Activity {
-    /// Not seen yet.
-    Unknown,
-    /// Holds the GVL; running time is accounted up to `since`, and the thread
-    /// got the GVL at `resumed`.
-    Running { since: u64, resumed: u64 },
-    /// Gave the GVL up; off-GVL time is accounted up to `since`.
-    Off { since: u64 },
-}
 
 /// One thread's accounting. All times are CLOCK_MONOTONIC in ns; `cpu` closures
 /// read the thread's CPU clock and are called only where a sample needs it.
@@ -131,7 +122,7 @@ impl Accounting {
 
     /// The thread is off the GVL as the session starts, or is new.
     pub fn begin_off_gvl(&mut self, now: u64) {
-        self.activity = Activity::Off { since: now };
+        self.activity = Activity::off(now, true);
     }
 
     /// The native thread below has run another Ruby thread since, so the CPU
@@ -150,7 +141,7 @@ impl Accounting {
             since: now,
             resumed: now,
         };
-        let Activity::Off { since } = before else {
+        let Activity::Off { since, .. } = before else {
             return None;
         };
         let mut dues = Dues::default();
@@ -166,12 +157,12 @@ impl Accounting {
     /// the time off the GVL goes on.
     #[inline]
     pub fn suspended(&mut self, now: u64) {
-        if let Activity::Running { since, .. } = self.activity {
-            self.close_slice(since, now);
-            self.activity = Activity::Off { since: now };
-        } else if self.activity == Activity::Unknown {
-            self.activity = Activity::Off { since: now };
+        match self.activity {
+            Activity::Running { since, .. } => self.close_slice(since, now),
+            Activity::Unknown => {}
+            Activity::Off { .. } => return,
         }
+        self.activity = Activity::off(now, false);
     }
 
     /// Whether the thread runs, as far as the events have told.
@@ -275,11 +266,11 @@ impl Accounting {
                     resumed,
                 };
             }
-            Activity::Off { since } => {
+            Activity::Off { since, began } => {
                 let now = now.max(since);
                 let estimate = self.cpu.estimate();
                 self.off_gvl(since, ready, now, || cpu.unwrap_or(estimate), &mut dues);
-                self.activity = Activity::Off { since: now };
+                self.activity = Activity::Off { since: now, began };
             }
             Activity::Unknown => {}
         }

@@ -67,7 +67,7 @@ pub use pace::Pace;
 pub use ractors::{OtherThread, ThreadSlot};
 pub use recording::{NotedLabels, Position};
 pub use running::{
-    EveryThread, FollowUp, GvlState, Learned, NewFrames, RunningSession, Sections, Wanted,
+    EveryThread, FollowUp, GvlState, Learned, NewFrames, OffGvl, RunningSession, Sections, Wanted,
     WantedStack,
 };
 pub use sample::{Sample, SampleSums, SumLimits};

@@ -5,6 +5,7 @@
 mod due;
 mod events;
 mod every_thread;
+mod off_gvl;
 mod other_ractors;
 mod sections;
 mod start;
@@ -25,6 +26,7 @@ use crate::ticks::Ticks;
 use crate::vm::VmFrames;
 pub use due::{FollowUp, NewFrames, Wanted, WantedStack};
 pub use every_thread::EveryThread;
+pub use off_gvl::OffGvl;
 pub use sections::Sections;
 use std::sync::Arc;
 use std::sync::atomic::{

@@ -15,7 +15,7 @@ pub mod run;
 pub mod saved;
 pub mod store;
 pub mod terminal;
-mod text;
+pub mod text;
 
 #[cfg(test)]
 mod screens_tests;

@@ -2,6 +2,7 @@
 //! thread.
 
 use super::process;
+use super::thread_state::{ThreadState, Waiting, in_words};
 use crate::report::screen::{Screen, columns};
 use crate::{FAILURE, Refusal};
 use rperf_live::client::{AskError, Client};
@@ -166,7 +167,7 @@ fn places(thread: &Value) -> impl Iterator<Item = usize> {
 /// A thread as it is shown. Threads with the same `state` and `frames` are shown together.
 struct Shown {
     label: String,
-    state: String,
+    state: ThreadState,
     /// The places of its frames.
     frames: Vec<usize>,
 }
@@ -202,17 +203,15 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
             format!("The stacks of {count} threads are left out: there are too many frames.\n")
         }
     };
-    for (labels, thread) in grouped(&threads) {
+    for group in grouped(&threads) {
+        let labels: Vec<_> = group.iter().map(|it| &*it.label).collect();
         let heading = match labels.len() {
             1 => labels[0].to_string(),
             count => format!("{}: {count} threads with one stack", labels.join(", ")),
         };
-        write_stack(
-            (&heading, &thread.state),
-            &thread.frames,
-            &frames,
-            &mut text,
-        )?;
+        let states: Vec<_> = group.iter().map(|it| &it.state).collect();
+        let state = in_words(&states);
+        write_stack((&heading, &state), &group[0].frames, &frames, &mut text)?;
     }
     match answer.get("fibers") {
         _ if !args.fibers || is_native => {}
@@ -279,19 +278,22 @@ fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<
     Some(())
 }
 
-/// Those with one stack, by their labels; in the order of the first of each.
-fn grouped(threads: &[Shown]) -> Vec<(Vec<&str>, &Shown)> {
-    let mut groups: Vec<(Vec<&str>, &Shown)> = Vec::new();
-    let mut places: HashMap<(&str, &[usize]), usize> = HashMap::new();
+/// Those with one stack and state; in the order of the first of each.
+fn grouped(threads: &[Shown]) -> Vec<Vec<&Shown>> {
+    let mut groups: Vec<Vec<&Shown>> = Vec::new();
+    let mut places: HashMap<(&str, &str, &[usize]), usize> = HashMap::new();
     for thread in threads {
         let next = groups.len();
+        let state = &thread.state;
         let place = match &*thread.frames {
             [] => next,
-            frames => *places.entry((&thread.state, frames)).or_insert(next),
+            frames => *places
+                .entry((&state.name, &state.waits_in, frames))
+                .or_insert(next),
         };
         match groups.get_mut(place) {
-            Some((labels, _)) => labels.push(&thread.label),
-            None => groups.push((vec![&thread.label], thread)),
+            Some(group) => group.push(thread),
+            None => groups.push(vec![thread]),
         }
     }
     groups
@@ -322,14 +324,18 @@ fn thread(thread: &Value) -> Shown {
         let value = value.as_str().unwrap_or_default();
         format!("{}={}", shown(key), shown(value))
     }));
-    let waits_in = text("waits_in");
-    let state = match (&*text("state"), &*waits_in) {
-        ("blocked", waits_in) if !waits_in.is_empty() => format!("blocked: {waits_in}"),
-        (state, _) => state.into(),
+    let name = text("state");
+    let waits_in = match &*name {
+        "blocked" => text("waits_in"),
+        _ => String::new(),
     };
     Shown {
         label: label.join(" "),
-        state,
+        state: ThreadState {
+            name,
+            waits_in,
+            waiting: Waiting::of(thread),
+        },
         frames: places(thread).collect(),
     }
 }

@@ -41,7 +41,7 @@ impl Accounting {
             tick_before_ns,
         } = work;
         let length = exit_ns.saturating_sub(enter_ns);
-        if let Activity::Off { since } = self.activity {
+        if let Activity::Off { since, .. } = self.activity {
             // It runs though no event said so.
             let estimate = self.cpu.estimate();
             self.off_gvl(since, 0, enter_ns, || estimate, &mut dues);

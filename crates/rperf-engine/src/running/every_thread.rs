@@ -221,7 +221,7 @@ impl RunningSession {
     }
 
     /// Since when `thread` has been ready to run; 0 if it isn't, or runs.
-    fn ready_since(&self, thread: &ThreadState) -> u64 {
+    pub(super) fn ready_since(&self, thread: &ThreadState) -> u64 {
         match thread.ready_ns.load(Relaxed) {
             0 => self.others_ready.since(thread.thread),
             since => since,

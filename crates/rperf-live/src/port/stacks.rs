@@ -23,12 +23,23 @@ pub struct ThreadStack {
     pub tid: Option<i32>,
     /// Whether it had the GVL when the question came to the VM.
     pub has_gvl: bool,
+    /// How long it has been without the GVL, if a session runs and knows that.
+    pub waiting: Option<Waiting>,
     /// Its number in the profile of the session that runs, if that knows it.
     pub profile_thread: Option<u32>,
     /// The labels that it has there.
     pub labels: LabelTexts,
     /// Which of the stacks it has; `None` if that was left out.
     pub stack: Option<u32>,
+}
+
+/// How long a thread has waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// As far as that was seen.
+    pub ns: u64,
+    /// Whether it waited before the session began, too.
+    pub or_longer: bool,
 }
 
 /// What the VM knows.
@@ -76,14 +87,19 @@ pub fn of_vm(stacks: &Stacks, seen: &Seen, is_woken: bool, elapsed_ns: u64) -> S
         // The main thread, which comes first, has the GVL because it was woken.
         let state = state_of(thread, is_woken && place == 0);
         let waits_in = thread.tid.map(|tid| seen.of(tid));
+        // Of one that was woken for this, it says nothing.
+        let waits = !thread.has_gvl && matches!(state, "blocked" | "waits for the GVL");
+        let waiting = thread.waiting.filter(|_| waits);
         // A String takes it all.
         let _ = write!(
             text,
-            "{{\"number\":{},\"name\":{},\"tid\":{},\"state\":\"{state}\",\"waits_in\":{},\
-             \"profile_thread\":{},\"labels\":{},\"frames\":[",
+            "{{\"number\":{},\"name\":{},\"tid\":{},\"state\":\"{state}\",\"state_ns\":{},\
+             \"state_or_longer\":{},\"waits_in\":{},\"profile_thread\":{},\"labels\":{},\"frames\":[",
             place + 1,
             json!(thread.name),
             json!(thread.tid),
+            json!(waiting.map(|it| it.ns)),
+            waiting.is_some_and(|it| it.or_longer),
             json!(waits_in.filter(|text| !text.is_empty())),
             json!(thread.profile_thread),
             labels(&thread.labels),
@@ -137,6 +153,8 @@ fn of_native(thread: &NativeThread) -> Value {
         "name": thread.name,
         "tid": thread.tid,
         "state": if thread.is_running { "running" } else { "blocked" },
+        "state_ns": null,
+        "state_or_longer": false,
         "waits_in": waits_in,
         "frames": [],
     })
@@ -162,6 +180,7 @@ mod tests {
             status: status.into(),
             tid: None,
             has_gvl,
+            waiting: None,
             profile_thread: None,
             labels: LabelTexts::default(),
             stack: Some(0),
@@ -192,6 +211,7 @@ mod tests {
                 status: "sleep".into(),
                 tid: None,
                 has_gvl: false,
+                waiting: None,
                 profile_thread: None,
                 labels: LabelTexts::default(),
                 stack: Some(1),
@@ -251,7 +271,8 @@ mod tests {
                     status: "run".into(),
                     tid: None,
                     has_gvl: true,
-                    profile_thread: None,
+                    waiting: None,
+            profile_thread: None,
                     labels: LabelTexts::default(),
                     stack: Some(0),
                 }; 2],

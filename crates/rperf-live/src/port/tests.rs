@@ -100,6 +100,7 @@ fn what_the_vm_answers_goes_to_all_who_wait() {
             status: "run".into(),
             tid: None,
             has_gvl: true,
+            waiting: None,
             profile_thread: None,
             labels: Default::default(),
             stack: Some(0),

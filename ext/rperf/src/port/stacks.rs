@@ -18,7 +18,7 @@ use rperf_engine::{FrameWord, Gvl, JobId};
 use rperf_live::port::frames::FrameName;
 use rperf_live::port::request;
 use rperf_live::port::stack_list::{Stack, StackList};
-use rperf_live::port::stacks::{Stacks, ThreadStack};
+use rperf_live::port::stacks::{Stacks, ThreadStack, Waiting};
 use rperf_live::port::task::Question;
 use rperf_model::shown_line;
 use rustc_hash::FxHashMap;
@@ -177,17 +177,25 @@ impl Taking {
                 first.1 = shown_line(line);
             }
             let stack = self.stacks.add(frames);
-            let (profile_thread, labels) = live::facts(gvl, thread).unzip();
+            let has_let_go = giving_way::has_let_go(gvl, thread.object() as usize);
+            let known = live::facts(gvl, thread);
+            let off_gvl = known.as_ref().and_then(|it| it.off_gvl);
+            // What it waited for is there, and it waits for the GVL.
+            let is_ready = has_let_go || off_gvl.is_some_and(|it| it.is_ready);
             self.threads.push(ThreadStack {
                 name: name.map(text::content).unwrap_or_default(),
-                status: match giving_way::has_let_go(gvl, thread.object() as usize) {
+                status: match is_ready {
                     true => "run".into(),
                     false => text::content(status),
                 },
                 tid,
                 has_gvl: thread.object() as usize == self.holder,
-                profile_thread,
-                labels: labels.unwrap_or_default(),
+                waiting: off_gvl.filter(|_| !has_let_go).map(|it| Waiting {
+                    ns: it.ns,
+                    or_longer: it.or_longer,
+                }),
+                profile_thread: known.as_ref().map(|it| it.number),
+                labels: known.map(|it| it.labels).unwrap_or_default(),
                 stack,
             });
         }

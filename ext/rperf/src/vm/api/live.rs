@@ -8,7 +8,7 @@ use crate::vm::recording::{epoch, sample};
 use crate::vm::state::session::{self, counting_session, session};
 use crate::vm::state::{label_set, roots};
 use rperf_engine::{
-    AtWork, Gvl, HandlerOff, LabelTexts, RunningSession, SharedTable, Ticks, clock,
+    AtWork, Gvl, HandlerOff, LabelTexts, OffGvl, RunningSession, SharedTable, Ticks, clock,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -51,13 +51,27 @@ pub fn ticks(gvl: &Gvl<'_>) -> Option<Arc<Ticks>> {
     session(gvl).map(|session| Arc::clone(&session.ticks))
 }
 
-/// What the session that runs knows of a thread: its number in the profile, and the labels of its
-/// present fiber.
-pub fn facts(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<(u32, LabelTexts)> {
+/// What the session that runs knows of a thread.
+pub struct Facts {
+    /// Its number in the profile.
+    pub number: u32,
+    /// The labels of its present fiber.
+    pub labels: LabelTexts,
+    /// How long it has been without the GVL, if it is.
+    pub off_gvl: Option<OffGvl>,
+}
+
+/// Those of a thread.
+pub fn facts(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Option<Facts> {
     let session = session(gvl)?;
-    let part = thread.known_state(gvl)?.gvl_part(gvl)?;
+    let state = thread.known_state(gvl)?;
+    let number = state.gvl_part(gvl)?.accounting.as_ref()?.seq();
     let labels = label_set::of_thread(session, thread).map(|set| Arc::clone(set.texts()));
-    Some((part.accounting.as_ref()?.seq(), labels.unwrap_or_default()))
+    Some(Facts {
+        number,
+        labels: labels.unwrap_or_default(),
+        off_gvl: session.off_gvl(gvl, state),
+    })
 }
 
 /// Nobody watches any more.
