@@ -63,11 +63,13 @@ module Live
       end
       forks = Bench::Interleave.call([false, true], runs: @options[:runs], warm_up: false) do |listens|
         Program.open({}, listens:) do |it|
-          Bench::Statistics.median(it.command("forks", @options[:forks])[:took]) / 1e6
+          it.command("forks", @options[:forks])[:took].transpose.map { |took| Bench::Statistics.median(took) / 1e6 }
         end
       end
-      more = forks[true].zip(forks[false]).map { |with, without| with - without }
-      [Figure.median("Rperf.listen", opened, "ms", 0.3), Figure.median("each fork takes longer by", more, "ms", 0.2)]
+      more = forks[true].zip(forks[false]).map { |with, without| with.zip(without).map { |it| it.inject(:-) } }
+      calls, children = more.transpose
+      [Figure.median("Rperf.listen", opened, "ms", 0.3), Figure.median("a call of fork takes longer by", calls, "ms", 0.2),
+       Figure.median("a fork whose child does nothing takes longer by", children, "ms", 0.2)]
     end
   end
 end
