@@ -68,7 +68,8 @@ module Live
       end
       more = forks[true].zip(forks[false]).map { |with, without| with.zip(without).map { |it| it.inject(:-) } }
       calls, children = more.transpose
-      [Figure.median("Rperf.listen", opened, "ms", 0.3), Figure.median("a call of fork takes longer by", calls, "ms", 0.2),
+      [Figure.median("Rperf.listen", opened, "ms", 0.3),
+       Figure.median("a call of fork takes longer by", calls, "ms", 0.2),
        Figure.median("a fork whose child does nothing takes longer by", children, "ms", 0.2)]
     end
   end

@@ -165,6 +165,14 @@ impl Accounting {
         self.activity = Activity::off(now, false);
     }
 
+    /// When the thread gave the GVL up; `None` if it has it, or doesn't count.
+    pub fn off_gvl_began(&self) -> Option<Began> {
+        match self.activity {
+            Activity::Off { began, .. } => Some(began),
+            _ => None,
+        }
+    }
+
     /// Whether the thread runs, as far as the events have told.
     pub fn is_running(&self) -> bool {
         matches!(self.activity, Activity::Running { .. })

@@ -1,7 +1,5 @@
 //! What a thread is doing, as far as the events have told.
 
-use super::Accounting;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
     /// Not seen yet.
@@ -32,39 +30,5 @@ impl Activity {
                 or_before,
             },
         }
-    }
-}
-
-impl Accounting {
-    /// When the thread gave the GVL up; `None` if it has it, or doesn't count.
-    pub fn off_gvl_began(&self) -> Option<Began> {
-        match self.activity {
-            Activity::Off { began, .. } => Some(began),
-            _ => None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::{Accounting, Mode, Pace};
-    use std::sync::Arc;
-
-    #[test]
-    fn a_wait_has_begun_when_the_gvl_was_given_up_whoever_looks_in_between() {
-        let pace = Arc::new(Pace::new(1_000_000));
-        let mut accounting = Accounting::new(1, Mode::Wall, &pace, 0, 1);
-        let began = |it: &Accounting| it.off_gvl_began().map(|it| (it.at_ns, it.or_before));
-        assert_eq!(began(&accounting), None);
-        accounting.begin_off_gvl(10);
-        accounting.flush(40, 0, None);
-        // An interrupted sleep.
-        accounting.suspended(50);
-        assert_eq!(began(&accounting), Some((10, true)));
-        accounting.resumed(60, 55, || 0);
-        assert_eq!(began(&accounting), None);
-        accounting.suspended(70);
-        accounting.flush(90, 0, None);
-        assert_eq!(began(&accounting), Some((70, false)));
     }
 }

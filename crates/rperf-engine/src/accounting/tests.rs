@@ -2,6 +2,7 @@
 //! collections, late callbacks and missing events, and the invariants that must
 //! hold whatever happens.
 
+mod began;
 mod collections;
 mod recorded;
 mod replay;
