@@ -129,12 +129,17 @@ RSpec.describe "rperf stacks" do
           $kept = Fiber.new { Fiber.yield }.tap(&:resume)
           taking = Rperf.module_eval("FiberStacks").new
           taking.size.times { |place| taking.look_at(place) }
-          note, left_out, _, stacks = taking.to_a
-          p "#{note} #{left_out} #{stacks.map { |stack| stack[1] }}"
+          note, left_out, names, stacks = taking.to_a
+          p "#{note} #{left_out} #{stacks.map { |stack| stack[1] }} #{names.map(&:last).uniq.join}"
         RUBY
-        run(ruby, "-I#{Commands::ROOT}/lib", "-e", code).stdout
+        write_file("own.rb", code)
+        run(ruby, "-I#{Commands::ROOT}/lib", "own.rb").stdout
       end
-      expect(taken).to match([/\A" 0 .*suspended/, /\A"No fibers are shown: methods of the program .* 0 \[\]"/])
+      # Paths are what they are in threads' stacks.
+      path = File.realpath(in_folder("own.rb"))
+      expect(taken).to match(
+        [/\A" 0 .*suspended.* #{Regexp.escape(path)}"/, /\A"No fibers are shown: methods of the program .* 0 \[\] "/]
+      )
     end
 
     it "finds them while they come, go and move" do
