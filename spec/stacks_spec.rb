@@ -129,12 +129,17 @@ RSpec.describe "rperf stacks" do
           $kept = Fiber.new { Fiber.yield }.tap(&:resume)
           taking = Rperf.module_eval("FiberStacks").new
           taking.size.times { |place| taking.look_at(place) }
-          note, left_out, _, stacks = taking.to_a
-          p "#{note} #{left_out} #{stacks.map { |stack| stack[1] }}"
+          note, left_out, names, stacks = taking.to_a
+          p "#{note} #{left_out} #{stacks.map { |stack| stack[1] }} #{names.map(&:last).uniq.join}"
         RUBY
-        run(ruby, "-I#{Commands::ROOT}/lib", "-e", code).stdout
+        write_file("own.rb", code)
+        run(ruby, "-I#{Commands::ROOT}/lib", "own.rb").stdout
       end
-      expect(taken).to match([/\A" 0 .*suspended/, /\A"No fibers are shown: methods of the program .* 0 \[\]"/])
+      # Paths are what they are in threads' stacks.
+      path = File.realpath(in_folder("own.rb"))
+      expect(taken).to match(
+        [/\A" 0 .*suspended.* #{Regexp.escape(path)}"/, /\A"No fibers are shown: methods of the program .* 0 \[\] "/]
+      )
     end
 
     it "finds them while they come, go and move" do
@@ -154,17 +159,36 @@ RSpec.describe "rperf stacks" do
     end
   end
 
-  it "says for which peer a thread waits", if: File.exist?("/proc/self/syscall") do
-    code = <<~RUBY
+  it "says at which address or for which peer a thread waits", if: File.exist?("/proc/self/syscall") do
+    code = <<~'RUBY'
       require "socket"
+      def waiting(expected, &) = Thread.new(&).name = expected
       server = TCPServer.new("127.0.0.1", 0)
+      address = "127.0.0.1:#{server.addr[1]}"
       $client = TCPSocket.new("127.0.0.1", server.addr[1])
-      Thread.new { Thread.current.name = "reader \#{server.addr[1]}"; $client.read(1) }
+      $peer = server.accept
+      waiting(": #{address}") { $client.read(1) }
+      waiting(": listens at #{address}") { server.accept }
+      pipe, $writer = IO.pipe
+      other = TCPServer.new("127.0.0.1", 0)
+      waiting("select: #{File.readlink("/proc/self/fd/#{pipe.fileno}")}, listens at 127.0.0.1:#{other.addr[1]}") do
+        IO.select([pipe, other])
+      end
+      unix = UNIXServer.new("it.sock")
+      waiting(": listens at it.sock") { unix.accept }
+      udp = UDPSocket.new.tap { |it| it.bind("127.0.0.1", 0) }
+      waiting(": socket at 127.0.0.1:#{udp.addr[1]}") { udp.recv(1) }
+      # The kernel takes in no more of them than it has room for.
+      full = Socket.new(:INET, :STREAM).tap { |it| it.bind(Addrinfo.tcp("127.0.0.1", 0)) && it.listen(0) }
+      peer = full.local_address
+      clients = Array.new(4) { Socket.new(:INET, :STREAM).tap { |it| it.connect_nonblock(peer, exception: false) } }
+      waiting("select: connects to 127.0.0.1:#{peer.ip_port}") { IO.select(nil, clients.last(1)) }
     RUBY
     working(code) do |program|
-      wait_until("wait") { stacks_of(program)[1].values.any? { |it| it["waits_in"] } }
-      reader = stacks_of(program)[1].find { |name, _| name.start_with?("reader") }
-      expect(reader.last["waits_in"]).to end_with(": 127.0.0.1:#{reader.first[/\d+/]}")
+      wait_until("all waits") do
+        others = stacks_of(program)[1].except("main").transform_values { |thread| thread["waits_in"] }
+        others.size == 6 && others.all? { |name, waits_in| waits_in&.end_with?(name) }
+      end
     end
   end
 

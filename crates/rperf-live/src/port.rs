@@ -20,6 +20,7 @@ pub mod sampling;
 mod server;
 mod session;
 mod socket;
+mod sockets;
 pub mod stack_list;
 pub mod stacks;
 mod state;

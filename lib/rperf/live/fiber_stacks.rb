@@ -111,7 +111,8 @@ module Rperf
 
     def note(state, block, fiber)
       locations = LOCATIONS.bind_call(fiber, 0, DEPTH) || []
-      frames = locations.flat_map { |it| [@names[[it.label || "", it.path || ""]], it.lineno || 0] }
+      # Threads' frames have these paths, too.
+      frames = locations.flat_map { |it| [@names[[it.label || "", it.absolute_path || it.path || ""]], it.lineno || 0] }
       stack = [state, block, frames]
       return @left_out += 1 unless @stacks.key?(stack) || @frames < MOST_FRAMES
 

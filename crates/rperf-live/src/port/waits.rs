@@ -2,13 +2,13 @@
 //! itself. On the port's thread; nothing where there is no /proc.
 
 use super::descriptors::Guarded;
+use super::sockets::Sockets;
 use nix::fcntl::{OFlag, open, openat};
-use nix::sys::socket::{SockaddrIn, SockaddrIn6, UnixAddr, getpeername};
 use nix::sys::stat::Mode;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::fs::FileExt;
 
 /// Has the native threads of this process.
@@ -17,8 +17,17 @@ const TASKS: &str = "/proc/self/task";
 /// Room for a line: ten numbers.
 const LINE: usize = 256;
 
-/// The beginning of a pollfd: the descriptor.
-const POLLFD: usize = 4;
+/// Descriptors that are told of a thread that waits for several.
+const MOST: usize = 3;
+
+/// Bytes of a pollfd, which begins with the descriptor.
+const POLLFD: usize = size_of::<libc::pollfd>();
+
+/// Descriptors that are looked for in the sets of a `select`.
+const SET: u64 = 1 << 14;
+
+/// Of what the kernel says of an epoll descriptor.
+const EPOLL: u64 = 4096;
 
 /// A native thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +76,7 @@ fn seen(tid: i32, waits: &Waits) -> Option<NativeThread> {
 /// they are looked up in their folder, and read at once.
 struct Waits {
     tasks: Option<Guarded<OwnedFd>>,
+    sockets: Sockets,
 }
 
 impl Waits {
@@ -76,13 +86,15 @@ impl Waits {
         let tasks = open(TASKS, flags, Mode::empty());
         Waits {
             tasks: tasks.ok().map(Guarded::new),
+            sockets: Sockets::default(),
         }
     }
 
     /// The system call in which the native thread of this number waits, and on what; empty if it
     /// doesn't, or there is no such thread.
     fn of(&self, tid: i32) -> String {
-        self.line(tid).map_or_else(String::new, |it| described(&it))
+        let line = self.line(tid);
+        line.map_or_else(String::new, |it| described(&it, &self.sockets))
     }
 
     fn line(&self, tid: i32) -> Option<String> {
@@ -113,7 +125,7 @@ impl Seen {
 }
 
 /// Of the kernel's line: the number of the call, and its arguments in hexadecimal.
-fn described(line: &str) -> String {
+fn described(line: &str, sockets: &Sockets) -> String {
     let mut words = line.split_ascii_whitespace();
     let number: Option<libc::c_long> = words.next().and_then(|word| word.parse().ok());
     let Some(number) = number else {
@@ -122,15 +134,26 @@ fn described(line: &str) -> String {
     let arguments: Vec<u64> = words
         .filter_map(|word| u64::from_str_radix(word.strip_prefix("0x")?, 16).ok())
         .collect();
-    let first = arguments.first().copied().unwrap_or(0);
+    let argument = |place: usize| arguments.get(place).copied().unwrap_or(0);
     let Some((name, what)) = call(number) else {
         return format!("system call {number}");
     };
-    match what {
-        What::Descriptor => with(name, &descriptor(first as i32)),
-        What::Polled if arguments.get(1) == Some(&1) => with(name, &polled(first)),
-        What::Polled | What::Nothing => name.into(),
-    }
+    let descriptors = match what {
+        What::Descriptor => vec![argument(0) as RawFd],
+        What::Polled => polled(argument(0), argument(1)),
+        What::Selected => selected(argument(0), &[argument(1), argument(2)]),
+        What::Epoll => registered(argument(0) as RawFd),
+        What::Nothing => Vec::new(),
+    };
+    let known = descriptors.iter().map(|&it| sockets.describe(it));
+    let mut known: Vec<_> = known.take(MOST).filter(|it| !it.is_empty()).collect();
+    known.dedup();
+    let more = if descriptors.len() > MOST {
+        " and more"
+    } else {
+        ""
+    };
+    with(name, &(known.join(", ") + more))
 }
 
 fn with(name: &str, what: &str) -> String {
@@ -146,12 +169,16 @@ enum What {
     Descriptor,
     /// An array of descriptors; the second argument is their number.
     Polled,
+    /// More than the largest descriptor; sets of descriptors follow.
+    Selected,
+    /// An epoll descriptor.
+    Epoll,
     Nothing,
 }
 
 #[cfg(target_os = "linux")]
 fn call(number: libc::c_long) -> Option<(&'static str, What)> {
-    use What::{Descriptor, Nothing, Polled};
+    use What::{Descriptor, Epoll, Nothing, Polled, Selected};
     let known = [
         (libc::SYS_read, "read", Descriptor),
         (libc::SYS_write, "write", Descriptor),
@@ -170,8 +197,8 @@ fn call(number: libc::c_long) -> Option<(&'static str, What)> {
         (libc::SYS_fsync, "sync", Descriptor),
         (libc::SYS_fdatasync, "sync", Descriptor),
         (libc::SYS_ppoll, "poll", Polled),
-        (libc::SYS_pselect6, "select", Nothing),
-        (libc::SYS_epoll_pwait, "epoll", Nothing),
+        (libc::SYS_pselect6, "select", Selected),
+        (libc::SYS_epoll_pwait, "epoll", Epoll),
         (libc::SYS_futex, "waits to be woken", Nothing),
         (libc::SYS_nanosleep, "sleep", Nothing),
         (libc::SYS_clock_nanosleep, "sleep", Nothing),
@@ -182,9 +209,9 @@ fn call(number: libc::c_long) -> Option<(&'static str, What)> {
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_poll, "poll", Polled),
         #[cfg(target_arch = "x86_64")]
-        (libc::SYS_select, "select", Nothing),
+        (libc::SYS_select, "select", Selected),
         #[cfg(target_arch = "x86_64")]
-        (libc::SYS_epoll_wait, "epoll", Nothing),
+        (libc::SYS_epoll_wait, "epoll", Epoll),
     ];
     let found = known.into_iter().find(|it| it.0 == number);
     found.map(|(_, name, what)| (name, what))
@@ -196,38 +223,55 @@ fn call(_: libc::c_long) -> Option<(&'static str, What)> {
     None
 }
 
-/// The descriptor at an address of this process. The kernel reads it, as the thread may have gone
-/// on, and its stack with it.
-fn polled(address: u64) -> String {
-    let mut bytes = [0; POLLFD];
+/// The descriptors in an array of this process; one more than [`MOST`] if there are more.
+fn polled(address: u64, count: u64) -> Vec<RawFd> {
+    let mut bytes = [0; POLLFD * (MOST + 1)];
+    let length = usize::try_from(count).map_or(bytes.len(), |it| POLLFD.saturating_mul(it));
+    let array = &mut bytes[..length.min(POLLFD * (MOST + 1))];
+    if !read_memory(address, array) {
+        return Vec::new();
+    }
+    let elements = array.chunks_exact(POLLFD);
+    let of = |it: &[u8]| it.first_chunk().map(|it| RawFd::from_ne_bytes(*it));
+    elements.filter_map(of).collect()
+}
+
+/// Those in the sets at these addresses; one more than [`MOST`] if there are more.
+fn selected(bound: u64, sets: &[u64]) -> Vec<RawFd> {
+    let words = bound.min(SET).div_ceil(u64::from(u64::BITS)) as usize;
+    let mut found = Vec::new();
+    for &address in sets.iter().filter(|&&it| it != 0) {
+        let mut bytes = vec![0; words * size_of::<u64>()];
+        if !read_memory(address, &mut bytes) {
+            continue;
+        }
+        let (words, _) = bytes.as_chunks();
+        let words = words.iter().map(|it| u64::from_ne_bytes(*it));
+        let places = (0..).step_by(u64::BITS as usize).zip(words);
+        found.extend(places.flat_map(|(first, word)| {
+            let set = (0..u64::BITS as RawFd).filter(move |it| word >> it & 1 == 1);
+            set.map(move |it| first + it)
+        }));
+    }
+    found.truncate(MOST + 1);
+    found
+}
+
+/// The kernel reads it, as the thread may have gone on, and its stack with it.
+fn read_memory(address: u64, bytes: &mut [u8]) -> bool {
     let memory = File::open("/proc/self/mem");
-    let read = memory.and_then(|memory| memory.read_exact_at(&mut bytes, address));
-    read.map_or_else(
-        |_| String::new(),
-        |()| descriptor(i32::from_ne_bytes(bytes)),
-    )
+    let read = memory.and_then(|memory| memory.read_exact_at(bytes, address));
+    read.is_ok()
 }
 
-/// The other end of a socket, or what the descriptor is called.
-fn descriptor(number: i32) -> String {
-    let Ok(link) = fs::read_link(format!("/proc/self/fd/{number}")) else {
-        return String::new();
-    };
-    let name = link.to_string_lossy().into_owned();
-    if !name.starts_with("socket:") {
-        return name;
-    }
-    peer(number).unwrap_or_else(|| "socket".into())
-}
-
-fn peer(number: i32) -> Option<String> {
-    let four = getpeername::<SockaddrIn>(number).map(|peer| peer.to_string());
-    let six = || getpeername::<SockaddrIn6>(number).map(|peer| peer.to_string());
-    if let Ok(address) = four.or_else(|_| six()) {
-        return Some(address);
-    }
-    let unix = getpeername::<UnixAddr>(number).ok()?;
-    unix.path().map(|path| path.display().to_string())
+/// Those that an epoll descriptor is for; one more than [`MOST`] if there are more.
+fn registered(number: RawFd) -> Vec<RawFd> {
+    let mut text = String::new();
+    let file = File::open(format!("/proc/self/fdinfo/{number}"));
+    let _ = file.and_then(|file| file.take(EPOLL).read_to_string(&mut text));
+    let lines = text.lines().filter_map(|line| line.strip_prefix("tfd:"));
+    let numbers = lines.filter_map(|line| line.split_ascii_whitespace().next()?.parse().ok());
+    numbers.take(MOST + 1).collect()
 }
 
 #[cfg(test)]
@@ -242,13 +286,19 @@ mod tests {
     fn lines_that_tell_no_call_are_no_wait() {
         for line in ["", "running\n", "-1 0x7ffc 0x7f00\n", "x y z"] {
             assert!(
-                described(line).is_empty() || line.starts_with("-1"),
+                described(line, &Sockets::default()).is_empty() || line.starts_with("-1"),
                 "{line}"
             );
         }
-        assert_eq!(described("100000 0x1 0x2"), "system call 100000");
+        assert_eq!(
+            described("100000 0x1 0x2", &Sockets::default()),
+            "system call 100000"
+        );
         let futex = libc::SYS_futex;
-        assert_eq!(described(&format!("{futex} 0x1 0x80")), "waits to be woken");
+        assert_eq!(
+            described(&format!("{futex} 0x1 0x80"), &Sockets::default()),
+            "waits to be woken"
+        );
     }
 
     #[test]
