@@ -144,6 +144,17 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
     wait_until("waking") { ask(path, "/v1/stacks").last.values_at("source", "woken") == ["vm", true] }
   end
 
+  # Until its main thread sleeps, and has gone on sleeping.
+  def wait_until_still(pid)
+    wait_until("sleep") do
+      before, after = Array.new(2) do |i|
+        sleep 0.2 * i
+        File.read("/proc/#{pid}/task/#{pid}/status").scan(/^(?:State|\w*ctxt_switches):.*/)
+      end
+      before == after && before.first.include?("S (")
+    end
+  end
+
   it "answers with its stacks, and waits on: no wait ends early, and no signal is handled in another way" do
     listening("#{before}#{ways}#{children}") do |program|
       names = program.lines.last.split
@@ -247,6 +258,8 @@ RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
       sleep
     RUBY
     listening(code) do |program|
+      # The first answer makes a helper anew, so no later one needs a waking.
+      wait_until_still(program.pid)
       wait_until_woken(program.lines.first)
       expect(ask(program.lines.first, "/v1/stacks").last["other_ractors"]).to eq(1)
       expect(rperf("stacks", program.pid.to_s).stdout)
