@@ -16,12 +16,13 @@ RSpec.describe "rperf about a program that" do
   end
 
   # A C call that keeps the GVL.
-  def hanging(**, &)
+  def hanging(session: "", **, &)
     skip "no fiddle" unless run(ruby, "-e", "require 'fiddle'").status.success?
     before = <<~RUBY
       require "fiddle"
       ARGUMENTS = [Fiddle::TYPE_INT]
       HANG = Fiddle::Function.new(Fiddle.dlopen(nil)["sleep"], ARGUMENTS, Fiddle::TYPE_INT, need_gvl: true)
+      #{session}
     RUBY
     program("HANG.call(600)", before:, **, &)
   end
@@ -64,6 +65,12 @@ RSpec.describe "rperf about a program that" do
     hanging do |program|
       stacks = /the VM doesn't answer: .*; 'rperf stacks #{program.pid}' shows what its threads do$/
       said_by(commands, program, "stacks" => kept, "attach" => waits, "top" => waits, "snapshot" => stacks)
+    end
+    %w[cpu wall].each do |mode|
+      hanging(session: "Rperf.start(mode: :#{mode})") do |program|
+        named = /the VM doesn't answer: thread #{program.pid} has kept the GVL in native code for 2\.\d s \(sleep\)$/
+        said_by(commands.slice("stacks"), program, "stacks" => named)
+      end
     end
     hanging(works: true) do |program|
       kept = /\d doesn't answer: thread #{program.pid} has kept the GVL in native code for \d+\.\d s \(sleep\)$/

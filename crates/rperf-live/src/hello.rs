@@ -2,7 +2,9 @@
 //! port, read by the client; any thread.
 
 use crate::message::PROTOCOL;
+use crate::text::shown;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Characters of a text that are kept; a command line is the longest.
 const MAX_TEXT: usize = 4096;
@@ -32,6 +34,18 @@ pub struct Keeper {
     pub tid: i32,
     /// `running`, or the system call in which it waits; empty if that isn't known.
     pub state: String,
+}
+
+impl Keeper {
+    /// For people, if it has had the GVL for so long.
+    pub fn text(&self, silence: Duration) -> String {
+        let state = match &*shown(&self.state) {
+            "" => String::new(),
+            state => format!(" ({state})"),
+        };
+        let (tid, seconds) = (self.tid, silence.as_secs_f64());
+        format!("thread {tid} has kept the GVL in native code for {seconds:.1} s{state}")
+    }
 }
 
 /// The program as it describes itself.

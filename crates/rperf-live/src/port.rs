@@ -46,6 +46,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
+use step::Holder;
 use task::{Message, ProfileUpTo, Why};
 use tcp::{Tcp, TcpError};
 
@@ -188,6 +189,14 @@ pub fn close() {
         request::withdraw_all();
         port.place.clear();
         port.wake();
+    }
+}
+
+/// A session has begun that knows which thread has the GVL: `holder` tells that, on the port's
+/// thread, as long as the session runs. On a Ruby thread.
+pub fn session_begun(holder: Holder) {
+    if let Some(port) = Port::current() {
+        port.hand_over(Message::Holder(holder));
     }
 }
 

@@ -10,7 +10,7 @@ mod session;
 mod stacks;
 mod watched;
 
-use crate::native::session as running;
+use crate::native::{self, session as running};
 use crate::profile::errors;
 use crate::settings;
 use crate::without_gvl::without_gvl;
@@ -57,6 +57,7 @@ fn listen(
         None => port::open(folder.as_deref(), tcp, program),
     };
     let path = path.map_err(|error| refused(ruby, &error))?;
+    running::tell_port(&native::gvl(ruby));
     Ok(match port::number().filter(|_| tcp.is_some()) {
         Some(number) => {
             let url = format!("http://127.0.0.1:{number}");

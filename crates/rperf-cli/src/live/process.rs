@@ -115,15 +115,7 @@ pub fn quiet(before: &Hello, now: Option<&Hello>) -> String {
 
 /// Which thread keeps the GVL of a program that doesn't answer.
 pub fn kept(keeper: Option<&Keeper>, silence: Duration) -> String {
-    let Some(Keeper { tid, state }) = keeper else {
-        return KEPT.into();
-    };
-    let state = match &*shown(state) {
-        "" => String::new(),
-        state => format!(" ({state})"),
-    };
-    let seconds = silence.as_secs_f64();
-    format!("thread {tid} has kept the GVL in native code for {seconds:.1} s{state}")
+    keeper.map_or_else(|| KEPT.into(), |keeper| keeper.text(silence))
 }
 
 /// `path`, with what it takes to leave the program's main thread alone unless it may be woken.

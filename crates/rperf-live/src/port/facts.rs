@@ -40,7 +40,8 @@ pub fn hello(port: &Port, clients: usize, silence: Duration, keeper: Option<i32>
     }
 }
 
-fn keeper_of(tid: i32) -> Keeper {
+/// What is known of the native thread that has the GVL.
+pub fn keeper_of(tid: i32) -> Keeper {
     let state = native_thread(tid).map_or_else(String::new, |thread| match thread.is_running {
         true => "running".into(),
         false => thread.waits_in,

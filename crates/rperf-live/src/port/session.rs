@@ -11,6 +11,7 @@ use super::request;
 use super::sampling::Sampling;
 use super::stacks;
 use super::state::Port;
+use super::step::{Holder, Holding};
 use super::task::{Message, ProfileUpTo, Question, Reply, Task, Why};
 use super::waits::Seen;
 use super::wake;
@@ -45,6 +46,10 @@ pub struct Vm {
     session: Option<Sampling>,
     /// What the threads wait for whose stacks are being taken for this question.
     seen: Option<(Question, Seen)>,
+    /// Of the session that runs, or ran last.
+    holder: Option<Holder>,
+    /// Who had the GVL when stacks were asked for.
+    held: Option<Holding>,
 }
 
 impl Vm {
@@ -56,6 +61,8 @@ impl Vm {
             messages,
             session: None,
             seen: None,
+            holder: None,
+            held: None,
         }
     }
 
@@ -119,7 +126,12 @@ impl Vm {
         let client = &mut clients[place];
         let has_ended_asking = client.has_ended_asking;
         match &mut client.wait {
-            Some(Wait::Stacks(task, _)) => self.questions.ask(self.port, *task),
+            Some(Wait::Stacks(task, _)) => {
+                if !self.questions.is_open(*task) {
+                    self.held = holding(self.holder.as_ref());
+                }
+                self.questions.ask(self.port, *task);
+            }
             Some(Wait::Snapshot(_)) => self.questions.ask(self.port, Task::Snapshot),
             Some(Wait::Session(sampling)) => {
                 let sampling = *sampling;
@@ -207,6 +219,7 @@ impl Vm {
                 self.seen.insert(seen).1.look(&tids);
             }
             Message::Reply(question, reply) => self.take_reply(question, reply, clients),
+            Message::Holder(holder) => self.holder = Some(holder),
             Message::Ended(why, taken) => self.session_ended(why, &taken, clients),
             Message::Encoded(id, content) => {
                 let mut clients = clients.iter_mut();
@@ -332,19 +345,29 @@ impl Vm {
         }
     }
 
+    /// Which thread has kept the GVL for so long, if one has since stacks were asked for.
+    fn kept(&self, elapsed: Duration) -> Option<String> {
+        let held = self.held?;
+        let is_kept = holding(self.holder.as_ref()) == Some(held);
+        let keeper = is_kept.then(|| facts::keeper_of(held.tid as i32))?;
+        Some(format!("the VM doesn't answer: {}", keeper.text(elapsed)))
+    }
+
     /// The VM has taken too long for what can be done without it, or be asked for again.
     fn give_up(&mut self, clients: &mut [Connection]) {
         for task in [Task::Stacks, Task::Fibers] {
             if self.questions.is_late(task) {
                 let is_woken = self.questions.is_woken(task);
+                let elapsed = self.questions.elapsed(task);
                 let why = match self.questions.is_at_work(task) {
-                    true => BUSY,
-                    false => why(clients, task),
+                    true => BUSY.into(),
+                    false => self
+                        .kept(elapsed)
+                        .unwrap_or_else(|| why(clients, task).into()),
                 };
-                let elapsed = self.questions.elapsed(task).as_nanos();
                 self.questions.withdraw(task);
-                let elapsed_ns = u64::try_from(elapsed).unwrap_or(u64::MAX);
-                let body = stacks::of_system(why, is_woken, elapsed_ns);
+                let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+                let body = stacks::of_system(&why, is_woken, elapsed_ns);
                 answer_stacks(clients, task, &body);
             }
         }
@@ -399,6 +422,10 @@ fn wants_session(client: &Connection) -> bool {
         Some(Wait::Profile(profiling)) => profiling.phase == Phase::Begins,
         _ => false,
     }
+}
+
+fn holding(holder: Option<&Holder>) -> Option<Holding> {
+    holder.and_then(|holder| holder())
 }
 
 /// Why the VM says nothing to `task`.

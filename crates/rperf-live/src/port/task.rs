@@ -1,6 +1,7 @@
 //! What the VM is asked for, and what it says. Asked on the port's thread, answered on Ruby threads.
 
 use super::stacks::Stacks;
+use super::step::Holder;
 use rperf_model::Profile;
 use std::sync::Arc;
 
@@ -77,6 +78,8 @@ pub enum Message {
     Taken(Question, Vec<i32>),
     /// What has come of a task.
     Reply(Question, Reply),
+    /// A session has begun that knows which thread has the GVL.
+    Holder(Holder),
     /// The program has ended the session.
     Ended(Why, ProfileUpTo),
     /// The answer to the client with this number is ready.

@@ -9,11 +9,13 @@ use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::ractor;
 use crate::trace::api::{self as tracing, targets};
 use crate::trace::state::session::{TRACE, trace_session};
-use crate::vm::api::{snapshot, start};
+use crate::vm::api::{live, snapshot, start};
 use crate::vm::state::session::{Ending, SESSION};
 use magnus::{Error, Ruby, Value};
 use rperf_engine::Gvl;
 use rperf_live::hello::Session;
+use rperf_live::port;
+use rperf_live::port::pull::Holding;
 use rperf_session::settings::Settings;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -135,10 +137,23 @@ pub fn start(
         if !Ending::is_there() {
             prepare(ruby, gvl, settings, beginner)?;
             start::begin(ruby, gvl, settings, &threads, others)?;
+            tell_port(gvl);
             targets::begin(gvl, settings);
             return Ok(true);
         }
     }
+}
+
+/// Lets the port know how to see which thread has the GVL, if a session runs that notes it.
+pub fn tell_port(gvl: &Gvl<'_>) {
+    let Some(ticks) = live::ticks(gvl) else {
+        return;
+    };
+    let ticks = Arc::downgrade(&ticks);
+    port::session_begun(Arc::new(move || {
+        let (tid, turn) = ticks.upgrade()?.holder()?;
+        Some(Holding { tid: tid.0, turn })
+    }));
 }
 
 /// Before a session with these settings begins. Fails if one is running; else removes hooks that a
