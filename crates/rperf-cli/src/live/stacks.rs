@@ -53,12 +53,13 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
     let mut client = process::connect(args.pid)?;
     let (hello, answer) =
         ask(&mut client, args).map_err(|error| process::failed(args.pid, &error))?;
+    let screen = Screen::stdout(true);
     let text = match args.json {
         true => as_json(args.pid, &hello, &answer),
-        false => page(args, &hello, &answer),
+        false => page(args, &hello, &answer, screen),
     };
     let text = text.ok_or_else(|| process::failed(args.pid, &AskError::TooLarge(MOST)))?;
-    let written = Screen::stdout(true).print(&text);
+    let written = screen.print(&text);
     written.map_err(|error| Refusal {
         message: format!("can't write the stacks: {error}"),
         status: FAILURE,
@@ -173,10 +174,10 @@ struct Shown {
 }
 
 /// `None` if there is too much of it.
-fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
+fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Option<String> {
     let pid = args.pid;
     let threads: Vec<_> = items(answer, "threads").map(thread).collect();
-    let frames: Vec<_> = items(answer, "frames").map(line).collect();
+    let frames: Vec<_> = items(answer, "frames").map(|it| line(it, screen)).collect();
     let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
     let (program, ruby) = (shown(&hello.program), shown(&hello.ruby));
     let is_native = answer.get("source").and_then(Value::as_str) == Some("system");
@@ -207,7 +208,7 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
         let labels: Vec<_> = group.iter().map(|it| &*it.label).collect();
         let heading = match labels.len() {
             1 => labels[0].to_string(),
-            count => format!("{}: {count} threads with one stack", labels.join(", ")),
+            _ => heading_of(&labels, columns(&thread.state), screen),
         };
         let states: Vec<_> = group.iter().map(|it| &it.state).collect();
         let state = in_words(&states);
@@ -219,6 +220,31 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
         Some(answer) => write_fibers(answer, &frames, &mut text)?,
     }
     Some(text)
+}
+
+/// Of threads with one stack. On a terminal no more of them are named than leave room for the state.
+fn heading_of(labels: &[&str], state: usize, screen: Screen) -> String {
+    let count = labels.len();
+    let end = format!(": {count} threads with one stack");
+    let room = screen
+        .width()
+        .map(|width| width.saturating_sub(columns(&end) + 2 + state));
+    let mut text = String::new();
+    for (place, label) in labels.iter().enumerate() {
+        let next = if place > 0 { ", " } else { "" }.to_string() + label;
+        // Room for the dots, unless it's the last.
+        let dots = if place + 1 < count {
+            columns(", …")
+        } else {
+            0
+        };
+        let used = columns(&text) + columns(&next) + dots;
+        if place > 0 && room.is_some_and(|room| used > room) {
+            return text + ", …" + &end;
+        }
+        text += &next;
+    }
+    text + &end
 }
 
 /// `None` if it is too much.
@@ -341,7 +367,7 @@ fn thread(thread: &Value) -> Shown {
 }
 
 /// A frame as it is shown.
-fn line(frame: &Value) -> String {
+fn line(frame: &Value, screen: Screen) -> String {
     let text = |key: &str| {
         let text = frame.get(key).and_then(Value::as_str);
         shown(text.unwrap_or_default()).into_owned()
@@ -351,6 +377,7 @@ fn line(frame: &Value) -> String {
         _ => text("path"),
     };
     let name = padded(&format!("    {}", text("name")));
+    let place = screen.fitted_path(&place, columns(&name));
     format!("{}\n", format!("{name}{place}").trim_end())
 }
 
@@ -405,13 +432,13 @@ mod tests {
             "frames": [{ "name": "<main>", "path": "b.rb", "line": 1 }, pop],
         });
         let mut args = args();
-        let threads = page(&args, &hello(), &answer).expect("not much");
+        let threads = page(&args, &hello(), &answer, Screen::default()).expect("not much");
         args.fibers = true;
         let stack = |count: u32, frames: Value| json!({ "count": count, "state": "suspended", "block": "b.rb:1", "frames": frames });
         let shown = |fibers: Value| {
             let mut answer = answer.clone();
             answer["fibers"] = fibers;
-            let page = page(&args, &hello(), &answer).expect("not much");
+            let page = page(&args, &hello(), &answer, Screen::default()).expect("not much");
             let fibers = page.strip_prefix(&threads).expect("the threads first");
             let lines = fibers.lines().map(|line| line.trim_end().to_string());
             (lines.collect::<Vec<_>>(), as_json(7, &hello(), &answer))
@@ -462,13 +489,36 @@ mod tests {
     }
 
     #[test]
+    fn terminals_show_the_end_of_a_path_and_each_state() {
+        let thread = |number: u32| json!({ "number": number, "tid": 4000 + number, "state": "blocked", "frames": [0] });
+        let path = format!("/usr/lib/{}/puma/server.rb", "x".repeat(90));
+        let answer = json!({
+            "source": "vm", "elapsed_ns": 1,
+            "threads": (1..=9).map(thread).collect::<Vec<_>>(),
+            "frames": [{ "name": "Puma", "path": path, "line": 7 }],
+        });
+        let lines = |screen| {
+            let page = page(&args(), &hello(), &answer, screen).expect("not much");
+            page.lines().map(String::from).collect::<Vec<_>>()
+        };
+        let narrow = lines(Screen::of_width(80));
+        let heading = "#1 tid 4001, #2 tid 4002, #3 tid 4003, …: 9 threads with one stack";
+        assert_eq!(narrow[2], format!("{heading}  blocked"));
+        let cut = format!("{:56}…xxxxxx/puma/server.rb:7", "    Puma");
+        assert_eq!(narrow[3], cut);
+        let file = lines(Screen::default());
+        assert!(file[2].contains("#9 tid 4009: 9 threads"));
+        assert_eq!(file[3], format!("{:56}{path}:7", "    Puma"));
+    }
+
+    #[test]
     fn a_few_bytes_become_no_endless_text() {
         let thread = json!({ "frames": vec![0; 100] });
         let answer = json!({
             "frames": [{ "name": "x".repeat(1 << 20), "path": "", "line": 1 }],
             "threads": [thread],
         });
-        assert!(page(&args(), &hello(), &answer).is_none());
+        assert!(page(&args(), &hello(), &answer, Screen::default()).is_none());
         assert!(as_json(7, &hello(), &answer).is_none());
     }
 }

@@ -57,6 +57,15 @@ impl Style {
 }
 
 impl Screen {
+    /// A terminal of this width.
+    #[cfg(test)]
+    pub fn of_width(width: usize) -> Self {
+        Self {
+            size: Some((width, 24)),
+            ..Self::default()
+        }
+    }
+
     /// Stdout as it is.
     pub fn stdout(may_page: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
@@ -94,24 +103,30 @@ impl Screen {
     /// `text` cut to what is left of a line after `used` columns. Names keep a few
     /// columns even on the narrowest terminal.
     pub fn fitted(&self, text: &str, used: usize) -> String {
-        const LEAST: usize = 20;
-        let Some((width, _)) = self.size else {
-            return text.to_string();
-        };
-        let room = width.saturating_sub(used).max(LEAST);
-        if text.width() <= room {
-            return text.to_string();
+        match self.too_little_room(text, used) {
+            None => text.to_string(),
+            Some(room) => as_fit(text.chars(), room).chain(['…']).collect(),
         }
-        let mut cut = String::new();
-        let mut columns = 1;
-        for part in text.chars() {
-            columns += part.width().unwrap_or(0);
-            if columns > room {
-                break;
+    }
+
+    /// The same of a path, whose end says more than its beginning.
+    pub fn fitted_path(&self, text: &str, used: usize) -> String {
+        match self.too_little_room(text, used) {
+            None => text.to_string(),
+            Some(room) => {
+                let mut cut: Vec<_> = as_fit(text.chars().rev(), room).chain(['…']).collect();
+                cut.reverse();
+                cut.into_iter().collect()
             }
-            cut.push(part);
         }
-        cut + "…"
+    }
+
+    /// The room that there is for `text`, if it's too little.
+    fn too_little_room(&self, text: &str, used: usize) -> Option<usize> {
+        const LEAST: usize = 20;
+        let (width, _) = self.size?;
+        let room = width.saturating_sub(used).max(LEAST);
+        (text.width() > room).then_some(room)
     }
 
     /// Prints a page, through a pager if it is longer than the terminal. That somebody
@@ -178,6 +193,15 @@ fn pager(own: Option<&OsStr>) -> Option<Command> {
     Some(shell)
 }
 
+/// As many of the characters as leave room for one more.
+fn as_fit(characters: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
+    let mut columns = 1;
+    characters.take_while(move |character| {
+        columns += character.width().unwrap_or(0);
+        columns <= room
+    })
+}
+
 /// How many columns `text` takes.
 pub fn columns(text: &str) -> usize {
     text.width()
@@ -197,6 +221,12 @@ mod tests {
         assert_eq!(narrow.fitted(&"a".repeat(31), 10), "a".repeat(29) + "…");
         assert_eq!(narrow.fitted(&"計".repeat(16), 10), "計".repeat(14) + "…");
         assert_eq!(narrow.fitted(&"a".repeat(31), 39), "a".repeat(19) + "…");
+        assert_eq!(narrow.fitted_path("/gems/a.rb:7", 10), "/gems/a.rb:7");
+        let long = format!("{}計/a.rb:7", "b".repeat(30));
+        assert_eq!(
+            narrow.fitted_path(&long, 18),
+            format!("…{}計/a.rb:7", "b".repeat(12))
+        );
         let file = Screen::default();
         assert_eq!(file.fitted(&"a".repeat(99), 90), "a".repeat(99));
     }
