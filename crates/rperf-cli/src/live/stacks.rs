@@ -205,13 +205,13 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Opt
         }
     };
     for group in grouped(&threads) {
+        let states: Vec<_> = group.iter().map(|it| &it.state).collect();
+        let state = in_words(&states);
         let labels: Vec<_> = group.iter().map(|it| &*it.label).collect();
         let heading = match labels.len() {
             1 => labels[0].to_string(),
-            _ => heading_of(&labels, columns(&thread.state), screen),
+            _ => heading_of(&labels, columns(&state), screen),
         };
-        let states: Vec<_> = group.iter().map(|it| &it.state).collect();
-        let state = in_words(&states);
         write_stack((&heading, &state), &group[0].frames, &frames, &mut text)?;
     }
     match answer.get("fibers") {
