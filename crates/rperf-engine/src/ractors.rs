@@ -419,21 +419,24 @@ fn let_go(recorder: &Recorder) {
 }
 
 /// The signal handler: takes the stack of the calling thread, which runs in the place of `owner`
-/// on native thread `native_id`, for the tick at `tick_ns`.
+/// on native thread `native_id`, for the tick at `tick_ns`; unless `is_stopped` says that it has been
+/// stopped for a collection.
 ///
 /// # Safety
 /// `owner` is that of a place that the handler has read, and the handler is gone before the
-/// session's recorders are. The thread has its Ractor's GVL, and nobody moves objects.
+/// session's recorders are. The thread has its Ractor's GVL. Who moves objects has had `is_stopped`
+/// answer so before, and has marked what recorders have since.
 pub unsafe fn take_stack(
     owner: *mut c_void,
     vm: &impl VmFrames,
     native_id: NativeId,
     tick_ns: u64,
+    is_stopped: impl FnOnce() -> bool,
 ) {
     // SAFETY: the recorder of the thread that runs there, by this function's contract.
     if let Some(recorder) = unsafe { owner.cast::<Recorder>().as_ref() } {
         // SAFETY: as above.
-        unsafe { recorder.take_stack(vm, native_id, tick_ns) };
+        unsafe { recorder.take_stack(vm, native_id, tick_ns, is_stopped) };
     }
 }
 

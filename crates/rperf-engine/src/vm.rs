@@ -99,10 +99,12 @@ pub trait TickVm: VmFrames {
     /// That one has its Ractor's GVL, for as long as the result is used.
     unsafe fn of_calling_thread() -> Self;
 
-    /// Whether garbage is being collected, on a thread of whichever Ractor.
+    /// Whether garbage is being collected in the heap of the calling thread's Ractor, which may be
+    /// that of all. It is so through each collection for which all Ractors stop: only there objects
+    /// move that this thread's stack leads to.
     fn is_collecting(&self) -> bool;
 
-    /// How many collections have begun in this process.
+    /// How many collections have begun in that heap.
     fn collections(&self) -> u64;
 }
 

@@ -214,11 +214,19 @@ impl Recorder {
     /// called.
     ///
     /// # Safety
-    /// The thread has its Ractor's GVL, and nobody moves objects.
-    pub unsafe fn take_stack(&self, vm: &impl VmFrames, native_id: NativeId, tick_ns: u64) {
-        // Events that nobody has seen yet come before the tick.
+    /// As for [`take_stack`](super::take_stack).
+    pub unsafe fn take_stack(
+        &self,
+        vm: &impl VmFrames,
+        native_id: NativeId,
+        tick_ns: u64,
+        is_stopped: impl FnOnce() -> bool,
+    ) {
+        // Events that nobody has seen yet come before the tick. Only now that the recorder is taken
+        // may the VM be asked: a collector that the answer doesn't show yet waits for the recorder.
         if let Some(mut taken) = self.try_take()
             && self.missed.are_none()
+            && !is_stopped()
         {
             self.is_with_handler.store(true, SeqCst);
             // SAFETY: by this function's contract.

@@ -58,7 +58,7 @@ fn tick(holders: &OtherHolders, vm: &FakeVm) {
     let context = (&raw mut context).cast();
     holders.read(native::id(), now, context, 0, |owner| {
         // SAFETY: the owner is the recorder of the thread that runs here.
-        unsafe { take_stack(owner, vm, native::id(), now) };
+        unsafe { take_stack(owner, vm, native::id(), now, || false) };
     });
 }
 

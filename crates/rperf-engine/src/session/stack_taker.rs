@@ -61,11 +61,11 @@ impl<V: TickVm> TakeStacks for StackTaker<V> {
     ) {
         // SAFETY: a thread with a place holds its Ractor's GVL.
         let vm = unsafe { V::of_calling_thread() };
-        if !is_stopped(&vm, registers) {
-            // SAFETY: for the thread in this place. Nobody moves objects: who collects garbage
-            // first waits until this thread has stopped, and that waits in the kernel.
-            unsafe { ractors::take_stack(owner, &vm, native_id, tick_ns) };
-        }
+        let is_stopped = || is_stopped(&vm, registers);
+        // SAFETY: for the thread in this place. Who moves objects has first waited until this thread
+        // has stopped, which it does in the kernel or where the VM says that somebody collects; and
+        // has marked what is recorded, which waits for the handler.
+        unsafe { ractors::take_stack(owner, &vm, native_id, tick_ns, is_stopped) };
     }
 
     unsafe fn give_up(&self, owner: *mut c_void) {

@@ -37,7 +37,7 @@ struct Captured {
     backtrace: Backtrace,
     log: TickLog,
     hidden: HiddenFrames,
-    /// If lines are wanted.
+    /// If lines are wanted, or compiled frames are of a kind that must be looked at.
     compiled: Option<CompiledLines>,
 }
 
@@ -67,7 +67,8 @@ impl TickCapture {
                 backtrace: Backtrace::new(true),
                 log: TickLog::new(MAX_DEPTH + 1, with_lines, merges),
                 hidden: HiddenFrames::new(vm),
-                compiled: with_lines.then(|| CompiledLines::new(layout)),
+                compiled: (with_lines || layout.is_some_and(|it| it.late.is_some()))
+                    .then(|| CompiledLines::new(layout)),
             }),
             has_ticks: AtomicBool::new(false),
             owner: AtomicU32::new(0),
@@ -203,9 +204,11 @@ impl TickCapture {
     /// times, and some are no objects, because a stack was misread.
     ///
     /// # Safety
-    /// As for [`GvlCell::peek`]. The handler may come: it is kept off.
+    /// As for [`GvlCell::peek`]. The handler may come: it is kept off. One that is at work on
+    /// another thread is waited for.
     pub unsafe fn each_root(&self, mut mark: impl FnMut(FrameWord)) {
         let _guard = HandlerOff::begin();
+        signal::wait_for_reader();
         // SAFETY: by this function's contract, and the guard keeps the handler off.
         let captured = unsafe { self.captured.peek() };
         captured.log.frames().for_each(&mut mark);
@@ -245,6 +248,12 @@ impl Captured {
         // SAFETY: from the VM; the handler is ready for faults.
         if !unsafe { vm.are_frames(&backtrace.stack(depth).frames[..1]) } {
             unreadable.fetch_add(1, Relaxed);
+            return None;
+        }
+        if compiled
+            .as_ref()
+            .is_some_and(|it| it.is_beginning(registers))
+        {
             return None;
         }
         let leaf = hidden.look(vm, backtrace, depth, seq);

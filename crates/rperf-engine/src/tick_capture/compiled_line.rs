@@ -10,7 +10,7 @@
 //! processors than x86-64.
 
 use super::{CodeMap, Form, Registers, guards};
-use crate::vm::{FrameLayout, MayFault, Memory, VmFrames};
+use crate::vm::{FrameLayout, MayFault, VmFrames};
 use std::ops::Range;
 
 /// Entries that are remembered.
@@ -90,6 +90,36 @@ impl CompiledLines {
         self.guarded(|lines| lines.search(vm, registers, at, &code))
     }
 
+    /// Whether compiled code has put a frame on top of the stack that the VM doesn't know yet: it would
+    /// be taken for another one. In the handler; may fault.
+    pub fn is_beginning(&self, registers: &Registers) -> bool {
+        let late = self.layout.and_then(|layout| layout.late);
+        let Some(late) = late.filter(|late| (late.is_on)()) else {
+            return false;
+        };
+        let at = registers.instruction;
+        let code = self
+            .map
+            .compiled_around(at)
+            .filter(|_| self.is_on_top(registers));
+        code.is_some_and(|code| guards::begins_frame(at, &code, late.place))
+    }
+
+    /// Whether compiled code runs for the frame on top of the stack. In the handler; may fault.
+    fn is_on_top(&self, registers: &Registers) -> bool {
+        let (context, frame) = (registers.r12, registers.r13);
+        let are_addresses = |word: usize| word != 0 && word.is_multiple_of(size_of::<usize>());
+        let Some(layout) = self
+            .layout
+            .filter(|_| are_addresses(context) && are_addresses(frame))
+        else {
+            return false;
+        };
+        // SAFETY: compiled code holds the execution context and the frame in these registers; where it
+        // doesn't, the words are compared before they are believed. The handler is ready for faults.
+        unsafe { read(context + layout.frame_in_context) == frame }
+    }
+
     /// Whether the line that the VM tells of the topmost frame counts, which isn't one that runs
     /// compiled code. In the handler; may fault.
     pub fn is_told(&self, vm: &impl VmFrames) -> bool {
@@ -146,23 +176,14 @@ impl CompiledLines {
         let Some(layout) = self.layout else {
             return Some(0);
         };
-        let (context, frame) = (registers.r12, registers.r13);
-        let aligned = size_of::<usize>();
-        if [context, frame]
-            .iter()
-            .any(|&it| it == 0 || it % aligned != 0)
-        {
-            return None;
-        }
-        // SAFETY: the handler is ready for faults. Compiled code holds the execution context and the
-        // frame in these; where it doesn't, the words are compared before they are believed.
-        let memory = unsafe { MayFault::new() };
-        if memory.word(context + layout.frame_in_context) != Some(frame) {
+        if !self.is_on_top(registers) {
             // The frame on top is another one, of a method of C.
             return None;
         }
-        self.context = context;
-        let Some(frame_code) = layout.code_of(&memory, frame) else {
+        self.context = registers.r12;
+        // SAFETY: the handler is ready for faults.
+        let memory = unsafe { MayFault::new() };
+        let Some(frame_code) = layout.code_of(&memory, registers.r13) else {
             return Some(0);
         };
         let program_counter = self.program_counter_at(at, code, Form::of(&layout, frame_code.iseq));

@@ -63,6 +63,37 @@ pub fn program_counter_at(instruction: usize, code: &Range<usize>, form: Form) -
     }
 }
 
+/// Whether the code that goes on at this instruction has put a frame on top, and stores only now where
+/// the frame's record is, the word `place` of the control frame: until then nothing tells what the
+/// frame is.
+pub fn begins_frame(instruction: usize, code: &Range<usize>, place: usize) -> bool {
+    let mut walk = Walk::from(instruction, Form::InFrame);
+    walk.left = BEGINNING;
+    loop {
+        let Some(next) = walk.next(code) else {
+            return false;
+        };
+        let is_store = next.code() == Code::Mov_rm64_r64
+            && next.memory_base() == FRAME
+            && next.memory_index() == Register::None
+            && next.op1_register() == STACK;
+        if is_store && next.memory_displacement64() == place as u64 {
+            return true;
+        }
+        match next.flow_control() {
+            FlowControl::Next if next.op0_register() == FRAME => return false,
+            FlowControl::Next => {}
+            FlowControl::Call | FlowControl::UnconditionalBranch => {
+                walk.at = next.near_branch_target() as usize;
+            }
+            _ => return false,
+        }
+    }
+}
+
+/// Instructions at most from the one that puts a frame on top to the end of its beginning.
+const BEGINNING: usize = 24;
+
 /// How far before a call its program counter is stored, in bytes: arguments are put in
 /// their places in between.
 const BEFORE_CALL: usize = 128;
@@ -219,6 +250,7 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vm::LateFrames;
 
     /// Program counters: of the instruction at hand, and of one that calls.
     const HERE: u64 = 0x5555_0000_1000;
@@ -315,5 +347,91 @@ mod tests {
         assert_eq!(program_counter(&code), None, "another value is stored");
         let elsewhere = [0x4d, 0x89, 0x5d, 0x08];
         assert_eq!(program_counter(&[constant, &elsewhere, &RET]), None);
+    }
+
+    /// A record's program counter and instruction sequence.
+    static RECORD: [usize; 2] = [0x5555_0000_3008, 0x7777_0000_0010];
+
+    fn in_record(iseq: usize) -> Form {
+        let late = LateFrames {
+            is_on: || true,
+            place: 48,
+            c_method: 1,
+            program_counter: 0,
+            iseq: WORD,
+        };
+        Form::InRecord { late, iseq }
+    }
+
+    fn at(parts: &[&[u8]], form: Form) -> Option<usize> {
+        let code = parts.concat();
+        let range = code.as_ptr_range();
+        let range = range.start as usize..range.end as usize;
+        program_counter_at(range.start, &range, form)
+    }
+
+    /// `mov r11, record; mov [rbp - 16], r11`
+    fn store_record(record: usize) -> Vec<u8> {
+        let mut code = vec![0x49, 0xbb];
+        code.extend(record.to_le_bytes());
+        code.extend([0x4c, 0x89, 0x5d, 0xf0]);
+        code
+    }
+
+    #[test]
+    fn before_a_call_the_program_counter_may_be_in_a_record() {
+        let record = (&raw const RECORD).addr();
+        let code = [&store_record(record)[..], &CALL_NEXT, &RET];
+        assert_eq!(at(&code, in_record(RECORD[1])), Some(RECORD[0]));
+        assert_eq!(at(&code, in_record(8)), None, "that of another frame");
+        assert_eq!(at(&code, Form::InFrame), None);
+        let small = [&store_record(0x800)[..], &CALL_NEXT, &RET];
+        assert_eq!(at(&small, in_record(8)), None, "another constant");
+        // What goes into the control frame is what an exit leaves there.
+        let in_frame = [&store(AFTER_CALL)[..], &CALL_NEXT, &RET];
+        assert_eq!(at(&in_frame, in_record(8)), None);
+        let exit: [&[u8]; 5] = [&jump_if_overflow(1), &RET, &store(HERE), &CALL_NEXT, &RET];
+        assert_eq!(at(&exit, in_record(8)), Some(HERE as usize + 8));
+        assert_eq!(at(&exit, Form::InFrame), None, "another branch");
+    }
+
+    #[test]
+    fn a_return_address_tells_whether_the_record_is_stored() {
+        let record = (&raw const RECORD).addr();
+        for (store, form, expected) in [
+            (store_record(record), in_record(0), true),
+            (store_record(record), Form::InFrame, false),
+            (store(HERE), Form::InFrame, true),
+            (store(HERE), in_record(0), false),
+        ] {
+            let code = [&store[..], &CALL_NEXT].concat();
+            let range = code.as_ptr_range();
+            let range = range.start as usize..range.end as usize;
+            let stored = stores_program_counter_for(range.end, &range, form);
+            assert_eq!(stored, Some(expected), "{form:?}");
+        }
+    }
+
+    #[test]
+    fn a_frame_begins_until_its_record_is_known() {
+        /// `mov [r13 + 48], rbp`
+        const STORE_PLACE: [u8; 4] = [0x49, 0x89, 0x6d, 0x30];
+        /// `push rbp; mov rbp, rsp`
+        const SET_UP: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
+        /// `sub r13, 56`
+        const NEXT_FRAME: [u8; 4] = [0x49, 0x83, 0xed, 0x38];
+        let begins = |parts: &[&[u8]]| {
+            let code = parts.concat();
+            let range = code.as_ptr_range();
+            let range = range.start as usize..range.end as usize;
+            begins_frame(range.start, &range, 48)
+        };
+        assert!(begins(&[&SET_UP, &STORE_PLACE, &RET]));
+        assert!(begins(&[&CALL_NEXT, &SET_UP, &STORE_PLACE, &RET]));
+        assert!(!begins(&[&RET, &SET_UP, &STORE_PLACE]), "before it");
+        assert!(!begins(&[&SET_UP, &ADD, &RET]), "after it");
+        let before = [&NEXT_FRAME[..], &CALL_NEXT, &SET_UP, &STORE_PLACE, &RET];
+        assert!(!begins(&before), "the frame isn't on top yet");
+        assert!(!begins(&[&jump(-5)]), "a circle");
     }
 }

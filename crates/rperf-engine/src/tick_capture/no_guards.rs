@@ -11,6 +11,11 @@ pub fn stores_program_counter_for(_: usize, _: &Range<usize>, _: Form) -> Option
     None
 }
 
+/// Nothing is known.
+pub fn begins_frame(_: usize, _: &Range<usize>, _: usize) -> bool {
+    false
+}
+
 /// Nothing is found.
 pub fn program_counter_at(_: usize, _: &Range<usize>, _: Form) -> Option<usize> {
     None

@@ -34,6 +34,9 @@ pub const INTERRUPTER: Interrupter = Interrupter {
     interrupt: |_, _| (),
 };
 
+/// None is ever at work.
+pub(super) fn wait_for_reader() {}
+
 /// None is ever read.
 pub fn take_unreadable() -> u64 {
     0

@@ -25,7 +25,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{
-    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst,
+    AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst, fence,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -201,6 +201,15 @@ fn interrupt_other(tid: NativeId, interruption: &Interruption) {
 /// Whether the handlers are ours still.
 fn are_in_place() -> bool {
     is_ours(INTERRUPT, on_interrupt) && is_ours(FAULT, on_fault)
+}
+
+/// Waits until no handler on another thread reads a stack: the collector has told the VM before that
+/// it is at work, so later ones read none. A handler waits for nobody. In a collection.
+pub(super) fn wait_for_reader() {
+    fence(SeqCst);
+    while !READING.load(SeqCst).is_null() && READER.load(SeqCst) != clock::thread_id().0 {
+        std::thread::yield_now();
+    }
 }
 
 fn with_active<R>(use_it: impl FnOnce(&Active) -> R) -> Option<R> {

@@ -1,6 +1,6 @@
 //! The hook on collections: how it comes and goes, and what it tells. Runs on the thread that
-//! collects, with the VM's lock held; objects are at rest again at GC_EXIT only. Internal events
-//! switch no tracing of Ruby code on.
+//! collects; objects are at rest again at GC_EXIT only. Internal events switch no tracing of Ruby
+//! code on.
 //!
 //! Where Ractors share the list of these hooks, the hook stays registered once it is
 //! ([`internal_hooks_are_shared`]). Without a session it does nothing.
@@ -8,7 +8,9 @@
 use super::event_hook::{EventHook, OnInternalEvent};
 use super::process::collections;
 use super::ractor::AnyGvl;
-use super::version::{freed_ractors_silence_hooks, internal_hooks_are_shared};
+use super::version::{
+    freed_ractors_silence_hooks, internal_hooks_are_shared, other_ractors_tell_of_collections,
+};
 use rb_sys::{
     RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START,
@@ -75,6 +77,10 @@ impl<T: OnCollection> GcHook<T> {
 
 impl<T: OnCollection> OnInternalEvent for GcHook<T> {
     fn happened(gvl: AnyGvl<'_>, event: u32) {
+        if matches!(gvl, AnyGvl::Other(_)) && !other_ractors_tell_of_collections() {
+            // Other threads may run meanwhile, and not all such collections are told.
+            return;
+        }
         let event = match event {
             ENTER => GcEvent::Enter,
             START => {

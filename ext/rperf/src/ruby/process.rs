@@ -10,12 +10,13 @@ unsafe extern "C" {
     safe fn rb_reserved_fd_p(descriptor: c_int) -> c_int;
 }
 
-/// Whether garbage is being collected, on a thread of whichever Ractor.
+/// Whether garbage is being collected in the heap that the calling thread's Ractor has. That is so
+/// through each collection for which all Ractors stop.
 pub fn is_collecting() -> bool {
     rb_during_gc() != 0
 }
 
-/// How many collections have begun.
+/// How many collections have begun in that heap.
 pub fn collections() -> u64 {
     rb_gc_count() as u64
 }

@@ -1,6 +1,6 @@
 //! Collections in a session that samples: how long each piece of the work took, and how much of it
-//! was marking. On the thread that collects, with the VM's lock held; a backtrace is taken at
-//! GC_EXIT only, when objects are at rest again.
+//! was marking. On the thread that collects; a backtrace is taken at GC_EXIT only, when objects are
+//! at rest again.
 
 use super::other_ractor;
 use crate::ruby::gc_hook::{GcHook, OnCollection};
@@ -45,7 +45,8 @@ impl OnCollection for Collections {
     }
 }
 
-/// A thread of another Ractor collects, the calling one. Not all versions of Ruby tell of it.
+/// A thread of another Ractor collects, the calling one: in a version of Ruby that tells of it, and
+/// that stops all other threads meanwhile.
 #[cold]
 fn collected_elsewhere(gvl: &OtherGvl, event: GcEvent, is_marking: bool) {
     let collected = |session: &RunningSession| {
