@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # How many samples are taken, and what they may cost: docs/internals/accounting.md.
-RSpec.describe "The budget of samples" do
+RSpec.describe "The budget of samples", vm: true do
   # Threads that sleep 1 ms again and again, half of them at each of two methods.
   def sleep_here(ending) = (sleep 0.001 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ending)
   def sleep_there(ending) = (sleep 0.001 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ending)

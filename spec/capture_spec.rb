@@ -6,7 +6,7 @@ require_relative "../bench/support/c_extension"
 require_relative "support/compilers"
 
 # The stack at the tick, and at the safepoint.
-RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
+RSpec.describe "the capture of stacks", vm: true, if: RUBY_PLATFORM.include?("linux") do
   # Prints the times of the leaves, in ms.
   program = <<~'RUBY'
     require "rperf"

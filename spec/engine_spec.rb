@@ -4,7 +4,7 @@ require "spec_helper"
 require "etc"
 
 # The engine on real threads: that each nanosecond is there once, in its place.
-RSpec.describe "the engine" do
+RSpec.describe "the engine", vm: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   def spin(milliseconds)

@@ -2,7 +2,7 @@
 
 require "timeout"
 
-RSpec.describe "labels of fibers" do
+RSpec.describe "labels of fibers", vm: true do
   include LabelTimes
 
   it "are inherited from the fiber that makes them, and their own from then on" do

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The port of a running program: how it comes, what it says and how it goes.
-RSpec.describe "The port of a program" do
+RSpec.describe "The port of a program", vm: true do
   include Ports
 
   it "is a private socket, at which the program says what it is" do

@@ -3,7 +3,7 @@
 require "json"
 
 # Threads of other Ractors are profiled as those of the main one are.
-RSpec.describe "other Ractors" do
+RSpec.describe "other Ractors", vm: true do
   prelude = <<~'RUBY'
     require "json"
     require "rperf"

@@ -2,7 +2,7 @@
 
 require "timeout"
 
-RSpec.describe "a deferred session" do
+RSpec.describe "a deferred session", vm: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   # Runs for so long; returns how long it was.

@@ -4,7 +4,7 @@ require "net/http"
 require "zlib"
 
 # `rperf serve`: one address for all programs with a port.
-RSpec.describe "rperf serve", vm: false, if: RUBY_PLATFORM.include?("linux") do
+RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
   include Ports
 
   # Starts it, yields its first line, and ends it by a signal; its status and the other lines.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-RSpec.describe "Rperf.snapshot" do
+RSpec.describe "Rperf.snapshot", vm: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   def spin_wall(seconds)

@@ -3,7 +3,7 @@
 require "timeout"
 
 # A snapshot lets other threads run before it is finished: whatever they do then, all profiles are sound.
-RSpec.describe "a snapshot while other threads run" do
+RSpec.describe "a snapshot while other threads run", vm: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   def total(parts, threads = nil)

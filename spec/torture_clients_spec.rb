@@ -2,7 +2,7 @@
 
 # Clients that come and go 20 times a second, and leave in the middle of whatever they have asked for. Some seconds, or
 # ten minutes with RPERF_LONG=1 (bin/test --long).
-RSpec.describe "A port whose clients come and go", if: File.exist?("/proc/self/fd") do
+RSpec.describe "A port whose clients come and go", vm: true, if: File.exist?("/proc/self/fd") do
   include Ports
 
   requests = ["GET /v1/hello", "GET /v1/stacks", "POST /v1/session", "GET /v1/profile?seconds=0.1", "GET /v1/snapshot",

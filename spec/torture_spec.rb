@@ -5,7 +5,7 @@ require_relative "support/compilers"
 
 # Everything at once, at the highest frequency: the program goes on, its profiles are valid, their time adds up, and
 # memory stays bounded. A minute for all variants together, or ten for each with RPERF_LONG=1 (bin/test --long).
-RSpec.describe "a program that does everything at once" do
+RSpec.describe "a program that does everything at once", vm: true do
   sessions = 3
   variants = {
     "interpreted, wall mode" => [["--disable-yjit"], { mode: :wall }],

@@ -3,7 +3,7 @@
 require "json"
 
 # Chosen methods: their calls are counted, all other code runs as if nobody looked.
-RSpec.describe "Tracing of chosen methods" do
+RSpec.describe "Tracing of chosen methods", vm: true do
   include Traces
 
   lib = "-I#{File.join(Commands::ROOT, "lib")}"

@@ -3,7 +3,7 @@
 require "json"
 
 # Sections and pauses of traces of all calls, and pauses of sampling sessions.
-RSpec.describe "Pauses" do
+RSpec.describe "Pauses", vm: true do
   lib = "-I#{File.join(Commands::ROOT, "lib")}"
 
   setup = <<~RUBY

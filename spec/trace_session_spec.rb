@@ -3,7 +3,7 @@
 require "json"
 
 # A trace as a session: the command, the API, processes, and what the numbers add up to.
-RSpec.describe "Tracing" do
+RSpec.describe "Tracing", vm: true do
   include Traces
 
   tarai = "def tarai(x, y, z) = x <= y ? y : tarai(tarai(x - 1, y, z), tarai(y - 1, z, x), tarai(z - 1, x, y))\n"

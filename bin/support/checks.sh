@@ -102,17 +102,19 @@ run_rubocop() {
   rubocop --format simple
 }
 
-run_rspec() { RUBYLIB="$ROOT/lib" rspec; }
+run_rspec() { "$RUBY" bin/support/specs.rb; }
 
-# Every example ends by itself and gives a profile with samples in it.
+# run_examples [RESULTS]: every example ends by itself and gives a profile with
+# samples in it. RESULTS is a file to which a line for each is added, as specs.rb does.
 run_examples() {
-  local file report bad=0
+  local file report status bad=0
   for file in examples/*.rb; do
     if report=$(bin/rperf stat ruby "$file" 2>&1 >/dev/null) && grep -q 'samples' <<<"$report"; then
-      echo "$file: ok"
+      status=passed && echo "$file: ok"
     else
-      printf '%s: failed\n%s\n' "$file" "$report" && bad=1
+      status=failed && printf '%s: failed\n%s\n' "$file" "$report" && bad=1
     fi
+    [ -z "${1:-}" ] || printf '%s\t%s\t\n' "$status" "$file" >>"$1"
   done
   return "$bad"
 }

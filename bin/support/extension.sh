@@ -1,5 +1,5 @@
-# Builds the extension in release mode into lib/rperf, when it is missing or
-# older than what it is made from. Needs $RUBY.
+# Builds the extension in release mode, with line tables (the profile `checkout`),
+# into lib/rperf, when it is missing or older than what it is made from. Needs $RUBY.
 
 # Edition 2024 needs it; the same number stands in Cargo.toml.
 RUST_NEEDED=1.88
@@ -61,11 +61,11 @@ setup_extension() {
   # What is changed while cargo runs is newer than this.
   mkdir -p "$ROOT/tmp" "$ROOT/lib/rperf"
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
-  RUBY="$RUBY" cargo "${build[@]}" "${manifest[@]}" --package rperf --release --lib \
+  RUBY="$RUBY" cargo "${build[@]}" "${manifest[@]}" --package rperf --profile checkout --lib \
     --target-dir "$target" ${link[@]+"${link[@]}"} >&2 ||
     { rm -f "$started" && die "the extension could not be built"; }
   # Renamed into place: a program that has the old one loaded keeps it whole.
-  if ! cp "$target/release/$CARGO_OUTPUT" "$new" || ! touch -r "$started" "$new" || ! mv -f "$new" "$EXTENSION"; then
+  if ! cp "$target/checkout/$CARGO_OUTPUT" "$new" || ! touch -r "$started" "$new" || ! mv -f "$new" "$EXTENSION"; then
     die "can't write $EXTENSION"
   fi
   rm -f "$started"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Command lines as users type them, from the documentation, with the programs that they profile there.
-RSpec.describe "The command line, used as documented", vm: false do
+RSpec.describe "The command line, used as documented" do
   include Guide
 
   # The lines of a page of `rperf stat`, in this order.

@@ -2,7 +2,7 @@
 
 require "rperf/rack"
 
-RSpec.describe Rperf::RackMiddleware do
+RSpec.describe Rperf::RackMiddleware, vm: true do
   # The app under the middleware.
   def middleware(**options, &app) = described_class.new(app, **options)
 
