@@ -401,7 +401,7 @@ RSpec.describe "the rperf command" do
       expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
     end
 
-    it "accounts for the real time of a program with one thread", vm: true do
+    it "accounts for the real time of a program with one thread", vm: true, alone: true do
       page = rperf("stat", ruby, "-e", "sleep 0.3").stderr
       rows = page.scan(/^ +([\d,.]+) ms +(?:[\d.]+%)? +(.+)$/).to_h { |ms, what| [what, ms.delete(",").to_f] }
       parts = rows.select { |what, _| what.match?(/(before|after) profiling|CPU execution|GVL|GC (marking|sweeping)/) }

@@ -226,7 +226,7 @@ RSpec.describe "The port of a program", vm: true do
     end
   end
 
-  it "takes no time if the program closes one of its descriptors", if: File.directory?("/proc/self/fd") do
+  it "takes no time if the program closes one of its descriptors", alone: true, if: File.directory?("/proc/self/fd") do
     3.times do |place|
       code = <<~RUBY
         sockets = -> { Dir.children("/proc/self/fd").map(&:to_i).select { |it| File.socket?("/proc/self/fd/\#{it}") } }

@@ -98,7 +98,7 @@ RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
-  it "keeps nobody out for connections that ask nothing, and ends at once while there are some" do
+  it "keeps nobody out for connections that ask nothing, and ends at once while there are some", alone: true do
     idle = []
     began = nil
     outcome = serving("--http", "127.0.0.1:0", "--match", name) do |line|

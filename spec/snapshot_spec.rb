@@ -28,7 +28,7 @@ RSpec.describe "Rperf.snapshot", vm: true do
     parts.sum { |part| part[:samples].sum { |row| mine.include?(row[2]) ? row[1] : 0 } }
   end
 
-  it "gives the profile so far and goes on" do
+  it "gives the profile so far and goes on", alone: true do
     Rperf.start(mode: :wall)
     spin_wall 0.05
     first = Rperf.snapshot
@@ -56,7 +56,7 @@ RSpec.describe "Rperf.snapshot", vm: true do
     expect(Rperf.stop).to include(:raw_samples)
   end
 
-  it "has threads that are blocked, with their stacks and their time so far" do
+  it "has threads that are blocked, with their stacks and their time so far", alone: true do
     def self.wait_for_ever = Queue.new.pop
     thread = Thread.new { wait_for_ever }
     Thread.pass until thread.stop?
@@ -75,7 +75,7 @@ RSpec.describe "Rperf.snapshot", vm: true do
   end
 
   describe "with clear: true" do
-    it "begins anew" do
+    it "begins anew", alone: true do
       Rperf.start(mode: :wall)
       def self.first_part = spin_wall(0.05)
       def self.second_part = spin_wall(0.05)
@@ -94,7 +94,7 @@ RSpec.describe "Rperf.snapshot", vm: true do
       end
     end
 
-    it "can be empty" do
+    it "can be empty", alone: true do
       Rperf.start
       data = Array.new(3) { Rperf.snapshot(clear: true) }
       expect(data.sum { |part| total(part) }).to be < 20_000_000

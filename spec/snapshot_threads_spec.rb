@@ -36,7 +36,7 @@ RSpec.describe "a snapshot while other threads run", vm: true do
     other&.kill
   end
 
-  it "covers a thousand threads, each with all of its time" do
+  it "covers a thousand threads, each with all of its time", alone: true do
     start
     before = nanoseconds
     threads = Array.new(1000) { Thread.new { Rperf.label(mine: 1) { sleep } } }
@@ -98,7 +98,7 @@ RSpec.describe "a snapshot while other threads run", vm: true do
     expect(total([data], [1])).to be_within((data[:duration_ns] * 0.01) + 2_000_000).of(data[:duration_ns])
   end
 
-  it "runs handlers of signals, which may take snapshots themselves" do
+  it "runs handlers of signals, which may take snapshots themselves", alone: true do
     taken = 0
     previous = trap("USR2") { taken += 1 if Rperf.snapshot }
     start

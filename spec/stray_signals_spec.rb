@@ -136,7 +136,7 @@ RSpec.describe "rperf's signals", vm: true do
       RUBY
     end
 
-    it "reach it only if they are on their way as it comes" do
+    it "reach it only if they are on their way as it comes", alone: true do
       at_once, late = run_program(<<~RUBY).split.map(&:to_i)
         #{counting}
         at_once = late = 0

@@ -30,7 +30,7 @@ RSpec.describe "rperf top" do
     [seen.lines.map { |line| JSON.parse(line) }, File.read(in_folder("said")), status.exitstatus || status.termsig]
   end
 
-  it "shows where the time of each interval goes", vm: true do
+  it "shows where the time of each interval goes", vm: true, alone: true do
     waits = "Thread.new { Rperf.label(queue: 'mail') { Queue.new.pop } }"
     profiled("Thread.new { Queue.new.pop }; #{waits}") do |program|
       intervals = json(top(program, "--json", "-n", "3", "--interval", "0.5"))
@@ -53,7 +53,7 @@ RSpec.describe "rperf top" do
     end
   end
 
-  it "counts each of many threads, however deep their stacks are", vm: true do
+  it "counts each of many threads, however deep their stacks are", vm: true, alone: true do
     code = "def wait(depth) = depth.zero? ? Queue.new.pop : wait(depth - 1)
             300.times { Thread.new { wait(60) } }
             sleep 1"

@@ -215,7 +215,7 @@ RSpec.describe "Pauses", vm: true do
   end
 
   describe "of a sampling session" do
-    it "leave out what runs in them" do
+    it "leave out what runs in them", alone: true do
       now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
       # How long the pauses were at least and at most, however busy the machine is.
       least = most = 0
