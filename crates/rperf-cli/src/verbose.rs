@@ -3,7 +3,7 @@
 
 use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{grouped, percent, seconds};
-use rperf_report::{By, Scale, Sort, Top, call_count, losses, tracing_lines};
+use rperf_report::{By, Scale, Sort, Top, call_count, losses, missing_lines, tracing_lines};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -34,6 +34,7 @@ pub fn statistics(profile: &Profile) -> String {
     };
     lines.extend(intervals(counters, meta.frequency));
     lines.extend(losses(counters).into_iter().map(|loss| loss.text));
+    lines.extend(missing_lines(profile).map(String::from));
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
     let scale = Scale::new(profile.schema.default_type(), top.total);
@@ -177,6 +178,17 @@ mod tests {
         assert!(statistics(&profile).contains("0 samples dropped (2.9 ms)"));
         profile.meta.counters.dropped_ns = 0;
         assert!(!statistics(&profile).contains("dropped"));
+    }
+
+    #[test]
+    fn what_all_samples_lack_is_told() {
+        let mut profile = profile();
+        assert!(!statistics(&profile).contains("missing"));
+        let comments = ["mode: wall", "missing: lines, because they are"].map(String::from);
+        profile.meta.comments = comments.into();
+        let statistics = statistics(&profile);
+        assert!(statistics.contains("\n[rperf] missing: lines, because they are\n"));
+        assert!(!statistics.contains("mode: wall"));
     }
 
     #[test]

@@ -77,14 +77,6 @@ impl Backtrace {
         self.rows(0, depth + 1)
     }
 
-    /// Whether the VM gave no line for the topmost frame of the backtrace that was just taken of
-    /// the calling thread, though it is one of Ruby: it is compiled.
-    pub(crate) fn lacks_line_of_leaf(&self, vm: &impl VmFrames) -> bool {
-        let (leaf, line) = self.leaf();
-        // SAFETY: it is on the stack: it was just taken.
-        line == 0 && !unsafe { vm.is_c_method(leaf) }
-    }
-
     /// Corrects the line of the topmost frame that was taken.
     pub fn set_line_of_leaf(&mut self, line: u32) {
         if let Some(leaf) = self.lines.get_mut(1) {

@@ -44,6 +44,15 @@ pub struct StartOptions {
     pub shares_native_threads: bool,
 }
 
+/// What samples lack because the VM isn't of the form that is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Missing {
+    /// Stacks at ticks: all are taken at safepoints.
+    pub tick_stacks: bool,
+    /// Lines of compiled code on top of stacks.
+    pub compiled_lines: bool,
+}
+
 /// Why no session was started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

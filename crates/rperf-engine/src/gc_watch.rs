@@ -1,7 +1,6 @@
-//! Whether the VM still tells of its collections. In Ruby 3.4 the hooks of the main Ractor fall
-//! silent, all of them, when a Ractor's object is freed (`rb_hook_list_free` sets the VM's flags
-//! to those of the freed list; Ruby 4.0 doesn't). The next collection is then not seen, and the
-//! hook must be registered anew.
+//! Whether the VM still tells of its collections. In some versions the hooks of the main Ractor fall
+//! silent, all of them, when a Ractor's object is freed. The next collection is then not seen, and
+//! the hook must be registered anew.
 //!
 //! Fed by the bridge's GC hook, with the GVL of the Ractor that collects; asked by it and by the
 //! handler of a tick, async-signal-safe.

@@ -52,7 +52,7 @@ pub use allocations::{AllocationSite, AllocationSums, Allocations};
 pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
-pub use config::{SessionConfig, StartError, StartOptions};
+pub use config::{Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};
@@ -83,7 +83,7 @@ pub use tick_capture::at_work::{
 pub use tick_capture::{TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
-pub use vm::{FrameLayout, MethodWord, TickVm, VmFrames};
+pub use vm::{Checked, FrameLayout, LateFrames, Memory, MethodWord, TickVm, VmFrames};
 pub use watch::SharedTable;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session

@@ -17,7 +17,7 @@ use crate::other_holders::OtherHolders;
 use crate::pace::Pace;
 use crate::sources::Source;
 use crate::threads::{NewList, OthersReady, native};
-use crate::vm::VmFrames;
+use crate::vm::{FrameLayout, VmFrames};
 pub use config::RecorderConfig;
 pub use hand_over::Part;
 use merged::Merged;
@@ -73,6 +73,8 @@ pub struct OtherRactors {
     config: RecorderConfig,
     pace: Arc<Pace>,
     with_lines: AtomicBool,
+    /// Empty if it isn't known.
+    layout: OnceLock<FrameLayout>,
     seed: u64,
     /// The number of the thread that was seen last, of any Ractor.
     last_seq: AtomicU32,
@@ -121,6 +123,7 @@ impl OtherRactors {
             config,
             pace,
             with_lines: AtomicBool::new(config.with_lines),
+            layout: config.layout.map(OnceLock::from).unwrap_or_default(),
             seed,
             last_seq: AtomicU32::new(0),
             began_ns: AtomicU64::new(0),
@@ -137,9 +140,13 @@ impl OtherRactors {
         }
     }
 
-    /// Before the first hook: whether stacks have lines.
-    pub fn set_lines(&self, with_lines: bool) {
+    /// Before the first hook: whether stacks have lines, and where the VM has its data, if that is
+    /// known.
+    pub fn set_lines(&self, with_lines: bool, layout: Option<FrameLayout>) {
         self.with_lines.store(with_lines, Relaxed);
+        if let Some(layout) = layout {
+            let _ = self.layout.set(layout);
+        }
     }
 
     /// The worker has begun.
@@ -258,6 +265,7 @@ impl OtherRactors {
         let seed = self.seed ^ (u64::from(seq) << 32);
         let config = RecorderConfig {
             with_lines: self.with_lines.load(Relaxed),
+            layout: self.layout.get().copied(),
             ..self.config
         };
         let OtherThread {

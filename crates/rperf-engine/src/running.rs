@@ -83,14 +83,17 @@ impl RunningSession {
     /// Around the session of the engine, which was started with `config`. Outside of hooks.
     pub fn new(
         vm: &impl VmFrames,
-        engine: Session,
+        mut engine: Session,
         id: SessionId,
         config: SessionConfig,
         with_lines: bool,
         shares_native_threads: bool,
     ) -> Self {
+        // Of a VM that differs from what is expected, nothing is read past its functions.
+        let layout = vm.layout().filter(|it| it.fits(vm)).copied();
+        engine.lacks_compiled_lines(with_lines && layout.is_none());
         let others = engine.shared_others();
-        others.set_lines(with_lines);
+        others.set_lines(with_lines, layout);
         Self {
             id,
             mode: config.mode,
@@ -98,7 +101,7 @@ impl RunningSession {
             ticks: engine.shared_ticks(),
             new_threads: NewList::default(),
             sections: Sections::default(),
-            tick_capture: Arc::new(TickCapture::new(vm, with_lines, config.aggregate)),
+            tick_capture: Arc::new(TickCapture::new(vm, with_lines, config.aggregate, layout)),
             gvl_state: GvlCell::new(GvlState {
                 engine,
                 threads: Vec::new(),

@@ -6,7 +6,7 @@ use crate::budget::Budget;
 use crate::buffer::ActiveBuffer;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
-use crate::config::SessionConfig;
+use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, CaptureCounters, StackCounts};
 use crate::frame_names::{ResolvedFrame, names_memory};
 use crate::labels::LabelSet;
@@ -49,6 +49,8 @@ pub struct Session {
     start_realtime_ns: u64,
     seed: u64,
     capture: Capture,
+    /// What samples lack.
+    missing: Missing,
     /// There while stacks are taken at the tick.
     tick_signal: Option<TickSignal>,
     recording: Recording,
@@ -102,6 +104,7 @@ impl Session {
             mode: config.mode,
             interval: config.interval(),
             with_lines: true,
+            layout: None,
             limits,
         };
         let others = Arc::new(OtherRactors::new(
@@ -116,6 +119,7 @@ impl Session {
             start_realtime_ns: clock::realtime_ns(),
             seed,
             capture: Capture::Safepoint,
+            missing: Missing::default(),
             tick_signal: None,
             recording: Recording::new(EPOCH_NODE_CAP, ActiveBuffer::new(full, empty)),
             budget,
@@ -129,6 +133,16 @@ impl Session {
             ractor_labels: FxHashMap::default(),
             triggers_before: 0,
         })
+    }
+
+    /// Stacks can't be taken at ticks, as they aren't of the form that is expected.
+    pub fn lacks_tick_stacks(&mut self) {
+        self.missing.tick_stacks = true;
+    }
+
+    /// Whether stacks that are taken at ticks lack lines of compiled code that they should have.
+    pub fn lacks_compiled_lines(&mut self, lacks: bool) {
+        self.missing.compiled_lines = lacks;
     }
 
     /// From now on the thread that holds the GVL is interrupted at each tick, and its stack taken

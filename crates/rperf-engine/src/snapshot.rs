@@ -4,7 +4,7 @@
 use crate::Values;
 use crate::budget::Intervals;
 use crate::call_tree::CapturedNode;
-use crate::config::SessionConfig;
+use crate::config::{Missing, SessionConfig};
 use crate::counters::{Capture, SessionCounters};
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
@@ -58,6 +58,8 @@ pub struct Snapshot {
     pub config: SessionConfig,
     /// Where stacks of running threads were taken.
     pub capture: Capture,
+    /// What samples lack, as the VM isn't of the form that is expected.
+    pub missing: Missing,
     /// Start, in ns since the Unix epoch.
     pub start_time_ns: u64,
     /// Start on the monotonic clock.
@@ -101,19 +103,17 @@ impl Snapshot {
                 counts.folded_threads
             ));
         }
-        let is_other = |set: &&LabelTexts| set.iter().any(|(key, _)| **key == *RACTOR);
-        let others = self.label_sets.iter().filter(is_other).count();
-        if others > 0 {
-            comments.push(format!(
-                "threads of other Ractors have samples at ticks only; in Ruby 3.4 their garbage \
-                 collections count as running time (Ractors: {others})"
-            ));
-        }
         comments.extend(self.longer_intervals());
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
         let mut profile = builder.finish(self.config.mode, &self.label_sets, raw_since);
         profile.meta = self.meta(counts, program, comments);
         profile
+    }
+
+    /// How many other Ractors have samples, or a few of them that are told apart.
+    pub fn other_ractors(&self) -> usize {
+        let is_other = |set: &&LabelTexts| set.iter().any(|(key, _)| **key == *RACTOR);
+        self.label_sets.iter().filter(is_other).count()
     }
 
     /// For people: that fewer samples were taken than asked for.

@@ -24,7 +24,9 @@ mod stack_buffer;
 )]
 pub mod signal;
 
+use crate::call_tree::FrameWord;
 use crate::ids::NativeId;
+use crate::vm::{FrameLayout, LateFrames};
 use std::ffi::c_void;
 
 pub use capture::TickCapture;
@@ -45,6 +47,32 @@ pub struct Registers {
     pub r13: usize,
     /// The thread was waiting for another one in the kernel.
     pub was_waiting: bool,
+}
+
+/// How compiled code stores the program counter before it calls, and as it goes back to the
+/// interpreter.
+#[derive(Debug, Clone, Copy)]
+pub enum Form {
+    /// Both in the control frame.
+    InFrame,
+    /// That of a call in a record, whose address it puts into the native stack; the other in the
+    /// control frame.
+    InRecord {
+        /// Where a record has it.
+        late: LateFrames,
+        /// The instruction sequence of the frame in question.
+        iseq: FrameWord,
+    },
+}
+
+impl Form {
+    /// As the compiler has it that is on, in the code of this frame.
+    fn of(layout: &FrameLayout, iseq: FrameWord) -> Form {
+        match layout.late {
+            Some(late) if (late.is_on)() => Form::InRecord { late, iseq },
+            _ => Form::InFrame,
+        }
+    }
 }
 
 /// Has stacks taken on threads that the signal handler has interrupted. All of it runs in the

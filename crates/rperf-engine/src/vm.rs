@@ -6,15 +6,30 @@
 //! frames that are new are looked at, and a line of compiled code is asked for while the frame's
 //! program counter is another one.
 
+mod layout;
+mod memory;
+
 use crate::call_tree::FrameWord;
 use crate::ids::FiberWord;
+pub use layout::{FrameLayout, LateFrames};
+pub(crate) use memory::MayFault;
+pub use memory::{Checked, Memory};
 
 /// A VM's stack, of the Ruby thread that is calling and has the GVL. No answer makes an object
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
 /// the stack may fault.
 pub trait VmFrames {
-    /// Where the VM's own structures have their fields.
-    const LAYOUT: FrameLayout;
+    /// Where the VM's own structures have their fields; `None` if that isn't known of this VM.
+    fn layout(&self) -> Option<&'static FrameLayout>;
+
+    /// The execution context of the calling thread; 0 if it isn't known.
+    fn context(&self) -> usize;
+
+    /// The line of an instruction, by its place in words; 0 if the VM has none.
+    ///
+    /// # Safety
+    /// This is an instruction sequence that is alive, and has an instruction there.
+    unsafe fn line_at(&self, iseq: FrameWord, place: usize) -> u32;
 
     /// Writes the thread's frames, leaf first, and their lines unless `lines` is empty. Returns
     /// how many there are; no more than fit.
@@ -41,6 +56,12 @@ pub trait VmFrames {
     /// # Safety
     /// They are from [`VmFrames::backtrace`]. If they are no objects, reading them may fault.
     unsafe fn are_frames(&self, words: &[FrameWord]) -> bool;
+
+    /// Whether the object is an instruction sequence.
+    ///
+    /// # Safety
+    /// A word can be read there, or the caller is ready for a fault.
+    unsafe fn is_code(&self, object: FrameWord) -> bool;
 
     /// Whether a frame is a method of C.
     ///
@@ -87,23 +108,6 @@ pub trait TickVm: VmFrames {
 
 /// A method's name as the VM holds it; 0 is none.
 pub type MethodWord = usize;
-
-/// Offsets, in bytes, of fields in the VM's structures.
-#[derive(Debug, Clone, Copy)]
-pub struct FrameLayout {
-    /// The topmost control frame, in an execution context.
-    pub frame_in_context: usize,
-    /// The program counter, in a control frame.
-    pub program_counter: usize,
-    /// The instruction sequence, in a control frame.
-    pub iseq: usize,
-    /// The body, in an instruction sequence.
-    pub body: usize,
-    /// The number of instruction words, 32 bits of a body.
-    pub size: usize,
-    /// The instructions, in a body.
-    pub encoded: usize,
-}
 
 #[cfg(test)]
 pub(crate) mod fake;

@@ -57,7 +57,7 @@ pub use groups::{Function, class_of};
 pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
-pub use losses::{Loss, losses, losses_line};
+pub use losses::{Loss, MISSING, losses, losses_line, missing_lines};
 pub use methods::{Latency, Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};

@@ -2,7 +2,17 @@
 //! comments in files. Any thread.
 
 use crate::numbers::{grouped, milliseconds};
-use rperf_model::SamplingStats;
+use rperf_model::{Profile, SamplingStats};
+
+/// Comments that begin so name something that all samples lack.
+pub const MISSING: &str = "missing: ";
+
+/// What all samples of a profile lack, with the reason, line by line: of a Ruby that isn't known
+/// well enough, not all can be had.
+pub fn missing_lines(profile: &Profile) -> impl Iterator<Item = &str> {
+    let comments = profile.meta.comments.iter().map(String::as_str);
+    comments.filter(|comment| comment.starts_with(MISSING))
+}
 
 /// Something that a profile lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,11 +15,13 @@ pub mod root_object;
 pub mod safepoint;
 pub mod thread_hook;
 pub mod threads;
+pub mod version;
 
 use magnus::{Error, Ruby};
 
 /// Makes what is made once per process. On the main thread.
 pub fn init(ruby: &Ruby) -> Result<(), Error> {
+    version::init();
     live_threads::init(ruby);
     threads::make_keys();
     ractor::mark_main();

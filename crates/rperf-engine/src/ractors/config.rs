@@ -2,6 +2,7 @@
 
 use crate::mode::Mode;
 use crate::sample::SumLimits;
+use crate::vm::FrameLayout;
 
 /// See above.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +13,8 @@ pub struct RecorderConfig {
     pub interval: u64,
     /// Whether stacks have lines.
     pub with_lines: bool,
+    /// Where the VM has its data, if that is known: else lines of leaves are none at ticks.
+    pub layout: Option<FrameLayout>,
     /// How samples are kept.
     pub limits: SumLimits,
 }

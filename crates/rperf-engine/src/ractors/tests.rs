@@ -15,6 +15,7 @@ const CONFIG: RecorderConfig = RecorderConfig {
     mode: Mode::Wall,
     interval: 1_000_000,
     with_lines: true,
+    layout: Some(crate::vm::fake::LAYOUT),
     limits: SumLimits {
         aggregate: true,
         rows: 1 << 10,

@@ -359,6 +359,9 @@ impl ThreadRecording {
         if depth == 0 || tick_ns <= self.log.last_tick() {
             return;
         }
+        if !self.config.layout.is_some_and(|it| it.tells_line(vm)) {
+            self.backtrace.set_line_of_leaf(0);
+        }
         let stack = self.backtrace.stack(depth);
         let shared = self.log.shared_with(stack);
         let new = stack.frames.len() - shared;

@@ -49,6 +49,9 @@ impl RunningSession {
         gvl: &Gvl<'_>,
     ) -> io::Result<()> {
         if !are_frames_known(vm) {
+            if let Some(mut state) = self.state(gvl) {
+                state.engine.lacks_tick_stacks();
+            }
             let message = "the stacks of this Ruby are of an unknown form";
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }

@@ -4,7 +4,8 @@
 
 use super::Session;
 use crate::call_tree::CapturedNode;
-use crate::counters::SessionCounters;
+use crate::config::Missing;
+use crate::counters::{Capture, SessionCounters};
 use crate::frame_names::FrameNames;
 use crate::labels::{LabelTable, LabelTexts};
 use crate::messages::{AwaitedReply, WorkerEnded};
@@ -97,6 +98,10 @@ impl Session {
         let snapshot = Snapshot {
             config: self.config,
             capture: self.capture,
+            missing: Missing {
+                compiled_lines: self.missing.compiled_lines && self.capture == Capture::Tick,
+                ..self.missing
+            },
             start_time_ns: self.start_realtime_ns,
             start_ns: self.start_ns,
             end_ns: now,

@@ -13,7 +13,7 @@ use crate::call_tree::{FrameWord, Stack};
 use crate::clock;
 use crate::counters::CaptureCounters;
 use crate::gvl::{GvlCell, GvlRef};
-use crate::vm::VmFrames;
+use crate::vm::{FrameLayout, VmFrames};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What the handler writes.
@@ -53,16 +53,21 @@ pub struct Drained {
 }
 
 impl TickCapture {
-    /// `merges`: ticks in a row that find the same stack become one sample. With the GVL,
-    /// outside of hooks.
-    pub fn new(vm: &impl VmFrames, with_lines: bool, merges: bool) -> TickCapture {
+    /// `merges`: ticks in a row that find the same stack become one sample. `layout`: where the VM
+    /// has its data, if that is known. With the GVL, outside of hooks.
+    pub fn new(
+        vm: &impl VmFrames,
+        with_lines: bool,
+        merges: bool,
+        layout: Option<FrameLayout>,
+    ) -> TickCapture {
         TickCapture {
             captured: GvlCell::new(Captured {
                 // Lines tell whether the stack is whole.
                 backtrace: Backtrace::new(true),
                 log: TickLog::new(MAX_DEPTH + 1, with_lines, merges),
                 hidden: HiddenFrames::new(vm),
-                compiled: with_lines.then(CompiledLines::new),
+                compiled: with_lines.then(|| CompiledLines::new(layout)),
             }),
             has_ticks: AtomicBool::new(false),
             owner: AtomicU32::new(0),
@@ -247,8 +252,11 @@ impl Captured {
         let stack = match leaf {
             Leaf::Reported => {
                 if let (None, Some(compiled)) = (line, compiled) {
-                    let lacks_line = backtrace.lacks_line_of_leaf(vm);
-                    line = lacks_line.then(|| compiled.line_of_call(vm, registers));
+                    let (leaf, told) = backtrace.leaf();
+                    let is_in_doubt = told == 0 || !compiled.is_told(vm);
+                    // SAFETY: it is on the stack: it was just taken.
+                    let is_compiled = is_in_doubt && !unsafe { vm.is_c_method(leaf) };
+                    line = is_compiled.then(|| compiled.line_of_call(vm, registers));
                 }
                 if let Some(line) = line {
                     backtrace.set_line_of_leaf(line);

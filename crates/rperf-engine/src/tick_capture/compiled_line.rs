@@ -5,11 +5,12 @@
 //! at hand tells the line, but for instructions without guards at the end of a line.
 //!
 //! In the signal handler of the tick, on the interrupted thread. All that is read of the
-//! VM's own data is checked before it is believed; what can't be found out is line 0.
-//! For x86-64 only: elsewhere no line of compiled code is known.
+//! VM's own data is checked before it is believed; what can't be found out is line 0. So
+//! is the line of all compiled code where the form of that data isn't known, and on other
+//! processors than x86-64.
 
-use super::{CodeMap, Registers, guards};
-use crate::vm::{FrameLayout, VmFrames};
+use super::{CodeMap, Form, Registers, guards};
+use crate::vm::{FrameLayout, MayFault, Memory, VmFrames};
 use std::ops::Range;
 
 /// Entries that are remembered.
@@ -36,6 +37,8 @@ struct Known {
 /// Finds lines of compiled code.
 #[derive(Debug)]
 pub struct CompiledLines {
+    /// Where the VM has its data: the session has looked whether it does. `None`: no line is known.
+    layout: Option<FrameLayout>,
     map: CodeMap,
     map_read_ns: u64,
     /// Code was seen that the map lacks.
@@ -45,22 +48,20 @@ pub struct CompiledLines {
     context: usize,
     /// Searches that have begun since one came to its end: a fault ends it.
     begun: u32,
-    /// The VM's data is as it is expected here: it was seen once.
-    knows_layout: bool,
 }
 
 impl CompiledLines {
-    /// Nothing is known yet.
-    pub fn new() -> Self {
+    /// Nothing is known yet. For a VM whose data is where `layout` says, if that is known.
+    pub fn new(layout: Option<FrameLayout>) -> Self {
         guards::prepare();
         Self {
+            layout: layout.filter(|_| cfg!(target_arch = "x86_64")),
             map: CodeMap::read(),
             map_read_ns: 0,
             lacks_code: false,
             known: vec![Known::default(); REMEMBERED].into(),
             context: 0,
             begun: 0,
-            knows_layout: false,
         }
     }
 
@@ -89,11 +90,17 @@ impl CompiledLines {
         self.guarded(|lines| lines.search(vm, registers, at, &code))
     }
 
-    /// The same while a C function runs that compiled code of the topmost frame has called:
-    /// the line of the call, or 0. In the handler; may fault.
+    /// Whether the line that the VM tells of the topmost frame counts, which isn't one that runs
+    /// compiled code. In the handler; may fault.
+    pub fn is_told(&self, vm: &impl VmFrames) -> bool {
+        self.layout.is_none_or(|layout| layout.tells_line(vm))
+    }
+
+    /// The line of the topmost frame, whose compiled code has called the C function that runs; or
+    /// 0. In the handler; may fault.
     pub fn line_of_call(&mut self, vm: &impl VmFrames, registers: &Registers) -> u32 {
         let line = self.guarded(|lines| {
-            let (return_address, is_stored) = lines.innermost_call(registers)?;
+            let (return_address, is_stored) = lines.innermost_call(&lines.layout?, registers)?;
             if is_stored {
                 return Some(vm.line());
             }
@@ -107,12 +114,13 @@ impl CompiledLines {
 
     /// Where the innermost call from compiled code returns to, and whether its program
     /// counter is stored.
-    fn innermost_call(&self, registers: &Registers) -> Option<(usize, bool)> {
+    fn innermost_call(&self, layout: &FrameLayout, registers: &Registers) -> Option<(usize, bool)> {
+        let form = Form::of(layout, 0);
         (0..ROWS).find_map(|row| {
             // SAFETY: the stack of the thread. May fault beyond its end.
             let word = unsafe { read(registers.stack + row * size_of::<usize>()) };
             let code = self.map.compiled_around(word)?;
-            let is_stored = guards::stores_program_counter_for(word, &code)?;
+            let is_stored = guards::stores_program_counter_for(word, &code, form)?;
             Some((word, is_stored))
         })
     }
@@ -128,13 +136,16 @@ impl CompiledLines {
         line
     }
 
-    fn search<V: VmFrames>(
+    fn search(
         &mut self,
-        vm: &V,
+        vm: &impl VmFrames,
         registers: &Registers,
         at: usize,
         code: &Range<usize>,
     ) -> Option<u32> {
+        let Some(layout) = self.layout else {
+            return Some(0);
+        };
         let (context, frame) = (registers.r12, registers.r13);
         let aligned = size_of::<usize>();
         if [context, frame]
@@ -143,71 +154,33 @@ impl CompiledLines {
         {
             return None;
         }
-        // SAFETY: compiled code holds the execution context and the frame in these; where
-        // it doesn't, the words are compared before they are believed. May fault.
-        if unsafe { read(context + V::LAYOUT.frame_in_context) } != frame {
+        // SAFETY: the handler is ready for faults. Compiled code holds the execution context and the
+        // frame in these; where it doesn't, the words are compared before they are believed.
+        let memory = unsafe { MayFault::new() };
+        if memory.word(context + layout.frame_in_context) != Some(frame) {
             // The frame on top is another one, of a method of C.
             return None;
         }
         self.context = context;
-        let program_counter = self.program_counter_at(at, code);
-        // SAFETY: it is the frame of the VM that runs. May fault.
-        let found =
-            program_counter != 0 && unsafe { self.is_in_frame(&V::LAYOUT, frame, program_counter) };
-        if !found {
+        let Some(frame_code) = layout.code_of(&memory, frame) else {
+            return Some(0);
+        };
+        let program_counter = self.program_counter_at(at, code, Form::of(&layout, frame_code.iseq));
+        if program_counter == 0 || !frame_code.has(program_counter) {
             return Some(0);
         }
-        let stored = (frame + V::LAYOUT.program_counter) as *mut usize;
-        // SAFETY: the frame's program counter is there, which compiled code only writes. This
-        // thread alone runs Ruby code, and sees the old one again when it goes on. Should
-        // asking fault, the new one stays, which is one of this frame, as its exit would have
-        // left it.
-        unsafe {
-            let before = stored.read_volatile();
-            stored.write_volatile(program_counter);
-            let line = vm.line();
-            stored.write_volatile(before);
-            Some(line)
-        }
-    }
-
-    /// Whether this program counter belongs to the code of `frame`.
-    ///
-    /// # Safety
-    /// The caller is ready for a fault.
-    unsafe fn is_in_frame(
-        &mut self,
-        layout: &FrameLayout,
-        frame: usize,
-        program_counter: usize,
-    ) -> bool {
-        // SAFETY: by this function's contract; a wrong layout shows in what follows.
-        let (stored, size, encoded) = unsafe {
-            let iseq = read(frame + layout.iseq);
-            let body = read(iseq + layout.body);
-            let size = ((body + layout.size) as *const u32).read_volatile();
-            let encoded = read(body + layout.encoded);
-            (read(frame + layout.program_counter), size as usize, encoded)
-        };
-        let words = |pc: usize| {
-            pc.checked_sub(encoded)
-                .map(|bytes| bytes / size_of::<usize>())
-        };
-        let is_in = |pc: usize| {
-            pc.is_multiple_of(size_of::<usize>()) && words(pc).is_some_and(|at| at <= size)
-        };
-        self.knows_layout |= is_in(stored);
-        self.knows_layout && is_in(program_counter)
+        // SAFETY: it is the code of the frame that runs, and has the program counter.
+        Some(unsafe { frame_code.line_at(vm, program_counter) })
     }
 
     /// The program counter at a machine instruction in `code`; 0 if it can't be found out.
-    fn program_counter_at(&mut self, instruction: usize, code: &Range<usize>) -> usize {
+    fn program_counter_at(&mut self, instruction: usize, code: &Range<usize>, form: Form) -> usize {
         // SAFETY: it is code that runs just now. May fault where it ends.
         let bytes = unsafe { (instruction as *const u64).read_unaligned() };
         let known = &mut self.known[instruction % REMEMBERED];
         // Code may be thrown away, and other code be in its place.
         if (known.instruction, known.bytes) != (instruction, bytes) {
-            let found = guards::program_counter_at(instruction, code);
+            let found = guards::program_counter_at(instruction, code, form);
             *known = Known {
                 instruction,
                 bytes,
@@ -229,7 +202,7 @@ unsafe fn read(address: usize) -> usize {
 mod tests {
     use super::*;
     use crate::ids::VmThread;
-    use crate::vm::fake::FakeVm;
+    use crate::vm::fake::{FakeVm, LAYOUT};
 
     /// A frame of a VM whose compiled code is at an instruction with a guard.
     struct Machine {
@@ -271,7 +244,7 @@ mod tests {
             let code = self.code.as_ptr_range();
             CompiledLines {
                 map: CodeMap::of_compiled(code.start as usize..code.end as usize),
-                ..CompiledLines::new()
+                ..CompiledLines::new(Some(LAYOUT))
             }
         }
 
@@ -285,22 +258,37 @@ mod tests {
             }
         }
 
-        /// A VM that answers with the low half of the frame's program counter.
+        /// A VM whose line is the low half of the instruction's address.
         fn vm(&self) -> FakeVm {
-            let vm = FakeVm::new(VmThread(8), &[(1, 0)]);
-            vm.line.set(Some(self.frame.as_ptr().cast()));
-            vm
+            FakeVm::new(VmThread(8), &[(1, 0)])
         }
     }
 
     #[test]
-    fn the_vm_is_asked_for_the_line_after_the_guarded_instruction() {
+    fn the_vm_is_asked_for_the_line_of_the_guarded_instruction() {
         let machine = Machine::new(3);
         let line = machine.lines().line(&machine.vm(), &machine.registers());
-        let after = machine.instructions[4..].as_ptr() as usize;
-        assert_eq!(line, Some(after as u32));
+        let guarded = machine.instructions[3..].as_ptr() as usize;
+        assert_eq!(line, Some(guarded as u32));
         let stored = machine.instructions.as_ptr() as usize;
-        assert_eq!(machine.frame[0], stored, "it is put back");
+        assert_eq!(machine.frame[0], stored, "the frame stays as it is");
+    }
+
+    #[test]
+    fn of_an_unknown_vm_no_line_of_compiled_code_is_told() {
+        let (machine, vm) = (Machine::new(3), FakeVm::new(VmThread(8), &[(1, 7)]));
+        let mut lines = CompiledLines {
+            layout: None,
+            ..machine.lines()
+        };
+        assert_eq!(lines.line(&vm, &machine.registers()), Some(0));
+        assert_eq!(lines.line_of_call(&vm, &machine.registers()), 0);
+        let elsewhere = Registers {
+            instruction: 8,
+            ..machine.registers()
+        };
+        assert_eq!(lines.line(&vm, &elsewhere), None);
+        assert!(lines.is_told(&vm));
     }
 
     #[test]

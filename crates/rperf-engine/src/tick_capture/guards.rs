@@ -2,8 +2,11 @@
 //! Ruby's code it is. Each of their guards is a conditional jump to an exit, which stores
 //! the program counter of the guarded instruction in the control frame and returns to the
 //! interpreter (`gen_exit` in YJIT's `codegen.rs`, `compile_exits` in ZJIT's `lir.rs`).
-//! Called in the signal handler; allocates nothing after [`prepare`].
+//! Before a call the program counter is stored, too: in the control frame, or in a record whose
+//! address goes into the native stack (`gen_write_jit_frame` in ZJIT's `codegen.rs`).
+//! Called in the signal handler, which is ready for faults; allocates nothing after [`prepare`].
 
+use super::Form;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 use std::ops::Range;
 
@@ -16,21 +19,27 @@ const LONGEST: usize = 15;
 /// What compiled code holds its control frame in. The frame begins with the program counter.
 const FRAME: Register = Register::R13;
 
+/// What compiled code addresses the native stack by, where it puts records there.
+const STACK: Register = Register::RBP;
+
+/// Constants below are no addresses of records.
+const LEAST_ADDRESS: usize = 1 << 16;
+
 /// An instruction of Ruby's, in bytes of the program counter.
 const WORD: usize = size_of::<usize>();
 
 /// Has the decoder make its tables.
 pub fn prepare() {
     let ret = [0xc3; LONGEST];
-    let mut walk = Walk::from(ret.as_ptr() as usize);
+    let mut walk = Walk::from(ret.as_ptr() as usize, Form::InFrame);
     let range = ret.as_ptr_range();
     walk.next(&(range.start as usize..range.end as usize));
 }
 
 /// The program counter at a machine instruction in `code`, as the VM wants it to tell a
 /// line: that after the instruction of Ruby's at hand.
-pub fn program_counter_at(instruction: usize, code: &Range<usize>) -> Option<usize> {
-    let mut walk = Walk::from(instruction);
+pub fn program_counter_at(instruction: usize, code: &Range<usize>, form: Form) -> Option<usize> {
+    let mut walk = Walk::from(instruction, form);
     loop {
         let next = walk.next(code)?;
         if let Some(stored) = walk.stored_by(&next) {
@@ -41,11 +50,11 @@ pub fn program_counter_at(instruction: usize, code: &Range<usize>) -> Option<usi
         match next.flow_control() {
             FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {}
             FlowControl::ConditionalBranch => {
-                if let Some(left_at) = exit(target, code) {
+                if let Some(left_at) = exit(target, code, form) {
                     return Some(left_at + WORD);
                 }
             }
-            FlowControl::UnconditionalBranch => match exit(target, code) {
+            FlowControl::UnconditionalBranch => match exit(target, code, form) {
                 Some(left_at) => return Some(left_at + WORD),
                 None => walk.at = target,
             },
@@ -60,7 +69,7 @@ const BEFORE_CALL: usize = 128;
 
 /// Whether the call that returns to this address in `code` has its program counter stored
 /// before it; `None` if it is no return address.
-pub fn stores_program_counter_for(address: usize, code: &Range<usize>) -> Option<bool> {
+pub fn stores_program_counter_for(address: usize, code: &Range<usize>, form: Form) -> Option<bool> {
     let start = code.start.max(address.saturating_sub(BEFORE_CALL));
     // SAFETY: as in `Walk::next`.
     let before = unsafe { std::slice::from_raw_parts(start as *const u8, address - start) };
@@ -70,11 +79,17 @@ pub fn stores_program_counter_for(address: usize, code: &Range<usize>) -> Option
         [.., 0xff, register] => (0xd0..=0xd7).contains(register),
         _ => false,
     };
-    // `mov register, constant; mov [r13], register`
+    // `mov register, constant; mov [r13], register`, or `mov [rbp - a few words], register`: both
+    // have 0x45 for the base, which r13 has with another prefix.
     let stores = |bytes: &[u8]| match *bytes {
-        [0x48 | 0x49, load, .., prefix, 0x89, to_frame, 0x00] => {
+        [0x48 | 0x49, load, .., prefix, 0x89, base, distance] => {
             let from = load.wrapping_sub(0xb8);
-            from < 8 && to_frame == 0x45 | from << 3 && prefix == 0x49 | (bytes[0] & 1) << 2
+            let prefix_of = |base_prefix: u8| base_prefix | (bytes[0] & 1) << 2;
+            let is_stored = match form {
+                Form::InFrame => prefix == prefix_of(0x49) && distance == 0,
+                Form::InRecord { .. } => prefix == prefix_of(0x48) && (distance as i8) < 0,
+            };
+            from < 8 && base == 0x45 | from << 3 && is_stored
         }
         _ => false,
     };
@@ -86,14 +101,20 @@ const STORE: usize = 14;
 
 /// The program counter that an exit to the interpreter stores: that of the instruction of
 /// Ruby's that the interpreter goes on with. `None` if there is no exit.
-fn exit(address: usize, code: &Range<usize>) -> Option<usize> {
-    let mut walk = Walk::from(address);
+fn exit(address: usize, code: &Range<usize>, form: Form) -> Option<usize> {
+    let mut walk = Walk::from(address, form);
     let mut found = None;
     loop {
         let next = walk.next(code)?;
-        found = found.or(walk.stored_by(&next));
+        found = found.or(walk.left_at(&next));
         match next.flow_control() {
             FlowControl::Next => {}
+            // Only exits store it in the control frame; some have the method compiled anew.
+            FlowControl::Call | FlowControl::IndirectCall
+                if matches!(form, Form::InRecord { .. }) && found.is_some() =>
+            {
+                return found;
+            }
             FlowControl::Return => return found,
             // Exits have a common end.
             FlowControl::UnconditionalBranch if found.is_some() => return found,
@@ -106,6 +127,7 @@ fn exit(address: usize, code: &Range<usize>) -> Option<usize> {
 
 /// Machine instructions one after the other.
 struct Walk {
+    form: Form,
     at: usize,
     left: usize,
     /// A constant, and the register that has it.
@@ -113,8 +135,9 @@ struct Walk {
 }
 
 impl Walk {
-    fn from(at: usize) -> Self {
+    fn from(at: usize, form: Form) -> Self {
         Self {
+            form,
             at,
             left: MOST,
             constant: None,
@@ -136,12 +159,42 @@ impl Walk {
         (!next.is_invalid()).then_some(next)
     }
 
-    /// The program counter that `next` stores in the frame, if it does.
+    /// The program counter that `next` stores before a call, if it does.
     fn stored_by(&mut self, next: &Instruction) -> Option<usize> {
+        let Form::InRecord { late, iseq } = self.form else {
+            return self.left_at(next);
+        };
+        let distance = next.memory_displacement64() as i64;
+        let is_record = (i64::from(i8::MIN)..0).contains(&distance);
+        let record = self.constant_stored_by(next, STACK, is_record)?;
+        if record < LEAST_ADDRESS || !record.is_multiple_of(WORD) {
+            return None;
+        }
+        // SAFETY: the handler is ready for faults. Other constants lead to other words.
+        unsafe {
+            let word = |offset: usize| ((record + offset) as *const usize).read_volatile();
+            (word(late.iseq) == iseq).then(|| word(late.program_counter))
+        }
+    }
+
+    /// The program counter that `next` stores in the control frame, if it does.
+    fn left_at(&mut self, next: &Instruction) -> Option<usize> {
+        let is_first_word = next.memory_displacement64() == 0;
+        self.constant_stored_by(next, FRAME, is_first_word)
+    }
+
+    /// The constant that `next` stores by the register `base`, if it does. `is_place`: that is the
+    /// place where it is looked for.
+    fn constant_stored_by(
+        &mut self,
+        next: &Instruction,
+        base: Register,
+        is_place: bool,
+    ) -> Option<usize> {
         let to_frame = next.op0_kind() == OpKind::Memory
-            && next.memory_base() == FRAME
+            && next.memory_base() == base
             && next.memory_index() == Register::None
-            && next.memory_displacement64() == 0;
+            && is_place;
         let register = next.op0_register().full_register();
         match next.code() {
             Code::Mov_rm64_r64 if to_frame => {
@@ -202,7 +255,7 @@ mod tests {
         let code = parts.concat();
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
-        program_counter_at(range.start, &range).map(|it| it as u64)
+        program_counter_at(range.start, &range, Form::InFrame).map(|it| it as u64)
     }
 
     #[test]

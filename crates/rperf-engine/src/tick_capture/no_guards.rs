@@ -1,16 +1,17 @@
 //! Processors whose machine code isn't read.
 
+use super::Form;
 use std::ops::Range;
 
 /// Does nothing.
 pub fn prepare() {}
 
 /// Nothing is found.
-pub fn stores_program_counter_for(_: usize, _: &Range<usize>) -> Option<bool> {
+pub fn stores_program_counter_for(_: usize, _: &Range<usize>, _: Form) -> Option<bool> {
     None
 }
 
 /// Nothing is found.
-pub fn program_counter_at(_: usize, _: &Range<usize>) -> Option<usize> {
+pub fn program_counter_at(_: usize, _: &Range<usize>, _: Form) -> Option<usize> {
     None
 }

@@ -5,7 +5,7 @@
 //! The handler reads frames of the VM that may be in motion. They are meant to be
 //! readable at any time, but there are moments when they aren't: while a block's
 //! environment moves to the heap, the chain of environments from an inner block leads
-//! nowhere (`vm_make_env_each` in Ruby 3.4). A fault while reading is therefore
+//! nowhere (`vm_make_env_each` in Ruby's vm.c). A fault while reading is therefore
 //! caught: its handler puts back the registers of the interrupted program, as if both
 //! handlers had returned.
 

@@ -14,6 +14,23 @@ pub(crate) const C_METHODS: FrameWord = 1000;
 /// The name of a method is the number of its frame and this.
 const NAME: MethodWord = 5000;
 
+/// Where made-up frames have their fields.
+pub(crate) const LAYOUT: FrameLayout = FrameLayout {
+    stack: 0,
+    stack_size: 8,
+    frame_in_context: 16,
+    frame_size: 56,
+    program_counter: 0,
+    iseq: 16,
+    late: None,
+    body: 16,
+    size: 4,
+    encoded: 8,
+};
+
+/// The first word of made-up code.
+pub(crate) const IS_CODE: usize = 0x701a;
+
 /// The frames of one thread and their lines, leaf first.
 pub(crate) type Frames = Vec<(FrameWord, u32)>;
 
@@ -24,8 +41,9 @@ pub(crate) struct FakeVm {
     pub(crate) stacks: RefCell<HashMap<VmThread, Frames>>,
     /// Ruby frames on top that backtraces leave out.
     pub(crate) hidden: RefCell<Vec<FrameWord>>,
-    /// What [`VmFrames::line`] reads its answer from, if that isn't the stack.
-    pub(crate) line: Cell<Option<*const u32>>,
+    /// What [`VmFrames::layout`] and [`VmFrames::context`] answer.
+    pub(crate) layout: Cell<Option<&'static FrameLayout>>,
+    pub(crate) context: Cell<usize>,
     pub(crate) fiber: Cell<FiberWord>,
     pub(crate) labels: RefCell<Option<LabelSet>>,
     /// What the garbage collector was told of.
@@ -41,7 +59,8 @@ impl FakeVm {
             thread: Cell::new(thread),
             stacks: RefCell::new(HashMap::from([(thread, frames.to_vec())])),
             hidden: RefCell::default(),
-            line: Cell::default(),
+            layout: Cell::new(Some(&LAYOUT)),
+            context: Cell::default(),
             fiber: Cell::default(),
             labels: RefCell::default(),
             kept: RefCell::default(),
@@ -125,14 +144,25 @@ fn first_line(frame: FrameWord) -> u32 {
 }
 
 impl VmFrames for FakeVm {
-    const LAYOUT: FrameLayout = FrameLayout {
-        frame_in_context: 16,
-        program_counter: 0,
-        iseq: 16,
-        body: 16,
-        size: 4,
-        encoded: 8,
-    };
+    fn layout(&self) -> Option<&'static FrameLayout> {
+        self.layout.get()
+    }
+
+    fn context(&self) -> usize {
+        self.context.get()
+    }
+
+    /// The low half of the instruction's address.
+    unsafe fn line_at(&self, iseq: FrameWord, place: usize) -> u32 {
+        // SAFETY: tests keep the code alive that they hand out.
+        let encoded = unsafe { *(*((iseq + LAYOUT.body) as *const usize) as *const [usize; 2]) }[1];
+        (encoded + place * size_of::<usize>()) as u32
+    }
+
+    unsafe fn is_code(&self, object: FrameWord) -> bool {
+        // SAFETY: by this function's contract. The first word of made-up code says so.
+        unsafe { *(object as *const usize) == IS_CODE }
+    }
 
     fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
         self.backtrace_of(self.thread.get(), frames, lines)
@@ -144,11 +174,7 @@ impl VmFrames for FakeVm {
     }
 
     fn line(&self) -> u32 {
-        match self.line.get() {
-            // SAFETY: the test that sets it keeps the line alive.
-            Some(line) => unsafe { line.read_volatile() },
-            None => self.top().1,
-        }
+        self.top().1
     }
 
     fn fiber(&self) -> FiberWord {

@@ -3,7 +3,7 @@
 
 use rb_sys::{RUBY_DATA_FUNC, VALUE, rbimpl_typeddata_flags as flags, size_t};
 use std::ffi::{CStr, c_void};
-use std::ptr;
+use std::mem::MaybeUninit;
 
 /// Tells how much memory an object's data takes.
 pub type MemorySize = unsafe extern "C" fn(*const c_void) -> size_t;
@@ -17,19 +17,13 @@ unsafe impl Sync for DataType {}
 impl DataType {
     /// A type whose objects don't run write barriers: they are marked in every collection.
     pub const fn new(name: &'static CStr, mark: RUBY_DATA_FUNC) -> DataType {
-        DataType(rb_sys::rb_data_type_t {
-            wrap_struct_name: name.as_ptr(),
-            function: rb_sys::rb_data_type_struct__bindgen_ty_1 {
-                dmark: mark,
-                dfree: None,
-                dsize: None,
-                dcompact: None,
-                reserved: [ptr::null_mut(); 1],
-            },
-            parent: ptr::null(),
-            data: ptr::null_mut(),
-            flags: flags::RUBY_TYPED_FREE_IMMEDIATELY as VALUE,
-        })
+        // SAFETY: all members are pointers, optional functions and numbers: zero is none of each.
+        // Versions of Ruby have different ones.
+        let mut plain: rb_sys::rb_data_type_t = unsafe { MaybeUninit::zeroed().assume_init() };
+        plain.wrap_struct_name = name.as_ptr();
+        plain.function.dmark = mark;
+        plain.flags = flags::RUBY_TYPED_FREE_IMMEDIATELY as VALUE;
+        DataType(plain)
     }
 
     /// The same for objects that run write barriers: once old, they are skipped in minor

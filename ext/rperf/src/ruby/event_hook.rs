@@ -1,17 +1,16 @@
 //! Hooks on the VM's events: how they come and go. With the GVL, outside of hooks.
 
-use super::process::version;
 use super::ractor::AnyGvl;
+use super::version::internal_hooks_are_shared;
 use rb_sys::{ID, VALUE};
 use rperf_engine::other_ractors;
 
 /// What the VM calls: with the event, and for some events the thread.
 pub type Callback = unsafe extern "C" fn(u32, VALUE, VALUE, ID, VALUE);
 
-/// Whether hooks on internal events can be removed. In Ruby 4.0 there is one list of them for all
-/// Ractors, which a thread that ends walks without a lock, and to remove one frees its entry.
+/// Whether hooks on internal events can be removed: that frees an entry of their list.
 pub fn can_remove_internal() -> bool {
-    version() < (4, 0) || !other_ractors()
+    !internal_hooks_are_shared() || !other_ractors()
 }
 
 /// What is told of internal events: they switch no tracing of Ruby code on, and threads of other

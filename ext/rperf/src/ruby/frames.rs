@@ -1,8 +1,9 @@
 //! The VM's frames: backtraces, and what can be asked of a frame without making an object. At
 //! safepoints, in hooks and in the signal handler, with the GVL.
 
-use super::process;
 use super::threads::{HeldGvl, RubyThread};
+use super::version::{self, FRAME_KINDS};
+use super::{process, ractor};
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
@@ -10,46 +11,11 @@ use rperf_engine::{
     Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, TickVm, VmFrames,
 };
 use std::marker::PhantomData;
-use std::mem::offset_of;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The beginning of an execution context of the VM.
-#[repr(C)]
-struct ExecutionContext {
-    _stack: [usize; 2],
-    frame: usize,
-}
-
-/// The beginning of a control frame.
-#[repr(C)]
-struct ControlFrame {
-    program_counter: usize,
-    _stack_pointer: usize,
-    iseq: usize,
-}
-
-/// The beginning of the object of an instruction sequence, and of its body.
-#[repr(C)]
-struct Iseq {
-    _flags: usize,
-    _wrapper: usize,
-    body: usize,
-}
-
-#[repr(C)]
-struct IseqBody {
-    _type: u32,
-    size: u32,
-    encoded: usize,
-}
-
-/// The kinds of internal objects that stand for frames: method entries and instruction
-/// sequences. The same in Ruby 3.4 and 4.0; a session takes no stacks at ticks where they aren't.
-const FRAME_KINDS: [VALUE; 2] = [6, CODE_KIND];
-const CODE_KIND: VALUE = 7;
-
-/// Where an object's flags have its kind, if it is an internal one.
-const KIND_SHIFT: u32 = 12;
+/// The VM's internal objects have the kinds that are expected: a session has looked.
+static KINDS_ARE_KNOWN: AtomicBool = AtomicBool::new(false);
 
 /// Frames at most among which one of Ruby code is looked for.
 const NEAR: usize = 32;
@@ -83,14 +49,26 @@ impl<Proof> Clone for RubyVm<'_, Proof> {
 impl<Proof> Copy for RubyVm<'_, Proof> {}
 
 impl<Proof> VmFrames for RubyVm<'_, Proof> {
-    const LAYOUT: FrameLayout = FrameLayout {
-        frame_in_context: offset_of!(ExecutionContext, frame),
-        program_counter: offset_of!(ControlFrame, program_counter),
-        iseq: offset_of!(ControlFrame, iseq),
-        body: offset_of!(Iseq, body),
-        size: offset_of!(IseqBody, size),
-        encoded: offset_of!(IseqBody, encoded),
-    };
+    fn layout(&self) -> Option<&'static FrameLayout> {
+        version::frame_layout()
+    }
+
+    fn context(&self) -> usize {
+        // SAFETY: on a Ruby thread, which keeps its object as long as it runs.
+        let thread: RubyThread<'_> = unsafe { RubyThread::from_raw(rb_sys::rb_thread_current()) };
+        ractor::context_of(thread)
+    }
+
+    unsafe fn line_at(&self, iseq: FrameWord, place: usize) -> u32 {
+        let iseq = ptr::with_exposed_provenance(iseq);
+        // SAFETY: by this function's contract. The call only reads. A negative line wraps.
+        version::line_of_instruction().map_or(0, |line| unsafe { line(iseq, place) })
+    }
+
+    unsafe fn is_code(&self, object: FrameWord) -> bool {
+        // SAFETY: by this function's contract.
+        unsafe { has_kind(object, &[FRAME_KINDS.code]) }
+    }
 
     #[inline]
     fn backtrace(&self, frames: &mut [FrameWord], lines: &mut [u32]) -> usize {
@@ -140,17 +118,10 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
     }
 
     unsafe fn are_frames(&self, words: &[FrameWord]) -> bool {
-        words.iter().all(|&word| {
-            if word == 0 || !word.is_multiple_of(align_of::<VALUE>()) {
-                return false;
-            }
-            // SAFETY: an object begins with its flags. What is no object can fault: the
-            // callers are ready for that.
-            let flags = unsafe { (word as *const VALUE).read_volatile() };
-            let object_type = flags & rb_sys::ruby_value_type::RUBY_T_MASK as VALUE;
-            object_type == rb_sys::ruby_value_type::RUBY_T_IMEMO as VALUE
-                && FRAME_KINDS.contains(&((flags >> KIND_SHIFT) & 15))
-        })
+        // SAFETY: by this function's contract.
+        let is_one =
+            |&word: &usize| unsafe { has_kind(word, &[FRAME_KINDS.method, FRAME_KINDS.code]) };
+        words.iter().all(is_one)
     }
 
     unsafe fn file_of(&self, frame: FrameWord) -> usize {
@@ -224,15 +195,44 @@ impl TraceVm for RubyVm<'_> {
     }
 
     fn is_bare_code(&self, frame: FrameWord) -> bool {
-        // SAFETY: it is on the stack, and an object begins with its flags.
-        let flags = unsafe { (frame as *const VALUE).read() };
-        (flags >> KIND_SHIFT) & 15 == CODE_KIND
+        // SAFETY: it is on the stack.
+        unsafe { VmFrames::is_code(self, frame) }
     }
 
     fn method_of_code(&self) -> Option<(usize, FrameWord)> {
         let (method, owner) = self.method();
         (method != 0 && owner != 0).then_some((method, owner))
     }
+}
+
+/// Whether a word is an internal object of the VM, of one of these kinds.
+///
+/// # Safety
+/// If it is no object, reading it may fault: the caller is ready for that.
+unsafe fn has_kind(word: FrameWord, kinds: &[usize]) -> bool {
+    if word == 0 || !word.is_multiple_of(align_of::<VALUE>()) || !are_kinds_known() {
+        return false;
+    }
+    // SAFETY: an object begins with its flags; the rest by this function's contract.
+    let flags = unsafe { (word as *const VALUE).read_volatile() };
+    let object_type = flags & rb_sys::ruby_value_type::RUBY_T_MASK as VALUE;
+    object_type == rb_sys::ruby_value_type::RUBY_T_IMEMO as VALUE
+        && kinds.contains(&((flags as usize >> FRAME_KINDS.shift) & 15))
+}
+
+/// Whether internal objects of the VM have the kinds that are expected.
+pub fn are_kinds_known() -> bool {
+    KINDS_ARE_KNOWN.load(Relaxed)
+}
+
+/// Looks at the calling thread's stack whether they have, as a session begins. Outside of hooks.
+pub fn learn_kinds(gvl: &Gvl<'_>) {
+    KINDS_ARE_KNOWN.store(version::has_frame_kinds(), Relaxed);
+    let mut frames = [0; NEAR];
+    let depth = RubyVm::new(gvl).backtrace(&mut frames, &mut []);
+    // SAFETY: they are on the stack, so all are objects.
+    let are_expected = unsafe { RubyVm::new(gvl).are_frames(&frames[..depth]) };
+    KINDS_ARE_KNOWN.store(depth > 0 && are_expected, Relaxed);
 }
 
 /// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost

@@ -2,13 +2,13 @@
 //! collects, with the VM's lock held; objects are at rest again at GC_EXIT only. Internal events
 //! switch no tracing of Ruby code on.
 //!
-//! In Ruby 4.0 these events have one list for all Ractors, which a thread that ends walks without a
-//! lock (`rb_ec_clear_current_thread_trace_func`): there the hook stays registered once it is, as
-//! removing it frees its entry. Without a session it does nothing.
+//! Where Ractors share the list of these hooks, the hook stays registered once it is
+//! ([`internal_hooks_are_shared`]). Without a session it does nothing.
 
 use super::event_hook::{EventHook, OnInternalEvent};
-use super::process::{collections, version};
+use super::process::collections;
 use super::ractor::AnyGvl;
+use super::version::{freed_ractors_silence_hooks, internal_hooks_are_shared};
 use rb_sys::{
     RUBY_INTERNAL_EVENT_GC_END_MARK as END_MARK, RUBY_INTERNAL_EVENT_GC_ENTER as ENTER,
     RUBY_INTERNAL_EVENT_GC_EXIT as EXIT, RUBY_INTERNAL_EVENT_GC_START as START,
@@ -48,7 +48,7 @@ impl<T: OnCollection> GcHook<T> {
     /// Registers it, if it isn't. With the GVL, outside of hooks.
     pub fn add(&self) {
         // A collection may be under way, in steps.
-        GC_WATCH.begin(has_list_of_its_own(), is_marking());
+        GC_WATCH.begin(freed_ractors_silence_hooks(), is_marking());
         if !self.is_registered.swap(true, Relaxed) {
             self.hook.add();
         }
@@ -57,7 +57,7 @@ impl<T: OnCollection> GcHook<T> {
 
     /// Removes it, where it can be removed. With the GVL, outside of hooks.
     pub fn remove(&self) {
-        if has_list_of_its_own() && self.is_registered.swap(false, Relaxed) {
+        if !internal_hooks_are_shared() && self.is_registered.swap(false, Relaxed) {
             GC_WATCH.look(collections());
             self.hook.remove();
         }
@@ -89,11 +89,6 @@ impl<T: OnCollection> OnInternalEvent for GcHook<T> {
         };
         T::collecting(gvl, event, GC_WATCH.is_marking());
     }
-}
-
-/// Whether each Ractor has a list of its own for these events, as in Ruby 3.4.
-fn has_list_of_its_own() -> bool {
-    version() < (4, 0)
 }
 
 /// Whether a collection is in its marking phase. With the GVL, outside of hooks.

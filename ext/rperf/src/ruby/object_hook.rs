@@ -1,10 +1,11 @@
 //! The hook on new objects: how it comes and goes, and what an object is that was just made. On the
 //! thread that makes it, with the VM's lock; a collection doesn't run meanwhile. Internal events
 //! switch no tracing of Ruby code on, and compiled code stays compiled. Objects of other Ractors
-//! aren't told: in Ruby 3.4 a hook is one Ractor's.
+//! aren't told.
 
 use super::event_hook::can_remove_internal;
 use super::ractor::AnyGvl;
+use super::version::slot_size;
 use rb_sys::{
     RUBY_INTERNAL_EVENT_NEWOBJ as NEWOBJ, VALUE,
     rb_event_hook_flag_t::RUBY_EVENT_HOOK_FLAG_RAW_ARG as RAW_ARG, rb_trace_arg_t,
@@ -13,12 +14,11 @@ use rb_sys::{
 use rperf_engine::Gvl;
 use std::marker::PhantomData;
 use std::mem::transmute;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Whether an object is the VM's own, and none of the program's, by its flags and class: an
 /// instruction sequence or the like, the place of a module among a class's ancestors, or data of C
-/// without a class, such as the tables of methods of Ruby 4.0.
+/// without a class, such as a table of methods.
 fn is_vms_own(flags: VALUE, class: VALUE) -> bool {
     const IMEMO: VALUE = value_type::RUBY_T_IMEMO as VALUE;
     const ICLASS: VALUE = value_type::RUBY_T_ICLASS as VALUE;
@@ -45,11 +45,6 @@ pub struct NewObject {
     pub bytes: u64,
 }
 
-/// The function of the VM that knows a slot's size. No header has it.
-type SlotSize = unsafe extern "C" fn(VALUE) -> usize;
-
-static SLOT_SIZE: OnceLock<Option<SlotSize>> = OnceLock::new();
-
 /// The hook of a kind of session.
 pub struct ObjectHook<T> {
     is_added: AtomicBool,
@@ -70,13 +65,8 @@ impl<T: OnNewObject> ObjectHook<T> {
         if self.is_added.swap(true, Relaxed) {
             return;
         }
-        // SAFETY: with this flag the VM calls a function of this form. A function of that name has
-        // had its form since there were slots of several sizes.
+        // SAFETY: with this flag the VM calls a function of this form.
         unsafe {
-            SLOT_SIZE.get_or_init(|| {
-                let found = libc::dlsym(libc::RTLD_DEFAULT, c"rb_gc_obj_slot_size".as_ptr());
-                transmute::<*mut libc::c_void, Option<SlotSize>>(found)
-            });
             let callback = transmute::<RawCallback, PlainCallback>(on_new_object::<T>);
             let (data, flag) = (rb_sys::Qnil as VALUE, RAW_ARG);
             rb_sys::rb_add_event_hook2(Some(callback), NEWOBJ, data, flag);
@@ -112,10 +102,9 @@ unsafe extern "C" fn on_new_object<T: OnNewObject>(_: VALUE, event: *mut rb_trac
         if is_vms_own(flags, class) {
             return;
         }
-        let size = SLOT_SIZE.get().copied().flatten();
         let object = NewObject {
             class: class as usize,
-            bytes: size.map_or(0, |size| size(object) as u64),
+            bytes: slot_size().map_or(0, |size| size(object) as u64),
         };
         T::made(&gvl, object);
     }

@@ -5,16 +5,9 @@ use std::ffi::c_int;
 // SAFETY: as Ruby's headers declare them. They read numbers of the VM's, which has loaded this
 // extension, take no lock and raise nothing.
 unsafe extern "C" {
-    safe static ruby_api_version: [c_int; 3];
     safe fn rb_during_gc() -> c_int;
     safe fn rb_gc_count() -> usize;
     safe fn rb_reserved_fd_p(descriptor: c_int) -> c_int;
-}
-
-/// This Ruby's version: its first two numbers.
-pub fn version() -> (u32, u32) {
-    let [major, minor, _] = ruby_api_version;
-    (major as u32, minor as u32)
 }
 
 /// Whether garbage is being collected, on a thread of whichever Ractor.

@@ -3,10 +3,11 @@
 
 use super::other_gvl::OtherGvl;
 use super::threads::RubyThread;
+use super::version::{self, ThreadLayout};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rb_sys::VALUE;
-use rperf_engine::Gvl;
+use rperf_engine::{Checked, Gvl, Memory};
 use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -77,22 +78,7 @@ impl AnyGvl<'_> {
     }
 }
 
-/// The beginning of what the VM keeps of a thread.
-#[repr(C)]
-struct VmThreadData {
-    _list: [usize; 2],
-    thread: VALUE,
-    ractor: *const RactorData,
-}
-
-/// The beginning of what it keeps of a Ractor.
-#[repr(C)]
-struct RactorData {
-    ractor: VALUE,
-    number: u32,
-}
-
-/// The VM's data of threads and Ractors is of the form that is expected here.
+/// The VM's data of threads and Ractors is of the form that is expected.
 static IS_KNOWN: AtomicBool = AtomicBool::new(false);
 
 /// Looks whether this Ruby is one whose Ractors' numbers can be told. On the main Ractor, once.
@@ -101,36 +87,70 @@ pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
     let main: Value = ractor.funcall("main", ())?;
     // SAFETY: on the main Ractor, which loads this extension with its GVL.
     let gvl = unsafe { Gvl::assume_held() };
-    let data = data_of(RubyThread::current(&gvl));
-    let is_known = data.is_some_and(|data| data.ractor == main.as_raw() && data.number == 1);
+    let thread = RubyThread::current(&gvl);
+    let is_known = version::thread_layout()
+        .is_some_and(|layout| has_layout(layout, thread, main.as_raw()) == Some(true));
     IS_KNOWN.store(is_known, Relaxed);
     Ok(())
 }
 
-/// What the VM keeps of the Ractor of `thread`, the calling one, if it looks like that.
-fn data_of(thread: RubyThread<'_>) -> Option<&RactorData> {
-    // SAFETY: a Thread is an object with data, which is longer than what is read of it. It runs, so
-    // its Ractor lives. `learn_numbers` looks whether the rest is of the expected form.
-    unsafe {
-        let data = rb_sys::macros::RTYPEDDATA_GET_DATA(thread.object());
-        let data = data.cast_const().cast::<VmThreadData>().as_ref()?;
-        let is_aligned = data.ractor.addr().is_multiple_of(align_of::<RactorData>());
-        if data.thread == thread.object() && is_aligned {
-            data.ractor.as_ref()
-        } else {
-            None
-        }
-    }
+/// Whether the data of `thread`, the calling one, and of its Ractor, the `main` one, is where this
+/// says. `None` if a word leads nowhere, or can't be looked at.
+fn has_layout(layout: &ThreadLayout, thread: RubyThread<'_>, main: VALUE) -> Option<bool> {
+    let memory = Checked::new()?;
+    let data = data_of(thread);
+    let word = |base: usize, offset: usize| memory.word(base.checked_add(offset)?);
+    let ractor = word(data, layout.ractor)?;
+    let is_thread = word(data, layout.object)? == thread.object() as usize;
+    let is_ractor = word(ractor, layout.ractor_object)? == main as usize;
+    let number = memory.half_word(ractor.checked_add(layout.ractor_number)?)?;
+    Some(is_thread && is_ractor && number == 1)
+}
+
+/// Where the VM keeps its data of `thread`.
+fn data_of(thread: RubyThread<'_>) -> usize {
+    // SAFETY: a Thread is an object with data.
+    unsafe { rb_sys::macros::RTYPEDDATA_GET_DATA(thread.object()) }.expose_provenance()
+}
+
+/// The layout of that, if it was found to be right.
+fn known_layout() -> Option<&'static ThreadLayout> {
+    version::thread_layout().filter(|_| IS_KNOWN.load(Relaxed))
+}
+
+/// Whether Ractors have numbers.
+pub fn have_numbers() -> bool {
+    known_layout().is_some()
 }
 
 /// The number of the Ractor of `thread`, the calling one, as `Ractor#inspect` has it; 0 if it isn't
 /// known.
 #[cold]
 pub fn number_of(thread: RubyThread<'_>) -> u32 {
-    if !IS_KNOWN.load(Relaxed) {
+    let Some(layout) = known_layout() else {
         return 0;
+    };
+    // SAFETY: `has_layout` has looked whether the data is of this form. The thread runs, so its
+    // Ractor lives.
+    unsafe {
+        let ractor = read::<usize>(data_of(thread) + layout.ractor);
+        read::<u32>(ractor + layout.ractor_number)
     }
-    data_of(thread).map_or(0, |data| data.number)
+}
+
+/// The execution context of `thread`, the calling one; 0 if it isn't known.
+pub fn context_of(thread: RubyThread<'_>) -> usize {
+    // SAFETY: as for `number_of`.
+    known_layout().map_or(0, |layout| unsafe {
+        read(data_of(thread) + layout.context)
+    })
+}
+
+/// # Safety
+/// There is a `T` at this address.
+unsafe fn read<T: Copy>(address: usize) -> T {
+    // SAFETY: by this function's contract.
+    unsafe { std::ptr::with_exposed_provenance::<T>(address).read() }
 }
 
 /// Whether there are other Ractors than the main one. Runs Ruby code.

@@ -17,7 +17,8 @@ use super::state::session::{TraceSession, trace_session};
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
-use crate::ruby::{ractor, resolve};
+use crate::ruby::version::{self, Lacks};
+use crate::ruby::{frames, ractor, resolve};
 use crate::vm::api::snapshot::end_at_rest;
 use crate::vm::api::start::begin as begin_at_rest;
 use crate::vm::state::session::session as at_rest;
@@ -282,10 +283,10 @@ fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String
         comments.push("traced: other Ractors than the main one were not traced".to_owned());
     }
     if hooks::gc::HOOK.has_missed() {
-        comments.push(
-            "traced: calls may be missing: Ruby 3.4 tells of nothing more once a Ractor's object is freed"
-                .to_owned(),
-        );
+        comments.push(format!("traced: {}", version::NOTE_ON_SILENT_CALLS));
+    }
+    if !frames::are_kinds_known() {
+        comments.push(Lacks::BlockMethods.note());
     }
     comments
 }

@@ -119,7 +119,7 @@ pub fn check_none_runs(ruby: &Ruby, gvl: &Gvl<'_>) -> Result<(), Error> {
 pub fn end(gvl: &mut Gvl<'_>, id: u32) -> Option<Box<TraceSession>> {
     trace_session(gvl).filter(|session| session.id() == id)?;
     hooks::remove();
-    // SAFETY: the hooks have been removed, and no caller has a reference to the session. On Ruby 4.0
-    // those on internal events can stay: they look for a session with this GVL only.
+    // SAFETY: the hooks have been removed, and no caller has a reference to the session. Those on
+    // internal events may have to stay: they look for a session with this GVL only.
     unsafe { TRACE.take(gvl) }
 }

@@ -35,7 +35,7 @@ unsafe extern "C" fn on_event(point: VALUE, _: *mut c_void) {
         (AnyGvl::assume_held(), event)
     };
     let AnyGvl::Main(gvl) = gvl else {
-        // In Ruby 3.4 a method's hook is all Ractors'.
+        // A method's hook can be all Ractors'.
         OTHER_RACTORS.store(true, Relaxed);
         return;
     };

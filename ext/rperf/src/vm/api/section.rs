@@ -1,6 +1,6 @@
 //! The sections of a deferred session: time counts while at least one is open. In
 //! between there are neither ticks nor hooks, so that the program runs as if there
-//! were no session; but for the hook on collections in Ruby 4.0 (`gc.rs`), which does nothing then.
+//! were no session; but for a hook on collections that can't be removed, which does nothing then.
 //! With the GVL, on the main Ractor, outside of hooks.
 //!
 //! Hooks that stay and do nothing are not free: the VM takes a lock and walks their

@@ -262,9 +262,9 @@ fn take_down(
     alive: &LiveThreads,
 ) -> Option<(Arc<Settings>, Session)> {
     session(gvl).filter(|session| session.id == id)?;
-    // SAFETY: the hooks and the handler of this session have been removed. On Ruby 4.0 the one on
-    // collections stays: on threads of other Ractors it runs only while this thread is stopped. So
-    // can the one on new objects, which looks for a session with this GVL only.
+    // SAFETY: the hooks and the handler of this session have been removed. Where that on collections
+    // stays, it runs on threads of other Ractors only while this thread is stopped. So can the one on
+    // new objects, which looks for a session with this GVL only.
     let session = unsafe { SESSION.take(gvl) }?;
     let (settings, engine, threads) = session.into_parts();
     for state in threads {

@@ -4,7 +4,8 @@
 
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
-use crate::ruby::resolve;
+use crate::ruby::version::{self, Lacks};
+use crate::ruby::{ractor, resolve};
 use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
@@ -189,12 +190,19 @@ impl CompleteProfile {
             comments.push("objects that other Ractors made are not counted".to_owned());
         }
         if self.objects.is_some() && gc::HOOK.has_missed() {
-            comments.push(
-                "objects may be missing: Ruby 3.4 tells of none for a while when a Ractor's object is \
-                 freed"
-                    .to_owned(),
-            );
+            comments.push(version::NOTE_ON_SILENT_OBJECTS.to_owned());
         }
+        let others = snapshot.other_ractors();
+        if others > 0 {
+            comments.push(version::note_on_other_ractors(others));
+        }
+        let missing = snapshot.missing;
+        let lacking = [
+            missing.tick_stacks.then_some(Lacks::TickStacks),
+            missing.compiled_lines.then_some(Lacks::CompiledLines),
+            (others > 0 && !ractor::have_numbers()).then_some(Lacks::RactorNumbers),
+        ];
+        comments.extend(lacking.into_iter().flatten().map(Lacks::note));
         (description::program(), comments)
     }
 }

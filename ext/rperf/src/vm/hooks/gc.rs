@@ -45,8 +45,7 @@ impl OnCollection for Collections {
     }
 }
 
-/// A thread of another Ractor collects, the calling one. In Ruby 3.4 hooks are a Ractor's own, and
-/// no event tells of it.
+/// A thread of another Ractor collects, the calling one. Not all versions of Ruby tell of it.
 #[cold]
 fn collected_elsewhere(gvl: &OtherGvl, event: GcEvent, is_marking: bool) {
     let collected = |session: &RunningSession| {

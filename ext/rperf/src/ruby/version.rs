@@ -1,0 +1,251 @@
+//! What one version of the VM does unlike others: a function for each such fact, with its versions
+//! and the place in Ruby's source that it follows. What is private to the VM is known only of the
+//! versions that are named here. docs/internals/ruby-versions.md lists all of it. On any thread, and
+//! in signal handlers, once [`init`] has run.
+
+use rperf_engine::FrameLayout;
+use rperf_report::MISSING;
+use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::mem::transmute;
+use std::sync::OnceLock;
+
+// SAFETY: as Ruby's headers declare them: constants of the VM, which has loaded this extension.
+unsafe extern "C" {
+    safe static ruby_api_version: [c_int; 3];
+    safe static ruby_version: c_char;
+}
+
+const WORD: usize = size_of::<usize>();
+
+/// The versions whose private data was looked at. Of a patch release that is newer, it is believed
+/// if it passes the checks at the start of a session.
+const KNOWN: [Version; 2] = [(3, 4), (4, 0)];
+
+/// The first two numbers of a version.
+pub type Version = (u32, u32);
+
+/// Ruby's version by its headers and its library, whatever a test says.
+pub fn loaded() -> Version {
+    let [major, minor, _] = ruby_api_version;
+    (major as u32, minor as u32)
+}
+
+/// This Ruby's version.
+fn running() -> Version {
+    let simulated = SIMULATED.and_then(|name| {
+        let mut numbers = name.split('.').map(|number| number.parse().ok());
+        Some((numbers.next()??, numbers.next()??))
+    });
+    simulated.unwrap_or_else(loaded)
+}
+
+/// This Ruby's version as people write it: three numbers.
+fn name() -> String {
+    // SAFETY: the VM's version is a C string.
+    let name = || unsafe { CStr::from_ptr(&raw const ruby_version) }.to_string_lossy();
+    SIMULATED.map_or_else(|| name().into_owned(), str::to_owned)
+}
+
+/// Another version that this build is to take the VM for, to see what becomes of releases to come:
+/// docs/internals/ruby-versions.md says how.
+const SIMULATED: Option<&str> = option_env!("RPERF_SIMULATED_RUBY");
+
+/// In such a build: the VM has its fields one word further down than is believed.
+const MOVED: usize = match option_env!("RPERF_SIMULATED_LAYOUT") {
+    Some(_) => WORD,
+    None => 0,
+};
+
+fn is_known() -> bool {
+    KNOWN.contains(&running())
+}
+
+/// Freeing a Ractor's object sets the VM's flags of wanted events to those of the freed Ractor, which
+/// wants none: the hooks of the main Ractor fall silent.
+///
+/// Versions: 3.4. Source: `rb_hook_list_free`, vm_trace.c.
+pub fn freed_ractors_silence_hooks() -> bool {
+    running() < (4, 0)
+}
+
+/// All Ractors share one list of hooks on internal events. A thread that ends walks it without a
+/// lock, so an entry must not be freed while there are other Ractors. Elsewhere each Ractor has a
+/// list of its own.
+///
+/// Versions: from 4.0. Source: `rb_ec_clear_current_thread_trace_func`, vm_trace.c.
+pub fn internal_hooks_are_shared() -> bool {
+    running() >= (4, 0)
+}
+
+/// Threads of other Ractors than the main one tell of their collections.
+///
+/// Versions: 4.0. Source: `rb_vm_global_hooks`, vm_trace.c.
+pub fn other_ractors_tell_of_collections() -> bool {
+    running() == (4, 0)
+}
+
+/// Whether the kinds of the VM's internal objects that stand for frames are [`FRAME_KINDS`]. Without
+/// them no stack is taken at a tick.
+///
+/// Versions: 3.4 and 4.0. Source: `enum imemo_type`, internal/imemo.h.
+pub fn has_frame_kinds() -> bool {
+    is_known()
+}
+
+/// See [`has_frame_kinds`].
+pub const FRAME_KINDS: FrameKinds = FrameKinds {
+    method: 6,
+    code: 7,
+    shift: 12 + MOVED,
+};
+
+/// The kinds of internal objects that stand for frames.
+pub struct FrameKinds {
+    /// A method entry.
+    pub method: usize,
+    /// An instruction sequence.
+    pub code: usize,
+    /// Where the flags of an internal object have its kind.
+    pub shift: usize,
+}
+
+/// Where frames have their fields. Without it no line of compiled code is known.
+///
+/// Versions: 3.4 and 4.0. Source: `rb_execution_context_struct`, `rb_control_frame_struct`,
+/// `rb_iseq_struct` and `rb_iseq_constant_body`, vm_core.h.
+pub fn frame_layout() -> Option<&'static FrameLayout> {
+    static LAYOUT: FrameLayout = FrameLayout {
+        stack: 0,
+        stack_size: WORD,
+        frame_in_context: 2 * WORD + MOVED,
+        frame_size: 7 * WORD,
+        program_counter: MOVED,
+        iseq: 2 * WORD + MOVED,
+        late: None,
+        body: 2 * WORD + MOVED,
+        size: size_of::<u32>(),
+        encoded: WORD + MOVED,
+    };
+    (is_known() && line_of_instruction().is_some()).then_some(&LAYOUT)
+}
+
+/// Where a thread and its Ractor have their fields. Without it Ractors have no numbers, and no line
+/// of compiled code is known.
+///
+/// Versions: 3.4 and 4.0. Source: `rb_thread_struct`, vm_core.h, and `rb_ractor_struct`,
+/// ractor_core.h.
+pub fn thread_layout() -> Option<&'static ThreadLayout> {
+    static LAYOUT: ThreadLayout = ThreadLayout {
+        object: 2 * WORD + MOVED,
+        ractor: 3 * WORD + MOVED,
+        context: 6 * WORD + MOVED,
+        ractor_object: MOVED,
+        ractor_number: WORD + MOVED,
+    };
+    is_known().then_some(&LAYOUT)
+}
+
+/// Offsets, in bytes, of fields in what the VM keeps of a thread and of a Ractor.
+pub struct ThreadLayout {
+    /// The thread's object.
+    pub object: usize,
+    /// Its Ractor.
+    pub ractor: usize,
+    /// Its execution context.
+    pub context: usize,
+    /// The Ractor's object, in what is kept of a Ractor.
+    pub ractor_object: usize,
+    /// Its number, 32 bits.
+    pub ractor_number: usize,
+}
+
+/// The function that tells the line of an instruction, by its place in words. The VM exports it, and
+/// no header has it.
+///
+/// Versions: from 3.4. Source: `rb_iseq_line_no`, iseq.c.
+pub fn line_of_instruction() -> Option<LineOfInstruction> {
+    FOUND.get()?.line_of_instruction
+}
+
+/// See [`line_of_instruction`].
+pub type LineOfInstruction = unsafe extern "C" fn(*const u8, usize) -> c_uint;
+
+/// The function that tells the bytes of an object's slot. The VM exports it, and no header has it.
+///
+/// Versions: from 3.4. Source: `rb_gc_obj_slot_size`, gc.c.
+pub fn slot_size() -> Option<SlotSize> {
+    FOUND.get()?.slot_size
+}
+
+/// See [`slot_size`].
+pub type SlotSize = unsafe extern "C" fn(rb_sys::VALUE) -> usize;
+
+/// What the VM exports besides what headers have.
+struct Found {
+    line_of_instruction: Option<LineOfInstruction>,
+    slot_size: Option<SlotSize>,
+}
+
+static FOUND: OnceLock<Found> = OnceLock::new();
+
+/// Looks for what the VM exports. When the extension is loaded, once.
+pub fn init() {
+    // SAFETY: looks names up. Functions of these names have these forms in all versions that have
+    // them.
+    FOUND.get_or_init(|| unsafe {
+        let find = |name: &CStr| libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+        Found {
+            line_of_instruction: transmute::<*mut libc::c_void, Option<LineOfInstruction>>(find(
+                c"rb_iseq_line_no",
+            )),
+            slot_size: transmute::<*mut libc::c_void, Option<SlotSize>>(find(
+                c"rb_gc_obj_slot_size",
+            )),
+        }
+    });
+}
+
+/// For a profile with samples of so many other Ractors.
+pub fn note_on_other_ractors(ractors: usize) -> String {
+    let collections = if other_ractors_tell_of_collections() {
+        String::new()
+    } else {
+        let (major, minor) = running();
+        format!("; in Ruby {major}.{minor} their garbage collections count as running time")
+    };
+    format!("threads of other Ractors have samples at ticks only{collections} (Ractors: {ractors})")
+}
+
+/// For a profile of objects, where hooks have fallen silent.
+pub const NOTE_ON_SILENT_OBJECTS: &str =
+    "objects may be missing: Ruby 3.4 tells of none for a while when a Ractor's object is freed";
+
+/// For a profile of calls, where hooks have fallen silent.
+pub const NOTE_ON_SILENT_CALLS: &str =
+    "calls may be missing: Ruby 3.4 tells of nothing more once a Ractor's object is freed";
+
+/// What a profile lacks where the VM's private data isn't known, for its comments.
+pub enum Lacks {
+    /// Stacks at ticks: all are taken at safepoints.
+    TickStacks,
+    /// Lines of compiled code on top of stacks.
+    CompiledLines,
+    /// The numbers of Ractors.
+    RactorNumbers,
+    /// The names of methods that blocks define, in traces.
+    BlockMethods,
+}
+
+impl Lacks {
+    /// For people.
+    pub fn note(self) -> String {
+        let what = match self {
+            Lacks::TickStacks => "stacks at ticks",
+            Lacks::CompiledLines => "lines of compiled code",
+            Lacks::RactorNumbers => "numbers of Ractors",
+            Lacks::BlockMethods => "names of methods that blocks define",
+        };
+        let name = name();
+        format!("{MISSING}{what}, because this rperf doesn't know the insides of Ruby {name}")
+    }
+}
