@@ -90,13 +90,15 @@ make_copy() {
   mv "$new" "$copy"
 }
 
-# on_ruby VERSION CMD...: in its copy. Needs OTHER_RUBY.
+# on_ruby VERSION CMD...: in its copy. Needs OTHER_RUBY. All of them share a target
+# directory, in which only what depends on Ruby is built for each.
 on_ruby() {
   local version=$1
   shift
   (
     cd "$(copy_for "$version")" &&
-      RPERF_RUBY="$OTHER_RUBY" CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$ROOT/target}/ruby-$version" bin/env "$@"
+      export EXTENSION_SOURCES="$ROOT" EXTENSION_PROFILE=further RPERF_RUBY="$OTHER_RUBY" &&
+      CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$ROOT/target}/further" bin/env "$@"
   )
 }
 
