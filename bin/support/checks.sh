@@ -17,6 +17,29 @@ check() {
   fi
 }
 
+# begin_check NAME CMD...: runs it beside what follows, until end_check, which
+# shows what it has said. One at a time.
+begin_check() {
+  BEGUN_NAME=$1 BEGUN_AT=$SECONDS BEGUN_LOG=$(mktemp)
+  shift
+  ("$@") </dev/null >"$BEGUN_LOG" 2>&1 &
+  BEGUN_PID=$!
+}
+
+end_check() {
+  local status=ok
+  wait "$BEGUN_PID" || status=FAILED
+  printf '\n== %s\n' "$BEGUN_NAME"
+  cat "$BEGUN_LOG"
+  rm -f "$BEGUN_LOG"
+  if [ "$status" = ok ]; then
+    CHECKS_PASSED=$((CHECKS_PASSED + 1))
+  else
+    CHECKS_FAILED+=("$BEGUN_NAME")
+  fi
+  printf -- '-- %s: %s (%d s, beside others)\n' "$BEGUN_NAME" "$status" $((SECONDS - BEGUN_AT))
+}
+
 summary() {
   local name
   printf '\n'
