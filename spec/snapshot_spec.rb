@@ -135,7 +135,7 @@ RSpec.describe "Rperf.snapshot", vm: true do
       end
     end
 
-    it "gives parts that add up to the CPU time used" do
+    it "gives parts that add up to the CPU time used", alone: true do
       stop = false
       before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
       Rperf.start(mode: :cpu)

@@ -157,7 +157,8 @@ RSpec.describe "a snapshot while other threads run", vm: true do
         p [names.grep(/many_/).size > 30, names & ["(unknown)", "[truncated]"], profile.check]
       end
     RUBY
-    expect(run(ruby, "-I#{Commands::ROOT}/lib", script).stdout).to eq("[true, [], []]\n" * 3)
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script, limit: 3 * Commands::TIME_LIMIT)
+    expect(outcome.stdout).to eq("[true, [], []]\n" * 3)
   end
 
   # In a program of its own: collections without end take long in a large heap.

@@ -22,7 +22,7 @@ check() {
 begin_check() {
   BEGUN_NAME=$1 BEGUN_AT=$SECONDS BEGUN_LOG=$(mktemp)
   shift
-  ("$@") </dev/null >"$BEGUN_LOG" 2>&1 &
+  { ("$@") </dev/null || false; } >"$BEGUN_LOG" 2>&1 &
   BEGUN_PID=$!
 }
 
