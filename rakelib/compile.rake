@@ -4,7 +4,8 @@ require "rb_sys/extensiontask"
 
 GEMSPEC = Gem::Specification.load(File.expand_path("../rperf.gemspec", __dir__))
 
-# `rake compile` builds with Cargo's release profile into lib/rperf/.
+# `rake compile` builds into lib/rperf/ as bin/ does: in release mode, with line tables.
+ENV["RB_SYS_CARGO_PROFILE"] ||= "checkout"
 RbSys::ExtensionTask.new("rperf", GEMSPEC) do |ext|
   ext.lib_dir = "lib/rperf"
 end

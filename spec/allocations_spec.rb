@@ -4,7 +4,7 @@ require "json"
 require "zlib"
 
 # Objects that a program makes, counted one by one: beside samples, and in a trace.
-RSpec.describe "Allocations" do
+RSpec.describe "Allocations", vm: true do
   include Traces
 
   work = <<~RUBY

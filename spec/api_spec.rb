@@ -2,7 +2,7 @@
 
 require "pathname"
 
-RSpec.describe Rperf do
+RSpec.describe Rperf, vm: true do
   describe ".start with a block" do
     it "returns the profile of the block" do
       data = described_class.start(mode: :wall) { sleep 0.1 }
@@ -173,7 +173,7 @@ RSpec.describe Rperf do
     end
   end
 
-  describe "arguments" do
+  describe "arguments", vm: false do
     {
       frequency: [0, 10_001, -1, 1000.0, "1000", nil],
       mode: [:gpu, "cpu", nil],
@@ -217,7 +217,7 @@ RSpec.describe Rperf do
     end
   end
 
-  describe ".save" do
+  describe ".save", vm: false do
     let(:data) { described_class.start(mode: :wall) { sleep 0.03 } }
 
     it "goes by the extension or the format" do
@@ -395,7 +395,7 @@ RSpec.describe Rperf do
   end
 
   # By its CPU time, which other programs add little to. Aimed at are 15 ms.
-  it "loads quickly" do
+  it "loads quickly", alone: true do
     times = Array.new(5) do
       run(ruby, "-e", <<~'RUBY', "#{Commands::ROOT}/lib/rperf").stdout.to_f
         started = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)

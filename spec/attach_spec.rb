@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-RSpec.describe "rperf attach" do
+RSpec.describe "rperf attach", vm: true do
   include Ports
 
   def methods_to_find = <<~RUBY

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A program in which clients have begun a session, and which takes away what that needs.
-RSpec.describe "A program that is attached to", if: File.directory?("/proc/self/task") do
+RSpec.describe "A program that is attached to", vm: true, if: File.directory?("/proc/self/task") do
   include Ports
 
   # With a thread that works, and one that does `code` once there is a session.

@@ -2,7 +2,7 @@
 
 # A program that does all kinds of things with threads while clients are attached: one has a session, and others come,
 # watch it, ask for stacks and leave.
-RSpec.describe "A program to which clients are attached" do
+RSpec.describe "A program to which clients are attached", vm: true do
   include Ports
 
   # Each returns what came of it; the number is what is to come.

@@ -34,7 +34,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(File.readlines(in_folder("p.txt"))).to include(/\A[^;]+;.*Kernel#sleep.* \d+\n\z/)
   end
 
-  it "keeps samples one by one with RPERF_AGGREGATE=0, and with RPERF_AGGREGATE=1 doesn't" do
+  it "keeps samples one by one with RPERF_AGGREGATE=0, and with RPERF_AGGREGATE=1 doesn't", vm: true do
     program = "20.times { sleep 0.01 }; begin; Rperf.snapshot; rescue Rperf::Error => e; print e.message; end"
     messages = %w[0 1].map do |aggregate|
       profiled({ "RPERF_AGGREGATE" => aggregate, "RPERF_MODE" => "wall", "RPERF_OUTPUT" => "p.pb.gz" }, program).stdout
@@ -48,7 +48,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(profiled({ "RPERF_SIGNAL" => "40" }, program).stdout).to eq("40")
   end
 
-  it "takes stacks as RPERF_CAPTURE says", if: Gem::Platform.local.os == "linux" do
+  it "takes stacks as RPERF_CAPTURE says", vm: true, if: Gem::Platform.local.os == "linux" do
     handled = [{ "RPERF_CAPTURE" => "tick" }, { "RPERF_CAPTURE" => "safepoint" }, {}, { "RPERF_CAPTURE" => "" },
                { "RPERF_SIGNAL" => "false" }].map do |env|
       program = "print File.read('/proc/self/status')[/^SigCgt:\\s*(\\h+)/, 1].hex[Signal.list['URG'] - 1]"
@@ -57,7 +57,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     expect(handled).to eq(%w[1 0 1 1 0])
   end
 
-  it "takes stacks so in children too", if: Gem::Platform.local.os == "linux" do
+  it "takes stacks so in children too", vm: true, if: Gem::Platform.local.os == "linux" do
     handled = "File.read('/proc/self/status')[/^SigCgt:\\s*(\\h+)/, 1].hex[Signal.list['URG'] - 1]"
     said = %w[tick safepoint].map do |capture|
       program = "$stdout.sync = true
@@ -206,7 +206,7 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
   end
 
   # As docs/guide/environment-variables.md has it: -rrperf is in RUBYOPT, so a program after exec loads it too.
-  describe "by RUBYOPT" do
+  describe "by RUBYOPT", vm: true do
     def with_rubyopt(program, env = {})
       env = { "RPERF_ENABLED" => "1", "RPERF_OUTPUT" => "p.pb.gz", "RUBYOPT" => "-rrperf",
               "RUBYLIB" => "#{Commands::ROOT}/lib", **env }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # How many samples are taken, and what they may cost: docs/internals/accounting.md.
-RSpec.describe "The budget of samples" do
+RSpec.describe "The budget of samples", vm: true, alone: true do
   # Threads that sleep 1 ms again and again, half of them at each of two methods.
   def sleep_here(ending) = (sleep 0.001 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ending)
   def sleep_there(ending) = (sleep 0.001 while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ending)
@@ -41,7 +41,7 @@ RSpec.describe "The budget of samples" do
     expect(profile_sleepers(2, 0.5)[:off_gvl_interval_ns]).to eq(1_000_000)
   end
 
-  it "is told by -v, and in the file" do
+  it "is told by -v, and in the file", alone: false do
     program = <<~RUBY
       ending = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 1
       threads = Array.new(100) do

@@ -2,7 +2,7 @@
 
 require "fileutils"
 
-RSpec.describe "call graphs", vm: false do
+RSpec.describe "call graphs" do
   main = ["/app/main.rb", "<main>"]
   total = ["/app/order.rb", "Order#total"]
   block = ["/app/order.rb", "block in Order#total"]

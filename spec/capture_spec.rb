@@ -6,7 +6,7 @@ require_relative "../bench/support/c_extension"
 require_relative "support/compilers"
 
 # The stack at the tick, and at the safepoint.
-RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
+RSpec.describe "the capture of stacks", vm: true, alone: true, if: RUBY_PLATFORM.include?("linux") do
   # Prints the times of the leaves, in ms.
   program = <<~'RUBY'
     require "rperf"
@@ -300,7 +300,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
     expect(running.size).to be_between(stacks / 2, stacks + 5)
   end
 
-  it "is told in the profile" do
+  it "is told in the profile", alone: false do
     { tick: "capture: tick", safepoint: "capture: safepoint (" }.each do |capture, expected|
       path = in_folder("#{capture}.pb.gz")
       Rperf.start(output: path, capture:) { spin(0.01) }
@@ -309,7 +309,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
   end
 
   # While an environment moves to the heap, the VM's chain of them leads nowhere.
-  it "survives blocks that become procs, at the highest frequency" do
+  it "survives blocks that become procs, at the highest frequency", alone: false do
     sampled, = leaves(<<~'RUBY', "--yjit")
       def escape(text)
         text =~ /b/
@@ -324,7 +324,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
     expect(sampled).to be > 100
   end
 
-  it "lets faults of the program be what they are" do
+  it "lets faults of the program be what they are", alone: false do
     ["Process.kill(:SEGV, $$); sleep", "Process.kill(:BUS, $$); sleep"].each do |crash|
       outcomes = ["Rperf.start(capture: :tick)", "nil"].map do |first|
         run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "#{first}; #{crash}")
@@ -334,7 +334,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
-  it "lets faults in C code be Ruby's to report, whole" do
+  it "lets faults in C code be Ruby's to report, whole", alone: false do
     expect(native.missing).to be_nil
     outcomes = ["Rperf.start(capture: :tick)", "nil"].map do |first|
       crash = "#{first}; [1] * 1_000_000; SpecNative.fault"
@@ -346,7 +346,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
     expect(outcomes.map { |it| it.stderr.scan(Regexp.union(parts)) }).to all(eq(parts))
   end
 
-  it "lets an overflow of the machine's stack be an exception" do
+  it "lets an overflow of the machine's stack be an exception", alone: false do
     names = leaves(<<~RUBY, "--yjit")
       nested = []
       300_000.times { nested = [nested] }
@@ -364,7 +364,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
     expect(names).to eq([1] * 5)
   end
 
-  it "lets a stack overflow be an exception" do
+  it "lets a stack overflow be an exception", alone: false do
     names = leaves(<<~RUBY, "--yjit")
       def forever(n) = forever(n + 1)
       def forever_in_c(&block) = [1].each { forever_in_c(&block) }
@@ -383,7 +383,7 @@ RSpec.describe "the capture of stacks", if: RUBY_PLATFORM.include?("linux") do
     expect(names).to eq([1] * 20)
   end
 
-  it "refuses to share SIGURG with the program" do
+  it "refuses to share SIGURG with the program", alone: false do
     script = 'trap("URG") { }; Rperf.start(capture: :tick)'
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", script)
     expect(outcome.stderr).to match(/can't start profiling with capture: :tick: .*SIGURG/)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Processes that a profiled program forks or starts, however it does so.
-RSpec.describe "the children of a profiled program" do
+RSpec.describe "the children of a profiled program", vm: true do
   work = "def work(name) = (i = 0; i += 1 while i < 1_000_000; name)\n"
   define_method(:work) { work }
 

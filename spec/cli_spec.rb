@@ -189,7 +189,7 @@ RSpec.describe "the rperf command" do
       expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
     end
 
-    describe "about lines" do
+    describe "about lines", vm: true do
       before { write_file("app.rb", "def work\n  i = 0\n  i += 1 while i < 3_000_000\nend\n\nwork\n") }
 
       it "adds the hottest ones to text with --lines, by their files' absolute paths" do
@@ -222,7 +222,7 @@ RSpec.describe "the rperf command" do
       expect(said).to eq(["there are no snapshots of a session with aggregate: false\n", "true\n"])
     end
 
-    it "takes stacks as --capture says, whatever the environment does", if: RUBY_PLATFORM.include?("linux") do
+    it "takes stacks as --capture says, whatever the environment does", vm: true, if: RUBY_PLATFORM.include?("linux") do
       program = "ends = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.2
                  nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
                  print Rperf.snapshot[:tick_stacks].positive?"
@@ -334,7 +334,7 @@ RSpec.describe "the rperf command" do
       expect(session_folders).to be_empty
     end
 
-    it "profiles forked children from there, which need not load it again" do
+    it "profiles forked children from there, which need not load it again", vm: true do
       FileUtils.mkdir_p(in_folder("my: gems"))
       FileUtils.cp_r(File.join(Commands::ROOT, "lib"), in_folder("my: gems"))
       write_file("app.rb", <<~'RUBY')
@@ -401,7 +401,7 @@ RSpec.describe "the rperf command" do
       expect(Dir.children(folder).grep_v(/\A\./)).to be_empty
     end
 
-    it "accounts for the real time of a program with one thread" do
+    it "accounts for the real time of a program with one thread", vm: true, alone: true do
       page = rperf("stat", ruby, "-e", "sleep 0.3").stderr
       rows = page.scan(/^ +([\d,.]+) ms +(?:[\d.]+%)? +(.+)$/).to_h { |ms, what| [what, ms.delete(",").to_f] }
       parts = rows.select { |what, _| what.match?(/(before|after) profiling|CPU execution|GVL|GC (marking|sweeping)/) }
@@ -434,7 +434,7 @@ RSpec.describe "the rperf command" do
       expect(rperf("stat", "--lines", ruby, "-e", "1").stderr).not_to include("Lines:")
     end
 
-    it "shows YJIT and threads" do
+    it "shows YJIT and threads", vm: true do
       program = "4.times.map { Thread.new { 2000.times { |i| i.to_s } } }.each(&:join)"
       page = rperf("stat", ruby, "--yjit", "-e", program).stderr
       expect(page).to match(/\d \s+\[Ruby\] detected threads/)

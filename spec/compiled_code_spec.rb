@@ -5,7 +5,7 @@ require_relative "../bench/support/pprof"
 require_relative "support/compilers"
 
 # Nothing of ours throws compiled code away, or makes it leave for the interpreter.
-RSpec.describe "compiled code", if: Compilers::FLAGS.key?("YJIT") do
+RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?("YJIT") do
   program = <<~'RUBY'
     require "rperf"
     require "json"

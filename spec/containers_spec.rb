@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Linux namespaces stand in for a container: other process numbers, another /tmp, another network.
-RSpec.describe "A program in a container", if: RUBY_PLATFORM.include?("linux") do
+RSpec.describe "A program in a container", vm: true, if: RUBY_PLATFORM.include?("linux") do
   include Ports
 
   flags = %w[--pid --fork --mount --mount-proc --kill-child --propagation private]

@@ -4,7 +4,7 @@ require "spec_helper"
 require "etc"
 
 # The engine on real threads: that each nanosecond is there once, in its place.
-RSpec.describe "the engine" do
+RSpec.describe "the engine", vm: true, alone: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   def spin(milliseconds)
@@ -132,7 +132,7 @@ RSpec.describe "the engine" do
   end
 
   # In a program of its own, whose heap is small: so there are many rounds in a second.
-  it "is sound under GC.stress and compaction at the highest frequency" do
+  it "is sound under GC.stress and compaction at the highest frequency", alone: false do
     data = told(<<~RUBY)
       def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
       rounds = 0
@@ -185,7 +185,7 @@ RSpec.describe "the engine" do
     expect(outcome.stdout.to_i).to be < 100
   end
 
-  it "survives forks while other threads switch, and lets children profile" do
+  it "survives forks while other threads switch, and lets children profile", alone: false do
     script = write_file("forks.rb", <<~RUBY)
       require "rperf"
       Rperf.start(mode: :wall)

@@ -2,7 +2,7 @@
 
 require "timeout"
 
-RSpec.describe "labels of fibers" do
+RSpec.describe "labels of fibers", vm: true do
   include LabelTimes
 
   it "are inherited from the fiber that makes them, and their own from then on" do
@@ -61,7 +61,7 @@ RSpec.describe "labels of fibers" do
   end
 
   # Stacks are taken at ticks, and become samples later: after a switch still with the labels before it.
-  it "have their shares where fibers switch more often than the timer ticks" do
+  it "have their shares where fibers switch more often than the timer ticks", alone: true do
     data = Rperf.start(mode: :cpu, frequency: 2000) do
       fibers = { short: 0.0001, long: 0.0004 }.map do |name, seconds|
         Fiber.new { Rperf.label(turn: name) { loop { spin(seconds) || Fiber.yield } } }

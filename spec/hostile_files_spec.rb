@@ -4,7 +4,7 @@ require "zlib"
 
 # Everything that reads a profile is given files that are damaged, or made to take memory without end. What exactly
 # the reader refuses is tested in crates/rperf-format.
-RSpec.describe "hostile files", vm: false do
+RSpec.describe "hostile files" do
   commands = {
     "report --top" => %w[--top], "report --tree" => %w[--tree], "report --text" => %w[--text --lines],
     "report --callers" => %w[--callers work], "report --annotate" => %w[--annotate work],

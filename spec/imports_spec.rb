@@ -4,7 +4,7 @@ require "fileutils"
 require "tmpdir"
 require_relative "../bin/support/imports"
 
-RSpec.describe "the check of imports", vm: false do
+RSpec.describe "the check of imports" do
   around do |example|
     Dir.mktmpdir do |root|
       @root = root

@@ -2,7 +2,7 @@
 
 require "timeout"
 
-RSpec.describe "labels" do
+RSpec.describe "labels", vm: true do
   include LabelTimes
 
   describe "set by Rperf.label" do

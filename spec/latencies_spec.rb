@@ -3,7 +3,7 @@
 require "json"
 
 # How long the calls of each method take, in traces.
-RSpec.describe "Latencies" do
+RSpec.describe "Latencies", vm: true do
   let(:work) { <<~RUBY }
     def quick = 1
     def now_and_then(n) = (sleep 0.05 if (n % 50).zero?)

@@ -4,7 +4,7 @@ require "json"
 require "yaml"
 
 # The Arrays of a profile's Hash are made when something asks for them. Nobody sees that.
-RSpec.describe "a profile whose Arrays are made later" do
+RSpec.describe "a profile whose Arrays are made later", vm: true do
   # Stands for a native profile, and counts.
   native = Struct.new(:rows, :made) do
     def facts = { mode: :wall, frequency: 1000 }

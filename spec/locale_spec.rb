@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Paths and values are bytes; in the C locale they aren't text.
-RSpec.describe "a path that isn't text in the locale's encoding", vm: false do
+RSpec.describe "a path that isn't text in the locale's encoding" do
   # A copy of what is installed, in such a folder.
   def installed_in(outer)
     File.join(outer, "jürgen").tap do |place|

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The memory of a session is bounded, whatever the program does.
-RSpec.describe "the memory of a session" do
+RSpec.describe "the memory of a session", vm: true do
   def profile(name, program, *arguments)
     script = write_file(name, program)
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", script, in_folder("p.pb.gz"), *arguments)

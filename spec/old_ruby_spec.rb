@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # An old Ruby is played by this one, which says that it is another.
-RSpec.describe "an old or other Ruby", vm: false do
+RSpec.describe "an old or other Ruby" do
   def played(constants, env = {})
     shim = constants.map { |name, value| "Object.send(:remove_const, :#{name}); #{name} = #{value.inspect}.freeze" }
     path = write_file("shim.rb", shim.join("\n"))

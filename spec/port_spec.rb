@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The port of a running program: how it comes, what it says and how it goes.
-RSpec.describe "The port of a program" do
+RSpec.describe "The port of a program", vm: true do
   include Ports
 
   it "is a private socket, at which the program says what it is" do
@@ -226,7 +226,7 @@ RSpec.describe "The port of a program" do
     end
   end
 
-  it "takes no time if the program closes one of its descriptors", if: File.directory?("/proc/self/fd") do
+  it "takes no time if the program closes one of its descriptors", alone: true, if: File.directory?("/proc/self/fd") do
     3.times do |place|
       code = <<~RUBY
         sockets = -> { Dir.children("/proc/self/fd").map(&:to_i).select { |it| File.socket?("/proc/self/fd/\#{it}") } }

@@ -3,7 +3,7 @@
 require "net/http"
 
 # The port of a program at a loopback address, for those who have its token.
-RSpec.describe "The port of a program over TCP", vm: false, if: RUBY_PLATFORM.include?("linux") do
+RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("linux") do
   include Ports
 
   # The response to a GET, with these headers.

@@ -4,7 +4,7 @@ require "rperf"
 require "rperf/web/post"
 require "socket"
 
-RSpec.describe "Rperf::Web::Post", vm: false do
+RSpec.describe "Rperf::Web::Post", vm: true do
   let(:post) { Rperf.const_get(:Web).const_get(:Post) }
 
   # What is said of a server that does this with its connection.

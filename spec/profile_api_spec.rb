@@ -30,7 +30,7 @@ RSpec.describe Rperf::Profile do
   let(:path) { in_folder("p.pb.gz").tap { |path| profile.save(path) } }
   let(:loaded) { Rperf.load(path) }
 
-  describe "a profile that Rperf.stop returns" do
+  describe "a profile that Rperf.stop returns", vm: true do
     it "is a Hash and answers questions, with its lines" do
       profile = Rperf.start { spin 0.05 }
       expect(profile).to be_a(Hash).and be_a(described_class)
@@ -62,7 +62,7 @@ RSpec.describe Rperf::Profile do
       expect(profile.diff(loaded)).to include(rows: [], total: include(delta: 0, change: "noise"))
     end
 
-    it "shows that a method takes less than a share of the time, as a spec of an app would" do
+    it "shows that a method takes less than a share of the time, as a spec of an app would", alone: true do
       profile = Rperf.start(frequency: 5000) { [spin(0.02), [3, 1, 2].sort] }
       totals = profile.totals(focus: /\AProfiles#spin\z/)
       expect(totals[:left]).to be > 0.5 * totals[:total]
@@ -122,7 +122,7 @@ RSpec.describe Rperf::Profile do
       expect(loaded.freeze.top).to eq([])
     end
 
-    it "are found without the GVL, and interrupts come after them" do
+    it "are found without the GVL, and interrupts come after them", vm: true do
       big = made(Array.new(300) { |n| [Array.new(100) { |depth| ["a.rb", "m#{n}_#{depth}"] }, 1] })
       asking = Rperf.start(mode: :wall) { 20.times { big.totals(focus: "m1") } }.totals(focus: "NativeProfile#totals")
       expect(asking[:states][:"GVL blocked"]).to be > 0.5 * asking[:left]
@@ -161,7 +161,7 @@ RSpec.describe Rperf::Profile do
       expect(Rperf.load(in_folder("again"))).to eq(loaded)
     end
 
-    it "lets other threads run to its end, whatever waits for it" do
+    it "lets other threads run to its end, whatever waits for it", vm: true do
       program = write_file("program.rb", <<~'RUBY')
         require "rperf"
         trap(:USR1) { $seen = true }

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-RSpec.describe "Labels for all samples" do
+RSpec.describe "Labels for all samples", vm: true do
   program = "def work(n) = (i = 0; i += 1 while i < n * 1_000_000)\n"
   children = "#{program}Process.wait(fork { work(2) }); work(2)
               system(RbConfig.ruby, '-e', #{"#{program}work(2)".dump})"

@@ -3,7 +3,7 @@
 require "pty"
 
 # However a profiled program ends: it ends as it would alone, and its profile is there.
-RSpec.describe "the end of a profiled program" do
+RSpec.describe "the end of a profiled program", vm: true do
   def record(program, *arguments, &)
     path = write_file("program.rb", "def work = (i = 0; i += 1 while i < 1_000_000)\nwork\n#{program}\n")
     rperf("record", "-o", "p.pb.gz", ruby, path, *arguments, &)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-RSpec.describe "rperf ps" do
+RSpec.describe "rperf ps", vm: true do
   include Ports
 
   it "lists programs with a port" do

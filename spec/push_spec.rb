@@ -132,7 +132,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
         "Rperf.push(#{arguments}); fork { loop { 1.to_s } }; loop { Rperf.label(endpoint: 'GET /') { 1.0.to_s } }")
   end
 
-  it "is done by a program itself, and by its forked children" do
+  it "is done by a program itself, and by its forked children", vm: true do
     receiver([503], [200]) do |url|
       arguments = "to: #{"#{url.sub("//", "//u:p@")}/".dump}, every: 1, service: 'shop', labels: { zone: 'b' }, " \
                   "headers: { 'X-Scope-OrgID' => 'team' }, frequency: 200"
@@ -155,7 +155,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
-  it "never keeps a program from its end, whatever its server does" do
+  it "never keeps a program from its end, whatever its server does", vm: true do
     silent = TCPServer.new("127.0.0.1", 0)
     url = "http://127.0.0.1:#{silent.addr[1]}"
     # Threads have the mask of the one that made them. A child that soon ends begins no session, of which there would be
@@ -206,7 +206,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
                          "http://a: it takes profiles again (1 was lost)"])
   end
 
-  it "waits for no server without end, reaches those by IPv6, and keeps secrets to itself" do
+  it "waits for no server without end, reaches those by IPv6, and keeps secrets to itself", vm: true do
     silent = TCPServer.new("127.0.0.1", 0)
     stub_const("Rperf::Web::Post::PIECE", 0.2)
     expect(post.call("https://127.0.0.1:#{silent.addr[1]}", [], "", open: nil)).to match([0, /timeout/i, "", -1.0])

@@ -3,7 +3,7 @@
 require "json"
 
 # Threads of other Ractors are profiled as those of the main one are.
-RSpec.describe "other Ractors" do
+RSpec.describe "other Ractors", vm: true do
   prelude = <<~'RUBY'
     require "json"
     require "rperf"
@@ -51,7 +51,7 @@ RSpec.describe "other Ractors" do
   end
 
   [[:cpu, []], [:wall, []], [:cpu, ["--yjit"]]].each do |mode, flags|
-    it "have their methods' shares, each under its number, #{[mode, *flags].join(" ")}" do
+    it "have their methods' shares, each under its number, #{[mode, *flags].join(" ")}", alone: true do
       shares, = answer(<<~RUBY, *flags)
         data = Rperf.start(mode: :#{mode}) { Array.new(4) { Ractor.new { work(0.7) } }.each { value_of(it) } }
         ractors = sums(data).except(nil, "other")
@@ -83,7 +83,7 @@ RSpec.describe "other Ractors" do
     expect(threads).to eq(2)
   end
 
-  it "wait with their own stacks, to the end of the session too" do
+  it "wait with their own stacks, to the end of the session too", alone: true do
     blocked, = answer(<<~'RUBY')
       def doze = sleep(0.3)
       def wait = Ractor.receive
@@ -97,7 +97,7 @@ RSpec.describe "other Ractors" do
     expect(blocked).to match("doze" => be_between(2.5e8, 4e8), "wait" => be_between(2.5e8, 8e8))
   end
 
-  it "may be many that are short" do
+  it "may be many that are short", alone: true do
     count, busy, truth = answer(<<~'RUBY')
       truth = 0
       data = Rperf.start(mode: :cpu) do
@@ -124,7 +124,7 @@ RSpec.describe "other Ractors" do
     expect([first, second, rest].sum { it.fetch("work", 0) }).to be > 5e8
   end
 
-  it "count in sections" do
+  it "count in sections", alone: true do
     inside, elapsed = answer(<<~'RUBY')
       Rperf.start(mode: :wall, defer: true)
       # It may run as the section begins: then it is seen from its next event on.

@@ -5,7 +5,7 @@ require "io/console"
 require "timeout"
 
 # `rperf report` and `rperf diff` under Ctrl-C, and with pagers that can't be run.
-RSpec.describe "report and diff, interrupted", vm: false do
+RSpec.describe "report and diff, interrupted" do
   main = ["/app/main.rb", "<main>"]
 
   # Deep enough for a page longer than a terminal of three rows.

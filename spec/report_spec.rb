@@ -5,7 +5,7 @@ require "pty"
 require "io/console"
 require "shellwords"
 
-RSpec.describe "looking at profiles", vm: false do
+RSpec.describe "looking at profiles" do
   main = ["/app/main.rb", "<main>"]
   work = ["/app/work.rb", "Work#run"]
   sort = ["<C method>", "Array#sort"]

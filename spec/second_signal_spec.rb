@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A profile is delivered whole, whatever comes meanwhile, and then the program ends by that.
-RSpec.describe "the end of a profiled program" do
+RSpec.describe "the end of a profiled program", vm: true do
   def record(program, &)
     path = write_file("program.rb", "def work = (i = 0; i += 1 while i < 1_000_000)\nwork\n#{program}\n")
     rperf("record", "-o", "p.pb.gz", ruby, path, &)

@@ -2,7 +2,7 @@
 
 require "timeout"
 
-RSpec.describe "a deferred session" do
+RSpec.describe "a deferred session", vm: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   # Runs for so long; returns how long it was.
@@ -31,7 +31,7 @@ RSpec.describe "a deferred session" do
     [value, nanoseconds - started]
   end
 
-  it "profiles what runs in Rperf.profile, with its labels" do
+  it "profiles what runs in Rperf.profile, with its labels", alone: true do
     Rperf.start(defer: true, mode: :wall)
     spin_wall 0.05
     _, users = timed { Rperf.profile(endpoint: "/users") { spin_wall(0.05) && sleep(0.02) } }
@@ -62,7 +62,7 @@ RSpec.describe "a deferred session" do
     expect(total(Rperf.stop)).to be < 20_000_000
   end
 
-  it "counts sections that are nested once, and merges their labels" do
+  it "counts sections that are nested once, and merges their labels", alone: true do
     Rperf.start(defer: true, mode: :wall)
     _, outer = timed do
       Rperf.profile(endpoint: "/users") do
@@ -79,7 +79,7 @@ RSpec.describe "a deferred session" do
     %w[db auth].each { |phase| expect(total(data, label: { endpoint: "/users", phase: })).to be > 1_000_000 }
   end
 
-  it "counts the time of all threads while a section is open, and none else" do
+  it "counts the time of all threads while a section is open, and none else", alone: true do
     Rperf.start(defer: true, mode: :wall)
     stop = false
     running = Thread.new { Rperf.label(thread: "running") { sleep 0.0005 until stop } }
@@ -100,7 +100,7 @@ RSpec.describe "a deferred session" do
     expect(total(data.merge(samples: popping), label: { thread: "blocked" })).to be_nearly(lengths.sum)
   end
 
-  it "counts sections of several threads while any of them is open" do
+  it "counts sections of several threads while any of them is open", alone: true do
     Rperf.start(defer: true, mode: :wall)
     spans = Queue.new
     threads = Array.new(4) do |n|
@@ -128,7 +128,7 @@ RSpec.describe "a deferred session" do
     end
   end
 
-  it "knows threads that came and went between sections" do
+  it "knows threads that came and went between sections", alone: true do
     Rperf.start(defer: true, mode: :wall)
     lengths = Array.new(20) do |n|
       Array.new(5) { Thread.new { sleep 0.0005 } }.each(&:join)
@@ -149,7 +149,7 @@ RSpec.describe "a deferred session" do
     expect(popping.sum { |row| row[1] }).to be_within((main * 0.1) + 2_000_000).of(main * 2)
   end
 
-  it "gives short sections their share" do
+  it "gives short sections their share", alone: true do
     Rperf.start(defer: true, mode: :wall, frequency: 2000)
     # By clocks within the sections and around them, between which the thread may lose the CPU.
     inside = Hash.new(0)
@@ -171,7 +171,7 @@ RSpec.describe "a deferred session" do
     expect(in_sections.sum { |row| row[1] }).to be > seen * 0.97
   end
 
-  it "counts the CPU time of sections in cpu mode" do
+  it "counts the CPU time of sections in cpu mode", alone: true do
     Rperf.start(defer: true, mode: :cpu)
     used = 0
     other = Thread.new { loop { spin(0.001) && sleep(0.001) } }
@@ -185,7 +185,7 @@ RSpec.describe "a deferred session" do
     expect(total(Rperf.stop, thread: 1)).to be_within((used * 0.05) + 2_000_000).of(used)
   end
 
-  it "has no ticks and no hooks outside of sections", if: RUBY_PLATFORM.include?("linux") do
+  it "has no ticks and no hooks outside of sections", alone: true, if: RUBY_PLATFORM.include?("linux") do
     script = write_file("outside.rb", <<~RUBY)
       require "rperf"
       Rperf.start(mode: :wall, defer: true)
@@ -240,7 +240,7 @@ RSpec.describe "a deferred session" do
     expect(Rperf.stop[:samples]).to eq([])
   end
 
-  it "takes a section that is open over its end, or over another session's begin" do
+  it "takes a section that is open over its end, or over another session's begin", alone: true do
     Rperf.start(defer: true, mode: :wall)
     Rperf.profile do
       Rperf.stop
@@ -251,7 +251,7 @@ RSpec.describe "a deferred session" do
     expect(total(Rperf.stop, thread: 1)).to be_nearly(length)
   end
 
-  it "has snapshots, in sections and between them" do
+  it "has snapshots, in sections and between them", alone: true do
     Rperf.start(defer: true, mode: :wall)
     lengths = []
     lengths << Rperf.profile { spin_wall 0.03 }
@@ -269,7 +269,7 @@ RSpec.describe "a deferred session" do
     expect(parts.map { |part| total(part, thread: 1) }).to match(expected)
   end
 
-  it "lets Rperf.profile only put labels on in sessions that are not deferred" do
+  it "lets Rperf.profile only put labels on in sessions that are not deferred", alone: true do
     data = Rperf.start(mode: :wall) do
       spin_wall 0.1
       Rperf.profile(endpoint: "/users") { spin_wall 0.1 }

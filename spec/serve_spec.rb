@@ -4,7 +4,7 @@ require "net/http"
 require "zlib"
 
 # `rperf serve`: one address for all programs with a port.
-RSpec.describe "rperf serve", vm: false, if: RUBY_PLATFORM.include?("linux") do
+RSpec.describe "rperf serve", if: RUBY_PLATFORM.include?("linux") do
   include Ports
 
   # Starts it, yields its first line, and ends it by a signal; its status and the other lines.
@@ -98,7 +98,7 @@ RSpec.describe "rperf serve", vm: false, if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
-  it "keeps nobody out for connections that ask nothing, and ends at once while there are some" do
+  it "keeps nobody out for connections that ask nothing, and ends at once while there are some", alone: true do
     idle = []
     began = nil
     outcome = serving("--http", "127.0.0.1:0", "--match", name) do |line|

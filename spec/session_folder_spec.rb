@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-RSpec.describe "the folder of a session", vm: false do
+RSpec.describe "the folder of a session" do
   def users_folder(base = temporary_folder) = File.join(base, "rperf-#{Process.uid}")
 
   def record(program = "1", **) = rperf("record", ruby, "-e", program, **)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-RSpec.describe "Rperf.snapshot" do
+RSpec.describe "Rperf.snapshot", vm: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   def spin_wall(seconds)
@@ -28,7 +28,7 @@ RSpec.describe "Rperf.snapshot" do
     parts.sum { |part| part[:samples].sum { |row| mine.include?(row[2]) ? row[1] : 0 } }
   end
 
-  it "gives the profile so far and goes on" do
+  it "gives the profile so far and goes on", alone: true do
     Rperf.start(mode: :wall)
     spin_wall 0.05
     first = Rperf.snapshot
@@ -56,7 +56,7 @@ RSpec.describe "Rperf.snapshot" do
     expect(Rperf.stop).to include(:raw_samples)
   end
 
-  it "has threads that are blocked, with their stacks and their time so far" do
+  it "has threads that are blocked, with their stacks and their time so far", alone: true do
     def self.wait_for_ever = Queue.new.pop
     thread = Thread.new { wait_for_ever }
     Thread.pass until thread.stop?
@@ -75,7 +75,7 @@ RSpec.describe "Rperf.snapshot" do
   end
 
   describe "with clear: true" do
-    it "begins anew" do
+    it "begins anew", alone: true do
       Rperf.start(mode: :wall)
       def self.first_part = spin_wall(0.05)
       def self.second_part = spin_wall(0.05)
@@ -94,7 +94,7 @@ RSpec.describe "Rperf.snapshot" do
       end
     end
 
-    it "can be empty" do
+    it "can be empty", alone: true do
       Rperf.start
       data = Array.new(3) { Rperf.snapshot(clear: true) }
       expect(data.sum { |part| total(part) }).to be < 20_000_000
@@ -135,7 +135,7 @@ RSpec.describe "Rperf.snapshot" do
       end
     end
 
-    it "gives parts that add up to the CPU time used" do
+    it "gives parts that add up to the CPU time used", alone: true do
       stop = false
       before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
       Rperf.start(mode: :cpu)

@@ -3,7 +3,7 @@
 require "timeout"
 
 # A snapshot lets other threads run before it is finished: whatever they do then, all profiles are sound.
-RSpec.describe "a snapshot while other threads run" do
+RSpec.describe "a snapshot while other threads run", vm: true do
   def nanoseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
   def total(parts, threads = nil)
@@ -36,7 +36,7 @@ RSpec.describe "a snapshot while other threads run" do
     other&.kill
   end
 
-  it "covers a thousand threads, each with all of its time" do
+  it "covers a thousand threads, each with all of its time", alone: true do
     start
     before = nanoseconds
     threads = Array.new(1000) { Thread.new { Rperf.label(mine: 1) { sleep } } }
@@ -98,7 +98,7 @@ RSpec.describe "a snapshot while other threads run" do
     expect(total([data], [1])).to be_within((data[:duration_ns] * 0.01) + 2_000_000).of(data[:duration_ns])
   end
 
-  it "runs handlers of signals, which may take snapshots themselves" do
+  it "runs handlers of signals, which may take snapshots themselves", alone: true do
     taken = 0
     previous = trap("USR2") { taken += 1 if Rperf.snapshot }
     start
@@ -157,7 +157,8 @@ RSpec.describe "a snapshot while other threads run" do
         p [names.grep(/many_/).size > 30, names & ["(unknown)", "[truncated]"], profile.check]
       end
     RUBY
-    expect(run(ruby, "-I#{Commands::ROOT}/lib", script).stdout).to eq("[true, [], []]\n" * 3)
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", script, limit: 3 * Commands::TIME_LIMIT)
+    expect(outcome.stdout).to eq("[true, [], []]\n" * 3)
   end
 
   # In a program of its own: collections without end take long in a large heap.

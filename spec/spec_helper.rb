@@ -15,6 +15,9 @@ RSpec.configure do |config|
   config.include Labelled
   config.include Profiles
 
+  # What can differ from one Ruby to the next is `vm: true`, and runs on all of them: see bin/test.
+  config.define_derived_metadata { |metadata| metadata[:vm] = false unless metadata.key?(:vm) }
+
   # No example may leave a session to the next one.
   config.after { Rperf.stop if Rperf.running? }
   # Nor a thread, such as Timeout's, which Net::HTTP uses too: a new one is made when it is needed.

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-RSpec.describe "rperf stacks" do
+RSpec.describe "rperf stacks", vm: true do
   include Ports
 
   # The answer, with the threads by their names.

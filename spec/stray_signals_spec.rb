@@ -2,7 +2,7 @@
 
 # The timer's signal and SIGURG are rperf's own business: neither reaches a program that a profiled one starts or
 # becomes, nor a handler that the program has for itself.
-RSpec.describe "rperf's signals" do
+RSpec.describe "rperf's signals", vm: true do
   # Both programs together start this number of others.
   children = 5_000
 
@@ -136,7 +136,7 @@ RSpec.describe "rperf's signals" do
       RUBY
     end
 
-    it "reach it only if they are on their way as it comes" do
+    it "reach it only if they are on their way as it comes", alone: true do
       at_once, late = run_program(<<~RUBY).split.map(&:to_i)
         #{counting}
         at_once = late = 0

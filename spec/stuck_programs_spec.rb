@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Programs that can't answer, or not now: each command says why, soon.
-RSpec.describe "rperf about a program that" do
+RSpec.describe "rperf about a program that", vm: true do
   include Ports
 
   # Loaded machines start commands slowly; alone on a machine, each line comes within 3 s.

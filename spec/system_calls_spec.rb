@@ -8,7 +8,7 @@ require_relative "system_calls/sqlite_calls"
 # A profiled program's system calls are those of the program alone: what they return, their errors, their times. With
 # capture: :tick there is one exception: an extension's call may end early if it begins in the very moment of a tick.
 # See docs/internals/signals.md.
-RSpec.describe "the system calls of a profiled program" do
+RSpec.describe "the system calls of a profiled program", vm: true do
   extension = Bench::CExtension.new("spec_native", File.expand_path("native", __dir__))
   alone = nil
 

@@ -3,7 +3,7 @@
 require "json"
 
 # Time lines: the long calls of a trace, with their begins and ends, as a Chrome trace.
-RSpec.describe "A time line" do
+RSpec.describe "A time line", vm: true do
   program = <<~RUBY
     def outer = (inner; sleep 0.02)
     def inner = sleep 0.01

@@ -20,7 +20,7 @@ TopTerminal = Struct.new(:keys, :file, :output, :pid) do
   end
 end
 
-RSpec.describe "rperf top on a terminal", vm: false do
+RSpec.describe "rperf top on a terminal" do
   include Ports
 
   # Programs that work, or wait until they are told to end.

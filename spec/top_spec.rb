@@ -30,7 +30,7 @@ RSpec.describe "rperf top" do
     [seen.lines.map { |line| JSON.parse(line) }, File.read(in_folder("said")), status.exitstatus || status.termsig]
   end
 
-  it "shows where the time of each interval goes" do
+  it "shows where the time of each interval goes", vm: true, alone: true do
     waits = "Thread.new { Rperf.label(queue: 'mail') { Queue.new.pop } }"
     profiled("Thread.new { Queue.new.pop }; #{waits}") do |program|
       intervals = json(top(program, "--json", "-n", "3", "--interval", "0.5"))
@@ -53,7 +53,7 @@ RSpec.describe "rperf top" do
     end
   end
 
-  it "counts each of many threads, however deep their stacks are" do
+  it "counts each of many threads, however deep their stacks are", vm: true, alone: true do
     code = "def wait(depth) = depth.zero? ? Queue.new.pop : wait(depth - 1)
             300.times { Thread.new { wait(60) } }
             sleep 1"
@@ -81,13 +81,13 @@ RSpec.describe "rperf top" do
     end
   end
 
-  it "has CPU time in cpu mode" do
+  it "has CPU time in cpu mode", vm: true do
     profiled(options: "mode: :cpu, frequency: 500") do |program|
       expect(top(program, "--once").stdout).to include(" cpu, 500 Hz, ").and match(/^CPU \d+\.\d %   GC \d+\.\d %$/)
     end
   end
 
-  it "leaves the program's own profile whole" do
+  it "leaves the program's own profile whole", vm: true do
     code = <<~RUBY
       trap(:USR1) { $ended = true }
       def work
@@ -128,7 +128,7 @@ RSpec.describe "rperf top" do
     end
   end
 
-  it "goes on when the program takes its numbers and begins anew" do
+  it "goes on when the program takes its numbers and begins anew", vm: true do
     code = "trap(:USR1) { $taken = true }
             Thread.new { sleep 0.01 until $taken; Rperf.snapshot(clear: true) }"
     profiled(code) do |program|
@@ -182,7 +182,7 @@ RSpec.describe "rperf top" do
     end
   end
 
-  it "goes on in forked children, whose parent is watched" do
+  it "goes on in forked children, whose parent is watched", vm: true do
     code = <<~RUBY
       Thread.new do
         ends = 30.times.map { Process.wait2(fork { 1000.times(&:to_s) }).last.success? }
@@ -273,7 +273,7 @@ RSpec.describe "rperf top" do
     end
   end
 
-  it "begins a session where there is none, and ends it; the program's own comes first" do
+  it "begins a session where there is none, and ends it; the program's own comes first", vm: true do
     code = "trap(:USR1) { $begins = true }
             Thread.new { sleep 0.01 until $begins; Rperf.start(mode: :cpu, frequency: 99) }"
     listening("#{work}\n#{code}\nputs Rperf.listen\nwork") do |program|

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Clients that come and go 20 times a second, and leave in the middle of whatever they have asked for. Some seconds, or
-# ten minutes with RPERF_LONG=1 (bin/test --long).
-RSpec.describe "A port whose clients come and go", if: File.exist?("/proc/self/fd") do
+# Clients that come and go 20 times a second, and leave in the middle of whatever they have asked for. Two seconds,
+# or ten minutes with RPERF_LONG=1 (bin/test --long).
+RSpec.describe "A port whose clients come and go", vm: true, if: File.exist?("/proc/self/fd") do
   include Ports
 
   requests = ["GET /v1/hello", "GET /v1/stacks", "POST /v1/session", "GET /v1/profile?seconds=0.1", "GET /v1/snapshot",
@@ -18,7 +18,7 @@ RSpec.describe "A port whose clients come and go", if: File.exist?("/proc/self/f
     nil # The port has enough clients.
   end
 
-  seconds = ENV["RPERF_LONG"] == "1" ? 600 : 4
+  seconds = ENV["RPERF_LONG"] == "1" ? 600 : 2
 
   # Four clients that come and go while the block says so.
   def with_clients(path, requests)

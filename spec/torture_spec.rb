@@ -4,8 +4,9 @@ require "json"
 require_relative "support/compilers"
 
 # Everything at once, at the highest frequency: the program goes on, its profiles are valid, their time adds up, and
-# memory stays bounded. A minute for all variants together, or ten for each with RPERF_LONG=1 (bin/test --long).
-RSpec.describe "a program that does everything at once" do
+# memory stays bounded. 20 seconds for all variants together, or ten minutes for each with RPERF_LONG=1
+# (bin/test --long).
+RSpec.describe "a program that does everything at once", vm: true, alone: true do
   sessions = 3
   variants = {
     "interpreted, wall mode" => [["--disable-yjit"], { mode: :wall }],
@@ -23,7 +24,7 @@ RSpec.describe "a program that does everything at once" do
       "with ZJIT enabled on the way, cpu mode" => [["--disable-yjit"], { mode: :cpu, compiler: :ZJIT }]
     )
   end
-  seconds = ENV["RPERF_LONG"] == "1" ? 600.0 : 60.0 / variants.size
+  seconds = ENV["RPERF_LONG"] == "1" ? 600.0 : 20.0 / variants.size
 
   def torture(flags, seconds, sessions, options)
     command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", File.join(__dir__, "torture", "program.rb")]

@@ -3,7 +3,7 @@
 require "json"
 
 # Labels of blocks, requests and jobs in traces of all calls.
-RSpec.describe "Labels in traces" do
+RSpec.describe "Labels in traces", vm: true do
   lib = "-I#{File.join(Commands::ROOT, "lib")}"
 
   setup = <<~RUBY

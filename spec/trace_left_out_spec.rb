@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What a trace leaves out.
-RSpec.describe "What a trace leaves out" do
+RSpec.describe "What a trace leaves out", vm: true do
   setup = <<~'RUBY'
     require File.expand_path("wrap")
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The methods that some files define: their calls are counted, all other code runs as if nobody looked.
-RSpec.describe "Tracing of the methods of chosen files" do
+RSpec.describe "Tracing of the methods of chosen files", vm: true do
   order = <<~RUBY
     class Order
       attr_reader :id

@@ -3,7 +3,7 @@
 require "json"
 
 # Chosen methods: their calls are counted, all other code runs as if nobody looked.
-RSpec.describe "Tracing of chosen methods" do
+RSpec.describe "Tracing of chosen methods", vm: true do
   include Traces
 
   lib = "-I#{File.join(Commands::ROOT, "lib")}"
@@ -425,7 +425,7 @@ RSpec.describe "Tracing of chosen methods" do
     expect(outcome.stdout).to eq("only: is not possible under ZJIT, which would not compile the methods again\n")
   end
 
-  it "is no slower afterwards than before, whatever compiles" do
+  it "is no slower afterwards than before, whatever compiles", alone: true do
     [[], *Compilers::FLAGS.slice("YJIT").values.map { |flag| [flag] }].each do |options|
       before, after, during = result(<<~RUBY, *options).values_at(:before, :after, :during)
         def tarai(x, y, z) = x <= y ? y : tarai(tarai(x - 1, y, z), tarai(y - 1, z, x), tarai(z - 1, x, y))

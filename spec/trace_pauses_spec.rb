@@ -3,7 +3,7 @@
 require "json"
 
 # Sections and pauses of traces of all calls, and pauses of sampling sessions.
-RSpec.describe "Pauses" do
+RSpec.describe "Pauses", vm: true do
   lib = "-I#{File.join(Commands::ROOT, "lib")}"
 
   setup = <<~RUBY
@@ -215,7 +215,7 @@ RSpec.describe "Pauses" do
   end
 
   describe "of a sampling session" do
-    it "leave out what runs in them" do
+    it "leave out what runs in them", alone: true do
       now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) }
       # How long the pauses were at least and at most, however busy the machine is.
       least = most = 0

@@ -3,7 +3,7 @@
 require "json"
 
 # A trace as a session: the command, the API, processes, and what the numbers add up to.
-RSpec.describe "Tracing" do
+RSpec.describe "Tracing", vm: true do
   include Traces
 
   tarai = "def tarai(x, y, z) = x <= y ? y : tarai(tarai(x - 1, y, z), tarai(y - 1, z, x), tarai(z - 1, x, y))\n"
@@ -121,7 +121,7 @@ RSpec.describe "Tracing" do
       expect(sums.flatten.sum).to be_within(1).of(life)
     end
 
-    it "times calls by a clock that a thread notes" do
+    it "times calls by a clock that a thread notes", alone: true do
       result = told(<<~RUBY)
         def leaf = 1
         def long(text) = 40.times { text.count("b") }
@@ -145,7 +145,7 @@ RSpec.describe "Tracing" do
       expect(result[:lives].max).to be_within(1).of(result[:life])
     end
 
-    it "takes its cost out of the times of a broad tree by that clock, too" do
+    it "takes its cost out of the times of a broad tree by that clock, too", alone: true do
       costs = told(<<~'RUBY')
         def leaf = 1
         list = ->(name, *rest) { (0..4).map { |i| "#{name}#{i}#{rest.join}" }.join(";") }
@@ -215,7 +215,7 @@ RSpec.describe "Tracing" do
       expect(collecting.fetch(:"GC marking")).to be > 0.5 * all.fetch(:"GC marking")
     end
 
-    it "has CPU time, whatever else the machine does" do
+    it "has CPU time, whatever else the machine does", alone: true do
       measured, used, sleeping = told(<<~RUBY)
         def leaf = 1
         def work = 200_000.times { leaf }

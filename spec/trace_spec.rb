@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What the VM tells of calls, and what not: each situation with the counts that a reader of the program expects.
-RSpec.describe "A trace" do
+RSpec.describe "A trace", vm: true do
   include Traces
 
   setup = <<~RUBY

@@ -3,7 +3,7 @@
 # Each situation in which the VM tells of frames in a way of its own: with all calls, by their callers. The tree is the
 # same at all levels. "situation" calls what it is about in a block, and a method after it: if a return got lost, that
 # call would be elsewhere.
-RSpec.describe "The tree of a trace" do
+RSpec.describe "The tree of a trace", vm: true do
   include Traces
 
   setup = <<~'RUBY'

@@ -5,7 +5,7 @@ require "net/http"
 require "zlib"
 
 # The web viewer, as the command writes and serves it. The behaviour of the page is tested in viewer/.
-RSpec.describe "the web viewer", vm: false do
+RSpec.describe "the web viewer" do
   include Ports
 
   main = ["/app/main.rb", "<main>"]

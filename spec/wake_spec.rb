@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Programs in which all threads wait.
-RSpec.describe "A program that waits", if: Gem::Platform.local.os == "linux" do
+RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "linux" do
   include Ports
 
   # Ways to wait for two seconds. `later` ends them from another thread, which waits, too.

@@ -17,6 +17,29 @@ check() {
   fi
 }
 
+# begin_check NAME CMD...: runs it beside what follows, until end_check, which
+# shows what it has said. One at a time.
+begin_check() {
+  BEGUN_NAME=$1 BEGUN_AT=$SECONDS BEGUN_LOG=$(mktemp)
+  shift
+  { ("$@") </dev/null || false; } >"$BEGUN_LOG" 2>&1 &
+  BEGUN_PID=$!
+}
+
+end_check() {
+  local status=ok
+  wait "$BEGUN_PID" || status=FAILED
+  printf '\n== %s\n' "$BEGUN_NAME"
+  cat "$BEGUN_LOG"
+  rm -f "$BEGUN_LOG"
+  if [ "$status" = ok ]; then
+    CHECKS_PASSED=$((CHECKS_PASSED + 1))
+  else
+    CHECKS_FAILED+=("$BEGUN_NAME")
+  fi
+  printf -- '-- %s: %s (%d s, beside others)\n' "$BEGUN_NAME" "$status" $((SECONDS - BEGUN_AT))
+}
+
 summary() {
   local name
   printf '\n'
@@ -102,17 +125,19 @@ run_rubocop() {
   rubocop --format simple
 }
 
-run_rspec() { RUBYLIB="$ROOT/lib" rspec; }
+run_rspec() { "$RUBY" bin/support/specs.rb; }
 
-# Every example ends by itself and gives a profile with samples in it.
+# run_examples [RESULTS]: every example ends by itself and gives a profile with
+# samples in it. RESULTS is a file to which a line for each is added, as specs.rb does.
 run_examples() {
-  local file report bad=0
+  local file report status bad=0
   for file in examples/*.rb; do
     if report=$(bin/rperf stat ruby "$file" 2>&1 >/dev/null) && grep -q 'samples' <<<"$report"; then
-      echo "$file: ok"
+      status=passed && echo "$file: ok"
     else
-      printf '%s: failed\n%s\n' "$file" "$report" && bad=1
+      status=failed && printf '%s: failed\n%s\n' "$file" "$report" && bad=1
     fi
+    [ -z "${1:-}" ] || printf '%s\t%s\t\n' "$status" "$file" >>"$1"
   done
   return "$bad"
 }

@@ -1,5 +1,7 @@
-# Builds the extension in release mode into lib/rperf, when it is missing or
-# older than what it is made from. Needs $RUBY.
+# Builds the extension in release mode, with line tables (the profile `checkout`),
+# into lib/rperf, when it is missing or older than what it is made from. Needs $RUBY.
+# EXTENSION_PROFILE names another profile, and EXTENSION_SOURCES another checkout
+# with the same sources: so copies can share what doesn't depend on Ruby.
 
 # Edition 2024 needs it; the same number stands in Cargo.toml.
 RUST_NEEDED=1.88
@@ -46,7 +48,8 @@ check_libclang() {
 
 setup_extension() {
   local target="${CARGO_TARGET_DIR:-$ROOT/target}" started new="$EXTENSION.new"
-  local manifest=(--manifest-path "$ROOT/Cargo.toml") build=(build) link=()
+  local profile="${EXTENSION_PROFILE:-checkout}"
+  local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml") build=(build) link=()
   check_rust
   check_libclang
   have cc || install_system_packages gcc libc6-dev
@@ -61,11 +64,11 @@ setup_extension() {
   # What is changed while cargo runs is newer than this.
   mkdir -p "$ROOT/tmp" "$ROOT/lib/rperf"
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
-  RUBY="$RUBY" cargo "${build[@]}" "${manifest[@]}" --package rperf --release --lib \
+  RUBY="$RUBY" cargo "${build[@]}" "${manifest[@]}" --package rperf --profile "$profile" --lib \
     --target-dir "$target" ${link[@]+"${link[@]}"} >&2 ||
     { rm -f "$started" && die "the extension could not be built"; }
   # Renamed into place: a program that has the old one loaded keeps it whole.
-  if ! cp "$target/release/$CARGO_OUTPUT" "$new" || ! touch -r "$started" "$new" || ! mv -f "$new" "$EXTENSION"; then
+  if ! cp "$target/$profile/$CARGO_OUTPUT" "$new" || ! touch -r "$started" "$new" || ! mv -f "$new" "$EXTENSION"; then
     die "can't write $EXTENSION"
   fi
   rm -f "$started"

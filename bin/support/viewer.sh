@@ -8,13 +8,21 @@ check_viewer() {
   fi
   cd viewer && node_packages && npm run --silent check && node build.mjs --check || return 1
   if chromium_ready; then
-    export RPERF_CHROMIUM="${RPERF_CHROMIUM:-$(command -v chromium)}"
-    npm run --silent test:page || return 1
-    # Figures of a busy machine say nothing.
-    [ "$LONG" = no ] && [ -z "${CI:-}" ] || npm run --silent bench
+    RPERF_CHROMIUM="${RPERF_CHROMIUM:-$(command -v chromium)}" npm run --silent test:page
   else
     echo "no Chromium: the page is not tested in a browser"
   fi
+}
+
+# bench_viewer: its figures against their targets. Those of a busy machine say
+# nothing: so with --long only, or for CI, and with nothing beside it.
+bench_viewer() {
+  cd viewer && RPERF_CHROMIUM="${RPERF_CHROMIUM:-$(command -v chromium)}" npm run --silent bench
+}
+
+bench_viewer_wanted() {
+  [ "$LONG" = yes ] || [ -n "${CI:-}" ] || return 1
+  have npm && [ -d viewer/node_modules ] && { [ -n "${RPERF_CHROMIUM:-}" ] || have chromium; }
 }
 
 # As the lock file says; again only when that has changed.

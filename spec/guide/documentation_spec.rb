@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Rules for README, guide and internals as a whole.
-RSpec.describe "The documentation", vm: false do
+RSpec.describe "The documentation" do
   root = Commands::ROOT
   pages = ["README.md", "CONTRIBUTING.md", *Dir["docs/**/*.md", base: root]]
   guide = pages.grep(%r{\Adocs/guide/}) - ["docs/guide/README.md"]

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The contents of profiles, and how to read them, by the documentation.
-RSpec.describe "Results, as the documentation explains them" do
+RSpec.describe "Results, as the documentation explains them", vm: true, alone: true do
   include Guide
 
   # Waits, competes for the GVL and collects garbage, each in a method of its own.

@@ -4,7 +4,7 @@ require "fileutils"
 
 # Runs each command and program of the README and the guide as it is printed. A page's blocks run one after the other,
 # in a folder that has only app.rb at first. Programs have the methods of yours.rb, which stand for the reader's own.
-RSpec.describe "What the README and the guide print", vm: false do
+RSpec.describe "What the README and the guide print" do
   include Guide
 
   tutorial = "docs/guide/tutorial.md"

@@ -3,7 +3,7 @@
 require "fileutils"
 
 # The commands of docs/guide/tutorial.md, in its order.
-RSpec.describe "docs/guide/tutorial.md", vm: false do
+RSpec.describe "docs/guide/tutorial.md" do
   include Guide
 
   root = Commands::ROOT

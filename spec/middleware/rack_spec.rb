@@ -2,7 +2,7 @@
 
 require "rperf/rack"
 
-RSpec.describe Rperf::RackMiddleware do
+RSpec.describe Rperf::RackMiddleware, vm: true do
   # The app under the middleware.
   def middleware(**options, &app) = described_class.new(app, **options)
 
@@ -177,7 +177,7 @@ RSpec.describe Rperf::RackMiddleware do
     expect { middleware(lable: nil) }.to raise_error(ArgumentError, /lable/)
   end
 
-  it "profiles requests only in a deferred session", :unprofiled do
+  it "profiles requests only in a deferred session", :unprofiled, alone: true do
     Rperf.start(defer: true)
     app = middleware { spin(0.05) }
     2.times do
@@ -187,7 +187,7 @@ RSpec.describe Rperf::RackMiddleware do
     expect(weight_of(Rperf.stop, "spin") / 1e9).to be_between(0.095, 0.12)
   end
 
-  it "profiles in a deferred session also what has no label", :unprofiled do
+  it "profiles in a deferred session also what has no label", :unprofiled, alone: true do
     Rperf.start(defer: true)
     middleware(label: ->(_) {}) { spin(0.05) }.call(env)
     expect(weight_of(Rperf.stop, "spin") / 1e9).to be_between(0.047, 0.07)

@@ -166,7 +166,7 @@ RSpec.describe Rperf::Viewer, skip: Servers.missing("rack") do
       expect(weight_of(read_profile(in_folder("snapshot.pb.gz")), "Profiles#spin")).to be > 15_000_000
     end
 
-    it "are each of the time since the one before" do
+    it "are each of the time since the one before", alone: true do
       2.times do
         spin(0.05)
         take(http)

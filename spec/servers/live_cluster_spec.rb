@@ -4,7 +4,7 @@ require "io/console"
 require "pty"
 
 # A server of several processes, watched and profiled from outside while it answers requests.
-RSpec.describe "A Puma cluster with ports", skip: Servers.missing("puma", "rack") do
+RSpec.describe "A Puma cluster with ports", alone: true, skip: Servers.missing("puma", "rack") do
   include Servers
   include Ports
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A server of several processes: one profile, in which nothing is missing.
-RSpec.describe "Rack middleware in Puma's workers", skip: Servers.missing("puma", "rack") do
+RSpec.describe "Rack middleware in Puma's workers", vm: true, alone: true, skip: Servers.missing("puma", "rack") do
   include Servers
 
   let(:endpoints) { { "compute" => "GET /compute/:id", "fetch" => "GET /fetch/:id", "mix" => "GET /mix/:id" } }

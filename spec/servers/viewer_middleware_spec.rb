@@ -48,7 +48,8 @@ RSpec.describe "Rperf::Viewer in servers" do
     profiles.flat_map { |data| data.fetch(:label_sets, []).map { |set| set[:endpoint] } }.compact.uniq
   end
 
-  it "takes snapshots from Puma's threads, each of which has what the others lack", skip: Servers.missing("puma") do
+  it "takes snapshots from Puma's threads, each of which has what the others lack",
+     alone: true, skip: Servers.missing("puma") do
     server = start_puma("-t", "8:8", app: app("viewer.ru"), env: { "PROFILE" => in_folder("app.pb.gz") })
     ids = use_all_at_once(server) << take(server)
     expect(list(server)[:snapshots].map { |snapshot| snapshot[:id] }).to match_array(ids)
@@ -63,7 +64,7 @@ RSpec.describe "Rperf::Viewer in servers" do
     expect(labels_in(*profiles)).to contain_exactly("GET /compute/:id", "GET /fetch/:id", "GET /mix/:id")
   end
 
-  it "works under rperf record, whose profile loses nothing by it", skip: Servers.missing("puma") do
+  it "works under rperf record, whose profile loses nothing by it", alone: true, skip: Servers.missing("puma") do
     under = rperf_command("record", "-m", "wall", "-o", "app.pb.gz")
     server = start_puma("-t", "8:8", app: app("viewer.ru"), under:)
     ids = use_all_at_once(server)

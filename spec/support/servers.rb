@@ -3,11 +3,13 @@
 require "fileutils"
 require "net/http"
 require "socket"
+require "tmpdir"
 
 # Real servers, each on a free port of the loopback interface and in a process group of its own. None outlives its
 # example. Goes with Commands.
 module Servers
   HOST = "127.0.0.1"
+  REDIS_LOCK = File.join(Dir.tmpdir, "rperf-redis-#{Process.uid}.lock")
   # Below the ports that systems give out by themselves: nobody gets one by chance between its choice and its use.
   PORTS = 10_000...30_000
 
@@ -79,7 +81,10 @@ module Servers
   end
 
   def self.included(group)
-    group.after { servers.each { |server| end_process(server) } }
+    group.after do
+      servers.each { |server| end_process(server) }
+      @redis_lock&.close
+    end
   end
 
   # Of this example.
@@ -113,8 +118,9 @@ module Servers
     end
   end
 
-  # Redis, which keeps nothing on disk.
+  # Redis, which keeps nothing on disk. There is one at a time, whatever other specs run.
   def start_redis
+    @redis_lock ||= File.open(REDIS_LOCK, File::RDWR | File::CREAT).tap { |lock| lock.flock(File::LOCK_EX) }
     ready = ->(redis) { ask_redis(redis, "PING") == "+PONG" }
     start_server("Redis", ready:) do |port|
       [Servers.redis_server, "--port", port, "--bind", HOST, "--dir", folder, "--save", "", "--appendonly", "no"]

@@ -16,6 +16,7 @@ mod config;
 mod counters;
 mod dither;
 mod endpoint;
+mod frame_code;
 mod frame_names;
 mod gc_progress;
 mod gc_watch;

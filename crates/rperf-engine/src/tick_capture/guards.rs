@@ -41,27 +41,64 @@ pub fn prepare() {
 pub fn program_counter_at(instruction: usize, code: &Range<usize>, form: Form) -> Option<usize> {
     let mut walk = Walk::from(instruction, form);
     loop {
-        let next = walk.next(code)?;
-        if let Some(stored) = walk.stored_by(&next) {
-            // Before a call that may raise or look at the stack.
-            return Some(stored);
-        }
-        let target = next.near_branch_target() as usize;
-        match next.flow_control() {
-            FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {}
-            FlowControl::ConditionalBranch => {
-                if let Some(left_at) = exit(target, code, form) {
-                    return Some(left_at + WORD);
+        match walk.next_mark(code)? {
+            Mark::ProgramCounter(found) => return Some(found),
+            Mark::Branch(target) => match form {
+                Form::InFrame => {}
+                // What comes after may be of another line, but for the code of a loop.
+                Form::InRecord { .. } => {
+                    let ways = [target, walk.at];
+                    let in_loop = |way: &usize| leads_to(instruction, *way, code, form);
+                    walk.at = ways.into_iter().find(in_loop)?;
                 }
-            }
-            FlowControl::UnconditionalBranch => match exit(target, code, form) {
-                Some(left_at) => return Some(left_at + WORD),
-                None => walk.at = target,
             },
-            _ => return None,
         }
     }
 }
+
+/// Whether the code that goes on at `from` comes to this instruction, by branches and back.
+fn leads_to(instruction: usize, from: usize, code: &Range<usize>, form: Form) -> bool {
+    let mut walk = Walk::from(from, form);
+    walk.left = AROUND;
+    let mut others = [0; BRANCHES];
+    let mut known = 0;
+    while walk.left > 0 {
+        let is_on = walk.at != instruction && {
+            let next = walk.next(code);
+            next.is_some_and(|next| match next.flow_control() {
+                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => true,
+                FlowControl::ConditionalBranch => {
+                    let target = next.near_branch_target() as usize;
+                    if known < BRANCHES && exit(target, code, form).is_none() {
+                        others[known] = target;
+                        known += 1;
+                    }
+                    true
+                }
+                FlowControl::UnconditionalBranch => {
+                    walk.at = next.near_branch_target() as usize;
+                    true
+                }
+                _ => false,
+            })
+        };
+        if walk.at == instruction {
+            return true;
+        }
+        if !is_on {
+            let Some(left) = known.checked_sub(1) else {
+                return false;
+            };
+            known = left;
+            walk.at = others[left];
+        }
+    }
+    false
+}
+
+/// Instructions that are looked at on the way around a loop, and branches on it.
+const AROUND: usize = 192;
+const BRANCHES: usize = 4;
 
 /// Whether the code that goes on at this instruction has put a frame on top, and stores only now where
 /// the frame's record is, the word `place` of the control frame: until then nothing tells what the
@@ -156,6 +193,14 @@ fn exit(address: usize, code: &Range<usize>, form: Form) -> Option<usize> {
     }
 }
 
+/// What a walk comes to.
+enum Mark {
+    /// This one is stored, there or by the exit of a guard.
+    ProgramCounter(usize),
+    /// Code that may go on at this address instead.
+    Branch(usize),
+}
+
 /// Machine instructions one after the other.
 struct Walk {
     form: Form,
@@ -188,6 +233,32 @@ impl Walk {
         let next = Decoder::with_ip(64, bytes, self.at as u64, DecoderOptions::NONE).decode();
         self.at = next.next_ip() as usize;
         (!next.is_invalid()).then_some(next)
+    }
+
+    /// The next place that tells where the code is, or where it may go on in two ways.
+    fn next_mark(&mut self, code: &Range<usize>) -> Option<Mark> {
+        loop {
+            let next = self.next(code)?;
+            if let Some(stored) = self.stored_by(&next) {
+                // Before a call that may raise or look at the stack.
+                return Some(Mark::ProgramCounter(stored));
+            }
+            let target = next.near_branch_target() as usize;
+            match next.flow_control() {
+                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {}
+                FlowControl::ConditionalBranch => {
+                    return Some(match exit(target, code, self.form) {
+                        Some(left_at) => Mark::ProgramCounter(left_at + WORD),
+                        None => Mark::Branch(target),
+                    });
+                }
+                FlowControl::UnconditionalBranch => match exit(target, code, self.form) {
+                    Some(left_at) => return Some(Mark::ProgramCounter(left_at + WORD)),
+                    None => self.at = target,
+                },
+                _ => return None,
+            }
+        }
     }
 
     /// The program counter that `next` stores before a call, if it does.
@@ -433,5 +504,23 @@ mod tests {
         let before = [&NEXT_FRAME[..], &CALL_NEXT, &SET_UP, &STORE_PLACE, &RET];
         assert!(!begins(&before), "the frame isn't on top yet");
         assert!(!begins(&[&jump(-5)]), "a circle");
+    }
+
+    #[test]
+    fn where_code_branches_what_is_in_a_loop_counts() {
+        // add; jo out; jo body; exit of another line; ...; body: add; jo exit; jmp to the start
+        let other = [&jump_if_overflow(1)[..], &RET, &store(AFTER_CALL), &RET].concat();
+        let exit = [&store(HERE)[..], &RET].concat();
+        let body = |back: i32| {
+            let guard = jump_if_overflow(5);
+            [&ADD[..], &guard, &jump(back), &exit].concat()
+        };
+        let start = [&ADD[..], &jump_if_overflow(other.len() as i32)].concat();
+        let whole = -((start.len() + other.len() + ADD.len() + 6 + 5) as i32);
+        let looped = [&start[..], &other, &body(whole)];
+        assert_eq!(at(&looped, in_record(8)), Some(HERE as usize + 8));
+        assert_eq!(at(&looped, Form::InFrame), Some(AFTER_CALL as usize + 8));
+        let straight = [&start[..], &other, &body(0)];
+        assert_eq!(at(&straight, in_record(8)), None, "it may be either");
     }
 }

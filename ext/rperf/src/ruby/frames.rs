@@ -210,14 +210,23 @@ impl TraceVm for RubyVm<'_> {
 /// # Safety
 /// If it is no object, reading it may fault: the caller is ready for that.
 unsafe fn has_kind(word: FrameWord, kinds: &[usize]) -> bool {
-    if word == 0 || !word.is_multiple_of(align_of::<VALUE>()) || !are_kinds_known() {
-        return false;
+    // SAFETY: by this function's contract.
+    are_kinds_known() && unsafe { kind(word) }.is_some_and(|kind| kinds.contains(&kind))
+}
+
+/// The kind of an internal object of the VM; `None` for what the program sees.
+///
+/// # Safety
+/// If it is no object, reading it may fault: the caller is ready for that.
+pub unsafe fn kind(word: FrameWord) -> Option<usize> {
+    if word == 0 || !word.is_multiple_of(align_of::<VALUE>()) {
+        return None;
     }
     // SAFETY: an object begins with its flags; the rest by this function's contract.
     let flags = unsafe { (word as *const VALUE).read_volatile() };
     let object_type = flags & rb_sys::ruby_value_type::RUBY_T_MASK as VALUE;
-    object_type == rb_sys::ruby_value_type::RUBY_T_IMEMO as VALUE
-        && kinds.contains(&((flags as usize >> FRAME_KINDS.shift) & 15))
+    let is_internal = object_type == rb_sys::ruby_value_type::RUBY_T_IMEMO as VALUE;
+    is_internal.then_some((flags as usize >> FRAME_KINDS.shift) & 15)
 }
 
 /// Whether internal objects of the VM have the kinds that are expected.

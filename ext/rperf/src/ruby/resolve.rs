@@ -5,13 +5,13 @@
 //! They call no method: as one returns, an interrupt (Thread#raise, Timeout, a signal)
 //! could come, and it would be lost here.
 
-use super::frames::RubyVm;
+use super::frames;
 use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Fixnum, RClass, RModule, Value};
 use rb_sys::VALUE;
 use rperf_engine::trace::TracedFrame;
-use rperf_engine::{FrameWord, Gvl, ResolvedFrame, VmFrames};
+use rperf_engine::{FrameWord, Gvl, ResolvedFrame};
 use std::time::{Duration, Instant};
 
 /// The path of methods of C.
@@ -143,7 +143,7 @@ fn resolve_class(gvl: &mut Gvl<'_>, class: VALUE) -> ResolvedFrame {
 /// Names a frame, or the class of objects.
 fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
     // SAFETY: an object that is kept alive, and so can be read.
-    if !unsafe { RubyVm::new(&*gvl).are_frames(&[frame as FrameWord]) } {
+    if unsafe { frames::kind(frame as FrameWord) }.is_none() {
         return resolve_class(gvl, frame);
     }
     let name = ask(gvl, rb_sys::rb_profile_frame_full_label, frame);

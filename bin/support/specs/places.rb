@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# Runs the specs: see bin/support/specs.rb.
+module Specs
+  ROOT = File.expand_path("../../..", __dir__)
+  # What each process writes.
+  DIRECTORY = File.join(ROOT, "tmp/specs")
+  # A line for each example: its status, file, description and seconds.
+  RESULTS = File.join(ROOT, "tmp/results.tsv")
+  # How long each file took when it ran last.
+  TIMES = File.join(ROOT, "tmp/spec-times.json")
+end

@@ -1,0 +1,155 @@
+//! The code of the VM's frames, read past its functions, and whether they are as they are thought to
+//! be: a session believes a layout only if the stack of the thread that begins it reads as the VM
+//! itself tells it. On that thread, with the GVL; frames are also read in the signal handler of a
+//! tick.
+
+use crate::call_tree::FrameWord;
+use crate::vm::{Checked, FrameLayout, MayFault, Memory, VmFrames};
+use std::ops::Range;
+
+/// Frames of Ruby at most that are compared with what the VM tells.
+const COMPARED: usize = 8;
+
+/// Frames at most among which these are looked for.
+const NEAR: usize = 64;
+
+const WORD: usize = size_of::<usize>();
+
+/// Instruction words that a method has at most, in a layout that is believed.
+const LONGEST_CODE: usize = 1 << 24;
+
+/// The code of a frame of Ruby.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FrameCode {
+    /// The program counter that is stored. That of a compiled frame on top may be any word.
+    stored: usize,
+    /// The instruction sequence, an object of the VM.
+    pub(crate) iseq: FrameWord,
+    /// Its instructions.
+    instructions: Range<usize>,
+    /// All of it is from the record of a compiler that fills control frames late.
+    pub(crate) is_late: bool,
+}
+
+impl FrameCode {
+    /// Whether this program counter belongs to the code: of one of its instructions, or their end.
+    pub(crate) fn has(&self, program_counter: usize) -> bool {
+        let Range { start, end } = self.instructions;
+        program_counter.is_multiple_of(WORD) && (start..=end).contains(&program_counter)
+    }
+
+    /// The line at this program counter, which belongs to the code; 0 if the VM has none. Of the
+    /// instruction before it, as the VM counts: the program counter is that of the next one.
+    ///
+    /// # Safety
+    /// As for [`VmFrames::line_at`].
+    pub(crate) unsafe fn line_at(&self, vm: &impl VmFrames, program_counter: usize) -> u32 {
+        let words = (program_counter - self.instructions.start) / WORD;
+        // SAFETY: by this function's contract.
+        unsafe { vm.line_at(self.iseq, words.saturating_sub(1)) }
+    }
+}
+
+impl FrameLayout {
+    /// The code of a control frame; `None` for one of a C method, and where words don't fit together.
+    pub(crate) fn code_of(&self, memory: &impl Memory, frame: usize) -> Option<FrameCode> {
+        let word = |base: usize, offset: usize| memory.word(base.checked_add(offset)?);
+        let late = self.late.filter(|late| (late.is_on)());
+        let place = match late {
+            Some(late) => word(frame, late.place)?,
+            None => 0,
+        };
+        let (stored, iseq) = match late.filter(|_| place != 0) {
+            Some(late) if place == late.c_method => return None,
+            Some(late) => {
+                let record = memory.word(place.checked_sub(WORD)?)?;
+                (
+                    word(record, late.program_counter)?,
+                    word(record, late.iseq)?,
+                )
+            }
+            None => (word(frame, self.program_counter)?, word(frame, self.iseq)?),
+        };
+        if iseq == 0 || !iseq.is_multiple_of(WORD) {
+            return None;
+        }
+        let body = word(iseq, self.body)?;
+        let size = memory.half_word(body.checked_add(self.size)?)? as usize;
+        let start = word(body, self.encoded)?;
+        let fits = start.is_multiple_of(WORD) && (1..LONGEST_CODE).contains(&size);
+        let code = FrameCode {
+            stored,
+            iseq,
+            instructions: start..start.checked_add(size * WORD)?,
+            is_late: place != 0,
+        };
+        fits.then_some(code)
+    }
+
+    /// Whether the VM tells the line that the calling thread is at: not if the topmost frame is of a
+    /// compiler that fills control frames late, whose record has the last line that was stored. In
+    /// the signal handler, which is ready for faults.
+    pub(crate) fn tells_line(&self, vm: &impl VmFrames) -> bool {
+        !self.late.is_some_and(|late| (late.is_on)()) || !self.is_late(vm)
+    }
+
+    fn is_late(&self, vm: &impl VmFrames) -> bool {
+        // SAFETY: the handler is ready for faults.
+        let memory = unsafe { MayFault::new() };
+        let context = vm.context();
+        let top = (context != 0).then(|| memory.word(context + self.frame_in_context));
+        let code = top.flatten().and_then(|top| self.code_of(&memory, top));
+        code.is_some_and(|code| code.is_late)
+    }
+
+    /// Whether the fields are where this says: the topmost frames of Ruby of the calling thread have
+    /// the lines that the VM tells. False also where that can't be looked at. Not in hooks.
+    pub(crate) fn fits(&self, vm: &impl VmFrames) -> bool {
+        let memory = Checked::new();
+        memory.is_some_and(|memory| self.fits_in(vm, &memory) == Some(true))
+    }
+
+    /// `None` if a word leads nowhere.
+    fn fits_in(&self, vm: &impl VmFrames, memory: &impl Memory) -> Option<bool> {
+        let context = vm.context();
+        if context == 0 {
+            return None;
+        }
+        let field = |offset: usize| memory.word(context.checked_add(offset)?);
+        let stack = field(self.stack)?;
+        let end = stack.checked_add(field(self.stack_size)?.checked_mul(WORD)?)?;
+        let mut rest = field(self.frame_in_context)?;
+        let (mut frames, mut lines) = ([0; NEAR], [0; NEAR]);
+        let found = vm.backtrace(&mut frames, &mut lines);
+        let told = frames.iter().zip(lines).take(found);
+        // SAFETY: they are on the stack.
+        let of_ruby = told.filter(|(frame, _)| !unsafe { vm.is_c_method(**frame) });
+        let mut compared = 0;
+        for (_, line) in of_ruby.take(COMPARED) {
+            let mut is_told = false;
+            while !is_told {
+                if !(stack..end).contains(&rest) || !rest.is_multiple_of(WORD) {
+                    return Some(false);
+                }
+                is_told = self.has_line(vm, memory, rest, line);
+                rest += self.frame_size;
+            }
+            compared += 1;
+        }
+        Some(compared > 0)
+    }
+
+    /// Whether a control frame is at this line.
+    fn has_line(&self, vm: &impl VmFrames, memory: &impl Memory, frame: usize, line: u32) -> bool {
+        self.code_of(memory, frame)
+            .filter(|code| code.has(code.stored) && memory.word(code.iseq).is_some())
+            // SAFETY: the object's first word can be read. One of this kind, whose code has the
+            // frame's program counter, is an instruction sequence, and the place is in it.
+            .is_some_and(|code| unsafe {
+                vm.is_code(code.iseq) && code.line_at(vm, code.stored) == line
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,213 @@
+//! Made-up stacks of control frames, as the VM has them in its memory.
+
+use super::*;
+use crate::ids::VmThread;
+use crate::vm::LateFrames;
+use crate::vm::fake::{C_METHODS, FakeVm, IS_CODE, LAYOUT};
+use std::cell::Cell;
+use std::pin::Pin;
+
+/// Words of a control frame, and which of them says where the frame's record is.
+const FRAME: usize = 7;
+const PLACE: usize = 6;
+
+thread_local!(static IS_ON: Cell<bool> = const { Cell::new(false) });
+
+const LATE: LateFrames = LateFrames {
+    is_on: || IS_ON.get(),
+    place: PLACE * WORD,
+    c_method: 1,
+    program_counter: 0,
+    iseq: WORD,
+};
+
+/// Code with eight instruction words.
+struct Code {
+    instructions: Pin<Box<[usize; 8]>>,
+    _body: Pin<Box<[usize; 2]>>,
+    iseq: Pin<Box<[usize; 3]>>,
+}
+
+impl Code {
+    fn new() -> Self {
+        let instructions = Box::pin([0; 8]);
+        let body = Box::pin([8 << 32, instructions.as_ptr().addr()]);
+        let iseq = Box::pin([IS_CODE, 0, body.as_ptr().addr()]);
+        Self {
+            instructions,
+            _body: body,
+            iseq,
+        }
+    }
+
+    /// The program counter while so many words before it are executed.
+    fn at(&self, word: usize) -> usize {
+        self.instructions[word..].as_ptr().addr()
+    }
+
+    /// The line that the made-up VM tells of it.
+    fn line(&self, word: usize) -> u32 {
+        self.at(word.saturating_sub(1)) as u32
+    }
+
+    fn iseq(&self) -> usize {
+        self.iseq.as_ptr().addr()
+    }
+}
+
+/// A thread in a method of C that one of Ruby has called, and that another one.
+struct Machine {
+    codes: [Code; 2],
+    /// From the topmost frame on.
+    stack: Box<[usize]>,
+    context: Box<[usize; 3]>,
+    records: Box<[[usize; 2]; 2]>,
+    native_stack: Box<[usize; 2]>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let codes = [Code::new(), Code::new()];
+        let mut stack = vec![0; FRAME * 4].into_boxed_slice();
+        for (row, (code, word)) in [(1, (&codes[0], 3)), (2, (&codes[1], 5))] {
+            stack[row * FRAME] = code.at(word);
+            stack[row * FRAME + 2] = code.iseq();
+        }
+        let base = stack.as_ptr().addr();
+        Self {
+            records: Box::new([
+                [codes[0].at(4), codes[0].iseq()],
+                [codes[1].at(6), codes[1].iseq()],
+            ]),
+            codes,
+            context: Box::new([base, stack.len(), base]),
+            stack,
+            native_stack: Box::new([0; 2]),
+        }
+    }
+
+    /// The frames' code is in records, and their own words are those of earlier frames.
+    fn late(mut self) -> Self {
+        let earlier = self.stack[FRAME * 2..].to_vec();
+        for (row, record) in self.records.iter().enumerate() {
+            let frame = &mut self.stack[(row + 1) * FRAME..];
+            frame[..FRAME].copy_from_slice(&earlier[..FRAME]);
+            self.native_stack[row] = record.as_ptr().addr();
+            frame[PLACE] = self.native_stack[row..].as_ptr().addr() + WORD;
+        }
+        self.stack[PLACE] = LATE.c_method;
+        self.stack[2] = 8; // of no use either
+        self
+    }
+
+    fn vm(&self, lines: [u32; 2]) -> FakeVm {
+        let vm = FakeVm::new(VmThread(8), &[(C_METHODS, 0), (2, lines[0]), (1, lines[1])]);
+        vm.context.set(self.context.as_ptr().addr());
+        vm
+    }
+
+    /// As the VM tells it.
+    fn lines(&self) -> [u32; 2] {
+        [self.codes[0].line(3), self.codes[1].line(5)]
+    }
+
+    fn late_lines(&self) -> [u32; 2] {
+        [self.codes[0].line(4), self.codes[1].line(6)]
+    }
+}
+
+#[test]
+fn a_layout_fits_if_the_stack_reads_as_the_vm_tells_it() {
+    let machine = Machine::new();
+    let vm = machine.vm(machine.lines());
+    assert!(LAYOUT.fits(&vm));
+    let [first, second] = machine.lines();
+    for lines in [[first + 8, second], [first, second + 8], [second, first]] {
+        assert!(!LAYOUT.fits(&machine.vm(lines)), "another line");
+    }
+    vm.set_stack(&[(C_METHODS, 0)]);
+    assert!(!LAYOUT.fits(&vm), "there is nothing to compare");
+    vm.context.set(0);
+    assert!(!LAYOUT.fits(&vm), "nobody knows where the stack is");
+}
+
+/// A release to come may move any of them, to where words of all kinds are. (Those of the stack
+/// itself only bound what is read.)
+#[test]
+fn a_field_that_has_moved_is_noticed_and_nothing_faults() {
+    type Field = fn(&mut FrameLayout) -> &mut usize;
+    let fields: [(&str, Field); 6] = [
+        ("frame_in_context", |it| &mut it.frame_in_context),
+        ("frame_size", |it| &mut it.frame_size),
+        ("program_counter", |it| &mut it.program_counter),
+        ("iseq", |it| &mut it.iseq),
+        ("body", |it| &mut it.body),
+        ("encoded", |it| &mut it.encoded),
+    ];
+    let machine = Machine::new();
+    let vm = machine.vm(machine.lines());
+    for (name, field) in fields {
+        for moved_by in [WORD, 2 * WORD, 1 << 40] {
+            let mut layout = LAYOUT;
+            *field(&mut layout) += moved_by;
+            assert!(!layout.fits(&vm), "{name} {moved_by} further down");
+        }
+        let mut layout = LAYOUT;
+        let field = field(&mut layout);
+        if let Some(earlier) = field.checked_sub(WORD) {
+            *field = earlier;
+            assert!(!layout.fits(&vm), "{name} a word earlier");
+        }
+    }
+}
+
+#[test]
+fn words_that_lead_nowhere_are_noticed() {
+    for broken in [0, 8, usize::MAX - 7] {
+        let mut machine = Machine::new();
+        machine.stack[FRAME + 2] = broken;
+        assert!(!LAYOUT.fits(&machine.vm(machine.lines())));
+        let mut machine = Machine::new();
+        let lines = machine.lines();
+        machine.context[2] = broken;
+        assert!(!LAYOUT.fits(&machine.vm(lines)));
+    }
+}
+
+#[test]
+fn the_code_of_late_frames_is_in_their_records() {
+    let layout = FrameLayout {
+        late: Some(LATE),
+        ..LAYOUT
+    };
+    let machine = Machine::new();
+    IS_ON.set(false);
+    assert!(layout.fits(&machine.vm(machine.lines())), "it is off");
+    IS_ON.set(true);
+    let vm = machine.vm(machine.lines());
+    assert!(layout.fits(&vm), "frames of the interpreter have none");
+    assert!(layout.tells_line(&vm));
+
+    let machine = Machine::new().late();
+    let vm = machine.vm(machine.late_lines());
+    assert!(layout.fits(&vm));
+    assert!(!LAYOUT.fits(&vm), "their own words are old");
+    assert!(
+        layout.tells_line(&vm),
+        "the frame on top is a method's of C"
+    );
+    let second = machine.stack[FRAME..].as_ptr().addr();
+    machine_on_top(&vm, &machine, second, |vm| assert!(!layout.tells_line(vm)));
+    let moved = FrameLayout {
+        late: Some(LateFrames { iseq: 0, ..LATE }),
+        ..layout
+    };
+    assert!(!moved.fits(&vm));
+}
+
+/// As if `frame` were the topmost one.
+fn machine_on_top(vm: &FakeVm, machine: &Machine, frame: usize, look: impl FnOnce(&FakeVm)) {
+    let context = Box::new([machine.context[0], machine.context[1], frame]);
+    vm.context.set(context.as_ptr().addr());
+    look(vm);
+}
