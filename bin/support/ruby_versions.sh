@@ -6,8 +6,8 @@
 
 # The only place under bin/ that names versions. An unreleased one may have
 # known failures: see bin/support/known_failures.rb.
-OTHER_RUBIES="4.0"
-UNRELEASED_RUBIES=""
+OTHER_RUBIES="4.0 4.1"
+UNRELEASED_RUBIES="4.1"
 
 is_unreleased() { case " $UNRELEASED_RUBIES " in *" $1 "*) ;; *) return 1 ;; esac; }
 

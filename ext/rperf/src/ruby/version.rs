@@ -3,10 +3,11 @@
 //! versions that are named here. docs/internals/ruby-versions.md lists all of it. On any thread, and
 //! in signal handlers, once [`init`] has run.
 
-use rperf_engine::FrameLayout;
+use rperf_engine::{FrameLayout, LateFrames};
 use rperf_report::MISSING;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
+use std::ptr::with_exposed_provenance;
 use std::sync::OnceLock;
 
 // SAFETY: as Ruby's headers declare them: constants of the VM, which has loaded this extension.
@@ -19,7 +20,7 @@ const WORD: usize = size_of::<usize>();
 
 /// The versions whose private data was looked at. Of a patch release that is newer, it is believed
 /// if it passes the checks at the start of a session.
-const KNOWN: [Version; 2] = [(3, 4), (4, 0)];
+const KNOWN: [Version; 3] = [(3, 4), (4, 0), (4, 1)];
 
 /// The first two numbers of a version.
 pub type Version = (u32, u32);
@@ -87,7 +88,7 @@ pub fn other_ractors_tell_of_collections() -> bool {
 /// Whether the kinds of the VM's internal objects that stand for frames are [`FRAME_KINDS`]. Without
 /// them no stack is taken at a tick.
 ///
-/// Versions: 3.4 and 4.0. Source: `enum imemo_type`, internal/imemo.h.
+/// Versions: 3.4 to 4.1. Source: `enum imemo_type`, internal/imemo.h.
 pub fn has_frame_kinds() -> bool {
     is_known()
 }
@@ -111,7 +112,7 @@ pub struct FrameKinds {
 
 /// Where frames have their fields. Without it no line of compiled code is known.
 ///
-/// Versions: 3.4 and 4.0. Source: `rb_execution_context_struct`, `rb_control_frame_struct`,
+/// Versions: 3.4 to 4.1. Source: `rb_execution_context_struct`, `rb_control_frame_struct`,
 /// `rb_iseq_struct` and `rb_iseq_constant_body`, vm_core.h.
 pub fn frame_layout() -> Option<&'static FrameLayout> {
     static LAYOUT: FrameLayout = FrameLayout {
@@ -126,13 +127,45 @@ pub fn frame_layout() -> Option<&'static FrameLayout> {
         size: size_of::<u32>(),
         encoded: WORD + MOVED,
     };
-    (is_known() && line_of_instruction().is_some()).then_some(&LAYOUT)
+    static WITH_LATE_FRAMES: FrameLayout = FrameLayout {
+        late: Some(LateFrames {
+            is_on: is_zjit_on,
+            place: 6 * WORD + MOVED,
+            c_method: 1,
+            program_counter: MOVED,
+            iseq: WORD + MOVED,
+        }),
+        ..LAYOUT
+    };
+    let layout = match zjit_fills_frames_late() {
+        true => &WITH_LATE_FRAMES,
+        false => &LAYOUT,
+    };
+    (is_known() && line_of_instruction().is_some()).then_some(layout)
+}
+
+/// ZJIT leaves the program counter and the instruction sequence of a control frame as they were, and
+/// keeps them in a record (`zjit_jit_frame`), which the VM's functions read.
+///
+/// Versions: from 4.1. Source: `CFP_ZJIT_FRAME`, zjit.h, and `gen_write_jit_frame`,
+/// zjit/src/codegen.rs.
+fn zjit_fills_frames_late() -> bool {
+    running() >= (4, 1)
+}
+
+/// Whether ZJIT is on. Async-signal-safe.
+///
+/// Versions: from 4.0. Source: `rb_zjit_enabled_p`, zjit.h.
+fn is_zjit_on() -> bool {
+    let entry = FOUND.get().map_or(0, |found| found.zjit_entry);
+    // SAFETY: the VM's variable, a pointer that is not null once ZJIT is on.
+    entry != 0 && unsafe { with_exposed_provenance::<usize>(entry).read_volatile() } != 0
 }
 
 /// Where a thread and its Ractor have their fields. Without it Ractors have no numbers, and no line
 /// of compiled code is known.
 ///
-/// Versions: 3.4 and 4.0. Source: `rb_thread_struct`, vm_core.h, and `rb_ractor_struct`,
+/// Versions: 3.4 to 4.1. Source: `rb_thread_struct`, vm_core.h, and `rb_ractor_struct`,
 /// ractor_core.h.
 pub fn thread_layout() -> Option<&'static ThreadLayout> {
     static LAYOUT: ThreadLayout = ThreadLayout {
@@ -184,6 +217,8 @@ pub type SlotSize = unsafe extern "C" fn(rb_sys::VALUE) -> usize;
 struct Found {
     line_of_instruction: Option<LineOfInstruction>,
     slot_size: Option<SlotSize>,
+    /// The address of a variable; 0 if Ruby was built without ZJIT.
+    zjit_entry: usize,
 }
 
 static FOUND: OnceLock<Found> = OnceLock::new();
@@ -201,6 +236,7 @@ pub fn init() {
             slot_size: transmute::<*mut libc::c_void, Option<SlotSize>>(find(
                 c"rb_gc_obj_slot_size",
             )),
+            zjit_entry: find(c"rb_zjit_entry").expose_provenance(),
         }
     });
 }
