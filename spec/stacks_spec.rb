@@ -116,8 +116,12 @@ RSpec.describe "rperf stacks", vm: true do
         expect(answer["left_out"]).to be >= 10_050
         expect(File).not_to exist(in_folder("ran"))
         has_done("ractor")
-        expect(fibers_of(program)).to match([include("note" => /made a Ractor/), {}])
-        expect(rperf("stacks", "--fibers", program.pid.to_s).stdout).to include("Ruby lists no fibers of a program")
+        # Where each Ractor has its own objects, Ruby goes on to list the main one's.
+        lists_own = Gem::Version.new(RUBY_VERSION) >= Gem::Version.new("4.1")
+        note, left_out = lists_own ? [nil, be >= 10_050] : [/made a Ractor/, 0]
+        expect(fibers_of(program)).to match([include("note" => note, "left_out" => left_out), {}])
+        page = rperf("stacks", "--fibers", program.pid.to_s).stdout
+        expect(page.include?("Ruby lists no fibers of a program")).to be(!lists_own)
       end
     end
 

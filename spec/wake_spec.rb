@@ -48,7 +48,7 @@ RSpec.describe "A program that waits", vm: true, if: Gem::Platform.local.os == "
       udp: ["x", -> { it = Addrinfo.udp("127.0.0.1", 0).bind; later.call { it.local_address.connect.send("x", 0) }; it.recv(1) }],
       recvmsg: ["x", -> { it, other = UNIXSocket.pair; later.call { other.write("x") }; it.recvmsg[0] }],
       recv_io: [true, -> { it, other = UNIXSocket.pair; later.call { other.send_io($stdin) }; it.recv_io.is_a?(IO) }],
-      copied: [1, -> { it, other = IO.pipe; later.call { other.write("x"); other.close }; IO.copy_stream(it, IO.pipe[1]) }],
+      copied: [1, -> { it, other = IO.pipe; later.call { other.write("x"); other.close }; out = IO.pipe; IO.copy_stream(it, out[1]) }],
       waitpid2: [0, -> { Process.waitpid2(spawn("sleep", "2")).last.exitstatus }],
       ractor: [9, -> { it = Ractor.new { sleep 2; 9 }; it.respond_to?(:value) ? it.value : it.take }],
       timeout: [8, -> { Timeout.timeout(2) { sleep } rescue 8 }],

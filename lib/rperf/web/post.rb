@@ -39,11 +39,20 @@ module Rperf
 
       # Bounds an answer: its head may be without end.
       module Pieces
+        NO_END = "its answer has no end"
+        private_constant :NO_END
+
+        # A line of the head. Some versions of Net::HTTP refuse long ones by themselves, with an ArgumentError, which
+        # would seem to be the request's.
+        def readline
+          super.tap { |line| raise IOError, NO_END if line.bytesize > READ }
+        end
+
         private
 
         def rbuf_fill
           @rperf_pieces = (@rperf_pieces || 0) + 1
-          raise IOError, "its answer has no end" if @rperf_pieces > PIECES
+          raise IOError, NO_END if @rperf_pieces > PIECES
 
           super
         end
