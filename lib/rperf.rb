@@ -9,7 +9,7 @@
 #
 #   1 version.rb errors.rb message.rb argument.rb inert.rb
 #   2 processes/ web/
-#   3 session/
+#   3 session/ live/
 #   4 hooks/
 #   5 api/ api.rb autostart.rb
 #   6 ../rperf.rb

@@ -1,7 +1,8 @@
 //! The `rperf` command: options, running a program, terminal output.
 //!
 //! `exe/rperf` calls [`run`] on Ruby's main thread. A program's own Ruby calls the
-//! public modules on the thread that ends a session. Nothing here knows Ruby, and nothing starts a thread.
+//! public modules on the thread that ends a session. Nothing here knows Ruby. Commands that watch
+//! several programs, or draw, start threads of their own, which end before the command does.
 
 mod args;
 mod attach;

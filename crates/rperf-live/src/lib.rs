@@ -1,5 +1,6 @@
 //! Asking a running program: its *port*, the protocol that is spoken on it, and the client that
-//! finds ports and asks. Nothing here knows Ruby or samples.
+//! finds ports and asks. Nothing here links Ruby or samples; `port/wake.rs` calls the function with
+//! which Ruby handles signals, by its address.
 //!
 //! The extension opens ports, in programs that want one; the command is the client. A port is a
 //! Unix socket in the user's private folder, served by a native thread of its own, which sleeps in
