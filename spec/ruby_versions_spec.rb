@@ -11,7 +11,8 @@ RSpec.describe "docs/internals/ruby-versions.md" do
     comments = source.scan(%r{((?:^ *///.*\n)+)(?:#\[.*\n)*(?:pub )?(?:const )?fn (\w+)})
     told = comments.filter_map do |comment, name|
       text = comment.gsub(%r{^ */// ?}, "").split("\n\n").last.tr("\n", " ").strip
-      [name, [$1, $2]] if text =~ /\AVersions: (.+?)\. Source: (.+)\.\z/
+      places = text.match(/\AVersions: (.+?)\. Source: (.+)\.\z/)&.captures
+      [name, places] if places
     end
     told.to_h
   end
@@ -28,8 +29,9 @@ RSpec.describe "docs/internals/ruby-versions.md" do
   end
 
   it "knows all functions that ask for the version" do
-    asking = source.scan(/^(?:pub )?fn (\w+)\([^)]*\)[^{]*\{\n(.*?)^\}/m).select { |_, body| body.match?(/\brunning\(\)/) }
-    names = asking.map(&:first) - %w[is_known note_on_other_ractors]
+    functions = source.scan(/^(?:pub )?fn (\w+)\([^)]*\)[^{]*\{\n(.*?)^\}/m)
+    names = functions.filter_map { |name, body| name if body.match?(/\brunning\(\)/) }
+    names -= %w[is_known note_on_other_ractors]
     expect(names - facts(source).keys).to eq([])
   end
 
