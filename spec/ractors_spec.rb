@@ -167,7 +167,7 @@ RSpec.describe "other Ractors", vm: true do
     RUBY
     expect([done, dropped]).to eq([21, 0])
     expect(states).to include(match(/sort|to_s|allocate|new|initialize/))
-    # From Ruby 4.0 on events tell of them.
-    expect(states).to include(match(/\A\[GC/)) if RUBY_VERSION.to_i >= 4
+    # Only 4.0 has one list of events for all Ractors, which tells of them.
+    expect(states).to include(match(/\A\[GC/)) if RUBY_VERSION.start_with?("4.0.")
   end
 end

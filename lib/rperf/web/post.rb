@@ -44,7 +44,7 @@ module Rperf
 
         # A line of the head. Some versions of Net::HTTP refuse long ones by themselves, with an ArgumentError, which
         # would seem to be the request's.
-        def readline
+        def readuntil(...)
           super.tap { |line| raise IOError, NO_END if line.bytesize > READ }
         end
 
