@@ -42,6 +42,9 @@ pub struct StartOptions {
     pub capture: Option<Capture>,
     /// Native threads may run several Ruby threads (RUBY_MN_THREADS=1).
     pub shares_native_threads: bool,
+    /// Called on the worker with the number of other Ractors' threads that have ended since its last
+    /// call.
+    pub on_ended_threads: Option<fn(u32)>,
 }
 
 /// What samples lack because the VM isn't of the form that is expected.

@@ -95,6 +95,8 @@ pub struct OtherRactors {
     ended: AtomicU32,
     /// What makes the ticks, and the worker.
     worker: OnceLock<(Arc<dyn Source>, Thread)>,
+    /// Who wants to know of ends.
+    listener: OnceLock<fn(u32)>,
 }
 
 #[derive(Debug)]
@@ -137,6 +139,7 @@ impl OtherRactors {
             are_filling: AtomicBool::new(false),
             ended: AtomicU32::new(0),
             worker: OnceLock::new(),
+            listener: OnceLock::new(),
         }
     }
 
@@ -287,6 +290,12 @@ impl OtherRactors {
         }
     }
 
+    /// From here on `tell` is called on the worker, with the number of threads that have ended since
+    /// its last call. Once.
+    pub fn listen_to_ends(&self, tell: fn(u32)) {
+        self.listener.get_or_init(|| tell);
+    }
+
     /// On the worker: empties the logs, and merges what ended threads have left, where that is due.
     /// Returns how long the worker may sleep before it comes again; `None` as long as nobody runs.
     pub fn tend(&self, holders: &OtherHolders) -> Option<Duration> {
@@ -296,8 +305,11 @@ impl OtherRactors {
         let is_due = self.is_watched.load(Relaxed) && since >= pause.as_nanos() as u64 / 2;
         if is_due || self.ended.load(Relaxed) >= ENDED_BATCH {
             self.watched_ns.store(now, Relaxed);
-            self.ended.store(0, Relaxed);
+            let ended = self.ended.swap(0, Relaxed);
             self.empty_logs(now);
+            if let Some(tell) = self.listener.get() {
+                tell(ended);
+            }
         }
         if !holders.is_any_running() {
             self.is_watched.store(false, SeqCst);

@@ -19,7 +19,7 @@ pub mod recording;
 pub mod state;
 
 use crate::ruby::safepoint;
-use hooks::sampling_job;
+use hooks::{ended_ractors, sampling_job};
 use magnus::{Error, RModule, Ruby};
 use state::{label_set, roots};
 
@@ -28,5 +28,6 @@ pub fn init(ruby: &Ruby, native: RModule) -> Result<(), Error> {
     roots::init();
     label_set::init(ruby, native)?;
     safepoint::register(sampling_job::on_safepoint);
+    ended_ractors::init();
     Ok(())
 }

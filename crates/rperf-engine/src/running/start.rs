@@ -29,6 +29,9 @@ impl RunningSession {
             options.lines,
             options.shares_native_threads,
         );
+        if let Some(tell) = options.on_ended_threads {
+            session.others.listen_to_ends(tell);
+        }
         if options.capture == Some(Capture::Safepoint) {
             return Ok(session);
         }

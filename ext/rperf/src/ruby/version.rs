@@ -85,6 +85,14 @@ pub fn other_ractors_tell_of_collections() -> bool {
     running() == (4, 0)
 }
 
+/// While any hook on threads is registered, a Ractor that ends leaves its pages of objects to the
+/// main Ractor as they are, instead of freeing them first.
+///
+/// Versions: from 4.1. Source: `ractor_postmortem_collect`, ractor.c.
+pub fn thread_hooks_keep_ended_ractors() -> bool {
+    running() >= (4, 1)
+}
+
 /// Whether the kinds of the VM's internal objects that stand for frames are [`FRAME_KINDS`]. Without
 /// them no stack is taken at a tick.
 ///

@@ -1,5 +1,6 @@
 //! What the VM calls: hooks and the sampling callback.
 
+pub mod ended_ractors;
 pub mod fiber;
 pub mod gc;
 pub mod objects;

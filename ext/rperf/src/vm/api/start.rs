@@ -5,6 +5,7 @@ use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
 use crate::ruby::safepoint;
+use crate::vm::hooks::ended_ractors;
 use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
 use rperf_engine::{
@@ -72,6 +73,7 @@ fn options(settings: &Settings) -> StartOptions {
             false => capture,
         },
         shares_native_threads: env::var_os("RUBY_MN_THREADS").is_some_and(|it| it == "1"),
+        on_ended_threads: Some(ended_ractors::note),
     }
 }
 
