@@ -89,10 +89,40 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
       send(name, turns) while Process.clock_gettime(Process::CLOCK_MONOTONIC) < ends
     end
 
+    # Its branches on lines 30, 32, 34 and 36 hardly ever run, or never.
+    def branch(turns)
+      turn = 0
+      sum = 0
+      while turn < turns
+        if (turn & 4095) == 77
+          sum += 1
+        elsif (turn & 4095) == 78
+          sum += 2
+        elsif (turn & 4095) == 79
+          sum += 3
+        elsif turn > 1 << 60
+          sum += 4
+        else
+          sum ^= turn
+        end
+        turn += 1
+      end
+    end
+
     name, turns = ARGV[0].to_sym, Integer(ARGV[1])
     work(name, turns, 0.5)
     Rperf.start(mode: :cpu, output: "lines.pb.gz") { work(name, turns, 1.5) }
   RUBY
+
+  # Percent of the method's time by line.
+  def shares_of(method)
+    samples = Bench::Pprof.read(in_folder("lines.pb.gz")).samples
+    sums = samples.each_with_object(Hash.new(0)) do |sample, times|
+      frame = sample.frames.first
+      times[frame.line] += sample.values.fetch("cpu") if frame.function.end_with?(method)
+    end
+    sums.transform_values { |sum| sum * 100.0 / sums.values.sum }
+  end
 
   # The machine code of other processors isn't read.
   flags = RbConfig::CONFIG["host_cpu"] == "x86_64" ? Compilers::FLAGS.values : []
@@ -102,15 +132,18 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
         turns = method == "compute" ? "20000" : "1000"
         outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("lines.rb", lines), method, turns)
         expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
-        samples = Bench::Pprof.read(in_folder("lines.pb.gz")).samples
-        sums = samples.each_with_object(Hash.new(0)) do |sample, times|
-          frame = sample.frames.first
-          times[frame.line] += sample.values.fetch("cpu") if frame.function.end_with?(method)
-        end
-        shares = sums.transform_values { |sum| sum * 100.0 / sums.values.sum }
+        shares = shares_of(method)
         expect(shares).to include(often => be_within(15).of(75), seldom => be_within(15).of(25))
         expect(shares.fetch(0, 0)).to be < 20
       end
+    end
+
+    it "has no time for lines that hardly ever run, with #{flag}" do
+      outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("lines.rb", lines), "branch", "20000")
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
+      shares = shares_of("branch")
+      expect(shares.keys - [0]).to all(be_between(24, 41))
+      expect(shares.values_at(30, 32, 34, 36).compact).to all(be < 4)
     end
   end
 end

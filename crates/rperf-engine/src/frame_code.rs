@@ -86,20 +86,31 @@ impl FrameLayout {
         fits.then_some(code)
     }
 
-    /// Whether the VM tells the line that the calling thread is at: not if the topmost frame is of a
-    /// compiler that fills control frames late, whose record has the last line that was stored. In
-    /// the signal handler, which is ready for faults.
-    pub(crate) fn tells_line(&self, vm: &impl VmFrames) -> bool {
-        !self.late.is_some_and(|late| (late.is_on)()) || !self.is_late(vm)
-    }
-
-    fn is_late(&self, vm: &impl VmFrames) -> bool {
+    /// Whether the topmost frame of the calling thread may be one of a compiler that fills control
+    /// frames late: its record has the last line that was stored. In the signal handler, which is
+    /// ready for faults.
+    fn may_be_late(&self, vm: &impl VmFrames) -> bool {
+        let Some(late) = self.late else {
+            return false;
+        };
         // SAFETY: the handler is ready for faults.
         let memory = unsafe { MayFault::new() };
         let context = vm.context();
         let top = (context != 0).then(|| memory.word(context + self.frame_in_context));
-        let code = top.flatten().and_then(|top| self.code_of(&memory, top));
-        code.is_some_and(|code| code.is_late)
+        let place = top.flatten().and_then(|top| memory.word(top + late.place));
+        late.found.are_in_doubt() || place.is_none_or(|it| it != 0 && it != late.c_method)
+    }
+
+    /// A tick has interrupted compiled code whose frame is on top, with this code: it tells whether
+    /// late frames are as this says. In the signal handler, which is ready for faults.
+    pub(crate) fn note_late_frame(&self, vm: &impl VmFrames, code: Option<&FrameCode>) {
+        let Some(late) = self.late.filter(|it| (it.is_on)() && !it.found.fit()) else {
+            return;
+        };
+        // SAFETY: the handler is ready for faults.
+        let fits = code
+            .is_some_and(|it| it.is_late && it.has(it.stored) && unsafe { vm.is_code(it.iseq) });
+        late.found.note(fits);
     }
 
     /// Whether the fields are where this says: the topmost frames of Ruby of the calling thread have
@@ -149,6 +160,12 @@ impl FrameLayout {
                 vm.is_code(code.iseq) && code.line_at(vm, code.stored) == line
             })
     }
+}
+
+/// Whether the line counts that the VM tells of the topmost frame, which isn't one of a C method. In
+/// the signal handler, which is ready for faults.
+pub(crate) fn tells_line(layout: Option<&FrameLayout>, vm: &impl VmFrames) -> bool {
+    !vm.fills_frames_late() || layout.is_some_and(|layout| !layout.may_be_late(vm))
 }
 
 #[cfg(test)]

@@ -84,7 +84,9 @@ pub use tick_capture::at_work::{
 pub use tick_capture::{TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
-pub use vm::{Checked, FrameLayout, LateFrames, Memory, MethodWord, TickVm, VmFrames};
+pub use vm::{
+    Checked, FrameLayout, LateFrames, LateFramesFound, Memory, MethodWord, TickVm, VmFrames,
+};
 pub use watch::SharedTable;
 
 /// In a forked child, which has no worker: lets go of all signals, so that a session

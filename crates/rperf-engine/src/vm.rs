@@ -11,7 +11,7 @@ mod memory;
 
 use crate::call_tree::FrameWord;
 use crate::ids::FiberWord;
-pub use layout::{FrameLayout, LateFrames};
+pub use layout::{FrameLayout, LateFrames, LateFramesFound};
 pub(crate) use memory::MayFault;
 pub use memory::{Checked, Memory};
 
@@ -21,6 +21,10 @@ pub use memory::{Checked, Memory};
 pub trait VmFrames {
     /// Where the VM's own structures have their fields; `None` if that isn't known of this VM.
     fn layout(&self) -> Option<&'static FrameLayout>;
+
+    /// Whether a compiler is on that fills control frames late: the line that the VM tells of a frame
+    /// of its code may be one of long ago. Async-signal-safe.
+    fn fills_frames_late(&self) -> bool;
 
     /// The execution context of the calling thread; 0 if it isn't known.
     fn context(&self) -> usize;

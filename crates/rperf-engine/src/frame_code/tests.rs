@@ -2,14 +2,16 @@
 
 use super::*;
 use crate::ids::VmThread;
-use crate::vm::LateFrames;
 use crate::vm::fake::{C_METHODS, FakeVm, IS_CODE, LAYOUT};
+use crate::vm::{LateFrames, LateFramesFound};
 use std::cell::Cell;
 use std::pin::Pin;
 
 /// Words of a control frame, and which of them says where the frame's record is.
 const FRAME: usize = 7;
 const PLACE: usize = 6;
+
+static FOUND: LateFramesFound = LateFramesFound::none();
 
 thread_local!(static IS_ON: Cell<bool> = const { Cell::new(false) });
 
@@ -19,6 +21,7 @@ const LATE: LateFrames = LateFrames {
     c_method: 1,
     program_counter: 0,
     iseq: WORD,
+    found: &FOUND,
 };
 
 /// Code with eight instruction words.
@@ -98,6 +101,14 @@ impl Machine {
         self.stack[PLACE] = LATE.c_method;
         self.stack[2] = 8; // of no use either
         self
+    }
+
+    /// The thread is in the method of Ruby itself. Returns its frame.
+    fn with_second_on_top(&self, vm: &FakeVm) -> usize {
+        let second = self.stack[FRAME..].as_ptr().addr();
+        let context = Box::leak(Box::new([self.context[0], self.context[1], second]));
+        vm.context.set(context.as_ptr().addr());
+        second
     }
 
     fn vm(&self, lines: [u32; 2]) -> FakeVm {
@@ -186,28 +197,72 @@ fn the_code_of_late_frames_is_in_their_records() {
     IS_ON.set(true);
     let vm = machine.vm(machine.lines());
     assert!(layout.fits(&vm), "frames of the interpreter have none");
-    assert!(layout.tells_line(&vm));
+    vm.fills_frames_late.set(true);
+    assert!(tells_line(Some(&layout), &vm));
+    assert!(!tells_line(None, &vm), "its frames can't be looked at");
+    vm.fills_frames_late.set(false);
+    assert!(tells_line(None, &vm));
 
     let machine = Machine::new().late();
     let vm = machine.vm(machine.late_lines());
+    vm.fills_frames_late.set(true);
     assert!(layout.fits(&vm));
     assert!(!LAYOUT.fits(&vm), "their own words are old");
     assert!(
-        layout.tells_line(&vm),
+        tells_line(Some(&layout), &vm),
         "the frame on top is a method's of C"
     );
-    let second = machine.stack[FRAME..].as_ptr().addr();
-    machine_on_top(&vm, &machine, second, |vm| assert!(!layout.tells_line(vm)));
+    machine.with_second_on_top(&vm);
+    assert!(!tells_line(Some(&layout), &vm));
     let moved = FrameLayout {
         late: Some(LateFrames { iseq: 0, ..LATE }),
         ..layout
     };
     assert!(!moved.fits(&vm));
+    assert!(!tells_line(Some(&moved), &vm), "whatever its record has");
 }
 
-/// As if `frame` were the topmost one.
-fn machine_on_top(vm: &FakeVm, machine: &Machine, frame: usize, look: impl FnOnce(&FakeVm)) {
-    let context = Box::new([machine.context[0], machine.context[1], frame]);
-    vm.context.set(context.as_ptr().addr());
-    look(vm);
+/// A session's check meets no late frame if the program has just begun.
+#[test]
+fn late_fields_that_have_moved_are_noticed_in_the_first_compiled_code() {
+    type Field = fn(&mut LateFrames) -> &mut usize;
+    let fields: [(&str, Field); 3] = [
+        ("place", |it| &mut it.place),
+        ("program_counter", |it| &mut it.program_counter),
+        ("iseq", |it| &mut it.iseq),
+    ];
+    IS_ON.set(true);
+    let machine = Machine::new().late();
+    let vm = machine.vm(machine.late_lines());
+    vm.fills_frames_late.set(true);
+    let second = machine.with_second_on_top(&vm);
+    let memory = Checked::new().expect("words can be looked at");
+    let look = |late: LateFrames| {
+        let layout = FrameLayout {
+            late: Some(late),
+            ..LAYOUT
+        };
+        layout.note_late_frame(&vm, layout.code_of(&memory, second).as_ref());
+        layout
+    };
+    for (name, field) in fields {
+        let found: &'static _ = Box::leak(Box::new(LateFramesFound::none()));
+        let mut late = LateFrames { found, ..LATE };
+        let earlier = field(&mut late).checked_sub(WORD);
+        *field(&mut late) = earlier.unwrap_or(WORD);
+        let layout = look(late);
+        assert!(found.are_in_doubt(), "{name}");
+        vm.context.set(machine.context.as_ptr().addr());
+        assert!(!tells_line(Some(&layout), &vm), "{name}: not even this one");
+        machine.with_second_on_top(&vm);
+    }
+    static RIGHT: LateFramesFound = LateFramesFound::none();
+    let late = LateFrames {
+        found: &RIGHT,
+        ..LATE
+    };
+    look(late);
+    assert!(RIGHT.fit());
+    look(LateFrames { iseq: 0, ..late });
+    assert!(!RIGHT.are_in_doubt(), "once seen, they are believed");
 }

@@ -222,17 +222,18 @@ impl Recorder {
         tick_ns: u64,
         is_stopped: impl FnOnce() -> bool,
     ) {
+        let Some(mut taken) = self.try_take() else {
+            return;
+        };
+        // The VM may fault as it is asked, too.
+        self.is_with_handler.store(true, SeqCst);
         // Events that nobody has seen yet come before the tick. Only now that the recorder is taken
         // may the VM be asked: a collector that the answer doesn't show yet waits for the recorder.
-        if let Some(mut taken) = self.try_take()
-            && self.missed.are_none()
-            && !is_stopped()
-        {
-            self.is_with_handler.store(true, SeqCst);
+        if self.missed.are_none() && !is_stopped() {
             // SAFETY: by this function's contract.
             unsafe { taken.take_stack(vm, native_id, tick_ns) };
-            self.is_with_handler.store(false, SeqCst);
         }
+        self.is_with_handler.store(false, SeqCst);
     }
 
     /// Makes samples of what the log has. Returns whether it was filling. On the worker.

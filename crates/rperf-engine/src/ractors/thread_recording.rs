@@ -8,6 +8,7 @@ use crate::accounting::{Accounting, Dues, GcWork, SamplePoint};
 use crate::backtrace::Backtrace;
 use crate::call_tree::{CapturedTree, FrameWord, LastStack};
 use crate::clock;
+use crate::frame_code::tells_line;
 use crate::gc_progress::{GcEvent, GcMoment, GcProgress};
 use crate::ids::{FiberWord, NativeId};
 use crate::mode::Mode;
@@ -359,7 +360,7 @@ impl ThreadRecording {
         if depth == 0 || tick_ns <= self.log.last_tick() {
             return;
         }
-        if !self.config.layout.is_some_and(|it| it.tells_line(vm)) {
+        if !tells_line(self.config.layout.as_ref(), vm) {
             self.backtrace.set_line_of_leaf(0);
         }
         let stack = self.backtrace.stack(depth);

@@ -10,8 +10,12 @@
 //! processors than x86-64.
 
 use super::{CodeMap, Form, Registers, guards};
+use crate::frame_code::{FrameCode, tells_line};
 use crate::vm::{FrameLayout, MayFault, VmFrames};
 use std::ops::Range;
+
+/// Whether the machine code of this processor can be read.
+const CAN_READ_CODE: bool = cfg!(target_arch = "x86_64");
 
 /// Entries that are remembered.
 const REMEMBERED: usize = 1 << 10;
@@ -37,7 +41,8 @@ struct Known {
 /// Finds lines of compiled code.
 #[derive(Debug)]
 pub struct CompiledLines {
-    /// Where the VM has its data: the session has looked whether it does. `None`: no line is known.
+    /// Where the VM has its data: the session has looked whether it does. `None`: no line of compiled
+    /// code is known.
     layout: Option<FrameLayout>,
     map: CodeMap,
     map_read_ns: u64,
@@ -55,7 +60,7 @@ impl CompiledLines {
     pub fn new(layout: Option<FrameLayout>) -> Self {
         guards::prepare();
         Self {
-            layout: layout.filter(|_| cfg!(target_arch = "x86_64")),
+            layout,
             map: CodeMap::read(),
             map_read_ns: 0,
             lacks_code: false,
@@ -93,7 +98,8 @@ impl CompiledLines {
     /// Whether compiled code has put a frame on top of the stack that the VM doesn't know yet: it would
     /// be taken for another one. In the handler; may fault.
     pub fn is_beginning(&self, registers: &Registers) -> bool {
-        let late = self.layout.and_then(|layout| layout.late);
+        let layout = self.layout.filter(|_| CAN_READ_CODE);
+        let late = layout.and_then(|layout| layout.late);
         let Some(late) = late.filter(|late| (late.is_on)()) else {
             return false;
         };
@@ -123,14 +129,15 @@ impl CompiledLines {
     /// Whether the line that the VM tells of the topmost frame counts, which isn't one that runs
     /// compiled code. In the handler; may fault.
     pub fn is_told(&self, vm: &impl VmFrames) -> bool {
-        self.layout.is_none_or(|layout| layout.tells_line(vm))
+        tells_line(self.layout.as_ref(), vm)
     }
 
     /// The line of the topmost frame, whose compiled code has called the C function that runs; or
     /// 0. In the handler; may fault.
     pub fn line_of_call(&mut self, vm: &impl VmFrames, registers: &Registers) -> u32 {
         let line = self.guarded(|lines| {
-            let (return_address, is_stored) = lines.innermost_call(&lines.layout?, registers)?;
+            let layout = lines.layout.filter(|_| CAN_READ_CODE)?;
+            let (return_address, is_stored) = lines.innermost_call(&layout, registers)?;
             if is_stored {
                 return Some(vm.line());
             }
@@ -173,7 +180,7 @@ impl CompiledLines {
         at: usize,
         code: &Range<usize>,
     ) -> Option<u32> {
-        let Some(layout) = self.layout else {
+        let Some(layout) = self.layout.filter(|_| CAN_READ_CODE) else {
             return Some(0);
         };
         if !self.is_on_top(registers) {
@@ -183,10 +190,13 @@ impl CompiledLines {
         self.context = registers.r12;
         // SAFETY: the handler is ready for faults.
         let memory = unsafe { MayFault::new() };
-        let Some(frame_code) = layout.code_of(&memory, registers.r13) else {
+        let frame_code = layout.code_of(&memory, registers.r13);
+        layout.note_late_frame(vm, frame_code.as_ref());
+        let Some(frame_code) = frame_code else {
             return Some(0);
         };
-        let program_counter = self.program_counter_at(at, code, Form::of(&layout, frame_code.iseq));
+        let form = Form::of(&layout, frame_code.iseq);
+        let program_counter = self.program_counter_at(vm, at, code, form, &frame_code);
         if program_counter == 0 || !frame_code.has(program_counter) {
             return Some(0);
         }
@@ -194,14 +204,27 @@ impl CompiledLines {
         Some(unsafe { frame_code.line_at(vm, program_counter) })
     }
 
-    /// The program counter at a machine instruction in `code`; 0 if it can't be found out.
-    fn program_counter_at(&mut self, instruction: usize, code: &Range<usize>, form: Form) -> usize {
+    /// The program counter at a machine instruction in `code`, that of a frame; 0 if it can't be found
+    /// out.
+    fn program_counter_at(
+        &mut self,
+        vm: &impl VmFrames,
+        instruction: usize,
+        code: &Range<usize>,
+        form: Form,
+        frame_code: &FrameCode,
+    ) -> usize {
         // SAFETY: it is code that runs just now. May fault where it ends.
         let bytes = unsafe { (instruction as *const u64).read_unaligned() };
         let known = &mut self.known[instruction % REMEMBERED];
         // Code may be thrown away, and other code be in its place.
         if (known.instruction, known.bytes) != (instruction, bytes) {
-            let found = guards::program_counter_at(instruction, code, form);
+            let are_alike = |one, other| {
+                // SAFETY: it is the code of the frame that runs, and has both.
+                let line = |it| unsafe { frame_code.line_at(vm, it) };
+                frame_code.has(one) && frame_code.has(other) && line(one) == line(other)
+            };
+            let found = guards::program_counter_at(instruction, code, form, are_alike);
             *known = Known {
                 instruction,
                 bytes,
@@ -310,6 +333,8 @@ mod tests {
         };
         assert_eq!(lines.line(&vm, &elsewhere), None);
         assert!(lines.is_told(&vm));
+        vm.fills_frames_late.set(true);
+        assert!(!lines.is_told(&vm), "it may be one of long ago");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 use super::Form;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Instructions that are looked at on the way to a guard, and in an exit.
@@ -31,81 +32,171 @@ const WORD: usize = size_of::<usize>();
 /// Has the decoder make its tables.
 pub fn prepare() {
     let ret = [0xc3; LONGEST];
-    let mut walk = Walk::from(ret.as_ptr() as usize, Form::InFrame);
+    let budget = Cell::new(1);
+    let mut walk = Walk::alone(ret.as_ptr() as usize, &budget);
     let range = ret.as_ptr_range();
     walk.next(&(range.start as usize..range.end as usize));
 }
 
 /// The program counter at a machine instruction in `code`, as the VM wants it to tell a
-/// line: that after the instruction of Ruby's at hand.
-pub fn program_counter_at(instruction: usize, code: &Range<usize>, form: Form) -> Option<usize> {
-    let mut walk = Walk::from(instruction, form);
-    loop {
-        match walk.next_mark(code)? {
-            Mark::ProgramCounter(found) => return Some(found),
-            Mark::Branch(target) => match form {
-                Form::InFrame => {}
-                // What comes after may be of another line, but for the code of a loop.
-                Form::InRecord { .. } => {
-                    let ways = [target, walk.at];
-                    let in_loop = |way: &usize| leads_to(instruction, *way, code, form);
-                    walk.at = ways.into_iter().find(in_loop)?;
-                }
-            },
-        }
-    }
+/// line: that after the instruction of Ruby's at hand. `are_alike`: two program counters are of one
+/// line.
+pub fn program_counter_at(
+    instruction: usize,
+    code: &Range<usize>,
+    form: Form,
+    are_alike: impl Fn(usize, usize) -> bool,
+) -> Option<usize> {
+    let search = Search {
+        instruction,
+        code,
+        form,
+        are_alike,
+        left: Cell::new(BUDGET),
+    };
+    search.program_counter_from(instruction, FORKS)
 }
 
-/// Whether the code that goes on at `from` comes to this instruction, by branches and back.
-fn leads_to(instruction: usize, from: usize, code: &Range<usize>, form: Form) -> bool {
-    let mut walk = Walk::from(from, form);
-    walk.left = AROUND;
-    let mut others = [0; BRANCHES];
-    let mut known = 0;
-    while walk.left > 0 {
-        let is_on = walk.at != instruction && {
-            let next = walk.next(code);
-            next.is_some_and(|next| match next.flow_control() {
-                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => true,
-                FlowControl::ConditionalBranch => {
-                    let target = next.near_branch_target() as usize;
-                    if known < BRANCHES && exit(target, code, form).is_none() {
-                        others[known] = target;
-                        known += 1;
+/// Instructions that a search may look at in all: some microseconds.
+const BUDGET: usize = 1 << 9;
+
+/// Branches after which both ways are looked at, on the way to a guard.
+const FORKS: usize = 3;
+
+/// A search for the program counter at an instruction.
+struct Search<'c, A> {
+    instruction: usize,
+    code: &'c Range<usize>,
+    form: Form,
+    are_alike: A,
+    /// Instructions that it may still look at.
+    left: Cell<usize>,
+}
+
+impl<A: Fn(usize, usize) -> bool> Search<'_, A> {
+    /// The program counter of the next guard from `at`.
+    fn program_counter_from(&self, at: usize, forks: usize) -> Option<usize> {
+        let mut walk = self.walk(at, MOST);
+        loop {
+            match walk.next_mark(self.code)? {
+                Mark::ProgramCounter(found) => return Some(found),
+                Mark::Branch(target) => match self.form {
+                    Form::InFrame => {}
+                    Form::InRecord { .. } => {
+                        let ways = [target, walk.at];
+                        // What comes after may be of another line, but for the code of a loop.
+                        match ways.map(|way| self.leads_back(way)) {
+                            [Some(true), Some(false)] => walk.at = target,
+                            [Some(false), Some(true)] => {}
+                            _ => return self.program_counter_of_both(ways, forks.checked_sub(1)?),
+                        }
                     }
-                    true
-                }
-                FlowControl::UnconditionalBranch => {
-                    walk.at = next.near_branch_target() as usize;
-                    true
-                }
-                _ => false,
-            })
-        };
-        if walk.at == instruction {
-            return true;
-        }
-        if !is_on {
-            let Some(left) = known.checked_sub(1) else {
-                return false;
-            };
-            known = left;
-            walk.at = others[left];
+                },
+            }
         }
     }
-    false
+
+    /// The program counter of the next guards on two ways, if they are alike: either way may be taken.
+    fn program_counter_of_both(&self, ways: [usize; 2], forks: usize) -> Option<usize> {
+        let [one, other] = ways.map(|way| self.program_counter_from(way, forks));
+        let are_alike = one? == other? || (self.are_alike)(one?, other?);
+        are_alike.then_some(one?)
+    }
+
+    /// Whether the code that goes on at `from` comes to the instruction, by branches and back; `None`
+    /// if that is too far to tell, or if it goes on in the interpreter, as a way does that was never
+    /// taken before.
+    fn leads_back(&self, from: usize) -> Option<bool> {
+        let mut walk = self.walk(from, AROUND);
+        let mut branches = Branches::default();
+        let mut is_unsure = false;
+        loop {
+            let is_on = walk.at != self.instruction && {
+                let next = walk.next(self.code);
+                next.is_some_and(|next| match next.flow_control() {
+                    FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => true,
+                    FlowControl::ConditionalBranch => {
+                        let target = next.near_branch_target() as usize;
+                        if exit(target, self.code, &walk).is_none() {
+                            branches.add(target);
+                        }
+                        true
+                    }
+                    FlowControl::UnconditionalBranch => {
+                        let target = next.near_branch_target() as usize;
+                        match exit(target, self.code, &walk) {
+                            Some(_) => is_unsure = true,
+                            None => branches.add(target),
+                        }
+                        false
+                    }
+                    _ => false,
+                })
+            };
+            if walk.at == self.instruction {
+                return Some(true);
+            }
+            if !is_on {
+                if walk.left == 0 || self.left.get() == 0 {
+                    return None;
+                }
+                match branches.next() {
+                    Some(next) => walk.at = next,
+                    None => return (!is_unsure && !branches.are_too_many).then_some(false),
+                }
+            }
+        }
+    }
+
+    fn walk(&self, at: usize, most: usize) -> Walk<'_> {
+        Walk {
+            form: self.form,
+            at,
+            left: most,
+            budget: &self.left,
+            constant: None,
+        }
+    }
 }
 
 /// Instructions that are looked at on the way around a loop, and branches on it.
 const AROUND: usize = 192;
-const BRANCHES: usize = 4;
+const BRANCHES: usize = 12;
+
+/// Where branches lead, each of them once.
+#[derive(Default)]
+struct Branches {
+    targets: [usize; BRANCHES],
+    known: usize,
+    followed: usize,
+    are_too_many: bool,
+}
+
+impl Branches {
+    fn add(&mut self, target: usize) {
+        if self.targets[..self.known].contains(&target) {
+            return;
+        }
+        match self.targets.get_mut(self.known) {
+            Some(place) => (*place, self.known) = (target, self.known + 1),
+            None => self.are_too_many = true,
+        }
+    }
+
+    /// One that wasn't followed yet.
+    fn next(&mut self) -> Option<usize> {
+        let next = self.targets[..self.known].get(self.followed)?;
+        self.followed += 1;
+        Some(*next)
+    }
+}
 
 /// Whether the code that goes on at this instruction has put a frame on top, and stores only now where
 /// the frame's record is, the word `place` of the control frame: until then nothing tells what the
 /// frame is.
 pub fn begins_frame(instruction: usize, code: &Range<usize>, place: usize) -> bool {
-    let mut walk = Walk::from(instruction, Form::InFrame);
-    walk.left = BEGINNING;
+    let budget = Cell::new(BEGINNING);
+    let mut walk = Walk::alone(instruction, &budget);
     loop {
         let Some(next) = walk.next(code) else {
             return false;
@@ -168,9 +259,10 @@ pub fn stores_program_counter_for(address: usize, code: &Range<usize>, form: For
 const STORE: usize = 14;
 
 /// The program counter that an exit to the interpreter stores: that of the instruction of
-/// Ruby's that the interpreter goes on with. `None` if there is no exit.
-fn exit(address: usize, code: &Range<usize>, form: Form) -> Option<usize> {
-    let mut walk = Walk::from(address, form);
+/// Ruby's that the interpreter goes on with. `None` if there is no exit. For a walk that has come to
+/// a jump there.
+fn exit(address: usize, code: &Range<usize>, from: &Walk<'_>) -> Option<usize> {
+    let mut walk = from.aside(address);
     let mut found = None;
     loop {
         let next = walk.next(code)?;
@@ -179,13 +271,17 @@ fn exit(address: usize, code: &Range<usize>, form: Form) -> Option<usize> {
             FlowControl::Next => {}
             // Only exits store it in the control frame; some have the method compiled anew.
             FlowControl::Call | FlowControl::IndirectCall
-                if matches!(form, Form::InRecord { .. }) && found.is_some() =>
+                if matches!(walk.form, Form::InRecord { .. }) && found.is_some() =>
             {
                 return found;
             }
             FlowControl::Return => return found,
             // Exits have a common end.
             FlowControl::UnconditionalBranch if found.is_some() => return found,
+            // Other code, which only goes to an exit: its program counter isn't that of the jump.
+            FlowControl::UnconditionalBranch if matches!(walk.form, Form::InRecord { .. }) => {
+                return None;
+            }
             FlowControl::UnconditionalBranch => walk.at = next.near_branch_target() as usize,
             // An exit decides nothing and calls nobody.
             _ => return None,
@@ -202,27 +298,42 @@ enum Mark {
 }
 
 /// Machine instructions one after the other.
-struct Walk {
+struct Walk<'b> {
     form: Form,
     at: usize,
     left: usize,
+    /// What is left for all walks of a search.
+    budget: &'b Cell<usize>,
     /// A constant, and the register that has it.
     constant: Option<(Register, usize)>,
 }
 
-impl Walk {
-    fn from(at: usize, form: Form) -> Self {
+impl<'b> Walk<'b> {
+    /// Without records.
+    fn alone(at: usize, budget: &'b Cell<usize>) -> Self {
         Self {
-            form,
+            form: Form::InFrame,
+            at,
+            left: MOST,
+            budget,
+            constant: None,
+        }
+    }
+
+    /// A walk elsewhere in the same code.
+    fn aside(&self, at: usize) -> Self {
+        Self {
             at,
             left: MOST,
             constant: None,
+            ..*self
         }
     }
 
     /// The next instruction, unless it is outside of `code`, or there were too many.
     fn next(&mut self, code: &Range<usize>) -> Option<Instruction> {
         self.left = self.left.checked_sub(1)?;
+        self.budget.set(self.budget.get().checked_sub(1)?);
         if !code.contains(&self.at) {
             return None;
         }
@@ -247,12 +358,12 @@ impl Walk {
             match next.flow_control() {
                 FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {}
                 FlowControl::ConditionalBranch => {
-                    return Some(match exit(target, code, self.form) {
+                    return Some(match exit(target, code, self) {
                         Some(left_at) => Mark::ProgramCounter(left_at + WORD),
                         None => Mark::Branch(target),
                     });
                 }
-                FlowControl::UnconditionalBranch => match exit(target, code, self.form) {
+                FlowControl::UnconditionalBranch => match exit(target, code, self) {
                     Some(left_at) => return Some(Mark::ProgramCounter(left_at + WORD)),
                     None => self.at = target,
                 },
@@ -321,7 +432,7 @@ impl Walk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vm::LateFrames;
+    use crate::vm::{LateFrames, LateFramesFound};
 
     /// Program counters: of the instruction at hand, and of one that calls.
     const HERE: u64 = 0x5555_0000_1000;
@@ -358,7 +469,7 @@ mod tests {
         let code = parts.concat();
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
-        program_counter_at(range.start, &range, Form::InFrame).map(|it| it as u64)
+        program_counter_at(range.start, &range, Form::InFrame, |_, _| false).map(|it| it as u64)
     }
 
     #[test]
@@ -423,6 +534,8 @@ mod tests {
     /// A record's program counter and instruction sequence.
     static RECORD: [usize; 2] = [0x5555_0000_3008, 0x7777_0000_0010];
 
+    static FOUND: LateFramesFound = LateFramesFound::none();
+
     fn in_record(iseq: usize) -> Form {
         let late = LateFrames {
             is_on: || true,
@@ -430,6 +543,7 @@ mod tests {
             c_method: 1,
             program_counter: 0,
             iseq: WORD,
+            found: &FOUND,
         };
         Form::InRecord { late, iseq }
     }
@@ -438,7 +552,7 @@ mod tests {
         let code = parts.concat();
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
-        program_counter_at(range.start, &range, form)
+        program_counter_at(range.start, &range, form, |_, _| false)
     }
 
     /// `mov r11, record; mov [rbp - 16], r11`
@@ -522,5 +636,100 @@ mod tests {
         assert_eq!(at(&looped, Form::InFrame), Some(AFTER_CALL as usize + 8));
         let straight = [&start[..], &other, &body(0)];
         assert_eq!(at(&straight, in_record(8)), None, "it may be either");
+    }
+
+    /// A loop that begins with `add; jo`: one way goes on, the other one jumps, and both lead back.
+    fn loop_of_two_ways(one: u64, other: u64) -> Vec<u8> {
+        let way = |constant: u64, before: usize| {
+            let back = -((before + ADD.len() + 6 + 5) as i32);
+            let body = [&ADD[..], &jump_if_overflow(5), &jump(back)].concat();
+            [&body[..], &store(constant), &RET].concat()
+        };
+        let head = ADD.len() + 6;
+        let first = way(one, head);
+        let second = way(other, head + first.len());
+        let branch = jump_if_overflow(first.len() as i32);
+        [&ADD[..], &branch, &first, &second].concat()
+    }
+
+    #[test]
+    fn where_both_ways_are_in_a_loop_they_count_if_they_are_alike() {
+        let find = |other: u64, are_alike: fn(usize, usize) -> bool| {
+            let code = loop_of_two_ways(HERE, other);
+            let range = code.as_ptr_range();
+            let range = range.start as usize..range.end as usize;
+            program_counter_at(range.start, &range, in_record(8), are_alike)
+        };
+        let here = HERE as usize + 8;
+        assert_eq!(find(HERE, |_, _| false), Some(here), "the same");
+        assert_eq!(find(AFTER_CALL, |_, _| false), None, "it may be either");
+        let found = find(AFTER_CALL, |_, _| true);
+        assert!(
+            [Some(here), Some(AFTER_CALL as usize + 8)].contains(&found),
+            "of one line"
+        );
+    }
+
+    #[test]
+    fn a_loop_may_be_followed_by_another_one() {
+        // add; jo next; add; jo exit; jmp to the start; exit; next: add; jo exit; jmp next; exit
+        let exit = |constant: u64| [&store(constant)[..], &RET].concat();
+        let guarded = |constant: u64, back: usize| {
+            let back = -((ADD.len() + 6 + 5 + back) as i32);
+            [&ADD[..], &jump_if_overflow(5), &jump(back), &exit(constant)].concat()
+        };
+        let first = guarded(HERE, ADD.len() + 6);
+        let start = [&ADD[..], &jump_if_overflow(first.len() as i32)].concat();
+        let code = [&start[..], &first, &guarded(AFTER_CALL, 0)];
+        assert_eq!(at(&code, in_record(8)), Some(HERE as usize + 8));
+    }
+
+    #[test]
+    fn a_way_that_was_never_taken_is_a_way() {
+        // add; jo away; add; jo exit; jmp to the start; exit; away: jmp to its exit; its exit
+        let exit = |constant: u64| [&store(constant)[..], &RET].concat();
+        let looped = |never: u64| {
+            let rest = ADD.len() + 6 + 5 + exit(HERE).len();
+            let whole = -((ADD.len() + 6 + ADD.len() + 6 + 5) as i32);
+            let start = [&ADD[..], &jump_if_overflow(rest as i32)].concat();
+            let body = [&ADD[..], &jump_if_overflow(5), &jump(whole), &exit(HERE)].concat();
+            [start, body, jump(0), exit(never)].concat()
+        };
+        let here = HERE as usize + 8;
+        assert_eq!(
+            at(&[&looped(AFTER_CALL)], in_record(8)),
+            None,
+            "of another line"
+        );
+        assert_eq!(at(&[&looped(HERE)], in_record(8)), Some(here));
+    }
+
+    #[test]
+    fn a_search_ends_soon_however_many_branches_there_are() {
+        let (arms, arm) = (60, 3 * 60 + 1);
+        let head = arms * (ADD.len() + 6) + 5;
+        let mut code = Vec::new();
+        for number in 0..arms {
+            code.extend(ADD);
+            let here = (number + 1) * (ADD.len() + 6);
+            code.extend(jump_if_overflow((head + number * arm - here) as i32));
+        }
+        code.extend(jump(-(head as i32)));
+        for _ in 0..arms {
+            code.extend(ADD.repeat(60));
+            code.extend(RET);
+        }
+        code.extend([0x90; LONGEST]);
+        let range = code.as_ptr_range();
+        let range = range.start as usize..range.end as usize;
+        let search = Search {
+            instruction: range.start,
+            code: &range,
+            form: in_record(8),
+            are_alike: |_, _| false,
+            left: Cell::new(BUDGET),
+        };
+        assert_eq!(search.program_counter_from(range.start, FORKS), None);
+        assert_eq!(search.left.get(), 0, "it has given up");
     }
 }

@@ -44,6 +44,7 @@ pub(crate) struct FakeVm {
     /// What [`VmFrames::layout`] and [`VmFrames::context`] answer.
     pub(crate) layout: Cell<Option<&'static FrameLayout>>,
     pub(crate) context: Cell<usize>,
+    pub(crate) fills_frames_late: Cell<bool>,
     pub(crate) fiber: Cell<FiberWord>,
     pub(crate) labels: RefCell<Option<LabelSet>>,
     /// What the garbage collector was told of.
@@ -61,6 +62,7 @@ impl FakeVm {
             hidden: RefCell::default(),
             layout: Cell::new(Some(&LAYOUT)),
             context: Cell::default(),
+            fills_frames_late: Cell::default(),
             fiber: Cell::default(),
             labels: RefCell::default(),
             kept: RefCell::default(),
@@ -146,6 +148,10 @@ fn first_line(frame: FrameWord) -> u32 {
 impl VmFrames for FakeVm {
     fn layout(&self) -> Option<&'static FrameLayout> {
         self.layout.get()
+    }
+
+    fn fills_frames_late(&self) -> bool {
+        self.fills_frames_late.get()
     }
 
     fn context(&self) -> usize {

@@ -1,6 +1,8 @@
 //! Where the VM's own structures have the fields that are read past its functions. The bridge says
 //! it; `frame_code.rs` reads them, and looks whether they are really there.
 
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
 /// Offsets, in bytes, of fields in the VM's structures.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameLayout {
@@ -40,4 +42,41 @@ pub struct LateFrames {
     pub program_counter: usize,
     /// The instruction sequence, in a record.
     pub iseq: usize,
+    /// What ticks have found of such frames.
+    pub found: &'static LateFramesFound,
+}
+
+/// What ticks that have interrupted compiled code have found of the frames of a compiler that fills
+/// them late. The check at a session's start rarely meets one. Async-signal-safe.
+#[derive(Debug)]
+pub struct LateFramesFound(AtomicU8);
+
+const NONE: u8 = 0;
+const FITTING: u8 = 1;
+const OTHER: u8 = 2;
+
+impl LateFramesFound {
+    /// None was found.
+    pub const fn none() -> Self {
+        Self(AtomicU8::new(NONE))
+    }
+
+    /// One was found, and it was as expected, or not. Once one was, all are believed.
+    pub(crate) fn note(&self, fits: bool) {
+        if fits {
+            self.0.store(FITTING, Relaxed);
+        } else {
+            let _ = self.0.compare_exchange(NONE, OTHER, Relaxed, Relaxed);
+        }
+    }
+
+    /// Whether one was as expected.
+    pub(crate) fn fit(&self) -> bool {
+        self.0.load(Relaxed) == FITTING
+    }
+
+    /// Whether those that were found were not as expected.
+    pub(crate) fn are_in_doubt(&self) -> bool {
+        self.0.load(Relaxed) == OTHER
+    }
 }

@@ -53,6 +53,10 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
         version::frame_layout()
     }
 
+    fn fills_frames_late(&self) -> bool {
+        version::are_frames_late()
+    }
+
     fn context(&self) -> usize {
         // SAFETY: on a Ruby thread, which keeps its object as long as it runs.
         let thread: RubyThread<'_> = unsafe { RubyThread::from_raw(rb_sys::rb_thread_current()) };

@@ -3,7 +3,7 @@
 //! versions that are named here. docs/internals/ruby-versions.md lists all of it. On any thread, and
 //! in signal handlers, once [`init`] has run.
 
-use rperf_engine::{FrameLayout, LateFrames};
+use rperf_engine::{FrameLayout, LateFrames, LateFramesFound};
 use rperf_report::MISSING;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
@@ -142,6 +142,7 @@ pub fn frame_layout() -> Option<&'static FrameLayout> {
             c_method: 1,
             program_counter: MOVED,
             iseq: WORD + MOVED,
+            found: &LATE_FRAMES_FOUND,
         }),
         ..LAYOUT
     };
@@ -159,6 +160,13 @@ pub fn frame_layout() -> Option<&'static FrameLayout> {
 /// zjit/src/codegen.rs.
 fn zjit_fills_frames_late() -> bool {
     running() >= (4, 1)
+}
+
+static LATE_FRAMES_FOUND: LateFramesFound = LateFramesFound::none();
+
+/// Whether a compiler is on that fills frames late, as this process runs. Async-signal-safe.
+pub fn are_frames_late() -> bool {
+    zjit_fills_frames_late() && is_zjit_on()
 }
 
 /// Whether ZJIT is on. Async-signal-safe.
