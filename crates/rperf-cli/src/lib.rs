@@ -2,7 +2,7 @@
 //!
 //! `exe/rperf` calls [`run`] on Ruby's main thread. A program's own Ruby calls the
 //! public modules on the thread that ends a session. Nothing here knows Ruby. Commands that watch
-//! several programs, or draw, start threads of their own, which end before the command does.
+//! several programs, draw, or start a browser, have threads of their own.
 
 mod args;
 mod attach;

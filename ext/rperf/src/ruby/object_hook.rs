@@ -1,7 +1,7 @@
 //! The hook on new objects: how it comes and goes, and what an object is that was just made. On the
 //! thread that makes it, with the VM's lock; a collection doesn't run meanwhile. Internal events
-//! switch no tracing of Ruby code on, and compiled code stays compiled. Objects of other Ractors
-//! aren't told.
+//! switch no tracing of Ruby code on, and YJIT's code stays compiled. Objects of other Ractors aren't
+//! told.
 
 use super::event_hook::can_remove_internal;
 use super::ractor::AnyGvl;
