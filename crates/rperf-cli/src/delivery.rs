@@ -34,10 +34,14 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
     }
     // With stderr closed the file still matters.
     let _ = io::stderr().write_all(tables.as_bytes());
-    match options.settings.output() {
+    let is_written = match options.settings.output() {
         Some(path) => write(options, path, profile, merged.processes),
         None => true,
+    };
+    for line in verbose::never_found(profile) {
+        say(&line);
     }
+    is_written
 }
 
 fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) -> bool {
@@ -67,7 +71,7 @@ fn is_stream(path: &Path) -> bool {
 }
 
 /// As the user would write it.
-fn shown(path: &Path) -> PathBuf {
+pub fn shown(path: &Path) -> PathBuf {
     std::env::current_dir()
         .ok()
         .and_then(|folder| path.strip_prefix(folder).ok())

@@ -116,6 +116,15 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
     format!("{number}{of}, {} s", seconds(profile.meta.duration_ns))
 }
 
+/// Of chosen methods that weren't there, a line for each.
+pub fn never_found(profile: &Profile) -> Vec<String> {
+    let names = profile.meta.never_found().into_iter();
+    let line = |name| {
+        format!("only: {name} was never found; check the name, and that the program loads its file")
+    };
+    names.map(line).collect()
+}
+
 /// How many samples there are: profiles of our sessions count them.
 fn samples(profile: &Profile) -> String {
     grouped(profile.sample_count().unwrap_or(0))
