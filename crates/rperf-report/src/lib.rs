@@ -52,7 +52,7 @@ pub use choose::{NoSuchValues, choose_values};
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
-pub use groups::{Function, class_of};
+pub use groups::{CoreMethods, Function, class_of};
 pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};

@@ -173,7 +173,7 @@ fn noun(by: &By) -> String {
         By::Class => "classes".to_string(),
         By::File => "files".to_string(),
         By::Directory => "directories".to_string(),
-        By::Gem => "gems".to_string(),
+        By::Gem(_) => "gems".to_string(),
         By::Label(key) => format!("values of {}", one_line(key)),
         By::Thread => "threads".to_string(),
         By::State => "states".to_string(),
