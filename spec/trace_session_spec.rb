@@ -39,8 +39,8 @@ RSpec.describe "Tracing", vm: true do
     it "prints text with the calls of each method" do
       write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
       text = rperf("trace", "-p", ruby, "tarai.rb").stdout
-      expect(text)
-        .to match(/^Traced: process \d+: [\d,.]+ ms raw, of which [\d,.]+ ms are the cost of [\d,]+ events \(\d+ ns each\)/)
+      cost = "[\\d,.]+ ms raw, of which [\\d,.]+ ms are the cost of [\\d,]+ events \\(\\d+ ns each\\)"
+      expect(text).to match(/^Traced: process \d+: #{cost}/)
       expect(text).to match(/^ +[\d.]+ \S+ +[\d.]+% +12,605 +-  Object#tarai/)
     end
 

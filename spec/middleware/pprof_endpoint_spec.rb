@@ -62,8 +62,9 @@ RSpec.describe Rperf::PprofEndpoint, skip: Servers.missing("rack") do
   end
 
   it "refuses what it can't do" do
-    { ["GET", "/heap"] => 501, ["GET", "/trace"] => 501, ["POST", "/profile?seconds=1"] => 405, ["GET", "/profile?seconds=21"] => 400,
-      ["GET", "/profile?seconds=0"] => 400, ["GET", "/profile?seconds=1e1"] => 400,
+    { ["GET", "/heap"] => 501, ["GET", "/trace"] => 501, ["POST", "/profile?seconds=1"] => 405,
+      ["GET", "/profile?seconds=21"] => 400, ["GET", "/profile?seconds=0"] => 400,
+      ["GET", "/profile?seconds=1e1"] => 400,
       ["GET", "/profile?seconds=%31"] => 400 }.each do |(method, path), status|
       expect([path, http.request(method, "/debug/pprof#{path}", key).status]).to eq([path, status])
     end
