@@ -177,6 +177,8 @@ impl TraceSnapshot {
             profile.latencies = latencies.named(names, excluded);
         }
         comments.extend(self.head(&sums));
+        // Those on objects.
+        comments.append(&mut profile.meta.comments);
         profile.meta = Meta {
             start_time_ns: self.start.realtime_ns,
             duration_ns: self
