@@ -14,6 +14,7 @@ pub mod view_args;
 
 pub use options::ReportArgs;
 
+use crate::delivery::shown;
 use crate::{Refusal, viewer};
 use counts::Counts;
 use options::{Options, View};
@@ -295,6 +296,6 @@ fn say_written(path: &Path, bytes: Option<u64>) {
     let Some(bytes) = bytes.filter(|_| crate::output::is_file(path)) else {
         return;
     };
-    let (path, size) = (path.display(), grouped(bytes.div_ceil(1000)));
-    crate::say(&format!("wrote {path} ({size} KB)"));
+    let (path, size) = (shown(path), grouped(bytes.div_ceil(1000)));
+    crate::say(&format!("wrote {} ({size} KB)", path.display()));
 }
