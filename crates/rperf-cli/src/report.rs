@@ -14,7 +14,7 @@ pub mod view_args;
 
 pub use options::ReportArgs;
 
-use crate::delivery::shown;
+use crate::output::shown;
 use crate::{Refusal, viewer};
 use counts::Counts;
 use options::{Options, View};

@@ -2,8 +2,8 @@
 
 use crate::args::RecordArgs;
 use crate::checked::writable;
-use crate::delivery::shown;
 use crate::options::Options;
+use crate::output::shown;
 use crate::{Refusal, launch, say};
 use rperf_report::numbers::grouped;
 use std::ffi::{OsStr, OsString};

@@ -5,7 +5,7 @@ mod browser;
 mod entrance;
 mod server;
 
-use crate::delivery::shown;
+use crate::output::shown;
 use crate::{FAILURE, Refusal, say};
 use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
