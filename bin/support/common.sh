@@ -25,7 +25,8 @@ TELL_EVERY=30
 telling() {
   local what=$1 teller status=0
   shift
-  still "$what" 9>&- &
+  # Its own stderr is none: bash may complain of how it is ended.
+  still "$what" 3>&2 2>/dev/null 9>&- &
   teller=$!
   "$@" || status=$?
   kill "$teller" 2>/dev/null || true
@@ -39,10 +40,10 @@ still() {
   # Ctrl-C ends the set-up, and not what runs in its background.
   while kill -0 "$$" 2>/dev/null; do
     # Whoever reads our output must not wait for it.
-    sleep "$TELL_EVERY" >/dev/null 2>&1 &
+    sleep "$TELL_EVERY" >/dev/null 3>&- &
     nap=$!
     wait "$nap" || true
-    ! kill -0 "$$" 2>/dev/null || say "  still $what ($((SECONDS - started)) s so far; log: $LOG)"
+    ! kill -0 "$$" 2>/dev/null || say "  still $what ($((SECONDS - started)) s so far; log: $LOG)" 2>&3
   done
 }
 
