@@ -52,6 +52,17 @@ RSpec.describe "Allocations", vm: true do
     end
   end
 
+  it "say that their bytes are those of slots" do
+    write_file("app.rb", "Array.new(100) { Object.new }")
+    %w[record trace].each do |command|
+      rperf(command, "--measure", "alloc", ruby, "app.rb")
+      note = /^alloc_space: bytes of slots in Ruby's heap, without the memory that objects have elsewhere$/
+      expect(rperf("report", "--top", "--value", "alloc_space").stdout).to match(note)
+      expect(rperf("report", "--top").stdout).not_to match(note)
+      expect(rperf("report", "--methods").stdout).to match(/ objects +own +slots$/)
+    end
+  end
+
   it "are the same in each run" do
     program = "#{work}; Maker.new.points(10); maker = Maker.new
                puts made(Rperf.start(measure: :alloc) { maker.points(3000) }, by: 'label:%class').to_json"

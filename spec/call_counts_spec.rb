@@ -77,6 +77,17 @@ RSpec.describe "Counts of calls" do
       end
     end
 
+    it "is what diff does with two traces, unless it is asked for something else" do
+      expect(rperf("diff", "a.data", "b.data").stdout).to eq(diff("a.data", "b.data").stdout)
+      outcome = rperf("diff", "--fail-on", "Order#total>5%", "a.data", "b.data")
+      expect([outcome.status.exitstatus, outcome.stdout]).to match([3, /^Type: calls$/])
+      expect(rperf("diff", "--top", "a.data", "b.data").stdout).to match(/^Total:  .*, unknown$/)
+      rperf("trace", "-o", "timed.data", ruby, "app.rb")
+      timed = rperf("diff", "timed.data", "timed.data").stdout
+      expect(timed).to match(/^Type: calls\n.*^Nothing differs\.$.*not: --value wall compares these\.$/m)
+      expect(rperf("diff", "--value", "wall", "timed.data", "timed.data").stdout).to match(/^Type: wall$/)
+    end
+
     it "does not fail for fewer calls" do
       expect(diff("--fail-on", "0", "b.data", "a.data").status.exitstatus).to eq(0)
     end
@@ -88,7 +99,7 @@ RSpec.describe "Counts of calls" do
         %w[sampled.data b.data] => "the base has no calls: 'rperf trace' counts them",
         %w[a.data all.data] => "the counts can't be compared: the base was traced with calls ruby, the target with " \
                                "calls all",
-        %w[--fail-on Nope#x>5 a.data b.data] => "--fail-on 'Nope#x>': no method in the profiles matches it",
+        %w[--fail-on Nope#x>5 a.data b.data] => "--fail-on 'Nope#x>5': no method in the profiles matches it",
         %w[--fail-on x a.data b.data] => "--fail-on must be a percentage, as 5%, or one of a method, as " \
                                          "'Order#total>5%', not 'x'",
         %w[--text a.data b.data] => "--text and --calls can't be combined: give one of them",

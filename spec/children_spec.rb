@@ -325,6 +325,21 @@ RSpec.describe "the children of a profiled program", vm: true do
       expect(session_folders).to be_empty
     end
 
+    it "are in the file that was asked for, also if nobody stops it" do
+      outcome = run_script(<<~RUBY)
+        trap("TERM") { exit 3 }
+        Rperf.start(mode: :wall, inherit: :fork, output: "p.pb.gz")
+        children = Array.new(2) { fork { work(1) } }
+        children.each { |pid| Process.wait(pid) }
+        Process.kill(:TERM, Process.pid)
+        sleep
+      RUBY
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([3, ""])
+      expect(frames_by_pid.values.count { |frames| frames.include?("Object#work") }).to eq(2)
+      expect(frames_by_pid.size).to eq(3)
+      expect(session_folders).to be_empty
+    end
+
     it "leave no folder if it is never stopped" do
       outcome = run_script("Rperf.start(inherit: true); Process.wait(fork { work(1) }); exit 3")
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([3, ""])

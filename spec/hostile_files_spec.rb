@@ -48,7 +48,7 @@ RSpec.describe "hostile files" do
       write_binary("flipped", flipped)
       expect_refusal(rperf(*arguments["flipped"]), "flipped", "the profile (can't be read|is damaged): ")
       write_binary("text", "<main>;work 10\n")
-      expect_refusal(rperf(*arguments["text"]), "text", "not a pprof profile: ")
+      expect_refusal(rperf(*arguments["text"]), "text", "not a pprof profile, but collapsed stacks; ")
       # 20 GB.
       write_binary("bomb", Zlib.gzip("\0" * (16 << 20), level: 9) * 1280)
       expect_refusal(bounded(*arguments["bomb"]), "bomb", "the profile is too large: ")
@@ -65,9 +65,9 @@ RSpec.describe "hostile files" do
     size = 250 << 20
     {
       "samples" => [field(2, ""), "the profile is damaged: a sample has 0 values"],
-      "strings" => [field(6, ""), "the profile is too large: more than 2097152 strings"],
-      "locations" => [field(4, ""), "the profile is too large: more than 2097152 locations"],
-      "functions" => [field(5, ""), "the profile is too large: more than 2097152 functions"]
+      "strings" => [field(6, ""), "the profile is too large: more than 2,097,152 strings"],
+      "locations" => [field(4, ""), "the profile is too large: more than 2,097,152 locations"],
+      "functions" => [field(5, ""), "the profile is too large: more than 2,097,152 functions"]
     }.each do |name, (part, why)|
       # A gzip file may consist of several.
       write_binary(name, Zlib.gzip(head) + (Zlib.gzip(part * (1 << 20), level: 9) * (size / part.bytesize / (1 << 20))))
@@ -79,7 +79,7 @@ RSpec.describe "hostile files" do
       start = number ? varint((number << 3) | 2) + varint(length) : ""
       sample = varint((2 << 3) | 2) + varint(start.bytesize + length) + start
       write_binary(name, Zlib.gzip(head + sample) + (Zlib.gzip(part * (1 << 20), level: 9) * parts))
-      expect_refusal(bounded("report", "--top", name), name, "the profile is too large: more than 2097152 ")
+      expect_refusal(bounded("report", "--top", name), name, "the profile is too large: more than 2,097,152 ")
     end
   end
 end

@@ -4,6 +4,16 @@
 RSpec.describe "The port of a program", vm: true do
   include Ports
 
+  it "tells the command line without the blanks that a short title leaves", if: RUBY_PLATFORM.include?("linux") do
+    listening("$0 = 'app'; puts Rperf.listen; sleep") do |program|
+      answer = UNIXSocket.open(program.lines.first) do |port|
+        port.write("GET /debug/pprof/cmdline HTTP/1.0\r\n\r\n")
+        port.read
+      end
+      expect(answer.split("\r\n\r\n", 2).last).to eq("app")
+    end
+  end
+
   it "is a private socket, at which the program says what it is" do
     listening("puts Rperf.listen; sleep") do |program|
       path = program.lines.first

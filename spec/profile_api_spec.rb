@@ -214,8 +214,8 @@ RSpec.describe Rperf::Profile do
         "none.pb.gz" => /\Acan't read .*none\.pb\.gz: there is no such file\z/,
         "folder" => /\Acan't read .*folder: it is a directory\z/,
         "pipe" => /\Acan't read .*pipe: it is no regular file\z/,
-        write_file("nonsense", "nonsense") => /nonsense: not a pprof profile: /,
-        write_file("empty", "") => /empty: .+/,
+        write_file("nonsense", "nonsense") => /nonsense: not a pprof profile, but text; rperf reads pprof files/,
+        write_file("empty", "") => /empty: the file is empty; /,
         write_file("half", whole[0, whole.size / 2]) => /half: the profile can't be read: /
       }.each do |file, message|
         expect { Rperf.load(in_folder(File.basename(file))) }.to raise_error(Rperf::Error, message) do |error|

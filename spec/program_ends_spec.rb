@@ -127,6 +127,16 @@ RSpec.describe "the end of a profiled program", vm: true do
     expect([outcome.status.exitstatus, outcome.stderr]).to match([6, /\Arperf: wrote rperf\.data/])
   end
 
+  it "is that of a program that handles a signal by now which it had inherited as ignored" do
+    program = "puts trap('INT') { puts :got; exit 6 }; $stdout.flush; sleep"
+    path = write_file("program.rb", program)
+    # As a script does it: its shell has what runs in the background ignore INT and QUIT.
+    command = "'#{ruby}' '#{Commands::ROOT}/exe/rperf' record '#{ruby}' '#{path}' & echo $! >pid; wait $!"
+    outcome = run("/bin/sh", "-c", command) { Process.kill(:INT, File.read(in_folder("pid")).to_i) }
+    expect([outcome.status.exitstatus, outcome.stdout]).to eq([6, "IGNORE\ngot\n"])
+    expect(outcome.stderr).to match(/\Arperf: wrote rperf\.data/)
+  end
+
   it "isn't a failing exec" do
     outcome = record(<<~RUBY)
       def after = (i = 0; i += 1 while i < 1_000_000)

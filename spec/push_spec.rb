@@ -58,6 +58,15 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
     end
   end
 
+  it "says where a server leads to that has moved" do
+    listening(app("loop { sleep 0.01 }")) do
+      outcome = receiver([301, ["Location: https://new.example/push"]]) do |url|
+        rperf("push", "--to", url, "--every", "1", "--match", name, "-n", "1", limit: 30)
+      end
+      expect(outcome.stderr).to match(%r{: it refuses a profile: HTTP 301 leads to https://new\.example/push$})
+    end
+  end
+
   it "sends what each stretch of time had, and tries again after a failure" do
     program = app("loop { Rperf.label(endpoint: 'GET /', 'odd key': 'v') { 1000.times { 1.0.to_s } } }")
     listening(program) do
@@ -244,12 +253,17 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
 
   it "says in a line what can't be" do
     to = ["--to", "http://127.0.0.1:1"]
+    pyroscope = "a name that Pyroscope takes: letters, digits and _, and no digit at its beginning"
     encoding = "--to must have %XX for a character that URLs don't have there, such as %2F for / in a password"
     { ["--to", "u:secret@host"] => "--to must be a URL such as https://user:password@profiles.example",
       ["--otlp", "host:4318"] => "--otlp must be a URL such as https://user:password@profiles.example",
       ["--to", "http://u:sec/ret@host"] => encoding,
       [*to, "--every", "0"] => "--every must be seconds from 1 to 3600, not '0'",
-      [*to, "--label", "a-b=c"] => "--label must be NAME=VALUE",
+      [*to, "--label", "x"] => "--label must be NAME=VALUE",
+      [*to, "--label", "x.y=1"] => "--label must have #{pyroscope}",
+      [*to, "--label", "x="] => "--label must have a value, without control characters",
+      ["--otlp", to[1], "--label", "x\ny=1"] => "--label must have a name without control characters",
+      [*to, "--header", "a b: c"] => "--header must have a name of letters, digits, - and _",
       [*to, "--label", "service_name=c"] => "--label: 'service_name' is there already",
       [*to, "--header", "secret"] => "--header must be NAME: VALUE" }.each do |arguments, line|
       outcome = rperf("push", *arguments)
@@ -262,7 +276,7 @@ RSpec.describe "rperf push", if: RUBY_PLATFORM.include?("linux") do
       { to: "http://a", every: 0 } => "every: must be a number from 1 to 3600, not 0",
       { to: "http://a", frequency: 1.5 } => "frequency: must be an Integer from 1 to 1000, not 1.5",
       { to: "http://a", mode: "wall" } => "mode: must be :wall or :cpu, not \"wall\"",
-      { to: "http://a", labels: { "a-b": 1 } } => "labels must be NAME=VALUE",
+      { to: "http://a", labels: { "x.y": 1 } } => "labels must have #{pyroscope}",
       { to: "http://a", labels: { "a=b" => 1 } } => "labels: a name can't have =",
       { to: "http://a", headers: 1 } => "headers: must be a Hash, not 1" }.each do |arguments, line|
       expect { Rperf.push(**arguments) }.to raise_error(ArgumentError, line)

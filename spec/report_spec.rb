@@ -44,7 +44,10 @@ RSpec.describe "looking at profiles" do
       expect(lines("--value", "cpu")).to include(/\AType: cpu, 500.0 ms/)
       expect(lines("--sample-index", "0").last(4).first.split).to start_with("500", "50.0%")
       expect(lines("--sort", "cum", "-n", "1").last).to end_with("<main> (/app/main.rb)")
-      expect(lines("--by", "gem").last).to match(/100.0 ms .* \(application\)\z/)
+      # What it calls of C, too.
+      expect(lines("--by", "gem").last(2)).to match([/500.0 ms .* \(application\)\z/, /500.0 ms .* <GVL>\z/])
+      expect(lines("--by", "gem:c").last(3))
+        .to match([/500.0 ms .* <GVL>\z/, /400.0 ms .* <C method>\z/, /100.0 ms .* \(application\)\z/])
       expect(lines("--by", "state").last(2)).to match([/500.0 ms.*GVL blocked/, /500.0 ms.*running/])
     end
 
@@ -123,7 +126,8 @@ RSpec.describe "looking at profiles" do
       %w[--value x] => "there are no values named 'x'; the profile has samples, wall, cpu",
       %w[--focus (] => "--focus: '(' is no valid regular expression: unclosed group",
       %w[--tree --text] => "--text and --tree can't be combined: give one of them",
-      %w[--by colour] => "--by must be function, class, file, dir, gem, label:KEY, thread or state, not 'colour'",
+      %w[--by colour] => "--by must be function, class, file, dir, gem, gem:c, label:KEY, thread or state, not " \
+                         "'colour'",
       %w[--callers Nobody] => "no method in the profile matches 'Nobody'",
       %w[-n -1] => "-n must be a number of rows, 0 for all, not '-1'",
       %w[--top -o x] => "-o goes with --html, --text, --format, --dot or --svg, not with --top",
@@ -310,6 +314,12 @@ RSpec.describe "looking at profiles" do
       expect(Dir.children(folder)).to include("app.1.pb.gz", "app.2.pb.gz").and(satisfy do |names|
                                                                                   !names.include?("app.pb.gz")
                                                                                 end)
+    end
+
+    it "says where they are" do
+      Dir.mkdir(in_folder("profiles"))
+      outcome = rperf("record", "--runs", "2", "-o", "profiles/app.pb.gz", ruby, "-e", "1")
+      expect(outcome.stderr.lines.last).to eq("rperf: wrote 2 profiles: profiles/app.1.pb.gz to app.2.pb.gz\n")
     end
 
     it "ends with the first run that fails" do

@@ -243,6 +243,18 @@ RSpec.describe "Tracing of chosen methods", vm: true do
       expect(rows).to eq("Object#top" => 7, "Deep::Part#run" => 2, "Object#helper" => 2)
     end
 
+    it "and a line says which were never found, in no process" do
+      code = "if fork then Process.wait else eval('class Made; def x = 1; end'); Made.new.x end"
+      line = "rperf: only: Typo#x was never found; check the name, and that the program loads its file\n"
+      %w[record trace].each do |command|
+        outcome = rperf(command, "--only", "Typo#x", "--only", "Made#x", ruby, "-e", code)
+        expect([outcome.status.exitstatus, outcome.stderr.lines[1..]]).to eq([0, [line]])
+      end
+      env = { "RPERF_ENABLED" => "1", "RPERF_ONLY" => "Typo#x,lib/none/**", "RPERF_OUTPUT" => "env.pb.gz" }
+      outcome = run(ruby, "-I#{Commands::ROOT}/lib", "-rrperf", "-e", "1", env:)
+      expect(outcome.stderr.lines).to eq([line, line.sub("Typo#x", "lib/none/**")])
+    end
+
     it "that were not there at a snapshot, and says which never came" do
       lines, counts = result(<<~RUBY).values_at(:lines, :counts)
         Rperf.start(mode: :trace, only: %w[Made#late Nowhere#never])

@@ -22,7 +22,7 @@ RSpec.describe "Tracing", vm: true do
       expect(calls_in(in_folder("rperf.data"), "Object#tarai")).to eq(12_605)
       top = rperf("report", "--top").stdout
       expect(top).to match(/^Type: wall, /).and match(/^Traced: calls ruby, clock (?:TSC|monotonic)$/)
-      expect(top).to match(/^Traced: process \d+: 12605 calls, \d+ calls of blocks$/)
+      expect(top).to match(/^Traced: process \d+: 12,605 calls, \d+ calls of blocks$/)
       expect(top).to match(%r{^ *calls  blocks  flat/call  cum/call }).and match(/^ *12,605 +- .*Object#tarai/)
       expect(rperf("report", "--tree").stdout).to include("Object#tarai")
     end
@@ -32,16 +32,25 @@ RSpec.describe "Tracing", vm: true do
       rperf("trace", "--calls", "all", "-o", "all.pb.gz", ruby, "tarai.rb")
       expect(calls_in(in_folder("all.pb.gz"), "Integer#<=")).to eq(12_605)
       text = rperf("trace", "-p", "--calls", "count", ruby, "tarai.rb").stdout
-      expect(text).to match(/\ATotal: 12,605 \(calls\)\nTraced: calls count, clock none\nTraced: .*: 12605 calls, /)
+      expect(text).to match(/\ATotal: 12,605 \(calls\)\nTraced: calls count, clock none\nTraced: .*: 12,605 calls, /)
       expect(text).to match(/^ +12,605 100\.0%  Object#tarai/)
     end
 
     it "prints text with the calls of each method" do
       write_file("tarai.rb", "#{tarai}tarai(8, 4, 0)")
       text = rperf("trace", "-p", ruby, "tarai.rb").stdout
-      expect(text)
-        .to match(/^Traced: process \d+: [\d.]+ ms raw, of which [\d.]+ ms are the cost of \d+ events \(\d+ ns each\)/)
+      cost = "[\\d,.]+ ms raw, of which [\\d,.]+ ms are the cost of [\\d,]+ events \\(\\d+ ns each\\)"
+      expect(text).to match(/^Traced: process \d+: #{cost}/)
       expect(text).to match(/^ +[\d.]+ \S+ +[\d.]+% +12,605 +-  Object#tarai/)
+    end
+
+    it "says as many calls at the end as the report does, with those of blocks apart" do
+      write_file("blocks.rb", "def leaf = 1\n1200.times { leaf }")
+      outcome = rperf("trace", ruby, "blocks.rb")
+      counts = outcome.stderr[/\((.*), [\d.]+ s\)/, 1]
+      expect(counts).to match(/\A1,2\d\d calls, 1,2\d\d calls of blocks\z/)
+      top = rperf("report", "--top").stdout
+      expect(top).to match(/\AType: wall, .*, #{counts}, duration /).and(match(/^Traced: process \d+: #{counts}$/))
     end
 
     it "traces what the program forks and starts, too" do
@@ -53,7 +62,7 @@ RSpec.describe "Tracing", vm: true do
       RUBY
       outcome = rperf("trace", "-o", "c.pb.gz", ruby, "children.rb")
       expect(outcome.stderr).to match(/calls of 3 processes/)
-      numbers = rperf("report", "--top", "c.pb.gz").stdout.scan(/^Traced: process (\d+): \d+ calls, /)
+      numbers = rperf("report", "--top", "c.pb.gz").stdout.scan(/^Traced: process (\d+): [\d,]+ calls, /)
       expect(numbers.uniq.size).to eq(3)
       rows = Rperf.load(in_folder("c.pb.gz")).top(value: "calls").select { |row| row[:name] == "Object#leaf" }
       expect(rows.sum { |row| row[:self] }).to eq(6)

@@ -48,7 +48,7 @@ CONF
   # A day-old list still names what can be downloaded.
   if [ -z "$(find "$state/updated" -mmin -1440 2>/dev/null)" ]; then
     say "reading the lists of newer Debian suites"
-    apt_private apt-get -q update >>"$LOG" 2>&1 </dev/null || return 1
+    telling "reading them" quietly apt_private apt-get -q update || return 1
     touch "$state/updated"
   fi
 }

@@ -49,22 +49,23 @@ check_libclang() {
 setup_extension() {
   local target="${CARGO_TARGET_DIR:-$ROOT/target}" started new="$EXTENSION.new"
   local profile="${EXTENSION_PROFILE:-checkout}"
-  local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml") build=(build) link=()
+  local manifest=(--manifest-path "${EXTENSION_SOURCES:-$ROOT}/Cargo.toml") build=(build) link=() run=()
   check_rust
   check_libclang
   have cc || install_system_packages gcc libc6-dev
   [ "$(uname -s)" != Darwin ] || build=(rustc) link=(-- -C "link-arg=-Wl,-undefined,dynamic_lookup")
-  cargo fetch --quiet "${manifest[@]}" --target "$(rustc -vV | awk '/^host:/ { print $2 }')" >>"$LOG" 2>&1 || {
+  telling "fetching the Rust crates" quietly \
+    cargo fetch --quiet "${manifest[@]}" --target "$(rustc -vV | awk '/^host:/ { print $2 }')" || {
     tail -n 5 "$LOG" >&2
     die "the Rust crates can't be fetched: check the network, then run this again (log: $LOG)"
   }
   say "building the extension in release mode (about a minute the first time)"
   # A terminal sees cargo's progress; a log gets errors and warnings only.
-  [ -t 2 ] || build+=(--quiet)
+  [ -t 2 ] || build+=(--quiet) run=(telling "building the extension")
   # What is changed while cargo runs is newer than this.
   mkdir -p "$ROOT/tmp" "$ROOT/lib/rperf"
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
-  RUBY="$RUBY" cargo "${build[@]}" "${manifest[@]}" --package rperf --profile "$profile" --lib \
+  RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "${build[@]}" "${manifest[@]}" --package rperf --profile "$profile" --lib \
     --target-dir "$target" ${link[@]+"${link[@]}"} >&2 ||
     { rm -f "$started" && die "the extension could not be built"; }
   # Renamed into place: a program that has the old one loaded keeps it whole.

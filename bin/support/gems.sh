@@ -80,7 +80,7 @@ bundle_install() {
   printf '\n== bundle install, without: %s\n' "$GEMS_WITHOUT" >>"$LOG"
   (
     use_bundler
-    BUNDLE_RETRY=0 BUNDLE_TIMEOUT=10 "$RUBY" "${RUBY%/*}/bundle" install --quiet >>"$LOG" 2>&1 </dev/null
+    BUNDLE_RETRY=0 BUNDLE_TIMEOUT=10 telling "fetching them" quietly "$RUBY" "${RUBY%/*}/bundle" install --quiet
   )
 }
 

@@ -20,11 +20,13 @@ ruby_candidates() {
   local folder
   [ -z "${RPERF_RUBY:-}" ] || echo "$RPERF_RUBY"
   type -ap ruby || true
-  for folder in "${HOME:-}/.rbenv/versions" "${HOME:-}/.local/share/mise/installs/ruby" \
-    "${HOME:-}/.asdf/installs/ruby" "${HOME:-}/.rubies" /opt/rubies "$CACHE"; do
+  for folder in "$USER_HOME/.rbenv/versions" "$USER_HOME/.local/share/mise/installs/ruby" \
+    "$USER_HOME/.asdf/installs/ruby" "$USER_HOME/.rubies" /opt/rubies "$CACHE"; do
     # The newest of each first; *.partial is a build that was cut short.
     find "$folder" -maxdepth 1 -mindepth 1 ! -name '*.partial' 2>/dev/null | sort -rV | sed 's|$|/bin/ruby|' || true
   done
+  # That of the last set-up, which may have had another cache.
+  [ -z "$RECORDED_RUBY" ] || echo "$RECORDED_RUBY"
 }
 
 find_ruby() {
@@ -43,7 +45,8 @@ build_ruby() {
   local work="$CACHE/build.$$" version prefix
   is_debian || die "needs Ruby >= 3.4 with its headers in PATH (or RPERF_RUBY=/path/to/ruby); install one with your system's packages, rbenv, mise or asdf"
   check_rust # YJIT is built with it
-  say "no Ruby >= 3.4 found: building one, once (5 to 10 minutes; log: $LOG)"
+  say "no Ruby >= 3.4 found, neither in PATH nor of a version manager nor in $CACHE"
+  say "building one there, once; this takes 5 to 10 minutes (log: $LOG; RPERF_RUBY=/path/to/ruby chooses another)"
   # shellcheck disable=SC2086
   install_system_packages $RUBY_BUILD_PACKAGES
   private_apt || die "can't read Debian's package lists: check the network, or install Ruby >= 3.4 by hand and put it in PATH"
@@ -52,7 +55,7 @@ build_ruby() {
   mkdir -p "$work/src"
   cd "$work" || exit 1
   say "fetching Ruby's source"
-  version=$(download_source ruby3.4) ||
+  version=$(telling "fetching it" download_source ruby3.4) ||
     die "no source package of Ruby 3.4 could be fetched: check the network, or install Ruby >= 3.4 by hand and put it in PATH"
   version=${version%%-*}
   prefix="$CACHE/ruby-$version"

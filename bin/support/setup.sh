@@ -68,6 +68,7 @@ load_stamp() {
   RUBY='' GEM_ROOT='' GEMS_WITHOUT='' GEM_DEFAULT_DIR='' STAMP_KEY='' STAMP_PATH_RUBY=''
   # shellcheck source=/dev/null
   [ ! -f "$SETUP_STAMP" ] || . "$SETUP_STAMP"
+  RECORDED_RUBY=$RUBY
   setup_found=yes
   [ -n "$STAMP_KEY" ] && [ -x "$RUBY" ] && [ "$STAMP_KEY" = "$(stamp_key)" ] && path_ruby_known && return
   RUBY='' GEM_ROOT='' GEMS_WITHOUT='' GEM_DEFAULT_DIR='' setup_found=no

@@ -70,7 +70,8 @@ module Rperf
     def wrong(env, place)
       return Web::Answer.text(405, "This takes GET only.", { "allow" => "GET" }) unless env["REQUEST_METHOD"] == "GET"
 
-      Web::Answer.text(404, NOTHING) unless PLACES.include?(place)
+      # As the port says of them: Go's programs have more kinds.
+      Web::Answer.text(501, NOTHING) unless PLACES.include?(place)
     end
 
     def asked(env, place)

@@ -47,7 +47,7 @@ RSpec.describe Rperf::PprofEndpoint, skip: Servers.missing("rack") do
     expect(http.get("/debug/pprofiles").body).to eq("/debug/pprofiles")
     ENV["RACK_ENV"] = "development"
     expect(client.get("/debug/pprof/x", "HTTP_HOST" => "evil.example").status).to eq(403)
-    expect(client.get("/debug/pprof/x", "HTTP_HOST" => "localhost").status).to eq(404)
+    expect(client.get("/debug/pprof/x", "HTTP_HOST" => "localhost").status).to eq(501)
   end
 
   it "asks a port whose path is too long for a socket's address", if: RUBY_PLATFORM.include?("linux") do
@@ -62,8 +62,9 @@ RSpec.describe Rperf::PprofEndpoint, skip: Servers.missing("rack") do
   end
 
   it "refuses what it can't do" do
-    { ["GET", "/heap"] => 404, ["POST", "/profile?seconds=1"] => 405, ["GET", "/profile?seconds=21"] => 400,
-      ["GET", "/profile?seconds=0"] => 400, ["GET", "/profile?seconds=1e1"] => 400,
+    { ["GET", "/heap"] => 501, ["GET", "/trace"] => 501, ["POST", "/profile?seconds=1"] => 405,
+      ["GET", "/profile?seconds=21"] => 400, ["GET", "/profile?seconds=0"] => 400,
+      ["GET", "/profile?seconds=1e1"] => 400,
       ["GET", "/profile?seconds=%31"] => 400 }.each do |(method, path), status|
       expect([path, http.request(method, "/debug/pprof#{path}", key).status]).to eq([path, status])
     end

@@ -28,6 +28,7 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
         resources :users, only: :show
         get "/articles/:slug", to: "users#article"
         get "/fail/:id", to: "users#failing"
+        get "/streams/:id", to: "streams#show"
         namespace :admin do
           resources :reports, only: %i[index show], param: :name
         end
@@ -50,6 +51,18 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
 
           def article = answer(Rperf.labels[:endpoint])
           def failing = Tasks.fail
+        end
+      RUBY
+      "app/controllers/streams_controller.rb" => <<~RUBY,
+        class StreamsController < ApplicationController
+          include ActionController::Live
+
+          def show
+            Tasks.compute
+            response.stream.write(Rperf.labels[:endpoint].to_s)
+          ensure
+            response.stream.close
+          end
         end
       RUBY
       "app/controllers/admin/reports_controller.rb" => <<~RUBY,
@@ -110,6 +123,15 @@ RSpec.describe "Rack middleware in a Rails app", skip: Servers.missing("railties
                                          "UsersController#show" => "GET /users/:id" },
                       from: "Rperf::RackMiddleware#call")
     expect(labels_of(data, :endpoint, "Tasks.compute")).to contain_exactly("GET /users/:id", "GET /shop/items/:id")
+  end
+
+  it "labels an action that streams from a thread of its own" do
+    server = start_rails("use")
+    bodies = server.get_all(["/streams/7"] * 20).map(&:body)
+    expect(bodies.uniq).to eq(["GET /streams/:id"])
+    stop_server(server)
+    data = read_profile(in_folder("app.pb.gz"))
+    expect(labels_of(data, :endpoint, "StreamsController#show")).to include("GET /streams/:id")
   end
 
   it "labels what the rest of the middleware does, if it comes before that" do

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { decode } from "../src/format/decode.ts";
 import { BoxTree, outermostNodes } from "../src/model/box_tree.ts";
 import { changes } from "../src/model/changes.ts";
+import { categoryWords } from "../src/model/groups.ts";
 import { fileLines, neighbours } from "../src/model/neighbours.ts";
 import { search, searchPattern } from "../src/model/search.ts";
 import { stateShares, summary } from "../src/model/summary.ts";
@@ -85,6 +86,28 @@ const prefixes = (names: string[]) =>
       .map((name) => `;${name}`)
       .join(""),
   );
+
+test("methods that Ruby itself has count for the gem that calls them", () => {
+  each((file) => {
+    const { category, library, file: path } = file.frames;
+    const core = [2, 4];
+    category[core[0]] = file.categories.indexOf("c");
+    path[core[1]] = "<internal:array>";
+    const own = (f: number) => library[f] || `(no gem: ${categoryWords(file.categories[category[f]])})`;
+    const gems = ({ frames }: PlainRow) => {
+      const found: string[] = [];
+      for (const f of frames) found.push((core.includes(f) && found.at(-1)) || own(f));
+      return found;
+    };
+    const rows = plainRows(file, 0, 1);
+    const view = new Views(file).view(query());
+    const [self, total] = [(row: PlainRow) => gems(row).slice(-1), (row: PlainRow) => new Set(gems(row))].map((key) =>
+      sumBy(rows, key, (row) => row.value),
+    );
+    assert.deepEqual(sums(view, "library", "self"), self);
+    assert.deepEqual(sums(view, "library", "total"), total);
+  });
+});
 
 test("boxes going down, up, and from one function agree with the stacks", () => {
   each((file) => {

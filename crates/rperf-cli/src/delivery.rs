@@ -2,6 +2,7 @@
 //! it. Called by `launch` when the program has ended.
 
 use crate::options::Options;
+use crate::output::shown;
 use crate::stat::{self, CommandTimes, Figures};
 use crate::{say, verbose};
 use rperf_format::TextOptions;
@@ -9,7 +10,7 @@ use rperf_model::Profile;
 use rperf_session::merge::Merged;
 use rperf_session::output;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Does all that the options ask for, and returns whether there was a profile and it
 /// is where it should be.
@@ -34,10 +35,14 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
     }
     // With stderr closed the file still matters.
     let _ = io::stderr().write_all(tables.as_bytes());
-    match options.settings.output() {
+    let is_written = match options.settings.output() {
         Some(path) => write(options, path, profile, merged.processes),
         None => true,
+    };
+    for line in verbose::never_found(profile) {
+        say(&line);
     }
+    is_written
 }
 
 fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) -> bool {
@@ -64,13 +69,4 @@ fn write(options: &Options, path: &Path, profile: &Profile, processes: usize) ->
 /// What is written there appears to the user by itself.
 fn is_stream(path: &Path) -> bool {
     path.starts_with("/dev") || path.starts_with("/proc")
-}
-
-/// As the user would write it.
-fn shown(path: &Path) -> PathBuf {
-    std::env::current_dir()
-        .ok()
-        .and_then(|folder| path.strip_prefix(folder).ok())
-        .unwrap_or(path)
-        .to_path_buf()
 }

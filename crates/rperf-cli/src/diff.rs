@@ -27,7 +27,20 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     if options.view == View::Calls {
         return calls::run(&mut reader);
     }
-    let sides = [reader.side(&options.base)?, reader.side(&options.target)?];
+    let sides = match (&options.base[..], &options.target[..]) {
+        ([base], [target]) if options.is_plain => {
+            let profiles = [reader.profile(base)?, reader.profile(target)?];
+            if let Some(diff) = calls::exact(&profiles) {
+                return calls::show(&mut reader, [base, target], &profiles, &diff);
+            }
+            let [first, second] = profiles;
+            [
+                reader.side_of(base, first)?,
+                reader.side_of(target, second)?,
+            ]
+        }
+        _ => [reader.side(&options.base)?, reader.side(&options.target)?],
+    };
     reader.say_unmatched();
     let [base, target] = [&sides[0].runs, &sides[1].runs];
     let diff = Diff::of(base, target, options.sort, options.normalize)

@@ -7,6 +7,8 @@
 use nix::errno::Errno;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
@@ -35,15 +37,35 @@ static CONTINUED: AtomicBool = AtomicBool::new(false);
 /// Whether somebody asked us to stop since this was last asked. The program was asked, too.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handlers. Programs started from now on get the default ones. A
-/// signal that is ignored, as by nohup, stays ignored, here and in the program.
-pub fn install() -> io::Result<()> {
-    for signal in ENDS.into_iter().chain(STOPS).chain(OTHERS) {
+/// The signals that were ignored when we were started, a bit for each.
+static IGNORED: AtomicU64 = AtomicU64::new(0);
+
+/// Installs the handlers. The program of `command` gets the default ones. A signal that is ignored, as
+/// by nohup or in what a script starts in the background, stays ignored, here and in the program; but
+/// if it is sent to us, it is passed on: the program may handle it by now.
+pub fn install(command: &mut Command) -> io::Result<()> {
+    for signal in ENDS.into_iter().chain(OTHERS) {
+        if is_ignored(signal)? {
+            IGNORED.fetch_or(1 << signal, Ordering::SeqCst);
+        }
+        handle(signal)?;
+    }
+    for signal in STOPS {
         if !is_ignored(signal)? {
             handle(signal)?;
         }
     }
+    let ignored = IGNORED.load(Ordering::SeqCst);
+    if ignored != 0 {
+        let ignore = move || signals_in(ignored).try_for_each(|it| set_action(it, libc::SIG_IGN));
+        // SAFETY: between fork and exec it calls sigaction(2) only, on memory of its own.
+        unsafe { command.pre_exec(ignore) };
+    }
     Ok(())
+}
+
+fn signals_in(mask: u64) -> impl Iterator<Item = i32> {
+    (1..64).filter(move |signal| mask & (1 << signal) != 0)
 }
 
 /// Whether a signal came that ends a program, be it from somebody who sent it to us
@@ -68,9 +90,7 @@ pub fn was_stopped() -> bool {
 pub fn to_program(pid: i32) {
     PROGRAM.store(pid, Ordering::SeqCst);
     let early = EARLY.swap(0, Ordering::SeqCst);
-    for signal in (1..64).filter(|signal| early & (1 << signal) != 0) {
-        send(pid, signal);
-    }
+    signals_in(early).for_each(|signal| send(pid, signal));
 }
 
 /// From now on signals go nowhere. To be called before the process id can be
@@ -115,10 +135,10 @@ fn set_action(signal: i32, handler: libc::sighandler_t) -> io::Result<()> {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler;
     action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-    if handler == libc::SIG_DFL {
+    if [libc::SIG_DFL, libc::SIG_IGN].contains(&handler) {
         action.sa_flags = 0;
     }
-    // SAFETY: `action` is initialised, and its handler is either SIG_DFL or
+    // SAFETY: `action` is initialised, and its handler is SIG_DFL, SIG_IGN or
     // `on_signal`, which has the signature that SA_SIGINFO asks for and does
     // only what is allowed in a handler.
     let result = unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };

@@ -1,11 +1,12 @@
 //! Writes files for `rperf report` and `rperf diff`: signals that end them wait until a file is
-//! whole, so that no part of it stays behind. On Ruby's main thread.
+//! whole, so that no part of it stays behind. Also the names of written files for messages. On Ruby's
+//! main thread.
 
 use crate::signals;
 use rperf_session::output::{Descriptor, write, write_streaming};
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes `content` to `path`. For a pipe's reader nobody waits.
 pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -31,4 +32,13 @@ pub fn write_whole_streaming<E: From<io::Error>>(
     produce: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
     whole(path, || write_streaming(path, produce))
+}
+
+/// The path as the user would write it.
+pub fn shown(path: &Path) -> PathBuf {
+    std::env::current_dir()
+        .ok()
+        .and_then(|folder| path.strip_prefix(folder).ok())
+        .unwrap_or(path)
+        .to_path_buf()
 }

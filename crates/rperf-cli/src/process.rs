@@ -38,7 +38,7 @@ pub struct Times {
 /// Runs the program to its end. It shares our terminal, input and output, and
 /// gets the signals that are sent to us.
 pub fn run(command: &mut Command) -> io::Result<(End, Times)> {
-    forward::install()?;
+    forward::install(command)?;
     // Whoever became this process by exec may have had children before.
     let before = OsStats::of_children();
     let began_ns = os::monotonic_ns();

@@ -14,6 +14,7 @@ pub mod view_args;
 
 pub use options::ReportArgs;
 
+use crate::output::shown;
 use crate::{Refusal, viewer};
 use counts::Counts;
 use options::{Options, View};
@@ -225,10 +226,7 @@ fn write(
 fn save_svg(dot: &str, path: &Path) -> Result<i32, Refusal> {
     let failed = match graphviz::svg(dot) {
         Ok(svg) => {
-            write_file(path, &svg)?;
-            let (path, size) = (path.display(), grouped(svg.len().div_ceil(1000) as u64));
-            crate::say(&format!("wrote {path} ({size} KB)"));
-            return Ok(0);
+            return write_file(path, &svg);
         }
         Err(failed) => failed,
     };
@@ -240,7 +238,8 @@ fn save_svg(dot: &str, path: &Path) -> Result<i32, Refusal> {
     let mut graph = path.as_os_str().to_owned();
     graph.push(".dot");
     let graph = PathBuf::from(graph);
-    write_file(&graph, dot.as_bytes())?;
+    let written = crate::output::write_whole(&graph, dot.as_bytes());
+    written.map_err(|error| cannot_write(&graph, &error))?;
     let message = format!("{failed}: {remedy}. Wrote {} instead", graph.display());
     Err(failure(&message))
 }
@@ -269,7 +268,12 @@ fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
         ),
     };
     match written {
-        Ok(()) => Ok(0),
+        Ok(()) => {
+            if let Some(path) = output {
+                say_written(path, path.metadata().map(|it| it.len()).ok());
+            }
+            Ok(0)
+        }
         Err(FormatError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
         Err(FormatError::Io(error)) => Err(failure(&format!("can't write to {name}: {error}"))),
         Err(error) => Err(Refusal::usage(error.to_string())),
@@ -278,6 +282,20 @@ fn stream(profile: &Profile, output: Option<&Path>) -> Result<i32, Refusal> {
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<i32, Refusal> {
     let written = crate::output::write_whole(path, bytes);
-    let refuse = |error| failure(&format!("can't write to {}: {error}", path.display()));
-    written.map_err(refuse).map(|()| 0)
+    written.map_err(|error| cannot_write(path, &error))?;
+    say_written(path, Some(bytes.len() as u64));
+    Ok(0)
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Refusal {
+    failure(&format!("can't write to {}: {error}", path.display()))
+}
+
+/// A word about a file of so many bytes. What is written to a stream appears by itself.
+fn say_written(path: &Path, bytes: Option<u64>) {
+    let Some(bytes) = bytes.filter(|_| crate::output::is_file(path)) else {
+        return;
+    };
+    let (path, size) = (shown(path), grouped(bytes.div_ceil(1000)));
+    crate::say(&format!("wrote {} ({size} KB)", path.display()));
 }

@@ -3,7 +3,9 @@
 use crate::args::RecordArgs;
 use crate::checked::writable;
 use crate::options::Options;
+use crate::output::shown;
 use crate::{Refusal, launch, say};
+use rperf_report::numbers::grouped;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -36,11 +38,12 @@ pub fn record(mut args: RecordArgs, library: &Path, abi: &str) -> Result<i32, Re
         }
     }
     let (first, last) = (numbered(&output, 1), numbered(&output, runs));
-    let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
+    let name = last.file_name().unwrap_or_default();
     say(&format!(
-        "wrote {runs} profiles: {} to {}",
-        name(&first),
-        name(&last)
+        "wrote {} profiles: {} to {}",
+        grouped(runs),
+        shown(&first).display(),
+        name.display()
     ));
     Ok(0)
 }

@@ -3,7 +3,9 @@
 
 use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{grouped, percent, seconds};
-use rperf_report::{By, Scale, Sort, Top, call_count, losses, missing_lines, tracing_lines};
+use rperf_report::{
+    By, Scale, Sort, Top, call_count, calls_text, losses, missing_lines, tracing_lines,
+};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -109,11 +111,22 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
         0 | 1 => String::new(),
         processes => format!(" of {} processes", grouped(processes as u64)),
     };
-    let number = match call_count(profile) {
-        Some(calls) => format!("{} calls", grouped(calls)),
-        None => format!("{} samples", samples(profile)),
+    let sampled = format!("{} samples{of}", samples(profile));
+    let text = match profile.schema.samples() {
+        // Beside samples, those of chosen methods.
+        Some(_) => calls_text(profile, "").map_or(sampled.clone(), |it| format!("{sampled}, {it}")),
+        None => calls_text(profile, &of).unwrap_or(sampled),
     };
-    format!("{number}{of}, {} s", seconds(profile.meta.duration_ns))
+    format!("{text}, {} s", seconds(profile.meta.duration_ns))
+}
+
+/// Of chosen methods that weren't there, a line for each.
+pub fn never_found(profile: &Profile) -> Vec<String> {
+    let names = profile.meta.never_found().into_iter();
+    let line = |name| {
+        format!("only: {name} was never found; check the name, and that the program loads its file")
+    };
+    names.map(line).collect()
 }
 
 /// How many samples there are: profiles of our sessions count them.

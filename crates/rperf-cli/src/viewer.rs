@@ -5,6 +5,7 @@ mod browser;
 mod entrance;
 mod server;
 
+use crate::output::shown;
 use crate::{FAILURE, Refusal, say};
 use rperf_format::viewer::{self, View};
 use rperf_model::Profile;
@@ -46,12 +47,12 @@ pub fn title<P: AsRef<Path>>(files: &[P]) -> String {
 
 /// Writes `page` as the file at `path`, and says so.
 pub fn save(page: &[u8], path: &Path) -> Result<i32, Refusal> {
-    let shown = path.display();
-    crate::output::write_whole(path, page)
-        .map_err(|error| failure(format!("can't write to {shown}: {error}")))?;
+    let written = crate::output::write_whole(path, page);
+    written.map_err(|error| failure(format!("can't write to {}: {error}", path.display())))?;
     say(&format!(
-        "wrote {shown} ({} KB)",
-        grouped(page.len() as u64 / 1000)
+        "wrote {} ({} KB)",
+        shown(path).display(),
+        grouped((page.len() as u64).div_ceil(1000))
     ));
     Ok(0)
 }

@@ -22,6 +22,9 @@ const WORD_CAP: usize = 1 << 17;
 /// The columns: the names are those of other tools.
 const COLUMNS: [(&str, &str); 2] = [("alloc_objects", "count"), ("alloc_space", "bytes")];
 
+/// What the bytes are of: a comment that begins with the column's name says so.
+const SLOTS: &str = "bytes of slots in Ruby's heap, without the memory that objects have elsewhere";
+
 /// The class of objects that the program doesn't see.
 const HIDDEN: &str = "(internal)";
 
@@ -300,6 +303,10 @@ fn add_columns<'a>(profile: &mut Profile, rows: impl Iterator<Item = Row<'a>>) {
         return;
     };
     profile.schema = schema;
+    profile
+        .meta
+        .comments
+        .push(format!("{}: {SLOTS}", COLUMNS[1].0));
     let mut table = WeightTable::new(old_width + COLUMNS.len());
     for weight in profile.weights.iter() {
         let mut values = weight.values.to_vec();

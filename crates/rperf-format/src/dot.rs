@@ -172,7 +172,7 @@ impl Picture<'_> {
             NodeKind::Class => "classes",
             NodeKind::File => "files",
             NodeKind::Directory => "directories",
-            NodeKind::Gem => "gems",
+            NodeKind::Gem(_) => "gems",
         };
         let mut parts = Vec::new();
         // A hundred times 0.07 isn't 7 in binary.

@@ -1,5 +1,7 @@
 //! Errors of reading and writing profile files. Used by all formats; any thread.
 
+use crate::FileKind;
+use rperf_model::numbers::grouped;
 use std::io;
 
 /// Why a profile can't be written.
@@ -10,7 +12,7 @@ pub enum FormatError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// There would be no end of it.
-    #[error("the profile is too large for this format: more than {limit} {unit}")]
+    #[error("the profile is too large for this format: more than {} {unit}", grouped(*limit))]
     TooLarge {
         /// How many are allowed.
         limit: u64,
@@ -27,7 +29,7 @@ pub enum ReadError {
     #[error("the profile can't be read: {0}")]
     Io(#[from] io::Error),
     /// It is larger than any profile we know how to make.
-    #[error("the profile is too large: more than {limit} {unit}")]
+    #[error("the profile is too large: more than {} {unit}", grouped(*limit))]
     TooLarge {
         /// How many are allowed.
         limit: u64,
@@ -40,6 +42,9 @@ pub enum ReadError {
     /// It is no protocol buffer.
     #[error("not a pprof profile: {0}")]
     Malformed(String),
+    /// It is a file of another kind.
+    #[error("{0}")]
+    OtherKind(FileKind),
     /// Its parts don't fit together.
     #[error("the profile is damaged: {0}")]
     Damaged(String),

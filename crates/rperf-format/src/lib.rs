@@ -33,6 +33,7 @@ mod callgrind;
 mod collapsed;
 mod dot;
 mod error;
+mod file_kind;
 mod format;
 mod json;
 mod last_stack;
@@ -45,6 +46,7 @@ pub mod viewer;
 
 pub use dot::{GraphOptions, dot};
 pub use error::{FormatError, ReadError};
+pub use file_kind::FileKind;
 pub use format::{Format, write};
 pub use json::{JsonOptions, json};
 pub use text::TextOptions;

@@ -11,6 +11,7 @@
 
 mod call_tree;
 mod check;
+mod chosen;
 mod display;
 mod frames;
 mod histogram;
@@ -19,6 +20,7 @@ mod labels;
 pub mod live_table;
 mod memory;
 mod merge;
+pub mod numbers;
 mod origin;
 mod profile;
 mod schema;

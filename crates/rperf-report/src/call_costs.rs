@@ -190,7 +190,7 @@ impl Visitor<0> for Adding<'_> {
         self.add_to_open(&values);
     }
 
-    fn leave(&mut self, _: Node, _: Values<0>) {
+    fn leave(&mut self, _: NodeId, _: Node, _: Values<0>) {
         let Some(open) = self.open.pop() else { return };
         let totals = self
             .open_totals

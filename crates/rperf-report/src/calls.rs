@@ -2,9 +2,9 @@
 //! Used by text reports and `rperf report`; any thread.
 
 use crate::groups::Function;
-use crate::numbers::grouped;
 use crate::top::{By, Top};
 use rperf_model::Profile;
+use rperf_model::numbers::grouped;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -105,16 +105,28 @@ pub fn is_traced(profile: &Profile) -> bool {
 
 /// All calls of a profile that counts them, of methods and of blocks.
 pub fn call_count(profile: &Profile) -> Option<i64> {
+    call_counts(profile).map(|(calls, block_calls)| calls.saturating_add(block_calls))
+}
+
+/// The same for people, those of blocks by themselves: `1,234 calls, 56 calls of blocks`. `of` comes
+/// behind the calls.
+pub fn calls_text(profile: &Profile, of: &str) -> Option<String> {
+    let (calls, block_calls) = call_counts(profile)?;
+    let of_blocks = match block_calls {
+        0 => String::new(),
+        number => format!(", {} calls of blocks", grouped(number)),
+    };
+    Some(format!("{} calls{of}{of_blocks}", grouped(calls)))
+}
+
+/// The calls of methods, and those of blocks.
+fn call_counts(profile: &Profile) -> Option<(i64, i64)> {
     let schema = &profile.schema;
-    let calls = profile.sum(
-        schema
-            .find(CALLS)
-            .filter(|it| schema.types()[it.0].unit == "count")?,
-    );
-    let block_calls = schema
-        .find(BLOCK_CALLS)
-        .map_or(0, |column| profile.sum(column));
-    Some(calls.saturating_add(block_calls))
+    let calls = schema.find(CALLS);
+    let calls = calls.filter(|it| schema.types()[it.0].unit == "count")?;
+    let block_calls = schema.find(BLOCK_CALLS);
+    let block_calls = block_calls.map_or(0, |column| profile.sum(column));
+    Some((profile.sum(calls), block_calls))
 }
 
 /// What a profile says of how it was traced, line by line.
@@ -171,6 +183,9 @@ mod tests {
         assert_eq!(calls.block_calls_text(&function("Object#work")), "30");
         assert_eq!(calls.calls_text(&function("<main>")), "-");
         assert_eq!(call_count(&profile), Some(1_030));
+        let text = calls_text(&profile, " of 2 processes");
+        let expected = "1,000 calls of 2 processes, 30 calls of blocks";
+        assert_eq!(text.as_deref(), Some(expected));
         assert!(tracing_lines(&profile).eq(["by a clock"]));
     }
 

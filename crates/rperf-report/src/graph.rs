@@ -11,7 +11,7 @@ mod sums;
 mod trim;
 
 use crate::filter::add_thread_frames;
-use crate::groups::{FrameKey, Function, Groups};
+use crate::groups::{CoreMethods, FrameKey, Function, Groups};
 use crate::top::thread_name;
 use limits::RankText;
 pub use limits::{Cut, GraphLimits};
@@ -32,7 +32,7 @@ pub enum NodeKind {
     /// Directories of paths.
     Directory,
     /// Gems with their versions, the standard library, the application.
-    Gem,
+    Gem(CoreMethods),
     /// Functions, those of each thread for themselves.
     FunctionOfThread,
 }
@@ -151,7 +151,7 @@ fn frame_key(kind: NodeKind) -> FrameKey {
         NodeKind::Class => FrameKey::Class,
         NodeKind::File => FrameKey::File,
         NodeKind::Directory => FrameKey::Directory,
-        NodeKind::Gem => FrameKey::Gem,
+        NodeKind::Gem(core) => FrameKey::Gem(core),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which frames a report puts into one row: those of one function, file, directory or
 //! gem. Used by all questions about stacks; any thread.
 
-use rperf_model::{DisplayFrame, FrameId, Origin, Profile, State};
+use rperf_model::{Category, DisplayFrame, FrameId, Node, NodeId, Origin, Profile, State};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -18,6 +18,16 @@ pub struct Function {
     pub path: String,
 }
 
+/// Where the methods count that Ruby itself has, in C or built in, as the rows are gems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CoreMethods {
+    /// For the gem that calls them: nearly all code calls them all the time.
+    #[default]
+    Caller,
+    /// For themselves: `<C method>` and `<internal>`.
+    Apart,
+}
+
 /// The property that the frames of one group share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKey {
@@ -25,7 +35,7 @@ pub(crate) enum FrameKey {
     Class,
     File,
     Directory,
-    Gem,
+    Gem(CoreMethods),
 }
 
 /// Index of a group in [`Groups`].
@@ -35,6 +45,8 @@ pub(crate) type GroupId = usize;
 pub(crate) struct Groups<'a> {
     pub(crate) texts: Vec<(Cow<'a, str>, &'a str)>,
     by_frame: Vec<GroupId>,
+    /// Where the group of a frame depends on its callers.
+    by_node: Option<Vec<GroupId>>,
     by_state: [GroupId; State::ALL.len()],
     thread_exited: GroupId,
     no_frames: GroupId,
@@ -51,7 +63,7 @@ impl<'a> Groups<'a> {
                 FrameKey::Class => (Cow::Borrowed(class_of(text.name)), ""),
                 FrameKey::File => (Cow::Borrowed(text.path), ""),
                 FrameKey::Directory => (Cow::Borrowed(directory(text.path)), ""),
-                FrameKey::Gem => (gem(text.path), ""),
+                FrameKey::Gem(_) => (gem(text.path), ""),
             };
             *ids.entry(text.clone()).or_insert_with(|| {
                 texts.push(text);
@@ -59,15 +71,18 @@ impl<'a> Groups<'a> {
             })
         };
         let frames = profile.frames.iter();
-        let by_frame = frames
+        let by_frame: Vec<_> = frames
             .map(|(frame, _)| group(DisplayFrame::Real { frame, line: 0 }))
             .collect();
+        let by_node = (key == FrameKey::Gem(CoreMethods::Caller))
+            .then(|| groups_of_callers(profile, &by_frame));
         let by_state = State::ALL.map(|state| group(DisplayFrame::Synthetic(state)));
         let thread_exited = group(DisplayFrame::ThreadExited);
         let no_frames = group(DisplayFrame::NoFrames);
         Self {
             texts,
             by_frame,
+            by_node,
             by_state,
             thread_exited,
             no_frames,
@@ -87,7 +102,15 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// The group of a frame of the profile.
+    /// The group of a node of the call tree.
+    pub(crate) fn of_node(&self, id: NodeId, node: Node) -> GroupId {
+        match &self.by_node {
+            Some(groups) => groups[id.0 as usize],
+            None => self.of_frame(node.frame),
+        }
+    }
+
+    /// The group of a frame of the profile, whatever calls it.
     pub(crate) fn of_frame(&self, frame: FrameId) -> GroupId {
         self.by_frame[frame.0 as usize]
     }
@@ -100,6 +123,37 @@ impl<'a> Groups<'a> {
         }
     }
 }
+
+/// The groups of all nodes, from the root's number on: methods that Ruby itself has are in the group
+/// of their callers, if there is one.
+fn groups_of_callers(profile: &Profile, by_frame: &[GroupId]) -> Vec<GroupId> {
+    let is_core: Vec<bool> = profile
+        .frames
+        .iter()
+        .map(|(frame, _)| {
+            let path = profile
+                .frame_text(DisplayFrame::Real { frame, line: 0 })
+                .path;
+            Origin::of(path).category == Category::C || path.starts_with(INTERNAL)
+        })
+        .collect();
+    // The root has no group, and hands none on.
+    let mut groups = vec![0];
+    for id in 1..=profile.tree.len() as u32 {
+        let Some(node) = profile.tree.get(NodeId(id)) else {
+            break;
+        };
+        let has_caller = node.parent != NodeId::ROOT;
+        groups.push(match is_core[node.frame.0 as usize] && has_caller {
+            true => groups[node.parent.0 as usize],
+            false => by_frame[node.frame.0 as usize],
+        });
+    }
+    groups
+}
+
+/// How the paths of Ruby's built-in methods begin.
+const INTERNAL: &str = "<internal:";
 
 /// What Ruby writes in front of the name of a method, for code inside it.
 const INSIDE: [&str; 3] = ["block", "rescue", "ensure"];
@@ -146,7 +200,7 @@ fn directory(path: &str) -> &str {
 
 /// The gem that a file belongs to, with its version; what is in no gem is told by its kind.
 fn gem(path: &str) -> Cow<'_, str> {
-    if path.starts_with("<internal:") {
+    if path.starts_with(INTERNAL) {
         return "<internal>".into();
     }
     if !is_file(path) {

@@ -4,8 +4,8 @@
 
 use crate::calls::Calls;
 use crate::groups::Function;
-use crate::numbers::{grouped, percent};
 use crate::top::{By, Top};
+use rperf_model::numbers::{grouped, percent};
 use rperf_model::{Profile, State};
 use rustc_hash::FxHashMap;
 

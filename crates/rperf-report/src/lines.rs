@@ -115,7 +115,7 @@ impl Visitor<1> for LineSums<'_> {
         *sum = sum.saturating_add(value);
     }
 
-    fn leave(&mut self, node: Node, total: Values<1>) {
+    fn leave(&mut self, _: NodeId, node: Node, total: Values<1>) {
         let line_ref = self.line_ref(node);
         if let LineRef::Line { line, method } = line_ref {
             self.line_sums.leave(line, total);

@@ -123,7 +123,7 @@ impl Visitor<1> for ListingSums<'_> {
         }
     }
 
-    fn leave(&mut self, node: Node, total: Values<1>) {
+    fn leave(&mut self, _: NodeId, node: Node, total: Values<1>) {
         if let Some((group, line)) = self.listed(node) {
             self.functions.leave(group, total);
             self.lines.leave(line, total);

@@ -1,7 +1,7 @@
 //! The losses of a profile in words: one wording for text reports, `rperf stat`, `-v` and the
 //! comments in files. Any thread.
 
-use crate::numbers::{grouped, milliseconds};
+use rperf_model::numbers::{grouped, milliseconds};
 use rperf_model::{Profile, SamplingStats};
 
 /// Comments that begin so name something that all samples lack.
@@ -12,6 +12,16 @@ pub const MISSING: &str = "missing: ";
 pub fn missing_lines(profile: &Profile) -> impl Iterator<Item = &str> {
     let comments = profile.meta.comments.iter().map(String::as_str);
     comments.filter(|comment| comment.starts_with(MISSING))
+}
+
+/// What a profile says of the values that it is about: the comments that begin with their name.
+pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &str> {
+    let name = &profile.schema.default_type().name;
+    let comments = profile.meta.comments.iter().map(String::as_str);
+    comments.filter(move |comment| {
+        let rest = comment.strip_prefix(name.as_str());
+        rest.is_some_and(|rest| rest.starts_with(": "))
+    })
 }
 
 /// Something that a profile lacks.
@@ -72,6 +82,20 @@ fn number(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_model::test_support::schema;
+    use rperf_model::{Column, Schema};
+
+    #[test]
+    fn the_values_that_are_shown_have_their_notes() {
+        let types = [("alloc_objects", "count"), ("alloc_space", "bytes")];
+        let mut profile = Profile::new(schema(&types, 1));
+        let comments = ["mode: wall", "alloc_space: slots", "alloc_space2: x"];
+        profile.meta.comments = comments.map(String::from).into();
+        assert!(notes_on(&profile).eq(["alloc_space: slots"]));
+        let types = profile.schema.types().to_vec();
+        profile.schema = Schema::new(types, Column(0)).expect("it has the column");
+        assert_eq!(notes_on(&profile).count(), 0);
+    }
 
     #[test]
     fn losses_are_told_only_if_there_are_any() {

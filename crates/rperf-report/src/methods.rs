@@ -124,7 +124,7 @@ impl Methods {
             By::Class => by_frames(profile, FrameKey::Class, values),
             By::File => by_frames(profile, FrameKey::File, values),
             By::Directory => by_frames(profile, FrameKey::Directory, values),
-            By::Gem => by_frames(profile, FrameKey::Gem, values),
+            By::Gem(core) => by_frames(profile, FrameKey::Gem(*core), values),
             By::Thread => by_thread(profile, values),
             By::State => by_weight(profile, values, |row| state_name(row.key.state).into()),
             By::Label(key) => by_weight(profile, values, |row| {
@@ -222,23 +222,23 @@ struct Sums<'a> {
 }
 
 impl Visitor<SUMS> for Sums<'_> {
-    fn enter(&mut self, _: NodeId, node: Node) {
-        let group = self.groups.of_frame(node.frame);
+    fn enter(&mut self, id: NodeId, node: Node) {
+        let group = self.groups.of_node(id, node);
         self.sums.enter(group);
         self.open[group] += 1;
     }
 
     fn row(&mut self, row: Weight<'_>, values: Values<SUMS>) {
-        if let Some(node) = self.profile.tree.get(row.key.node) {
-            let group = self.groups.of_frame(node.frame);
+        if let Some(&node) = self.profile.tree.get(row.key.node) {
+            let group = self.groups.of_node(row.key.node, node);
             add(&mut self.own[group], values);
             // A block below its own method has that one's name, but its calls are none of it.
             self.is_recursive[group] |= self.open[group] > 1 && values[CALLS] > 0;
         }
     }
 
-    fn leave(&mut self, node: Node, total: Values<SUMS>) {
-        let group = self.groups.of_frame(node.frame);
+    fn leave(&mut self, id: NodeId, node: Node, total: Values<SUMS>) {
+        let group = self.groups.of_node(id, node);
         self.sums.leave(group, total);
         self.open[group] -= 1;
     }

@@ -108,7 +108,7 @@ impl Visitor<1> for CallSums<'_> {
         self.selfs[leaf] = self.selfs[leaf].saturating_add(values[0]);
     }
 
-    fn leave(&mut self, node: Node, total: Values<1>) {
+    fn leave(&mut self, _: NodeId, node: Node, total: Values<1>) {
         let group = self.groups.of_frame(node.frame);
         self.functions.leave(group, total);
         if let Some(Call { call, line }) = self.call(node.parent, group) {

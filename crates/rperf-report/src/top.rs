@@ -1,7 +1,7 @@
 //! The rows with the most: by function, file, directory, gem, label, thread or state.
 //! Used by text reports, `rperf report` and diffs; any thread.
 
-use crate::groups::{FrameKey, Function, GroupId, Groups};
+use crate::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
 use crate::walk::{OnceSums, Values, Visitor, add, walk};
 use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
@@ -19,7 +19,7 @@ pub enum By {
     /// Directories of paths.
     Directory,
     /// Gems with their versions, the standard library, the application.
-    Gem,
+    Gem(CoreMethods),
     /// The values of the label with this key.
     Label(String),
     /// Threads.
@@ -80,7 +80,7 @@ impl Top {
             By::Class => by_frames(profile, columns, FrameKey::Class),
             By::File => by_frames(profile, columns, FrameKey::File),
             By::Directory => by_frames(profile, columns, FrameKey::Directory),
-            By::Gem => by_frames(profile, columns, FrameKey::Gem),
+            By::Gem(core) => by_frames(profile, columns, FrameKey::Gem(*core)),
             By::Label(key) => by_label(profile, columns, key),
             By::Thread => by_thread(profile, columns),
             By::State => by_weight(profile, columns, |weight| {
@@ -203,8 +203,8 @@ impl<'a, const N: usize> FrameSums<'a, N> {
 }
 
 impl<const N: usize> Visitor<N> for FrameSums<'_, N> {
-    fn enter(&mut self, _: NodeId, node: Node) {
-        self.sums.enter(self.groups.of_frame(node.frame));
+    fn enter(&mut self, id: NodeId, node: Node) {
+        self.sums.enter(self.groups.of_node(id, node));
     }
 
     fn row(&mut self, row: Weight<'_>, values: Values<N>) {
@@ -215,14 +215,14 @@ impl<const N: usize> Visitor<N> for FrameSums<'_, N> {
                 self.sums.add_leaf(group, values);
                 group
             }
-            (None, Some(node)) => self.groups.of_frame(node.frame),
+            (None, Some(&node)) => self.groups.of_node(row.key.node, node),
             (None, None) => return,
         };
         add(&mut self.own[group], values);
     }
 
-    fn leave(&mut self, node: Node, total: Values<N>) {
-        self.sums.leave(self.groups.of_frame(node.frame), total);
+    fn leave(&mut self, id: NodeId, node: Node, total: Values<N>) {
+        self.sums.leave(self.groups.of_node(id, node), total);
     }
 }
 

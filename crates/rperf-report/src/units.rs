@@ -1,9 +1,9 @@
 //! Values with their units, as people read them. Used by all output for people; any
 //! thread.
 
-use crate::numbers::grouped;
 use crate::one_line::one_line;
 use rperf_model::ValueType;
+use rperf_model::numbers::grouped;
 
 /// How the values of one table are written: all in one unit, so that they compare at a
 /// glance.

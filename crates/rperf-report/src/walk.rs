@@ -16,7 +16,7 @@ pub(crate) trait Visitor<const N: usize> {
     fn row(&mut self, row: Weight<'_>, values: Values<N>);
     /// A node is left: all nodes that it calls have been. `total` is what the rows at
     /// the node and below it add up to.
-    fn leave(&mut self, node: Node, total: Values<N>);
+    fn leave(&mut self, id: NodeId, node: Node, total: Values<N>);
 }
 
 /// No node, or no row.
@@ -141,7 +141,7 @@ fn leave<const N: usize>(
     visitor: &mut impl Visitor<N>,
 ) {
     if let Some(&node) = tree.get(id) {
-        visitor.leave(node, total);
+        visitor.leave(id, node, total);
     }
 }
 

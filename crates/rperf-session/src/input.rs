@@ -78,7 +78,10 @@ pub fn open(path: &Path) -> Result<(File, u64), InputError> {
 pub fn decode(input: &mut dyn Read, path: &Path) -> Result<Profile, InputError> {
     rperf_format::pprof::read(input).map_err(|error| InputError::Content {
         path: path.into(),
-        error,
+        error: match error {
+            ReadError::OtherKind(kind) => ReadError::OtherKind(kind.at(path)),
+            error => error,
+        },
     })
 }
 

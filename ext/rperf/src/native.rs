@@ -15,6 +15,7 @@ use crate::trace::api;
 use crate::trace::hooks::targets;
 use crate::trace::state::roots as trace_roots;
 use crate::trace::state::session::check_stacks;
+use crate::trace::state::targets::Notes;
 use crate::vm::state::roots;
 use magnus::{Error, Object, RArray, RHash, RModule, RString, Ruby, Value, function};
 use rperf_engine::Gvl;
@@ -40,7 +41,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("endpoint", function!(endpoint::name, 3))?;
     native.define_singleton_method("endpoint_path", function!(endpoint::path, 1))?;
     native.define_singleton_method("call_point", function!(call_point, 0))?;
-    native.define_singleton_method("note_targets", function!(note_targets, 1))?;
+    native.define_singleton_method("note_targets", function!(note_targets, 3))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
     native.define_singleton_method("own_files", function!(own_files, 1))?;
@@ -148,9 +149,15 @@ fn call_point(ruby: &Ruby) -> Value {
     targets::point(&gvl(ruby))
 }
 
-/// `Native.note_targets(texts)`: what the profile is to say of chosen methods.
-fn note_targets(ruby: &Ruby, texts: Vec<String>) {
-    api::targets::note(&gvl(ruby), texts);
+/// `Native.note_targets(lines, found, not_found)`: what the profile is to say of chosen methods, and
+/// the names of those that are there and of those that aren't.
+fn note_targets(ruby: &Ruby, lines: Vec<String>, found: Vec<String>, not_found: Vec<String>) {
+    let notes = Notes {
+        lines,
+        found,
+        not_found,
+    };
+    api::targets::note(&gvl(ruby), notes);
 }
 
 /// In a forked child: what it inherited and nobody owns is let go of.

@@ -45,6 +45,7 @@ pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
     class.define_method("encode", method!(ProfileObject::encode, -1))?;
     class.define_method("check", method!(ProfileObject::check, 0))?;
     class.define_method("stat", method!(ProfileObject::stat, 1))?;
+    class.define_method("never_found", method!(ProfileObject::never_found, 0))?;
     class.define_method("verbose_lines", method!(ProfileObject::verbose_lines, 0))?;
     questions::init(class)
 }
@@ -116,6 +117,11 @@ impl ProfileObject {
         let content = without_gvl_if_possible(|| encoded(profile, format, options))?;
         let content = content.map_err(|error| not_encoded(ruby, &error))?;
         Ok(ruby.str_from_slice(&content))
+    }
+
+    /// `#never_found`: a line for each chosen method that wasn't there.
+    fn never_found(ruby: &Ruby, rb_self: &Self) -> RArray {
+        ruby.ary_from_vec(rperf_cli::verbose::never_found(&rb_self.0))
     }
 
     /// `#check`: what is wrong with the profile, in words; empty if nothing is.

@@ -7,7 +7,7 @@ module Rperf
   # named as the options of the command.
   module Questions
     SORTS = %i[flat cum].freeze
-    GROUPS = %w[function class file dir gem thread state].freeze
+    GROUPS = %w[function class file dir gem gem:c thread state].freeze
     SCALINGS = %w[none total duration].freeze
     private_constant :SORTS, :GROUPS, :SCALINGS
 

@@ -58,6 +58,9 @@ module Rperf
       def singleton_class_of(object) = SINGLETON_CLASS.bind_call(object)
     end
 
+    # @return [String]
+    attr_reader :name
+
     # @return [Hash] what the methods are known by that are counted
     attr_reader :keys
 
@@ -88,10 +91,13 @@ module Rperf
       "only: #{@name} is not written in Ruby: its calls can't be counted alone" if untraceable?
     end
 
+    # @return [Boolean] whether there is any such method
+    def found? = !@keys.empty? || untraceable?
+
     # @return [String, nil] what the profile is to say of it
     def note
       return obstacle if untraceable?
-      return "#{@name} was not found" if @keys.empty?
+      return "#{@name} was not found" unless found?
 
       method = defined.first
       return if method.nil? || method.owner.equal?(scope)

@@ -13,6 +13,9 @@ module Rperf
     GLOB = /[\[\]{}*?\\]/
     private_constant(*constants(false))
 
+    # @return [String] the pattern as the user gave it
+    attr_reader :name
+
     # @return [Hash] what the methods are known by that are counted
     attr_reader :keys
 
@@ -51,8 +54,11 @@ module Rperf
     # @return [nil] none is known before the files are
     def obstacle = nil
 
+    # @return [Boolean] whether there is any method of such a file
+    def found? = !@keys.empty?
+
     # @return [String, nil] what the profile is to say of it
-    def note = ("#{@name}: no method of such a file was found" if @keys.empty?)
+    def note = ("#{@name}: no method of such a file was found" unless found?)
 
     private
 

@@ -77,7 +77,7 @@ module Rperf
       point.event == :end ? after_body(point.self) : before_file(point.instruction_sequence)
     rescue StandardError => e
       @failure = "methods that were defined later may be missing: #{e.class}"
-      Native.note_targets([@failure])
+      Native.note_targets([@failure], [], [])
     end
 
     def after_body(scope)
@@ -98,7 +98,11 @@ module Rperf
       note unless found.empty?
     end
 
-    def note = Native.note_targets([*@failure, *limit_note, *@targets.filter_map(&:note)])
+    def note
+      found, others = @targets.partition(&:found?)
+      lines = [*@failure, *limit_note, *@targets.filter_map(&:note)]
+      Native.note_targets(lines, found.map(&:name), others.map(&:name))
+    end
 
     def limit_note
       "calls of #{LIMIT} methods are counted; those of #{@refused.size} more are not" unless @refused.empty?

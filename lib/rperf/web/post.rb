@@ -69,7 +69,7 @@ module Rperf
           load(url)
           uri = URI(url)
           response, said = connected(uri, open) { |http| exchange(http, request(uri, headers, body)) }
-          [response.code.to_i, line(said), said, retry_after(response)]
+          [response.code.to_i, line(elsewhere(response) || said), said, retry_after(response)]
         rescue URI::Error, ArgumentError => e
           # What they say may be the URL with its password, or a header.
           [0, "it can't be sent (#{e.class})", "", -1.0]
@@ -129,6 +129,12 @@ module Rperf
           request.basic_auth(*[uri.user, uri.password].map { |text| URI.decode_uri_component(text.to_s) }) if uri.user
           request.body = body
           request
+        end
+
+        # Where to send it instead: it is for the user to decide, since the headers may have a secret.
+        def elsewhere(response)
+          location = response["location"].to_s
+          "leads to #{location}" if response.code.start_with?("3") && !location.empty?
         end
 
         # Seconds, or a date.

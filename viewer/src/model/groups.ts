@@ -112,8 +112,18 @@ function frameGroups({ file, tree }: View, grouping: Grouping): NodeGroups {
     return id;
   });
   const group = new Uint32Array(tree.size);
-  for (let node = 1; node < tree.size; node++) group[node] = groupOf[tree.frame[node]];
+  // As `--by gem` does it: methods that Ruby itself has count for the gem that calls them.
+  const inherits = Uint8Array.from(frames.name, (_, i) => (grouping === "library" && isCore(file, frames, i) ? 1 : 0));
+  for (let node = 1; node < tree.size; node++) {
+    const caller = tree.parent[node];
+    group[node] = inherits[tree.frame[node]] && caller !== 0 ? group[caller] : groupOf[tree.frame[node]];
+  }
   return { group, name, place: where, frame };
+}
+
+/** Whether it is a method of C, or one that Ruby has built in. */
+function isCore(file: View["file"], frames: View["tree"]["frames"], frame: number): boolean {
+  return file.categories[frames.category[frame]] === "c" || frames.file[frame].startsWith("<internal:");
 }
 
 function frameGroup(

@@ -15,8 +15,8 @@ const GROUPINGS: [Grouping, string][] = [
 const NOTES: Record<Verdict, string> = {
   more: "",
   less: "",
-  noise: "may be chance  ",
-  unknown: "not known to be chance or not  ",
+  noise: "may be chance",
+  unknown: "not known",
 };
 
 /** What got slower and what got faster, in two lists. */
@@ -146,14 +146,17 @@ function Changes({
     { key: "before", title: "before", numeric: true, cell: (row) => dim(row, formatValue(row.before, type)) },
     { key: "after", title: "after", numeric: true, cell: (row) => dim(row, formatValue(row.after, type)) },
   ];
+  if (rows.some((row) => NOTES[row.verdict] !== "")) {
+    columns.push({ key: "verdict", title: "chance?", cell: (row) => dim(row, NOTES[row.verdict]) });
+  }
   const count = (...verdicts: Change["verdict"][]) => rows.filter((row) => verdicts.includes(row.verdict)).length;
   const [noise, unknown] = [count("noise"), count("unknown")];
   return (
     <section class="pane">
       <h2>
-        {title}: {count("more", "less")}
-        {noise > 0 && <span class="muted"> and {noise} that may be chance</span>}
-        {unknown > 0 && <span class="muted"> and {unknown} not known to be chance or not</span>}
+        {title}: {grouped(count("more", "less"))}
+        {noise > 0 && <span class="muted"> and {grouped(noise)} that may be chance</span>}
+        {unknown > 0 && <span class="muted"> and {grouped(unknown)} not known to be chance or not</span>}
       </h2>
       <Table
         caption={title}
@@ -163,7 +166,7 @@ function Changes({
         onSort={() => undefined}
         name={(row) => row.name}
         nameTitle="name"
-        note={(row) => `${NOTES[row.verdict]}${row.place}`}
+        note={(row) => row.place}
         onOpen={
           grouping === "method"
             ? (row) => opens(row) && store.set({ view: "callers", method: session.methodName(state, row.frame) })
@@ -176,6 +179,10 @@ function Changes({
       />
     </section>
   );
+}
+
+function grouped(number: number): string {
+  return number.toLocaleString("en-US");
 }
 
 function ChooseBase() {

@@ -12,6 +12,8 @@ const TOTAL: &str = "total";
 /// A limit as it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallLimit {
+    /// As the user wrote it.
+    text: String,
     /// What it is for; `None`: each method and block.
     subject: Option<String>,
     percent: f64,
@@ -29,6 +31,7 @@ impl CallLimit {
         match number {
             Ok(percent) if percent.is_finite() && percent >= 0.0 && subject != Some("") => {
                 Ok(Self {
+                    text: text.into(),
                     subject: subject.map(String::from),
                     percent,
                 })
@@ -73,7 +76,7 @@ impl CallLimit {
                         true => "the calls of it were not counted",
                         false => "no method in the profiles matches it",
                     };
-                    return Err(Refusal::usage(format!("--fail-on '{subject}>': {why}")));
+                    return Err(Refusal::usage(format!("--fail-on '{}': {why}", self.text)));
                 }
                 Ok(found.into_iter().filter(is_above).map(said).collect())
             }

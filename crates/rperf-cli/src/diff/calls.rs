@@ -8,9 +8,10 @@ use crate::report::screen::{Screen, Style};
 use crate::report::table::{Row, Table};
 use crate::report::write_text;
 use crate::{EXCEEDED, Refusal};
+use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
-use rperf_report::{CallChange, CallDiff};
+use rperf_report::{CallChange, CallDiff, is_traced};
 use std::path::PathBuf;
 
 /// Names of failures that are said.
@@ -23,15 +24,44 @@ pub fn run(reader: &mut Reader<'_>) -> Result<i32, Refusal> {
         let message = "--calls compares two profiles: counts are exact, and need no further runs";
         return Err(Refusal::usage(message));
     };
-    let (base, target) = (reader.profile(base_file)?, reader.profile(target_file)?);
+    let profiles = [reader.profile(base_file)?, reader.profile(target_file)?];
+    let diff = CallDiff::of(&profiles[0], &profiles[1]);
+    let diff = diff.map_err(|error| Refusal::usage(error.to_string()))?;
+    show(reader, [base_file, target_file], &profiles, &diff)
+}
+
+/// The changes in the calls of two traces, of which the same calls were counted.
+pub fn exact(profiles: &[Profile; 2]) -> Option<CallDiff> {
+    let [base, target] = profiles;
+    let are_traces = is_traced(base) && is_traced(target);
+    are_traces
+        .then(|| CallDiff::of(base, target).ok())
+        .flatten()
+}
+
+/// Shows what has changed between these files, and returns the exit status.
+pub fn show(
+    reader: &mut Reader<'_>,
+    files: [&PathBuf; 2],
+    profiles: &[Profile; 2],
+    diff: &CallDiff,
+) -> Result<i32, Refusal> {
+    let options = reader.options;
     reader.say_unmatched();
-    let diff = CallDiff::of(&base, &target).map_err(|error| Refusal::usage(error.to_string()))?;
+    let [base, target] = profiles;
     let mut failures = Vec::new();
     for limit in &options.fail_on {
-        failures.extend(limit.exceeded(&diff, [&base, &target])?);
+        failures.extend(limit.exceeded(diff, [base, target])?);
     }
     let screen = Screen::stdout(options.pager);
-    let text = page(&diff, options, [base_file, target_file], &screen);
+    let mut text = page(diff, options, files, &screen);
+    let shown = target.schema.default_type();
+    if options.is_plain && shown.unit != "count" {
+        let name = one_line(&shown.name);
+        text += &format!(
+            "\nCounts of traces are exact, times are not: --value {name} compares these.\n"
+        );
+    }
     write_text(&text, None, screen)?;
     Ok(verdict(&failures))
 }

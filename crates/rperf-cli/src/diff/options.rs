@@ -41,7 +41,7 @@ const TOP: &str = "Print one table of all that differs, the largest differences 
     })
 )]
 pub struct DiffArgs {
-    /// The profile to compare with, and the one that is compared
+    /// The profile to compare with, and the one that is compared; - is stdin
     #[arg(value_name = "BASE TARGET", num_args = 0..)]
     pub files: Vec<OsString>,
     /// Profiles of several runs to compare with
@@ -63,7 +63,8 @@ pub struct DiffArgs {
     /// Exit with 3 if all, or a method, got slower by more than this, beyond the noise
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub fail_above: Option<String>,
-    /// Compare how often methods were called, in two profiles of rperf trace
+    /// Compare how often methods were called, in two profiles of rperf trace (the default
+    /// for these)
     #[arg(long)]
     pub calls: bool,
     /// Exit with 3 if a method has more calls by more than this: 5%, 'Order#total>5%' for
@@ -112,6 +113,8 @@ pub struct Options {
     pub target: Vec<PathBuf>,
     /// What is shown.
     pub view: View,
+    /// Whether nobody has asked for a view, nor for anything that only values have which aren't exact.
+    pub is_plain: bool,
     /// How they are made comparable.
     pub normalize: Normalize,
     /// The key of the label whose values are counted for that.
@@ -136,6 +139,7 @@ impl Options {
     /// Checks the options. `on_terminal`: stdout is one.
     pub fn new(args: DiffArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
+        let is_plain = is_plain(&args);
         let (base, target) = sides(args.files, args.base, args.target)?;
         let (normalize, label) = match args.normalize.as_deref() {
             Some(text) => parse_normalize(text)?,
@@ -145,6 +149,7 @@ impl Options {
             base,
             target,
             view,
+            is_plain,
             normalize,
             label,
             fail_above: args.fail_above.as_deref().map(parse_percent).transpose()?,
@@ -156,6 +161,15 @@ impl Options {
             filter: args.filter.filter()?,
         })
     }
+}
+
+fn is_plain(args: &DiffArgs) -> bool {
+    let DiffArgs { view, .. } = args;
+    let asks_for_view = view.web || view.html || view.top || view.text || args.calls;
+    let asks_for_file = args.format.is_some() || view.output.is_some() || view.no_browser;
+    let asks_for_values = view.value.is_some() || view.sort.is_some();
+    let asks_for_noise = args.normalize.is_some() || args.fail_above.is_some();
+    !(asks_for_view || asks_for_file || asks_for_values || asks_for_noise)
 }
 
 /// The one view that the options ask for, which gives all of them a meaning.
@@ -232,6 +246,9 @@ fn by_extension(path: &Path) -> Option<&'static str> {
 
 /// The view where none is asked for by name.
 fn default(args: &DiffArgs, on_terminal: bool) -> &'static str {
+    if !args.fail_on.is_empty() {
+        return "--calls";
+    }
     // Options of a table ask for one.
     let for_table = args.view.limit.is_some() || args.view.sort.is_some();
     let wants_page = on_terminal && !for_table && args.fail_above.is_none();

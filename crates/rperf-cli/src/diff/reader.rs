@@ -10,6 +10,7 @@ use rperf_report::Run;
 use std::path::{Path, PathBuf};
 
 /// The runs of one side, one by one, and for the viewer merged.
+#[derive(Default)]
 pub struct Side {
     /// One by one.
     pub runs: Vec<Run>,
@@ -41,26 +42,34 @@ impl<'a> Reader<'a> {
 
     /// The runs in these files.
     pub fn side(&mut self, files: &[PathBuf]) -> Result<Side, Refusal> {
-        let is_page = matches!(self.options.view, View::Web { .. } | View::Html(_));
-        let mut side = Side {
-            runs: Vec::new(),
-            runs_by_type: Vec::new(),
-            together: None,
-        };
+        let mut side = Side::default();
         for file in files {
-            let mut profile = self.profile(file)?;
-            side.runs.push(self.run(&profile));
-            if is_page {
-                self.add_by_type(&mut side, &mut profile);
-                match &mut side.together {
-                    None => side.together = Some(profile),
-                    Some(together) => together
-                        .merge(&profile)
-                        .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
-                }
-            }
+            let profile = self.profile(file)?;
+            self.add(&mut side, file, profile)?;
         }
         Ok(side)
+    }
+
+    /// The run in this file, which has been read.
+    pub fn side_of(&mut self, file: &Path, profile: Profile) -> Result<Side, Refusal> {
+        let mut side = Side::default();
+        self.add(&mut side, file, profile)?;
+        Ok(side)
+    }
+
+    fn add(&mut self, side: &mut Side, file: &Path, mut profile: Profile) -> Result<(), Refusal> {
+        side.runs.push(self.run(&profile));
+        if !matches!(self.options.view, View::Web { .. } | View::Html(_)) {
+            return Ok(());
+        }
+        self.add_by_type(side, &mut profile);
+        match &mut side.together {
+            None => side.together = Some(profile),
+            Some(together) => together
+                .merge(&profile)
+                .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
+        }
+        Ok(())
     }
 
     /// What the filters leave of a file.

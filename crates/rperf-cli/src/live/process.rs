@@ -4,11 +4,13 @@ use crate::{FAILURE, Refusal};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::{Pid, Uid, User};
+use regex::bytes::Regex;
 use rperf_live::client::{AskError, Client};
 use rperf_live::hello::{Hello, Keeper};
 use rperf_live::{find, shown};
 use rperf_session::process_id::ProcessId;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
@@ -37,6 +39,10 @@ pub fn connect(pid: i32) -> Result<Client, Refusal> {
     }
     Err(match last {
         Some(error) => failed(pid, &error),
+        None if runs_ruby(pid) == Some(false) => refusal(format!(
+            "process {pid}{} doesn't run Ruby; 'rperf ps' lists the Ruby programs that can be asked",
+            name_of(pid)
+        )),
         None => refusal(format!(
             "process {pid}{} has no port. Start it with RPERF_LISTEN=1 (and rperf in its Gemfile), or \
              call Rperf.listen",
@@ -140,6 +146,29 @@ pub fn command_line(pid: i32) -> String {
     shown(&text).into_owned()
 }
 
+/// Text that each program has in which Ruby is linked, whatever its own name is.
+const RUBY_TEXT: &str = "RUBY_ENGINE_VERSION";
+
+/// Bytes of a program at most that are searched for it.
+const LONGEST_PROGRAM: u64 = 256 << 20;
+
+/// Whether the process has Ruby in it, as a library or linked into the program; `None` where that
+/// can't be known.
+fn runs_ruby(pid: i32) -> Option<bool> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).ok()?;
+    let lines = maps.split(|byte| *byte == b'\n');
+    let mut names = lines.filter_map(|line| line.rsplit(|byte| *byte == b'/').next());
+    if names.any(|name| name.starts_with(b"libruby")) {
+        return Some(true);
+    }
+    let mut program = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/exe")).ok()?;
+    file.take(LONGEST_PROGRAM).read_to_end(&mut program).ok()?;
+    Regex::new(RUBY_TEXT)
+        .ok()
+        .map(|text| text.is_match(&program))
+}
+
 fn name_of(pid: i32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     match shown(name.trim_end()) {
@@ -167,6 +196,20 @@ mod tests {
             "tcp": null, "clients": 1,
         });
         Hello::from_json(&body).expect("one")
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_program_without_ruby_is_known() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("a child");
+        let found = runs_ruby(child.id() as i32);
+        child.kill().expect("killed");
+        child.wait().expect("waited for");
+        assert_eq!(found, Some(false));
+        assert_eq!(runs_ruby(i32::MAX), None);
     }
 
     #[test]

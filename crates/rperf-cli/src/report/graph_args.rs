@@ -75,7 +75,7 @@ pub fn node_kind(by: &By) -> Result<NodeKind, Refusal> {
         By::Class => Ok(NodeKind::Class),
         By::File => Ok(NodeKind::File),
         By::Directory => Ok(NodeKind::Directory),
-        By::Gem => Ok(NodeKind::Gem),
+        By::Gem(core) => Ok(NodeKind::Gem(*core)),
         By::Thread => Ok(NodeKind::FunctionOfThread),
         By::State | By::Label(_) => Err(Refusal::usage(
             "--by state and --by label:KEY go with --top, not with --dot or --svg",

@@ -7,6 +7,7 @@ use rperf_report::choose_values;
 use rperf_session::input::{self, InputError};
 use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 /// How long a file is read before anything is said about it.
@@ -14,13 +15,33 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// How long each of these words stands.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// The profile in this file.
+/// The file's name that stands for stdin.
+const STDIN: &str = "-";
+
+/// Whether stdin has been read to its end.
+static IS_STDIN_READ: AtomicBool = AtomicBool::new(false);
+
+/// The profile in this file, or on stdin.
 pub fn profile(path: &Path) -> Result<Profile, Refusal> {
+    if path == Path::new(STDIN) {
+        return from_stdin();
+    }
     let (file, size) = input::open(path)?;
     let mut input = Progress::new(BufReader::new(file), size, path);
     let read = input::decode(&mut input, path);
     input.clear();
     Ok(read?)
+}
+
+fn from_stdin() -> Result<Profile, Refusal> {
+    if io::stdin().is_terminal() {
+        let message = "'-' is stdin, which is a terminal here: give a file, or a pipe";
+        return Err(Refusal::usage(message));
+    }
+    if IS_STDIN_READ.swap(true, SeqCst) {
+        return Err(Refusal::usage("'-' is stdin, which can be read only once"));
+    }
+    Ok(input::decode(&mut io::stdin().lock(), Path::new("stdin"))?)
 }
 
 /// All these files in one profile.

@@ -9,7 +9,7 @@ use crate::checked::parse_format;
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
 use rperf_format::{Format, GraphOptions};
-use rperf_report::{By, Direction, Filter, Sort, TreeLimits};
+use rperf_report::{By, CoreMethods, Direction, Filter, Sort, TreeLimits};
 use rperf_session::settings::DEFAULT_FILE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Options of `rperf report`.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub struct ReportArgs {
-    /// Profiles to look at; several are merged [default: rperf.data]
+    /// Profiles to look at; several are merged; - is stdin [default: rperf.data]
     #[arg(value_name = "FILE")]
     pub files: Vec<OsString>,
     /// Options that `diff` has too.
@@ -52,8 +52,8 @@ pub struct ReportArgs {
     /// spans [default with -o: by the file's extension]
     #[arg(long, value_name = "FORMAT", allow_hyphen_values = true)]
     pub format: Option<String>,
-    /// Rows of --top and --methods, and nodes of call graphs: function, class, file, dir, gem,
-    /// thread; of tables also label:KEY, state
+    /// Rows of --top and --methods, and nodes of call graphs: function, class, file, dir, gem, gem:c
+    /// (C methods apart), thread; of tables also label:KEY, state
     #[arg(long, value_name = "WHAT", allow_hyphen_values = true)]
     pub by: Option<String>,
     /// With --top: also the calls of each method, from this profile of rperf trace
@@ -404,14 +404,15 @@ fn parse_by(text: &str) -> Result<By, Refusal> {
         "class" => By::Class,
         "file" => By::File,
         "dir" => By::Directory,
-        "gem" => By::Gem,
+        "gem" => By::Gem(CoreMethods::Caller),
+        "gem:c" => By::Gem(CoreMethods::Apart),
         "thread" => By::Thread,
         "state" => By::State,
         _ => match text.strip_prefix("label:") {
             Some(key) if !key.is_empty() => By::Label(key.to_string()),
             _ => {
                 return Err(Refusal::usage(format!(
-                    "--by must be function, class, file, dir, gem, label:KEY, thread or state, not '{text}'"
+                    "--by must be function, class, file, dir, gem, gem:c, label:KEY, thread or state, not '{text}'"
                 )));
             }
         },

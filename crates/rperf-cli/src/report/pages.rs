@@ -17,8 +17,8 @@ use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
-    By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, losses_line,
-    tracing_lines,
+    By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text, is_traced,
+    losses_line, notes_on, tracing_lines,
 };
 
 /// What all pages are made with.
@@ -80,6 +80,11 @@ impl Page<'_> {
         if let Some(samples) = self.profile.sample_count() {
             head += &format!(", {} samples", grouped(samples));
         }
+        if is_traced(self.profile)
+            && let Some(calls) = calls_text(self.profile, "")
+        {
+            head += &format!(", {calls}");
+        }
         if meta.duration_ns > 0 {
             head += &format!(", duration {} s", seconds(meta.duration_ns));
         }
@@ -87,6 +92,9 @@ impl Page<'_> {
         if let Some(losses) = losses_line(&meta.counters) {
             head += &losses;
             head.push('\n');
+        }
+        for line in notes_on(self.profile) {
+            head += &format!("{}\n", one_line(line));
         }
         for line in tracing_lines(self.profile) {
             head += &format!("Traced: {}\n", one_line(line));
@@ -173,7 +181,7 @@ fn noun(by: &By) -> String {
         By::Class => "classes".to_string(),
         By::File => "files".to_string(),
         By::Directory => "directories".to_string(),
-        By::Gem => "gems".to_string(),
+        By::Gem(_) => "gems".to_string(),
         By::Label(key) => format!("values of {}", one_line(key)),
         By::Thread => "threads".to_string(),
         By::State => "states".to_string(),

@@ -15,6 +15,7 @@ use super::tree::{ROOT, TracedNode};
 use crate::allocations::AllocationSums;
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
+use rperf_model::numbers::{grouped, milliseconds};
 use rperf_model::{
     Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, ValueType,
 };
@@ -176,6 +177,8 @@ impl TraceSnapshot {
             profile.latencies = latencies.named(names, excluded);
         }
         comments.extend(self.head(&sums));
+        // Those on objects.
+        comments.append(&mut profile.meta.comments);
         profile.meta = Meta {
             start_time_ns: self.start.realtime_ns,
             duration_ns: self
@@ -283,38 +286,38 @@ impl TraceSnapshot {
 
     fn numbers(&self, sums: &Sums) -> Vec<String> {
         let (calls, block_calls) = (sums.calls, sums.block_calls);
+        let (calls, block_calls) = (grouped(calls), grouped(block_calls));
         let mut lines = vec![format!("{calls} calls, {block_calls} calls of blocks")];
         if self.level.timed {
-            let ms = |ns: u64| ns as f64 / 1e6;
             let per_event = sums.overhead_ns as f64 / self.events.max(1) as f64;
             lines.push(format!(
-                "{:.1} ms raw, of which {:.1} ms are the cost of {} events ({per_event:.0} ns \
-                 each) and left out",
-                ms(sums.running_ns + sums.overhead_ns),
-                ms(sums.overhead_ns),
-                self.events,
+                "{} ms raw, of which {} ms are the cost of {} events ({per_event:.0} ns each) and \
+                 left out",
+                milliseconds(sums.running_ns + sums.overhead_ns),
+                milliseconds(sums.overhead_ns),
+                grouped(self.events),
             ));
-            let in_state = |state: State| ms(sums.state_ns[state as usize]);
+            let in_state = |state: State| sums.state_ns[state as usize];
             lines.push(format!(
-                "{:.1} ms blocked without the GVL, {:.1} ms waiting for it, {:.1} ms in garbage \
-                 collection",
-                in_state(State::GvlBlocked),
-                in_state(State::GvlWait),
-                in_state(State::GcMarking) + in_state(State::GcSweeping),
+                "{} ms blocked without the GVL, {} ms waiting for it, {} ms in garbage collection",
+                milliseconds(in_state(State::GvlBlocked)),
+                milliseconds(in_state(State::GvlWait)),
+                milliseconds(in_state(State::GcMarking) + in_state(State::GcSweeping)),
             ));
-            let paused_ms = self.paused_ticks as f64 * self.ns_per_tick() / 1e6;
-            if paused_ms >= 0.05 {
-                lines.push(format!("{paused_ms:.1} ms paused, in which nothing counts"));
+            let paused_ns = self.paused_ticks as f64 * self.ns_per_tick();
+            if paused_ns >= 5e4 {
+                let paused = milliseconds(paused_ns as u64);
+                lines.push(format!("{paused} ms paused, in which nothing counts"));
             }
             if sums.uncovered_ns >= 1e5 {
-                let uncovered = sums.uncovered_ns / 1e6;
+                let uncovered = milliseconds(sums.uncovered_ns as u64);
                 lines.push(format!(
-                    "{uncovered:.1} ms of cost found no time to be taken from"
+                    "{uncovered} ms of cost found no time to be taken from"
                 ));
             }
         }
         if sums.uncounted_methods > 0 {
-            let methods = sums.uncounted_methods;
+            let methods = grouped(sums.uncounted_methods as u64);
             lines.push(format!(
                 "{methods} of Ruby's own methods, which call nothing, have no count: the \
                  VM doesn't tell of all their calls"
@@ -334,7 +337,7 @@ impl TraceSnapshot {
             }
         }
         if self.unlabelled > 0 {
-            let times = self.unlabelled;
+            let times = grouped(self.unlabelled);
             lines.push(format!(
                 "{times} times labels were put on for which there was no room: what ran then has none"
             ));
@@ -362,7 +365,7 @@ impl TraceSnapshot {
 fn counted(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
+        _ => format!("{} {noun}s", grouped(number)),
     }
 }
 

@@ -11,7 +11,7 @@ use super::stacks::{FrameLimits, Stacks};
 use super::texts::Texts;
 use super::value_types;
 use super::{latencies, time_lines};
-use crate::ReadError;
+use crate::{FileKind, ReadError};
 use flate2::read::MultiGzDecoder;
 use prost::Message as _;
 use rperf_model::{Profile, State, StringId, Thread, WeightKey, WeightTable};
@@ -109,7 +109,13 @@ pub fn read_own(input: &mut dyn Read) -> Result<Profile, ReadError> {
 
 fn read_within(limits: &Limits, input: &mut dyn Read) -> Result<Profile, ReadError> {
     let bytes = read_bytes(limits, input)?;
-    let message = Message::of(&bytes, limits.rows)?;
+    // Only of a file that is no profile: what begins like a text can be one.
+    decoded(limits, &bytes)
+        .map_err(|error| FileKind::of(&bytes).map_or(error, ReadError::OtherKind))
+}
+
+fn decoded(limits: &Limits, bytes: &[u8]) -> Result<Profile, ReadError> {
+    let message = Message::of(bytes, limits.rows)?;
     let mut texts = Texts::new(&message.texts, limits.text)?;
     let mut profile = Profile::new(value_types::schema(&message, &texts)?);
     read_meta(&message, &texts, &mut profile)?;
@@ -143,10 +149,11 @@ fn read_bytes(limits: &Limits, input: &mut dyn Read) -> Result<Vec<u8>, ReadErro
         whole.take(enough).read_to_end(&mut bytes)?;
     }
     if bytes.len() as u64 > limits.bytes {
-        return Err(ReadError::TooLarge {
+        let too_large = ReadError::TooLarge {
             limit: limits.bytes,
             unit: "bytes",
-        });
+        };
+        return Err(FileKind::of(&bytes).map_or(too_large, ReadError::OtherKind));
     }
     Ok(bytes)
 }

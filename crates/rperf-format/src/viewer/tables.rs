@@ -19,6 +19,8 @@ const ROOT: u32 = NodeId::ROOT.0;
 pub(super) struct Tables {
     strings: Interned<String>,
     frames: Interned<FrameRow>,
+    /// The first line of each frame.
+    first_lines: Vec<u32>,
     /// Of the rows of `frames`.
     nodes: CallTree,
     label_sets: Interned<Vec<(u32, u32)>>,
@@ -26,11 +28,11 @@ pub(super) struct Tables {
     sources: Vec<(u32, u32)>,
 }
 
+/// A function, as reports tell it from others: a method and its blocks are one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct FrameRow {
     name: u32,
     file: u32,
-    line: u32,
 }
 
 /// The rows of one profile, sorted by node.
@@ -59,6 +61,7 @@ impl Default for Tables {
         let mut tables = Self {
             strings: Interned::default(),
             frames: Interned::default(),
+            first_lines: Vec::new(),
             nodes: CallTree::default(),
             label_sets: Interned::default(),
             threads: Interned::default(),
@@ -134,7 +137,7 @@ impl Tables {
         let frames = || self.frames.rows();
         columns.unsigned("frames/name", frames().map(|frame| frame.name));
         columns.unsigned("frames/file", frames().map(|frame| frame.file));
-        columns.unsigned("frames/line", frames().map(|frame| frame.line));
+        columns.unsigned("frames/line", self.first_lines.iter().copied());
         let path = |frame: &FrameRow| &self.strings.table[frame.file as usize];
         let categories = frames().map(|frame| Origin::of(path(frame)).category as u32);
         columns.unsigned("frames/category", categories);
@@ -187,10 +190,18 @@ impl Tables {
         let row = FrameRow {
             name: self.string(text.name),
             file: self.string(text.path),
-            line: text.first_line,
         };
         self.string(Origin::of(text.path).library);
-        self.frames.id(row)
+        let frame = self.frames.id(row);
+        match self.first_lines.get_mut(frame as usize) {
+            None => self.first_lines.push(text.first_line),
+            // That of a method, and not of a block in it.
+            Some(line) if *line == 0 || (1..*line).contains(&text.first_line) => {
+                *line = text.first_line;
+            }
+            Some(_) => {}
+        }
+        frame
     }
 }
 

@@ -7,7 +7,7 @@ use rperf_format::answers::FilteredProfile;
 use rperf_format::{GraphOptions, dot};
 use rperf_model::test_support::{schema, wall_schema};
 use rperf_model::{Meta, NodeId, Profile, State};
-use rperf_report::NodeKind;
+use rperf_report::{CoreMethods, NodeKind};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -63,7 +63,7 @@ const KINDS: [NodeKind; 6] = [
     NodeKind::Class,
     NodeKind::File,
     NodeKind::Directory,
-    NodeKind::Gem,
+    NodeKind::Gem(CoreMethods::Caller),
     NodeKind::FunctionOfThread,
 ];
 

@@ -10,7 +10,7 @@ use rperf_format::{Format, GraphOptions, TextOptions, dot, pprof, write};
 use rperf_model::test_support::wall_schema;
 use rperf_model::{MergeError, Profile};
 use rperf_report::{
-    By, Direction, Filter, Lines, NodeKind, TagFilter, Top, Tree, TreeLimits, regex,
+    By, CoreMethods, Direction, Filter, Lines, NodeKind, TagFilter, Top, Tree, TreeLimits, regex,
 };
 use std::io::{self, Read};
 use std::sync::LazyLock;
@@ -58,7 +58,13 @@ fn is_taken(bytes: &[u8]) -> bool {
 fn look_at(profile: Profile) {
     let column = profile.schema.default_column();
     let label = By::Label("request".to_string());
-    for by in [By::Function, By::Gem, By::Thread, By::State, label] {
+    for by in [
+        By::Function,
+        By::Gem(CoreMethods::Caller),
+        By::Thread,
+        By::State,
+        label,
+    ] {
         Top::of(&profile, column, &by);
     }
     for direction in [Direction::TopDown, Direction::BottomUp] {

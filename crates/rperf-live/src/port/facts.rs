@@ -74,6 +74,9 @@ pub fn words() -> Vec<u8> {
         });
         bytes.truncate(MAX_PROGRAM as usize);
     }
+    // A title is as long as the command line was before, with blanks or zero bytes at its end.
+    let end = bytes.iter().rposition(|byte| !b" \0".contains(byte));
+    bytes.truncate(end.map_or(0, |end| end + 1));
     bytes
 }
 

@@ -103,8 +103,8 @@ struct Adding<'a> {
 }
 
 impl Visitor<2> for Adding<'_> {
-    fn enter(&mut self, _: NodeId, node: Node) {
-        let group = self.groups.of_frame(node.frame);
+    fn enter(&mut self, id: NodeId, node: Node) {
+        let group = self.groups.of_node(id, node);
         if self.by_thread && self.open.is_empty() {
             self.thread = Some(group);
             self.open.push(Open {
@@ -152,7 +152,7 @@ impl Visitor<2> for Adding<'_> {
         }
     }
 
-    fn leave(&mut self, _: Node, [total, _]: Values<2>) {
+    fn leave(&mut self, _: NodeId, _: Node, [total, _]: Values<2>) {
         let Some(open) = self.open.pop() else {
             return;
         };

@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use rperf_model::test_profile::TestProfile;
+use rperf_model::test_support::{TestFrame, node};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The column that the test profiles have their times in.
@@ -63,7 +64,7 @@ fn recursion_counts_once_per_sample() {
 fn a_frame_named_as_a_state_is_one_function_with_it() {
     let mut test = TestProfile::wall();
     let frames = [("[GC marking]", "<GC>", 0, 0), ("work", "a.rb", 1, 1)];
-    let node = rperf_model::test_support::node(&mut test.profile, &frames);
+    let node = node(&mut test.profile, &frames);
     let key = rperf_model::WeightKey {
         node,
         thread: 0,
@@ -74,6 +75,61 @@ fn a_frame_named_as_a_state_is_one_function_with_it() {
     assert_eq!(
         top(&test, &By::Function, Sort::Cumulative),
         rows([("[GC marking]", 5), ("work", 5)])
+    );
+}
+
+#[test]
+fn methods_of_c_count_for_the_gem_that_calls_them() {
+    const APP: TestFrame<'_> = ("<main>", "/srv/app.rb", 1, 1);
+    const RACK: TestFrame<'_> = ("Rack#call", "/x/gems/rack-3.1.8/lib/rack.rb", 1, 1);
+    const EACH: TestFrame<'_> = ("Array#each", "<internal:array>", 1, 1);
+    const SORT: TestFrame<'_> = ("Array#sort", "<C method>", 0, 0);
+    let mut test = TestProfile::wall();
+    let stacks: [(&[TestFrame<'_>], State, i64); 6] = [
+        (&[APP, SORT], State::Running, 1),
+        (&[APP, RACK, EACH, SORT], State::Running, 20),
+        (&[APP, RACK, EACH, APP, EACH], State::Running, 300),
+        (&[APP, RACK], State::Running, 4_000),
+        (&[APP, RACK, SORT], State::GvlBlocked, 50_000),
+        (&[SORT, APP], State::Running, 600_000),
+    ];
+    for (frames, state, value) in stacks {
+        let key = rperf_model::WeightKey {
+            node: node(&mut test.profile, frames),
+            thread: 0,
+            labels: LabelSetId(0),
+            state,
+        };
+        test.profile.weights.push(key, &[1, value, 0]);
+    }
+    let gems = |core, sort| top(&test, &By::Gem(core), sort);
+    assert_eq!(
+        gems(CoreMethods::Caller, Sort::Flat),
+        rows([
+            ("(application)", 600_301),
+            ("<GVL>", 50_000),
+            ("rack-3.1.8", 4_020)
+        ])
+    );
+    assert_eq!(
+        gems(CoreMethods::Caller, Sort::Cumulative),
+        rows([
+            ("(application)", 654_321),
+            // Nobody calls it.
+            ("<C method>", 600_000),
+            ("rack-3.1.8", 54_320),
+            ("<GVL>", 50_000)
+        ])
+    );
+    assert_eq!(
+        gems(CoreMethods::Apart, Sort::Flat),
+        rows([
+            ("(application)", 600_000),
+            ("<GVL>", 50_000),
+            ("rack-3.1.8", 4_000),
+            ("<internal>", 300),
+            ("<C method>", 21)
+        ])
     );
 }
 
@@ -155,7 +211,7 @@ proptest! {
         let cumulative = top(&test, &By::Function, Sort::Cumulative);
         prop_assert!(cumulative.windows(2).all(|pair| pair[0].1 >= pair[1].1));
         prop_assert_eq!(BTreeMap::from_iter(cumulative), total_ns);
-        for by in [By::Function, By::File, By::Directory, By::Gem, By::Thread, By::State] {
+        for by in [By::Function, By::File, By::Directory, By::Gem(CoreMethods::Caller), By::Thread, By::State] {
             let all: i64 = top(&test, &by, Sort::Flat).iter().map(|row| row.1).sum();
             prop_assert_eq!(all, Top::of(&test.profile, TIME, &by).total);
         }

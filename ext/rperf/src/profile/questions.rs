@@ -9,8 +9,8 @@ use magnus::{Error, RArray, RClass, RHash, Ruby, TryConvert, Value, function, me
 use rperf_format::answers::{self, Data, FilteredProfile};
 use rperf_model::Profile;
 use rperf_report::{
-    By, Diff, Direction, Filter, NamePattern, Normalize, Run, Sort, TagFilter, ThreadFilter,
-    choose_values, regex,
+    By, CoreMethods, Diff, Direction, Filter, NamePattern, Normalize, Run, Sort, TagFilter,
+    ThreadFilter, choose_values, regex,
 };
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -86,7 +86,8 @@ fn top(
         "class" => By::Class,
         "file" => By::File,
         "dir" => By::Directory,
-        "gem" => By::Gem,
+        "gem" => By::Gem(CoreMethods::Caller),
+        "gem:c" => By::Gem(CoreMethods::Apart),
         "thread" => By::Thread,
         "state" => By::State,
         other => match other.strip_prefix("label:") {

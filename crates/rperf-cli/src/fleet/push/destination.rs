@@ -84,6 +84,19 @@ impl Kind {
         }
     }
 
+    fn label_form(self) -> Form {
+        Form {
+            form: "NAME=VALUE",
+            between: '=',
+            name: match self {
+                Kind::Pyroscope => {
+                    "a name that Pyroscope takes: letters, digits and _, and no digit at its beginning"
+                }
+                Kind::Otlp => "a name without control characters",
+            },
+        }
+    }
+
     fn is_label(self, name: &str) -> bool {
         match self {
             Kind::Pyroscope => pyroscope::is_name(name),
@@ -123,13 +136,7 @@ impl Destination {
         let value = authorization(std::env::var_os(AUTHORIZATION))?;
         headers.extend(value.map(|value| ("Authorization".into(), value)));
         for header in wish.headers {
-            let header = pair(
-                wish.names.header,
-                "NAME: VALUE",
-                header,
-                ':',
-                is_header_name,
-            )?;
+            let header = pair(wish.names.header, HEADER, header, is_header_name)?;
             if has_user && header.0.eq_ignore_ascii_case("Authorization") {
                 let (url, header) = (wish.names.url, wish.names.header);
                 let message = format!("{url} has a user, so {header} can't be Authorization");
@@ -145,7 +152,7 @@ impl Destination {
         let mut labels = vec![(kind.service_label().to_string(), service)];
         for label in wish.labels {
             let is_name = |it: &str| kind.is_label(it);
-            let label = pair(wish.names.label, "NAME=VALUE", label, '=', is_name)?;
+            let label = pair(wish.names.label, kind.label_form(), label, is_name)?;
             if label.0 == "__name__" || labels.iter().any(|(name, _)| *name == label.0) {
                 let name = quoted(label.0.as_ref());
                 let message = format!("{}: {name} is there already", wish.names.label);
@@ -258,21 +265,40 @@ fn authorization(value: Option<OsString>) -> Result<Option<String>, Refusal> {
     }
 }
 
+/// A name and a value in one text.
+struct Form {
+    /// The whole, for messages.
+    form: &'static str,
+    between: char,
+    /// What a name must be.
+    name: &'static str,
+}
+
+const HEADER: Form = Form {
+    form: "NAME: VALUE",
+    between: ':',
+    name: "a name of letters, digits, - and _",
+};
+
+/// The parts of `text`. Messages don't show it: it may be a secret.
 fn pair(
     flag: &str,
-    form: &str,
+    form: Form,
     text: &str,
-    between: char,
     is_name: impl Fn(&str) -> bool,
 ) -> Result<(String, String), Refusal> {
-    let (name, value) = text.split_once(between).unwrap_or_default();
+    let (name, value) = text.split_once(form.between).unwrap_or_default();
     let (name, value) = (name.trim(), value.trim());
-    let is_fit = is_name(name) && !value.is_empty() && !value.chars().any(char::is_control);
-    match is_fit {
-        true => Ok((name.into(), value.into())),
-        // It may be a secret.
-        false => Err(Refusal::usage(format!("{flag} must be {form}"))),
-    }
+    let wanted = if name.is_empty() {
+        format!("be {}", form.form)
+    } else if !is_name(name) {
+        format!("have {}", form.name)
+    } else if value.is_empty() || value.chars().any(char::is_control) {
+        "have a value, without control characters".into()
+    } else {
+        return Ok((name.into(), value.into()));
+    };
+    Err(Refusal::usage(format!("{flag} must {wanted}")))
 }
 
 fn is_header_name(name: &str) -> bool {
@@ -429,7 +455,12 @@ mod tests {
         let found = of(Kind::Otlp).expect("labels");
         assert_eq!(found[0], ("service.name".into(), "shop".into()));
         assert_eq!(found[1].0, "deployment.environment.name");
-        assert!(of(Kind::Pyroscope).is_err());
+        let refusal = of(Kind::Pyroscope).expect_err("its names have no dots");
+        assert!(
+            refusal
+                .message
+                .starts_with("--label must have a name that Pyroscope takes: ")
+        );
     }
 
     #[test]

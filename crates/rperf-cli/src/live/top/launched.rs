@@ -65,7 +65,7 @@ impl Launched {
             command.stdout(stderr);
         }
         let name = words[0].to_string_lossy().into_owned();
-        forward::install().map_err(failed)?;
+        forward::install(&mut command).map_err(failed)?;
         let child = command.spawn().map_err(|error| {
             remove_empty(output.as_deref());
             Refusal {

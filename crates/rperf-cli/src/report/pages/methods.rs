@@ -67,7 +67,7 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
         ("gc", has(|it| it.gc), &|it| value(it.gc)),
         ("objects", found.has_objects, &|it| counted(it.objects)),
         ("own", found.has_objects, &|it| counted(it.self_objects)),
-        ("bytes", found.has_objects, &|it| match it.bytes {
+        ("slots", found.has_objects, &|it| match it.bytes {
             0 => "-".to_string(),
             number => bytes(number),
         }),

@@ -10,6 +10,7 @@ use crate::trace::label_sets::add_label_sets;
 use crate::trace::profile::add_nodes;
 use crate::trace::tree::TracedNode;
 use rperf_model::label_keys::CALL;
+use rperf_model::numbers::grouped;
 use rperf_model::{LabelSetId, NodeId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
 use std::process;
 
@@ -177,7 +178,7 @@ impl TargetedSnapshot {
             format!(
                 "{}: {} calls have ended, p50 {}, p99 {}, max {}{when}",
                 names[*row].name,
-                it.latencies.count(),
+                grouped(it.latencies.count()),
                 at(50),
                 at(99),
                 duration(self.ns(it.latencies.max()))
@@ -185,7 +186,8 @@ impl TargetedSnapshot {
         });
         let mut lines: Vec<_> = shown.collect();
         let more = methods.len().saturating_sub(LINES);
-        let told = |number: u64, text: &str| (number > 0).then(|| format!("{number} {text}"));
+        let told =
+            |number: u64, text: &str| (number > 0).then(|| format!("{} {text}", grouped(number)));
         lines.extend(told(more as u64, "further methods"));
         lines.extend(told(
             self.sums.unended,

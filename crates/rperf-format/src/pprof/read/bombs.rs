@@ -103,7 +103,7 @@ fn a_file_that_unpacks_without_end_is_refused_when_it_is_large_enough() {
         len
     });
     let error = read_within(&SMALL, &mut bomb).expect_err("refused");
-    let expected = "the profile is too large: more than 16777216 bytes";
+    let expected = "the profile is too large: more than 16,777,216 bytes";
     assert_eq!(error.to_string(), expected);
     assert!(left > (20 << 10) - 32, "most of it is not even looked at");
 }

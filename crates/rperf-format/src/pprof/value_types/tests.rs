@@ -66,7 +66,7 @@ fn without_a_sample_type_there_is_no_profile() {
 fn types_without_end_are_refused() {
     assert!(read(&[("a", "b"); MAX_TYPES], "").is_ok());
     let error = read(&[("a", "b"); MAX_TYPES + 1], "").expect_err("too many");
-    let expected = "the profile is too large: more than 1000 sample types";
+    let expected = "the profile is too large: more than 1,000 sample types";
     assert_eq!(error.to_string(), expected);
     let long = "x".repeat(MAX_TEXT / 2);
     assert!(read(&[(&long, &long)], "").is_ok());

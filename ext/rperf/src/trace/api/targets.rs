@@ -7,7 +7,7 @@ use crate::ruby::resolve;
 use crate::ruby::threads::RubyThread;
 use crate::trace::hooks;
 use crate::trace::state::roots;
-use crate::trace::state::targets::{OTHER_RACTORS, TARGETS, Targets};
+use crate::trace::state::targets::{Notes, OTHER_RACTORS, TARGETS, Targets};
 use crate::vm::api::Finish;
 use magnus::{Error, Ruby};
 use rperf_engine::trace::{CallColumns, TraceClock, TraceVm, TracedFrame};
@@ -35,7 +35,7 @@ pub fn begin(gvl: &Gvl<'_>, settings: &Settings) {
 }
 
 /// Notes what is to be said of chosen methods.
-pub fn note(gvl: &Gvl<'_>, notes: Vec<String>) {
+pub fn note(gvl: &Gvl<'_>, notes: Notes) {
     if let Some(targets) = TARGETS.get(gvl)
         && let Some(mut known) = targets.notes.borrow(gvl)
     {
@@ -62,12 +62,14 @@ pub fn take(
     let mut notes = targets
         .notes
         .borrow(gvl)
-        .map_or_else(Vec::new, |it| it.clone());
+        .map_or_else(Notes::default, |it| it.clone());
     if targets.has_failed() {
-        notes.push("an internal error ended it early; the numbers are of the time before".into());
+        let line = "an internal error ended it early; the numbers are of the time before";
+        notes.lines.push(line.into());
     }
     if OTHER_RACTORS.load(Relaxed) {
-        notes.push("calls in other Ractors than the main one are not counted".into());
+        let line = "calls in other Ractors than the main one are not counted";
+        notes.lines.push(line.into());
     }
     let names = names(gvl);
     if clear
@@ -82,7 +84,9 @@ pub fn take(
         false => CallColumns::BesideSamples,
     };
     Ok(Some(Box::new(move |profile| {
-        snapshot.add_to(profile, &names, columns, &notes)
+        let mut profile = snapshot.add_to(profile, &names, columns, &notes.lines);
+        profile.meta.note_chosen(&notes.found, &notes.not_found);
+        profile
     })))
 }
 

@@ -16,12 +16,23 @@ pub static TARGETS: SessionSlot<Targets> = SessionSlot::empty();
 /// Other Ractors have called chosen methods.
 pub static OTHER_RACTORS: AtomicBool = AtomicBool::new(false);
 
+/// What the Ruby half knows of the chosen methods.
+#[derive(Clone, Default)]
+pub struct Notes {
+    /// Lines about them for people.
+    pub lines: Vec<String>,
+    /// The names of those that are there.
+    pub found: Vec<String>,
+    /// The names of those that aren't.
+    pub not_found: Vec<String>,
+}
+
 /// The chosen methods of a session.
 pub struct Targets {
     pub clock: TraceClock,
     pub tracer: GvlCell<TargetedTracer>,
-    /// What is to be said of them: those that weren't found, for one.
-    pub notes: GvlCell<Vec<String>>,
+    /// What is to be said of them.
+    pub notes: GvlCell<Notes>,
     numbers: ThreadNumbers,
     threads: AtomicU32,
     failed: AtomicBool,
@@ -32,7 +43,7 @@ impl Targets {
         Self {
             clock,
             tracer: GvlCell::new(TargetedTracer::new(clock, clock.reading())),
-            notes: GvlCell::new(Vec::new()),
+            notes: GvlCell::new(Notes::default()),
             numbers: ThreadNumbers::new(),
             threads: AtomicU32::new(0),
             failed: AtomicBool::new(false),

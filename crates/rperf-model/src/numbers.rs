@@ -1,5 +1,5 @@
-//! Numbers as people read them. Used by the text report and all terminal output; any
-//! thread.
+//! Numbers as people read them. Used by all that writes text, and for the lines about a run in its
+//! profile; any thread.
 
 /// With a comma between thousands: `1,234,567`.
 pub fn grouped(number: impl Into<i128>) -> String {
