@@ -12,6 +12,7 @@
 mod call_tree;
 mod check;
 mod display;
+pub mod fold;
 mod frames;
 mod histogram;
 pub mod label_keys;

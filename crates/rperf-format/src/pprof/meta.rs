@@ -72,7 +72,7 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
     }
 }
 
-fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 13] {
+fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 15] {
     [
         ("trigger_count", &mut counters.trigger_count),
         ("sampling_count", &mut counters.sampling_count),
@@ -81,6 +81,8 @@ fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 13] {
         ("dropped_samples", &mut counters.dropped_samples),
         ("dropped_ns", &mut counters.dropped_ns),
         ("truncated_samples", &mut counters.truncated_samples),
+        ("folded_samples", &mut counters.folded_samples),
+        ("folded_ns", &mut counters.folded_ns),
         ("unlabelled_samples", &mut counters.unlabelled_samples),
         ("tick_stacks", &mut counters.tick_stacks),
         ("safepoint_stacks", &mut counters.safepoint_stacks),
