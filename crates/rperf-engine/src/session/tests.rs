@@ -7,7 +7,7 @@ use crate::frame_names::FrameNames;
 use crate::ids::NativeId;
 use crate::messages::WorkerEnded;
 use crate::snapshot::Taken;
-use crate::{Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
+use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use proptest::prelude::*;
 use rperf_model::Profile;
 
@@ -34,6 +34,7 @@ fn session() -> Session {
         mode: Mode::Wall,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
+        max_nodes: DEFAULT_MAX_NODES,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
@@ -293,6 +294,7 @@ fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
         mode: Mode::Wall,
         frequency: 10_000,
         max_overhead: NO_OVERHEAD_LIMIT,
+        max_nodes: DEFAULT_MAX_NODES,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
