@@ -8,6 +8,8 @@
 
 use crate::{CallTree, Frame, FrameId, Frames, Node, NodeId, Strings, WeightKey};
 
+use std::ops::RangeInclusive;
+
 mod plan;
 mod profile;
 mod settle;
@@ -18,6 +20,17 @@ pub(crate) use settle::settle;
 
 /// The name and the path of the frame that stands for callers that were folded.
 pub const FOLDED: (&str, &str) = ("[folded]", "<rperf>");
+
+/// How many nodes a profile may be allowed to have. With more, files become too large to be read
+/// again; with fewer, little but leaves would be left.
+pub const MAX_NODES: RangeInclusive<u32> = 10_000..=4_000_000;
+
+/// What several profiles have in one, if nobody says anything: so much can be written and read
+/// again.
+pub const MERGED: FoldLimits = FoldLimits {
+    nodes: *MAX_NODES.end() as usize,
+    rows: 2_000_000,
+};
 
 /// How much a folded tree has at most. All leaves stay, so it has more if there are more of
 /// them.

@@ -41,7 +41,9 @@ fn machine_line(meta: &Meta, schema: &Schema) -> String {
     // A field ends at a blank, which other tools' types may have in their names.
     let mode = schema.default_type().name.replace(' ', "_");
     let mut line = format!("{MACHINE_PREFIX}mode={mode} frequency={}", meta.frequency);
-    for (name, value) in named(&mut counters) {
+    let is_told = |name: &str, value: u64| value > 0 || !IF_ANY.contains(&name);
+    let named = named(&mut counters).into_iter();
+    for (name, value) in named.filter(|it| is_told(it.0, *it.1)) {
         line.push_str(&format!(" {name}={value}"));
     }
     let known = intervals(&mut counters).into_iter().filter(|it| *it.1 > 0);
@@ -71,6 +73,9 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
         }
     }
 }
+
+/// Counters that are told only if anything was counted.
+const IF_ANY: [&str; 2] = ["folded_samples", "folded_ns"];
 
 fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 15] {
     [
@@ -121,6 +126,8 @@ mod tests {
         meta.counters.dropped_ns = 4;
         meta.counters.truncated_samples = u64::MAX;
         meta.counters.unlabelled_samples = 5;
+        meta.counters.folded_samples = 6;
+        meta.counters.folded_ns = 7;
         let restored = restored(&meta, &test_support::wall_schema());
         assert_eq!(restored.comments, meta.comments);
         assert_eq!(restored.counters, meta.counters);

@@ -11,6 +11,7 @@ use Form::{
     TimerSignal, True, Word, WordWithTimerSignals, Words,
 };
 use rperf_model::FREQUENCIES;
+use rperf_model::fold::MAX_NODES as MAX_NODES_RANGE;
 
 /// The file that is written unless another one is named.
 pub const DEFAULT_FILE: &str = "rperf.data";
@@ -251,6 +252,30 @@ pub static MAX_OVERHEAD: Setting = Setting {
     )
 };
 
+const MAX_NODES_FORMS: [Form; 1] = [Number(
+    *MAX_NODES_RANGE.start(),
+    *MAX_NODES_RANGE.end(),
+    "nodes of the call tree",
+)];
+
+/// How large the call tree of a profile may become.
+pub static MAX_NODES: Setting = Setting {
+    default: Defaults::is("1000000"),
+    flags: Some(Flags {
+        short: None,
+        takes: Takes::Value(
+            "N",
+            "Nodes of the call tree at most: beyond, the lightest stacks lose callers, no time",
+        ),
+        record_only: false,
+    }),
+    ..Setting::named(
+        "max_nodes",
+        &MAX_NODES_FORMS,
+        "nodes of the call tree before stacks are folded",
+    )
+};
+
 /// Whether lines are recorded and shown.
 pub static LINES: Setting = Setting {
     unset: Some("line numbers without a table"),
@@ -462,7 +487,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 27] = [
+pub static ALL: [&Setting; 28] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -476,6 +501,7 @@ pub static ALL: [&Setting; 27] = [
     &FORMAT,
     &FREQUENCY,
     &MAX_OVERHEAD,
+    &MAX_NODES,
     &LINES,
     &LABELS,
     &CAPTURE,
