@@ -22,9 +22,6 @@ mod folding;
 /// Rows of summed samples that an epoch holds at most, and a profile after each epoch, if stacks can
 /// be folded so far.
 pub(crate) const ROW_CAP: usize = 1 << 20;
-/// Rows that a profile holds at most while an epoch is added: what needs more is lost. The table
-/// takes no more memory than one with a row more than [`ROW_CAP`].
-const ROW_LIMIT: usize = ROW_CAP / 2 * 3;
 /// Raw samples that it holds at most.
 pub(crate) const RAW_CAP: usize = 10_000_000;
 
@@ -48,6 +45,9 @@ pub struct ProfileBuilder {
 pub struct ProfileLimits {
     /// Nodes after each epoch: what needs more is folded.
     pub nodes: usize,
+    /// Rows after each epoch, if stacks can be folded so far. With half as many again, further ones
+    /// are lost: the table takes no more memory than one with a single row more.
+    pub rows: usize,
     /// The lightest stacks are folded, by the time that this mode is about.
     pub mode: Mode,
 }
@@ -75,6 +75,7 @@ impl Default for ProfileBuilder {
     fn default() -> Self {
         Self::new(ProfileLimits {
             nodes: DEFAULT_MAX_NODES as usize,
+            rows: ROW_CAP,
             mode: Mode::default(),
         })
     }
@@ -87,7 +88,7 @@ impl ProfileBuilder {
             limits,
             fold_at: FoldLimits {
                 nodes: limits.nodes,
-                rows: ROW_CAP,
+                rows: limits.rows,
             },
             tables: Tables::default(),
             sums: FxHashMap::default(),
@@ -229,7 +230,7 @@ impl ProfileBuilder {
             sum.add(values);
             return;
         }
-        if self.sums.len() < ROW_LIMIT {
+        if self.sums.len() < self.limits.rows / 2 * 3 {
             self.sums.insert(key, values);
         } else {
             self.counts.lost.add(values);

@@ -105,6 +105,7 @@ impl Session {
             limits,
             profile: ProfileLimits {
                 nodes: config.max_nodes as usize,
+                rows: ROW_CAP,
                 mode: config.mode,
             },
         };

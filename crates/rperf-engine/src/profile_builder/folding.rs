@@ -1,7 +1,7 @@
 //! Folding of a profile in the making that has grown too large. On the worker, or where the last epoch
 //! is added, without the GVL.
 
-use super::{ProfileBuilder, ROW_CAP};
+use super::ProfileBuilder;
 use crate::Values;
 use crate::sample::merge_ended_threads;
 use rperf_model::WeightKey;
@@ -30,7 +30,7 @@ impl ProfileBuilder {
     fn fold(&mut self) {
         let most = FoldLimits {
             nodes: self.limits.nodes,
-            rows: ROW_CAP,
+            rows: self.limits.rows,
         };
         let weight = |values: &Values| values.weight_ns(self.limits.mode);
         let rows: Vec<FoldRow> = self.sums.iter().map(|it| (*it.0, weight(it.1))).collect();
