@@ -29,6 +29,10 @@ pub const NODE_CAP: usize = 1 << 20;
 /// From so many rows on, those of ended threads are added up under thread 0.
 const FOLD_ROWS: usize = 1 << 16;
 
+/// Eighths of the room that are taken when stacks are folded: the last one is left for leaves of
+/// stacks that find no room until then.
+const FULL_EIGHTHS: usize = 7;
+
 /// Facts about the session, as of the last time that the table was brought up to date.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LiveFacts {
@@ -98,7 +102,7 @@ impl LiveTable {
             fold_rows,
             fold_at: fold_rows,
             node_cap,
-            fold_stacks_at: folding::first(node_cap),
+            fold_stacks_at: eighths(node_cap, FULL_EIGHTHS),
             folded: None,
             truncated: None,
         }
@@ -118,7 +122,7 @@ impl LiveTable {
     /// The number of a node; `None` if it is new and there is no room for it. Some room is left for
     /// leaves of stacks that find none.
     pub fn node(&mut self, node: Node) -> Option<NodeId> {
-        self.node_within(folding::first(self.node_cap).nodes, node)
+        self.node_within(eighths(self.node_cap, FULL_EIGHTHS).nodes, node)
     }
 
     fn node_within(&mut self, cap: usize, node: Node) -> Option<NodeId> {
@@ -208,6 +212,14 @@ impl LiveTable {
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows.len()
+    }
+}
+
+/// So many eighths of the room.
+fn eighths(node_cap: usize, number: usize) -> FoldLimits {
+    FoldLimits {
+        nodes: node_cap / 8 * number,
+        rows: ROW_CAP / 8 * number,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which nodes of a tree stay when it is folded: the heaviest ones, as many as there is room for
 //! beside the leaves of the others.
 
-use super::{FoldLimits, FoldRow};
+use super::limits::{FoldLimits, FoldRow};
 use crate::{CallTree, FrameId, NodeId, WeightKey};
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;

@@ -1,28 +1,11 @@
 //! Folding of the stacks of a live table that is full.
 
-use super::rows::ROW_CAP;
-use super::{LiveTable, next_serial};
+use super::{LiveTable, eighths, next_serial};
 use crate::fold::{FoldLimits, FoldRow, Place, folded_frame};
 use crate::{CallTree, FrameId, Node, NodeId};
 
-/// Parts of the room that are taken when stacks are folded: the last one is left for leaves of
-/// stacks that find no room until then.
-const FULL_EIGHTHS: usize = 7;
-
-/// Those that are left afterwards. Readers begin from zero each time.
+/// Eighths of the room that are left afterwards. Readers begin from zero each time.
 const LEFT_EIGHTHS: usize = 4;
-
-/// When stacks are folded first.
-pub(super) fn first(node_cap: usize) -> FoldLimits {
-    parts(node_cap, FULL_EIGHTHS)
-}
-
-fn parts(node_cap: usize, eighths: usize) -> FoldLimits {
-    FoldLimits {
-        nodes: node_cap / 8 * eighths,
-        rows: ROW_CAP / 8 * eighths,
-    }
-}
 
 /// Stacks were folded: the numbers of all nodes have changed.
 #[derive(Debug)]
@@ -63,7 +46,7 @@ impl LiveTable {
         });
         let rows: Vec<FoldRow> = rows.collect();
         let frame = self.folded_frame();
-        let limits = parts(self.node_cap, LEFT_EIGHTHS);
+        let limits = eighths(self.node_cap, LEFT_EIGHTHS);
         let folded = self.tree.fold(frame, &rows, limits);
         drop(rows);
         self.rows.change_keys(|key| key.node = folded.of(key.node));
