@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use rperf_engine::{
-    Accounting, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position, Session, SessionConfig,
-    Stack, TimerKind, Values, clock,
+    Accounting, DEFAULT_MAX_NODES, FrameWord, LastStack, Mode, NO_OVERHEAD_LIMIT, Position,
+    Session, SessionConfig, Stack, TimerKind, Values, clock,
 };
 use std::process::ExitCode;
 use std::thread;
@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         mode: Mode::Wall,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
+        max_nodes: DEFAULT_MAX_NODES,
         timer: TimerKind::Sleep,
         aggregate: true,
     };

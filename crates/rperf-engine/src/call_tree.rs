@@ -53,8 +53,12 @@ impl CapturedNode {
     }
 }
 
-/// The frame of nodes that stand for stacks beyond the cap.
+/// The frame of the node that stands for stacks without any room.
 pub const TRUNCATED: u32 = u32::MAX;
+
+/// The frame of nodes below which are leaves of stacks that found no room: callers are missing
+/// there.
+pub const FOLDED: u32 = u32::MAX - 1;
 
 /// How much a call tree holds. A node takes 20 to 80 bytes, but a frame keeps a
 /// method's code from being collected: kilobytes of it.
@@ -66,14 +70,16 @@ pub struct TreeSize {
     pub frames: usize,
 }
 
-/// What a tree holds at most before its epoch must end.
-const FULL: TreeSize = TreeSize {
-    nodes: 1 << 19,
-    frames: 1 << 15,
-};
+/// Frames that a tree holds at most before its epoch must end.
+const FULL_FRAMES: usize = 1 << 15;
 
-/// The call tree as it is captured. Nodes and frames only ever grow, up to a
-/// cap; stacks that would need more are folded into one `[truncated]` node.
+/// One part in so many of the cap is there for leaves of stacks that find no room, and as much
+/// again for those that find none there either.
+const LEAVES_PART: usize = 8;
+
+/// The call tree as it is captured. Nodes and frames only ever grow, up to a cap. Stacks that would
+/// need more keep the callers that are known and their leaf; without room for that, they are
+/// one `[truncated]` node.
 ///
 /// Most nodes have one child, or none: each knows its first child, and only further ones
 /// are in a hash table.
@@ -89,6 +95,8 @@ pub struct CapturedTree {
     /// Frames that [`CapturedTree::take_new_frames`] has handed out.
     handed_out: usize,
     truncated: Option<NodeId>,
+    /// The nodes with the frame [`FOLDED`], by their parent.
+    folded: FxHashMap<NodeId, NodeId>,
     node_cap: usize,
 }
 
@@ -105,6 +113,7 @@ impl Default for CapturedTree {
             frame_index: FxHashMap::default(),
             handed_out: 0,
             truncated: None,
+            folded: FxHashMap::default(),
             node_cap: 0,
         }
     }
@@ -117,7 +126,7 @@ pub struct LastStack {
     /// Leaf first, as the VM gives them.
     frames: Vec<FrameWord>,
     lines: Vec<u32>,
-    /// Root first; shorter than `frames` if the stack had to be folded.
+    /// Root first; shorter than `frames` if the stack found no room.
     nodes: Vec<NodeId>,
 }
 
@@ -174,7 +183,7 @@ pub(crate) fn equal_from_the_end<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     equal + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// A node, and whether its stack had to be folded.
+/// A node, and whether its stack is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interned {
     /// The stack's node.
@@ -214,10 +223,8 @@ impl CapturedTree {
         for row in (0..stack.len() - shared).rev() {
             let line = shown_line(lines.get(row).copied().unwrap_or(0));
             let Some(node) = self.child(parent, stack[row], line) else {
-                return Interned {
-                    node: self.truncated_node(),
-                    truncated: true,
-                };
+                let line = lines.first().copied().unwrap_or(0);
+                return self.leaf_without_room(parent, stack[0], shown_line(line));
             };
             last.nodes.push(node);
             parent = node;
@@ -247,7 +254,16 @@ impl CapturedTree {
     /// Whether so much is held that the epoch must end.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.holds(FULL)
+        self.holds(self.full())
+    }
+
+    /// What it holds at most before its epoch must end.
+    #[inline]
+    fn full(&self) -> TreeSize {
+        TreeSize {
+            nodes: self.node_cap / 2,
+            frames: FULL_FRAMES,
+        }
     }
 
     /// Whether it holds so much more than `known`, what earlier epochs had, that the
@@ -256,9 +272,10 @@ impl CapturedTree {
     /// each request) doesn't: its frames are new and have old names.
     #[inline]
     pub fn has_outgrown(&self, known: TreeSize) -> bool {
+        let full = self.full();
         self.holds(TreeSize {
-            nodes: (known.nodes * 5 / 4 + (1 << 14)).min(FULL.nodes),
-            frames: (known.frames * 5 / 4 + (1 << 7)).min(FULL.frames),
+            nodes: (known.nodes * 5 / 4 + (1 << 14)).min(full.nodes),
+            frames: (known.frames * 5 / 4 + (1 << 7)).min(full.frames),
         })
     }
 
@@ -277,11 +294,24 @@ impl CapturedTree {
             + self.others.capacity() * entry
             + self.frames.capacity() * size_of::<FrameWord>()
             + self.frame_index.capacity() * frame_entry
+            + self.folded.capacity() * (size_of::<(NodeId, NodeId)>() + 1)
     }
 
     /// The node of `frame` at `line` under `parent`; `None` if there is no room for it.
     #[inline]
     pub(crate) fn child(&mut self, parent: NodeId, frame: FrameWord, line: u32) -> Option<NodeId> {
+        self.child_within(self.node_cap, parent, frame, line)
+    }
+
+    /// The same, where there are `cap` nodes at most.
+    #[inline]
+    fn child_within(
+        &mut self,
+        cap: usize,
+        parent: NodeId,
+        frame: FrameWord,
+        line: u32,
+    ) -> Option<NodeId> {
         let first = self.first_children.get(parent.0 as usize).copied()?;
         if first != NONE {
             if self.is_node(first, frame, line) {
@@ -291,7 +321,7 @@ impl CapturedTree {
                 return Some(node);
             }
         }
-        if self.nodes.len() >= self.node_cap {
+        if self.nodes.len() >= cap {
             return None;
         }
         let row = match self.frame_index.get(&frame) {
@@ -329,7 +359,50 @@ impl CapturedTree {
         NodeId(self.nodes.len() as u32)
     }
 
-    /// The node of stacks that found no room.
+    /// The node for a stack that found no room: its leaf, below `[folded]` below `caller`, the last
+    /// node of it that is there; or else below `[folded]` alone.
+    #[cold]
+    pub(crate) fn leaf_without_room(
+        &mut self,
+        caller: NodeId,
+        frame: FrameWord,
+        line: u32,
+    ) -> Interned {
+        let part = self.node_cap / LEAVES_PART;
+        for (home, room) in [(caller, part), (NodeId::ROOT, 2 * part)] {
+            let cap = self.node_cap + room;
+            let folded = self.folded_node(cap, home);
+            let node = folded.and_then(|folded| self.child_within(cap, folded, frame, line));
+            if let Some(node) = node {
+                return Interned {
+                    node,
+                    truncated: false,
+                };
+            }
+        }
+        Interned {
+            node: self.truncated_node(),
+            truncated: true,
+        }
+    }
+
+    fn folded_node(&mut self, cap: usize, home: NodeId) -> Option<NodeId> {
+        if let Some(&node) = self.folded.get(&home) {
+            return Some(node);
+        }
+        if self.nodes.len() >= cap {
+            return None;
+        }
+        let node = self.push(CapturedNode {
+            parent: home,
+            frame: FOLDED,
+            line: 0,
+        });
+        self.folded.insert(home, node);
+        Some(node)
+    }
+
+    /// The node of stacks without any room.
     pub(crate) fn truncated_node(&mut self) -> NodeId {
         if let Some(node) = self.truncated {
             return node;
@@ -344,62 +417,4 @@ impl CapturedTree {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn stack_of(tree: &CapturedTree, node: NodeId) -> Vec<(FrameWord, u32)> {
-        let mut stack = Vec::new();
-        let mut id = node;
-        while id != NodeId::ROOT {
-            let node = tree.nodes()[id.0 as usize - 1];
-            assert!(node.parent < id, "parents come first");
-            stack.push((tree.frames()[node.frame as usize], node.line));
-            id = node.parent;
-        }
-        stack
-    }
-
-    #[test]
-    fn lines_below_zero_are_none() {
-        let mut tree = CapturedTree::new(10);
-        let lines = [7, -1_i32 as u32, -2_i32 as u32];
-        let interned = tree.intern(&[3, 2, 1], &lines, &mut LastStack::default());
-        assert_eq!(stack_of(&tree, interned.node), [(3, 7), (2, 0), (1, 0)]);
-    }
-
-    proptest! {
-        #[test]
-        fn a_node_gives_back_the_stack_that_was_interned(
-            stacks in prop::collection::vec((0usize..3, prop::collection::vec((1usize..9, 0u32..3), 0..12)), 1..60)
-        ) {
-            let mut tree = CapturedTree::new(1 << 20);
-            let mut threads = [LastStack::default(), LastStack::default(), LastStack::default()];
-            for (thread, stack) in stacks {
-                let (frames, lines): (Vec<_>, Vec<_>) = stack.iter().copied().unzip();
-                let last = &mut threads[thread];
-                let interned = tree.intern(&frames, &lines, last);
-                prop_assert!(!interned.truncated);
-                prop_assert_eq!(stack_of(&tree, interned.node), stack);
-            }
-            let unique: std::collections::HashSet<_> = tree.frames().iter().collect();
-            prop_assert_eq!(unique.len(), tree.frames().len(), "each frame is there once");
-        }
-    }
-
-    #[test]
-    fn equal_stacks_share_a_node_and_stacks_beyond_the_cap_are_folded() {
-        let mut tree = CapturedTree::new(3);
-        let mut last = LastStack::default();
-        let first = tree.intern(&[3, 2, 1], &[], &mut last);
-        let again = tree.intern(&[3, 2, 1], &[], &mut LastStack::default());
-        assert_eq!((first, first.truncated), (again, false));
-        let beyond = tree.intern(&[4, 2, 1], &[], &mut last);
-        assert!(beyond.truncated);
-        assert_eq!(beyond, tree.intern(&[5, 4, 1], &[], &mut last));
-        assert_eq!(tree.nodes().len(), 4);
-        assert_eq!(tree.intern(&[3, 2, 1], &[], &mut last), first);
-        assert_eq!(tree.intern(&[], &[], &mut last).node, NodeId::ROOT);
-        assert!(tree.memory() > 0);
-    }
-}
+mod tests;

@@ -5,6 +5,9 @@ use crate::mode::Mode;
 use crate::sources::TimerKind;
 use std::io;
 
+/// Nodes that a profile has at most, if nobody says anything.
+pub const DEFAULT_MAX_NODES: u32 = 1_000_000;
+
 /// What a session is started with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionConfig {
@@ -15,6 +18,8 @@ pub struct SessionConfig {
     /// How much of the program's CPU time sampling may take before intervals lengthen, in
     /// percent; at 100 they never do.
     pub max_overhead: u32,
+    /// Nodes of the call tree that a profile has at most: the lightest stacks are folded.
+    pub max_nodes: u32,
     /// The timer.
     pub timer: TimerKind,
     /// Sum samples, or keep each.

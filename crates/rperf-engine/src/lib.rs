@@ -53,7 +53,7 @@ pub use allocations::{AllocationSite, AllocationSums, Allocations};
 pub use backtrace::{Backtrace, MAX_DEPTH};
 pub use budget::{Intervals, NO_LIMIT as NO_OVERHEAD_LIMIT};
 pub use call_tree::{CapturedNode, CapturedTree, FrameWord, LastStack, Stack, TRUNCATED};
-pub use config::{Missing, SessionConfig, StartError, StartOptions};
+pub use config::{DEFAULT_MAX_NODES, Missing, SessionConfig, StartError, StartOptions};
 pub use counters::{Capture, CaptureCounters, SessionCounters};
 pub use endpoint::endpoint_path;
 pub use frame_names::{FrameNames, JobId, NamingJobs, ResolvedFrame};

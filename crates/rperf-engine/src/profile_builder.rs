@@ -3,12 +3,13 @@
 //! by a snapshot, without the GVL.
 
 use crate::accounting::UNATTRIBUTED;
-use crate::call_tree::{CapturedNode, TRUNCATED, TreeSize};
+use crate::call_tree::{CapturedNode, FOLDED, TRUNCATED, TreeSize};
+use crate::config::DEFAULT_MAX_NODES;
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
-use crate::sample::{Sample, SampleSums, merge_ended_threads};
+use crate::sample::{Sample, SampleSums};
 use crate::{Mode, Values};
-use rperf_model::live_table::LiveTable;
+use rperf_model::fold::{FOLDED as FOLDED_FRAME, FoldLimits, folded_frame};
 use rperf_model::{
     CallTree, Frame, FrameId, Frames, LabelSetId, Node, NodeId, Profile, RawSamples, StringId,
     Strings, Thread, WeightKey, Weights,
@@ -16,9 +17,10 @@ use rperf_model::{
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Nodes that a profile holds at most; further stacks are `[truncated]`.
-const NODE_CAP: usize = 1 << 20;
-/// Rows of summed samples that a profile, or an epoch, holds at most.
+mod folding;
+
+/// Rows of summed samples that an epoch holds at most, and a profile after each epoch, if stacks can
+/// be folded so far.
 pub(crate) const ROW_CAP: usize = 1 << 20;
 /// Raw samples that it holds at most.
 pub(crate) const RAW_CAP: usize = 10_000_000;
@@ -27,13 +29,27 @@ pub(crate) const RAW_CAP: usize = 10_000_000;
 /// the same names are the same stack, whichever epoch they come from.
 #[derive(Debug, Clone)]
 pub struct ProfileBuilder {
-    node_cap: usize,
+    limits: ProfileLimits,
+    /// With more, stacks are folded next.
+    fold_at: FoldLimits,
     tables: Tables,
     sums: FxHashMap<WeightKey, Values>,
     raw: Vec<Sample>,
     ended: Vec<u32>,
     truncated: Option<NodeId>,
     counts: BuilderCounts,
+}
+
+/// How large a profile may become, and what weighs in it.
+#[derive(Debug, Clone, Copy)]
+pub struct ProfileLimits {
+    /// Nodes after each epoch: what needs more is folded.
+    pub nodes: usize,
+    /// Rows after each epoch, if stacks can be folded so far. With half as many again, further ones
+    /// are lost: the table takes no more memory than one with a single row more.
+    pub rows: usize,
+    /// The lightest stacks are folded, by the time that this mode is about.
+    pub mode: Mode,
 }
 
 /// The tables of the profile that stacks lead to.
@@ -47,7 +63,7 @@ struct Tables {
 /// What did not find its own place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BuilderCounts {
-    /// Samples whose stack was folded into `[truncated]`.
+    /// Samples whose stack was lost in the builder: it is `[truncated]`.
     pub truncated: u64,
     /// Samples that found no row, and their time.
     pub lost: Values,
@@ -57,14 +73,23 @@ pub struct BuilderCounts {
 
 impl Default for ProfileBuilder {
     fn default() -> Self {
-        Self::with_node_cap(NODE_CAP)
+        Self::new(ProfileLimits {
+            nodes: DEFAULT_MAX_NODES as usize,
+            rows: ROW_CAP,
+            mode: Mode::default(),
+        })
     }
 }
 
 impl ProfileBuilder {
-    fn with_node_cap(node_cap: usize) -> Self {
+    /// Nothing yet.
+    pub fn new(limits: ProfileLimits) -> Self {
         Self {
-            node_cap,
+            limits,
+            fold_at: FoldLimits {
+                nodes: limits.nodes,
+                rows: limits.rows,
+            },
             tables: Tables::default(),
             sums: FxHashMap::default(),
             raw: Vec::new(),
@@ -114,6 +139,7 @@ impl ProfileBuilder {
         self.counts.lost.add(epoch.lost);
         self.counts.folded_threads += epoch.folded_threads;
         self.ended.extend(epoch.ended);
+        self.fold_if_full();
     }
 
     /// What did not find its own place so far.
@@ -121,24 +147,22 @@ impl ProfileBuilder {
         self.counts
     }
 
-    /// The stacks go into `table`, too. Returns its number for each node, the root included.
-    pub fn copy_tree(&self, table: &mut LiveTable) -> Vec<NodeId> {
+    /// The nodes of the epochs so far, in the order of their numbers from 1: of each its parent, its
+    /// frame as the VM had it, or a frame of ours, and its line.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, NamedNode<'_>, u32)> + '_ {
         let (strings, frames) = (&self.tables.strings, &self.tables.frames);
-        let mut numbers = vec![NodeId::ROOT];
-        for (id, node) in self.tables.tree.iter() {
-            let parent = numbers.get(node.parent.0 as usize);
-            let parent = parent.copied().unwrap_or(NodeId::ROOT);
-            let frame = frames
-                .get(node.frame)
-                .filter(|_| Some(id) != self.truncated);
-            let found = frame.and_then(|frame| {
-                let (name, path) = (strings.get(frame.name), strings.get(frame.path));
-                let frame = table.frame(name, path, frame.first_line);
-                table.node(node_of(parent, frame, node.line))
-            });
-            numbers.push(found.unwrap_or_else(|| table.truncate()));
-        }
-        numbers
+        self.tables.tree.iter().map(move |(id, node)| {
+            let frame = frames.get(node.frame);
+            let named = match frame.map(|it| (strings.get(it.name), strings.get(it.path))) {
+                Some(FOLDED_FRAME) => NamedNode::Folded,
+                Some((name, path)) if Some(id) != self.truncated => {
+                    let first_line = frame.map_or(0, |it| it.first_line);
+                    NamedNode::Frame(name, path, first_line)
+                }
+                _ => NamedNode::Truncated,
+            };
+            (node.parent, named, node.line)
+        })
     }
 
     /// The sums of the epochs so far.
@@ -206,10 +230,7 @@ impl ProfileBuilder {
             sum.add(values);
             return;
         }
-        if self.sums.len() >= ROW_CAP && !self.ended.is_empty() {
-            self.counts.folded_threads += merge_ended_threads(&mut self.sums, &mut self.ended);
-        }
-        if self.sums.len() < ROW_CAP {
+        if self.sums.len() < self.limits.rows / 2 * 3 {
             self.sums.insert(key, values);
         } else {
             self.counts.lost.add(values);
@@ -221,6 +242,7 @@ impl ProfileBuilder {
     /// the VM may have the same name and place.
     fn add_nodes(&mut self, nodes: &[CapturedNode], frames: &[Arc<ResolvedFrame>]) -> Vec<NodeId> {
         let mut frame_ids = vec![None; frames.len()];
+        let mut folded = None;
         let mut map = vec![NodeId::ROOT];
         for node in nodes {
             let parent = map
@@ -228,21 +250,17 @@ impl ProfileBuilder {
                 .copied()
                 .unwrap_or(NodeId::ROOT);
             let row = node.frame as usize;
-            let fold =
-                node.frame == TRUNCATED || Some(parent) == self.truncated || row >= frames.len();
-            let known_only = self.tables.tree.len() >= self.node_cap;
-            let found = if fold {
-                None
-            } else if known_only {
-                let frame = frame_ids[row].or_else(|| find_frame(&self.tables, &frames[row]));
-                frame_ids[row] = frame;
-                frame.and_then(|frame| self.tables.tree.find(&node_of(parent, frame, node.line)))
-            } else {
-                let frame = *frame_ids[row]
-                    .get_or_insert_with(|| intern_frame(&mut self.tables, &frames[row]));
-                Some(self.tables.tree.intern(node_of(parent, frame, node.line)))
+            let frame = match node.frame {
+                _ if Some(parent) == self.truncated => None,
+                FOLDED => Some(*folded.get_or_insert_with(|| self.tables.folded_frame())),
+                _ => frames.get(row).map(|frame| {
+                    *frame_ids[row].get_or_insert_with(|| intern_frame(&mut self.tables, frame))
+                }),
             };
-            map.push(found.unwrap_or_else(|| self.truncated_node()));
+            map.push(match frame {
+                Some(frame) => self.tables.tree.intern(node_of(parent, frame, node.line)),
+                None => self.truncated_node(),
+            });
         }
         map
     }
@@ -266,20 +284,29 @@ impl ProfileBuilder {
     }
 }
 
+/// The frame of a node, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamedNode<'a> {
+    /// Its name, its path and the line of its definition.
+    Frame(&'a str, &'a str, u32),
+    /// `[folded]`.
+    Folded,
+    /// `[truncated]`.
+    Truncated,
+}
+
+impl Tables {
+    fn folded_frame(&mut self) -> FrameId {
+        folded_frame(&mut self.strings, &mut self.frames)
+    }
+}
+
 fn node_of(parent: NodeId, frame: FrameId, line: u32) -> Node {
     Node {
         parent,
         frame,
         line,
     }
-}
-
-fn find_frame(tables: &Tables, frame: &ResolvedFrame) -> Option<FrameId> {
-    tables.frames.find(&Frame {
-        name: tables.strings.find(&frame.name)?,
-        path: tables.strings.find(&frame.path)?,
-        first_line: frame.first_line,
-    })
 }
 
 fn is_truncated(nodes: &[CapturedNode], node: NodeId) -> bool {
@@ -327,71 +354,4 @@ fn threads_of(weights: &Weights) -> Vec<Thread> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::call_tree::{CapturedTree, LastStack};
-
-    fn epoch(stacks: &[&[usize]]) -> (CapturedTree, Vec<Arc<ResolvedFrame>>, SampleSums) {
-        let mut tree = CapturedTree::new(100);
-        let mut collected = SampleSums::default();
-        for stack in stacks {
-            let node = tree.intern(stack, &[], &mut LastStack::default()).node;
-            let key = WeightKey {
-                node,
-                thread: 1,
-                labels: LabelSetId(0),
-                state: rperf_model::State::Running,
-            };
-            let values = Values {
-                count: 1,
-                wall_ns: 10,
-                cpu_ns: 0,
-            };
-            collected.sums.entry(key).or_default().add(values);
-        }
-        let name = |&frame: &usize| {
-            Arc::new(ResolvedFrame {
-                name: format!("method{frame}"),
-                path: "app.rb".into(),
-                first_line: 1,
-            })
-        };
-        let names = tree.frames().iter().map(name).collect();
-        (tree, names, collected)
-    }
-
-    #[test]
-    fn stacks_of_different_epochs_with_the_same_names_are_one() {
-        let mut builder = ProfileBuilder::default();
-        for _ in 0..3 {
-            let (tree, names, collected) = epoch(&[&[2, 1], &[3, 1]]);
-            builder.add(tree.nodes(), &names, collected);
-        }
-        assert_eq!(
-            builder.size(),
-            TreeSize {
-                nodes: 3,
-                frames: 3
-            }
-        );
-        assert_eq!(builder.sums.len(), 2);
-        assert!(builder.sums.values().all(|values| values.wall_ns == 30));
-    }
-
-    #[test]
-    fn at_the_cap_known_stacks_stay_known_and_new_ones_are_truncated() {
-        let mut builder = ProfileBuilder::with_node_cap(3);
-        let (tree, names, collected) = epoch(&[&[2, 1], &[3, 1]]);
-        builder.add(tree.nodes(), &names, collected);
-        let (tree, names, collected) = epoch(&[&[2, 1], &[4, 1], &[1]]);
-        builder.add(tree.nodes(), &names, collected);
-        assert_eq!(builder.counts().truncated, 1);
-        let truncated = builder.truncated.expect("a folded stack");
-        let at = |node| {
-            let keys = builder.sums.iter().filter(move |(key, _)| key.node == node);
-            keys.map(|(_, values)| values.wall_ns).sum::<u64>()
-        };
-        assert_eq!((at(truncated), builder.sums.len()), (10, 4));
-        assert!(builder.sums.values().any(|values| values.wall_ns == 20));
-    }
-}
+mod tests;

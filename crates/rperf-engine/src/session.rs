@@ -11,7 +11,7 @@ use crate::counters::{Capture, CaptureCounters, StackCounts};
 use crate::frame_names::{ResolvedFrame, names_memory};
 use crate::labels::LabelSet;
 use crate::messages::AwaitedReply;
-use crate::profile_builder::{RAW_CAP, ROW_CAP};
+use crate::profile_builder::{ProfileLimits, RAW_CAP, ROW_CAP};
 use crate::ractors::{OtherRactors, RecorderConfig};
 use crate::recording::{NotedLabels, Position, Recording};
 use crate::sample::SumLimits;
@@ -23,7 +23,7 @@ use crate::vm::TickVm;
 use crate::worker::{Worker, WorkerConfig};
 use rustc_hash::FxHashMap;
 use std::io;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 mod ending_epoch;
@@ -38,8 +38,12 @@ use ending_epoch::EndingEpoch;
 use stack_taker::StackTaker;
 use told::Told;
 
-/// Nodes that an epoch's call tree holds at most, should its end be delayed.
-const EPOCH_NODE_CAP: usize = 1 << 20;
+/// Nodes that an epoch's call tree holds at most, should its end be delayed; with half of them it is
+/// due. A smaller limit for profiles is one for it, too, but each end has a price.
+const EPOCH_NODES: RangeInclusive<usize> = 1 << 17..=1 << 20;
+
+/// With so many rows an epoch's end is due.
+const EPOCH_ROWS: usize = ROW_CAP / 2;
 
 /// A running session.
 #[derive(Debug)]
@@ -99,6 +103,11 @@ impl Session {
                 seed,
             },
             limits,
+            profile: ProfileLimits {
+                nodes: config.max_nodes as usize,
+                rows: ROW_CAP,
+                mode: config.mode,
+            },
         };
         let recorder_config = RecorderConfig {
             mode: config.mode,
@@ -121,7 +130,7 @@ impl Session {
             capture: Capture::Safepoint,
             missing: Missing::default(),
             tick_signal: None,
-            recording: Recording::new(EPOCH_NODE_CAP, ActiveBuffer::new(full, empty)),
+            recording: Recording::new(epoch_nodes(&config), ActiveBuffer::new(full, empty)),
             budget,
             names: Vec::new(),
             epoch: 0,
@@ -301,6 +310,12 @@ impl Session {
             self.worker.wake();
         }
     }
+}
+
+/// Nodes that an epoch's call tree holds at most.
+fn epoch_nodes(config: &SessionConfig) -> usize {
+    let nodes = config.max_nodes as usize;
+    nodes.clamp(*EPOCH_NODES.start(), *EPOCH_NODES.end())
 }
 
 #[cfg(test)]

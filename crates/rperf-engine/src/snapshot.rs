@@ -11,6 +11,7 @@ use crate::labels::LabelTexts;
 use crate::messages::{AwaitedReply, WorkerEnded};
 use crate::profile_builder::{BuilderCounts, ProfileBuilder};
 use crate::sample::SampleSums;
+use rperf_model::fold::FoldedSum;
 use rperf_model::label_keys::RACTOR;
 use rperf_model::{Meta, Profile, SamplingStats};
 use std::sync::Arc;
@@ -106,7 +107,7 @@ impl Snapshot {
         comments.extend(self.longer_intervals());
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
         let mut profile = builder.finish(self.config.mode, &self.label_sets, raw_since);
-        profile.meta = self.meta(counts, program, comments);
+        profile.meta = self.meta(counts, profile.folded(), program, comments);
         profile
     }
 
@@ -141,7 +142,13 @@ impl Snapshot {
         ticks.into_iter().chain(stacks)
     }
 
-    fn meta(&self, counts: BuilderCounts, program: String, comments: Vec<String>) -> Meta {
+    fn meta(
+        &self,
+        counts: BuilderCounts,
+        folded: FoldedSum,
+        program: String,
+        comments: Vec<String>,
+    ) -> Meta {
         let Self {
             config, counters, ..
         } = self;
@@ -163,6 +170,8 @@ impl Snapshot {
                 dropped_samples: lost.count,
                 dropped_ns: lost.weight_ns(config.mode),
                 truncated_samples: counters.truncated + counts.truncated,
+                folded_samples: folded.samples,
+                folded_ns: folded.ns,
                 unlabelled_samples: self.unlabelled,
                 tick_stacks: counters.capture.tick_stacks,
                 safepoint_stacks: counters.capture.safepoint_stacks,

@@ -3,17 +3,21 @@
 //! yet waits. On the worker's thread.
 
 use crate::Values;
-use crate::call_tree::{CapturedNode, TRUNCATED};
+use crate::call_tree::{CapturedNode, FOLDED, TRUNCATED};
 use crate::frame_names::ResolvedFrame;
 use crate::labels::LabelTexts;
 use crate::profile_builder::ProfileBuilder;
 use crate::sample::{Sample, SampleSums, has_to_fold, merge_ended_threads};
-use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues};
-use rperf_model::{FrameId, LabelSetId, Node, NodeId, WeightKey};
+use rperf_model::live_table::{LiveFacts, LiveTable, LiveValues, Moved};
+use rperf_model::{FrameId, LabelSetId, WeightKey};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+mod feed_nodes;
+
+use feed_nodes::{FeedFrame, FeedNodes};
 
 /// The table, which those who watch read on a thread of theirs.
 pub type SharedTable = Arc<Mutex<LiveTable>>;
@@ -56,44 +60,33 @@ pub struct LiveFeed {
 }
 
 /// The samples of an epoch on their way.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct EpochFeed {
     frames: Vec<FrameId>,
     /// Nodes with frames that have no name yet, and those behind them.
     unnamed: VecDeque<CapturedNode>,
-    /// The table's number of each node, the root's first.
-    nodes: Vec<NodeId>,
+    nodes: FeedNodes,
     /// Samples that are not in the table yet.
     pending: FxHashMap<WeightKey, Values>,
     /// Threads that ended with these samples.
     ended_threads: Vec<u32>,
 }
 
-impl Default for EpochFeed {
-    fn default() -> Self {
-        Self {
-            frames: Vec::new(),
-            unnamed: VecDeque::new(),
-            nodes: vec![NodeId::ROOT],
-            pending: FxHashMap::default(),
-            ended_threads: Vec::new(),
-        }
-    }
-}
-
 impl LiveFeed {
     /// Of a session that has collected so much until now: in epochs that have names, in those that
-    /// have none yet, and in the present one.
+    /// have none yet, and in the present one. The table has `nodes` at most.
     pub fn new(
+        nodes: usize,
         earlier: &ProfileBuilder,
         unnamed: &VecDeque<SampleSums>,
         present: &SampleSums,
     ) -> Self {
-        let mut table = LiveTable::default();
-        let mut known = EpochFeed {
-            nodes: earlier.copy_tree(&mut table),
-            ..EpochFeed::default()
-        };
+        let mut table = LiveTable::new(nodes);
+        let mut known = EpochFeed::default();
+        for (parent, frame, line) in earlier.nodes() {
+            let frame = FeedFrame::named(frame, &mut table);
+            known.nodes.add(parent, frame, line, &mut table);
+        }
         earlier
             .sums()
             .for_each(|(key, values)| known.add(key, values));
@@ -138,19 +131,24 @@ impl LiveFeed {
         let Some(mut feed) = self.ended.pop_front() else {
             return;
         };
-        let mut table = lock(&self.table);
+        let shared = Arc::clone(&self.table);
+        let mut table = lock(&shared);
         let (known_nodes, known_names) = feed.known();
         let new_nodes = nodes.get(known_nodes..).unwrap_or_default();
         let new_names = names.get(known_names..).unwrap_or_default();
         feed.learn(new_nodes, new_names, &mut table);
         feed.flush(&mut table, &self.labels);
+        let moved = table.fold_stacks_if_full();
+        self.follow(moved.as_ref(), Some(&mut feed), &table);
+        drop(table);
         // Labels that aren't known yet come with the next news.
         self.earlier.take_rest_of(feed);
     }
 
     /// Takes news in but for the samples, and replies.
     pub fn tell(&mut self, news: News) {
-        let mut table = lock(&self.table);
+        let shared = Arc::clone(&self.table);
+        let mut table = lock(&shared);
         for set in &news.labels {
             let pairs = set.iter().map(|(key, value)| (&**key, &**value));
             self.labels.push(table.label_set(pairs));
@@ -160,8 +158,21 @@ impl LiveFeed {
         self.present.flush(&mut table, &self.labels);
         table.fold_if_many();
         table.facts = news.facts;
+        let moved = table.fold_stacks_if_full();
+        self.follow(moved.as_ref(), None, &table);
         drop(table);
         (news.reply)(&self.table);
+    }
+
+    /// The table may have folded stacks, and numbers its nodes anew then.
+    fn follow(&mut self, moved: Option<&Moved>, feed: Option<&mut EpochFeed>, table: &LiveTable) {
+        let Some(moved) = moved else {
+            return;
+        };
+        let feeds = [&mut self.earlier, &mut self.present].into_iter();
+        for feed in feeds.chain(&mut self.ended).chain(feed) {
+            feed.nodes.follow(moved, table);
+        }
     }
 
     /// All that was collected is gone.
@@ -215,30 +226,25 @@ impl EpochFeed {
         self.frames.extend(names.iter().map(frame));
         self.unnamed.extend(nodes);
         while let Some(&node) = self.unnamed.front() {
-            let parent = self.nodes.get(node.parent.0 as usize);
-            let parent = parent.copied().unwrap_or(NodeId::ROOT);
-            let is_cut = node.frame == TRUNCATED || Some(parent) == table.truncated();
-            let found = match self.frames.get(node.frame as usize) {
-                _ if is_cut => None,
-                None => return,
-                Some(&frame) => table.node(Node {
-                    parent,
-                    frame,
-                    line: node.line,
-                }),
+            let frame = match (node.frame, self.frames.get(node.frame as usize)) {
+                (TRUNCATED, _) => FeedFrame::Truncated,
+                (FOLDED, _) => FeedFrame::Folded,
+                (_, Some(&frame)) => FeedFrame::Frame(frame),
+                (_, None) => return,
             };
-            let found = found.unwrap_or_else(|| table.truncate());
-            self.nodes.push(found);
+            self.nodes.add(node.parent, frame, node.line, table);
             self.unnamed.pop_front();
         }
     }
 
     /// Moves samples to the table whose stacks and labels are known.
     fn flush(&mut self, table: &mut LiveTable, labels: &[LabelSetId]) {
-        let nodes = &self.nodes;
+        let nodes = &mut self.nodes;
         self.pending.retain(|key, values| {
-            let node = nodes.get(key.node.0 as usize);
-            let Some((&node, &labels)) = node.zip(labels.get(key.labels.0 as usize)) else {
+            let Some(&labels) = labels.get(key.labels.0 as usize) else {
+                return true;
+            };
+            let Some(node) = nodes.sampled(key.node, table) else {
                 return true;
             };
             let key = WeightKey {
@@ -257,16 +263,8 @@ impl EpochFeed {
     /// What is left of `other`, whose nodes are all known, with the numbers of this one's.
     fn take_rest_of(&mut self, other: EpochFeed) {
         for (key, values) in other.pending {
-            if let Some(&node) = other.nodes.get(key.node.0 as usize) {
-                let number = NodeId(self.nodes.len() as u32);
-                self.nodes.push(node);
-                self.add(
-                    WeightKey {
-                        node: number,
-                        ..key
-                    },
-                    values,
-                );
+            if let Some(node) = self.nodes.add_from(&other.nodes, key.node) {
+                self.add(WeightKey { node, ..key }, values);
             }
         }
     }

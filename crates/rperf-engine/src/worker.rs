@@ -5,7 +5,7 @@ use crate::call_tree::TreeSize;
 use crate::messages::{
     AwaitedReply, Message, NamedEpoch, Reply, Request, RequestKind, WorkerEnded,
 };
-use crate::profile_builder::ProfileBuilder;
+use crate::profile_builder::{ProfileBuilder, ProfileLimits};
 use crate::ractors::OtherRactors;
 use crate::sample::{Sample, SampleSums, SumLimits};
 use crate::sources::{Source, TimerConfig};
@@ -29,6 +29,8 @@ pub struct WorkerConfig {
     pub timer: TimerConfig,
     /// How samples are collected.
     pub limits: SumLimits,
+    /// How large the profile may become.
+    pub profile: ProfileLimits,
 }
 
 /// How much the worker holds, for the sampling side to read.
@@ -38,6 +40,8 @@ struct WorkerSize {
     /// Of the epochs that have ended, by names.
     nodes: AtomicUsize,
     frames: AtomicUsize,
+    /// Sums of the present epoch.
+    rows: AtomicUsize,
 }
 
 /// The sampling side's handle of the worker.
@@ -76,7 +80,8 @@ impl Worker {
             let mut main = WorkerMain {
                 held: worker_held,
                 others: worker_others,
-                earlier: ProfileBuilder::default(),
+                earlier: ProfileBuilder::new(config.profile),
+                profile: config.profile,
                 limits: config.limits,
                 collected: SampleSums::default(),
                 unnamed: VecDeque::new(),
@@ -179,6 +184,12 @@ impl Worker {
         }
     }
 
+    /// Rows of summed samples of the present epoch.
+    #[inline]
+    pub fn epoch_rows(&self) -> usize {
+        self.held.rows.load(Relaxed)
+    }
+
     /// What has been collected, `samples` included; the worker ends.
     pub fn stop(&mut self, samples: Vec<Sample>) -> Result<AwaitedReply, WorkerEnded> {
         let reply = self.ask(RequestKind::Stop, samples)?;
@@ -223,6 +234,7 @@ struct WorkerMain {
     held: Arc<WorkerSize>,
     others: Arc<OtherRactors>,
     earlier: ProfileBuilder,
+    profile: ProfileLimits,
     limits: SumLimits,
     collected: SampleSums,
     /// What epochs have collected that are over, and whose frames have no names yet.
@@ -309,7 +321,12 @@ impl WorkerMain {
 
     fn take_news(&mut self, mut news: News) {
         if news.is_first {
-            let feed = LiveFeed::new(&self.earlier, &self.unnamed, &self.collected);
+            let feed = LiveFeed::new(
+                self.profile.nodes,
+                &self.earlier,
+                &self.unnamed,
+                &self.collected,
+            );
             self.watched = Some(Box::new(feed));
         }
         let samples = std::mem::take(&mut news.samples);
@@ -334,7 +351,7 @@ impl WorkerMain {
             },
             RequestKind::TakeAll | RequestKind::Stop => Reply {
                 collected: std::mem::take(&mut self.collected),
-                earlier: std::mem::take(&mut self.earlier),
+                earlier: std::mem::replace(&mut self.earlier, ProfileBuilder::new(self.profile)),
             },
         }
     }
@@ -353,5 +370,6 @@ impl WorkerMain {
         self.held.bytes.store(bytes, Relaxed);
         self.held.nodes.store(nodes, Relaxed);
         self.held.frames.store(frames, Relaxed);
+        self.held.rows.store(self.collected.sums.len(), Relaxed);
     }
 }

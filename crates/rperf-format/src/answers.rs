@@ -45,6 +45,8 @@ pub fn totals(filtered: FilteredProfile<'_>) -> Vec<(&'static str, Data)> {
         ("dropped_samples", counters.dropped_samples.into()),
         ("dropped_ns", counters.dropped_ns.into()),
         ("truncated_samples", counters.truncated_samples.into()),
+        ("folded_samples", counters.folded_samples.into()),
+        ("folded_ns", counters.folded_ns.into()),
         ("unlabelled_samples", counters.unlabelled_samples.into()),
     ];
     vec![

@@ -59,6 +59,14 @@ impl Default for CallTree {
 }
 
 impl CallTree {
+    /// A tree without nodes, with room for so many.
+    pub(crate) fn with_capacity(nodes: usize) -> Self {
+        let mut tree = Self::default();
+        tree.nodes.reserve(nodes);
+        tree.first_children.reserve(nodes);
+        tree
+    }
+
     /// The node for `node`'s parent, frame and line, which is added if it is new.
     pub fn intern(&mut self, node: Node) -> NodeId {
         let next = NodeId(self.nodes.len() as u32 + 1);
@@ -114,7 +122,7 @@ impl CallTree {
     }
 
     /// All nodes with their ids, parents first.
-    pub fn iter(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Node)> + ExactSizeIterator {
         self.nodes
             .iter()
             .enumerate()

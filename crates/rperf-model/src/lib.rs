@@ -13,6 +13,7 @@ mod call_tree;
 mod check;
 mod chosen;
 mod display;
+pub mod fold;
 mod frames;
 mod histogram;
 pub mod label_keys;

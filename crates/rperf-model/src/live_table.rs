@@ -3,15 +3,19 @@
 //! both lock it for a moment. No I/O.
 //!
 //! Tables only grow, and sums are absolute: to lose a reply, or to get one twice, does no harm, and
-//! any number of readers share one table. What can't grow (threads whose rows are added up, a
-//! session that begins anew) gives the table another serial, and readers begin from zero.
+//! any number of readers share one table. What can't grow (threads whose rows are added up, stacks
+//! that are folded, a session that begins anew) gives the table another serial, and readers begin
+//! from zero.
 
 mod changes;
+mod folding;
 mod rows;
 
 pub use changes::{Changes, Cursor, PAGE_ROWS, PAGE_TEXT};
+pub use folding::Moved;
 pub use rows::{LiveRow, LiveValues};
 
+use crate::fold::FoldLimits;
 use crate::{
     CallTree, Frame, FrameId, Frames, LabelSet, LabelSetId, LabelSets, Node, NodeId, Strings,
     WeightKey,
@@ -24,6 +28,10 @@ pub const NODE_CAP: usize = 1 << 20;
 
 /// From so many rows on, those of ended threads are added up under thread 0.
 const FOLD_ROWS: usize = 1 << 16;
+
+/// Eighths of the room that are taken when stacks are folded: the last one is left for leaves of
+/// stacks that find no room until then.
+const FULL_EIGHTHS: usize = 7;
 
 /// Facts about the session, as of the last time that the table was brought up to date.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -58,19 +66,29 @@ pub struct LiveTable {
     /// What found no room.
     lost: LiveValues,
     fold_rows: usize,
-    /// With so many rows they are folded next.
+    /// With so many rows those of ended threads are folded next.
     fold_at: usize,
+    /// Nodes at most.
+    node_cap: usize,
+    /// With more nodes or rows, stacks are folded next.
+    fold_stacks_at: FoldLimits,
+    folded: Option<FrameId>,
     truncated: Option<NodeId>,
 }
 
 impl Default for LiveTable {
     fn default() -> Self {
-        Self::with_fold_rows(FOLD_ROWS)
+        Self::new(NODE_CAP)
     }
 }
 
 impl LiveTable {
-    fn with_fold_rows(fold_rows: usize) -> Self {
+    /// An empty one of `nodes` at most, and no more than [`NODE_CAP`].
+    pub fn new(nodes: usize) -> Self {
+        Self::with_limits(FOLD_ROWS, nodes.min(NODE_CAP))
+    }
+
+    fn with_limits(fold_rows: usize, node_cap: usize) -> Self {
         Self {
             serial: next_serial(),
             facts: LiveFacts::default(),
@@ -83,6 +101,9 @@ impl LiveTable {
             lost: LiveValues::default(),
             fold_rows,
             fold_at: fold_rows,
+            node_cap,
+            fold_stacks_at: eighths(node_cap, FULL_EIGHTHS),
+            folded: None,
             truncated: None,
         }
     }
@@ -98,20 +119,20 @@ impl LiveTable {
         })
     }
 
-    /// The number of a node; `None` if it is new and there is no room for it.
+    /// The number of a node; `None` if it is new and there is no room for it. Some room is left for
+    /// leaves of stacks that find none.
     pub fn node(&mut self, node: Node) -> Option<NodeId> {
-        if self.tree.len() >= NODE_CAP {
+        self.node_within(eighths(self.node_cap, FULL_EIGHTHS).nodes, node)
+    }
+
+    fn node_within(&mut self, cap: usize, node: Node) -> Option<NodeId> {
+        if self.tree.len() >= cap {
             return self.tree.find(&node);
         }
         Some(self.tree.intern(node))
     }
 
-    /// The node that stands for stacks without room; `None` if there are none so far.
-    pub fn truncated(&self) -> Option<NodeId> {
-        self.truncated
-    }
-
-    /// The same, which is made if need be.
+    /// The node that stands for stacks without any room.
     pub fn truncate(&mut self) -> NodeId {
         if let Some(node) = self.truncated {
             return node;
@@ -179,13 +200,26 @@ impl LiveTable {
     pub fn clear(&mut self) {
         *self = Self {
             facts: std::mem::take(&mut self.facts),
-            ..Self::with_fold_rows(self.fold_rows)
+            ..Self::with_limits(self.fold_rows, self.node_cap)
         };
+    }
+
+    /// How many nodes there are.
+    pub fn nodes(&self) -> usize {
+        self.tree.len()
     }
 
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows.len()
+    }
+}
+
+/// So many eighths of the room.
+fn eighths(node_cap: usize, number: usize) -> FoldLimits {
+    FoldLimits {
+        nodes: node_cap / 8 * number,
+        rows: ROW_CAP / 8 * number,
     }
 }
 

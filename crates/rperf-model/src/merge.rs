@@ -1,6 +1,7 @@
 //! Merging one profile into another: several processes, several runs, several epochs. Called by the
 //! engine's worker, by the command and by the Ruby API. Any thread, no I/O.
 
+use crate::fold::{FoldLimits, MERGED};
 use crate::{
     Column, Frame, FrameId, LabelSetId, Latencies, Meta, Node, NodeId, Period, Profile, RawSamples,
     SamplingStats, StringId, Thread, TimeLine, Violation, Weight, WeightKey, WeightTable,
@@ -40,10 +41,15 @@ impl Profile {
     /// threads of `other` are taken as new ones, with seqs after ours; of thread 0
     /// there is only one. The times of the runs are united, and time lines stay as they are, up to
     /// a limit; latencies of a method are added. Raw samples stay only if both
-    /// have them, since they must add up to the weights.
+    /// have them, since they must add up to the weights. If there are more nodes or rows than
+    /// [`MERGED`] says, the lightest stacks are folded.
     ///
     /// This profile is unchanged if there is an error.
     pub fn merge(&mut self, other: &Profile) -> Result<(), MergeError> {
+        self.merge_within(MERGED, other)
+    }
+
+    fn merge_within(&mut self, limits: FoldLimits, other: &Profile) -> Result<(), MergeError> {
         let Some(columns) = self.schema.matching(&other.schema) else {
             let (ours, theirs) = (self.schema.to_string(), other.schema.to_string());
             return Err(MergeError::Schema { ours, theirs });
@@ -75,6 +81,7 @@ impl Profile {
             .extend(lines.map(|line| ids.time_line(line)));
         time_line::limit(&mut self.time_lines);
         self.merge_latencies(&other.latencies);
+        self.fold(limits);
         Ok(())
     }
 
@@ -299,6 +306,8 @@ impl SamplingStats {
             dropped_samples,
             dropped_ns,
             truncated_samples,
+            folded_samples,
+            folded_ns,
             unlabelled_samples,
             tick_stacks,
             safepoint_stacks,
@@ -316,6 +325,8 @@ impl SamplingStats {
             (dropped_samples, other.dropped_samples),
             (dropped_ns, other.dropped_ns),
             (truncated_samples, other.truncated_samples),
+            (folded_samples, other.folded_samples),
+            (folded_ns, other.folded_ns),
             (unlabelled_samples, other.unlabelled_samples),
             (tick_stacks, other.tick_stacks),
             (safepoint_stacks, other.safepoint_stacks),

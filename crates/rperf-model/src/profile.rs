@@ -91,6 +91,10 @@ pub struct SamplingStats {
     pub dropped_ns: u64,
     /// Samples whose stack was replaced by `[truncated]`.
     pub truncated_samples: u64,
+    /// Samples whose stacks lack callers, which were folded into `[folded]`.
+    pub folded_samples: u64,
+    /// The time that they stand for, in ns.
+    pub folded_ns: u64,
     /// Samples that went without their labels, as there were too many different ones.
     pub unlabelled_samples: u64,
     /// Stacks that were taken at the tick.

@@ -148,6 +148,11 @@ impl WeightTable {
         (!is_zero(values)).then_some(values)
     }
 
+    /// The rows so far, those included whose values have cancelled out.
+    pub(crate) fn rows(&self) -> &Weights {
+        &self.rows
+    }
+
     /// How many keys had values, those included whose values have cancelled out.
     pub fn len(&self) -> usize {
         self.rows.len()

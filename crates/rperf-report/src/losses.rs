@@ -59,6 +59,14 @@ pub fn losses(counters: &SamplingStats) -> Vec<Loss> {
         let text = format!("{} truncated", number(stacks, "stack"));
         lose("truncated_samples", stacks, text);
     }
+    if counters.folded_samples > 0 || counters.folded_ns > 0 {
+        let (stacks, ms) = (counters.folded_samples, milliseconds(counters.folded_ns));
+        let text = format!("{} folded ({ms} ms)", number(stacks, "stack"));
+        match stacks {
+            0 => lose("folded_ns", counters.folded_ns, text),
+            _ => lose("folded_samples", stacks, text),
+        }
+    }
     if counters.unlabelled_samples > 0 {
         let samples = counters.unlabelled_samples;
         let text = format!("{} without their labels", number(samples, "sample"));
@@ -110,11 +118,14 @@ mod tests {
         assert_eq!(losses(&counters), [truncated]);
         counters.dropped_samples = 1_000;
         counters.dropped_ns = 2_000_000;
+        counters.folded_samples = 1_200;
+        counters.folded_ns = 3_400_000;
         counters.unlabelled_samples = 1;
         assert_eq!(
             losses_line(&counters).as_deref(),
             Some(
-                "Lost: 1,000 samples dropped (2.0 ms), 5 stacks truncated, 1 sample without their labels"
+                "Lost: 1,000 samples dropped (2.0 ms), 5 stacks truncated, 1,200 stacks folded (3.4 ms), \
+                 1 sample without their labels"
             )
         );
         let time_only = SamplingStats {
@@ -124,5 +135,11 @@ mod tests {
         let lost = &losses(&time_only)[0];
         assert_eq!((lost.counter, lost.value), ("dropped_ns", 50_000));
         assert_eq!(lost.text, "0 samples dropped (0.1 ms)");
+        let time_only = SamplingStats {
+            folded_ns: 50_000,
+            ..SamplingStats::default()
+        };
+        let lost = &losses(&time_only)[0];
+        assert_eq!((lost.counter, lost.value), ("folded_ns", 50_000));
     }
 }

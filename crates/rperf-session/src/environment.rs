@@ -195,6 +195,7 @@ mod tests {
             "MODE=wall",
             "FREQUENCY=1000",
             "MAX_OVERHEAD=5",
+            "MAX_NODES=1000000",
             "LINES=1",
             "AGGREGATE=1",
             "LISTEN=0",

@@ -4,7 +4,7 @@
 use super::config::RecorderConfig;
 use crate::Values;
 use crate::accounting::{SamplePoint, UNATTRIBUTED};
-use crate::call_tree::{CapturedTree, FrameWord, TRUNCATED};
+use crate::call_tree::{CapturedTree, FOLDED, FrameWord, Interned, TRUNCATED};
 use crate::counters::SessionCounters;
 use crate::sample::{Sample, SampleSums, SumLimits, merge_ended_threads};
 use rperf_model::{LabelSetId, NodeId, State, WeightKey};
@@ -112,7 +112,7 @@ fn key(node: NodeId, state: State) -> WeightKey {
 }
 
 /// Moves the stacks of samples from one tree `to` another. `labels` says what becomes of their
-/// label sets. Returns how many samples found no room for their stack, too.
+/// label sets. Returns how many samples have lost their stack, too.
 pub fn move_samples(
     mut sums: SampleSums,
     from: &CapturedTree,
@@ -125,8 +125,11 @@ pub fn move_samples(
     };
     let mut truncated = 0;
     let mut moved = |node: NodeId, count: u64, to: &mut CapturedTree| {
-        let (node, is_cut) = nodes.node_in(to, node);
-        truncated += if is_cut { count } else { 0 };
+        let Interned {
+            node,
+            truncated: is_lost,
+        } = nodes.node_in(to, node);
+        truncated += if is_lost { count } else { 0 };
         node
     };
     let mut rows = std::mem::take(&mut sums.sums)
@@ -152,17 +155,25 @@ pub fn move_samples(
 /// The nodes of one tree in another.
 struct Nodes<'a> {
     from: &'a CapturedTree,
-    /// Where they are, and whether there was no room for them.
-    known: FxHashMap<NodeId, (NodeId, bool)>,
+    known: FxHashMap<NodeId, There>,
+}
+
+/// Where a node is in the other tree.
+#[derive(Debug, Clone, Copy)]
+enum There {
+    /// Here.
+    At(NodeId),
+    /// Nowhere: this is its last caller that has room, or that isn't folded.
+    Below(NodeId),
 }
 
 impl Nodes<'_> {
-    fn node_in(&mut self, to: &mut CapturedTree, node: NodeId) -> (NodeId, bool) {
+    fn node_in(&mut self, to: &mut CapturedTree, node: NodeId) -> Interned {
         let mut path = Vec::new();
         let mut at = node;
-        let mut parent = loop {
+        let mut there = loop {
             if at == NodeId::ROOT {
-                break (NodeId::ROOT, false);
+                break There::At(NodeId::ROOT);
             }
             if let Some(&known) = self.known.get(&at) {
                 break known;
@@ -171,28 +182,38 @@ impl Nodes<'_> {
             at = self.from.nodes()[at.0 as usize - 1].parent;
         };
         for &node in path.iter().rev() {
-            parent = self.child_in(to, parent, node);
-            self.known.insert(node, parent);
+            there = self.child_in(to, there, node);
+            self.known.insert(node, there);
         }
-        parent
+        match there {
+            There::At(node) => Interned {
+                node,
+                // Those were counted where they were lost.
+                truncated: false,
+            },
+            There::Below(caller) => {
+                let leaf = self.from.nodes()[node.0 as usize - 1];
+                match self.from.frames().get(leaf.frame as usize) {
+                    Some(&frame) => to.leaf_without_room(caller, frame, leaf.line),
+                    None => Interned {
+                        node: to.truncated_node(),
+                        truncated: true,
+                    },
+                }
+            }
+        }
     }
 
-    fn child_in(
-        &self,
-        to: &mut CapturedTree,
-        (parent, is_cut): (NodeId, bool),
-        node: NodeId,
-    ) -> (NodeId, bool) {
+    fn child_in(&self, to: &mut CapturedTree, parent: There, node: NodeId) -> There {
         let node = self.from.nodes()[node.0 as usize - 1];
-        if node.frame == TRUNCATED {
-            // Those were counted where they were cut.
-            return (to.truncated_node(), false);
-        }
-        let frame = self.from.frames()[node.frame as usize];
-        let child = (!is_cut).then(|| to.child(parent, frame, node.line));
-        match child.flatten() {
-            Some(child) => (child, false),
-            None => (to.truncated_node(), true),
+        match (parent, node.frame) {
+            (_, TRUNCATED) => There::At(to.truncated_node()),
+            (There::Below(caller), _) | (There::At(caller), FOLDED) => There::Below(caller),
+            (There::At(parent), frame) => {
+                let frame = self.from.frames()[frame as usize];
+                let child = to.child(parent, frame, node.line);
+                child.map_or(There::Below(parent), There::At)
+            }
         }
     }
 }

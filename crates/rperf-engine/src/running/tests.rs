@@ -7,7 +7,7 @@ use crate::threads::native;
 use crate::tick_capture::Registers;
 use crate::tick_capture::at_work::AtWork;
 use crate::vm::fake::FakeVm;
-use crate::{GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, clock};
+use crate::{DEFAULT_MAX_NODES, GcEvent, LabelSet, NO_OVERHEAD_LIMIT, TimerKind, Values, clock};
 use rperf_model::State;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,7 @@ fn session() -> (FakeVm, RunningSession) {
         mode: Mode::Wall,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
+        max_nodes: DEFAULT_MAX_NODES,
         timer: TimerKind::Sleep,
         aggregate: true,
     };

@@ -1,8 +1,8 @@
 //! The end of an epoch: names take the place of frames. In the sampling callback, or before a
 //! snapshot, with the GVL; the frames are named a few at a time, and the session goes on.
 
-use super::Session;
 use super::ending_epoch::EndingEpoch;
+use super::{EPOCH_ROWS, Session, epoch_nodes};
 use crate::call_tree::{CapturedNode, CapturedTree, FrameWord};
 use crate::clock;
 use crate::frame_names::{FrameNames, ResolvedFrame};
@@ -13,11 +13,12 @@ use crate::messages::NamedEpoch;
 const EPOCH_END_SHARE: u64 = 500;
 
 impl Session {
-    /// Whether the epoch should end at `now`: the call tree is full, or it has grown
+    /// Whether the epoch should end at `now`: the call tree or its sums are full, or it has grown
     /// and the last end lies so far back that this one takes little of the time.
     #[inline]
     pub fn is_epoch_over(&self, now: u64) -> bool {
         let over = self.recording.tree.is_full()
+            || self.worker.epoch_rows() >= EPOCH_ROWS
             || (now >= self.no_end_before
                 && self.recording.tree.has_outgrown(self.worker.earlier_size()));
         over && !self.is_ending()
@@ -78,7 +79,7 @@ impl Session {
     /// The call tree's nodes and frames; an empty tree takes over.
     pub(super) fn take_tree(&mut self) -> (Vec<CapturedNode>, FrameNames) {
         self.epoch += 1;
-        let empty = CapturedTree::new(super::EPOCH_NODE_CAP);
+        let empty = CapturedTree::new(epoch_nodes(&self.config));
         let (nodes, frames) = std::mem::replace(&mut self.recording.tree, empty).into_parts();
         let names = std::mem::take(&mut self.names);
         if let Some(told) = &mut self.told {

@@ -7,9 +7,11 @@ use crate::frame_names::FrameNames;
 use crate::ids::NativeId;
 use crate::messages::WorkerEnded;
 use crate::snapshot::Taken;
-use crate::{Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
+use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use proptest::prelude::*;
 use rperf_model::Profile;
+
+mod full_trees;
 
 /// Records a sample of 10 ns at `stack`.
 fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>) {
@@ -29,15 +31,19 @@ fn record(session: &mut Session, stack: &[FrameWord], labels: Option<&LabelSet>)
     session.record(0, &mut accounting, dues, position);
 }
 
-fn session() -> Session {
-    let config = SessionConfig {
+fn config() -> SessionConfig {
+    SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
+        max_nodes: DEFAULT_MAX_NODES,
         timer: TimerKind::Sleep,
         aggregate: true,
-    };
-    Session::start(config, || ()).expect("a worker")
+    }
+}
+
+fn session() -> Session {
+    Session::start(config(), || ()).expect("a worker")
 }
 
 fn record_new_frames(session: &mut Session, next: &mut usize, samples: usize) {
@@ -290,11 +296,8 @@ fn samples_carry_the_label_sets_of_their_snapshot() {
 #[test]
 fn a_worker_that_panics_is_told_of_and_nobody_waits_for_it() {
     let config = SessionConfig {
-        mode: Mode::Wall,
         frequency: 10_000,
-        max_overhead: NO_OVERHEAD_LIMIT,
-        timer: TimerKind::Sleep,
-        aggregate: true,
+        ..config()
     };
     let (done, is_done) = crossbeam_channel::bounded(1);
     std::thread::spawn(move || {

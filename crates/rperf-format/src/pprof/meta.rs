@@ -41,7 +41,9 @@ fn machine_line(meta: &Meta, schema: &Schema) -> String {
     // A field ends at a blank, which other tools' types may have in their names.
     let mode = schema.default_type().name.replace(' ', "_");
     let mut line = format!("{MACHINE_PREFIX}mode={mode} frequency={}", meta.frequency);
-    for (name, value) in named(&mut counters) {
+    let is_told = |name: &str, value: u64| value > 0 || !IF_ANY.contains(&name);
+    let named = named(&mut counters).into_iter();
+    for (name, value) in named.filter(|it| is_told(it.0, *it.1)) {
         line.push_str(&format!(" {name}={value}"));
     }
     let known = intervals(&mut counters).into_iter().filter(|it| *it.1 > 0);
@@ -72,7 +74,10 @@ fn parse_fields(fields: &str, meta: &mut Meta) {
     }
 }
 
-fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 13] {
+/// Counters that are told only if anything was counted.
+const IF_ANY: [&str; 2] = ["folded_samples", "folded_ns"];
+
+fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 15] {
     [
         ("trigger_count", &mut counters.trigger_count),
         ("sampling_count", &mut counters.sampling_count),
@@ -81,6 +86,8 @@ fn named(counters: &mut SamplingStats) -> [(&'static str, &mut u64); 13] {
         ("dropped_samples", &mut counters.dropped_samples),
         ("dropped_ns", &mut counters.dropped_ns),
         ("truncated_samples", &mut counters.truncated_samples),
+        ("folded_samples", &mut counters.folded_samples),
+        ("folded_ns", &mut counters.folded_ns),
         ("unlabelled_samples", &mut counters.unlabelled_samples),
         ("tick_stacks", &mut counters.tick_stacks),
         ("safepoint_stacks", &mut counters.safepoint_stacks),
@@ -119,6 +126,8 @@ mod tests {
         meta.counters.dropped_ns = 4;
         meta.counters.truncated_samples = u64::MAX;
         meta.counters.unlabelled_samples = 5;
+        meta.counters.folded_samples = 6;
+        meta.counters.folded_ns = 7;
         let restored = restored(&meta, &test_support::wall_schema());
         assert_eq!(restored.comments, meta.comments);
         assert_eq!(restored.counters, meta.counters);

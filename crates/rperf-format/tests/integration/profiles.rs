@@ -97,6 +97,8 @@ pub fn everything(schema: Schema) -> Profile {
             dropped_samples: 3,
             dropped_ns: 3_100_000,
             truncated_samples: 1,
+            folded_samples: 0,
+            folded_ns: 0,
             unlabelled_samples: 0,
             tick_stacks: 2_000,
             safepoint_stacks: 400,
@@ -191,7 +193,7 @@ fn arbitrary_of(
     let state = prop::sample::select(State::ALL.to_vec());
     let values = prop::collection::vec(number, MAX_COLUMNS);
     let sample = (stack, 0..4u32, labels, state, values);
-    let meta = (1..=10_000u32, 0..=max, 0..=max, any::<[u64; 15]>());
+    let meta = (1..=10_000u32, 0..=max, 0..=max, any::<[u64; 17]>());
     let samples = prop::collection::vec(sample, 0..20);
     (schema, meta, samples).prop_map(|(schema, meta, samples)| {
         let mut builder = Builder::new(schema, arbitrary_meta(meta));
@@ -209,7 +211,7 @@ fn arbitrary_of(
 }
 
 fn arbitrary_meta(
-    (frequency, start_time_ns, duration_ns, counters): (u32, u64, u64, [u64; 15]),
+    (frequency, start_time_ns, duration_ns, counters): (u32, u64, u64, [u64; 17]),
 ) -> Meta {
     Meta {
         frequency,
@@ -234,6 +236,8 @@ fn arbitrary_meta(
             hidden_frames: counters[12],
             interval_ns: counters[13],
             off_gvl_interval_ns: counters[14],
+            folded_samples: counters[15],
+            folded_ns: counters[16],
         },
     }
 }

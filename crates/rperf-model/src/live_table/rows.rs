@@ -113,15 +113,27 @@ impl Rows {
 
     /// The rows of `ended` threads become some of thread 0.
     pub(super) fn fold(&mut self, ended: FxHashSet<u32>) {
+        self.change_keys(|key| {
+            if ended.contains(&key.thread) {
+                key.thread = 0;
+            }
+        });
+    }
+
+    /// Changes every key. Rows of one key become one.
+    pub(super) fn change_keys(&mut self, change: impl Fn(&mut WeightKey)) {
         let generation = self.generation;
         let rows = std::mem::take(self).rows;
         self.generation = generation + 1;
         for Stamped { mut row, .. } in rows {
-            if ended.contains(&row.key.thread) {
-                row.key.thread = 0;
-            }
+            change(&mut row.key);
             self.add(row.key, row.values);
         }
+    }
+
+    /// All rows.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &LiveRow> {
+        self.rows.iter().map(|stamped| &stamped.row)
     }
 
     /// Somebody is about to read all changes up to now: what comes later belongs to the next

@@ -134,7 +134,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #[test]
     fn whatever_gets_lost_all_readers_have_the_same_sums_in_the_end(steps in steps()) {
-        let mut table = LiveTable::with_fold_rows(50);
+        let mut table = LiveTable::with_limits(50, NODE_CAP);
         let mut readers = vec![Reader::default(); 3];
         let mut expected: BTreeMap<(String, u32), LiveValues> = BTreeMap::new();
         for step in steps {
@@ -224,7 +224,7 @@ fn a_reader_gets_only_what_has_changed() {
 
 #[test]
 fn rows_of_ended_threads_are_added_up_however_many_each_has() {
-    let mut table = LiveTable::with_fold_rows(200);
+    let mut table = LiveTable::with_limits(200, NODE_CAP);
     for thread in 1..100 {
         (0..50).for_each(|name| record(&mut table, name, thread, 0));
         table.thread_ended(thread);

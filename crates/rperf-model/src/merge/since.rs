@@ -2,6 +2,7 @@
 //! thread. Used by the port of a running program, on native threads of its own.
 
 use super::Ids;
+use crate::fold::settle;
 use crate::label_keys::CALL;
 use crate::{Profile, SamplingStats, WeightTable, Weights};
 use std::borrow::Cow;
@@ -16,7 +17,8 @@ const ROUNDING: i64 = 1000;
 pub struct NotEarlier;
 
 impl Profile {
-    /// Takes away all that is in `earlier`, a snapshot of the same session. Time lines, latencies,
+    /// Takes away all that is in `earlier`, a snapshot of the same session; also of stacks that have
+    /// been folded meanwhile. Time lines, latencies,
     /// the slowest calls and raw samples can't be told apart, and go.
     ///
     /// # Errors
@@ -42,11 +44,17 @@ impl Profile {
             negative.extend(weight.values.iter().map(|value| value.saturating_neg()));
             weights.add(ids.key(weight.key), &negative);
         }
+        if let Some(folded) = self.find_folded_frame() {
+            settle(&self.tree, folded, &mut weights);
+        }
         self.weights = weights.into_weights();
         self.round_up()?;
         self.meta.start_time_ns += earlier.meta.duration_ns;
         self.meta.duration_ns -= earlier.meta.duration_ns;
         self.meta.counters.subtract(&earlier.meta.counters);
+        let folded = self.folded();
+        self.meta.counters.folded_samples = folded.samples;
+        self.meta.counters.folded_ns = folded.ns;
         self.raw_samples = None;
         self.time_lines.clear();
         self.latencies.clear();
@@ -118,7 +126,8 @@ fn without_calls(profile: &Profile) -> Cow<'_, Profile> {
 }
 
 impl SamplingStats {
-    /// What was counted after `earlier`; intervals, and how many threads there were, stay.
+    /// What was counted after `earlier`; intervals, how many threads there were, and what is folded
+    /// stay.
     fn subtract(&mut self, earlier: &SamplingStats) {
         for (ours, theirs) in [
             (&mut self.trigger_count, earlier.trigger_count),

@@ -241,3 +241,29 @@ proptest! {
         prop_assert_eq!(ours.weights.len(), theirs.weights.len());
     }
 }
+
+#[test]
+fn what_is_too_large_together_is_folded_and_counts_add_up() {
+    let part = |names: [&str; 2]| {
+        TestProfile::wall()
+            .with(&["main", names[0], "x", "leaf"], 1, State::Running, 3)
+            .with(&["main", names[1], "y", "leaf"], 1, State::Running, 4)
+            .profile
+    };
+    let limits = FoldLimits {
+        nodes: 8,
+        rows: usize::MAX,
+    };
+    let mut whole = part(["a", "b"]);
+    whole
+        .merge_within(limits, &part(["c", "d"]))
+        .expect("the same schema");
+    assert!(whole.check().is_ok());
+    assert!(whole.tree.len() <= 8, "{}", whole.tree.len());
+    assert_eq!(whole.sum(whole.schema.default_column()), 14);
+    let folded = whole.meta.counters.folded_ns;
+    assert_eq!((folded > 0, folded), (true, whole.folded().ns));
+    let mut twice = whole.clone();
+    twice.merge(&whole).expect("the same schema");
+    assert_eq!(twice.meta.counters.folded_ns, 2 * folded);
+}

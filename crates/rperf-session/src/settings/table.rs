@@ -12,6 +12,10 @@ use Form::{
 };
 use rperf_model::FREQUENCIES;
 
+mod limits;
+
+pub use limits::{MAX_NODES, MAX_OVERHEAD};
+
 /// The file that is written unless another one is named.
 pub const DEFAULT_FILE: &str = "rperf.data";
 /// The variable that names the folder of a session.
@@ -231,26 +235,6 @@ pub static FREQUENCY: Setting = Setting {
     ..Setting::named("frequency", &FREQUENCY_FORMS, "samples per second")
 };
 
-const MAX_OVERHEAD_FORMS: [Form; 1] = [Number(1, 100, "percent of the CPU time")];
-
-/// How much sampling may cost.
-pub static MAX_OVERHEAD: Setting = Setting {
-    default: Defaults::is("5"),
-    flags: Some(Flags {
-        short: None,
-        takes: Takes::Value(
-            "PERCENT",
-            "Sample less often if sampling takes more of the CPU time; 100: never",
-        ),
-        record_only: false,
-    }),
-    ..Setting::named(
-        "max_overhead",
-        &MAX_OVERHEAD_FORMS,
-        "CPU time that sampling may take before it samples less often",
-    )
-};
-
 /// Whether lines are recorded and shown.
 pub static LINES: Setting = Setting {
     unset: Some("line numbers without a table"),
@@ -462,7 +446,7 @@ pub static STAT_COMMAND: Setting = Setting {
 };
 
 /// All settings, in the order in which they are listed.
-pub static ALL: [&Setting; 27] = [
+pub static ALL: [&Setting; 28] = [
     &OUTPUT,
     &MODE,
     &CALLS,
@@ -476,6 +460,7 @@ pub static ALL: [&Setting; 27] = [
     &FORMAT,
     &FREQUENCY,
     &MAX_OVERHEAD,
+    &MAX_NODES,
     &LINES,
     &LABELS,
     &CAPTURE,

@@ -5,8 +5,8 @@ use super::form::{Source, Value};
 use super::setting::Setting;
 use super::table::{
     AGGREGATE, ALL, CALLS, CAPTURE, CLOCK, DEFER, DEPTH, EXCLUDE, EXCLUDE_COMMON, FORMAT,
-    FREQUENCY, INHERIT, LINES, MAX_OVERHEAD, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS, STAT,
-    STAT_COMMAND, STAT_REPORT, VERBOSE,
+    FREQUENCY, INHERIT, LINES, MAX_NODES, MAX_OVERHEAD, MEASURE, MODE, ONLY, OUTPUT, SIGNAL, SPANS,
+    STAT, STAT_COMMAND, STAT_REPORT, VERBOSE,
 };
 use super::words::{ALL_CALLS, ALLOC, COUNT, COUNT_ALL, CPU, LATENCY, MONOTONIC, TICK, TRACE};
 use rperf_format::Format;
@@ -105,6 +105,11 @@ impl Settings {
     /// The percentage of the program's CPU time that sampling may take.
     pub fn max_overhead(&self) -> u32 {
         self.number(&MAX_OVERHEAD)
+    }
+
+    /// Nodes of the call tree that a profile has at most.
+    pub fn max_nodes(&self) -> u32 {
+        self.number(&MAX_NODES)
     }
 
     fn number(&self, setting: &Setting) -> u32 {

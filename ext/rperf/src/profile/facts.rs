@@ -31,7 +31,7 @@ pub fn facts(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
     Ok(hash)
 }
 
-fn numbers(profile: &Profile) -> [(&'static str, u64); 17] {
+fn numbers(profile: &Profile) -> [(&'static str, u64); 19] {
     let meta = &profile.meta;
     let counters = &meta.counters;
     [
@@ -44,6 +44,8 @@ fn numbers(profile: &Profile) -> [(&'static str, u64); 17] {
         ("dropped_samples", counters.dropped_samples),
         ("dropped_ns", counters.dropped_ns),
         ("truncated_samples", counters.truncated_samples),
+        ("folded_samples", counters.folded_samples),
+        ("folded_ns", counters.folded_ns),
         ("unlabelled_samples", counters.unlabelled_samples),
         ("tick_stacks", counters.tick_stacks),
         ("safepoint_stacks", counters.safepoint_stacks),

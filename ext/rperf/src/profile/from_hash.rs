@@ -144,6 +144,8 @@ impl Input<'_> {
                 dropped_samples: self.count("dropped_samples")?,
                 dropped_ns: self.count("dropped_ns")?,
                 truncated_samples: self.count("truncated_samples")?,
+                folded_samples: self.count("folded_samples")?,
+                folded_ns: self.count("folded_ns")?,
                 unlabelled_samples: self.count("unlabelled_samples")?,
                 tick_stacks: self.count("tick_stacks")?,
                 safepoint_stacks: self.count("safepoint_stacks")?,

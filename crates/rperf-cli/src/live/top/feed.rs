@@ -4,6 +4,7 @@
 use super::watched::{News, Take, Watched};
 use rperf_live::mirror::Mirror;
 use rperf_live::shown;
+use rperf_model::fold::FOLDED;
 use rperf_model::live_table::LiveValues;
 use rperf_model::{FrameId, LabelSetId, WeightKey};
 use rperf_top::store::{RowKey, Store};
@@ -139,6 +140,45 @@ impl Feed {
     }
 }
 
+/// By how much rows have grown since `earlier`. What rows have lost, since their stacks were folded
+/// meanwhile, is no growth of others with the same leaf.
+fn grown(
+    store: &Store,
+    earlier: &HashMap<RowKey, u64>,
+    now: &HashMap<RowKey, u64>,
+) -> Vec<(RowKey, u64)> {
+    let method = |node: u32| store.nodes.get(node as usize).map(|node| node.method);
+    let kind = |key: &RowKey| (method(key.node), RowKey { node: 0, ..*key });
+    let mut lost: HashMap<_, u64> = HashMap::new();
+    for (key, before) in earlier {
+        let less = before.saturating_sub(now.get(key).copied().unwrap_or(0));
+        if less > 0 {
+            *lost.entry(kind(key)).or_default() += less;
+        }
+    }
+    let before = |key: &RowKey| earlier.get(key).copied().unwrap_or(0);
+    let rows = now.iter();
+    let mut rows: Vec<_> = rows
+        .map(|(key, time)| (*key, time.saturating_sub(before(key))))
+        .collect();
+    if !lost.is_empty() {
+        let is_folded = |key: &RowKey| {
+            let caller = store.nodes.get(key.node as usize)?.parent;
+            let method = store.methods.get(method(caller)? as usize)?;
+            Some((&*method.name, &*method.path) == FOLDED)
+        };
+        rows.sort_by_key(|(key, _)| is_folded(key) != Some(true));
+        for (key, time) in &mut rows {
+            if let Some(lost) = lost.get_mut(&kind(key)) {
+                let moved = (*lost).min(*time);
+                *lost -= moved;
+                *time -= moved;
+            }
+        }
+    }
+    rows
+}
+
 fn time(mirror: &Mirror, values: LiveValues) -> u64 {
     match &*mirror.facts.mode {
         "cpu" => values.cpu_ns,
@@ -184,9 +224,8 @@ impl Take for Feed {
             false => earlier.clear(),
         }
         if self.counts {
-            for (key, time) in now {
-                let before = earlier.get(&key).copied().unwrap_or(0);
-                store.add(key, time.saturating_sub(before));
+            for (key, time) in grown(&store, &earlier, &now) {
+                store.add(key, time);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::watched::{News, Take};
 use rperf_live::mirror::Mirror;
+use rperf_model::fold::FOLDED;
 use rperf_model::live_table::{LiveFacts, LiveValues};
 use rperf_model::{FrameId, State, WeightKey};
 use std::collections::HashMap;
@@ -94,7 +95,8 @@ impl Methods {
             }
         }
         let rows = methods.into_iter().zip(times);
-        let rows = rows.filter(|(_, times)| *times != Times::default());
+        // What was folded before the interval would count as its time.
+        let rows = rows.filter(|(name, times)| *times != Times::default() && *name != FOLDED);
         let mut labels = ByName::new();
         for (set, times) in of_sets {
             for (key, value) in mirror.labels(set) {

@@ -8,7 +8,7 @@ use crate::frame_names::FrameNames;
 use crate::labels::LabelSet;
 use crate::recording::Position;
 use crate::sources::TimerKind;
-use crate::{Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
+use crate::{DEFAULT_MAX_NODES, Mode, NO_OVERHEAD_LIMIT, Pace, Snapshot};
 use crossbeam_channel::{Receiver, bounded};
 use proptest::prelude::*;
 use rperf_model::live_table::{Changes, Cursor, LiveRow};
@@ -19,10 +19,15 @@ use std::collections::BTreeMap;
 type Sums = BTreeMap<(Vec<String>, u32, String), i64>;
 
 fn session() -> Session {
+    session_of(DEFAULT_MAX_NODES)
+}
+
+fn session_of(max_nodes: u32) -> Session {
     let config = SessionConfig {
         mode: Mode::Wall,
         frequency: 1000,
         max_overhead: NO_OVERHEAD_LIMIT,
+        max_nodes,
         timer: TimerKind::Sleep,
         aggregate: true,
     };
@@ -30,12 +35,21 @@ fn session() -> Session {
 }
 
 fn record(session: &mut Session, thread: u32, frame: FrameWord, labels: Option<&LabelSet>) {
+    record_stack(session, thread, &[frame, 1], labels);
+}
+
+fn record_stack(
+    session: &mut Session,
+    thread: u32,
+    frames: &[FrameWord],
+    labels: Option<&LabelSet>,
+) {
     let pace = Arc::new(Pace::new(1_000_000));
     let mut accounting = Accounting::new(thread, Mode::Wall, &pace, 0, 0);
     accounting.begin_running(0);
     let dues = accounting.sample(10, 10, 0, || 1);
     let stack = Stack {
-        frames: &[frame, 1],
+        frames,
         lines: &[],
         cut: false,
     };
@@ -204,6 +218,52 @@ proptest! {
         prop_assert!(is_complete);
         prop_assert!(session.is_watched());
         prop_assert_eq!(seen(&table), of_profile(&stopped(session)));
+    }
+}
+
+/// The sums by leaf, thread and label.
+fn by_leaf(sums: Sums) -> Sums {
+    let mut by_leaf = Sums::new();
+    for ((names, thread, label), time) in sums {
+        let leaf = names.into_iter().take(1).collect();
+        *by_leaf.entry((leaf, thread, label)).or_default() += time;
+    }
+    by_leaf
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn self_times_stay_where_a_table_or_a_profile_has_no_room(
+        max_nodes in 200_u32..2_000,
+        rounds in proptest::collection::vec(
+            (proptest::collection::vec(proptest::collection::vec(1_usize..7, 1..16), 1..120), any::<bool>()),
+            2..8,
+        ),
+    ) {
+        let (mut whole, mut limited) = (session(), session_of(max_nodes));
+        for (stacks, is_epoch) in rounds {
+            for session in [&mut whole, &mut limited] {
+                for (number, stack) in stacks.iter().enumerate() {
+                    record_stack(session, 1 + number as u32 % 2, stack, None);
+                }
+                match is_epoch {
+                    true => end_epoch(session),
+                    false => drop(tell(session, 100)),
+                }
+            }
+        }
+        let (table, is_complete) = tell(&mut limited, usize::MAX);
+        prop_assert!(is_complete);
+        let live = seen(&table);
+        prop_assert!(table.lock().expect("no panic").nodes() <= max_nodes as usize);
+        let (whole, limited) = (stopped(whole), stopped(limited));
+        let nodes = limited.tree.len();
+        prop_assert!(nodes <= max_nodes as usize, "{nodes} nodes");
+        prop_assert_eq!(limited.folded().ns, limited.meta.counters.folded_ns);
+        let expected = by_leaf(of_profile(&whole));
+        prop_assert_eq!(&by_leaf(of_profile(&limited)), &expected);
+        prop_assert_eq!(&by_leaf(live), &expected);
     }
 }
 

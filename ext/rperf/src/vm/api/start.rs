@@ -60,6 +60,7 @@ fn options(settings: &Settings) -> StartOptions {
             mode: Mode::from_name(settings.mode()).unwrap_or_default(),
             frequency: settings.frequency(),
             max_overhead: settings.max_overhead(),
+            max_nodes: settings.max_nodes(),
             timer: match at_rest {
                 true => TimerKind::Sleep,
                 false => timer_kind(settings.signal()),

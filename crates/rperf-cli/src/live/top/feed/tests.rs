@@ -56,6 +56,52 @@ impl Way {
         assert!(self.table.add(key, values));
     }
 
+    /// A stack, its root first.
+    fn add_stack(&mut self, stack: &[&str], wall_ns: u64) {
+        let mut parent = NodeId::ROOT;
+        for (depth, name) in stack.iter().enumerate() {
+            let frame = self.table.frame(name, "a.rb", 1);
+            let line = 0;
+            let node = Node {
+                parent,
+                frame,
+                line,
+            };
+            match self.table.node(node) {
+                Some(node) => parent = node,
+                None => {
+                    let leaf = self.table.frame(stack[stack.len() - 1], "a.rb", 1);
+                    assert!(depth > 0);
+                    parent = self.table.folded_leaf(parent, leaf, line);
+                    break;
+                }
+            }
+        }
+        let key = WeightKey {
+            node: parent,
+            thread: 1,
+            labels: LabelSetId::default(),
+            state: State::Running,
+        };
+        let values = LiveValues {
+            count: 1,
+            wall_ns,
+            cpu_ns: 0,
+        };
+        assert!(self.table.add(key, values));
+    }
+
+    /// The time of a method itself.
+    fn own(&self, name: &str) -> u64 {
+        let store = lock(&self.feed.store);
+        let is_its =
+            |node: u32| &*store.methods[store.nodes[node as usize].method as usize].name == name;
+        let rows = store.rows.iter().filter(|row| row.key.node > 0);
+        rows.filter(|row| is_its(row.key.node))
+            .map(|row| row.total)
+            .sum()
+    }
+
     fn pull(&mut self) {
         loop {
             let changes = self.table.changes(self.mirror.cursor());
@@ -101,6 +147,42 @@ fn what_was_before_is_not_counted_and_all_that_comes_is() {
     way.add(9, 1, 100);
     way.pull();
     assert_eq!(way.total(), 112);
+}
+
+#[test]
+fn stacks_that_are_folded_meanwhile_count_once() {
+    let mut way = Way::new();
+    way.table = LiveTable::new(200);
+    way.table.facts.mode = "wall".into();
+    way.table.facts.start_ns = 1;
+    way.add_stack(&["main", "old", "leaf 1"], 1_000);
+    way.pull();
+    way.feed.note(&way.mirror, &News::Begins);
+    let (mut times, mut folds) = ([0; 3], 0);
+    for number in 0_u64..400 {
+        let leaf = number as usize % 3;
+        let names = [
+            format!("a{}", number % 7),
+            format!("b{number}"),
+            format!("leaf {leaf}"),
+        ];
+        let stack: Vec<&str> = ["main"]
+            .into_iter()
+            .chain(names.iter().map(String::as_str))
+            .collect();
+        way.add_stack(&stack, number + 1);
+        times[leaf] += number + 1;
+        if number % 5 == 0 {
+            folds += usize::from(way.table.fold_stacks_if_full().is_some());
+            way.pull();
+        }
+    }
+    way.pull();
+    assert!(folds > 2, "{folds} folds");
+    for (leaf, time) in times.into_iter().enumerate() {
+        assert_eq!(way.own(&format!("leaf {leaf}")), time);
+    }
+    assert_eq!(way.total(), times.iter().sum::<u64>());
 }
 
 #[test]
