@@ -5,17 +5,17 @@
 mod frames;
 mod keys;
 mod label_frames;
-mod tags;
+mod tag_filter;
 
-pub use tags::TagFilter;
+pub use tag_filter::TagFilter;
 
 use crate::pattern::{PatternError, regex};
+use crate::tags::ThreadNames;
 use frames::{FrameFilters, Frames};
 use keys::set_keys;
 use regex::Regex;
 use rperf_model::label_keys::{PID, THREAD_SEQ};
 use rperf_model::{Profile, WeightKey, Weights};
-use tags::ThreadNames;
 
 /// The options that choose a part of a profile.
 ///
@@ -131,11 +131,11 @@ impl Filter {
         let focus = self
             .tag_focus
             .as_ref()
-            .map(|tag| ("--tagfocus", tags::matching(profile, &names, tag)));
+            .map(|tag| ("--tagfocus", tag_filter::matching(profile, &names, tag)));
         let ignore = self
             .tag_ignore
             .as_ref()
-            .map(|tag| ("--tagignore", tags::matching(profile, &names, tag)));
+            .map(|tag| ("--tagignore", tag_filter::matching(profile, &names, tag)));
         let thread = self.thread.as_ref().map(|thread| {
             let is_kept = |row: WeightKey| {
                 let name = names.get(profile, row.thread);
