@@ -58,7 +58,8 @@ RSpec.describe "names of threads" do
       end
       seen << names(Rperf.snapshot) << names(Rperf.stop)
       lasting.kill.join
-      expect(seen).to eq([["job 0", "lasting", "main"], ["job 1", "lasting", "main"], %w[lasting main], %w[lasting main]])
+      living = %w[lasting main]
+      expect(seen).to eq([["job 0", *living], ["job 1", *living], living, living])
     end
 
     it "are those of threads in sections" do

@@ -96,6 +96,7 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
         }),
         changes: changes(sides, options),
         changes_by: options.sort,
+        shows_idle: !options.filter.hides_idle,
         ..viewer_data::View::default()
     })
 }

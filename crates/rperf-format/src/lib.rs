@@ -47,7 +47,7 @@ pub use dot::{GraphOptions, dot};
 pub use error::{FormatError, ReadError};
 pub use format::{Format, write};
 pub use json::{JsonOptions, json};
-pub use text::TextOptions;
+pub use text::{TextOptions, Whole};
 
 #[cfg(doc)]
 use rperf_model::Profile;

@@ -136,6 +136,7 @@ impl Options {
     /// Checks the options. `on_terminal`: stdout is one.
     pub fn new(args: DiffArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
+        let is_of_calls = view == View::Calls;
         let (base, target) = sides(args.files, args.base, args.target)?;
         let (normalize, label) = match args.normalize.as_deref() {
             Some(text) => parse_normalize(text)?,
@@ -153,7 +154,7 @@ impl Options {
             sort: args.view.sort()?,
             value: args.view.value,
             pager: !args.view.no_pager,
-            filter: args.filter.filter()?,
+            filter: args.filter.filter(is_of_calls)?,
         })
     }
 }
