@@ -57,7 +57,7 @@ RSpec.describe "A time line", vm: true do
     all = slices
     expect(named(all, "Object#short")).to be_empty
     expect(named(all, "Object#outer").map { |it| it[:track] })
-      .to match([/\Athread \d\z/, /\Athread \d\z/, /\Athread \d, fiber \d+\z/])
+      .to match([/\Athread \d: main\z/, /\Athread \d\z/, /\Athread \d: main, fiber \d+\z/])
     named(all, "Object#outer").zip(named(all, "Object#inner")).each do |outer, inner|
       expect(outer[:end] - outer[:begin]).to be > 29
       expect([inner[:track], inner[:begin]]).to match([outer[:track], be_between(outer[:begin], outer[:end])])

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ProfileFile } from "../src/format/decode.ts";
+import { decode, type ProfileFile } from "../src/format/decode.ts";
 import { asFlags, exactly, type Filter, filterProblem } from "../src/model/filters.ts";
 import { Views } from "../src/model/view.ts";
+import { encode } from "./support/encode.ts";
 import { type PlainRow, plainRows, sumBy } from "./support/plain.ts";
-import { each, plainStacks, query, treeStacks } from "./support/small.ts";
+import { each, plainStacks, query, randomDraft, treeStacks } from "./support/small.ts";
 
 test("filters of stacks and labels mean what pprof means", () => {
   const uses = (file: ProfileFile, row: PlainRow, regexp: RegExp) =>
@@ -140,4 +141,23 @@ test("filters become flags for a shell", () => {
   assert.match(filterProblem({ kind: "focus", text: "(" }) ?? "", /regular expression/);
   assert.equal(filterProblem({ kind: "tagroot", text: "(" }), null);
   assert.equal(filterProblem({ kind: "hide", text: "" }), "is empty");
+});
+
+test("the time of idle threads counts only if it is asked for", () => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const draft = randomDraft(seed);
+    for (const { rows } of draft.profiles) for (const [i, row] of rows.entries()) row.idle = i % 3 === 0 ? 1 : 0;
+    const file = decode(encode(draft));
+    const values = Array.from(file.profiles[0].values[1] ?? []);
+    const sum = (keeps: (row: number) => boolean) => values.reduce((all, it, row) => (keeps(row) ? all + it : all), 0);
+    const [idle, busy] = [sum((row) => row % 3 === 0), sum((row) => row % 3 !== 0)];
+    const views = new Views(file);
+    const found = (shows: boolean) => {
+      const { target } = views.view(query([], { idle: shows }));
+      return [target.sum, target.all, target.idle];
+    };
+    assert.deepEqual(found(false), [busy, busy, idle]);
+    assert.deepEqual(found(true), [busy + idle, busy + idle, idle]);
+    assert.deepEqual(found(false), [busy, busy, idle], "what was kept of earlier views");
+  }
 });

@@ -18,6 +18,7 @@ function generated(nodes: number) {
     baseScale: 1,
     type: 1,
     filters: [],
+    idle: false,
   });
   return { view, tree: BoxTree.topDown(view) };
 }

@@ -354,6 +354,9 @@ pub struct PageArgs {
     /// Options of all commands that run another one.
     #[command(flatten)]
     pub settings: PageFlags,
+    /// Count the time of idle threads, which wait for work, as all other
+    #[arg(long)]
+    pub idle: bool,
     /// The command to run, with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -26,6 +26,7 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
         let figures = Figures {
             command: options.shown_command(),
             report: stat.report,
+            shows_idle: stat.idle,
             lines: options.settings.shows_lines(),
             processes: merged.processes,
             times: Some(times),

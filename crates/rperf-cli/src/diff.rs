@@ -29,11 +29,11 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     }
     let sides = match (&options.base[..], &options.target[..]) {
         ([base], [target]) if options.is_plain => {
-            let profiles = [reader.profile(base)?, reader.profile(target)?];
-            if let Some(diff) = calls::exact(&profiles) {
+            let read = [reader.read(base)?, reader.read(target)?];
+            if let Some((profiles, diff)) = calls::exact(&mut reader, &read) {
                 return calls::show(&mut reader, [base, target], &profiles, &diff);
             }
-            let [first, second] = profiles;
+            let [first, second] = read;
             [
                 reader.side_of(base, first)?,
                 reader.side_of(target, second)?,
@@ -109,6 +109,7 @@ fn html(sides: &[Side; 2], options: &Options) -> Result<Vec<u8>, Refusal> {
         }),
         changes: changes(sides, options),
         changes_by: options.sort,
+        shows_idle: !options.filter.hides_idle,
         ..viewer_data::View::default()
     })
 }

@@ -12,6 +12,8 @@ use std::path::Path;
 pub struct Stat {
     /// Whether the tables of methods are wanted too.
     pub report: bool,
+    /// Whether the time of idle threads counts as all other.
+    pub idle: bool,
 }
 
 /// All that is known before the command runs.
@@ -71,7 +73,10 @@ impl Options {
         Ok(Options {
             command: args.command,
             settings,
-            stat: Some(Stat { report }),
+            stat: Some(Stat {
+                report,
+                idle: args.idle,
+            }),
         })
     }
 
@@ -131,6 +136,13 @@ mod tests {
         }
     }
 
+    fn page(report: bool) -> Stat {
+        Stat {
+            report,
+            idle: false,
+        }
+    }
+
     fn message(line: &[&str]) -> String {
         let refusal = options(line).expect_err("it is refused");
         assert_eq!(refusal.status, 2);
@@ -159,7 +171,7 @@ mod tests {
             (options.settings.mode(), options.settings.output()),
             ("wall", None)
         );
-        assert_eq!(options.stat, Some(Stat { report: false }));
+        assert_eq!(options.stat, Some(page(false)));
     }
 
     #[test]
@@ -181,7 +193,7 @@ mod tests {
         let exec = options(&["exec", "-f", "9", "-m", "cpu", "ruby"]).expect("valid");
         let stat = options(&["stat", "--report", "-f", "9", "-m", "cpu", "ruby"]);
         assert_eq!(exec, stat.expect("valid"));
-        assert_eq!(exec.stat, Some(Stat { report: true }));
+        assert_eq!(exec.stat, Some(page(true)));
     }
 
     #[test]

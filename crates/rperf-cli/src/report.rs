@@ -19,12 +19,13 @@ use crate::{Refusal, viewer};
 use counts::Counts;
 use options::{Options, View};
 use pages::Page;
+use rperf_format::answers::IdleTime;
 use rperf_format::markdown::markdown;
 use rperf_format::viewer::TitledProfile;
-use rperf_format::{Format, FormatError, JsonOptions, TextOptions};
+use rperf_format::{Format, FormatError, JsonOptions, TextOptions, Whole};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
-use rperf_report::{Listing, NamePattern, Neighbours, Subject};
+use rperf_report::{Idle, Listing, NamePattern, Neighbours, Subject};
 use screen::Screen;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -34,7 +35,10 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;
     let mut profile = load::merged(&options.files)?;
     load::choose_column(&mut profile, options.value.as_deref())?;
-    let whole = profile.sum(profile.schema.default_column());
+    let kept_idle = match &options.view {
+        View::Json { .. } => Idle::of(&profile).value(),
+        _ => 0,
+    };
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
     for option in filtered.unmatched {
@@ -43,7 +47,17 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     let screen = Screen::stdout(options.pager);
     let page = Page {
         profile: &filtered.profile,
-        whole,
+        before: filtered.whole,
+        whole: match options.relative {
+            true => filtered
+                .profile
+                .sum(filtered.profile.schema.default_column()),
+            false => filtered.whole,
+        },
+        idle: match options.filter.hides_idle {
+            true => IdleTime::LeftOut(filtered.idle),
+            false => IdleTime::Kept(kept_idle),
+        },
         screen,
         limit: options.limit,
         counts: counts(&filtered.profile, &options)?,
@@ -130,6 +144,7 @@ fn html(profile: &Profile, options: &Options) -> Result<Vec<u8>, Refusal> {
             profile,
         }],
         sources: sources.unwrap_or_default(),
+        shows_idle: options.shows_idle,
         ..rperf_format::viewer::View::default()
     })
 }
@@ -189,7 +204,10 @@ fn formatted(page: &Page<'_>, format: Format, lines: bool) -> Result<Vec<u8>, Re
     let mut bytes = Vec::new();
     let options = TextOptions {
         lines,
-        whole: Some(page.whole),
+        whole: Some(Whole {
+            value: page.whole,
+            idle: page.idle.left_out(),
+        }),
     };
     let written = rperf_format::write(page.profile, format, options, &mut bytes);
     written.map_err(|error| failure(&error.to_string()))?;

@@ -1,12 +1,13 @@
 //! The page of `rperf stat`: a pure function from figures to text. Called through
 //! the extension on the thread that ends the profiled program.
 
-use rperf_format::{Format, TextOptions};
+use rperf_format::{Format, TextOptions, Whole};
 use rperf_model::{Profile, State};
 use rperf_report::numbers::{grouped, milliseconds, percent};
-use rperf_report::{Totals, losses};
+use rperf_report::{Totals, losses, without_idle};
 use rperf_session::os::OsStats;
 use rperf_session::process_stats::{ProcessStats, RubyStats};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 const MEGABYTE: u64 = 1 << 20;
@@ -20,6 +21,8 @@ pub struct Figures {
     pub report: bool,
     /// Whether they are to be followed by the one of lines.
     pub lines: bool,
+    /// Whether the time of idle threads counts as all other.
+    pub shows_idle: bool,
     /// How many processes the figures are of.
     pub processes: usize,
     /// What the command took, if there was one.
@@ -43,6 +46,11 @@ pub struct CommandTimes {
 
 /// The whole page.
 pub fn render(profile: &Profile, figures: &Figures) -> String {
+    let (profile, idle) = match figures.shows_idle {
+        true => (Cow::Borrowed(profile), 0),
+        false => without_idle(profile),
+    };
+    let profile = &*profile;
     let totals = Totals::of(profile, profile.schema.default_column());
     let mut page = Page::default();
     page.line(&format!(
@@ -51,7 +59,7 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
     ));
     times(&mut page, profile, figures);
     page.line("");
-    breakdown(&mut page, profile, figures, &totals);
+    breakdown(&mut page, profile, figures, (&totals, idle));
     if figures.processes > 1 {
         let text = "[Ruby] processes; the figures are their sums";
         page.count(figures.processes as u64, text);
@@ -66,7 +74,10 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
         let mut tables = Vec::new();
         let options = TextOptions {
             lines: figures.lines,
-            whole: None,
+            whole: Some(Whole {
+                value: totals.value,
+                idle,
+            }),
         };
         if rperf_format::write(profile, Format::Text, options, &mut tables).is_ok() {
             page.line(&String::from_utf8_lossy(&tables));
@@ -88,8 +99,14 @@ fn times(page: &mut Page, profile: &Profile, figures: &Figures) {
 }
 
 /// Where the threads' time went. Shares are of the profiled time; the time before
-/// and after it is shown so that one thread's rows add up to the real time.
-fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Totals) {
+/// and after it is shown so that one thread's rows add up to the real time. The `idle` time of
+/// threads that wait for work has no share.
+fn breakdown(
+    page: &mut Page,
+    profile: &Profile,
+    figures: &Figures,
+    (totals, idle): (&Totals, i64),
+) {
     let is_wall = profile.schema.default_type().name == "wall";
     let times = figures.times.filter(|_| is_wall);
     if let Some(times) = times {
@@ -104,6 +121,10 @@ fn breakdown(page: &mut Page, profile: &Profile, figures: &Figures, totals: &Tot
         if ns > 0 {
             page.time(ns, Some(percent(ns, totals.value)), description(state));
         }
+    }
+    if idle > 0 {
+        let text = "[Ruby] idle threads (wait for work; --idle: GVL blocked)";
+        page.time(idle, None, text);
     }
     if let Some(times) = times {
         let until_end_ns = times.before_ns + profile.meta.duration_ns;

@@ -16,7 +16,7 @@ use crate::ids::{NativeId, VmThread};
 use crate::other_holders::OtherHolders;
 use crate::pace::Pace;
 use crate::sources::Source;
-use crate::threads::{NewList, OthersReady, native};
+use crate::threads::{NewList, OthersReady, VmName, native};
 use crate::vm::{FrameLayout, VmFrames};
 pub use config::RecorderConfig;
 pub use hand_over::Part;
@@ -200,14 +200,19 @@ impl OtherRactors {
         }
     }
 
-    /// `thread` is about to give its Ractor's GVL up.
-    pub fn suspended(&self, holders: &OtherHolders, vm: &impl VmFrames, thread: OtherThread) {
+    /// `thread`, which has this `name`, is about to give its Ractor's GVL up.
+    pub fn suspended(
+        &self,
+        holders: &OtherHolders,
+        vm: &impl VmFrames,
+        (thread, name): (OtherThread, &impl VmName),
+    ) {
         let recorder = self.recorder(thread);
         if let Some(place) = recorder.leave_place() {
             holders.leave(place);
         }
         LAST_HERE.set(self.here(recorder));
-        recorder.suspended(vm, self.began_ns.load(Relaxed));
+        recorder.suspended(vm, name, self.began_ns.load(Relaxed));
     }
 
     /// `thread` collects garbage; `tick` and `is_marking` as for

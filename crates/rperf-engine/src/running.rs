@@ -11,6 +11,7 @@ mod sections;
 mod start;
 mod ticks;
 
+use crate::accounting::Accounting;
 use crate::backtrace::Backtrace;
 use crate::config::SessionConfig;
 use crate::gc_progress::GcProgress;
@@ -20,7 +21,7 @@ use crate::mode::Mode;
 use crate::ractors::OtherRactors;
 use crate::recording::NotedLabels;
 use crate::session::Session;
-use crate::threads::{NewList, OthersReady, ThreadState};
+use crate::threads::{NewList, OthersReady, ThreadState, VmName};
 use crate::tick_capture::TickCapture;
 use crate::ticks::Ticks;
 use crate::vm::VmFrames;
@@ -179,6 +180,20 @@ impl RunningSession {
     pub fn note_labels(&self, gvl: &Gvl<'_>, thread: &ThreadState, labels: NotedLabels<'_>) {
         if let Some(mut part) = thread.gvl_part(gvl) {
             thread.note_labels(&mut part, labels);
+        }
+    }
+
+    /// Notes the name of `thread`, which is alive.
+    #[inline]
+    pub fn note_name(&self, gvl: &Gvl<'_>, thread: &ThreadState, name: &impl VmName) {
+        let Some(mut part) = thread.gvl_part(gvl) else {
+            return;
+        };
+        if part.name.differs(name)
+            && let Some(seq) = part.accounting.as_ref().map(Accounting::seq)
+            && let Some(mut state) = self.state(gvl)
+        {
+            state.engine.name_thread(seq, part.name.note(name));
         }
     }
 

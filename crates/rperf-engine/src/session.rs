@@ -16,6 +16,7 @@ use crate::ractors::{OtherRactors, RecorderConfig};
 use crate::recording::{NotedLabels, Position, Recording};
 use crate::sample::SumLimits;
 use crate::sources::{TimerConfig, TimerKind};
+use crate::threads::ThreadNames;
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TickCapture, TickLog};
 use crate::ticks::Ticks;
@@ -74,6 +75,7 @@ pub struct Session {
     others: Arc<OtherRactors>,
     /// What the samples of other Ractors are labelled with, by their numbers.
     ractor_labels: FxHashMap<u32, LabelSet>,
+    thread_names: ThreadNames,
     /// The timer's expiries before what is kept began.
     triggers_before: u64,
 }
@@ -140,6 +142,7 @@ impl Session {
             told: None,
             others,
             ractor_labels: FxHashMap::default(),
+            thread_names: ThreadNames::default(),
             triggers_before: 0,
         })
     }
@@ -190,6 +193,11 @@ impl Session {
         Accounting::new(seq, self.config.mode, self.budget.pace(), cpu_base, seed)
     }
 
+    /// The thread with this number has this name from now on, or none.
+    pub fn name_thread(&mut self, seq: u32, name: Option<Arc<str>>) {
+        self.thread_names.set(seq, name);
+    }
+
     /// The ticks that the timer, the hooks and the sampling callback share.
     pub fn shared_ticks(&self) -> Arc<Ticks> {
         self.worker.shared_ticks()
@@ -238,6 +246,7 @@ impl Session {
             + self.ending.as_ref().map_or(0, EndingEpoch::memory)
             + self.recording.buffer.memory()
             + self.recording.labels.memory()
+            + self.thread_names.memory()
             + self.worker.memory()
     }
 
@@ -282,6 +291,8 @@ impl Session {
         let dues = accounting.finish(cpu);
         let is_handed_over = self.recording.finish(now, accounting, dues);
         self.wake_worker(is_handed_over);
+        let has_samples = accounting.was_sampled();
+        self.thread_names.ended(accounting.seq(), has_samples);
     }
 
     /// Records what no thread is left to record: the unattributed time.

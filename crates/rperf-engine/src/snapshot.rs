@@ -11,6 +11,7 @@ use crate::labels::LabelTexts;
 use crate::messages::{AwaitedReply, WorkerEnded};
 use crate::profile_builder::{BuilderCounts, ProfileBuilder};
 use crate::sample::SampleSums;
+use crate::threads::ThreadNames;
 use rperf_model::fold::FoldedSum;
 use rperf_model::label_keys::RACTOR;
 use rperf_model::{Meta, Profile, SamplingStats};
@@ -83,6 +84,8 @@ pub struct Snapshot {
     pub label_sets: Vec<LabelTexts>,
     /// Samples that went without their labels, as there was no room for these.
     pub unlabelled: u64,
+    /// The names of threads.
+    pub thread_names: ThreadNames,
 }
 
 impl Snapshot {
@@ -107,6 +110,7 @@ impl Snapshot {
         comments.extend(self.longer_intervals());
         let raw_since = (!self.config.aggregate).then_some(self.start_ns);
         let mut profile = builder.finish(self.config.mode, &self.label_sets, raw_since);
+        name_threads(&mut profile, &self.thread_names);
         profile.meta = self.meta(counts, profile.folded(), program, comments);
         profile
     }
@@ -181,6 +185,15 @@ impl Snapshot {
                 interval_ns: self.intervals.tick_ns,
                 off_gvl_interval_ns: self.intervals.off_gvl_ns,
             },
+        }
+    }
+}
+
+/// Gives the threads of a profile their names.
+fn name_threads(profile: &mut Profile, names: &ThreadNames) {
+    for thread in &mut profile.threads {
+        if let Some(name) = names.get(thread.seq) {
+            thread.name = profile.strings.intern(name);
         }
     }
 }

@@ -8,8 +8,8 @@ pub use data::Data;
 
 use rperf_model::{Profile, State, ValueType};
 use rperf_report::{
-    By, Change, Diff, DiffRow, Direction, Function, Methods, NamePattern, Neighbour, Neighbours,
-    Sort, Top, Totals, Tree, TreeLimits, state_name,
+    By, Change, Diff, DiffRow, Direction, Function, Idle, Methods, NamePattern, Neighbour,
+    Neighbours, Sort, Top, Totals, Tree, TreeLimits, state_name,
 };
 
 /// Rows of [`top`] unless asked for otherwise.
@@ -24,13 +24,53 @@ pub struct FilteredProfile<'a> {
     pub profile: &'a Profile,
     /// Its sum before them.
     pub whole: i64,
+    /// The time of idle threads.
+    pub idle: IdleTime,
+}
+
+/// The time of idle threads, in the values that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleTime {
+    /// The profile has so much of it.
+    Kept(i64),
+    /// So much was left out before all else.
+    LeftOut(i64),
+}
+
+impl IdleTime {
+    /// How much there is.
+    pub fn value(self) -> i64 {
+        match self {
+            IdleTime::Kept(value) | IdleTime::LeftOut(value) => value,
+        }
+    }
+
+    /// How much is left out of what is shown.
+    pub fn left_out(self) -> i64 {
+        match self {
+            IdleTime::Kept(_) => 0,
+            IdleTime::LeftOut(value) => value,
+        }
+    }
 }
 
 impl<'a> FilteredProfile<'a> {
     /// All of `profile`.
     pub fn all(profile: &'a Profile) -> Self {
-        let whole = profile.sum(profile.schema.default_column());
-        Self { profile, whole }
+        Self {
+            profile,
+            whole: profile.sum(profile.schema.default_column()),
+            idle: IdleTime::Kept(Idle::of(profile).value()),
+        }
+    }
+
+    /// All of `profile`, from which so much time of idle threads was left out.
+    pub fn all_but_idle(profile: &'a Profile, idle: i64) -> Self {
+        Self {
+            idle: IdleTime::LeftOut(idle),
+            whole: profile.sum(profile.schema.default_column()),
+            profile,
+        }
     }
 }
 
@@ -54,6 +94,7 @@ pub fn totals(filtered: FilteredProfile<'_>) -> Vec<(&'static str, Data)> {
         ("types", Data::list(schema.types().iter().map(value_type))),
         ("total", filtered.whole.into()),
         ("left", totals.value.into()),
+        ("idle", filtered.idle.value().into()),
         ("samples", profile.sample_count().into()),
         ("duration_ns", meta.duration_ns.into()),
         ("frequency", u64::from(meta.frequency).into()),
@@ -171,6 +212,7 @@ fn side(neighbour: &Neighbour) -> Data {
 /// The changes: up to `limit` rows.
 pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
     let [base_runs, target_runs] = diff.runs;
+    let [base_idle, target_idle] = diff.idle;
     let rows = diff.rows.iter().take(limit.unwrap_or(usize::MAX));
     Data::fields([
         ("version", 1_u64.into()),
@@ -178,6 +220,10 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
         ("base_runs", base_runs.into()),
         ("target_runs", target_runs.into()),
         ("total", Data::fields(change(&diff.total))),
+        (
+            "idle",
+            Data::fields([("base", base_idle.into()), ("target", target_idle.into())]),
+        ),
         (
             "rows",
             Data::list(rows.map(|row| {

@@ -13,7 +13,8 @@ use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::one_line;
 use rperf_report::{
-    CallGraph, GraphEdge, GraphLimits, GraphNode, NodeKind, Scale, class_of, losses_line,
+    CallGraph, GraphEdge, GraphLimits, GraphNode, NodeKind, Scale, class_of, idle_line,
+    losses_line, without_idle,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -49,7 +50,11 @@ impl Default for GraphOptions {
 
 /// The graph in DOT.
 pub fn dot(filtered: FilteredProfile<'_>, options: &GraphOptions) -> String {
-    let FilteredProfile { profile, whole } = filtered;
+    let FilteredProfile {
+        profile,
+        whole,
+        idle,
+    } = filtered;
     let limits = GraphLimits::of_shares(
         whole,
         options.node_count,
@@ -61,6 +66,7 @@ pub fn dot(filtered: FilteredProfile<'_>, options: &GraphOptions) -> String {
     let picture = Picture {
         profile,
         whole,
+        idle: idle.left_out(),
         options,
         scale: Scale::new(profile.schema.default_type(), whole),
         look: Look { whole },
@@ -71,7 +77,9 @@ pub fn dot(filtered: FilteredProfile<'_>, options: &GraphOptions) -> String {
 
 /// Writes the graph of all of `profile`.
 pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
-    let text = dot(FilteredProfile::all(profile), &GraphOptions::default());
+    let (profile, idle) = without_idle(profile);
+    let filtered = FilteredProfile::all_but_idle(&profile, idle);
+    let text = dot(filtered, &GraphOptions::default());
     output.write_all(text.as_bytes())?;
     Ok(())
 }
@@ -79,6 +87,7 @@ pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), For
 struct Picture<'a> {
     profile: &'a Profile,
     whole: i64,
+    idle: i64,
     options: &'a GraphOptions,
     scale: Scale,
     look: Look,
@@ -123,6 +132,7 @@ impl Picture<'_> {
     /// What the graph is about, what of it is shown, and how it is read.
     fn title(&self) -> Vec<String> {
         let mut title = vec![self.subject(), self.shown()];
+        title.extend(idle_line(self.profile, self.idle));
         if let Some(losses) = losses_line(&self.profile.meta.counters) {
             title.push(losses);
         }

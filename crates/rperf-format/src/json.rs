@@ -54,6 +54,7 @@ pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), For
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answers::IdleTime;
     use rperf_model::State;
     use rperf_model::test_profile::TestProfile;
 
@@ -66,6 +67,7 @@ mod tests {
         let filtered = FilteredProfile {
             profile: &test.profile,
             whole: 50,
+            idle: IdleTime::Kept(5),
         };
         let options = JsonOptions {
             limit: Some(1),
@@ -75,7 +77,7 @@ mod tests {
         let expected = concat!(
             r#"{"version":1,"type":{"name":"cpu","unit":"nanoseconds"},"#,
             r#""types":[{"name":"samples","unit":"count"},{"name":"cpu","unit":"nanoseconds"}],"#,
-            r#""total":50,"left":40,"samples":2,"duration_ns":0,"frequency":1000,"#,
+            r#""total":50,"left":40,"idle":5,"samples":2,"duration_ns":0,"frequency":1000,"#,
             r#""states":{"running":30,"GVL blocked":0,"GVL wait":0,"GC marking":10,"#,
             r#""GC sweeping":0},"losses":{"dropped_samples":2,"dropped_ns":0,"#,
             r#""truncated_samples":0,"folded_samples":0,"folded_ns":0,"#,

@@ -49,7 +49,7 @@ pub use error::{FormatError, ReadError};
 pub use file_kind::FileKind;
 pub use format::{Format, write};
 pub use json::{JsonOptions, json};
-pub use text::TextOptions;
+pub use text::{TextOptions, Whole};
 
 #[cfg(doc)]
 use rperf_model::Profile;

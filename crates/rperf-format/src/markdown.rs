@@ -10,6 +10,7 @@ use rperf_model::{Profile, State};
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::{
     By, Path, Scale, Sort, Step, Top, TopRow, Totals, Wait, WaitSite, losses, nanoseconds_per,
+    without_idle,
 };
 use std::io::Write;
 use text::{Table, code, location, name};
@@ -43,7 +44,9 @@ pub fn markdown(filtered: FilteredProfile<'_>, limit: Option<usize>) -> String {
 
 /// Writes the report on all of `profile`.
 pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), FormatError> {
-    let text = markdown(FilteredProfile::all(profile), Some(METHODS));
+    let (profile, idle) = without_idle(profile);
+    let filtered = FilteredProfile::all_but_idle(&profile, idle);
+    let text = markdown(filtered, Some(METHODS));
     output.write_all(text.as_bytes())?;
     Ok(())
 }
@@ -60,6 +63,7 @@ pub fn amount(scale: &Scale, value: i64) -> String {
 struct Report<'a> {
     profile: &'a Profile,
     whole: i64,
+    idle: i64,
     scale: Scale,
     totals: Totals,
     top: Top,
@@ -67,11 +71,16 @@ struct Report<'a> {
 
 impl<'a> Report<'a> {
     fn new(filtered: FilteredProfile<'a>) -> Self {
-        let FilteredProfile { profile, whole } = filtered;
+        let FilteredProfile {
+            profile,
+            whole,
+            idle,
+        } = filtered;
         let column = profile.schema.default_column();
         Self {
             profile,
             whole,
+            idle: idle.left_out(),
             scale: Scale::new(profile.schema.default_type(), whole),
             totals: Totals::of(profile, column),
             top: Top::of(profile, column, &By::Function),
@@ -190,6 +199,10 @@ impl<'a> Report<'a> {
             measured += &format!(", {} samples", grouped(samples));
         }
         facts.push(("Measured", measured));
+        if self.idle > 0 {
+            let idle = format!("{} hidden, --idle shows them", self.amount(self.idle));
+            facts.push(("Idle threads", idle));
+        }
         if meta.duration_ns > 0 {
             facts.push(("Duration", format!("{} s", seconds(meta.duration_ns))));
         }

@@ -6,7 +6,9 @@ use crate::FormatError;
 use rperf_model::{Profile, Span, TimeLine};
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::{function_name, one_line, without_end};
+use rperf_report::thread_name;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
@@ -16,11 +18,14 @@ pub(crate) fn write(profile: &Profile, output: &mut dyn Write) -> Result<(), For
     let start_ns = lines().map(|line| line.start_time_ns).min().unwrap_or(0);
     write!(output, "{{\"displayTimeUnit\":\"ms\",\"otherData\":")?;
     write!(output, "{},\"traceEvents\":[", other_data(profile))?;
+    let threads = profile.threads.iter();
+    let threads = threads.map(|it| (it.seq, one_line(profile.strings.get(it.name))));
+    let threads: BTreeMap<u32, Cow<'_, str>> = threads.collect();
     let mut separator = "\n";
     let mut numbers = BTreeMap::new();
     for line in lines() {
         let tracks = Tracks::of(line, numbers.entry(line.process).or_default());
-        for event in tracks.names(line) {
+        for event in tracks.names(line, &threads) {
             write!(output, "{separator}{event}")?;
             separator = ",\n";
         }
@@ -93,8 +98,9 @@ impl Tracks {
         self.numbers[&(span.thread, span.fiber)]
     }
 
-    /// The events that give the process and its tracks their names.
-    fn names(&self, line: &TimeLine) -> Vec<Value> {
+    /// The events that give the process and its tracks their names. `threads` have those of threads,
+    /// which may be empty.
+    fn names(&self, line: &TimeLine, threads: &BTreeMap<u32, Cow<'_, str>>) -> Vec<Value> {
         let process = line.process;
         let program = match &*one_line(&line.program) {
             "" => "ruby".to_owned(),
@@ -103,9 +109,11 @@ impl Tracks {
         let event = |kind: &str, track: usize, name: String| json!({"ph": "M", "name": kind, "pid": process, "tid": track, "args": {"name": name}});
         let mut events = vec![event("process_name", 0, program)];
         for (&(thread, fiber), &track) in &self.numbers {
+            let name = threads.get(&thread).map_or("", |name| name);
+            let thread = thread_name(thread, name);
             let name = match fiber {
-                0 => format!("thread {thread}"),
-                fiber => format!("thread {thread}, fiber {fiber}"),
+                0 => thread,
+                fiber => format!("{thread}, fiber {fiber}"),
             };
             events.push(event("thread_name", track, name));
         }
@@ -125,6 +133,7 @@ fn micros(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rperf_model::Thread;
     use rperf_model::test_support::wall_schema;
 
     fn text(profile: &Profile) -> Value {
@@ -136,6 +145,8 @@ mod tests {
     #[test]
     fn calls_are_slices_on_the_tracks_of_their_fibers() {
         let mut profile = Profile::new(wall_schema());
+        let name = profile.strings.intern("main");
+        profile.threads.push(Thread { seq: 1, name });
         let span = |name, fiber, start_ns, is_open| Span {
             name,
             thread: 1,
@@ -160,7 +171,7 @@ mod tests {
         assert_eq!(events.len(), 2 * (1 + 2 + 2));
         assert_eq!(
             (&events[1]["args"]["name"], &events[2]["args"]["name"]),
-            (&json!("thread 1"), &json!("thread 1, fiber 5"))
+            (&json!("thread 1: main"), &json!("thread 1: main, fiber 5"))
         );
         let slice = &events[3];
         assert_eq!(

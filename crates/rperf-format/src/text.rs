@@ -7,8 +7,10 @@ use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
-    By, Calls, Lines, Scale, Sort, Top, TopRow, losses_line, nanoseconds_per, tracing_lines,
+    By, Calls, Lines, Scale, Sort, Top, TopRow, idle_line, losses_line, nanoseconds_per,
+    tracing_lines, without_idle,
 };
+use std::borrow::Cow;
 use std::io::Write;
 
 /// Rows in each table.
@@ -19,8 +21,18 @@ const ROWS: usize = 50;
 pub struct TextOptions {
     /// The table of the hottest lines.
     pub lines: bool,
-    /// The profile's sum before filters, of which all shares are. `None`: there were no filters.
-    pub whole: Option<i64>,
+    /// What there was before filters. `None`: there were none, and the time of idle threads has yet
+    /// to be left out.
+    pub whole: Option<Whole>,
+}
+
+/// What a profile was before filters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whole {
+    /// Its sum, of which all shares are.
+    pub value: i64,
+    /// The time of idle threads that was left out before.
+    pub idle: i64,
 }
 
 /// Writes the report on `profile`.
@@ -29,9 +41,15 @@ pub(crate) fn write(
     options: TextOptions,
     output: &mut dyn Write,
 ) -> Result<(), FormatError> {
+    let (profile, idle) = match options.whole {
+        Some(whole) => (Cow::Borrowed(profile), whole.idle),
+        None => without_idle(profile),
+    };
+    let profile = &*profile;
     let column = profile.schema.default_column();
     let top = Top::of(profile, column, &By::Function);
-    let amounts = Amounts::new(profile, options.whole.unwrap_or(top.total));
+    let whole = options.whole.map_or(top.total, |whole| whole.value);
+    let amounts = Amounts::new(profile, whole);
     let name = one_line(&profile.schema.default_type().name);
     write!(output, "Total: {} ({name})", amounts.text(amounts.whole))?;
     if top.total != amounts.whole {
@@ -39,6 +57,9 @@ pub(crate) fn write(
         write!(output, ", of which {left} ({share:.1}%) are left")?;
     }
     writeln!(output)?;
+    if let Some(idle) = idle_line(profile, idle) {
+        writeln!(output, "{idle}")?;
+    }
     if let Some(sampling) = sampling(profile) {
         writeln!(output, "{sampling}")?;
     }

@@ -16,7 +16,7 @@ use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rperf_model::{Category, Column, Profile, SamplingStats, Schema, State, ValueType, Weight};
-use rperf_report::{Diff, Sort};
+use rperf_report::{Diff, Idle, Sort};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use tables::{PRUNED, Tables};
@@ -50,6 +50,8 @@ pub struct View<'a> {
     pub changes_by: Sort,
     /// Files whose text the page can show: path, as in frames, and text.
     pub sources: Vec<(String, String)>,
+    /// Whether the page shows the time of idle threads as all other.
+    pub shows_idle: bool,
 }
 
 /// A profile with its title on the page.
@@ -119,7 +121,13 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
     for (index, titled) in view.profiles.iter().enumerate() {
         let least = least_value(titled.profile, least_share);
         let (kept, pruned) = rows(titled.profile, least);
-        let rows = tables.add_profile(titled.profile, &kept, pruned.any());
+        let idle = match view.shows_idle {
+            true => vec![false; titled.profile.weights.len()],
+            false => Idle::of(titled.profile).rows().to_vec(),
+        };
+        let is_idle: Vec<bool> = kept.iter().map(|&(row, _)| idle[row]).collect();
+        let kept: Vec<Weight<'_>> = kept.into_iter().map(|(_, weight)| weight).collect();
+        let rows = tables.add_profile(titled.profile, (&kept, &is_idle), pruned.any());
         let types = columns_for(value_types(view), &titled.profile.schema);
         write_rows(&mut columns, index, &rows, &types, &pruned);
         latencies::write(index, titled.profile, &mut tables, &mut columns);
@@ -160,8 +168,9 @@ fn least_value(profile: &Profile, share: f64) -> u64 {
     (total * share) as u64
 }
 
-/// The rows with at least `least` in the default column, and what the others have.
-fn rows(profile: &Profile, least: u64) -> (Vec<Weight<'_>>, Pruned) {
+/// The rows with at least `least` in the default column, each with its place, and what the others
+/// have.
+fn rows(profile: &Profile, least: u64) -> (Vec<(usize, Weight<'_>)>, Pruned) {
     let column = profile.schema.default_column();
     let is_kept = |row: &Weight<'_>| least == 0 || row.value(column).unsigned_abs() >= least;
     let mut pruned = Pruned {
@@ -174,7 +183,8 @@ fn rows(profile: &Profile, least: u64) -> (Vec<Weight<'_>>, Pruned) {
             *sum = sum.saturating_add(*value);
         }
     }
-    (profile.weights.iter().filter(is_kept).collect(), pruned)
+    let rows = profile.weights.iter().enumerate();
+    (rows.filter(|(_, row)| is_kept(row)).collect(), pruned)
 }
 
 /// The column that `schema` has for each of these types.
@@ -201,6 +211,9 @@ fn write_rows(
     columns.unsigned(&name("thread"), rows.all().map(|row| row.thread));
     columns.unsigned(&name("label_set"), rows.all().map(|row| row.label_set));
     columns.unsigned(&name("state"), rows.all().map(|row| row.state));
+    if rows.all().any(|row| row.is_idle) {
+        columns.unsigned(&name("idle"), rows.all().map(|row| u32::from(row.is_idle)));
+    }
     for (number, column) in types.iter().enumerate() {
         let Some(column) = *column else { continue };
         let values = rows.all().map(|row| match row.weight {

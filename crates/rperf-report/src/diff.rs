@@ -108,6 +108,11 @@ impl DiffRow {
     }
 }
 
+fn mean_idle(runs: &[Run]) -> i64 {
+    let sum = runs.iter().map(|run| run.idle);
+    sum.fold(0, i64::saturating_add) / runs.len().max(1) as i64
+}
+
 /// The changes between two groups of runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diff {
@@ -115,6 +120,8 @@ pub struct Diff {
     pub value_type: ValueType,
     /// How many runs there are on each side.
     pub runs: [usize; 2],
+    /// The time of idle threads that was left out of a run of each side, in the mean.
+    pub idle: [i64; 2],
     /// All values together.
     pub total: DiffRow,
     /// The rows that differ, the largest difference first.
@@ -200,6 +207,7 @@ impl Diff {
         Ok(Self {
             value_type: first.value_type.clone(),
             runs: [base.len(), target.len()],
+            idle: [base, target].map(mean_idle),
             total,
             rows,
             tested,

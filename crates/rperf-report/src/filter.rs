@@ -5,17 +5,19 @@
 mod frames;
 mod keys;
 mod label_frames;
-mod tags;
+mod tag_filter;
 
-pub use tags::TagFilter;
+pub use tag_filter::TagFilter;
 
+use crate::idle::Idle;
 use crate::pattern::{PatternError, regex};
+use crate::tags::ThreadNames;
 use frames::{FrameFilters, Frames};
 use keys::set_keys;
 use regex::Regex;
 use rperf_model::label_keys::{PID, THREAD_SEQ};
 use rperf_model::{Profile, WeightKey, Weights};
-use tags::ThreadNames;
+use std::borrow::Cow;
 
 /// The options that choose a part of a profile.
 ///
@@ -47,6 +49,8 @@ pub struct Filter {
     pub thread: Option<ThreadFilter>,
     /// Only the process with this number.
     pub pid: Option<u32>,
+    /// Without the time of idle threads.
+    pub hides_idle: bool,
 }
 
 /// Chooses threads.
@@ -63,6 +67,10 @@ pub struct Filtered {
     pub profile: Profile,
     /// The options that matched nothing at all, by their names.
     pub unmatched: Vec<&'static str>,
+    /// The time of idle threads that was left out before all else, in the default values.
+    pub idle: i64,
+    /// The sum of the default values before the other filters.
+    pub whole: i64,
 }
 
 impl ThreadFilter {
@@ -80,7 +88,7 @@ impl ThreadFilter {
 }
 
 impl Filter {
-    /// Whether everything passes.
+    /// Whether everything passes, but for the time of idle threads.
     pub fn is_empty(&self) -> bool {
         let frames = [
             &self.focus,
@@ -102,6 +110,12 @@ impl Filter {
     /// filters see them, as with pprof.
     pub fn apply(&self, mut profile: Profile) -> Filtered {
         let mut unmatched = Vec::new();
+        let idle = if self.hides_idle {
+            hide_idle(&mut profile)
+        } else {
+            0
+        };
+        let whole = profile.sum(profile.schema.default_column());
         if !self.is_empty() {
             // They are of all calls, also of those that are left out.
             profile.latencies.clear();
@@ -123,7 +137,12 @@ impl Filter {
             let kept = frames.rewrite(&mut profile);
             unmatched.extend(kept.unmatched);
         }
-        Filtered { profile, unmatched }
+        Filtered {
+            profile,
+            unmatched,
+            idle,
+            whole,
+        }
     }
 
     fn apply_tags(&self, profile: &mut Profile, unmatched: &mut Vec<&'static str>) {
@@ -131,11 +150,11 @@ impl Filter {
         let focus = self
             .tag_focus
             .as_ref()
-            .map(|tag| ("--tagfocus", tags::matching(profile, &names, tag)));
+            .map(|tag| ("--tagfocus", tag_filter::matching(profile, &names, tag)));
         let ignore = self
             .tag_ignore
             .as_ref()
-            .map(|tag| ("--tagignore", tags::matching(profile, &names, tag)));
+            .map(|tag| ("--tagignore", tag_filter::matching(profile, &names, tag)));
         let thread = self.thread.as_ref().map(|thread| {
             let is_kept = |row: WeightKey| {
                 let name = names.get(profile, row.thread);
@@ -176,6 +195,33 @@ impl Filter {
         let keys: Vec<_> = keys.collect();
         set_keys(profile, &keys);
     }
+}
+
+/// `profile` without the time of idle threads, and how much that is.
+pub fn without_idle(profile: &Profile) -> (Cow<'_, Profile>, i64) {
+    let idle = Idle::of(profile);
+    if idle.value() == 0 {
+        return (Cow::Borrowed(profile), 0);
+    }
+    let mut left = profile.clone();
+    drop_idle(&mut left, &idle);
+    (Cow::Owned(left), idle.value())
+}
+
+/// Leaves the time of idle threads out. Returns how much that is.
+fn hide_idle(profile: &mut Profile) -> i64 {
+    let idle = Idle::of(profile);
+    if idle.value() != 0 {
+        drop_idle(profile, &idle);
+    }
+    idle.value()
+}
+
+fn drop_idle(profile: &mut Profile, idle: &Idle) {
+    let rows = profile.weights.iter().zip(idle.rows());
+    let keys = rows.map(|(row, is_idle)| (!is_idle).then_some(row.key));
+    let keys: Vec<_> = keys.collect();
+    set_keys(profile, &keys);
 }
 
 /// Puts a frame above all stacks of each thread, named for the thread's number.

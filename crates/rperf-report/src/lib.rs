@@ -9,6 +9,7 @@
 //! - [`Tree`] is the call tree, [`CallGraph`] has each function once, [`Neighbours`] are
 //!   callers and callees, [`Listing`] has the lines of a method or file, [`Path`]s the stacks with the most, [`Wait`]s the
 //!   time in which threads didn't run;
+//! - [`Idle`] is the time of threads that wait for work;
 //! - [`Filter`] makes a smaller profile of a profile, [`choose_values()`] says which of
 //!   its values it is about;
 //! - [`Diff`] has the changes between runs, told from noise;
@@ -29,6 +30,7 @@ mod diff;
 mod filter;
 mod graph;
 mod groups;
+mod idle;
 mod joined_calls;
 mod lines;
 mod listing;
@@ -38,6 +40,7 @@ mod neighbours;
 pub mod one_line;
 mod paths;
 mod pattern;
+mod tags;
 mod top;
 mod totals;
 mod tree;
@@ -50,9 +53,10 @@ pub use call_diff::{CallChange, CallDiff, CallDiffError};
 pub use calls::{Calls, call_count, calls_text, is_traced, tracing_lines};
 pub use choose::{NoSuchValues, choose_values};
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
-pub use filter::{Filter, Filtered, TagFilter, ThreadFilter};
+pub use filter::{Filter, Filtered, TagFilter, ThreadFilter, without_idle};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
 pub use groups::{CoreMethods, Function, class_of};
+pub use idle::{Idle, idle_line};
 pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
@@ -62,7 +66,7 @@ pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};
 pub use pattern::{NamePattern, PatternError, regex};
 pub use rperf_model::numbers;
-pub use top::{By, Sort, Top, TopRow, state_name};
+pub use top::{By, Sort, Top, TopRow, state_name, thread_name};
 pub use totals::Totals;
 pub use tree::{Branch, Direction, Tree, TreeLimits};
 pub use units::{Scale, nanoseconds_per};

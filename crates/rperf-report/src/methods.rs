@@ -2,7 +2,8 @@
 //! garbage collection, objects. Used by `rperf report --methods` and JSON; any thread.
 
 use crate::groups::{FrameKey, Function, Groups};
-use crate::top::{By, Sort, label, state_name, thread_name};
+use crate::tags::tag_texts;
+use crate::top::{By, Sort, state_name, thread_name};
 use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
 use rperf_model::{Column, Histogram, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
@@ -127,10 +128,10 @@ impl Methods {
             By::Gem(core) => by_frames(profile, FrameKey::Gem(*core), values),
             By::Thread => by_thread(profile, values),
             By::State => by_weight(profile, values, |row| state_name(row.key.state).into()),
-            By::Label(key) => by_weight(profile, values, |row| {
-                let value = label(profile, row.key.labels, key);
-                value.map_or_else(|| format!("(no {key})"), String::from)
-            }),
+            By::Label(key) => {
+                let mut text = tag_texts(profile, key);
+                by_weight(profile, values, |row| text(row.key))
+            }
         };
         let has_latency = *by == By::Function && !profile.latencies.is_empty();
         if has_latency {
@@ -282,7 +283,7 @@ fn by_thread(profile: &Profile, values: impl Fn(Weight<'_>) -> Values<SUMS>) -> 
 fn by_weight(
     profile: &Profile,
     values: impl Fn(Weight<'_>) -> Values<SUMS>,
-    name: impl Fn(Weight<'_>) -> String,
+    mut name: impl FnMut(Weight<'_>) -> String,
 ) -> Vec<Method> {
     let mut sums: FxHashMap<String, Values<SUMS>> = FxHashMap::default();
     for row in profile.weights.iter() {

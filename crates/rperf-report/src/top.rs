@@ -2,6 +2,7 @@
 //! Used by text reports, `rperf report` and diffs; any thread.
 
 use crate::groups::{CoreMethods, FrameKey, Function, GroupId, Groups};
+use crate::tags::tag_texts;
 use crate::walk::{OnceSums, Values, Visitor, add, walk};
 use rperf_model::{Column, LabelSetId, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
@@ -81,7 +82,10 @@ impl Top {
             By::File => by_frames(profile, columns, FrameKey::File),
             By::Directory => by_frames(profile, columns, FrameKey::Directory),
             By::Gem(core) => by_frames(profile, columns, FrameKey::Gem(*core)),
-            By::Label(key) => by_label(profile, columns, key),
+            By::Label(key) => {
+                let mut text = tag_texts(profile, key);
+                by_weight(profile, columns, |weight| text(weight.key))
+            }
             By::Thread => by_thread(profile, columns),
             By::State => by_weight(profile, columns, |weight| {
                 state_name(weight.key.state).to_string()
@@ -235,18 +239,6 @@ fn by_frames(profile: &Profile, columns: [Column; 2], key: FrameKey) -> Vec<TopR
         .collect()
 }
 
-fn by_label(profile: &Profile, columns: [Column; 2], key: &str) -> Vec<TopRow> {
-    let values: Vec<String> = (0..profile.label_sets.len() as u32)
-        .map(|set| {
-            let value = label(profile, LabelSetId(set), key);
-            value.map_or_else(|| format!("(no {key})"), String::from)
-        })
-        .collect();
-    by_weight(profile, columns, |weight| {
-        values[weight.key.labels.0 as usize].clone()
-    })
-}
-
 /// The value of the label with this key in a set.
 pub(crate) fn label<'a>(profile: &'a Profile, set: LabelSetId, key: &str) -> Option<&'a str> {
     let pairs = profile.label_sets.get(set).iter();
@@ -267,7 +259,7 @@ fn by_thread(profile: &Profile, columns: [Column; 2]) -> Vec<TopRow> {
 }
 
 /// The thread with this number and name in words.
-pub(crate) fn thread_name(seq: u32, name: &str) -> String {
+pub fn thread_name(seq: u32, name: &str) -> String {
     match (seq, name) {
         (0, _) => "(ended threads)".to_string(),
         (seq, "") => format!("thread {seq}"),
@@ -278,7 +270,7 @@ pub(crate) fn thread_name(seq: u32, name: &str) -> String {
 fn by_weight(
     profile: &Profile,
     columns: [Column; 2],
-    name: impl Fn(Weight<'_>) -> String,
+    mut name: impl FnMut(Weight<'_>) -> String,
 ) -> Vec<TopRow> {
     let mut sums: FxHashMap<String, Values<2>> = FxHashMap::default();
     for weight in profile.weights.iter() {

@@ -14,6 +14,7 @@ pub mod resolve;
 pub mod root_object;
 pub mod safepoint;
 pub mod thread_hook;
+pub mod thread_names;
 pub mod threads;
 pub mod version;
 
@@ -24,6 +25,7 @@ pub fn init(ruby: &Ruby) -> Result<(), Error> {
     version::init();
     live_threads::init(ruby);
     threads::make_keys();
+    thread_names::learn(ruby)?;
     ractor::mark_main();
     ractor::learn_numbers(ruby)
 }

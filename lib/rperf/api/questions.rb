@@ -17,11 +17,11 @@ module Rperf
       # @return [Hash{Symbol => String, Array<String>, Integer}] without those that are nil
       # @raise [ArgumentError] for one that isn't allowed
       def filters(focus: nil, ignore: nil, hide: nil, show: nil, show_from: nil, tagfocus: nil, tagignore: nil,
-                  tagroot: nil, tagleaf: nil, thread: nil, pid: nil, value: nil)
+                  tagroot: nil, tagleaf: nil, thread: nil, pid: nil, value: nil, idle: nil)
         patterns = { focus:, ignore:, hide:, show:, show_from: }.compact.to_h { |key, it| [key, pattern(key, it)] }
         tags = { tagfocus:, tagignore: }.compact.to_h { |key, it| [key, text(key, it, "a String as 'KEY=REGEX'")] }
         keys = { tagroot:, tagleaf: }.compact.to_h { |key, it| [key, label_keys(key, it)] }
-        others = { thread: thread(thread), pid: pid(pid), value: value(value) }.compact
+        others = { thread: thread(thread), pid: pid(pid), value: value(value), idle: idle(idle) }.compact
         { **patterns, **tags, **keys, **others }
       end
 
@@ -111,6 +111,8 @@ module Rperf
         else text(:value, value, "the name or number of the values")
         end
       end
+
+      def idle(value) = nil.equal?(value) ? nil : Argument.one_of(:idle, value, [true, false])
     end
   end
   private_constant :Questions

@@ -35,7 +35,7 @@ export class Session {
     const base = state.base >= 0 && state.base < profiles && state.base !== target ? state.base : null;
     const type = this.type(state);
     const scale = base === null ? 1 : this.scale(state, target, base, type);
-    const query = { target, base, baseScale: scale ?? 1, type, filters: state.filters };
+    const query = { target, base, baseScale: scale ?? 1, type, filters: state.filters, idle: state.idle };
     const key = JSON.stringify(query);
     if (!this.cachedFor || key !== this.lastKey) {
       this.cachedFor = this.views.view(query);
@@ -55,8 +55,8 @@ export class Session {
     const { diff, profiles } = this.file;
     const isGiven = diff !== null && diff.target === target && diff.base === base;
     return baseScale(this.normalisation(state), {
-      target: this.sum(target, type),
-      base: this.sum(base, type),
+      target: this.sum(target, type, state.idle),
+      base: this.sum(base, type, state.idle),
       durations: [profiles[target].meta.durationNs, profiles[base].meta.durationNs],
       given: isGiven ? diff.scale : 1,
     });
@@ -68,20 +68,27 @@ export class Session {
     const { target, base, type, filters } = this.view(state).query;
     const total = diff?.changes[type];
     const methods = changes[type];
-    const isShown = diff?.target === target && diff.base === base && filters.length === 0;
+    const isPlain = filters.length === 0 && !(state.idle && this.hasIdle);
+    const isShown = diff?.target === target && diff.base === base && isPlain;
     return total && methods && isShown && this.normalisation(state) === "file" ? { total, methods } : null;
+  }
+
+  /** Whether any thread of the file was idle. */
+  get hasIdle(): boolean {
+    return this.file.profiles.some(({ idle }) => idle.includes(1));
   }
 
   private normalisation({ normalise }: State): Normalisation {
     return NORMALISATIONS.find((how) => how === normalise) ?? "file";
   }
 
-  /** The sum of all rows of a profile. */
-  private sum(profile: number, type: number): number {
-    const key = `${profile} ${type}`;
+  /** The sum of all rows of a profile that count. */
+  private sum(profile: number, type: number, withIdle: boolean): number {
+    const key = `${profile} ${type} ${withIdle}`;
     let sum = this.sums.get(key);
     if (sum === undefined) {
-      sum = this.file.profiles[profile].values[type]?.reduce((sum, value) => sum + value, 0) ?? 0;
+      const { values, idle } = this.file.profiles[profile];
+      sum = values[type]?.reduce((sum, value, row) => (withIdle || idle[row] === 0 ? sum + value : sum), 0) ?? 0;
       this.sums.set(key, sum);
     }
     return sum;

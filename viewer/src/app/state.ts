@@ -17,6 +17,8 @@ export interface State {
   /** The value type's name; empty for the file's default. */
   type: string;
   filters: Filter[];
+  /** Whether the time of idle threads counts. */
+  idle: boolean;
   search: string;
   regexp: boolean;
   /** The method that callers, source and sandwich are about: "name\tfile", or nothing. */
@@ -43,6 +45,7 @@ export const INITIAL: State = {
   normalise: "file",
   type: "",
   filters: [],
+  idle: false,
   search: "",
   regexp: false,
   method: "",
@@ -103,6 +106,7 @@ export function fromHash(hash: string, initial: State): State {
     normalise: text("normalise"),
     type: text("type"),
     filters,
+    idle: flag("idle"),
     search: text("search"),
     regexp: flag("regexp"),
     method: text("method"),

@@ -41,6 +41,8 @@ export interface ProfileRows {
   thread: Uint32Array;
   labelSet: Uint32Array;
   state: Uint32Array;
+  /** 1 where a thread waits for work. */
+  idle: Uint32Array;
   /** One column for each value type; null where the profile doesn't measure it. */
   values: (Float64Array | null)[];
   /** How long the calls of methods took, by `latencyKey`. */
@@ -129,6 +131,7 @@ export function decode(bytes: Uint8Array): ProfileFile {
       thread: columns.unsigned(`${rows}/thread`, count, threadCount),
       labelSet: columns.unsigned(`${rows}/label_set`, count, labelSets.length),
       state: columns.unsigned(`${rows}/state`, count, header.states.length),
+      idle: columns.unsigned(`${rows}/idle`, count, 2),
       values: header.valueTypes.map((_, type) => columns.values(`${rows}/value/${type}`, count)),
       latencies: latencyTable(columns, `latencies/${index}`, string),
     };

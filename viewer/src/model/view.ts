@@ -12,6 +12,8 @@ export interface Query {
   baseScale: number;
   type: number;
   filters: Filter[];
+  /** Whether the time of idle threads counts. */
+  idle: boolean;
 }
 
 /** One profile's values over the tree. */
@@ -24,9 +26,11 @@ export interface Side {
   scale: number;
   self: Float64Array;
   total: Float64Array;
-  /** The sum of the rows that pass, and of all rows. */
+  /** The sum of the rows that pass, and of all rows that count. */
   sum: number;
   all: number;
+  /** The sum of the rows of idle threads, whether they count or not. */
+  idle: number;
 }
 
 /** What all parts of the page show: a tree with the values of one or two profiles. */
@@ -38,12 +42,13 @@ export interface View {
   base: Side | null;
 }
 
-/** Values of each node, and of all kept rows and all rows. */
+/** Values of each node, and of all kept rows, all rows that count, and those of idle threads. */
 export interface Sums {
   self: Float64Array;
   total: Float64Array;
   sum: number;
   all: number;
+  idle: number;
 }
 
 /** Makes views, and keeps the parts of the last one that the next one shares. A view is good until the next is made. */
@@ -122,7 +127,7 @@ export class Views {
 
   /** Rows that pass focus, ignore and the filters of labels, threads and processes. */
   private keptRows(query: Query, rows: ProfileRows[]): Uint8Array[] {
-    const key = JSON.stringify([query.target, query.base, query.filters]);
+    const key = JSON.stringify([query.target, query.base, query.filters, query.idle]);
     if (this.kept?.key !== key) {
       const labelled = this.labelledForFocus(query, rows);
       const hides = query.filters.some(({ kind }) => kind === "hide" || kind === "show");
@@ -136,7 +141,8 @@ export class Views {
           const inFocus = !nodes || !focused || focused[nodes[row]] === 1;
           // As in pprof, a stack of which nothing is left is dropped.
           const isLeft = shape?.rowNodes[index][row] !== 0;
-          kept[row] = inFocus && isLeft && (!passes || passes(row)) ? 1 : 0;
+          const counts = query.idle || side.idle[row] === 0;
+          kept[row] = counts && inFocus && isLeft && (!passes || passes(row)) ? 1 : 0;
         }
         return kept;
       });
@@ -173,7 +179,12 @@ export class Views {
     const key = `${side} ${query.type} ${scale}`;
     let sums = this.sums.get(key);
     if (!sums) {
-      sums = sumRows(shape.tree, rows.values[query.type], shape.rowNodes[side], kept, scale, this.spare.pop());
+      const values = rows.values[query.type];
+      sums = sumRows(shape.tree, values, shape.rowNodes[side], kept, scale, this.spare.pop());
+      // All shares are of what counts.
+      for (let row = 0; values && row < values.length; row++)
+        if (rows.idle[row] === 1) sums.idle += values[row] * scale;
+      if (!query.idle) sums.all -= sums.idle;
       this.sums.set(key, sums);
     }
     return sums;
@@ -201,7 +212,7 @@ export function sumRows(
       sum += value;
     }
   }
-  return { self, total: tree.totals(self, old?.total), sum, all };
+  return { self, total: tree.totals(self, old?.total), sum, all, idle: 0 };
 }
 
 /** Another value type over the same tree and rows, in the columns of `old`: CPU beside wall, samples beside time. */

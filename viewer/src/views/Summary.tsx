@@ -16,6 +16,7 @@ export function Summary() {
           {text}
         </p>
       ))}
+      {view.target.idle > 0 && <IdleSwitch />}
       <p class="words">
         {sentences.map((sentence, i) => (
           <span key={i}>
@@ -38,6 +39,25 @@ export function Summary() {
       </p>
       {states.length > 0 && <StateBar states={states} />}
     </section>
+  );
+}
+
+/** Threads that wait for work would be most of the profile of a server. */
+function IdleSwitch() {
+  const { view, store, state } = usePage();
+  const time = formatValue(view.target.idle, view.file.valueTypes[view.query.type]);
+  return (
+    <p class="idle">
+      <label title="They wait for work, outside of any request, job or code of the program">
+        <input
+          type="checkbox"
+          checked={state.idle}
+          onChange={(event) => store.set({ idle: event.currentTarget.checked, zoom: [] })}
+        />{" "}
+        Idle threads: {time}
+        {state.idle ? "" : " hidden"}
+      </label>
+    </p>
   );
 }
 

@@ -28,7 +28,14 @@ export interface DraftProfile {
     losses?: Loss[];
   };
   latencies?: { name: string; file: string; calls: number; p50: number; p99: number; max: number }[];
-  rows: { node: number; thread?: number; labelSet?: number; state?: number; values: (number | bigint)[] }[];
+  rows: {
+    node: number;
+    thread?: number;
+    labelSet?: number;
+    state?: number;
+    idle?: number;
+    values: (number | bigint)[];
+  }[];
 }
 
 /** Writes RPV1 as docs/internals/viewer-format.md says, without gzip. */
@@ -121,6 +128,11 @@ export function encode(
       `${name}/state`,
       rows.map((row) => row.state ?? 0),
     );
+    if (rows.some((row) => row.idle))
+      writer.unsigned(
+        `${name}/idle`,
+        rows.map((row) => row.idle ?? 0),
+      );
     draft.valueTypes.forEach((_, type) => {
       writer.signed(
         `${name}/value/${type}`,

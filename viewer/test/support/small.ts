@@ -65,6 +65,7 @@ export const query = (filters: Filter[] = [], more: Partial<Query> = {}): Query 
   base: null,
   baseScale: 1,
   type: 1,
+  idle: false,
   filters,
   ...more,
 });

@@ -30,13 +30,15 @@ pub fn run(reader: &mut Reader<'_>) -> Result<i32, Refusal> {
     show(reader, [base_file, target_file], &profiles, &diff)
 }
 
-/// The changes in the calls of two traces, of which the same calls were counted.
-pub fn exact(profiles: &[Profile; 2]) -> Option<CallDiff> {
-    let [base, target] = profiles;
-    let are_traces = is_traced(base) && is_traced(target);
-    are_traces
-        .then(|| CallDiff::of(base, target).ok())
-        .flatten()
+/// What the filters leave of two traces of which the same calls were counted, and the changes in
+/// their calls. Calls of idle threads are calls, too.
+pub fn exact(reader: &mut Reader<'_>, read: &[Profile; 2]) -> Option<([Profile; 2], CallDiff)> {
+    if !read.iter().all(is_traced) {
+        return None;
+    }
+    let profiles = read.each_ref().map(|it| reader.with_idle(it.clone()));
+    let diff = CallDiff::of(&profiles[0], &profiles[1]).ok()?;
+    Some((profiles, diff))
 }
 
 /// Shows what has changed between these files, and returns the exit status.

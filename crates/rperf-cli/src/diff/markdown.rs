@@ -1,6 +1,6 @@
 //! The comparison in Markdown, to paste into a pull request. Does no I/O.
 
-use super::pages::{Page, capitalized, normalized, percent, scale, verdict, word};
+use super::pages::{Page, capitalized, idle, normalized, percent, scale, verdict, word};
 use rperf_format::markdown::amount;
 use rperf_format::markdown::text::{Table, code, location, name};
 use rperf_report::numbers::grouped;
@@ -45,6 +45,9 @@ fn head(page: &Page<'_>) -> String {
     let [base, target] = page.sides;
     text += &side(page, "Base", &options.base, base, total.base);
     text += &side(page, "Target", &options.target, target, total.target);
+    if let Some(idle) = idle(page) {
+        text += &format!("- Idle threads: {idle}\n");
+    }
     if let Some(normalized) = normalized(options) {
         text += &format!("- Scaled: {}\n", code(&normalized));
     }

@@ -140,6 +140,7 @@ impl Options {
     pub fn new(args: DiffArgs, on_terminal: bool) -> Result<Self, Refusal> {
         let view = view(&args, on_terminal)?;
         let is_plain = is_plain(&args);
+        let is_of_calls = view == View::Calls;
         let (base, target) = sides(args.files, args.base, args.target)?;
         let (normalize, label) = match args.normalize.as_deref() {
             Some(text) => parse_normalize(text)?,
@@ -158,7 +159,7 @@ impl Options {
             sort: args.view.sort()?,
             value: args.view.value,
             pager: !args.view.no_pager,
-            filter: args.filter.filter()?,
+            filter: args.filter.filter(is_of_calls)?,
         })
     }
 }

@@ -105,6 +105,9 @@ fn head(page: &Page<'_>) -> String {
             one_line(&files.join(", "))
         );
     }
+    if let Some(idle) = idle(page) {
+        text += &format!("Idle:   {idle}\n");
+    }
     if let Some(normalized) = normalized(page.options) {
         text += &format!("Scaled: {normalized}\n");
     }
@@ -115,6 +118,16 @@ fn head(page: &Page<'_>) -> String {
         percent(total)
     );
     text + &format!("Total:  {}\n", page.screen.styled(style, &change))
+}
+
+/// How much time of idle threads is left out of each side, in words.
+pub fn idle(page: &Page<'_>) -> Option<String> {
+    let idle = page.diff.idle;
+    let largest = idle.into_iter().max().filter(|idle| *idle > 0)?;
+    let [base, target] = idle.map(|idle| Scale::new(&page.diff.value_type, largest).text(idle));
+    Some(format!(
+        "{base} in the base and {target} in the target hidden, --idle shows them"
+    ))
 }
 
 /// How the runs are scaled, in words.

@@ -6,7 +6,7 @@ use crate::Refusal;
 use crate::report::load;
 use rperf_format::viewer as viewer_data;
 use rperf_model::{Profile, Schema, ValueType};
-use rperf_report::Run;
+use rperf_report::{Filter, Filtered, Run};
 use std::path::{Path, PathBuf};
 
 /// The runs of one side, one by one, and for the viewer merged.
@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
     pub fn side(&mut self, files: &[PathBuf]) -> Result<Side, Refusal> {
         let mut side = Side::default();
         for file in files {
-            let profile = self.profile(file)?;
+            let profile = self.read(file)?;
             self.add(&mut side, file, profile)?;
         }
         Ok(side)
@@ -57,12 +57,17 @@ impl<'a> Reader<'a> {
         Ok(side)
     }
 
-    fn add(&mut self, side: &mut Side, file: &Path, mut profile: Profile) -> Result<(), Refusal> {
-        side.runs.push(self.run(&profile));
-        if !matches!(self.options.view, View::Web { .. } | View::Html(_)) {
+    fn add(&mut self, side: &mut Side, file: &Path, read: Profile) -> Result<(), Refusal> {
+        let is_page = matches!(self.options.view, View::Web { .. } | View::Html(_));
+        let complete = is_page.then(|| read.clone());
+        let mut filtered = self.filtered(read);
+        side.runs.push(self.run(&filtered));
+        let Some(complete) = complete else {
             return Ok(());
-        }
-        self.add_by_type(side, &mut profile);
+        };
+        self.add_by_type(side, &mut filtered);
+        // The page can hide the time of idle threads itself.
+        let profile = self.with_idle(complete);
         match &mut side.together {
             None => side.together = Some(profile),
             Some(together) => together
@@ -74,9 +79,32 @@ impl<'a> Reader<'a> {
 
     /// What the filters leave of a file.
     pub fn profile(&mut self, file: &Path) -> Result<Profile, Refusal> {
+        let profile = self.read(file)?;
+        Ok(self.filtered(profile).profile)
+    }
+
+    /// What the filters leave of a profile, with the time of idle threads.
+    pub fn with_idle(&mut self, profile: Profile) -> Profile {
+        let filter = Filter {
+            hides_idle: false,
+            ..self.options.filter.clone()
+        };
+        self.filtered_by(&filter, profile).profile
+    }
+
+    /// A file, with the values that are compared.
+    pub fn read(&self, file: &Path) -> Result<Profile, Refusal> {
         let mut profile = load::profile(file)?;
         load::choose_column(&mut profile, self.options.value.as_deref())?;
-        let filtered = self.options.filter.apply(profile);
+        Ok(profile)
+    }
+
+    fn filtered(&mut self, profile: Profile) -> Filtered {
+        self.filtered_by(&self.options.filter, profile)
+    }
+
+    fn filtered_by(&mut self, filter: &Filter, profile: Profile) -> Filtered {
+        let mut filtered = filter.apply(profile);
         // What matches in one of the profiles has done its work.
         let others = self.unmatched.take();
         self.unmatched = Some(match others {
@@ -84,9 +112,9 @@ impl<'a> Reader<'a> {
                 .into_iter()
                 .filter(|option| filtered.unmatched.contains(option))
                 .collect(),
-            None => filtered.unmatched,
+            None => std::mem::take(&mut filtered.unmatched),
         });
-        Ok(filtered.profile)
+        filtered
     }
 
     /// Names the filters that have matched nothing.
@@ -96,28 +124,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn run(&self, profile: &Profile) -> Run {
-        Run::of(profile, self.options.label.as_deref())
+    fn run(&self, filtered: &Filtered) -> Run {
+        let mut run = Run::of(&filtered.profile, self.options.label.as_deref());
+        run.idle = filtered.idle;
+        run
     }
 
-    fn add_by_type(&mut self, side: &mut Side, profile: &mut Profile) {
+    fn add_by_type(&mut self, side: &mut Side, filtered: &mut Filtered) {
         if self.types.is_empty() {
-            self.types = profile.schema.types().to_vec();
+            self.types = filtered.profile.schema.types().to_vec();
         }
         side.runs_by_type
             .resize_with(self.types.len(), || Some(Vec::new()));
-        let chosen = profile.schema.clone();
+        let chosen = filtered.profile.schema.clone();
         let columns = viewer_data::columns_for(&self.types, &chosen);
         for (column, runs) in columns.into_iter().zip(&mut side.runs_by_type) {
             let schema = column.and_then(|column| Schema::new(chosen.types().to_vec(), column));
             match (schema, &mut *runs) {
                 (Some(schema), Some(runs)) => {
-                    profile.schema = schema;
-                    runs.push(self.run(profile));
+                    filtered.profile.schema = schema;
+                    runs.push(self.run(filtered));
                 }
                 _ => *runs = None,
             }
         }
-        profile.schema = chosen;
+        filtered.profile.schema = chosen;
     }
 }

@@ -35,11 +35,12 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 30] = [
+pub const TOPICS: [Topic; 31] = [
     topic!("tutorial", "start", "guide"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
     topic!("states", "state", "gvl", "gc", "what-to-look-for"),
+    topic!("idle-threads", "idle"),
     topic!("cli", "command-line", "commands", "options", "exit-status"),
     topic!("views", "reports", "filters", "flame-graph"),
     topic!("call-graphs", "call-graph", "dot", "svg", "graphviz"),

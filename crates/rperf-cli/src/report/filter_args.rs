@@ -46,11 +46,14 @@ pub struct FilterArgs {
     /// Only the process with this number
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub pid: Option<String>,
+    /// Also the time of idle threads, which wait for work
+    #[arg(long)]
+    pub idle: bool,
 }
 
 impl FilterArgs {
-    /// The filter that the options make.
-    pub fn filter(&self) -> Result<Filter, Refusal> {
+    /// The filter that the options make. What is made for programs `keeps_idle` time anyway.
+    pub fn filter(&self, keeps_idle: bool) -> Result<Filter, Refusal> {
         Ok(Filter {
             focus: parse("--focus", &self.focus, regex)?,
             ignore: parse("--ignore", &self.ignore, regex)?,
@@ -63,6 +66,7 @@ impl FilterArgs {
             tag_leaf: keys(&self.tagleaf),
             thread: parse("--thread", &self.thread, ThreadFilter::new)?,
             pid: self.pid.as_deref().map(pid).transpose()?,
+            hides_idle: !self.idle && !keeps_idle,
         })
     }
 }

@@ -68,6 +68,9 @@ pub struct ReportArgs {
     /// Add a table of the hottest lines to the text report
     #[arg(long)]
     pub lines: bool,
+    /// Give shares of what the filters leave, and not of all
+    #[arg(long, visible_alias = "relative-percentages")]
+    pub relative: bool,
     /// The call graph.
     #[command(flatten)]
     pub graph: GraphArgs,
@@ -177,6 +180,10 @@ pub struct Options {
     pub pager: bool,
     /// Whether the viewer has the text of source files.
     pub source: bool,
+    /// Whether shares are of what the filters leave.
+    pub relative: bool,
+    /// Whether the viewer shows the time of idle threads as all other.
+    pub shows_idle: bool,
     /// What of the profile is looked at.
     pub filter: Filter,
 }
@@ -191,6 +198,7 @@ impl Options {
             View::Tree(_) => Some(TreeLimits::default().branches),
             _ => None,
         };
+        let keeps_idle = view.is_complete();
         let files: Vec<PathBuf> = args.files.iter().map(PathBuf::from).collect();
         Ok(Self {
             files: match files.is_empty() {
@@ -206,12 +214,24 @@ impl Options {
             lines: args.lines,
             pager: !args.view.no_pager,
             source: args.source,
-            filter: args.filter.filter()?,
+            relative: args.relative,
+            shows_idle: args.filter.idle,
+            filter: args.filter.filter(keeps_idle)?,
         })
     }
 }
 
 impl View {
+    /// Whether it has all time, with that of idle threads: it is for programs, or can hide that
+    /// itself.
+    fn is_complete(&self) -> bool {
+        match self {
+            View::Web { .. } | View::Html(_) | View::Json { .. } => true,
+            View::Format { format, .. } => *format != Format::Text,
+            _ => false,
+        }
+    }
+
     /// The option that asks for it.
     fn option(&self) -> &'static str {
         match self {
@@ -276,7 +296,7 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
 }
 
 /// Filters, --value and --no-pager are right everywhere.
-fn belongings(args: &ReportArgs) -> [Belongs; 14] {
+fn belongings(args: &ReportArgs) -> [Belongs; 15] {
     let rows = args.view.limit.is_some();
     let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
     [
@@ -314,6 +334,21 @@ fn belongings(args: &ReportArgs) -> [Belongs; 14] {
         ("--bottom-up", args.bottom_up, &["--tree"]),
         ("--least", args.least.is_some(), &["--tree"]),
         ("--lines", args.lines, &["--text"]),
+        (
+            "--relative",
+            args.relative,
+            &[
+                "--top",
+                "--methods",
+                "--tree",
+                "--callers",
+                "--annotate",
+                "--text",
+                "--format markdown",
+                "--dot",
+                "--svg",
+            ],
+        ),
         count,
         node_fraction,
         edge_fraction,

@@ -12,13 +12,13 @@ pub use tree::{TreeOptions, tree};
 use super::counts::Counts;
 use super::screen::{Screen, Style};
 use super::table::{Row, Table};
-use rperf_format::answers::FilteredProfile;
+use rperf_format::answers::{FilteredProfile, IdleTime};
 use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
-    By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text, is_traced,
-    losses_line, notes_on, tracing_lines,
+    By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text, idle_line,
+    is_traced, losses_line, notes_on, tracing_lines,
 };
 
 /// What all pages are made with.
@@ -26,8 +26,12 @@ use rperf_report::{
 pub struct Page<'a> {
     /// What is left of the profile after the filters.
     pub profile: &'a Profile,
-    /// What the profile adds up to without the filters: all shares are of it.
+    /// What the profile adds up to without the filters.
+    pub before: i64,
+    /// What all shares are of: the same, or what the filters have left.
     pub whole: i64,
+    /// The time of idle threads.
+    pub idle: IdleTime,
     /// Where the page goes.
     pub screen: Screen,
     /// How many rows are shown; `None`: all.
@@ -42,6 +46,7 @@ impl Page<'_> {
         FilteredProfile {
             profile: self.profile,
             whole: self.whole,
+            idle: self.idle,
         }
     }
 
@@ -71,11 +76,15 @@ impl Page<'_> {
         let mut head = format!(
             "Type: {}, {}",
             one_line(&value_type.name),
-            self.scale().text(self.whole)
+            self.scale().text(self.before)
         );
         let left = self.profile.sum(column);
-        if left != self.whole {
-            head += &format!(", of which {} are left", self.value_with_percent(left));
+        if left != self.before {
+            let (left, share) = (self.scale().text(left), percent(left, self.before));
+            head += &format!(", of which {left} ({share:.1}%) are left");
+            if self.whole != self.before {
+                head += "; shares are of these";
+            }
         }
         if let Some(samples) = self.profile.sample_count() {
             head += &format!(", {} samples", grouped(samples));
@@ -89,6 +98,10 @@ impl Page<'_> {
             head += &format!(", duration {} s", seconds(meta.duration_ns));
         }
         head.push('\n');
+        if let Some(idle) = idle_line(self.profile, self.idle.left_out()) {
+            head += &idle;
+            head.push('\n');
+        }
         if let Some(losses) = losses_line(&meta.counters) {
             head += &losses;
             head.push('\n');

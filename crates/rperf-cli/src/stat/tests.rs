@@ -70,6 +70,7 @@ fn figures() -> Figures {
         command: "ruby app.rb".to_string(),
         report: false,
         lines: false,
+        shows_idle: false,
         processes: 1,
         times: Some(CommandTimes {
             real_ns: 1_050_000_000,

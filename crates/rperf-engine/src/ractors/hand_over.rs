@@ -7,7 +7,7 @@ use crate::call_tree::CapturedTree;
 use crate::clock;
 use crate::counters::SessionCounters;
 use crate::sample::SampleSums;
-use crate::threads::OthersReady;
+use crate::threads::{OthersReady, ThreadNames};
 use std::mem::take;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,6 +23,8 @@ pub struct Part<'a> {
     pub sums: SampleSums,
     /// What was counted.
     pub counters: SessionCounters,
+    /// The names of threads.
+    pub names: ThreadNames,
 }
 
 impl OtherRactors {
@@ -80,6 +82,7 @@ impl Merged {
         hand_over(Part {
             sums: self.sums.take_rows(PART_ROWS),
             counters: take(&mut self.counters),
+            names: take(&mut self.names),
             tree: &self.tree,
         });
         if is_all {

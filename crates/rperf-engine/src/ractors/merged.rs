@@ -7,6 +7,7 @@ use crate::accounting::{SamplePoint, UNATTRIBUTED};
 use crate::call_tree::{CapturedTree, FOLDED, FrameWord, Interned, TRUNCATED};
 use crate::counters::SessionCounters;
 use crate::sample::{Sample, SampleSums, SumLimits, merge_ended_threads};
+use crate::threads::ThreadNames;
 use rperf_model::{LabelSetId, NodeId, State, WeightKey};
 use rustc_hash::FxHashMap;
 
@@ -22,6 +23,8 @@ pub struct Merged {
     pub sums: SampleSums,
     /// What was counted.
     pub counters: SessionCounters,
+    /// The names of threads that are new, or have ended.
+    pub names: ThreadNames,
     limits: SumLimits,
     /// Time of threads without any stack, by state.
     unattributed: [Values; State::ALL.len()],
@@ -34,6 +37,7 @@ impl Merged {
             tree: CapturedTree::new(NODE_CAP),
             sums: SampleSums::default(),
             counters: SessionCounters::default(),
+            names: ThreadNames::default(),
             limits: config.limits,
             unattributed: Default::default(),
         }
@@ -98,7 +102,7 @@ impl Merged {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.tree.memory() + self.sums.memory()
+        self.tree.memory() + self.sums.memory() + self.names.memory()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::gc_progress::GcEvent;
 use crate::ids::{NativeId, VmThread};
 use crate::pace::Pace;
-use crate::threads::ThreadEnd;
+use crate::threads::{ThreadEnd, VmName};
 use crate::vm::VmFrames;
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -180,14 +180,15 @@ impl Recorder {
         taken.resumed_here(vm, (ready, now), began_ns, has_moved);
     }
 
-    /// The thread, which is calling, is about to give its Ractor's GVL up.
-    pub fn suspended(&self, vm: &impl VmFrames, began_ns: u64) {
+    /// The thread, which is calling and has this `name`, is about to give its Ractor's GVL up.
+    pub fn suspended(&self, vm: &impl VmFrames, name: &impl VmName, began_ns: u64) {
         let Some(mut taken) = self.try_take() else {
             self.missed
                 .push(MissedEvent::Suspended(clock::monotonic_ns()));
             return;
         };
         taken.catch_up(&self.missed, began_ns);
+        taken.note_name(name);
         taken.suspended_here(vm, began_ns);
     }
 
@@ -249,8 +250,12 @@ impl Recorder {
     pub fn move_to(&self, merged: &mut Merged, now: u64, ready: u64, began_ns: u64) {
         let mut taken = self.take();
         taken.catch_up(&self.missed, began_ns);
-        taken.bring_up(now, ready, self.end.cpu_ns());
+        let end_cpu_ns = self.end.cpu_ns();
+        taken.bring_up(now, ready, end_cpu_ns);
         taken.move_to(merged, self.ractor);
+        if end_cpu_ns.is_some() {
+            taken.end_name(merged);
+        }
     }
 
     /// Moves what is recorded of the thread, which goes on, to `merged`, if its call tree has become

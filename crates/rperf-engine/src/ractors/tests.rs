@@ -32,6 +32,32 @@ fn others() -> (OtherRactors, OtherHolders) {
     (others, holders)
 }
 
+/// In a Ractor whose threads have no names.
+struct Unnamed;
+
+impl VmName for Unnamed {
+    fn word(&self) -> usize {
+        0
+    }
+
+    fn text(&self) -> Option<Arc<str>> {
+        None
+    }
+}
+
+/// The name of a thread, which stays the same.
+struct Named(&'static str);
+
+impl VmName for Named {
+    fn word(&self) -> usize {
+        self.0.as_ptr().addr()
+    }
+
+    fn text(&self) -> Option<Arc<str>> {
+        Some(self.0.into())
+    }
+}
+
 fn thread(number: usize) -> OtherThread {
     OtherThread {
         thread: VmThread(40 * number),
@@ -87,6 +113,7 @@ fn add(merged: &mut Merged, part: Part<'_>) {
     let (sums, truncated) = move_samples(part.sums, part.tree, &mut merged.tree, |labels| labels);
     merged.sums.merge(sums, CONFIG.limits);
     merged.counters.add(&part.counters);
+    merged.names.add(part.names);
     merged.counters.truncated += truncated;
 }
 
@@ -105,7 +132,7 @@ fn threads_have_their_time_each_in_its_own_ractor() {
         assert!(holders.is_any_running());
         run(Duration::from_millis(3));
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, thread);
+        others.suspended(&holders, &vm, (thread, &Unnamed));
         assert!(!holders.is_any_running());
         others.exited(&holders, thread.thread);
     }
@@ -119,6 +146,41 @@ fn threads_have_their_time_each_in_its_own_ractor() {
     assert_eq!(merged.counters.capture.tick_stacks, 2);
     let rest = take(&others, &ready);
     assert_eq!((total(&rest), rest.counters.threads), (0, 0), "once");
+}
+
+#[test]
+fn threads_have_their_names_when_they_have_ended_too() {
+    let (others, holders) = others();
+    let ready = OthersReady::default();
+    let threads = [1, 2, 3].map(thread);
+    let turn = |thread: OtherThread, name: &'static str| {
+        let vm = vm(thread, 10);
+        others.resumed(&holders, &vm, thread, 0);
+        run(Duration::from_millis(2));
+        tick(&holders, &vm);
+        others.suspended(&holders, &vm, (thread, &Named(name)));
+    };
+    turn(threads[0], "lives");
+    turn(threads[1], "first name");
+    turn(threads[1], "last name");
+    others.exited(&holders, threads[1].thread);
+    others.empty_logs(clock::monotonic_ns());
+    let merged = take(&others, &ready);
+    let names =
+        |merged: &Merged, seqs: [u32; 3]| seqs.map(|seq| merged.names.get(seq).map(str::to_owned));
+    let expected = [Some("lives"), Some("last name"), None];
+    assert_eq!(
+        names(&merged, [1, 2, 3]),
+        expected.map(|it| it.map(str::to_owned))
+    );
+    turn(threads[0], "renamed");
+    turn(threads[2], "late");
+    let merged = take(&others, &ready);
+    let expected = [Some("renamed"), None, Some("late")];
+    assert_eq!(
+        names(&merged, [1, 2, 3]),
+        expected.map(|it| it.map(str::to_owned))
+    );
 }
 
 #[test]
@@ -147,7 +209,7 @@ fn who_waits_has_the_stack_at_which_it_began_to() {
     let (others, holders) = others();
     let (ready, thread) = (OthersReady::default(), thread(1));
     others.resumed(&holders, &vm(thread, 10), thread, 0);
-    others.suspended(&holders, &vm(thread, 20), thread);
+    others.suspended(&holders, &vm(thread, 20), (thread, &Unnamed));
     std::thread::sleep(Duration::from_millis(5));
     let merged = take(&others, &ready);
     assert!(at(&merged, 20, State::GvlBlocked, 1) >= 4_000_000);
@@ -169,14 +231,14 @@ fn hooks_dont_wait_and_lose_no_time() {
     {
         let _taken = others.recorder(thread).take();
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, thread);
+        others.suspended(&holders, &vm, (thread, &Unnamed));
         std::thread::sleep(Duration::from_millis(2));
         others.resumed(&holders, &vm, thread, 0);
         tick(&holders, &vm);
     }
     tick(&holders, &vm);
     run(Duration::from_millis(2));
-    others.suspended(&holders, &vm, thread);
+    others.suspended(&holders, &vm, (thread, &Unnamed));
     let life = began.elapsed().as_nanos() as u64;
     let merged = take(&others, &ready);
     let sum = total(&merged);
@@ -199,7 +261,7 @@ fn the_worker_empties_logs_and_merges_what_has_ended() {
         others.resumed(&holders, &vm, thread, 0);
         run(Duration::from_millis(1));
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, thread);
+        others.suspended(&holders, &vm, (thread, &Unnamed));
     }
     others.exited(&holders, ended.thread);
     others.empty_logs(clock::monotonic_ns());
@@ -256,7 +318,7 @@ fn one_that_ends_without_a_wait_before_has_no_time_afterwards() {
     let (others, holders) = others();
     let (ready, thread) = (OthersReady::default(), thread(1));
     // It computed when time began to count, and no event had told of it.
-    others.suspended(&holders, &vm(thread, 10), thread);
+    others.suspended(&holders, &vm(thread, 10), (thread, &Unnamed));
     others.exited(&holders, thread.thread);
     assert_eq!(others.threads(), 0);
     let _ = take(&others, &ready);
@@ -307,7 +369,7 @@ fn what_is_handed_over_a_part_at_a_time_is_all_there() {
         others.resumed(&holders, &vm, thread, 0);
         run(Duration::from_micros(20));
         tick(&holders, &vm);
-        others.suspended(&holders, &vm, thread);
+        others.suspended(&holders, &vm, (thread, &Unnamed));
         if number % 2 == 0 {
             others.exited(&holders, thread.thread);
         }

@@ -15,7 +15,7 @@ use crate::mode::Mode;
 use crate::pace::Pace;
 use crate::recording::{NotedLabels, Position, Recording, Sink};
 use crate::sample::{Sample, SampleSums, SumLimits};
-use crate::threads::native;
+use crate::threads::{NotedName, VmName, native};
 use crate::tick_capture::{TickLog, TickTimes};
 use crate::vm::VmFrames;
 use rperf_model::{LabelSetId, NodeId, State};
@@ -44,6 +44,8 @@ pub struct ThreadRecording {
     accounting: Accounting,
     recording: Recording<Sums>,
     last: LastStack,
+    noted_name: NotedName,
+    name: Option<Arc<str>>,
     backtrace: Backtrace,
     log: TickLog,
     /// The native thread whose CPU clock the accounting knows; 0 if none.
@@ -92,6 +94,8 @@ impl ThreadRecording {
             accounting,
             recording,
             last: LastStack::default(),
+            noted_name: NotedName::default(),
+            name: None,
             backtrace: Backtrace::with_room(DEPTH, config.with_lines),
             log: TickLog::with_room(LOG_WORDS, DEPTH + 1, config.with_lines, merges),
             native_id: NativeId::NONE,
@@ -169,6 +173,13 @@ impl ThreadRecording {
         self.resumed_ns = now;
         if let Some(dues) = self.resumed(now, ready, began_ns, clock::thread_cpu_ns) {
             self.record(vm, now, dues);
+        }
+    }
+
+    /// The thread has this name.
+    pub fn note_name(&mut self, name: &impl VmName) {
+        if self.noted_name.differs(name) {
+            self.name = self.noted_name.note(name);
         }
     }
 
@@ -410,8 +421,17 @@ impl ThreadRecording {
         }
     }
 
+    /// The thread has ended, and all that was recorded has been moved to `merged`.
+    pub fn end_name(&self, merged: &mut Merged) {
+        let has_samples = self.accounting.was_sampled();
+        merged.names.ended(self.accounting.seq(), has_samples);
+    }
+
     /// Moves what is recorded to `merged`; `ractor` is the thread's.
     pub fn move_to(&mut self, merged: &mut Merged, ractor: u32) {
+        if self.name.is_some() {
+            merged.names.set(self.accounting.seq(), self.name.clone());
+        }
         let sums = std::mem::take(&mut self.recording.buffer.sums);
         let points = State::ALL.map(|state| self.accounting.last_point(state));
         let unattributed = std::mem::take(&mut self.recording.unattributed);

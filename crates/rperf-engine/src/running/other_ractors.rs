@@ -6,6 +6,7 @@ use super::due::NewFrames;
 use crate::gc_progress::GcEvent;
 use crate::gvl::Gvl;
 use crate::ractors::OtherThread;
+use crate::threads::VmName;
 use crate::vm::VmFrames;
 
 impl RunningSession {
@@ -18,11 +19,13 @@ impl RunningSession {
         }
     }
 
-    /// `thread`, the calling one, of another Ractor, is about to give that Ractor's GVL up.
-    pub fn other_suspended(&self, vm: &impl VmFrames, thread: OtherThread) {
+    /// `thread`, the calling one, of another Ractor, which has this `name`, is about to give that
+    /// Ractor's GVL up.
+    pub fn other_suspended(&self, vm: &impl VmFrames, thread: OtherThread, name: &impl VmName) {
         // READY can't come before the GVL is given up.
         self.others_ready.forget(thread.thread);
-        self.others.suspended(&self.ticks.others, vm, thread);
+        self.others
+            .suspended(&self.ticks.others, vm, (thread, name));
     }
 
     /// `thread`, the calling one, of another Ractor, collects garbage. As

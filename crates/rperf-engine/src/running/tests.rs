@@ -1,5 +1,7 @@
 //! The VM's events, as a simulated VM tells them, and the profile's sums after them.
 
+mod names;
+
 use super::*;
 use crate::ids::{FiberWord, NativeId, VmThread};
 use crate::recording::NotedLabels;

@@ -18,7 +18,9 @@ impl Session {
             tree,
             sums,
             counters,
+            names,
         } = part;
+        self.thread_names.add(names);
         let (labels, known) = (&mut self.recording.labels, &mut self.ractor_labels);
         let mut number_of = |ractor: LabelSetId| {
             let row = if known.len() < LABELLED || known.contains_key(&ractor.0) {

@@ -40,6 +40,7 @@ impl Session {
         let labels = self.take_labels();
         let (nodes, frames) = self.take_tree();
         let taken = self.taken(now, reply, nodes, labels);
+        self.thread_names.forget_all_ended();
         self.begin(now);
         self.recording.counters = SessionCounters {
             threads,
@@ -113,6 +114,7 @@ impl Session {
             triggers: self.worker.ticks().triggers() - self.triggers_before,
             label_sets,
             unlabelled: self.recording.labels.refused(),
+            thread_names: self.thread_names.clone(),
         };
         Taken::new(snapshot, reply, nodes)
     }

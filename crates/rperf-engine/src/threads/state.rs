@@ -1,7 +1,7 @@
 //! What is kept for one Ruby thread: atomics for events that come without the GVL, and a part
 //! that the GVL protects. Made and used by the bridge's hooks; the session owns it.
 
-use super::ThreadEnd;
+use super::{NotedName, ThreadEnd};
 use crate::accounting::Accounting;
 use crate::call_tree::LastStack;
 use crate::gvl::{Gvl, GvlCell, GvlRef};
@@ -52,6 +52,8 @@ pub struct GvlPart {
     pub is_bound: bool,
     /// Its stack at the last capture.
     pub last_stack: LastStack,
+    /// Its name, once the session knows it.
+    pub name: NotedName,
     /// The labels of its present fiber, where labels are used.
     pub fiber_labels: FiberLabels,
 }

@@ -20,6 +20,7 @@ use rperf_model::{
     Column, Frame, LabelSetId, Meta, Node, NodeId, Profile, Schema, State, ValueType,
 };
 use std::process;
+use std::sync::Arc;
 
 /// Everything up to a moment, still with frames as the VM gives them.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct TraceSnapshot {
     pub(super) leads_elsewhere: Vec<bool>,
     /// By thread.
     pub(super) threads: Vec<LabelledSums>,
+    /// By thread.
+    pub(super) thread_names: Vec<Option<Arc<str>>>,
     /// From number 1.
     pub(super) label_sets: Vec<LabelTexts>,
     /// How often a fiber ran whose labels found no room.
@@ -160,7 +163,9 @@ impl TraceSnapshot {
                 let labels = sets[labels.0 as usize];
                 self.add_labelled(&mut rows, &times, (&map, labels), &mut sums);
             }
-            rows.add_to(&mut profile, number as u32 + 1, columns);
+            let name = self.thread_names.get(number).cloned().flatten();
+            let thread = (number as u32 + 1, name.as_deref());
+            rows.add_to(&mut profile, thread, columns);
         }
         if let Some(objects) = &self.objects {
             let nodes = 0..self.nodes.len() as u32;

@@ -1,7 +1,7 @@
 //! The rows of a traced thread in a profile, and the columns that they have. Outside of hooks, on the
 //! thread that asks for the profile.
 
-use rperf_model::{LabelSetId, NodeId, Profile, State, StringId, Thread, WeightKey};
+use rperf_model::{LabelSetId, NodeId, Profile, State, Thread, WeightKey};
 use rustc_hash::FxHashMap;
 
 /// All columns, and those of a profile with times, with CPU time, and without any. Methods and C
@@ -48,12 +48,18 @@ impl ThreadRows {
         }
     }
 
-    /// Adds all rows to a profile with these `columns`, for the thread with this number.
-    pub(super) fn add_to(self, profile: &mut Profile, seq: u32, columns: &[usize]) {
+    /// Adds all rows to a profile with these `columns`, for the thread with this number, and its name
+    /// if it has one.
+    pub(super) fn add_to(
+        self,
+        profile: &mut Profile,
+        (seq, name): (u32, Option<&str>),
+        columns: &[usize],
+    ) {
         let mut rows: Vec<_> = self.0.into_iter().collect();
         rows.sort_unstable_by_key(|(key, _)| *key);
         if !rows.is_empty() {
-            let name = StringId(0);
+            let name = profile.strings.intern(name.unwrap_or_default());
             profile.threads.push(Thread { seq, name });
         }
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);

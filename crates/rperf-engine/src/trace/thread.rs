@@ -3,8 +3,10 @@
 
 use super::counts::Counts;
 use super::state_times::StateTimes;
+use crate::threads::NotedName;
 use rperf_model::LabelSetId;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A thread.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(super) struct TracedThread {
     pub(super) away_since: Option<u64>,
     /// Its CPU clock as it gave the GVL up, in ns, if CPU time is measured.
     pub(super) away_cpu_ns: Option<u64>,
+    pub(super) noted_name: NotedName,
+    pub(super) name: Option<Arc<str>>,
 }
 
 /// What has been counted for a thread under one label set.
@@ -56,6 +60,8 @@ impl TracedThread {
             own_fiber: None,
             away_since: Some(now),
             away_cpu_ns: None,
+            noted_name: NotedName::default(),
+            name: None,
         }
     }
 

@@ -2,9 +2,10 @@
 //! goes to the frame that is innermost then, by the state of its thread. At events, under the GVL.
 
 use super::fiber::Fiber;
-use super::tracer::{ThreadNumber, Tracer};
+use super::tracer::{MAX_THREADS, ThreadNumber, Tracer};
 use super::tree::ROOT;
 use crate::gc_progress::GcEvent;
+use crate::threads::VmName;
 use rperf_model::State;
 
 /// What a collection is at.
@@ -38,6 +39,18 @@ impl Tracer {
         }
         self.last = now;
         self.enter_cpu(thread);
+    }
+
+    /// The thread has this name.
+    #[inline]
+    pub fn note_name(&mut self, thread: ThreadNumber, name: &impl VmName) {
+        // The last number may be that of several threads.
+        if thread.0 as usize + 1 < MAX_THREADS
+            && let Some(state) = self.threads.get_mut(thread.0 as usize)
+            && state.noted_name.differs(name)
+        {
+            state.name = state.noted_name.note(name);
+        }
     }
 
     /// The thread that runs gives the GVL up.

@@ -21,6 +21,7 @@ use crate::backtrace::MAX_DEPTH;
 use crate::call_tree::FrameWord;
 use rperf_model::State;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Frames below a new one that are looked at again at most.
 pub(super) const LOOK: usize = 16;
@@ -29,7 +30,7 @@ pub(super) const LOOK: usize = 16;
 const UNKNOWN_DEPTH: u32 = u32::MAX - 1;
 
 /// Threads at most; more share the last one's numbers.
-const MAX_THREADS: usize = 1 << 14;
+pub(super) const MAX_THREADS: usize = 1 << 14;
 
 /// A thread of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -281,23 +282,25 @@ impl Tracer {
     /// What has been counted up to `end`.
     pub fn snapshot(&self, end: ClockReading) -> TraceSnapshot {
         let sums = self.threads.iter().map(TracedThread::labelled).collect();
-        self.taken(end, self.tree.nodes().to_vec(), sums)
+        let names = self.threads.iter().map(|it| it.name.clone()).collect();
+        self.taken(end, self.tree.nodes().to_vec(), (sums, names))
     }
 
     /// The same; the session is over.
     pub fn into_snapshot(mut self, end: ClockReading) -> TraceSnapshot {
         let threads = std::mem::take(&mut self.threads);
+        let names = threads.iter().map(|it| it.name.clone()).collect();
         let sums = threads.into_iter().map(TracedThread::into_labelled);
         let sums = sums.collect();
         let nodes = self.tree.take_nodes();
-        self.taken(end, nodes, sums)
+        self.taken(end, nodes, (sums, names))
     }
 
     fn taken(
         &self,
         end: ClockReading,
         nodes: Vec<TracedNode>,
-        threads: Vec<LabelledSums>,
+        (threads, thread_names): (Vec<LabelledSums>, Vec<Option<Arc<str>>>),
     ) -> TraceSnapshot {
         let timed = self.timed_calls.as_deref();
         TraceSnapshot {
@@ -310,6 +313,7 @@ impl Tracer {
             deepest: self.tree.deepest(),
             leads_elsewhere: self.tree.leads_elsewhere().to_vec(),
             threads,
+            thread_names,
             label_sets: self.labels.sets().to_vec(),
             unlabelled: self.labels.refused(),
             paused_ticks: self.pauses.ticks_until(&self.start, end.ticks),

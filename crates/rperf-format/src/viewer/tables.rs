@@ -46,6 +46,7 @@ pub(super) struct Row<'a> {
     pub(super) thread: u32,
     pub(super) label_set: u32,
     pub(super) state: u32,
+    pub(super) is_idle: bool,
     /// `None` for the stacks that were left out.
     pub(super) weight: Option<Weight<'a>>,
 }
@@ -76,17 +77,21 @@ impl Default for Tables {
 
 impl Tables {
     /// Adds what the rows of `profile` need, and returns these; one for what was left
-    /// out if `has_pruned`.
+    /// out if `has_pruned`. `is_idle` has an entry for each of `rows`.
     pub(super) fn add_profile<'a>(
         &mut self,
         profile: &Profile,
-        rows: &[Weight<'a>],
+        (rows, is_idle): (&[Weight<'a>], &[bool]),
         has_pruned: bool,
     ) -> Rows<'a> {
         let mut ids = Ids::of(self, profile, rows);
         let mut written: Vec<Row<'a>> = rows
             .iter()
-            .map(|&weight| ids.row(self, profile, weight))
+            .zip(is_idle)
+            .map(|(&weight, &is_idle)| Row {
+                is_idle,
+                ..ids.row(self, profile, weight)
+            })
             .collect();
         if has_pruned {
             let text = FrameText {
@@ -100,6 +105,7 @@ impl Tables {
                 thread: self.threads.id((0, 0)),
                 label_set: 0,
                 state: State::Running as u32,
+                is_idle: false,
                 weight: None,
             });
         }
@@ -273,6 +279,7 @@ impl Ids {
             thread,
             label_set: self.label_sets[key.labels.0 as usize],
             state: key.state as u32,
+            is_idle: false,
             weight: Some(weight),
         }
     }

@@ -4,7 +4,7 @@
 use crate::proto;
 use flate2::read::GzDecoder;
 use prost::Message;
-use rperf_format::{Format, TextOptions, pprof, write};
+use rperf_format::{Format, TextOptions, Whole, pprof, write};
 use rperf_model::{Column, Period, Profile, ValueType};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -250,7 +250,10 @@ fn shares_are_of_the_whole_that_a_filter_has_left_this_of() {
     let mut text = Vec::new();
     let options = TextOptions {
         lines: false,
-        whole: Some(4 * 7_252_048),
+        whole: Some(Whole {
+            value: 4 * 7_252_048,
+            idle: 0,
+        }),
     };
     write(&heap().read(), Format::Text, options, &mut text).expect("memory takes everything");
     let text = String::from_utf8(text).expect("text");

@@ -17,6 +17,8 @@ pub struct Run {
     pub duration_ns: u64,
     /// All samples, if the profile counts them.
     pub samples: Option<i64>,
+    /// The time of idle threads that was left out.
+    pub idle: i64,
     pub(super) total: Amount,
     pub(super) rows: BTreeMap<Function, RunRow>,
     pub(super) label_values: usize,
@@ -71,6 +73,7 @@ impl Run {
             value_type: profile.schema.default_type().clone(),
             duration_ns: profile.meta.duration_ns,
             samples: noise.samples.map(|samples| profile.sum(samples)),
+            idle: 0,
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),

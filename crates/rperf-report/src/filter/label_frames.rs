@@ -1,8 +1,8 @@
 //! Frames made of tags, above or below all others. Called by `filter`; any thread.
 
 use super::keys::set_keys;
-use super::tags::{self, ThreadNames};
 use crate::one_line::without_end;
+use crate::tags::{self, ThreadNames};
 use rperf_model::{
     CallTree, DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, WeightKey,
 };

@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use rperf_model::StringId;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support::{TestFrame, node};
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,6 +153,23 @@ fn labels_and_threads_have_rows() {
             ("(ended threads)", 1)
         ])
     );
+}
+
+#[test]
+fn threads_and_states_have_rows_by_their_tags() {
+    let mut test = TestProfile::wall();
+    test.add(&["main"], 1, LabelSetId(0), State::Running, 30);
+    test.add(&["main"], 2, LabelSetId(0), State::GvlWait, 5);
+    test.add(&["main"], 3, LabelSetId(0), State::Running, 10);
+    let name = test.profile.strings.intern("worker");
+    let nameless = StringId::default();
+    for (thread, name) in test.profile.threads.iter_mut().zip([name, name, nameless]) {
+        thread.name = name;
+    }
+    let by = |key: &str| top(&test, &By::Label(key.to_string()), Sort::Flat);
+    assert_eq!(by("thread"), rows([("worker", 35), ("(no thread)", 10)]));
+    assert_eq!(by("thread_seq"), rows([("1", 30), ("3", 10), ("2", 5)]));
+    assert_eq!(by("%GVL"), rows([("(no %GVL)", 40), ("wait", 5)]));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Ruby thread, with the GVL; how many stacks there are is counted without it.
 
 use super::arrays::Shapes;
-use crate::interrupts::without_gvl_if_possible;
+use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RHash, Ruby, Value, value::ReprValue};
 use rperf_model::Profile;
 use rperf_report::is_traced;
@@ -28,7 +28,28 @@ pub fn facts(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
         set("unique_frames", number(profile.frames.len() as u64))?;
         set("unique_stacks", number(stacks as u64))?;
     }
+    let names = thread_names(ruby, profile)?;
+    if !names.is_empty() {
+        set("thread_names", names.as_value())?;
+    }
     Ok(hash)
+}
+
+/// The names of threads by their numbers, without those that have none.
+fn thread_names(ruby: &Ruby, profile: &Profile) -> Result<RHash, Error> {
+    let names = ruby.hash_new();
+    let mut stretch = Stretch::begin();
+    for thread in &profile.threads {
+        stretch.end_if_long()?;
+        let name = profile.strings.get(thread.name);
+        if !name.is_empty() {
+            let name = ruby.str_new(name);
+            name.freeze();
+            names.aset(thread.seq, name)?;
+        }
+    }
+    names.freeze();
+    Ok(names)
 }
 
 fn numbers(profile: &Profile) -> [(&'static str, u64); 19] {

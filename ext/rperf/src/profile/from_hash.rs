@@ -5,13 +5,14 @@
 use super::errors;
 use crate::interrupts::Stretch;
 use crate::text;
+use magnus::r_hash::ForEach;
 use magnus::{Error, RArray, RHash, RString, Ruby, Symbol, TryConvert, Value, prelude::*};
 use rperf_engine::Mode;
 use rperf_model::{
     DisplayFrame, FREQUENCIES, Frame, LabelSetId, Meta, Node, NodeId, Profile, RawSamples,
     SamplingStats, State, StringId, Thread, WeightKey, WeightTable,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names of the samples, and whether they are raw ones.
 const SAMPLES: [(&str, bool); 3] = [
@@ -45,13 +46,12 @@ pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     }
     let seqs = samples.weights.iter().map(|weight| weight.key.thread);
     let seqs: BTreeSet<u32> = seqs.filter(|&seq| seq > 0).collect();
-    profile.threads = seqs
-        .into_iter()
-        .map(|seq| Thread {
-            seq,
-            name: StringId::default(),
-        })
-        .collect();
+    let names = input.thread_names(&mut profile)?;
+    let thread = |seq| Thread {
+        seq,
+        name: names.get(&seq).copied().unwrap_or_default(),
+    };
+    profile.threads = seqs.into_iter().map(thread).collect();
     profile.weights = WeightTable::from(&samples.weights).into_weights();
     if raw {
         samples.sort();
@@ -159,6 +159,24 @@ impl Input<'_> {
         })
     }
 
+    /// The names of threads that the Hash has, by number.
+    fn thread_names(&self, profile: &mut Profile) -> Result<BTreeMap<u32, StringId>, Error> {
+        let mut names = BTreeMap::new();
+        if self.get("thread_names").is_some() {
+            let what = "a Hash of Strings by the numbers of threads";
+            let hash: RHash = self.required("thread_names", what)?;
+            hash.foreach(|seq: Value, name: Value| {
+                let pair = (u32::try_convert(seq).ok(), text::of_string(name));
+                let (Some(seq), Some(name)) = pair else {
+                    return Err(self.error("thread_names", &format!("must be {what}")));
+                };
+                names.insert(seq, profile.strings.intern(&name));
+                Ok(ForEach::Continue)
+            })?;
+        }
+        Ok(names)
+    }
+
     /// The ids in the profile of the Hash's label sets, by their index.
     fn label_sets(&self, profile: &mut Profile) -> Result<Vec<LabelSetId>, Error> {
         let what = "an Array of Hashes";
@@ -171,7 +189,7 @@ impl Input<'_> {
                 let mut pairs = Vec::new();
                 set.foreach(|key: Value, value: Value| {
                     pairs.push((key.to_string(), value.to_string()));
-                    Ok(magnus::r_hash::ForEach::Continue)
+                    Ok(ForEach::Continue)
                 })?;
                 let pairs = pairs.iter().map(|(key, value)| {
                     (profile.strings.intern(key), profile.strings.intern(value))

@@ -6,10 +6,10 @@ use super::errors;
 use super::object::{ProfileObject, shared, wrap};
 use crate::interrupts::{Stretch, without_gvl_if_possible};
 use magnus::{Error, RArray, RClass, RHash, Ruby, TryConvert, Value, function, method, prelude::*};
-use rperf_format::answers::{self, Data, FilteredProfile};
+use rperf_format::answers::{self, Data, FilteredProfile, IdleTime};
 use rperf_model::Profile;
 use rperf_report::{
-    By, CoreMethods, Diff, Direction, Filter, NamePattern, Normalize, Run, Sort, TagFilter,
+    By, CoreMethods, Diff, Direction, Filter, Idle, NamePattern, Normalize, Run, Sort, TagFilter,
     ThreadFilter, choose_values, regex,
 };
 use std::borrow::Cow;
@@ -196,6 +196,7 @@ fn answer(
         question(FilteredProfile {
             profile: &left.profile,
             whole: left.whole,
+            idle: left.idle,
         })
     })?;
     to_ruby(
@@ -214,6 +215,7 @@ struct View {
 struct Left<'a> {
     profile: Cow<'a, Profile>,
     whole: i64,
+    idle: IdleTime,
 }
 
 impl View {
@@ -233,6 +235,7 @@ impl View {
                 tag_leaf: filters.get("tagleaf")?.unwrap_or_default(),
                 thread: filters.parsed("thread", ThreadFilter::new)?,
                 pid: filters.get("pid")?,
+                hides_idle: filters.get("idle")? == Some(false),
             },
             value: filters.get("value")?,
         })
@@ -245,13 +248,24 @@ impl View {
             let chosen = choose_values(left.to_mut(), value);
             chosen.map_err(|error| format!("value: {error}"))?;
         }
-        let whole = left.sum(left.schema.default_column());
-        if !self.filter.is_empty() {
-            left = Cow::Owned(self.filter.apply(left.into_owned()).profile);
+        if self.filter.is_empty() && !self.filter.hides_idle {
+            let all = FilteredProfile::all(&left);
+            let (whole, idle) = (all.whole, all.idle);
+            return Ok(Left {
+                profile: left,
+                whole,
+                idle,
+            });
         }
+        let idle = Idle::of(&left).value();
+        let filtered = self.filter.apply(left.into_owned());
         Ok(Left {
-            profile: left,
-            whole,
+            profile: Cow::Owned(filtered.profile),
+            whole: filtered.whole,
+            idle: match self.filter.hides_idle {
+                true => IdleTime::LeftOut(idle),
+                false => IdleTime::Kept(idle),
+            },
         })
     }
 }

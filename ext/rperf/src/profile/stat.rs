@@ -34,6 +34,7 @@ pub fn figures(ruby: &Ruby, hash: RHash) -> Result<Figures, Error> {
         command: hash.get("command")?.unwrap_or_default(),
         report: hash.get("report")?.unwrap_or_default(),
         lines: hash.get("lines")?.unwrap_or_default(),
+        shows_idle: false,
         processes,
         times: None,
         process,

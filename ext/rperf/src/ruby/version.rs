@@ -286,6 +286,8 @@ pub enum Lacks {
     RactorNumbers,
     /// The names of methods that blocks define, in traces.
     BlockMethods,
+    /// The names of threads.
+    ThreadNames,
 }
 
 impl Lacks {
@@ -296,6 +298,7 @@ impl Lacks {
             Lacks::CompiledLines => "lines of compiled code",
             Lacks::RactorNumbers => "numbers of Ractors",
             Lacks::BlockMethods => "names of methods that blocks define",
+            Lacks::ThreadNames => "names of threads",
         };
         let name = name();
         format!("{MISSING}{what}, because this rperf doesn't know the insides of Ruby {name}")

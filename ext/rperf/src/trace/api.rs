@@ -17,6 +17,7 @@ use super::state::session::{TraceSession, trace_session};
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::thread_names::{self, ThreadName};
 use crate::ruby::version::{self, Lacks};
 use crate::ruby::{frames, ractor, resolve};
 use crate::vm::api::snapshot::end_at_rest;
@@ -26,6 +27,7 @@ use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rperf_engine::trace::{
     Calibration, ClockReading, ThreadNumber, TraceClock, TraceLevel, TraceSnapshot, TracedFrame,
+    Tracer,
 };
 use rperf_engine::{GcMoment, Gvl, JobId};
 use rperf_session::settings::{Clock, Settings};
@@ -76,6 +78,16 @@ fn ready_times(session: &TraceSession, threads: &LiveThreads) -> HashMap<ThreadN
     threads
         .filter_map(|it| Some((session.number_of(it)?, session.ready.since(it.id()))))
         .collect()
+}
+
+/// Notes the names of the threads that are alive. No other thread has run since they were listed.
+fn note_names(session: &TraceSession, tracer: &mut Tracer, threads: &LiveThreads) {
+    for thread in threads.threads() {
+        if let Some(number) = session.number_of(thread) {
+            // SAFETY: the threads are the main Ractor's, as this one is.
+            tracer.note_name(number, &unsafe { ThreadName::of(thread) });
+        }
+    }
 }
 
 /// What is traced, and by which clock.
@@ -200,6 +212,7 @@ impl Taken {
             errors::rperf(ruby, message)
         };
         let mut tracer = session.tracer.borrow(gvl).ok_or_else(inside)?;
+        note_names(session, &mut tracer, threads);
         let end = session.clock.reading();
         if !session.has_failed() {
             tracer.flush(end.ticks, |number| alive.get(&number).copied());
@@ -287,6 +300,9 @@ fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String
     }
     if !frames::are_kinds_known() {
         comments.push(Lacks::BlockMethods.note());
+    }
+    if !thread_names::are_known() {
+        comments.push(Lacks::ThreadNames.note());
     }
     comments
 }

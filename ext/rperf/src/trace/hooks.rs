@@ -13,6 +13,7 @@ use super::state::session::{TRACE, with_counting_tracer, with_tracer};
 use super::state::targets::with_targets;
 use crate::ruby::event_hook::{Callback, EventHook};
 use crate::ruby::frames::RubyVm;
+use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::ruby::{ractor, thread_hook};
 use rb_sys::{
@@ -250,7 +251,11 @@ unsafe extern "C" fn on_thread(
             });
             match event {
                 RESUMED => tracer.resumed(number, session.ready.since(thread.id()), now),
-                _ => tracer.suspended(number, now),
+                _ => {
+                    // A thread that ends comes by here last.
+                    tracer.note_name(number, &ThreadName::of(thread));
+                    tracer.suspended(number, now);
+                }
             }
             session.ready.forget(thread.id());
         });

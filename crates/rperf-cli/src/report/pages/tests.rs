@@ -42,7 +42,9 @@ fn page(profile: &Profile, limit: Option<usize>) -> Page<'_> {
     Page {
         counts: None,
         profile,
+        before: profile.sum(profile.schema.default_column()),
         whole: profile.sum(profile.schema.default_column()),
+        idle: IdleTime::LeftOut(0),
         screen: Screen::default(),
         limit,
     }

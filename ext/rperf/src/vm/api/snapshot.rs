@@ -15,6 +15,7 @@ use super::taken_profile::{Finish, TakenFrames, TakenProfile};
 use crate::interrupts::{Interrupts, LIMIT, let_others_run, without_gvl_if_possible};
 use crate::profile::errors;
 use crate::ruby::live_threads::LiveThreads;
+use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::vm::hooks;
 use crate::vm::recording::{epoch, sample};
@@ -175,6 +176,7 @@ fn flush(
     // A tick from here on would come before the time that all threads are brought up to.
     let guard = AtWork::begin(gvl);
     sample::drain_ticks(gvl, session, &guard);
+    note_names(gvl, session, threads);
     let current = RubyThread::current(gvl).id();
     let lacks = |thread: &ThreadState| threads.lacks(gvl, thread);
     let mut threads = session.flush(gvl, current, lacks, (from.main_ractor, limit_ns))?;
@@ -193,6 +195,17 @@ fn flush(
         }),
     };
     Some((now, next))
+}
+
+/// Notes the names of all threads that are alive. No other thread has run since they were listed.
+fn note_names(gvl: &Gvl<'_>, session: &StartedSession, threads: &LiveThreads) {
+    for thread in threads.threads() {
+        if let Some(state) = thread.known_state(gvl) {
+            // SAFETY: the threads are the main Ractor's, as this one is.
+            let name = unsafe { ThreadName::of(thread) };
+            session.note_name(gvl, state, &name);
+        }
+    }
 }
 
 fn is_ending(gvl: &Gvl<'_>, session: &StartedSession) -> bool {

@@ -5,7 +5,7 @@
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::version::{self, Lacks};
-use crate::ruby::{ractor, resolve};
+use crate::ruby::{ractor, resolve, thread_names};
 use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
@@ -201,6 +201,7 @@ impl CompleteProfile {
             missing.tick_stacks.then_some(Lacks::TickStacks),
             missing.compiled_lines.then_some(Lacks::CompiledLines),
             (others > 0 && !ractor::have_numbers()).then_some(Lacks::RactorNumbers),
+            (!thread_names::are_known()).then_some(Lacks::ThreadNames),
         ];
         comments.extend(lacking.into_iter().flatten().map(Lacks::note));
         (description::program(), comments)

@@ -9,6 +9,7 @@ use crate::ruby::frames::RubyVm;
 use crate::ruby::other_gvl::OtherGvl;
 use crate::ruby::ractor::AnyGvl;
 use crate::ruby::thread_hook;
+use crate::ruby::thread_names::ThreadName;
 use crate::ruby::threads::RubyThread;
 use crate::vm::recording::sample;
 use crate::vm::state::session;
@@ -52,13 +53,27 @@ unsafe extern "C" fn on_event(
             RESUMED => in_its_ractor(session, thread, RunningSession::resumed, |vm, thread| {
                 session.other_resumed(&vm, thread);
             }),
-            SUSPENDED => in_its_ractor(session, thread, RunningSession::suspended, |vm, thread| {
-                session.other_suspended(&vm, thread);
-            }),
+            SUSPENDED => {
+                // A thread that ends comes by here last.
+                let name = ThreadName::of(thread);
+                in_its_ractor(session, thread, suspended(&name), |vm, thread| {
+                    session.other_suspended(&vm, thread, &name);
+                });
+            }
             READY => session.ready(thread.id()),
             EXITED => session.exited(thread.id(), || thread.known_state_without_gvl()),
             _ => {}
         });
+    }
+}
+
+/// What SUSPENDED means to a thread of the main Ractor, which has this name.
+fn suspended(
+    name: &ThreadName<'_>,
+) -> impl for<'e> FnOnce(&'e RunningSession, &'e Gvl<'e>, &'e ThreadState) -> FollowUp<'e> {
+    |session, gvl, thread| {
+        session.note_name(gvl, thread, name);
+        session.suspended(gvl, thread)
     }
 }
 

@@ -1,11 +1,10 @@
-//! Filters by tags: labels, and the two that pprof sees as labels: state and thread. Called by
-//! `filter`; any thread.
+//! Filters by tags. Called by `filter`; any thread.
 
 use crate::pattern::{PatternError, regex};
+use crate::tags::{ThreadNames, tags, without_stack};
 use crate::units::nanoseconds_per;
 use regex::Regex;
-use rperf_model::label_keys::{THREAD, THREAD_SEQ};
-use rperf_model::{NodeId, Profile, StringId, WeightKey};
+use rperf_model::{Profile, WeightKey};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -123,60 +122,6 @@ pub(super) fn matching(profile: &Profile, threads: &ThreadNames, filter: &TagFil
             .or_insert_with(|| filter.matches(&tags(profile, threads, key)))
     })
     .collect()
-}
-
-/// The properties of a row that its tags depend on.
-pub(super) fn without_stack(key: WeightKey) -> WeightKey {
-    let node = NodeId::ROOT;
-    WeightKey { node, ..key }
-}
-
-/// The tags of a row: its labels, then state and thread, which pprof files have as labels.
-fn tags<'a>(
-    profile: &'a Profile,
-    threads: &ThreadNames,
-    key: WeightKey,
-) -> Vec<(&'a str, Cow<'a, str>)> {
-    let text = |id| profile.strings.get(id);
-    let pairs = profile.label_sets.get(key.labels).iter();
-    let mut tags: Vec<_> = pairs
-        .map(|&(key, value)| (text(key), Cow::Borrowed(text(value))))
-        .collect();
-    if let Some((key, value)) = key.state.tag() {
-        tags.push((key, value.into()));
-    }
-    tags.push((THREAD_SEQ, key.thread.to_string().into()));
-    if let Some(name) = threads.get(profile, key.thread) {
-        tags.push((THREAD, name.into()));
-    }
-    tags
-}
-
-/// The value under `wanted` of a row with these labels, state and thread.
-pub(super) fn tag<'a>(
-    profile: &'a Profile,
-    threads: &ThreadNames,
-    key: WeightKey,
-    wanted: &str,
-) -> Option<Cow<'a, str>> {
-    let mut tags = tags(profile, threads, key).into_iter();
-    tags.find(|(key, _)| *key == wanted).map(|(_, value)| value)
-}
-
-/// The names of a profile's threads by their numbers.
-pub(super) struct ThreadNames(FxHashMap<u32, StringId>);
-
-impl ThreadNames {
-    pub(super) fn of(profile: &Profile) -> Self {
-        let threads = profile.threads.iter();
-        Self(threads.map(|thread| (thread.seq, thread.name)).collect())
-    }
-
-    /// The name of the thread with this number, if it has one.
-    pub(super) fn get<'a>(&self, profile: &'a Profile, seq: u32) -> Option<&'a str> {
-        let name = profile.strings.get(*self.0.get(&seq)?);
-        (!name.is_empty()).then_some(name)
-    }
 }
 
 #[cfg(test)]

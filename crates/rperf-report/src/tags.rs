@@ -1,0 +1,78 @@
+//! The tags of a row: labels, and the two that pprof sees as labels, state and thread. Used by
+//! filters and groups; any thread.
+
+use rperf_model::label_keys::{THREAD, THREAD_SEQ};
+use rperf_model::{NodeId, Profile, StringId, WeightKey};
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+
+/// The properties of a row that its tags depend on.
+pub(crate) fn without_stack(key: WeightKey) -> WeightKey {
+    let node = NodeId::ROOT;
+    WeightKey { node, ..key }
+}
+
+/// The tags of a row: its labels, then state and thread, which pprof files have as labels.
+pub(crate) fn tags<'a>(
+    profile: &'a Profile,
+    threads: &ThreadNames,
+    key: WeightKey,
+) -> Vec<(&'a str, Cow<'a, str>)> {
+    let text = |id| profile.strings.get(id);
+    let pairs = profile.label_sets.get(key.labels).iter();
+    let mut tags: Vec<_> = pairs
+        .map(|&(key, value)| (text(key), Cow::Borrowed(text(value))))
+        .collect();
+    if let Some((key, value)) = key.state.tag() {
+        tags.push((key, value.into()));
+    }
+    tags.push((THREAD_SEQ, key.thread.to_string().into()));
+    if let Some(name) = threads.get(profile, key.thread) {
+        tags.push((THREAD, name.into()));
+    }
+    tags
+}
+
+/// The value under `wanted` of a row with these labels, state and thread.
+pub(crate) fn tag<'a>(
+    profile: &'a Profile,
+    threads: &ThreadNames,
+    key: WeightKey,
+    wanted: &str,
+) -> Option<Cow<'a, str>> {
+    let mut tags = tags(profile, threads, key).into_iter();
+    tags.find(|(key, _)| *key == wanted).map(|(_, value)| value)
+}
+
+/// The names of a profile's threads by their numbers.
+pub(crate) struct ThreadNames(FxHashMap<u32, StringId>);
+
+impl ThreadNames {
+    pub(crate) fn of(profile: &Profile) -> Self {
+        let threads = profile.threads.iter();
+        Self(threads.map(|thread| (thread.seq, thread.name)).collect())
+    }
+
+    /// The name of the thread with this number, if it has one.
+    pub(crate) fn get<'a>(&self, profile: &'a Profile, seq: u32) -> Option<&'a str> {
+        let name = profile.strings.get(*self.0.get(&seq)?);
+        (!name.is_empty()).then_some(name)
+    }
+}
+
+/// The value under `wanted` of a row in words, each looked up once.
+pub(crate) fn tag_texts<'a>(
+    profile: &'a Profile,
+    wanted: &'a str,
+) -> impl FnMut(WeightKey) -> String + 'a {
+    let threads = ThreadNames::of(profile);
+    let mut known: FxHashMap<WeightKey, String> = FxHashMap::default();
+    move |key| {
+        let text = || {
+            let value = tag(profile, &threads, key, wanted);
+            value.map_or_else(|| format!("(no {wanted})"), Cow::into_owned)
+        };
+        let text = known.entry(without_stack(key)).or_insert_with(text);
+        text.clone()
+    }
+}
