@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "timeout"
-
 RSpec.describe "labels of fibers", vm: true do
   include LabelTimes
 
@@ -122,18 +120,37 @@ RSpec.describe "labels of fibers", vm: true do
     expect(unlabelled.map { |sample| label_of(data, :task, sample) }.uniq).to eq([nil])
   end
 
-  # The VM says nothing of a switch in which an interrupt comes.
+  # The VM says nothing of a switch in which an interrupt comes. In a program of its own: with short time slices
+  # Timeout's thread gets the GVL soon.
   it "are their own after a switch that a Timeout has ended" do
-    late = Class.new(StandardError)
-    data = Rperf.start(mode: :wall, frequency: 10_000) do
-      other = Fiber.new { Rperf.label(other: 1) { loop { Fiber.yield } } }
-      200.times do |round|
-        Timeout.timeout(0.0005 + (round * 0.000001), late) { loop { other.resume } }
-      rescue late
-        other = Fiber.new { Rperf.label(other: 1) { loop { Fiber.yield } } } unless other.alive?
-        task0 { spin_wall(0.0005) }
+    write_file("program.rb", <<~RUBY)
+      require "rperf"
+      require "timeout"
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+      def task0
+        limit = now + 0.0005
+        nil while now < limit
       end
-    end
+
+      late = Class.new(StandardError)
+      another = -> { Fiber.new { Rperf.label(other: 1) { loop { Fiber.yield } } } }
+      interrupts = 0
+      Rperf.start(mode: :wall, frequency: 10_000, output: "p.pb.gz") do
+        other = another.call
+        200.times do |round|
+          Timeout.timeout(0.0005 + (round * 0.000001), late) { loop { other.resume } }
+        rescue late
+          interrupts += 1
+          other = another.call unless other.alive?
+          task0
+        end
+      end
+      print interrupts
+    RUBY
+    outcome = run(ruby, "-I#{Commands::ROOT}/lib", in_folder("program.rb"), env: { "RUBY_THREAD_TIMESLICE" => "10" })
+    expect([outcome.stdout, outcome.stderr]).to eq(["200", ""])
+    data = read_profile(in_folder("p.pb.gz"))
     expect(labels_of(data, :other, "task0")).to eq([nil])
   end
 

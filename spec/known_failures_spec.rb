@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "fileutils"
 require_relative "../bin/support/known_failures"
 
 # What may fail on a Ruby that isn't released yet: bin/test.
@@ -48,6 +49,14 @@ RSpec.describe "the list of known failures" do
   it "counts an example as failed if one of the same description does" do
     expect(check([], passed, failed, passed).first).to be(false)
     expect(check([one], passed, failed, passed).first).to be(true)
+  end
+
+  it "asks for each program of examples/, where these can run" do
+    FileUtils.mkdir_p(in_folder("examples"))
+    write_file("examples/a.rb", "")
+    expect(check([], passed)).to match([false, %r{didn't run: examples/a\.rb$}])
+    expect(check([], passed, ["passed", "examples/a.rb", ""]).first).to be(true)
+    expect(check([built], ["failed", "ext/rperf", ""]).first).to be(true)
   end
 
   it "asks for nothing else where the extension is known not to be built" do

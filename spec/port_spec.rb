@@ -187,7 +187,7 @@ RSpec.describe "The port of a program", vm: true do
     end
 
     it "survives many forks with a client" do
-      forks = ENV["RPERF_LONG"] == "1" ? 1000 : 200
+      forks = Commands::LONG ? 1000 : 200
       code = <<~RUBY
         puts Rperf.listen
         gets_descriptors = -> { Dir.children("/proc/self/fd").size if File.directory?("/proc/self/fd") }

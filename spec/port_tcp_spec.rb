@@ -53,7 +53,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
     expect([outcome.status.exitstatus, outcome.stdout]).to match([0, /Type: wall.*Float#to_s/m])
   end
 
-  it "is there for children with port 0, at addresses of their own, and else for their parents alone" do
+  it "is there for children with port 0, at addresses of their own, and else for their parents alone", vm: true do
     code = <<~RUBY
       puts Rperf.listen(ENV.fetch("ADDRESS"))
       fork { sleep }
@@ -73,7 +73,7 @@ RSpec.describe "The port of a program over TCP", if: RUBY_PLATFORM.include?("lin
     expect(Dir[File.join(temporary_folder, "rperf-*", "*")]).to be_empty
   end
 
-  it "goes on at its number in a daemon" do
+  it "goes on at its number in a daemon", vm: true do
     number = Servers.free_port
     code = <<~RUBY
       puts Rperf.listen("tcp://127.0.0.1:#{number}")

@@ -29,10 +29,23 @@ RSpec.describe "docs/internals/ruby-versions.md" do
   end
 
   it "knows all functions that ask for the version" do
-    functions = source.scan(/^(?:pub )?fn (\w+)\([^)]*\)[^{]*\{\n(.*?)^\}/m)
-    names = functions.filter_map { |name, body| name if body.match?(/\brunning\(\)/) }
-    names -= %w[is_known note_on_other_ractors]
-    expect(names - facts(source).keys).to eq([])
+    functions = source.scan(/^( *)(?:pub )?fn (\w+)\([^)]*\)[^{]*\{\n(.*?)^\1\}/m)
+    names = functions.filter_map { |_, name, body| name if body.match?(/\b(?:running|is_known|loaded)\b/) }
+    # The answers themselves, and a message that names the version.
+    others = %w[running is_known note_on_other_ractors]
+    expect(names).to include(*others)
+    expect(names - others - facts(source).keys).to eq([])
+  end
+
+  it "is left out by what compares the version by itself: only abi.rs, which refuses others than it was built for" do
+    asking = Dir[File.join(root, "ext/rperf/src/**/*.rs")].select { |file| File.read(file).include?("version::loaded") }
+    expect(asking.map { |file| File.basename(file) }).to eq(["abi.rs"])
+  end
+
+  it "agrees with the guide on the versions that rperf knows" do
+    known = source[/^const KNOWN: .*? = \[(.*?)\];/m, 1].scan(/\((\d+), (\d+)\)/).map { |numbers| numbers.join(".") }
+    told = File.read(File.join(root, "docs/guide/limits.md"))[/than rperf knows \(([^)]*)\)/, 1]
+    expect(told.split(/, | and /)).to eq(known)
   end
 
   it "is the only place for them: no other file of ext and crates knows a version of Ruby" do

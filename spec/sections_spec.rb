@@ -322,7 +322,7 @@ RSpec.describe "a deferred session", vm: true do
       Rperf.save(ARGV[2], data)
       print Rperf.labels, Thread.list.size < 4
     RUBY
-    seconds = ENV["RPERF_LONG"] == "1" ? 20 : 1.5
+    seconds = Commands::LONG ? 20 : 1.5
     %i[wall cpu].each do |mode|
       outcome = run(ruby, "-W0", "-I#{Commands::ROOT}/lib", script, mode.to_s, seconds.to_s, in_folder("p.pb.gz"))
       expect([outcome.stdout, outcome.stderr, outcome.status.exitstatus]).to eq(["{}true", "", 0])

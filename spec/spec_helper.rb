@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+# Specs read what is UTF-8, also where no locale says so.
+Encoding.default_external = Encoding::UTF_8
+
 require "rperf"
 Dir[File.join(__dir__, "support", "*.rb")].each { |file| require file }
 

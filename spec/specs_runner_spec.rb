@@ -17,9 +17,14 @@ RSpec.describe "the run of all specs" do
     write_file("spec/#{name}_spec.rb", "#{head}RSpec.describe \"#{name}\" do\n#{code}\nend\n")
   end
 
+  # How many seconds files took the last time: those of short ones share a process.
+  def write_times(**seconds)
+    write_file("tmp/spec-times.json", JSON.generate(seconds.transform_keys { |name| "spec/#{name}_spec.rb" }))
+  end
+
   # Its outcome, and the lines of the results without times.
-  def run_specs(*arguments, workers: 2)
-    outcome = run(ruby, "bin/support/specs.rb", *arguments, env: { "RPERF_TEST_WORKERS" => workers.to_s })
+  def run_specs(*arguments, workers: 2, env: {}, &)
+    outcome = run(ruby, "bin/support/specs.rb", *arguments, env: { "RPERF_TEST_WORKERS" => workers.to_s, **env }, &)
     path = in_folder("tmp/results.tsv")
     [outcome, File.exist?(path) ? File.readlines(path).map { |line| line.split("\t").first(3) } : nil]
   end
@@ -29,6 +34,7 @@ RSpec.describe "the run of all specs" do
     write_spec("one", "it('waits') { sleep 0.01 until File.exist?('two'); #{format(note, "one")} }")
     write_spec("two", "it('comes') { File.write('two', ''); #{format(note, "two")} }\n" \
                       "it('is slow', alone: true) { #{format(note, "alone")} }")
+    write_times(one: 20, two: 10)
     outcome, results = run_specs
     expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
     expect(results).to contain_exactly(
@@ -45,6 +51,7 @@ RSpec.describe "the run of all specs" do
     write_spec("bad", "it('fails') { expect(1).to eq(2) }\nit('waits', skip: 'no time') {}")
     write_spec("dies", "it('kills') { Process.kill(:KILL, $$); sleep }")
     write_spec("good", "it('works') {}\nafter(:context) { exit!(3) }")
+    write_times(bad: 20, dies: 20, good: 20)
     outcome, results = run_specs
     expect(outcome.status.exitstatus).to eq(1)
     expect(results.map(&:first).tally).to eq("failed" => 3, "pending" => 1)
@@ -63,18 +70,110 @@ RSpec.describe "the run of all specs" do
     expect(results.last.last).to match(/RSpec failed \(pid \d+ exit 7\): spec/)
   end
 
-  it "fails if there is nothing to run, or a file can't be loaded" do
-    expect(run_specs.first.status.exitstatus).to eq(1)
-    write_file("spec/bad_spec.rb", "RSpec.describe(")
+  it "fails for what fails outside of examples, whether these fail or not" do
+    { "1" => 1, "2" => 2 }.each do |expected, failures|
+      write_spec("bad", "it('a') { expect(1).to eq(#{expected}) }\nafter(:context) { raise 'too late' }")
+      outcome, results = run_specs
+      expect([outcome.status.exitstatus, results.count { |status,| status == "failed" }]).to eq([1, failures])
+      expect(results.last.last).to match(/RSpec failed \(pid \d+ exit 1\): spec/)
+      expect(outcome.stdout).to include("too late")
+    end
+  end
+
+  it "fails for a VM that crashes at the end, also beside an example that fails" do
+    write_spec("bad", "it('a') { expect(1).to eq(2) }")
+    write_file(".rspec", "--require ./crashes\n")
+    write_file("crashes.rb", "at_exit { Process.kill(:KILL, $$) unless ARGV.include?('--dry-run') }")
     outcome, results = run_specs
-    expect([outcome.status.exitstatus, outcome.stderr, results]).to match([1, /the specs can't be loaded:/, nil])
+    expect([outcome.status.exitstatus, results.map(&:first)]).to eq([1, %w[failed failed]])
+    expect(results.last.last).to match(/RSpec failed \(pid \d+ SIGKILL/)
+  end
+
+  it "fails if there is nothing to run, or a file can't be loaded, and says why" do
+    expect(run_specs.first.status.exitstatus).to eq(1)
+    { "RSpec.describe(" => /syntax error|unexpected/, "raise 'no such'" => /no such/ }.each do |code, reason|
+      write_file("spec/bad_spec.rb", code)
+      outcome, results = run_specs
+      expect([outcome.status.exitstatus, results]).to eq([1, nil])
+      expect(outcome.stderr).to match(/\Athe specs can't be loaded:\n.*bad_spec\.rb.*#{reason}/m)
+    end
+  end
+
+  it "has short files together in one process" do
+    %w[a b c].each { |name| write_spec(name, "it('has a process') { File.write('pids', \"\#{$$}\\n\", mode: 'a') }") }
+    write_times(a: 1, b: 1, c: 20)
+    outcome, results = run_specs
+    expect([outcome.status.exitstatus, outcome.stderr, results.size]).to eq([0, "", 3])
+    expect(File.readlines(in_folder("pids")).tally.values).to contain_exactly(1, 2)
+    expect(outcome.stdout).to match(%r{^spec/[ab]_spec\.rb and 1 more: 2 examples, 0 failures})
+    expect(JSON.parse(File.read(in_folder("tmp/spec-times.json"))).values).to all(be_between(0.01, 19))
+  end
+
+  it "ends a process that takes too long, with all that it has started" do
+    write_spec("hangs", "it('hangs') { File.write('child', spawn('sleep 300', pgroup: true)); sleep }")
+    write_spec("good", "it('works') {}")
+    write_times(hangs: 20, good: 10)
+    outcome, results = run_specs(env: { "RPERF_TEST_LIMIT" => "4" })
+    expect([outcome.status.exitstatus, outcome.stderr]).to eq([1, ""])
+    expect(results).to include(["passed", "spec/good_spec.rb", "good works"],
+                               ["failed", "spec/hangs_spec.rb", %r{\ARSpec was ended after 4 s: spec/hangs}])
+    expect_end_of(File.read(in_folder("child")).to_i)
+  end
+
+  def expect_end_of(pid)
+    wait_until("end of #{pid}") do
+      Process.kill(0, pid) && File.exist?("/proc/#{pid}/stat") && File.read("/proc/#{pid}/stat").include?(") Z ")
+    rescue Errno::ESRCH
+      true
+    end
+  end
+
+  %w[INT TERM HUP].each do |signal|
+    it "ends its processes and says so in one line if SIG#{signal} ends it" do
+      write_spec("quick", "it('works') {}")
+      write_spec("slow", "it('waits') { File.write('pid', $$); sleep 2 }\nit('comes later') { sleep }")
+      write_times(slow: 20, quick: 30)
+      outcome, results = run_specs(workers: 1) do |pid|
+        wait_until("the slow one") { File.exist?(in_folder("pid")) && !File.empty?(in_folder("pid")) }
+        Process.kill(signal, pid)
+      end
+      expect([outcome.status.termsig, results]).to eq([Signal.list[signal], nil])
+      expect(outcome.stderr).to eq("interrupted by SIG#{signal}: the specs that run are ended\n")
+      expect(outcome.stdout.lines.size).to eq(1)
+      expect_end_of(File.read(in_folder("pid")).to_i)
+    end
+  end
+
+  it "waits for another run of the same checkout, and says so" do
+    write_spec("good", "it('works') {}")
+    File.open(in_folder("tmp/specs.lock"), File::RDWR | File::CREAT) do |lock|
+      lock.flock(File::LOCK_EX)
+      free = Thread.new do
+        wait_until("line") { File.exist?(in_folder(".stderr")) && File.read(in_folder(".stderr")).include?("waiting") }
+        sleep 0.5
+        expect(File).not_to exist(in_folder("tmp/specs"))
+        lock.flock(File::LOCK_UN)
+      end
+      outcome, results = run_specs
+      free.join
+      expect(outcome.stderr).to match(%r{\Awaiting for another run of .* to end \(.*tmp/specs\.lock\)\n\z})
+      expect([outcome.status.exitstatus, results.size]).to eq([0, 1])
+    end
+  end
+
+  it "needs no locale" do
+    write_spec("good", "it('has an é') {}\nit('fails: ü') { raise 'ö' }")
+    outcome, results = run_specs(env: { "LC_ALL" => "C" })
+    expect([outcome.status.exitstatus, outcome.stderr]).to eq([1, ""])
+    expect(results.map(&:last)).to contain_exactly("good has an é", "good fails: ü")
+    expect(outcome.stdout.dup.force_encoding("UTF-8")).to include("fails: ü")
   end
 
   it "leaves out what has no mark with --vm, and takes files by their last times" do
     write_spec("one", "it('a', vm: true) {}\nit('b') {}")
     write_spec("two", "it('c', vm: true) {}")
     write_spec("other", "it('d') {}")
-    write_file("tmp/spec-times.json", '{"spec/one_spec.rb":1.5,"spec/two_spec.rb":2.5}')
+    write_times(one: 15, two: 25)
     outcome, results = run_specs("--vm", workers: 1)
     expect(results.map(&:last)).to eq(["two c", "one a"])
     expect(outcome.stdout).to start_with("spec/two_spec.rb: ")
@@ -82,9 +181,12 @@ RSpec.describe "the run of all specs" do
     expect(JSON.parse(File.read(in_folder("tmp/spec-times.json"))).keys).to include("spec/other_spec.rb")
   end
 
-  it "refuses a number of processes that is none" do
+  it "refuses numbers that are none" do
     outcome, = run_specs(workers: "x")
     expect([outcome.status.exitstatus, outcome.stderr])
       .to eq([1, "RPERF_TEST_WORKERS must be a number of processes, not 'x'\n"])
+    outcome, = run_specs(env: { "RPERF_TEST_LIMIT" => "0" })
+    expect([outcome.status.exitstatus, outcome.stderr])
+      .to eq([1, "RPERF_TEST_LIMIT must be a number of seconds, not '0'\n"])
   end
 end

@@ -4,7 +4,7 @@
 # becomes, nor a handler that the program has for itself.
 RSpec.describe "rperf's signals", vm: true do
   # Both programs together start this number of others.
-  children = 5_000
+  children = Commands.times(5_000)
 
   def run_program(text, *arguments, flags: [], env: {})
     command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", write_file("program.rb", text)]

@@ -18,7 +18,7 @@ RSpec.describe "A port whose clients come and go", vm: true, if: File.exist?("/p
     nil # The port has enough clients.
   end
 
-  seconds = ENV["RPERF_LONG"] == "1" ? 600 : 2
+  seconds = Commands::LONG ? 600 : 2
 
   # Four clients that come and go while the block says so.
   def with_clients(path, requests)

@@ -4,10 +4,10 @@ require "json"
 require_relative "support/compilers"
 
 # Everything at once, at the highest frequency: the program goes on, its profiles are valid, their time adds up, and
-# memory stays bounded. 20 seconds for all variants together, or ten minutes for each with RPERF_LONG=1
-# (bin/test --long).
+# memory stays bounded. 20 seconds for all variants together, in one session each. With RPERF_LONG=1 (bin/test --long)
+# ten minutes for each variant, in sessions that follow each other.
 RSpec.describe "a program that does everything at once", vm: true, alone: true do
-  sessions = 3
+  sessions = Commands::LONG ? 3 : 1
   variants = {
     "interpreted, wall mode" => [["--disable-yjit"], { mode: :wall }],
     "interpreted, cpu mode, capture: :safepoint" => [["--disable-yjit"], { mode: :cpu, capture: :safepoint }],
@@ -24,7 +24,7 @@ RSpec.describe "a program that does everything at once", vm: true, alone: true d
       "with ZJIT enabled on the way, cpu mode" => [["--disable-yjit"], { mode: :cpu, compiler: :ZJIT }]
     )
   end
-  seconds = ENV["RPERF_LONG"] == "1" ? 600.0 : 20.0 / variants.size
+  seconds = Commands::LONG ? 600.0 : 20.0 / variants.size
 
   def torture(flags, seconds, sessions, options)
     command = [ruby, *flags, "-W0", "-I#{Commands::ROOT}/lib", File.join(__dir__, "torture", "program.rb")]

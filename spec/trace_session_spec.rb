@@ -117,7 +117,7 @@ RSpec.describe "Tracing", vm: true do
 
     # With RPERF_LONG=1 (bin/test --long) the size that the field's benchmarks have.
     it "counts each call of a method and of an operator, and adds up to the thread's life" do
-      size, calls = ENV["RPERF_LONG"] == "1" ? ["12, 6, 0", 12_604_861] : ["8, 4, 0", 12_605]
+      size, calls = Commands::LONG ? ["12, 6, 0", 12_604_861] : ["8, 4, 0", 12_605]
       rows, sums, life = told(<<~RUBY, limit: 300).values_at(:rows, :sums, :life)
         #{tarai}
         profile = Rperf.trace(calls: :all, warn: false) { tarai(#{size}) }

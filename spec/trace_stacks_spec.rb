@@ -5,7 +5,7 @@ require_relative "support/compilers"
 # The stack that a trace keeps is the VM's, whatever a program does: they are compared at events by chance. With
 # RPERF_LONG=1 (bin/test --long) a hundred times as often.
 RSpec.describe "The stack of a trace", vm: true do
-  turns = ENV["RPERF_LONG"] == "1" ? 2_000 : 20
+  turns = Commands::LONG ? 2_000 : 20
 
   def compare(level, turns, *flags, env: {})
     seed = Random.new_seed % 1_000_000

@@ -20,10 +20,20 @@ check() {
 # begin_check NAME CMD...: runs it beside what follows, until end_check, which
 # shows what it has said. One at a time.
 begin_check() {
-  BEGUN_NAME=$1 BEGUN_AT=$SECONDS BEGUN_LOG=$(mktemp)
+  BEGUN_NAME=$1 BEGUN_LOG="$ROOT/tmp/begun.log"
   shift
-  { ("$@") </dev/null || false; } >"$BEGUN_LOG" 2>&1 &
+  mkdir -p "$ROOT/tmp"
+  timed "$BEGUN_LOG.seconds" "$@" </dev/null >"$BEGUN_LOG" 2>&1 &
   BEGUN_PID=$!
+}
+
+# timed FILE CMD...: FILE has its seconds afterwards.
+timed() {
+  local file=$1 started=$SECONDS status=0
+  shift
+  ("$@") || status=$?
+  echo $((SECONDS - started)) >"$file"
+  return "$status"
 }
 
 end_check() {
@@ -31,13 +41,13 @@ end_check() {
   wait "$BEGUN_PID" || status=FAILED
   printf '\n== %s\n' "$BEGUN_NAME"
   cat "$BEGUN_LOG"
-  rm -f "$BEGUN_LOG"
   if [ "$status" = ok ]; then
     CHECKS_PASSED=$((CHECKS_PASSED + 1))
   else
     CHECKS_FAILED+=("$BEGUN_NAME")
   fi
-  printf -- '-- %s: %s (%d s, beside others)\n' "$BEGUN_NAME" "$status" $((SECONDS - BEGUN_AT))
+  printf -- '-- %s: %s (%d s, beside others)\n' "$BEGUN_NAME" "$status" "$(cat "$BEGUN_LOG.seconds")"
+  rm -f "$BEGUN_LOG" "$BEGUN_LOG.seconds"
 }
 
 summary() {
@@ -123,6 +133,16 @@ run_rubocop() {
     return 0
   fi
   rubocop --format simple
+}
+
+# What users get is stripped: 10 MB at most.
+extension_size() {
+  local stripped="$ROOT/tmp/stripped" bytes
+  strip -o "$stripped" "$EXTENSION" || return 1
+  bytes=$(wc -c <"$stripped")
+  rm -f "$stripped"
+  awk -v bytes="$bytes" 'BEGIN { printf "%.1f MB without symbols\n", bytes / 1e6 }'
+  [ "$bytes" -le 10000000 ] || { echo "10 MB at most: find what has made it larger" && return 1; }
 }
 
 run_rspec() { "$RUBY" bin/support/specs.rb; }

@@ -9,6 +9,8 @@ case $(uname -s) in
   Darwin) EXTENSION="$ROOT/lib/rperf/rperf.bundle" CARGO_OUTPUT=librperf.dylib ;;
   *) EXTENSION="$ROOT/lib/rperf/rperf.so" CARGO_OUTPUT=librperf.so ;;
 esac
+# The status of a command whose set-up fails because the compiler or linker does.
+EXTENSION_UNBUILT=3
 # Names the Ruby that the extension was built for.
 EXTENSION_RUBY="$ROOT/tmp/extension-ruby"
 
@@ -67,7 +69,11 @@ setup_extension() {
   started=$(mktemp "$ROOT/tmp/started.XXXXXX")
   RUBY="$RUBY" ${run[@]+"${run[@]}"} cargo "${build[@]}" "${manifest[@]}" --package rperf --profile "$profile" --lib \
     --target-dir "$target" ${link[@]+"${link[@]}"} >&2 ||
-    { rm -f "$started" && die "the extension could not be built"; }
+    {
+      rm -f "$started"
+      say "the extension could not be built"
+      exit "$EXTENSION_UNBUILT"
+    }
   # Renamed into place: a program that has the old one loaded keeps it whole.
   if ! cp "$target/$profile/$CARGO_OUTPUT" "$new" || ! touch -r "$started" "$new" || ! mv -f "$new" "$EXTENSION"; then
     die "can't write $EXTENSION"

@@ -9,7 +9,10 @@
 #   example    the full description, as RSpec has it; for examples/ and ext/rperf none
 #   reason     a sentence
 #   sometimes  true if it passes now and then
-# RESULTS has a line for each example: status, file and description, with tabs between them.
+# RESULTS has a line for each example: status, file and description, with tabs between them. Each examples/*.rb has one,
+# too, without a description.
+
+Encoding.default_external = Encoding::UTF_8
 
 require "yaml"
 
@@ -50,8 +53,10 @@ class KnownFailures
 
   # @param entries [Array<Entry>]
   # @param results [Array<Array<String>>]
-  def initialize(entries, results)
+  # @param programs [Array<String>] which must be among the results
+  def initialize(entries, results, programs = [])
     @entries = entries
+    @programs = programs
     # Of examples with the same description, those that fail count.
     @statuses = results.each_with_object({}) do |(status, *key), statuses|
       statuses[key] = status unless statuses[key] == "failed"
@@ -68,7 +73,7 @@ class KnownFailures
     listed = @entries.map(&:key)
     failed = @statuses.select { |key, status| status == "failed" && !listed.include?(key) }.keys
     failed.map { |file, example| "fails, and isn't known to: #{[file, *(example unless example.empty?)].join(": ")}" } +
-      @entries.filter_map { |entry| problem(entry) }
+      missing.map { |program| "didn't run: #{program}" } + @entries.filter_map { |entry| problem(entry) }
   end
 
   private
@@ -83,6 +88,8 @@ class KnownFailures
     end
   end
 
+  def missing = unbuilt? ? [] : @programs.reject { |program| @statuses.key?([program, ""]) }
+
   # Without the extension nothing else runs.
   def unbuilt? = @statuses[[EXTENSION, ""]] == "failed"
 end
@@ -92,7 +99,7 @@ if $PROGRAM_NAME == __FILE__
   abort("usage: known_failures.rb LIST RESULTS") unless results
   abort("#{results} is missing: the specs have not run to their end") unless File.exist?(results)
   begin
-    comparison = KnownFailures.new(KnownFailures.read(list), KnownFailures.results(results))
+    comparison = KnownFailures.new(KnownFailures.read(list), KnownFailures.results(results), Dir["examples/*.rb"])
   rescue ArgumentError => e
     abort(e.message)
   end

@@ -2,17 +2,15 @@
 # the set-up found. No Debian package has them; a directory "shared" beside the
 # checkout may have an archive of each, which is unpacked into the cache.
 #
-# RPERF_RUBY_4_0 names a Ruby 4.0, or another directory with such an archive.
+# RPERF_RUBY_4_0 names a Ruby 4.0, the directory that it is installed in, or another
+# directory with such an archive.
 
-# The only place under bin/ that names versions. An unreleased one may have
-# known failures: see bin/support/known_failures.rb.
-OTHER_RUBIES="4.0 4.1"
-UNRELEASED_RUBIES="4.1"
+# The only place under bin/ that names versions.
+OTHER_RUBIES="3.4 4.0 4.1"
 
-is_unreleased() { case " $UNRELEASED_RUBIES " in *" $1 "*) ;; *) return 1 ;; esac; }
-
-# ruby_title VERSION: its name in messages.
-ruby_title() { if is_unreleased "$1"; then echo "Ruby $1-dev"; else echo "Ruby $1"; fi; }
+# is_unreleased RUBY: such a Ruby has no patch level yet, and may have known
+# failures: see bin/support/known_failures.rb.
+is_unreleased() { env -u RUBYOPT -u RUBYLIB "$1" -e 'exit RUBY_PATCHLEVEL < 0'; }
 
 # version_variable PREFIX VERSION: the name of an environment variable, as RPERF_RUBY_4_0.
 version_variable() { echo "$1_${2//./_}"; }
@@ -25,6 +23,7 @@ find_other_ruby() {
   given="${!variable:-$ROOT/../shared/ruby-$1}"
   OTHER_RUBY='' WITHOUT=''
   [ -z "${RPERF_RUBY:-}" ] && ! is_version "$RUBY" "$1" || return 0
+  [ -z "${!variable:-}" ] || [ ! -x "$given/bin/ruby" ] || given="$given/bin/ruby"
   if [ -n "${!variable:-}" ] && [ ! -d "$given" ]; then
     OTHER_RUBY=$(fitting_ruby "$given") && is_version "$OTHER_RUBY" "$1" ||
       die "$variable=$given is no Ruby $1 with its headers"
@@ -49,8 +48,11 @@ find_archived_ruby() {
   # same name may have changed.
   directory=$(basename "$archive" .tar.xz)-$(cksum <"$archive" | awk '{ print $1 }')
   directory="$CACHE/ruby-$1/$directory"
-  [ -d "$directory" ] || with_lock "$CACHE" unpack_ruby "$archive" "$directory" || exit 1
-  OTHER_RUBY=$(fitting_ruby "$directory/bin/ruby") || die "the Ruby in $directory doesn't work"
+  if [ ! -d "$directory" ] && ! with_lock "$CACHE" unpack_ruby "$archive" "$directory"; then
+    WITHOUT="the Ruby in $archive can't be unpacked, or can't load its libraries on this system (log: $LOG)"
+    return
+  fi
+  OTHER_RUBY=$(fitting_ruby "$directory/bin/ruby") || WITHOUT="the Ruby in $directory doesn't work"
 }
 
 # unpack_ruby ARCHIVE DIRECTORY: renamed into place, so that DIRECTORY is whole or absent.
@@ -60,11 +62,11 @@ unpack_ruby() {
   have xz || install_system_packages xz-utils
   rm -rf "$new"
   mkdir -p "$new"
-  step "unpacking $1" tar -xJf "$1" -C "$new" --strip-components=1 || exit 1
+  step "unpacking $1" tar -xJf "$1" -C "$new" --strip-components=1 || return 1
   # It was built elsewhere; the packages that a build needs bring its libraries.
   # shellcheck disable=SC2086
   loads_its_libraries "$new/bin/ruby" || install_system_packages $RUBY_BUILD_PACKAGES
-  loads_its_libraries "$new/bin/ruby" || die "the Ruby in $1 can't load its libraries on this system"
+  loads_its_libraries "$new/bin/ruby" || return 1
   mv "$new" "$2"
 }
 
@@ -115,13 +117,14 @@ specs_on_ruby() {
 # check_other_ruby VERSION: all checks on it, or a line that says why there are none.
 check_other_ruby() {
   local title source
-  title=$(ruby_title "$1")
+  title="Ruby $1"
   find_other_ruby "$1"
   if [ -z "$OTHER_RUBY" ]; then
     [ -z "$WITHOUT" ] || printf '\nnot tested on %s: %s\n' "$title" "$WITHOUT"
     return 0
   fi
-  if is_unreleased "$1"; then
+  if is_unreleased "$OTHER_RUBY"; then
+    title="$title-dev"
     check "$title" compare_with_known_failures "$1"
   else
     check "copy for $title" make_copy "$1"
@@ -137,16 +140,19 @@ check_other_ruby() {
 # compare_with_known_failures VERSION: what fails on a Ruby that isn't released is
 # on a list, and only a change of what fails is a failure here.
 compare_with_known_failures() {
-  local results
+  local results status=0
   results="$(copy_for "$1")/tmp/results.tsv"
   make_copy "$1" || return 1
   rm -f "$results"
-  if on_ruby "$1" true; then
+  on_ruby "$1" true || status=$?
+  if [ "$status" -eq 0 ]; then
     # Their results are compared below, if they have run to their end.
     specs_on_ruby "$1" || [ -f "$results" ] || return 1
     on_ruby "$1" bash -c ". bin/support/checks.sh && run_examples tmp/results.tsv" || true
-  else
+  elif [ "$status" -eq "$EXTENSION_UNBUILT" ]; then
     printf 'failed\text/rperf\t\n' >"$results"
+  else
+    return 1
   fi
   "$RUBY" bin/support/known_failures.rb "spec/known_failures/$1-dev.yml" "$results"
 }

@@ -27,7 +27,7 @@ setup() {
     [ "$setup_found" = yes ] || die "the set-up left no usable Ruby; see $LOG"
   fi
   case $parts in
-    *" extension "*) ! extension_stale || with_lock "$ROOT/tmp" setup_extension_once || exit 1 ;;
+    *" extension "*) ! extension_stale || with_lock "$ROOT/tmp" setup_extension_once || exit $? ;;
   esac
   put_ruby_first
 }

@@ -3,12 +3,15 @@
 # specs.rb [--vm]: runs the specs, files in several processes at once. Examples that are `alone: true` measure times:
 # they run afterwards, in one process and with nothing beside it. With --vm only those that are `vm: true` run.
 #
-# RPERF_TEST_WORKERS says how many processes there are; else there is one for each core. All results are in
-# tmp/results.tsv afterwards.
+# RPERF_TEST_WORKERS says how many processes there are, RPERF_TEST_LIMIT how many seconds each may take. All results
+# are in tmp/results.tsv afterwards. A signal that ends this ends what it has started, too.
 
-require "etc"
+Encoding.default_external = Encoding::UTF_8
+
 require "fileutils"
+require_relative "specs/interruption"
 require_relative "specs/plan"
+require_relative "specs/settings"
 require_relative "specs/summary"
 
 # What is run, and in which order.
@@ -16,10 +19,27 @@ module Specs
   module_function
 
   def run(arguments)
+    FileUtils.mkdir_p(File.dirname(DIRECTORY))
+    Interruption.trap
+    lock { run_locked(arguments.include?("--vm") ? ["~vm:false"] : []) }
+  end
+
+  # One run at a time: they write the same files.
+  def lock
+    File.open(LOCK, File::RDWR | File::CREAT) do |file|
+      unless file.flock(File::LOCK_EX | File::LOCK_NB)
+        warn("waiting for another run of this checkout's specs to end (#{LOCK})")
+        file.flock(File::LOCK_EX)
+      end
+      yield
+    end
+  end
+
+  def run_locked(tags)
     FileUtils.rm_rf(DIRECTORY)
     FileUtils.mkdir_p(DIRECTORY)
     FileUtils.rm_f(RESULTS)
-    plan = Plan.new(arguments.include?("--vm") ? ["~vm:false"] : [])
+    plan = Plan.new(tags)
     jobs = together(plan.jobs) + alone(plan.alone)
     plan.remember(jobs)
     summary = Summary.new(jobs)
@@ -28,18 +48,10 @@ module Specs
     exit(summary.good?)
   end
 
-  def workers
-    given = ENV.fetch("RPERF_TEST_WORKERS", "")
-    return Etc.nprocessors.clamp(1, 8) if given.empty?
-
-    number = Integer(given, exception: false)
-    number&.positive? ? number : abort("RPERF_TEST_WORKERS must be a number of processes, not '#{given}'")
-  end
-
-  # Each worker takes the next file when it is done with one.
+  # Each worker takes the next job when it is done with one.
   def together(jobs)
     queue = Queue.new(jobs).close
-    threads = Array.new(workers) do
+    threads = Array.new(Settings::WORKERS) do
       Thread.new { while (job = queue.pop) do say(job.run) end }
     end
     threads.each(&:join)

@@ -8,12 +8,17 @@ require "tmpdir"
 module Commands
   ROOT = File.expand_path("../..", __dir__)
   TIME_LIMIT = 60
+  # Whether there is time for all that could be found: bin/test --long.
+  LONG = ENV["RPERF_LONG"] == "1"
 
   # A program's output, and how it ended (a Process::Status).
   Outcome = Struct.new(:stdout, :stderr, :status) do
     # The lines that are rperf's.
     def messages = stderr.lines.grep(/\Arperf: /)
   end
+
+  # How often something is done that goes wrong seldom: so many times, or two fifths of that if there is little time.
+  def self.times(number) = LONG ? number : number * 2 / 5
 
   def self.included(group)
     group.around do |example|

@@ -2,7 +2,9 @@
 
 require "json"
 require_relative "places"
+require_relative "processes"
 require_relative "result"
+require_relative "settings"
 
 module Specs
   # A process of RSpec that runs some examples, and what came of it.
@@ -12,7 +14,7 @@ module Specs
       ["env", "RUBYLIB=#{File.join(ROOT, "lib")}", "rspec", *tags.flat_map { |tag| ["--tag", tag] }]
     end
 
-    attr_reader :name, :seconds, :results
+    attr_reader :name, :files, :seconds, :results
 
     # @param ids [Array<String>] of the examples that it has to run
     # @param files [Array<String>] which they are in
@@ -27,8 +29,8 @@ module Specs
     def run
       started = now
       formats = ["--format", "progress", "--format", "json", "--out", path("json")]
-      pid = Process.spawn(*self.class.command(@tags), *formats, *@files, chdir: ROOT, %i[out err] => path("log"))
-      @status = Process.wait2(pid).last
+      @status, @is_late = Processes.run(*self.class.command(@tags), *formats, *@files,
+                                        chdir: ROOT, %i[out err] => path("log"), limit: Settings::LIMIT)
       @seconds = (now - started).round(2)
       @results = collect
       self
@@ -41,29 +43,46 @@ module Specs
 
     # What RSpec has printed about failures, or the end of what it has printed.
     def failures
-      text = File.read(path("log"))
-      (text[/^Failures:\n.*/m] || text[/^An error occurred .*/m] || text.lines.last(60).join).strip
+      text = File.read(path("log")).scrub
+      (text[/^(?:Failures:\n|An error occurred ).*/m] || text.lines.last(60).join).strip
+    end
+
+    # @return [Hash{String => Float}] the seconds of each file: of its examples, and a share of all else
+    def times
+      sums = files.to_h { |file| [file, results.select { |result| result.file == file }.sum(&:seconds)] }
+      rest = (seconds - sums.values.sum) / files.size
+      sums.transform_values { |sum| (sum + rest).round(2) }
     end
 
     private
 
-    def path(extension) = File.join(DIRECTORY, "#{name.tr("/", "-")}.#{extension}")
+    def path(extension) = File.join(DIRECTORY, "#{name.tr("/ ", "-")}.#{extension}")
 
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     # An example without a result has failed: its process didn't come to it.
     def collect
-      seen = examples
+      told = read
+      seen = told.fetch("examples")
       results = seen.map { |example| Result.of(example) }
-      results += (@ids - seen.map { |example| example["id"] }).map { |id| Result.lost(id, "did not run") }
-      results << Result.lost(@files.first, "RSpec failed (#{@status})") if !@status.success? && results.none?(&:failed?)
-      results
+      lost = (@ids - seen.map { |example| example["id"] }).map { |id| Result.lost(id, "did not run") }
+      complaints = @is_late || (lost.empty? && !sound?(told, results)) ? [Result.lost(@files.first, complaint)] : []
+      results + lost + complaints
     end
 
-    def examples
-      File.exist?(path("json")) ? JSON.parse(File.read(path("json"))).fetch("examples") : []
+    # RSpec itself fails with status 1, as failing examples do, but counts what fails outside of them.
+    def sound?(told, results)
+      return @status.success? unless @status.exitstatus == 1
+
+      results.any?(&:failed?) && told.dig("summary", "errors_outside_of_examples_count") == 0
+    end
+
+    def complaint = @is_late ? "RSpec was ended after #{Settings::LIMIT} s" : "RSpec failed (#{@status})"
+
+    def read
+      File.exist?(path("json")) ? JSON.parse(File.read(path("json"))) : { "examples" => [] }
     rescue JSON::ParserError
-      [] # It ended while it wrote.
+      { "examples" => [] } # It ended while it wrote.
     end
   end
 end

@@ -5,6 +5,8 @@ module Specs
   ROOT = File.expand_path("../../..", __dir__)
   # What each process writes.
   DIRECTORY = File.join(ROOT, "tmp/specs")
+  # Held by the run that writes all of these.
+  LOCK = File.join(ROOT, "tmp/specs.lock")
   # A line for each example: its status, file, description and seconds.
   RESULTS = File.join(ROOT, "tmp/results.tsv")
   # How long each file took when it ran last.

@@ -1,24 +1,32 @@
 # frozen_string_literal: true
 
 require "json"
-require "open3"
 require_relative "job"
 require_relative "places"
+require_relative "processes"
 require_relative "result"
+require_relative "settings"
 
 module Specs
   # Which examples there are, and which processes are to run them.
   class Plan
+    # Files share a process, which takes a second to start, if they together take no more seconds than this.
+    SHARED = 8
+    # How large a file is that takes a second, of those that nobody knows.
+    BYTES_IN_A_SECOND = 1500
+
     # @param tags [Array<String>] what the examples must fit, as for `rspec --tag`
     def initialize(tags)
       @tags = tags
     end
 
-    # @return [Array<Job>] a job for each file, in the order in which they are to begin
+    # @return [Array<Job>] jobs for all files, in the order in which they are to begin
     def jobs
       tags = [*@tags, "~alone"]
-      files = examples(tags).group_by { |id| Result.file_of(id) }
-      in_order(files.keys).map { |file| Job.new(file, tags, files.fetch(file), [file]) }
+      ids = examples(tags).group_by { |id| Result.file_of(id) }
+      together(in_order(ids.keys)).map do |files|
+        Job.new(title(files), tags, ids.values_at(*files).flatten, files)
+      end
     end
 
     # @return [Job, nil] the job for all examples that run alone
@@ -28,8 +36,11 @@ module Specs
       Job.new("alone", tags, ids, ids.map { |id| Result.file_of(id) }.uniq) unless ids.empty?
     end
 
-    # Keeps how long each file took, for the next time.
-    def remember(jobs) = File.write(TIMES, JSON.generate(times.merge(jobs.to_h { |job| [job.name, job.seconds] })))
+    # Keeps how long each file took beside others, for the next time.
+    def remember(jobs)
+      taken = jobs.reject { |job| job.name == "alone" }.map(&:times)
+      File.write(TIMES, JSON.generate(times.merge(*taken)))
+    end
 
     private
 
@@ -38,20 +49,33 @@ module Specs
     end
 
     # The longest first, so that the last ones to end are short; those that nobody knows before all, by their size.
-    def in_order(files)
-      files.sort_by do |file|
-        seconds = times[file]
-        seconds ? [1, -seconds] : [0, -File.size(File.join(ROOT, file))]
+    def in_order(files) = files.sort_by { |file| [times.key?(file) ? 1 : 0, -seconds(file)] }
+
+    def seconds(file) = times[file] || (File.size(File.join(ROOT, file)).to_f / BYTES_IN_A_SECOND)
+
+    # Neighbours in this order.
+    def together(files)
+      sum = 0
+      files.slice_when do |before, after|
+        sum += seconds(before)
+        (sum + seconds(after) > SHARED).tap { |is_full| sum = 0 if is_full }
       end
     end
 
+    def title(files) = files.one? ? files.first : "#{files.first} and #{files.size - 1} more"
+
     # The ids of the examples, each of which begins with its file.
     def examples(tags)
-      out = File.join(DIRECTORY, "plan.json")
-      said, status = Open3.capture2e(*Job.command(tags), "--dry-run", "--format", "json", "--out", out, chdir: ROOT)
-      abort("the specs can't be loaded:\n#{said}") unless status.success?
+      out, log = %w[plan.json plan.log].map { |name| File.join(DIRECTORY, name) }
+      formats = ["--format", "json", "--out", out]
+      status, = Processes.run(*Job.command(tags), "--dry-run", *formats,
+                              chdir: ROOT, %i[out err] => log, limit: Settings::LIMIT)
+      told = File.exist?(out) ? JSON.parse(File.read(out)) : {}
+      refuse([*told["messages"], File.read(log)]) unless status.success?
 
-      JSON.parse(File.read(out)).fetch("examples").map { |example| example.fetch("id") }
+      told.fetch("examples").map { |example| example.fetch("id") }
     end
+
+    def refuse(reasons) = abort("the specs can't be loaded:\n#{reasons.join("\n").scrub.strip}")
   end
 end
