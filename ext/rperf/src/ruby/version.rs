@@ -301,6 +301,8 @@ impl Lacks {
             Lacks::ThreadNames => "names of threads",
         };
         let name = name();
-        format!("{MISSING}{what}, because this rperf doesn't know the insides of Ruby {name}")
+        format!(
+            "{MISSING}{what}, because the internals of Ruby {name} aren't known, or can't be checked"
+        )
     }
 }
