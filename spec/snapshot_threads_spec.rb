@@ -136,10 +136,11 @@ RSpec.describe "a snapshot while other threads run", vm: true do
   it "in the stress of collections has all names" do
     script = write_file("stress.rb", <<~RUBY)
       require "rperf"
+      METHODS = #{Commands.times(60)}
       native = Rperf.const_get(:Native)
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-      60.times { |n| eval("def many_\#{n} = (limit = now + 1_000_000; nil while now < limit)") }
-      work = -> { 60.times { |n| send(:"many_\#{n}") } }
+      METHODS.times { |n| eval("def many_\#{n} = (limit = now + 1_000_000; nil while now < limit)") }
+      work = -> { METHODS.times { |n| send(:"many_\#{n}") } }
       stressed = lambda do |&taken|
         GC.stress = true
         taken.call
@@ -154,7 +155,7 @@ RSpec.describe "a snapshot while other threads run", vm: true do
       profiles << stressed.call { native.stop }
       profiles.each do |profile|
         names = profile.samples.flat_map { |row| row[0].map(&:last) }.uniq
-        p [names.grep(/many_/).size > 30, names & ["(unknown)", "[truncated]"], profile.check]
+        p [names.grep(/many_/).size > METHODS / 2, names & ["(unknown)", "[truncated]"], profile.check]
       end
     RUBY
     outcome = run(ruby, "-I#{Commands::ROOT}/lib", script, limit: 3 * Commands::TIME_LIMIT)
