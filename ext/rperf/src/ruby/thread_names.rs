@@ -73,6 +73,15 @@ fn data_of(thread: RubyThread<'_>) -> usize {
     unsafe { rb_sys::macros::RTYPEDDATA_GET_DATA(thread.object()) }.expose_provenance()
 }
 
+/// The main Ractor's main thread, by the address of its object. A forked child may have another one.
+static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Notes which thread is the main one. On a thread of the main Ractor, as a session begins.
+pub fn note_main() {
+    // SAFETY: on a Ruby thread with the GVL. The VM keeps the main thread's object, and pins it.
+    MAIN_THREAD.store(unsafe { rb_sys::rb_thread_main() } as usize, Relaxed);
+}
+
 /// The name of a thread of the Ractor whose GVL the caller holds.
 pub struct ThreadName<'g>(RubyThread<'g>);
 
@@ -120,9 +129,9 @@ impl VmName for ThreadName<'_> {
 }
 
 impl ThreadName<'_> {
-    /// Whether it is the main Ractor's main thread.
+    /// Whether it is the main Ractor's main thread. The VM isn't asked: a thread of another Ractor that
+    /// ends can't be told from none there.
     fn is_main(&self) -> bool {
-        // SAFETY: on a Ruby thread.
-        unsafe { rb_sys::rb_thread_main() == self.0.object() }
+        MAIN_THREAD.load(Relaxed) == self.0.object() as usize
     }
 }

@@ -4,7 +4,7 @@ use super::section;
 use crate::profile::errors;
 use crate::ruby::frames::{Interrupted, RubyVm};
 use crate::ruby::live_threads::LiveThreads;
-use crate::ruby::safepoint;
+use crate::ruby::{safepoint, thread_names};
 use crate::vm::hooks::ended_ractors;
 use crate::vm::state::session::{SESSION, StartedSession};
 use magnus::{Error, Ruby};
@@ -25,6 +25,7 @@ pub fn begin(
     threads: &LiveThreads,
     others: bool,
 ) -> Result<(), Error> {
+    thread_names::note_main();
     let vm = RubyVm::new(gvl);
     let running = RunningSession::start::<RubyVm<Interrupted>>(
         &vm,
