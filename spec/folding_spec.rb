@@ -37,7 +37,8 @@ RSpec.describe "a full call tree", vm: true do
     expect(below.map(&:size).uniq).to eq([1])
     long, short = %w[long short].map { |name| time(all.select { |names,| names.first == "Object##{name}" }) }
     expect(long.fdiv(long + short)).to be_within(0.06).of(0.75)
-    expect(long + short).to be > time(all) * 0.8
+    # The rest is the start of Ruby, and the calls.
+    expect(long + short).to be > time(all) * 0.6
   end
 
   it "folds nothing that has room" do
