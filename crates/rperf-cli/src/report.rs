@@ -33,6 +33,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;
     let mut profile = load::merged(&options.files)?;
     load::choose_column(&mut profile, options.value.as_deref())?;
+    profile.path_view = options.path_view.clone();
     let whole = profile.sum(profile.schema.default_column());
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;

@@ -3,15 +3,14 @@
 //! thread.
 
 mod frames;
-mod keys;
 mod label_frames;
 mod tags;
 
 pub use tags::TagFilter;
 
+use crate::keys::set_keys;
 use crate::pattern::{PatternError, regex};
 use frames::{FrameFilters, Frames};
-use keys::set_keys;
 use regex::Regex;
 use rperf_model::label_keys::{PID, THREAD_SEQ};
 use rperf_model::{Profile, WeightKey, Weights};
@@ -19,7 +18,7 @@ use tags::ThreadNames;
 
 /// The options that choose a part of a profile.
 ///
-/// Frames match by name or path, each as it is shown: the leaves that stand for a state
+/// Frames match by name or path, as it is shown or as it was recorded. The leaves that stand for a state
 /// (`[GVL wait]`, `<GVL>`) are frames as all others. A state whose leaf is hidden is
 /// counted as the running time of its caller; the same holds with `tagleaf`.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,7 @@ use crate::Refusal;
 use crate::report::load;
 use rperf_format::viewer as viewer_data;
 use rperf_model::{Profile, Schema, ValueType};
-use rperf_report::Run;
+use rperf_report::{Run, align};
 use std::path::{Path, PathBuf};
 
 /// The runs of one side, one by one, and for the viewer merged.
@@ -15,7 +15,7 @@ pub struct Side {
     pub runs: Vec<Run>,
     /// Of each value type of the first profile; `None` where a file has no such values.
     pub runs_by_type: Vec<Option<Vec<Run>>>,
-    /// All of them, if they are looked at in the viewer.
+    /// All of them with the paths of the first, if they are looked at in the viewer.
     pub together: Option<Profile>,
 }
 
@@ -54,9 +54,12 @@ impl<'a> Reader<'a> {
                 self.add_by_type(&mut side, &mut profile);
                 match &mut side.together {
                     None => side.together = Some(profile),
-                    Some(together) => together
-                        .merge(&profile)
-                        .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
+                    Some(together) => {
+                        align(&mut profile, together);
+                        together.merge(&profile).map_err(|error| {
+                            Refusal::usage(format!("{}: {error}", file.display()))
+                        })?;
+                    }
                 }
             }
         }
@@ -67,6 +70,7 @@ impl<'a> Reader<'a> {
     pub fn profile(&mut self, file: &Path) -> Result<Profile, Refusal> {
         let mut profile = load::profile(file)?;
         load::choose_column(&mut profile, self.options.value.as_deref())?;
+        profile.path_view = self.options.path_view.clone();
         let filtered = self.options.filter.apply(profile);
         // What matches in one of the profiles has done its work.
         let others = self.unmatched.take();

@@ -1,7 +1,7 @@
 //! Frames made of tags, above or below all others. Called by `filter`; any thread.
 
-use super::keys::set_keys;
 use super::tags::{self, ThreadNames};
+use crate::keys::set_keys;
 use crate::one_line::without_end;
 use rperf_model::{
     CallTree, DisplayFrame, Frame, FrameId, Node, NodeId, Profile, State, WeightKey,
