@@ -145,8 +145,9 @@ fn without_a_directory_the_one_of_all_own_files_counts() {
     assert_eq!(alone.short("/usr/local/bin/tool"), "tool");
     let (_, apart) = paths(&[], &["/srv/a.rb", "/home/b.rb"]);
     assert_eq!(apart.short("/srv/a.rb"), "/srv/a.rb");
+    // All there is, is no program's directory.
     let (_, top) = paths(&["/"], &["/srv/a.rb"]);
-    assert_eq!(top.short("/srv/a.rb"), "/srv/a.rb");
+    assert_eq!(top.short("/srv/a.rb"), "a.rb");
 }
 
 fn path() -> impl Strategy<Value = String> {
