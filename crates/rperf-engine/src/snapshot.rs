@@ -166,6 +166,7 @@ impl Snapshot {
             duration_ns: self.end_ns.saturating_sub(self.start_ns),
             program,
             comments,
+            missing: Vec::new(),
             counters: SamplingStats {
                 trigger_count: self.triggers,
                 sampling_count: counters.sampling_count,

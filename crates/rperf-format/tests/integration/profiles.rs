@@ -89,6 +89,7 @@ pub fn everything(schema: Schema) -> Profile {
         duration_ns: 2_500_000_000,
         program: "app.rb".into(),
         comments: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
+        missing: Vec::new(),
         counters: SamplingStats {
             trigger_count: 2_500,
             sampling_count: 2_400,
@@ -220,6 +221,7 @@ fn arbitrary_meta(
         duration_ns,
         program: "ruby".into(),
         comments: vec!["one".into(), "".into(), "dropped samples: 0".into()],
+        missing: vec!["lines, because nobody knows them".into(), "names".into()],
         counters: SamplingStats {
             trigger_count: counters[0],
             sampling_count: counters[1],
