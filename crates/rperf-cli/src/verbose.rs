@@ -120,7 +120,7 @@ pub fn summary(profile: &Profile, processes: usize) -> String {
     format!("{text}, {} s", seconds(profile.meta.duration_ns))
 }
 
-/// Of chosen methods that weren't there, a line for each.
+/// A line for each chosen method that wasn't there.
 pub fn never_found(profile: &Profile) -> Vec<String> {
     let names = profile.meta.never_found().into_iter();
     let line = |name| {

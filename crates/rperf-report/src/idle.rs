@@ -187,7 +187,7 @@ enum Owner<'a> {
     Gem(&'a str),
     /// Ruby's standard library.
     Library,
-    /// Of Ruby itself, in C or not.
+    /// Methods of Ruby itself, in C or not.
     Ruby,
 }
 

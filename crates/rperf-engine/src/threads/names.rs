@@ -40,7 +40,7 @@ impl NotedName {
 #[derive(Debug, Clone, Default)]
 pub struct ThreadNames {
     by_seq: FxHashMap<u32, Arc<str>>,
-    /// Those that have ended, in that order.
+    /// Numbers of threads that have ended, in that order.
     ended: VecDeque<u32>,
 }
 

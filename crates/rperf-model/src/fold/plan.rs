@@ -34,7 +34,7 @@ struct Nodes<'a> {
     tree: &'a CallTree,
     rows: &'a [FoldRow],
     facts: Vec<Facts>,
-    /// Those with rows of their own.
+    /// Nodes with rows of their own.
     with_rows: Vec<NodeId>,
 }
 

@@ -108,7 +108,7 @@ fn has_layout(layout: &ThreadLayout, thread: RubyThread<'_>, main: VALUE) -> Opt
 }
 
 /// Where the VM keeps its data of `thread`.
-fn data_of(thread: RubyThread<'_>) -> usize {
+pub(super) fn data_of(thread: RubyThread<'_>) -> usize {
     // SAFETY: a Thread is an object with data.
     unsafe { rb_sys::macros::RTYPEDDATA_GET_DATA(thread.object()) }.expose_provenance()
 }

@@ -2,6 +2,7 @@
 //! Ractor. No header says where the VM keeps them: a thread that never begins has shown it when the
 //! extension was loaded.
 
+use super::ractor::data_of;
 use super::threads::RubyThread;
 use crate::text;
 use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
@@ -53,24 +54,15 @@ pub fn learn(ruby: &Ruby) -> Result<(), Error> {
 fn look(thread: Value) -> Result<(), Error> {
     thread.funcall::<_, _, Value>("name=", ("rperf",))?;
     let name: RString = thread.funcall("name", ())?;
-    let memory = Checked::new();
+    let Some(memory) = Checked::new() else {
+        return Ok(());
+    };
     // SAFETY: a Thread, which is on the stack.
     let data = data_of(unsafe { RubyThread::from_raw(thread.as_raw()) });
-    let word_at = |offset: &usize| match &memory {
-        Some(memory) => memory.word(data + offset),
-        // SAFETY: the name is in this data, and nothing behind it is read.
-        None => Some(unsafe { with_exposed_provenance::<usize>(data + offset).read() }),
-    };
     let mut offsets = (1..WORDS).map(|word| word * size_of::<usize>());
-    let found = offsets.find(|offset| word_at(offset) == Some(name.as_raw() as usize));
+    let found = offsets.find(|offset| memory.word(data + offset) == Some(name.as_raw() as usize));
     OFFSET.store(found.unwrap_or(0), Relaxed);
     Ok(())
-}
-
-/// Where the VM keeps its data of `thread`.
-fn data_of(thread: RubyThread<'_>) -> usize {
-    // SAFETY: a Thread is an object with data.
-    unsafe { rb_sys::macros::RTYPEDDATA_GET_DATA(thread.object()) }.expose_provenance()
 }
 
 /// The main Ractor's main thread, by the address of its object. A forked child may have another one.
