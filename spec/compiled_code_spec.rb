@@ -142,7 +142,7 @@ RSpec.describe "compiled code", vm: true, alone: true, if: Compilers::FLAGS.key?
       outcome = run(ruby, flag, "-I#{Commands::ROOT}/lib", write_file("lines.rb", lines), "branch", "20000")
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
       shares = shares_of("branch")
-      expect(shares.keys - [0]).to all(be_between(24, 41))
+      expect(shares.keys - [0]).to all(be_between(25, 42))
       expect(shares.values_at(30, 32, 34, 36).compact).to all(be < 4)
     end
   end
