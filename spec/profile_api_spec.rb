@@ -104,7 +104,7 @@ RSpec.describe Rperf::Profile do
     end
 
     it "are by other things than methods if asked for" do
-      expect(loaded.top(by: :file).map { |row| row[:name] }).to eq(["<GVL>", "<C method>", "/app/work.rb"])
+      expect(loaded.top(by: :file).map { |row| row[:name] }).to eq(["<GVL>", "<C method>", "work.rb"])
       expect(loaded.top(by: "label:endpoint").to_h { |row| row.values_at(:name, :self) })
         .to eq("GET /a|b" => 400_000_000, "(no endpoint)" => 600_000_000)
       expect(loaded.tree(bottom_up: true).first).to include(name: "[GVL blocked]", total: 500_000_000)

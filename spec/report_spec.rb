@@ -35,15 +35,15 @@ RSpec.describe "looking at profiles" do
         _   flat  flat%    sum%         cum    cum%
         500.0 ms  50.0%   50.0%    500.0 ms   50.0%  [GVL blocked] (<GVL>)
         400.0 ms  40.0%   90.0%    400.0 ms   40.0%  Array#sort (<C method>)
-        100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (/app/work.rb)
-        _ 0.0 ms   0.0%  100.0%  1,000.0 ms  100.0%  <main> (/app/main.rb)
+        100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (work.rb)
+        _ 0.0 ms   0.0%  100.0%  1,000.0 ms  100.0%  <main> (main.rb)
       TEXT
     end
 
     it "shows other values, other rows and another order" do
       expect(lines("--value", "cpu")).to include(/\AType: cpu, 500.0 ms/)
       expect(lines("--sample-index", "0").last(4).first.split).to start_with("500", "50.0%")
-      expect(lines("--sort", "cum", "-n", "1").last).to end_with("<main> (/app/main.rb)")
+      expect(lines("--sort", "cum", "-n", "1").last).to end_with("<main> (main.rb)")
       # What it calls of C, too.
       expect(lines("--by", "gem").last(2)).to match([/500.0 ms .* \(application\)\z/, /500.0 ms .* <GVL>\z/])
       expect(lines("--by", "gem:c").last(3))
@@ -93,7 +93,7 @@ RSpec.describe "looking at profiles" do
       report = File.read(in_folder("odd.md"))
       expect(report).to start_with("## Profile of `ruby`\n\nOf 4.0 ms (`wall`) went 75.0% into run")
       name = "``</td> `@you` | <script>x</script>``"
-      expect(report).to include("\n1. 3.0 ms (75.0%)\n   - `<main>` `/app/main.rb`\n   - #{name} `a|b.rb`\n")
+      expect(report).to include("\n1. 3.0 ms (75.0%)\n   - `<main>` `main.rb`\n   - #{name} `a|b.rb`\n")
       row = "| 3.0 ms | 75.0% | 4.0 ms | 100.0% | #{name.sub("|", "\\|")} | `a\\|b.rb` |\n"
       expect(report).to include("\n#{row}")
       expect(report.lines.last).to eq("| 1.0 ms | 25.0% | Waiting off the GVL (I/O, sleep) | " \
@@ -177,11 +177,11 @@ RSpec.describe "looking at profiles" do
     end
 
     # The output on a terminal of this size.
-    def on_terminal(rows, columns, env = {})
+    def on_terminal(rows, columns, env = {}, *options)
       PTY.open do |screen, terminal|
         terminal.winsize = [rows, columns]
         env = { "TERM" => "xterm", "PAGER" => nil, "NO_COLOR" => nil, "LESS" => nil, **env }
-        command = rperf_command("report", "--top")
+        command = rperf_command("report", "--top", *options)
         pid = Process.spawn(env, *command, chdir: folder, in: terminal, out: terminal, err: terminal)
         terminal.close
         text = +""
@@ -195,7 +195,7 @@ RSpec.describe "looking at profiles" do
     end
 
     it "fits terminals, in colour unless NO_COLOR says otherwise" do
-      expect(on_terminal(40, 67, "NO_COLOR" => "1").lines.last(2))
+      expect(on_terminal(40, 67, { "NO_COLOR" => "1" }, "--full-path").lines.last(2))
         .to match(["100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (/app/work.r…\n", /<main> .*main.rb\)$/])
       expect(on_terminal(40, 100)).to include("\e[1;31m500.0 ms")
     end
@@ -267,7 +267,8 @@ RSpec.describe "looking at profiles" do
       outcome = rperf("diff", "--format", "json", "-n", "1", "--fail-above", "10", "rperf.data", "slow.pb.gz")
       expect(outcome.status.exitstatus).to eq(3)
       expect(JSON.parse(outcome.stdout)["rows"]).to eq(
-        [{ "name" => "Array#sort", "path" => "<C method>", "base" => 400_000_000, "target" => 800_000_000,
+        [{ "name" => "Array#sort", "path" => "<C method>", "short_path" => "<C method>",
+           "base_path" => "<C method>", "matched" => "path", "base" => 400_000_000, "target" => 800_000_000,
            "delta" => 400_000_000, "percent" => 100.0, "change" => "more" }]
       )
       %w[json html].each { |extension| rperf("diff", "rperf.data", "slow.pb.gz", "-o", "diff.#{extension}") }

@@ -16,7 +16,7 @@ const SMALL: Draft = {
   states: [{ name: "running" }, { name: "wait", tag: ["%GVL", "wait"] }],
   categories: ["other", "app"],
   frames: [
-    { name: "main", file: "a.rb", line: 1, category: 1 },
+    { name: "main", file: "a.rb", line: 1, category: 1, path: "/srv/a.rb" },
     { name: "été ☃ 🎉", library: "json" },
   ],
   nodes: [
@@ -66,6 +66,8 @@ test("what was written is read", () => {
   const file = decode(encode(SMALL));
   assert.deepEqual(file.frames.name, ["main", "été ☃ 🎉"]);
   assert.deepEqual(file.frames.library, ["", "json"]);
+  assert.deepEqual(file.frames.file, ["a.rb", ""]);
+  assert.deepEqual(file.frames.path, ["/srv/a.rb", ""]);
   assert.deepEqual([...file.frames.category], [1, 0]);
   assert.deepEqual([...file.nodes.parent], [0, 0, 1, 0]);
   assert.deepEqual([...file.nodes.line], [0, 3, 4, 0]);

@@ -9,7 +9,9 @@ import { each, plainStacks, query, randomDraft, treeStacks } from "./support/sma
 
 test("filters of stacks and labels mean what pprof means", () => {
   const uses = (file: ProfileFile, row: PlainRow, regexp: RegExp) =>
-    row.frames.some((frame) => regexp.test(file.frames.name[frame]) || regexp.test(file.frames.file[frame]));
+    row.frames.some((frame) =>
+      [file.frames.name, file.frames.file, file.frames.path].some((texts) => regexp.test(texts[frame])),
+    );
   const tagged = (row: PlainRow, key: string, regexp: RegExp) =>
     row.tags.some(([name, value]) => name === key && regexp.test(value));
   const cases: [Filter[], (file: ProfileFile, row: PlainRow) => boolean][] = [
@@ -21,6 +23,8 @@ test("filters of stacks and labels mean what pprof means", () => {
       ],
       (file, row) => uses(file, row, /f1/) && uses(file, row, /m3/),
     ],
+    [[{ kind: "focus", text: "^/srv/f2" }], (file, row) => uses(file, row, /^\/srv\/f2/)],
+    [[{ kind: "focus", text: "^f2" }], (file, row) => uses(file, row, /^f2/)],
     [[{ kind: "ignore", text: "m0" }], (file, row) => !uses(file, row, /m0/)],
     [
       [

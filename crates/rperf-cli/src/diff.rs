@@ -17,7 +17,7 @@ use options::{Options, View};
 use reader::{Reader, Side};
 use rperf_format::answers;
 use rperf_format::viewer::{self as viewer_data, Comparison, TitledProfile};
-use rperf_report::{Change, Diff, Normalize, Run};
+use rperf_report::{Change, Diff, Normalize, Run, align};
 use std::io::{self, IsTerminal};
 
 /// Shows what has changed, and returns the exit status.
@@ -27,7 +27,7 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
     if options.view == View::Calls {
         return calls::run(&mut reader);
     }
-    let sides = match (&options.base[..], &options.target[..]) {
+    let mut sides = match (&options.base[..], &options.target[..]) {
         ([base], [target]) if options.is_plain => {
             let read = [reader.read(base)?, reader.read(target)?];
             if let Some((profiles, diff)) = calls::exact(&mut reader, &read) {
@@ -41,6 +41,10 @@ pub fn run(args: DiffArgs) -> Result<i32, Refusal> {
         }
         _ => [reader.side(&options.base)?, reader.side(&options.target)?],
     };
+    let [base, target] = &mut sides;
+    if let (Some(base), Some(target)) = (&mut base.together, &target.together) {
+        align(base, target);
+    }
     reader.say_unmatched();
     let [base, target] = [&sides[0].runs, &sides[1].runs];
     let diff = Diff::of(base, target, options.sort, options.normalize)

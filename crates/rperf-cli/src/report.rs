@@ -35,6 +35,7 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     let options = Options::new(args, io::stdout().is_terminal())?;
     let mut profile = load::merged(&options.files)?;
     load::choose_column(&mut profile, options.value.as_deref())?;
+    profile.path_view = options.path_view.clone();
     let kept_idle = match &options.view {
         View::Json { .. } => Idle::of(&profile).value(),
         _ => 0,

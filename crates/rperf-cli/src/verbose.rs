@@ -47,7 +47,7 @@ pub fn statistics(profile: &Profile) -> String {
             scale.unit(),
             percent(row.self_value, top.total),
             row.function.name,
-            row.function.path
+            row.function.short_path
         )
     }));
     lines.iter().fold(String::new(), |mut text, line| {

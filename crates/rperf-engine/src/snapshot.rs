@@ -165,6 +165,7 @@ impl Snapshot {
             start_time_ns: self.start_time_ns,
             duration_ns: self.end_ns.saturating_sub(self.start_ns),
             program,
+            roots: Vec::new(),
             comments,
             counters: SamplingStats {
                 trigger_count: self.triggers,

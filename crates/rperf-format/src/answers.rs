@@ -98,6 +98,10 @@ pub fn totals(filtered: FilteredProfile<'_>) -> Vec<(&'static str, Data)> {
         ("samples", profile.sample_count().into()),
         ("duration_ns", meta.duration_ns.into()),
         ("frequency", u64::from(meta.frequency).into()),
+        (
+            "roots",
+            Data::list(meta.roots.iter().map(|root| root.as_str().into())),
+        ),
         ("states", Data::fields(states)),
         ("losses", Data::fields(losses)),
     ]
@@ -109,10 +113,11 @@ pub fn top(filtered: FilteredProfile<'_>, by: &By, sort: Sort, limit: Option<usi
     let top = Top::of(filtered.profile, column, by);
     let rows = top.sorted(sort).into_iter();
     Data::list(rows.take(limit.unwrap_or(usize::MAX)).map(|row| {
-        let [name, path] = function(&row.function);
+        let [name, path, short_path] = function(&row.function);
         Data::fields([
             name,
             path,
+            short_path,
             ("self", row.self_value.into()),
             ("total", row.total_value.into()),
             ("self_samples", row.self_samples.into()),
@@ -134,10 +139,11 @@ pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) 
     };
     let rows = found.rows.iter().take(limit.unwrap_or(usize::MAX));
     Some(Data::list(rows.map(|row| {
-        let [name, path] = function(&row.function);
+        let [name, path, short_path] = function(&row.function);
         Data::fields([
             name,
             path,
+            short_path,
             ("calls", row.calls.into()),
             ("block_calls", row.block_calls.into()),
             ("self", row.self_value.into()),
@@ -167,10 +173,11 @@ pub fn tree(filtered: FilteredProfile<'_>, direction: Direction, least_percent: 
     let column = filtered.profile.schema.default_column();
     let tree = Tree::of(filtered.profile, column, direction, limits);
     Data::list(tree.branches.iter().map(|branch| {
-        let [name, path] = function(&tree.functions[branch.function]);
+        let [name, path, short_path] = function(&tree.functions[branch.function]);
         Data::fields([
             name,
             path,
+            short_path,
             ("depth", branch.depth.into()),
             ("self", branch.self_value.into()),
             ("total", branch.total_value.into()),
@@ -184,10 +191,11 @@ pub fn callers(filtered: FilteredProfile<'_>, pattern: &NamePattern) -> Data {
     let column = filtered.profile.schema.default_column();
     let found = Neighbours::of(filtered.profile, column, pattern);
     Data::list(found.iter().map(|neighbours| {
-        let [name, path] = function(&neighbours.function);
+        let [name, path, short_path] = function(&neighbours.function);
         Data::fields([
             name,
             path,
+            short_path,
             ("self", neighbours.self_value.into()),
             ("total", neighbours.total_value.into()),
             ("callers", Data::list(neighbours.callers.iter().map(side))),
@@ -197,13 +205,14 @@ pub fn callers(filtered: FilteredProfile<'_>, pattern: &NamePattern) -> Data {
 }
 
 fn side(neighbour: &Neighbour) -> Data {
-    let [name, path] = function(&neighbour.function);
+    let [name, path, short_path] = function(&neighbour.function);
     let lines = neighbour.lines.iter().map(|&(line, value)| {
         Data::fields([("line", u64::from(line).into()), ("value", value.into())])
     });
     Data::fields([
         name,
         path,
+        short_path,
         ("value", neighbour.value.into()),
         ("lines", Data::list(lines)),
     ])
@@ -227,8 +236,11 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
         (
             "rows",
             Data::list(rows.map(|row| {
-                let row_of = function(&row.function).into_iter().chain(change(row));
-                Data::Fields(row_of.collect())
+                let base_path = row.base_path.as_deref().map_or(Data::Null, Data::from);
+                let matched = row.matched.map_or(Data::Null, |it| it.name().into());
+                let fields = function(&row.function).into_iter();
+                let fields = fields.chain([("base_path", base_path), ("matched", matched)]);
+                Data::Fields(fields.chain(change(row)).collect())
             })),
         ),
     ])
@@ -257,9 +269,10 @@ fn value_type(value_type: &ValueType) -> Data {
     ])
 }
 
-fn function(function: &Function) -> [(&'static str, Data); 2] {
+fn function(function: &Function) -> [(&'static str, Data); 3] {
     [
         ("name", function.name.as_str().into()),
         ("path", function.path.as_str().into()),
+        ("short_path", function.short_path.as_str().into()),
     ]
 }

@@ -229,15 +229,15 @@ impl Picture<'_> {
     fn node(&self, dot: &mut String, index: usize, node: &GraphNode, names: &HashMap<&str, usize>) {
         let function = &node.function;
         let mut label = name_lines(&function.name);
-        if names[function.name.as_str()] > 1 && !function.path.is_empty() {
-            label.push(path_end(&function.path));
+        if names[function.name.as_str()] > 1 && !function.short_path.is_empty() {
+            label.push(path_end(&function.short_path));
         }
         label.push(format!("self {}", self.value(node.self_value)));
         label.push(format!("total {}", self.value(node.total_value)));
         label.extend(node.calls.map(calls));
         let mut tooltip = tooltip_name(&function.name);
-        if !function.path.is_empty() {
-            let _ = write!(tooltip, " ({})", tooltip_name(&function.path));
+        if !function.short_path.is_empty() {
+            let _ = write!(tooltip, " ({})", tooltip_name(&function.short_path));
         }
         let _ = writeln!(
             dot,

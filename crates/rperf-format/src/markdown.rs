@@ -255,7 +255,7 @@ impl<'a> Report<'a> {
                 self.amount(row.total_value),
                 self.percent(row.total_value),
                 name(&row.function),
-                location(&row.function.path, 0),
+                location(&row.function.short_path, 0),
             ]);
         }
         let more = match more {
@@ -312,7 +312,7 @@ impl<'a> Report<'a> {
 
     fn site(&self, site: &WaitSite) -> String {
         let caller = site.caller.as_ref().map(|(function, line)| {
-            let location = location(&function.path, *line);
+            let location = location(&function.short_path, *line);
             match site.function.as_ref() {
                 Some(inner) if inner == function => location,
                 _ => format!("{}, {location}", name(function)),
@@ -329,7 +329,7 @@ impl<'a> Report<'a> {
 fn step(step: &Step) -> String {
     let location = match step.function.path.as_str() {
         path if is_synthetic(path) => String::new(),
-        path => location(path, step.line),
+        _ => location(&step.function.short_path, step.line),
     };
     let recursive = if step.is_recursive {
         " (calls itself)"

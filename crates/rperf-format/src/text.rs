@@ -123,7 +123,7 @@ fn write_table(
             write!(output, "  {methods:>12}  {blocks:>12}")?;
         }
         write!(output, "  {name}")?;
-        match one_line(&row.function.path) {
+        match one_line(&row.function.short_path) {
             path if path.is_empty() => writeln!(output)?,
             path => writeln!(output, " ({path})")?,
         }
@@ -154,7 +154,7 @@ fn write_lines(
     for row in shown() {
         let own = amounts.cell(row.self_value, self_width);
         let total = amounts.cell(row.total_value, total_width);
-        let (path, line) = (one_line(&row.path), row.line);
+        let (path, line) = (one_line(&row.short_path), row.line);
         let method = function_name(&row.method);
         writeln!(output, "  {own}  {total}  {path}:{line} ({method})")?;
     }

@@ -16,7 +16,7 @@ use crate::FormatError;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rperf_model::{Category, Column, Profile, SamplingStats, Schema, State, ValueType, Weight};
-use rperf_report::{Diff, Idle, Sort};
+use rperf_report::{CodePaths, Diff, Idle, Sort};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use tables::{PRUNED, Tables};
@@ -48,7 +48,7 @@ pub struct View<'a> {
     pub changes: Vec<Option<Diff>>,
     /// What `changes` are about.
     pub changes_by: Sort,
-    /// Files whose text the page can show: path, as in frames, and text.
+    /// Files whose text the page can show: path, as in frames of the first profile, and text.
     pub sources: Vec<(String, String)>,
     /// Whether the page shows the time of idle threads as all other.
     pub shows_idle: bool,
@@ -133,8 +133,11 @@ fn encode(view: &View<'_>, least_share: f64) -> Result<Vec<u8>, FormatError> {
         latencies::write(index, titled.profile, &mut tables, &mut columns);
         profiles.push(meta(titled, &pruned));
     }
-    for (path, text) in &view.sources {
-        tables.add_source(path, text);
+    if let Some(first) = view.profiles.first() {
+        let paths = CodePaths::of(first.profile);
+        for (path, text) in &view.sources {
+            tables.add_source(&paths.short(path), text);
+        }
     }
     changes::write(&view.changes, &mut tables, &mut columns);
     tables.write(&mut columns);

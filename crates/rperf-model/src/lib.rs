@@ -12,6 +12,7 @@
 mod call_tree;
 mod check;
 mod chosen;
+mod code_path;
 mod display;
 pub mod fold;
 mod frames;
@@ -32,13 +33,14 @@ mod weights;
 
 pub use call_tree::{CallTree, Node, NodeId, shown_line};
 pub use check::{FREQUENCIES, Row, Violation};
+pub use code_path::CodePath;
 pub use display::{DisplayFrame, FrameText};
 pub use frames::{Frame, FrameId, Frames};
 pub use histogram::{Histogram, Latencies};
 pub use labels::{LabelSet, LabelSetId, LabelSets};
 pub use merge::{MergeError, NotEarlier};
 pub use origin::{Category, Origin};
-pub use profile::{Meta, Period, Profile, RawSamples, SamplingStats, Thread};
+pub use profile::{Meta, PathView, Period, Profile, RawSamples, SamplingStats, Thread};
 pub use schema::{Column, Schema, ValueType};
 pub use state::State;
 pub use strings::{StringId, Strings};

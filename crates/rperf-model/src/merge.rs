@@ -267,6 +267,9 @@ impl Meta {
                 self.comments.push(comment.clone());
             }
         }
+        for root in &other.roots {
+            self.add_root(root);
+        }
         self.counters.add(&other.counters);
         shifts
     }

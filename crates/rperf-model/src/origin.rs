@@ -1,6 +1,8 @@
 //! Where a frame's code comes from, as far as its path tells: the application, a gem,
 //! Ruby itself. Used by reports and formats; any thread, no I/O.
 
+use crate::CodePath;
+
 /// The kind of a frame's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
@@ -62,37 +64,25 @@ impl Category {
 impl<'a> Origin<'a> {
     /// The origin of code in `path`: a file, or a marker such as `<C method>`.
     pub fn of(path: &'a str) -> Self {
-        let library = gem(path).unwrap_or("");
-        let category = match path {
-            "<GVL>" => Category::Gvl,
-            "<GC>" => Category::Gc,
-            "<C method>" => Category::C,
-            _ if path.starts_with("<internal:") => Category::Stdlib,
-            _ if path.is_empty() || path.starts_with('<') => Category::Other,
-            _ if !library.is_empty() => Category::Gem,
-            _ if path.contains("/lib/ruby/") => Category::Stdlib,
-            _ if is_ruby(path) => Category::App,
-            _ => Category::Native,
+        let of = |category| Self {
+            category,
+            library: "",
         };
-        Self { category, library }
+        match CodePath::of(path) {
+            CodePath::Gem { directory, .. } => Self {
+                category: Category::Gem,
+                library: directory,
+            },
+            CodePath::Ruby { .. } => of(Category::Stdlib),
+            CodePath::Eval { .. } | CodePath::File(_) => of(Category::App),
+            CodePath::Native(_) => of(Category::Native),
+            CodePath::Marker("<GVL>") => of(Category::Gvl),
+            CodePath::Marker("<GC>") => of(Category::Gc),
+            CodePath::Marker("<C method>") => of(Category::C),
+            CodePath::Marker(marker) if marker.starts_with("<internal:") => of(Category::Stdlib),
+            CodePath::Marker(_) => of(Category::Other),
+        }
     }
-}
-
-/// The gem that a file belongs to. Ruby's own directory has a `gems` directory too: the
-/// innermost one tells.
-fn gem(path: &str) -> Option<&str> {
-    let (_, rest) = path.rsplit_once("/gems/")?;
-    let (name, _) = rest.split_once('/')?;
-    Some(name)
-}
-
-/// Scripts have any name: only libraries and sources of native code are told apart.
-fn is_ruby(path: &str) -> bool {
-    let file = path.rsplit('/').next().unwrap_or(path);
-    let is_library = file.contains(".so.") || file.starts_with('[');
-    let extension = file.rsplit_once('.').map_or("", |(_, extension)| extension);
-    let is_native = ["so", "dylib", "c", "cc", "cpp", "h", "rs", "go", "s"].contains(&extension);
-    !is_library && !is_native
 }
 
 #[cfg(test)]

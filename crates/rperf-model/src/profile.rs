@@ -137,10 +137,38 @@ pub struct Meta {
     pub duration_ns: u64,
     /// Name of the program, as shown by tools.
     pub program: String,
+    /// The directories that the program's own files belong to, without a slash at the end: that of
+    /// the program and that of its repository. Paths of files stay as they were recorded; below
+    /// these directories they mean the same wherever the program lies.
+    pub roots: Vec<String>,
     /// For people: versions, mode, frequency.
     pub comments: Vec<String>,
     /// The counts of sampling.
     pub counters: SamplingStats,
+}
+
+/// The directories of programs that a profile keeps: a fleet can have any number.
+const MOST_ROOTS: usize = 64;
+
+impl Meta {
+    /// Adds the directory of a program to the roots, if there is room, and if it is a whole path
+    /// of less than all there is.
+    pub fn add_root(&mut self, directory: &str) {
+        let directory = directory.trim_end_matches('/');
+        let is_new = !self.roots.iter().any(|root| root == directory);
+        if directory.starts_with('/') && is_new && self.roots.len() < MOST_ROOTS {
+            self.roots.push(directory.to_string());
+        }
+    }
+}
+
+/// The form in which paths are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PathView {
+    /// Directories that are taken off the paths below them, before anything else is.
+    pub trim: Vec<String>,
+    /// Paths stay as they were recorded.
+    pub is_full: bool,
 }
 
 /// A profile. [`Profile::check`] tells whether all of it hangs together.
@@ -169,6 +197,8 @@ pub struct Profile {
     pub time_lines: Vec<TimeLine>,
     /// How long calls took, of each method once, if that was measured.
     pub latencies: Vec<Latencies>,
+    /// The form of its paths in answers. A choice of those who ask, which is in no file.
+    pub path_view: PathView,
 }
 
 impl Profile {
@@ -187,6 +217,7 @@ impl Profile {
             raw_samples: None,
             time_lines: Vec::new(),
             latencies: Vec::new(),
+            path_view: PathView::default(),
         }
     }
 

@@ -281,8 +281,8 @@ impl<'a> Adding<'a> {
         let mut order: Vec<usize> = (0..self.functions.len()).collect();
         let texts = |function: usize| {
             let entry = &self.functions[function];
-            let (name, path) = &self.groups.texts[entry.group];
-            (*path, &**name, entry.kind)
+            let text = &self.groups.texts[entry.group];
+            (text.path, &*text.name, entry.kind)
         };
         order.sort_by(|a, b| texts(*a).cmp(&texts(*b)));
         let mut places = vec![0; order.len()];
@@ -333,10 +333,7 @@ impl<'a> Adding<'a> {
             ..
         } = self.functions[function];
         let named = match kind {
-            FunctionKind::Thread => Function {
-                name: thread_of(self.profile, self.groups, group),
-                path: String::new(),
-            },
+            FunctionKind::Thread => Function::named(thread_of(self.profile, self.groups, group)),
             _ => self.groups.function(group),
         };
         FunctionCosts {

@@ -3,7 +3,9 @@
 //! --calls`; any thread.
 
 use crate::calls::{BLOCK_CALLS, tracing_lines};
+use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, GroupId, Groups};
+use crate::matching::{MethodKey, match_methods};
 use rperf_model::Profile;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -121,6 +123,8 @@ struct Counts {
     calls: BTreeMap<Key, i64>,
     /// Methods that are in the profile, and of which no call was counted.
     not_counted: BTreeSet<Function>,
+    /// What all of these are known by in other profiles.
+    keys: BTreeMap<Function, MethodKey>,
 }
 
 impl Counts {
@@ -128,7 +132,7 @@ impl Counts {
     fn of(profile: &Profile) -> Option<Self> {
         let column = profile.schema.calls()?;
         let block_column = profile.schema.find(BLOCK_CALLS);
-        let groups = Groups::new(profile, FrameKey::Function);
+        let groups = Groups::new(profile, FrameKey::Method);
         let mut by_node = vec![[0_i64; 2]; profile.tree.len() + 1];
         for weight in profile.weights.iter() {
             let sums = &mut by_node[weight.key.node.0 as usize];
@@ -160,33 +164,39 @@ impl Counts {
         }
         let is_without = |group: &GroupId| sums[group][0] == 0;
         let not_counted = without.into_iter().filter(is_without);
+        let not_counted: BTreeSet<Function> =
+            not_counted.map(|group| groups.function(group)).collect();
+        let paths = CodePaths::of(profile);
+        let counted = calls.keys().map(|(function, _)| function);
+        let keys = counted.chain(&not_counted).map(|function| {
+            let key = MethodKey::of(function, &paths);
+            (function.clone(), key)
+        });
         Some(Self {
+            keys: keys.collect(),
             calls,
-            not_counted: not_counted.map(|group| groups.function(group)).collect(),
+            not_counted,
         })
     }
 
-    /// The same with the paths of `others`: a method that only these have at another path is the
-    /// same, if it is the only one of its name. A program can lie in several folders.
+    /// The same with the paths of `others`, for methods that both have.
     fn renamed(mut self, others: &Self) -> Self {
-        let (ours, theirs) = (self.functions(), others.functions());
-        let only = |ones: &BTreeSet<Function>, others: &BTreeSet<Function>| {
-            let mut names: BTreeMap<String, Option<Function>> = BTreeMap::new();
-            for function in ones.difference(others) {
-                let found = names.entry(function.name.clone());
-                found
-                    .and_modify(|it| *it = None)
-                    .or_insert_with(|| Some(function.clone()));
-            }
-            names
-        };
-        let (ours, theirs) = (only(&ours, &theirs), only(&theirs, &ours));
-        let new_name = |function: &Function| {
-            let is_only = matches!(ours.get(&function.name), Some(Some(it)) if it == function);
-            let theirs = theirs.get(&function.name)?;
-            theirs.clone().filter(|_| is_only)
-        };
-        let renamed = |function: Function| new_name(&function).unwrap_or(function);
+        let keys = |counts: &Self| counts.keys.values().cloned().collect::<Vec<_>>();
+        let (ours, theirs) = (keys(&self), keys(others));
+        let found = match_methods(
+            &ours.iter().collect::<Vec<_>>(),
+            &theirs.iter().collect::<Vec<_>>(),
+        );
+        let others: Vec<&Function> = others.keys.keys().collect();
+        let functions = std::mem::take(&mut self.keys).into_keys();
+        let names: BTreeMap<Function, Function> = functions
+            .zip(found)
+            .map(|(ours, found)| match found {
+                Some((place, _)) => (ours, others[place].clone()),
+                None => (ours.clone(), ours),
+            })
+            .collect();
+        let renamed = |function: Function| names.get(&function).cloned().unwrap_or(function);
         let calls = std::mem::take(&mut self.calls).into_iter();
         self.calls = calls
             .map(|((function, is_block), count)| ((renamed(function), is_block), count))
@@ -194,11 +204,6 @@ impl Counts {
         let not_counted = std::mem::take(&mut self.not_counted).into_iter();
         self.not_counted = not_counted.map(renamed).collect();
         self
-    }
-
-    fn functions(&self) -> BTreeSet<Function> {
-        let counted = self.calls.keys().map(|(function, _)| function);
-        counted.chain(&self.not_counted).cloned().collect()
     }
 
     fn of_key(&self, key: &Key) -> i64 {
@@ -303,7 +308,10 @@ mod tests {
             &[
                 (&[moved("<main>"), moved("Object#work")], [7, 2]),
                 (&[moved("<main>"), moved("Object#new")], [1, 0]),
-                (&[moved("<main>"), ("Object#new", "third.rb", 1, 0)], [2, 0]),
+                (
+                    &[moved("<main>"), ("Object#new", "third/app.rb", 1, 0)],
+                    [2, 0],
+                ),
             ],
         );
         let diff = CallDiff::of(&base, &target).expect("both count calls");

@@ -50,11 +50,6 @@ impl Calls {
         })
     }
 
-    /// Whether any calls of a row were counted.
-    pub(crate) fn has(&self, function: &Function) -> bool {
-        self.calls.contains_key(function) || self.block_calls.contains_key(function)
-    }
-
     /// All rows of which calls were counted.
     pub(crate) fn functions(&self) -> BTreeSet<&Function> {
         self.calls.keys().chain(self.block_calls.keys()).collect()
@@ -177,6 +172,7 @@ mod tests {
         let function = |name: &str| Function {
             name: name.into(),
             path: "app.rb".into(),
+            short_path: "app.rb".into(),
         };
         assert_eq!(calls.calls(&function("Object#work")), Some(1_000));
         assert_eq!(calls.calls_text(&function("Object#work")), "1,000");

@@ -1,18 +1,20 @@
 //! Changes between runs, told from noise by the rule of docs/guide/comparing.md. Called by `rperf
 //! diff` and `Rperf.diff`; any thread.
 
+mod found;
 mod run;
 mod statistics;
 
 pub use run::Run;
 
 use crate::groups::Function;
+use crate::matching::Matched;
 use crate::top::Sort;
+use found::FoundMethods;
 use rperf_model::ValueType;
 use run::Amount;
 use statistics::{Between, Estimate, Observed, false_discovery_limit};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// How often the rule may err: the share of unchanged rows among those called changed.
 pub const ERROR_RATE: f64 = 0.05;
@@ -76,8 +78,12 @@ pub enum Change {
 /// A row that differs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffRow {
-    /// The function.
+    /// The method as the target has it, or else as the base has it.
     pub function: Function,
+    /// Its path in the base; `None` if it isn't there.
+    pub base_path: Option<String>,
+    /// How it was found on both sides; `None` if one has it alone.
+    pub matched: Option<Matched>,
     /// Its value in the base: the mean of the runs.
     pub base: i64,
     /// Its value in the target.
@@ -157,22 +163,22 @@ impl Diff {
         ];
         let sides = [Side::new(base, &scales[0]), Side::new(target, &scales[1])];
         let mut total = row(Function::default(), &sides, |side| {
-            let runs = side.observed(|run| Some(run.total));
+            let runs = side.observed(|run| Some(side.runs[run].total));
             Estimate::of_one(&runs, RUN_ALLOWANCE * RUN_ALLOWANCE)
         });
-        let names: BTreeSet<&Function> = base
-            .iter()
-            .chain(target)
-            .flat_map(|run| run.rows.keys())
-            .collect();
+        let found = FoundMethods::of(base, target);
         let least = total.base.unsigned_abs().max(total.target.unsigned_abs()) as f64 * LEAST_SHARE;
-        let amount = |run: &Run, function| run.rows.get(function).map(|row| row.amount(sort));
+        let observed = |side: &Side<'_>, index: usize, method: usize| {
+            side.observed(|run| {
+                let place = found.row(index, run, method)?;
+                Some(side.runs[run].rows[place].amount(sort))
+            })
+        };
         let mut between = Between::default();
-        for (function, side) in names
-            .iter()
-            .flat_map(|name| sides.each_ref().map(|it| (*name, it)))
-        {
-            between.add(&side.observed(|run| amount(run, function)));
+        for &method in &found.order {
+            for (index, side) in sides.iter().enumerate() {
+                between.add(&observed(side, index, method));
+            }
         }
         let between = [0, 1].map(|side: usize| {
             let allowance = RUN_ALLOWANCE * RUN_ALLOWANCE;
@@ -182,22 +188,20 @@ impl Diff {
                 None => allowance,
             }
         });
-        let mut rows: Vec<DiffRow> = names
-            .into_iter()
-            .map(|function| {
-                let mut index = 0;
-                let mut row = row(function.clone(), &sides, |side| {
-                    index += 1;
-                    Estimate::of(
-                        &side.observed(|run| amount(run, function)),
-                        between[index - 1],
-                    )
-                });
-                let largest = row.base.unsigned_abs().max(row.target.unsigned_abs());
-                row.is_tested = largest as f64 >= least && largest > 0;
-                row
-            })
-            .collect();
+        let rows = found.order.iter().map(|&method| {
+            let mut index = 0;
+            let mut row = row(found.function(method).clone(), &sides, |side| {
+                index += 1;
+                let values = observed(side, index - 1, method);
+                Estimate::of(&values, between[index - 1])
+            });
+            row.base_path = found.base_path(method);
+            row.matched = found.matched(method);
+            let largest = row.base.unsigned_abs().max(row.target.unsigned_abs());
+            row.is_tested = largest as f64 >= least && largest > 0;
+            row
+        });
+        let mut rows: Vec<DiffRow> = rows.collect();
         total.is_tested = true;
         decide(std::slice::from_mut(&mut total));
         decide(&mut rows);
@@ -267,15 +271,15 @@ impl<'a> Side<'a> {
         Self { runs, scales }
     }
 
-    /// A row's values in the runs.
-    fn observed(&self, amount: impl Fn(&Run) -> Option<Amount>) -> Vec<Observed> {
-        let runs = self.runs.iter().zip(self.scales);
-        runs.map(|(run, scale)| {
+    /// A row's values in the runs, which have numbers.
+    fn observed(&self, amount: impl Fn(usize) -> Option<Amount>) -> Vec<Observed> {
+        let runs = self.runs.iter().zip(self.scales).enumerate();
+        runs.map(|(number, (run, scale))| {
             let none = Amount {
                 value: 0,
                 variance: run.total.variance.map(|_| 0.0),
             };
-            let amount = amount(run).unwrap_or(none);
+            let amount = amount(number).unwrap_or(none);
             Observed {
                 value: amount.value as f64 * scale,
                 by_sampling: amount.variance.map(|it| it * scale * scale),
@@ -294,6 +298,8 @@ fn row(
     let [base_estimate, target_estimate] = sides.each_ref().map(&mut estimate);
     DiffRow {
         function,
+        base_path: None,
+        matched: None,
         base: base_estimate.mean.round() as i64,
         target: target_estimate.mean.round() as i64,
         change: Change::Unknown,

@@ -3,17 +3,16 @@
 //! thread.
 
 mod frames;
-mod keys;
 mod label_frames;
 mod tag_filter;
 
 pub use tag_filter::TagFilter;
 
 use crate::idle::Idle;
+use crate::keys::set_keys;
 use crate::pattern::{PatternError, regex};
 use crate::tags::ThreadNames;
 use frames::{FrameFilters, Frames};
-use keys::set_keys;
 use regex::Regex;
 use rperf_model::label_keys::{PID, THREAD_SEQ};
 use rperf_model::{Profile, WeightKey, Weights};
@@ -21,7 +20,7 @@ use std::borrow::Cow;
 
 /// The options that choose a part of a profile.
 ///
-/// Frames match by name or path, each as it is shown: the leaves that stand for a state
+/// Frames match by name or path, as it is shown or as it was recorded. The leaves that stand for a state
 /// (`[GVL wait]`, `<GVL>`) are frames as all others. A state whose leaf is hidden is
 /// counted as the running time of its caller; the same holds with `tagleaf`.
 #[derive(Debug, Clone, Default)]

@@ -157,7 +157,7 @@ fn frame_key(kind: NodeKind) -> FrameKey {
 
 /// The thread whose frame has this group: it is named for the number.
 pub(crate) fn thread_of(profile: &Profile, groups: &Groups<'_>, thread: usize) -> String {
-    let seq = groups.texts[thread].0.parse().unwrap_or(0);
+    let seq = groups.texts[thread].name.parse().unwrap_or(0);
     let thread = profile.threads.iter().find(|thread| thread.seq == seq);
     thread_name(
         seq,
@@ -166,9 +166,9 @@ pub(crate) fn thread_of(profile: &Profile, groups: &Groups<'_>, thread: usize) -
 }
 
 fn rank_text<'a>(groups: &'a Groups<'_>, node: &NodeSum) -> RankText<'a> {
-    let (name, path) = &groups.texts[node.group];
-    let thread = node.thread.map_or("", |thread| &*groups.texts[thread].0);
-    (name, path, thread)
+    let text = &groups.texts[node.group];
+    let thread = node.thread.map_or("", |thread| &*groups.texts[thread].name);
+    (&text.name, &text.short_path, thread)
 }
 
 /// The nodes that are kept, the largest total first.

@@ -1,7 +1,8 @@
 //! Which frames a report puts into one row: those of one function, file, directory or
 //! gem. Used by all questions about stacks; any thread.
 
-use rperf_model::{Category, DisplayFrame, FrameId, Node, NodeId, Origin, Profile, State};
+use crate::code_paths::{CodePaths, Meaning, RUBY};
+use rperf_model::{Category, CodePath, DisplayFrame, FrameId, Node, NodeId, Origin, Profile, State};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -9,13 +10,26 @@ use std::borrow::Cow;
 /// defined twice in one file are one function. The synthetic leaves (`[GVL blocked]`
 /// and so on) are functions too.
 ///
-/// Rows of other kinds (files, labels, threads) have their text in the name.
+/// Rows of other kinds (files, labels, threads) have their text in the name, and files have their
+/// path, too.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Function {
     /// Qualified name.
     pub name: String,
-    /// Path, or a marker such as `<C method>`.
+    /// Path as it was recorded, or a marker such as `<C method>`.
     pub path: String,
+    /// Path as people see it: `app/models/order.rb`, `rack-3.1.8/lib/rack.rb`, `<ruby>/set.rb`.
+    pub short_path: String,
+}
+
+impl Function {
+    /// A row that has nothing but a text.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Where the methods count that Ruby itself has, in C or built in, as the rows are gems.
@@ -32,6 +46,8 @@ pub enum CoreMethods {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKey {
     Function,
+    /// The method, whatever the version of its gem is.
+    Method,
     Class,
     File,
     Directory,
@@ -41,9 +57,18 @@ pub(crate) enum FrameKey {
 /// Index of a group in [`Groups`].
 pub(crate) type GroupId = usize;
 
+/// The texts of a group. Those of files have no short path: it is their name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct GroupText<'a> {
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) short_path: Cow<'a, str>,
+    /// Of several that mean the same, the first.
+    pub(crate) path: &'a str,
+}
+
 /// The groups of all frames of a profile.
 pub(crate) struct Groups<'a> {
-    pub(crate) texts: Vec<(Cow<'a, str>, &'a str)>,
+    pub(crate) texts: Vec<GroupText<'a>>,
     by_frame: Vec<GroupId>,
     /// Where the group of a frame depends on its callers.
     by_node: Option<Vec<GroupId>>,
@@ -52,21 +77,50 @@ pub(crate) struct Groups<'a> {
     no_frames: GroupId,
 }
 
+/// A path of the profile.
+#[derive(Clone)]
+struct KnownPath<'a> {
+    short: Cow<'a, str>,
+    meaning: Option<Meaning>,
+}
+
+/// What tells a group from others.
+type Key<'a> = (Cow<'a, str>, Cow<'a, str>, Option<Meaning>);
+
 impl<'a> Groups<'a> {
     pub(crate) fn new(profile: &'a Profile, key: FrameKey) -> Self {
+        let paths = CodePaths::of(profile);
+        let mut known: FxHashMap<&'a str, KnownPath<'a>> = FxHashMap::default();
         let mut texts = Vec::new();
-        let mut ids = FxHashMap::default();
+        let mut ids: FxHashMap<Key<'a>, GroupId> = FxHashMap::default();
         let mut group = |frame| {
             let text = profile.frame_text(frame);
-            let text = match key {
-                FrameKey::Function => (Cow::Borrowed(text.name), text.path),
-                FrameKey::Class => (Cow::Borrowed(class_of(text.name)), ""),
-                FrameKey::File => (Cow::Borrowed(text.path), ""),
-                FrameKey::Directory => (Cow::Borrowed(directory(text.path)), ""),
-                FrameKey::Gem(_) => (gem(text.path), ""),
+            let path = known.entry(text.path).or_insert_with(|| KnownPath {
+                short: paths.short(text.path),
+                meaning: (key == FrameKey::Method).then(|| paths.meaning(text.path)),
+            });
+            let short = path.short.clone();
+            let none = Cow::Borrowed("");
+            let (name, short_path) = match key {
+                FrameKey::Function | FrameKey::Method => (text.name.into(), short),
+                FrameKey::Class => (class_of(text.name).into(), none),
+                FrameKey::File => (short, none),
+                FrameKey::Directory => (directory(short), none),
+                FrameKey::Gem(_) => (gem(text.path), none),
             };
-            *ids.entry(text.clone()).or_insert_with(|| {
-                texts.push(text);
+            let path_of_key = match key {
+                FrameKey::Method => Cow::Borrowed(""),
+                _ => short_path.clone(),
+            };
+            let group_key = (name.clone(), path_of_key, path.meaning.clone());
+            *ids.entry(group_key).or_insert_with(|| {
+                let has_path =
+                    matches!(key, FrameKey::Function | FrameKey::Method | FrameKey::File);
+                texts.push(GroupText {
+                    name,
+                    short_path,
+                    path: if has_path { text.path } else { "" },
+                });
                 texts.len() - 1
             })
         };
@@ -116,10 +170,15 @@ impl<'a> Groups<'a> {
     }
 
     pub(crate) fn function(&self, group: GroupId) -> Function {
-        let (name, path) = &self.texts[group];
+        let GroupText {
+            name,
+            short_path,
+            path,
+        } = &self.texts[group];
         Function {
             name: name.to_string(),
             path: path.to_string(),
+            short_path: short_path.to_string(),
         }
     }
 }
@@ -187,36 +246,26 @@ pub(crate) fn is_file(path: &str) -> bool {
 }
 
 /// The directory of a file; markers stay as they are.
-fn directory(path: &str) -> &str {
-    if !is_file(path) {
+fn directory(path: Cow<'_, str>) -> Cow<'_, str> {
+    if !is_file(&path) && !path.starts_with(RUBY) {
         return path;
     }
     match path.rsplit_once('/') {
-        Some(("", _)) => "/",
-        Some((directory, _)) => directory,
-        None => ".",
+        Some(("", _)) => "/".into(),
+        Some((directory, _)) => directory.to_string().into(),
+        None => ".".into(),
     }
 }
 
 /// The gem that a file belongs to, with its version; what is in no gem is told by its kind.
 fn gem(path: &str) -> Cow<'_, str> {
-    if path.starts_with(INTERNAL) {
-        return "<internal>".into();
-    }
-    if !is_file(path) {
-        return path.into();
-    }
-    let library = Origin::of(path).library;
-    if !library.is_empty() {
-        return library.into();
-    }
-    match path.split_once("/lib/ruby/") {
-        Some((_, rest)) => {
-            let rest = rest.strip_prefix("site_ruby/").unwrap_or(rest);
-            let version = rest.split('/').next().unwrap_or_default();
-            format!("(standard library {version})").into()
-        }
-        None => "(application)".into(),
+    match CodePath::of(path) {
+        CodePath::Gem { directory, .. } => directory.into(),
+        CodePath::Ruby { version: "", .. } => "(standard library)".into(),
+        CodePath::Ruby { version, .. } => format!("(standard library {version})").into(),
+        CodePath::Marker(marker) if marker.starts_with(INTERNAL) => "<internal>".into(),
+        CodePath::Marker(marker) => marker.into(),
+        CodePath::Eval { .. } | CodePath::Native(_) | CodePath::File(_) => "(application)".into(),
     }
 }
 
@@ -258,10 +307,11 @@ mod tests {
             ("/app/models/user.rb", "/app/models"),
             ("/x.rb", "/"),
             ("x.rb", "."),
+            ("<ruby>/net/http.rb", "<ruby>/net"),
             ("<C method>", "<C method>"),
             ("", ""),
         ] {
-            assert_eq!(directory(path), expected);
+            assert_eq!(directory(path.into()), expected);
         }
     }
 

@@ -3,11 +3,13 @@
 //! --counts`; any thread.
 
 use crate::calls::Calls;
+use crate::code_paths::CodePaths;
 use crate::groups::Function;
+use crate::matching::{Matched, MethodKey, match_methods};
 use crate::top::{By, Top};
 use rperf_model::numbers::{grouped, percent};
 use rperf_model::{Profile, State};
-use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// The calls of a traced profile, by the rows of another one.
 #[derive(Debug)]
@@ -16,8 +18,8 @@ pub struct JoinedCalls {
     pub calls: Calls,
     /// Rows that are in both.
     pub matched: usize,
-    /// How many of these have the same name only, and another path.
-    pub by_name: usize,
+    /// How many of these were found by their names, as their paths mean something else.
+    pub moved: usize,
     /// Rows of the sampled profile that the trace has no calls of, but for states.
     pub not_counted: usize,
     /// What these have for themselves.
@@ -42,28 +44,32 @@ impl JoinedCalls {
                 State::from_synthetic_frame(&row.function.name, &row.function.path).is_none()
             })
             .collect();
-        let names = Names::of(rows.iter().map(|row| &row.function), &counted);
+        let counted_rows: Vec<&Function> = counted.functions().into_iter().collect();
+        let ours = keys(rows.iter().map(|row| &row.function), sampled);
+        let theirs = keys(counted_rows.iter().copied(), trace);
+        let found = match_methods(
+            &ours.iter().collect::<Vec<_>>(),
+            &theirs.iter().collect::<Vec<_>>(),
+        );
         let mut joined = Self {
             calls: Calls::default(),
             matched: 0,
-            by_name: 0,
+            moved: 0,
             not_counted: 0,
             not_counted_value: 0,
             lacks_c_methods: false,
             not_sampled: 0,
             not_sampled_calls: 0,
         };
-        for row in rows {
+        let mut taken = BTreeSet::new();
+        for (row, found) in rows.into_iter().zip(found) {
             let function = &row.function;
-            let found = match counted.has(function) {
-                true => Some(function),
-                false => names.counted(function),
-            };
             match found {
-                Some(found) => {
+                Some((place, matched)) => {
+                    taken.insert(place);
                     joined.matched += 1;
-                    joined.by_name += usize::from(found != function);
-                    joined.calls.add(function, &counted, found);
+                    joined.moved += usize::from(matched != Matched::Path);
+                    joined.calls.add(function, &counted, counted_rows[place]);
                 }
                 None => {
                     joined.not_counted += 1;
@@ -73,8 +79,7 @@ impl JoinedCalls {
                 }
             }
         }
-        let rest = counted.functions().len() - joined.matched;
-        joined.not_sampled = rest;
+        joined.not_sampled = counted_rows.len() - taken.len();
         joined.not_sampled_calls = counted.sum().saturating_sub(joined.calls.sum());
         Some(joined)
     }
@@ -84,9 +89,9 @@ impl JoinedCalls {
         let mut lines = vec![format!(
             "Matched: {} {noun} that both have{}",
             grouped(self.matched as i64),
-            match self.by_name {
+            match self.moved {
                 0 => String::new(),
-                number => format!(", {} of them by name alone", grouped(number as i64)),
+                number => format!(", {} of them at another path", grouped(number as i64)),
             }
         )];
         if self.not_counted > 0 {
@@ -111,44 +116,11 @@ impl JoinedCalls {
     }
 }
 
-/// Names that one row alone has on each side: the same program can lie in another folder.
-struct Names<'a> {
-    counted: FxHashMap<&'a str, Option<&'a Function>>,
-    sampled: FxHashMap<&'a str, Option<&'a Function>>,
-}
-
-impl<'a> Names<'a> {
-    /// The rows of `sampled`, and those of `counted`, that the other one doesn't have as they are.
-    fn of(sampled: impl Iterator<Item = &'a Function>, counted: &'a Calls) -> Self {
-        let sampled: Vec<_> = sampled.collect();
-        let is_sampled: rustc_hash::FxHashSet<_> = sampled.iter().copied().collect();
-        let counted_rows = counted.functions();
-        let only_counted = counted_rows
-            .into_iter()
-            .filter(|function| !is_sampled.contains(function));
-        Self {
-            counted: unique(only_counted),
-            sampled: unique(sampled.iter().copied().filter(|it| !counted.has(it))),
-        }
-    }
-
-    fn counted(&self, function: &Function) -> Option<&'a Function> {
-        let name = function.name.as_str();
-        self.sampled.get(name).copied().flatten()?;
-        self.counted.get(name).copied().flatten()
-    }
-}
-
-/// By name, the function that has it, if there is but one.
-fn unique<'a>(
-    functions: impl Iterator<Item = &'a Function>,
-) -> FxHashMap<&'a str, Option<&'a Function>> {
-    let mut names: FxHashMap<&str, Option<&Function>> = FxHashMap::default();
-    for function in functions {
-        let known = names.entry(&function.name);
-        known.and_modify(|it| *it = None).or_insert(Some(function));
-    }
-    names
+/// What rows of `profile` are known by in others.
+fn keys<'a>(rows: impl Iterator<Item = &'a Function>, profile: &Profile) -> Vec<MethodKey> {
+    let paths = CodePaths::of(profile);
+    rows.map(|function| MethodKey::of(function, &paths))
+        .collect()
 }
 
 #[cfg(test)]
@@ -176,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_are_joined_by_name_and_path_or_by_a_name_that_is_the_only_one() {
+    fn methods_are_joined_moved_and_path_or_by_a_name_that_is_the_only_one() {
         let sampled = TestProfile::wall()
             .with(&["main", "same"], 1, State::Running, 60)
             .with(&["main", "moved"], 1, State::Running, 30)
@@ -194,6 +166,7 @@ mod tests {
         let function = |name: &str| Function {
             name: name.into(),
             path: "a.rb".into(),
+            short_path: "a.rb".into(),
         };
         assert_eq!(joined.calls.calls(&function("same")), Some(7));
         assert_eq!(joined.calls.block_calls_text(&function("moved")), "3");
@@ -201,7 +174,7 @@ mod tests {
         assert_eq!(
             joined.lines("methods", 105),
             [
-                "Matched: 2 methods that both have, 1 of them by name alone",
+                "Matched: 2 methods that both have, 1 of them at another path",
                 "Without calls: 2 methods, with 9.5% of the values",
                 "Without samples: 3 methods, with 115 calls",
             ]

@@ -17,24 +17,30 @@
 //!   known of each, [`CallDiff`] the changes in calls, and [`CallCosts`] what functions and the
 //!   calls between them cost, in all values; [`JoinedCalls`] are the calls of one profile for the
 //!   rows of another;
+//! - [`CodePaths`] are the paths of files as people see them, and [`Matched`] says how a method was
+//!   found in another profile;
 //! - [`losses()`] has what a profile lacks, in words;
 //! - [`Scale`] and [`numbers`] write values as people read them.
 
 #![forbid(unsafe_code)]
 
+mod align;
 mod call_costs;
 mod call_diff;
 mod calls;
 mod choose;
+mod code_paths;
 mod diff;
 mod filter;
 mod graph;
 mod groups;
 mod idle;
 mod joined_calls;
+mod keys;
 mod lines;
 mod listing;
 mod losses;
+mod matching;
 mod methods;
 mod neighbours;
 pub mod one_line;
@@ -48,10 +54,12 @@ mod units;
 mod waits;
 mod walk;
 
+pub use align::align;
 pub use call_costs::{CallCost, CallCosts, FunctionCosts, FunctionKind};
 pub use call_diff::{CallChange, CallDiff, CallDiffError};
 pub use calls::{Calls, call_count, calls_text, is_traced, tracing_lines};
 pub use choose::{NoSuchValues, choose_values};
+pub use code_paths::CodePaths;
 pub use diff::{Change, Diff, DiffError, DiffRow, Normalize, Run};
 pub use filter::{Filter, Filtered, TagFilter, ThreadFilter, without_idle};
 pub use graph::{CallGraph, Cut, GraphEdge, GraphLimits, GraphNode, NodeKind};
@@ -61,6 +69,7 @@ pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
 pub use losses::{Loss, MISSING, losses, losses_line, missing_lines, notes_on};
+pub use matching::Matched;
 pub use methods::{Latency, Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};
 pub use paths::{Path, Step};

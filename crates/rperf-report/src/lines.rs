@@ -1,5 +1,6 @@
 //! Totals of a profile by line of source. Used by the text report. Any thread, no I/O.
 
+use crate::code_paths::CodePaths;
 use crate::groups::is_file;
 use crate::walk::{OnceSums, Values, Visitor, walk};
 use rperf_model::{Column, Frame, FrameId, Node, NodeId, Profile, Strings, Weight};
@@ -24,8 +25,10 @@ pub struct Lines {
 /// The sums of one line's weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineTotals {
-    /// Path of the file.
+    /// Path of the file, as it was recorded.
     pub path: String,
+    /// The same as people see it.
+    pub short_path: String,
     /// Line in the file, from 1.
     pub line: u32,
     /// Name of the method, or block, in which the line is. Of several, as with a block
@@ -176,11 +179,13 @@ impl<'a> LineSums<'a> {
         let names: FxHashMap<_, _> = methods
             .map(|(method, _)| (method.line, method.name))
             .collect();
+        let paths = CodePaths::of(self.profile);
         let rows = self.lines.iter().zip(&self.line_sums.totals).enumerate();
         let mut lines: Vec<_> = rows
             .filter(|(_, (_, [total]))| *total != 0)
             .map(|(row, (line, [total]))| LineTotals {
                 path: line.path.to_string(),
+                short_path: paths.short(line.path).into_owned(),
                 line: line.number,
                 method: names[&row].to_string(),
                 self_value: line.self_value,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub enum Subject {
     /// Each function with a name that matches.
     Functions(NamePattern),
-    /// The file with this path, or whose path ends with it.
+    /// The file with this path, or whose path ends with it, as it was recorded or as it is shown.
     File(String),
 }
 
@@ -54,9 +54,11 @@ impl Listing {
         let is_listed: Vec<bool> = groups
             .texts
             .iter()
-            .map(|(name, _)| match subject {
-                Subject::Functions(pattern) => pattern.matches(name),
-                Subject::File(file) => ends_with_path(name, file),
+            .map(|text| match subject {
+                Subject::Functions(pattern) => pattern.matches(&text.name),
+                Subject::File(file) => {
+                    ends_with_path(&text.name, file) || ends_with_path(text.path, file)
+                }
             })
             .collect();
         let mut sums = ListingSums {
@@ -153,7 +155,8 @@ impl ListingSums<'_> {
                 Listing {
                     function: match key {
                         FrameKey::File => Function {
-                            path: function.name,
+                            short_path: function.name,
+                            path: function.path,
                             name: String::new(),
                         },
                         _ => function,

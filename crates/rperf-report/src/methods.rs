@@ -1,12 +1,14 @@
 //! All that is known of each method at once: its own time and that of its callees, calls, waits,
 //! garbage collection, objects. Used by `rperf report --methods` and JSON; any thread.
 
+use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
 use crate::tags::tag_texts;
 use crate::top::{By, Sort, state_name, thread_name};
 use crate::walk::{OnceSums, Values, Visitor, add, walk_summing};
 use rperf_model::{Column, Histogram, Node, NodeId, Profile, State, Weight};
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 /// What is summed: the value that is asked for, of it what passed in states, and the columns of
@@ -202,14 +204,20 @@ fn method(
     }
 }
 
+/// A method's calls can be known by several paths that mean the same.
 fn add_latencies(profile: &Profile, rows: &mut [Method]) {
-    let mut known: FxHashMap<(&str, &str), &Histogram> = FxHashMap::default();
+    let paths = CodePaths::of(profile);
+    let mut known: FxHashMap<(&str, Cow<'_, str>), Histogram> = FxHashMap::default();
     for it in &profile.latencies {
-        known.insert((&it.name, &it.path), &it.durations);
+        let durations = known.entry((&it.name, paths.short(&it.path)));
+        durations.or_default().merge(&it.durations);
     }
     for row in rows {
-        let durations = known.get(&(row.function.name.as_str(), row.function.path.as_str()));
-        row.latency = durations.and_then(|it| Latency::of(it));
+        let Function {
+            name, short_path, ..
+        } = &row.function;
+        let durations = known.get(&(name.as_str(), short_path.as_str().into()));
+        row.latency = durations.and_then(Latency::of);
     }
 }
 
@@ -289,13 +297,9 @@ fn by_weight(
     for row in profile.weights.iter() {
         add(sums.entry(name(row)).or_default(), values(row));
     }
-    let rows = sums.into_iter().map(|(name, sum)| {
-        let function = Function {
-            name,
-            path: String::new(),
-        };
-        method(function, sum, sum, false)
-    });
+    let rows = sums
+        .into_iter()
+        .map(|(name, sum)| method(Function::named(name), sum, sum, false));
     rows.collect()
 }
 

@@ -44,7 +44,7 @@ impl Neighbours {
         let mut sums = CallSums {
             profile,
             groups: &groups,
-            is_chosen: texts.map(|(name, _)| pattern.matches(name)).collect(),
+            is_chosen: texts.map(|text| pattern.matches(&text.name)).collect(),
             functions: OnceSums::new(groups.len()),
             selfs: vec![0; groups.len()],
             calls: FxHashMap::default(),

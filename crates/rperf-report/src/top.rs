@@ -277,12 +277,8 @@ fn by_weight(
         let values = columns.map(|column| weight.value(column));
         add(sums.entry(name(weight)).or_default(), values);
     }
-    let function = |name| Function {
-        name,
-        path: String::new(),
-    };
     let rows = sums.into_iter();
-    rows.map(|(name, sum)| TopRow::new(function(name), sum, sum))
+    rows.map(|(name, sum)| TopRow::new(Function::named(name), sum, sum))
         .collect()
 }
 

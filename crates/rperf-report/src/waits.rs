@@ -87,8 +87,7 @@ fn site(profile: &Profile, groups: &Groups<'_>, node: NodeId) -> SiteKey {
     let mut stack = profile.tree.stack(node);
     let caller = stack.find_map(|node| {
         let group = groups.of_frame(node.frame);
-        let (_, path) = groups.texts[group];
-        is_file(path).then_some((group, node.line))
+        is_file(groups.texts[group].path).then_some((group, node.line))
     });
     (function, caller)
 }

@@ -13,5 +13,6 @@ pub mod os;
 pub mod output;
 pub mod process_id;
 pub mod process_stats;
+pub mod program_roots;
 pub mod settings;
 pub mod status;

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 /// Defines `Rperf::NativeProfile`.
 pub fn init(ruby: &Ruby, rperf: RModule) -> Result<(), Error> {
+    description::init();
     let class = rperf.define_class("NativeProfile", ruby.class_object())?;
     class.undef_default_alloc_func();
     // At first use the class is looked for by its name, which an interrupt would end with a panic.

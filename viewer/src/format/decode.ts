@@ -18,6 +18,8 @@ export interface FrameTable {
   line: Uint32Array;
   category: Uint32Array;
   library: string[];
+  /** The path as it was recorded; `file` is the short one that is shown. */
+  path: string[];
 }
 
 /** The call tree: node 0 is the root, parents have lower numbers than their children. */
@@ -104,9 +106,12 @@ export function decode(bytes: Uint8Array): ProfileFile {
   };
 
   const frameCount = columns.count("frames/name");
+  const name = string("frames/name", frameCount);
+  const file = columns.has("frames/file") ? string("frames/file", frameCount) : new Array(frameCount).fill("");
   const frames: FrameTable = {
-    name: string("frames/name", frameCount),
-    file: columns.has("frames/file") ? string("frames/file", frameCount) : new Array(frameCount).fill(""),
+    name,
+    file,
+    path: columns.has("frames/path") ? string("frames/path", frameCount) : file,
     line: columns.unsigned("frames/line", frameCount),
     category: columns.unsigned("frames/category", frameCount, header.categories.length),
     library: columns.has("frames/library") ? string("frames/library", frameCount) : new Array(frameCount).fill(""),

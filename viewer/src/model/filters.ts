@@ -80,8 +80,11 @@ export function labelKeys(filters: Filter[], kind: "tagroot" | "tagleaf"): strin
   return filters.filter((filter) => filter.kind === kind).flatMap((filter) => listed(filter.text));
 }
 
-/** Marks the frames whose name or file matches. */
-export function matchFrames(frames: { name: string[]; file: string[] }, pattern: string): Uint8Array {
+/** What filters know of frames. */
+type FilteredFrames = { name: string[]; file: string[]; path: string[] };
+
+/** Marks the frames whose name, file or whole path matches. */
+export function matchFrames(frames: FilteredFrames, pattern: string): Uint8Array {
   const regexp = new RegExp(pattern);
   const files = new Map<string, boolean>();
   const matches = (file: string) => {
@@ -92,11 +95,13 @@ export function matchFrames(frames: { name: string[]; file: string[] }, pattern:
     }
     return known;
   };
-  return Uint8Array.from(frames.name, (name, i) => (regexp.test(name) || matches(frames.file[i]) ? 1 : 0));
+  return Uint8Array.from(frames.name, (name, i) =>
+    regexp.test(name) || matches(frames.file[i]) || matches(frames.path[i]) ? 1 : 0,
+  );
 }
 
 /** Marks the frames that hide and show take out of the stacks; null if there is no such filter. */
-export function hiddenFrames(frames: { name: string[]; file: string[] }, filters: Filter[]): Uint8Array | null {
+export function hiddenFrames(frames: FilteredFrames, filters: Filter[]): Uint8Array | null {
   let hidden: Uint8Array | null = null;
   for (const { kind, text } of filters) {
     if (kind !== "hide" && kind !== "show") continue;

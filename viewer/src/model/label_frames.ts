@@ -85,6 +85,7 @@ class LabelFrames {
       line: longer(frames.line),
       category: longer(frames.category),
       library: frames.library.concat(names.map(() => "")),
+      path: frames.path.concat(files),
     };
   }
 }

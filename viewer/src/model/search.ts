@@ -25,13 +25,13 @@ const TIME_LIMIT_MS = 2000;
 
 export function search(view: View, pattern: RegExp): Found | "too slow" {
   const { tree, target, base } = view;
-  const { name, file } = tree.frames;
+  const { name, file, path } = tree.frames;
   const frames = new Uint8Array(name.length);
   let count = 0;
   const start = performance.now();
   for (let i = 0; i < name.length; i++) {
     if (i % 64 === 0 && performance.now() - start > TIME_LIMIT_MS) return "too slow";
-    if (pattern.test(name[i]) || pattern.test(file[i])) {
+    if (pattern.test(name[i]) || pattern.test(file[i]) || pattern.test(path[i])) {
       frames[i] = 1;
       count++;
     }

@@ -11,6 +11,7 @@ export function Menu({ menu, onClose }: { menu: OpenMenu; onClose(): void }) {
   const name = frames.name[menu.frame];
   const file = frames.file[menu.frame];
   const library = frames.library[menu.frame];
+  const path = frames.path[menu.frame];
 
   useLayoutEffect(() => {
     const box = element.current;
@@ -52,10 +53,10 @@ export function Menu({ menu, onClose }: { menu: OpenMenu; onClose(): void }) {
     ["Hide this method, keep its time", filter("hide", exactly(name))],
     [
       library ? `Hide all of ${library.slice(0, 40)}` : "Hide all of its file",
-      file === "" ? undefined : filter("hide", library ? `/${escapePattern(library)}/` : exactly(file)),
+      file === "" ? undefined : filter("hide", library ? `/${escapePattern(library)}/` : exactly(path)),
     ],
     ["Copy the name", copy(name)],
-    ["Copy file and line", file === "" ? undefined : copy(place(file, frames.line[menu.frame]))],
+    ["Copy file and line", file === "" ? undefined : copy(place(path, frames.line[menu.frame]))],
   ];
   const onKeyDown = (event: KeyboardEvent) => {
     const buttons = [...(element.current?.querySelectorAll<HTMLElement>("button") ?? [])];

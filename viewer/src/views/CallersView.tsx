@@ -22,7 +22,9 @@ export function CallersView() {
     <div class="view">
       <div class="tools">
         <strong class="subject">{frames.name[method]}</strong>
-        <span class="muted">{place(frames.file[method], frames.line[method])}</span>
+        <span class="muted" title={frames.path[method]}>
+          {place(frames.file[method], frames.line[method])}
+        </span>
         <span>
           {formatValue(total, type)} total ({formatShare(total, view.target.sum)}), {formatValue(self, type)} itself (
           {formatShare(self, view.target.sum)})

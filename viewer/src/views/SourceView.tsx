@@ -31,7 +31,9 @@ export function SourceView() {
   return (
     <div class="view">
       <div class="tools">
-        <strong class="subject">{file}</strong>
+        <strong class="subject" title={frames.path[method]}>
+          {file}
+        </strong>
         <span class="muted">
           {text === undefined
             ? "The report has no source text: lines with time only. `rperf report --source` embeds it."

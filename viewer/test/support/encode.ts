@@ -7,7 +7,7 @@ export interface Draft {
   defaultType?: number;
   states?: { name: string; tag?: [string, string] }[];
   categories?: string[];
-  frames: { name: string; file?: string; line?: number; category?: number; library?: string }[];
+  frames: { name: string; file?: string; line?: number; category?: number; library?: string; path?: string }[];
   /** Entry i is node i + 1. */
   nodes: { parent: number; frame: number; line?: number }[];
   labelSets?: [string, string][][];
@@ -64,6 +64,10 @@ export function encode(
   writer.unsigned(
     "frames/library",
     frames.map((frame) => writer.string(frame.library ?? "")),
+  );
+  writer.unsigned(
+    "frames/path",
+    frames.map((frame) => writer.string(frame.path ?? frame.file ?? "")),
   );
   writer.unsigned(
     "nodes/parent",

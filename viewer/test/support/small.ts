@@ -34,6 +34,7 @@ export function randomDraft(seed: number): Draft {
     frames: Array.from({ length: 7 }, (_, i) => ({
       name: `m${i}`,
       file: `f${i % 3}.rb`,
+      path: `/srv/f${i % 3}.rb`,
       line: i,
       category: 1 + (i % 2),
       library: i % 2 ? "gem" : "",

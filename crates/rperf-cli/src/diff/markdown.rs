@@ -81,7 +81,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
             amount(&scale, row.base),
             amount(&scale, row.target),
             name(&row.function),
-            location(&row.function.path, 0),
+            location(&row.function.short_path, 0),
         ]);
     }
     match rows.len().saturating_sub(shown) {

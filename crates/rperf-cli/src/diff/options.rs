@@ -5,6 +5,7 @@ use crate::Refusal;
 use crate::report::filter_args::FilterArgs;
 use crate::report::view_args::{Belongs, HTML_FILE, ViewArgs, only_one, refuse_strangers};
 use rperf_format::Format;
+use rperf_model::PathView;
 use rperf_report::{Filter, Normalize, Sort};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -125,6 +126,8 @@ pub struct Options {
     pub fail_on: Vec<CallLimit>,
     /// The values that are compared, if not the profiles' own choice.
     pub value: Option<String>,
+    /// The form of paths.
+    pub path_view: PathView,
     /// Rows of each table.
     pub limit: Option<usize>,
     /// What is compared.
@@ -157,6 +160,7 @@ impl Options {
             fail_on: limits(&args.fail_on)?,
             limit: args.view.limit(Some(ROWS))?,
             sort: args.view.sort()?,
+            path_view: args.view.path_view(),
             value: args.view.value,
             pager: !args.view.no_pager,
             filter: args.filter.filter(is_of_calls)?,
@@ -191,7 +195,7 @@ fn view(args: &DiffArgs, on_terminal: bool) -> Result<View, Refusal> {
             .and_then(by_extension)
             .unwrap_or_else(|| default(args, on_terminal)),
     };
-    // Filters and --no-pager are right everywhere.
+    // Filters, --trim-path, --full-path and --no-pager are right everywhere.
     let belongings: [Belongs; 8] = [
         ("-o", args.view.output.is_some(), &["--html", "--format"]),
         ("--no-browser", args.view.no_browser, &["--web"]),

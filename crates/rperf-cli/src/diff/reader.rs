@@ -6,7 +6,7 @@ use crate::Refusal;
 use crate::report::load;
 use rperf_format::viewer as viewer_data;
 use rperf_model::{Profile, Schema, ValueType};
-use rperf_report::{Filter, Filtered, Run};
+use rperf_report::{Filter, Filtered, Run, align};
 use std::path::{Path, PathBuf};
 
 /// The runs of one side, one by one, and for the viewer merged.
@@ -16,7 +16,7 @@ pub struct Side {
     pub runs: Vec<Run>,
     /// Of each value type of the first profile; `None` where a file has no such values.
     pub runs_by_type: Vec<Option<Vec<Run>>>,
-    /// All of them, if they are looked at in the viewer.
+    /// All of them with the paths of the first, if they are looked at in the viewer.
     pub together: Option<Profile>,
 }
 
@@ -67,12 +67,15 @@ impl<'a> Reader<'a> {
         };
         self.add_by_type(side, &mut filtered);
         // The page can hide the time of idle threads itself.
-        let profile = self.with_idle(complete);
+        let mut profile = self.with_idle(complete);
         match &mut side.together {
             None => side.together = Some(profile),
-            Some(together) => together
-                .merge(&profile)
-                .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?,
+            Some(together) => {
+                align(&mut profile, together);
+                together
+                    .merge(&profile)
+                    .map_err(|error| Refusal::usage(format!("{}: {error}", file.display())))?;
+            }
         }
         Ok(())
     }
@@ -96,6 +99,7 @@ impl<'a> Reader<'a> {
     pub fn read(&self, file: &Path) -> Result<Profile, Refusal> {
         let mut profile = load::profile(file)?;
         load::choose_column(&mut profile, self.options.value.as_deref())?;
+        profile.path_view = self.options.path_view.clone();
         Ok(profile)
     }
 

@@ -32,7 +32,8 @@ impl Counts {
                            give the trace to --counts, and the profile of 'rperf record' as FILE";
             return refuse(message.into());
         }
-        let trace = load::profile(path)?;
+        let mut trace = load::profile(path)?;
+        trace.path_view = profile.path_view.clone();
         if trace.schema.calls().is_none() {
             let path = path.display();
             return refuse(format!(

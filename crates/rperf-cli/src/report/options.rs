@@ -9,6 +9,7 @@ use crate::checked::parse_format;
 use rperf_format::answers::{LEAST_PERCENT, ROWS};
 use rperf_format::markdown::METHODS;
 use rperf_format::{Format, GraphOptions};
+use rperf_model::PathView;
 use rperf_report::{By, CoreMethods, Direction, Filter, Sort, TreeLimits};
 use rperf_session::settings::DEFAULT_FILE;
 use std::ffi::OsString;
@@ -166,6 +167,8 @@ pub struct Options {
     pub view: View,
     /// The values that are shown, if not the profile's own choice.
     pub value: Option<String>,
+    /// The form of paths.
+    pub path_view: PathView,
     /// Rows to show.
     pub limit: Option<usize>,
     /// What rows are ranked by.
@@ -208,6 +211,7 @@ impl Options {
             view,
             limit: args.view.limit(rows)?,
             sort: args.view.sort()?,
+            path_view: args.view.path_view(),
             value: args.view.value,
             by: args.by.as_deref().map_or(Ok(By::Function), parse_by)?,
             counts: args.counts.map(PathBuf::from),
@@ -295,8 +299,24 @@ fn view(args: &ReportArgs, on_terminal: bool) -> Result<View, Refusal> {
     Ok(view)
 }
 
+/// The views that show paths of files: the formats that aren't here have those that were recorded.
+const WITH_PATHS: &[&str] = &[
+    "--web",
+    "--html",
+    "--top",
+    "--text",
+    "--methods",
+    "--tree",
+    "--callers",
+    "--annotate",
+    "--dot",
+    "--svg",
+    "--format json",
+    "--format markdown",
+];
+
 /// Filters, --value and --no-pager are right everywhere.
-fn belongings(args: &ReportArgs) -> [Belongs; 15] {
+fn belongings(args: &ReportArgs) -> [Belongs; 17] {
     let rows = args.view.limit.is_some();
     let [count, node_fraction, edge_fraction, clusters] = args.graph.belongings();
     [
@@ -331,6 +351,8 @@ fn belongings(args: &ReportArgs) -> [Belongs; 15] {
                 "--format markdown",
             ],
         ),
+        ("--trim-path", !args.view.trim_path.is_empty(), WITH_PATHS),
+        ("--full-path", args.view.full_path, WITH_PATHS),
         ("--bottom-up", args.bottom_up, &["--tree"]),
         ("--least", args.least.is_some(), &["--tree"]),
         ("--lines", args.lines, &["--text"]),

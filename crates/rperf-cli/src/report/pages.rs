@@ -258,7 +258,7 @@ fn calling_lines(lines: &[(u32, i64)], scale: &Scale) -> String {
 
 /// A function in a heading.
 fn title(function: &Function) -> String {
-    match (&*function.name, &*one_line(&function.path)) {
+    match (&*function.name, &*one_line(&function.short_path)) {
         ("", path) => path.to_string(),
         (name, "") => function_name(name).into_owned(),
         (name, path) => format!("{} ({path})", function_name(name)),

@@ -30,7 +30,7 @@ pub struct Row {
 impl Row {
     /// A row about a function.
     pub fn of(function: &Function, cells: Vec<String>, percent: f64) -> Self {
-        let path = one_line(&function.path);
+        let path = one_line(&function.short_path);
         Row {
             cells,
             style: Style::of_share(percent),
@@ -114,7 +114,8 @@ mod tests {
         for (name, value, percent) in [("a", "1,000.0 ms", "99.9%"), ("b\n", "2 µs", "0.1%")] {
             let function = Function {
                 name: name.to_string(),
-                path: "a.rb".to_string(),
+                path: "/srv/a.rb".to_string(),
+                short_path: "a.rb".to_string(),
             };
             table.push(Row::of(
                 &function,

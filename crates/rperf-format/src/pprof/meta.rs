@@ -1,12 +1,14 @@
 //! The facts about a run that pprof has no field for, as comments: one line for
-//! people if something was lost, and one for the reader, which pprof does not show
-//! in reports because it begins with `#`. Used by writer and reader; any thread.
+//! people if something was lost, and lines for the reader, which pprof does not show
+//! in reports because they begin with `#`. Used by writer and reader; any thread.
 
 use super::value_types;
 use rperf_model::{Meta, SamplingStats, Schema};
 use rperf_report::losses_line;
 
 const MACHINE_PREFIX: &str = "#rperf ";
+/// What follows is a directory, to the end of the line.
+const ROOT: &str = "root=";
 
 /// All comments for a profile with this `meta` and `schema`.
 pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
@@ -15,6 +17,8 @@ pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
     if meta.frequency > 0 || meta.counters != SamplingStats::default() {
         comments.push(machine_line(meta, schema));
     }
+    let root = |root| format!("{MACHINE_PREFIX}{ROOT}{root}");
+    comments.extend(meta.roots.iter().map(root));
     comments
 }
 
@@ -24,7 +28,10 @@ pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
 pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
     for comment in &comments {
         if let Some(fields) = comment.strip_prefix(MACHINE_PREFIX) {
-            parse_fields(fields, meta);
+            match fields.strip_prefix(ROOT) {
+                Some(root) => meta.add_root(root),
+                None => parse_fields(fields, meta),
+            }
         }
     }
     let losses = losses_line(&meta.counters);
@@ -120,6 +127,7 @@ mod tests {
         let mut meta = Meta {
             frequency: 250,
             comments: vec!["ruby 3.4.5".into()],
+            roots: vec!["/srv/my shop frequency=7".into(), "/srv".into()],
             ..Meta::default()
         };
         meta.counters.dropped_samples = 3;
@@ -130,6 +138,7 @@ mod tests {
         meta.counters.folded_ns = 7;
         let restored = restored(&meta, &test_support::wall_schema());
         assert_eq!(restored.comments, meta.comments);
+        assert_eq!(restored.roots, meta.roots);
         assert_eq!(restored.counters, meta.counters);
         assert_eq!(restored.frequency, 250);
     }

@@ -18,7 +18,7 @@ pub(super) fn write(changes: &[Option<Diff>], tables: &mut Tables, columns: &mut
             texts.map(|text| tables.string(text)).collect()
         };
         let names = strings(rows.iter().map(|row| &*row.function.name).collect());
-        let files = strings(rows.iter().map(|row| &*row.function.path).collect());
+        let files = strings(rows.iter().map(|row| &*row.function.short_path).collect());
         columns.unsigned(&name("name"), names.into_iter());
         columns.unsigned(&name("file"), files.into_iter());
         columns.signed(&name("base"), rows.iter().map(|row| row.base));

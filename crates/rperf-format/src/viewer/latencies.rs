@@ -3,6 +3,8 @@
 use super::columns::Columns;
 use super::tables::Tables;
 use rperf_model::{Histogram, Latencies, Profile};
+use rperf_report::CodePaths;
+use std::borrow::Cow;
 
 /// Writes a profile's, if it has any; those of the page's first profile have the number 0.
 pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, columns: &mut Columns) {
@@ -12,11 +14,12 @@ pub(super) fn write(index: usize, profile: &Profile, tables: &mut Tables, column
         return;
     }
     let name = |column: &str| format!("latencies/{index}/{column}");
-    let mut strings = |text: fn(&Latencies) -> &str| -> Vec<u32> {
-        let texts = methods.iter().map(|it| text(it));
-        texts.map(|text| tables.string(text)).collect()
+    let paths = CodePaths::of(profile);
+    let mut strings = |texts: &mut dyn Iterator<Item = Cow<'_, str>>| -> Vec<u32> {
+        texts.map(|text| tables.string(&text)).collect()
     };
-    let (names, files) = (strings(|it| &it.name), strings(|it| &it.path));
+    let names = strings(&mut methods.iter().map(|it| it.name.as_str().into()));
+    let files = strings(&mut methods.iter().map(|it| paths.short(&it.path)));
     columns.unsigned(&name("name"), names.into_iter());
     columns.unsigned(&name("file"), files.into_iter());
     let mut numbers = |column: &str, number: fn(&Histogram) -> u64| {

@@ -6,6 +6,7 @@ use rperf_model::{
     CallTree, DisplayFrame, FrameId, FrameText, Node, NodeId, Origin, Profile, State, StringId,
     Weight,
 };
+use rperf_report::CodePaths;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The frame that stands for the stacks that were left out.
@@ -21,6 +22,8 @@ pub(super) struct Tables {
     frames: Interned<FrameRow>,
     /// The first line of each frame.
     first_lines: Vec<u32>,
+    /// Of each frame the path as it was recorded.
+    paths: Vec<u32>,
     /// Of the rows of `frames`.
     nodes: CallTree,
     label_sets: Interned<Vec<(u32, u32)>>,
@@ -63,6 +66,7 @@ impl Default for Tables {
             strings: Interned::default(),
             frames: Interned::default(),
             first_lines: Vec::new(),
+            paths: Vec::new(),
             nodes: CallTree::default(),
             label_sets: Interned::default(),
             threads: Interned::default(),
@@ -84,7 +88,8 @@ impl Tables {
         (rows, is_idle): (&[Weight<'a>], &[bool]),
         has_pruned: bool,
     ) -> Rows<'a> {
-        let mut ids = Ids::of(self, profile, rows);
+        let paths = CodePaths::of(profile);
+        let mut ids = Ids::of(self, profile, &paths, rows);
         let mut written: Vec<Row<'a>> = rows
             .iter()
             .zip(is_idle)
@@ -101,7 +106,7 @@ impl Tables {
                 line: 0,
             };
             written.push(Row {
-                node: self.node(ROOT, text),
+                node: self.node(ROOT, text, &paths),
                 thread: self.threads.id((0, 0)),
                 label_set: 0,
                 state: State::Running as u32,
@@ -143,13 +148,18 @@ impl Tables {
         let frames = || self.frames.rows();
         columns.unsigned("frames/name", frames().map(|frame| frame.name));
         columns.unsigned("frames/file", frames().map(|frame| frame.file));
+        columns.unsigned("frames/path", self.paths.iter().copied());
         columns.unsigned("frames/line", self.first_lines.iter().copied());
-        let path = |frame: &FrameRow| &self.strings.table[frame.file as usize];
-        let categories = frames().map(|frame| Origin::of(path(frame)).category as u32);
+        let paths = || {
+            self.paths
+                .iter()
+                .map(|&path| &self.strings.table[path as usize])
+        };
+        let categories = paths().map(|path| Origin::of(path).category as u32);
         columns.unsigned("frames/category", categories);
         // Every library was made a string with its frame.
-        let libraries = frames().map(|frame| {
-            let library = Origin::of(path(frame)).library;
+        let libraries = paths().map(|path| {
+            let library = Origin::of(path).library;
             self.strings.index.get(library).copied().unwrap_or(0)
         });
         columns.unsigned("frames/library", libraries);
@@ -182,8 +192,8 @@ impl Tables {
     }
 
     /// The node below `parent` for a frame as shown.
-    fn node(&mut self, parent: u32, text: FrameText<'_>) -> u32 {
-        let frame = self.frame(text);
+    fn node(&mut self, parent: u32, text: FrameText<'_>, paths: &CodePaths) -> u32 {
+        let frame = self.frame(text, paths);
         let node = Node {
             parent: NodeId(parent),
             frame: FrameId(frame),
@@ -192,15 +202,19 @@ impl Tables {
         self.nodes.intern(node).0
     }
 
-    fn frame(&mut self, text: FrameText<'_>) -> u32 {
+    fn frame(&mut self, text: FrameText<'_>, paths: &CodePaths) -> u32 {
         let row = FrameRow {
             name: self.string(text.name),
-            file: self.string(text.path),
+            file: self.string(&paths.short(text.path)),
         };
-        self.string(Origin::of(text.path).library);
+        let path = self.string(text.path);
         let frame = self.frames.id(row);
         match self.first_lines.get_mut(frame as usize) {
-            None => self.first_lines.push(text.first_line),
+            None => {
+                self.string(Origin::of(text.path).library);
+                self.paths.push(path);
+                self.first_lines.push(text.first_line);
+            }
             // That of a method, and not of a block in it.
             Some(line) if *line == 0 || (1..*line).contains(&text.first_line) => {
                 *line = text.first_line;
@@ -213,16 +227,22 @@ impl Tables {
 
 /// The ids in the tables of what the rows of one profile need: what filters have taken out of
 /// a profile must not be in what people pass on.
-struct Ids {
+struct Ids<'p> {
+    paths: &'p CodePaths,
     nodes: Vec<u32>,
     leaves: FxHashMap<(NodeId, DisplayFrame), u32>,
     label_sets: Vec<u32>,
     threads: FxHashMap<u32, u32>,
 }
 
-impl Ids {
-    fn of(tables: &mut Tables, profile: &Profile, rows: &[Weight<'_>]) -> Self {
-        let nodes = nodes(tables, profile, rows);
+impl<'p> Ids<'p> {
+    fn of(
+        tables: &mut Tables,
+        profile: &Profile,
+        paths: &'p CodePaths,
+        rows: &[Weight<'_>],
+    ) -> Self {
+        let nodes = nodes(tables, profile, paths, rows);
         let mut has_labels = vec![false; profile.label_sets.len()];
         let mut has_thread = FxHashSet::default();
         for row in rows {
@@ -252,6 +272,7 @@ impl Ids {
             })
             .collect();
         Self {
+            paths,
             nodes,
             leaves: FxHashMap::default(),
             label_sets,
@@ -264,11 +285,11 @@ impl Ids {
         let mut node = self.nodes[key.node.0 as usize];
         if let Some(leaf) = profile.display_leaf(key) {
             let text = profile.frame_text(leaf);
-            let parent = node;
+            let (parent, paths) = (node, self.paths);
             let leaves = &mut self.leaves;
             node = *leaves
                 .entry((key.node, leaf))
-                .or_insert_with(|| tables.node(parent, text));
+                .or_insert_with(|| tables.node(parent, text, paths));
         }
         let threads = &mut self.threads;
         let thread = *threads
@@ -286,7 +307,12 @@ impl Ids {
 }
 
 /// The number of each node of `profile` that is in the stack of a row; of all others 0.
-fn nodes(tables: &mut Tables, profile: &Profile, rows: &[Weight<'_>]) -> Vec<u32> {
+fn nodes(
+    tables: &mut Tables,
+    profile: &Profile,
+    paths: &CodePaths,
+    rows: &[Weight<'_>],
+) -> Vec<u32> {
     let mut is_used = vec![false; profile.tree.len() + 1];
     for row in rows {
         let mut node = row.key.node;
@@ -312,7 +338,7 @@ fn nodes(tables: &mut Tables, profile: &Profile, rows: &[Weight<'_>]) -> Vec<u32
         } = node;
         let shown = DisplayFrame::Real { frame, line: 0 };
         let frame = *frames[frame.0 as usize]
-            .get_or_insert_with(|| tables.frame(profile.frame_text(shown)));
+            .get_or_insert_with(|| tables.frame(profile.frame_text(shown), paths));
         let node = Node {
             parent: NodeId(nodes[parent.0 as usize]),
             frame: FrameId(frame),

@@ -212,6 +212,38 @@ fn states_are_leaves_and_rows_have_all_values() {
 }
 
 #[test]
+fn frames_have_short_paths_and_those_that_were_recorded_and_sources_the_short_ones() {
+    let mut profile = Profile::new(wall_schema());
+    profile.meta.add_root("/srv/shop");
+    let gem = "/g/gems/rack-3.1.8/lib/rack.rb";
+    let frames = [
+        ("<main>", "/srv/shop/app.rb", 1, 2),
+        ("Rack.run", gem, 3, 4),
+    ];
+    let key = WeightKey {
+        node: test_support::node(&mut profile, &frames),
+        thread: 1,
+        labels: LabelSetId(0),
+        state: State::Running,
+    };
+    profile.weights.push(key, &[1, 2, 3]);
+    let view = View {
+        sources: vec![("/srv/shop/app.rb".into(), "run".into())],
+        ..view(&[("a", &profile)])
+    };
+    let decoded = Decoded::of(&view, MAX_BYTES);
+    let strings = decoded.strings();
+    let texts = |column: &str| {
+        let numbers = decoded.column(column).into_iter();
+        numbers.map(|it| &*strings[it as usize]).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("frames/file"), ["app.rb", "rack-3.1.8/lib/rack.rb"]);
+    assert_eq!(texts("frames/path"), ["/srv/shop/app.rb", gem]);
+    assert_eq!(texts("frames/library"), ["", "rack-3.1.8"]);
+    assert_eq!(texts("sources/file"), ["app.rb"]);
+}
+
+#[test]
 fn profiles_share_the_tables_and_types_are_matched_by_name_and_unit() {
     let one = profile(&[(&[("A", 1), ("B", 2)], State::Running, [1, 10, 5])]);
     let schema = test_support::schema(&[("cpu", "nanoseconds"), ("bytes", "bytes")], 0);

@@ -88,6 +88,7 @@ pub fn everything(schema: Schema) -> Profile {
         start_time_ns: 1_700_000_000_000_000_000,
         duration_ns: 2_500_000_000,
         program: "app.rb".into(),
+        roots: Vec::new(),
         comments: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
         counters: SamplingStats {
             trigger_count: 2_500,
@@ -219,6 +220,7 @@ fn arbitrary_meta(
         start_time_ns,
         duration_ns,
         program: "ruby".into(),
+        roots: vec!["/srv/app".into()],
         comments: vec!["one".into(), "".into(), "dropped samples: 0".into()],
         counters: SamplingStats {
             trigger_count: counters[0],

@@ -98,10 +98,15 @@ fn time_spans_are_united_and_counters_summed() {
     theirs.meta.duration_ns = 70;
     theirs.meta.comments = vec!["same".into(), "more".into()];
     theirs.meta.counters.dropped_samples = 2;
+    ours.meta.add_root("/a");
+    for root in ["/b/", "/a", "/", "b", ""] {
+        theirs.meta.add_root(root);
+    }
     ours.merge(&theirs).expect("same schema");
     assert_eq!(ours.meta.start_time_ns, 950);
     assert_eq!(ours.meta.duration_ns, 150);
     assert_eq!(ours.meta.comments, ["same", "more"]);
+    assert_eq!(ours.meta.roots, ["/a", "/b"]);
     assert_eq!(ours.meta.counters.dropped_samples, 3);
 }
 

@@ -1,12 +1,13 @@
 //! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
 //! by `diff`; any thread.
 
+use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
+use crate::matching::MethodKey;
 use crate::top::{FrameSums, Sort};
 use crate::walk::{Values, walk_summing};
 use rperf_model::{Column, Profile, Schema, ValueType, Weight};
 use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
 
 /// The sums of one run, or of several merged profiles that are one run together.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub struct Run {
     /// The time of idle threads that was left out.
     pub idle: i64,
     pub(super) total: Amount,
-    pub(super) rows: BTreeMap<Function, RunRow>,
+    pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
 }
 
@@ -33,9 +34,12 @@ pub(super) struct Amount {
     pub(super) variance: Option<f64>,
 }
 
-/// A function's own value, and its value with all callees.
-#[derive(Debug, Clone, Copy)]
+/// A method's own value, and its value with all callees.
+#[derive(Debug, Clone)]
 pub(super) struct RunRow {
+    pub(super) function: Function,
+    /// What it is known by in other runs.
+    pub(super) key: MethodKey,
     own: Amount,
     total: Amount,
 }
@@ -55,15 +59,18 @@ impl Run {
     pub fn of(profile: &Profile, label: Option<&str>) -> Self {
         let column = profile.schema.default_column();
         let noise = Noise::of(profile, column);
-        let groups = Groups::new(profile, FrameKey::Function);
+        let paths = CodePaths::of(profile);
+        let groups = Groups::new(profile, FrameKey::Method);
         let mut sums = FrameSums::new(profile, &groups);
         walk_summing(profile, |row| noise.values(row), &mut sums);
         let rows = sums.finish().map(|sum| {
-            let row = RunRow {
+            let function = groups.function(sum.group);
+            RunRow {
+                key: MethodKey::of(&function, &paths),
+                function,
                 own: noise.amount(sum.own),
                 total: noise.amount(sum.total),
-            };
-            (groups.function(sum.group), row)
+            }
         });
         let mut total = [0; 2];
         for row in profile.weights.iter() {

@@ -1,10 +1,12 @@
 //! Filters by frames: which stacks stay, and which of their frames. Called by `filter`; any thread.
 
-use super::keys::change_keys;
 use crate::calls::BLOCK_CALLS;
+use crate::code_paths::CodePaths;
+use crate::keys::change_keys;
 use regex::Regex;
 use rperf_model::{
-    CallTree, Column, DisplayFrame, FrameId, Node, NodeId, Profile, State, WeightKey, Weights,
+    CallTree, Column, DisplayFrame, FrameId, FrameText, Node, NodeId, Profile, State, WeightKey,
+    Weights,
 };
 
 /// The filters by frames, as [`Filter`](super::Filter) has them.
@@ -57,7 +59,8 @@ pub(super) struct Rewritten {
 impl Frames {
     pub(super) fn new(filter: FrameFilters<'_>, profile: &Profile) -> Self {
         let mut matched = Matched::default();
-        let mut marks = |frame| matched.marks(filter, profile, frame);
+        let paths = CodePaths::of(profile);
+        let mut marks = |frame| matched.marks(filter, profile.frame_text(frame), &paths);
         let frames = profile.frames.iter();
         let by_frame = frames
             .map(|(frame, _)| marks(DisplayFrame::Real { frame, line: 0 }))
@@ -222,10 +225,11 @@ struct Matched {
 }
 
 impl Matched {
-    fn marks(&mut self, filter: FrameFilters<'_>, profile: &Profile, frame: DisplayFrame) -> Marks {
-        let text = profile.frame_text(frame);
+    fn marks(&mut self, filter: FrameFilters<'_>, text: FrameText<'_>, paths: &CodePaths) -> Marks {
+        let short_path = paths.short(text.path);
+        let texts = [text.name, &short_path, text.path];
         let matches = |regex: Option<&Regex>| {
-            regex.map(|regex| regex.is_match(text.name) || regex.is_match(text.path))
+            regex.map(|regex| texts.iter().any(|text| regex.is_match(text)))
         };
         let focus = matches(filter.focus);
         let is_ignored = matches(filter.ignore) == Some(true);

@@ -1,6 +1,6 @@
 //! Frames made of tags, above or below all others. Called by `filter`; any thread.
 
-use super::keys::set_keys;
+use crate::keys::set_keys;
 use crate::one_line::without_end;
 use crate::tags::{self, ThreadNames};
 use rperf_model::{

@@ -5,7 +5,18 @@ use crate::text;
 use magnus::rb_sys::FromRawValue;
 use magnus::{Ruby, Value, prelude::*};
 use rperf_model::Profile;
+use rperf_session::program_roots::program_roots;
 use rperf_session::settings::{self as table, Settings};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The directory that the program was in as it loaded the extension. Programs change to others.
+static WORKING_DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+
+/// Remembers the directory that the program is in.
+pub fn init() {
+    WORKING_DIRECTORY.get_or_init(|| std::env::current_dir().ok());
+}
 
 /// The first lines of a profile's comments; `mode` is one of them.
 pub fn lines(ruby: &Ruby, mode: String) -> Vec<String> {
@@ -29,8 +40,15 @@ pub fn program() -> String {
     text::of_string(program).unwrap_or_default()
 }
 
-/// The profile with the labels that the settings give to all samples.
-pub fn labelled(settings: &Settings, mut profile: Profile) -> Profile {
+/// The profile with the directories of the program, and with the labels that the settings give to
+/// all samples. Asks the file system, without the GVL.
+pub fn described(settings: &Settings, mut profile: Profile) -> Profile {
+    if let Some(Some(directory)) = WORKING_DIRECTORY.get() {
+        let roots = program_roots(directory, &profile.meta.program);
+        for root in roots.iter().filter_map(|root| root.to_str()) {
+            profile.meta.add_root(root);
+        }
+    }
     if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
         let labels: Vec<_> = labels
             .iter()

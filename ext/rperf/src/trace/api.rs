@@ -270,7 +270,7 @@ impl Taken {
             let excluded = excluded::find(&self.settings, &self.folder, names, &mut comments);
             let profile =
                 snapshot.into_profile(names, &excluded, classes, calibration, program, comments);
-            Some(description::labelled(&self.settings, profile))
+            Some(description::described(&self.settings, profile))
         });
         match profile {
             Some(profile) if process == process::id() => {

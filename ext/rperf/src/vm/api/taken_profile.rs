@@ -148,7 +148,7 @@ impl CompleteProfile {
                 Some(finish) => finish(profile),
                 None => profile,
             };
-            description::labelled(&settings, profile)
+            description::described(&settings, profile)
         });
         if process != process::id() {
             return Ok((None, interrupts));

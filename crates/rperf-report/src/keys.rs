@@ -1,17 +1,17 @@
-//! New keys for the rows of a profile, which filters are made of. Any thread.
+//! New keys for the rows of a profile, as filters and alignment give them. Any thread.
 
 use rperf_model::{Profile, RawSamples, WeightKey, WeightTable};
 use rustc_hash::FxHashMap;
 
 /// Gives every row the key that `change` makes of its own, or drops it. Rows that get
 /// the same key become one.
-pub(super) fn change_keys(profile: &mut Profile, change: impl Fn(WeightKey) -> Option<WeightKey>) {
+pub(crate) fn change_keys(profile: &mut Profile, change: impl Fn(WeightKey) -> Option<WeightKey>) {
     let keys: Vec<_> = profile.weights.iter().map(|row| change(row.key)).collect();
     set_keys(profile, &keys);
 }
 
 /// Gives the rows these keys, or drops them. Rows that get the same key become one.
-pub(super) fn set_keys(profile: &mut Profile, keys: &[Option<WeightKey>]) {
+pub(crate) fn set_keys(profile: &mut Profile, keys: &[Option<WeightKey>]) {
     let width = profile.schema.len();
     let mut table = WeightTable::new(width);
     for (weight, key) in profile.weights.iter().zip(keys) {
