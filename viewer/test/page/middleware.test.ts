@@ -66,7 +66,10 @@ test("snapshots of a Ruby app are taken, shown, compared, saved, deleted and dro
     await page.waitForSelector(".verdict");
     assert.match(await page.title(), /^snapshot 1 → snapshot 2 /);
     const panel = await page.locator("#panel").innerText();
-    assert.match(panel, /\nSlower\n.*new\t0 s\t[^\t]*\t[^\t]*\tShop\.ship.*\nFaster\n.*gone\t[^\t]*\t0 s\t[^\t]*\tShop\.price/s);
+    assert.match(
+      panel,
+      /\nSlower\n.*new\t0 s\t[^\t]*\t[^\t]*\tShop\.ship.*\nFaster\n.*gone\t[^\t]*\t0 s\t[^\t]*\tShop\.price/s,
+    );
 
     await page.locator("#tab-snapshots").click();
     const download = page.waitForEvent("download");
