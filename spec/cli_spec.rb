@@ -192,11 +192,16 @@ RSpec.describe "the rperf command" do
     describe "about lines", vm: true do
       before { write_file("app.rb", "def work\n  i = 0\n  i += 1 while i < 3_000_000\nend\n\nwork\n") }
 
-      it "adds the hottest ones to text with --lines, by their files' absolute paths" do
+      it "adds the hottest ones to text with --lines, by the short paths of their files" do
         table = rperf("record", "-p", "--lines", ruby, "app.rb").stdout[/^Lines:\n.*/m]
-        path = Regexp.escape(in_folder("app.rb"))
-        expect(table.lines[2]).to match(/^ +([\d.]+ ms +[\d.]+%) +\1  #{path}:3 \(Object#work\)$/)
-        expect(table).to match(/^ +[\d.]+ ms +[\d.]+% +[\d.]+ ms +[\d.]+%  #{path}:6 \(<main>\)$/)
+        expect(table.lines[2]).to match(/^ +([\d.]+ ms +[\d.]+%) +\1  app.rb:3 \(Object#work\)$/)
+        expect(table).to match(/^ +[\d.]+ ms +[\d.]+% +[\d.]+ ms +[\d.]+%  app.rb:6 \(<main>\)$/)
+      end
+
+      it "records the absolute paths of their files" do
+        rperf("record", "--lines", ruby, "app.rb")
+        table = rperf("report", "--text", "--lines", "--full-path").stdout[/^Lines:\n.*/m]
+        expect(table).to match(/  #{Regexp.escape(in_folder("app.rb"))}:3 \(Object#work\)$/)
       end
 
       it "has them in every pprof file, but not with --no-lines" do

@@ -2,7 +2,9 @@
 //! gem. Used by all questions about stacks; any thread.
 
 use crate::code_paths::{CodePaths, Meaning, RUBY};
-use rperf_model::{Category, CodePath, DisplayFrame, FrameId, Node, NodeId, Origin, Profile, State};
+use rperf_model::{
+    Category, CodePath, DisplayFrame, FrameId, Node, NodeId, Origin, Profile, State,
+};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
