@@ -213,10 +213,10 @@ RSpec.describe "Allocations", vm: true do
     expect(rperf("record", "--measure", "time", ruby, "-e", "1").stderr)
       .to eq("rperf: --measure must be alloc, cpu, latency (with commas between several), not 'time'\n")
     expect { Rperf.start(measure: [:alloc], aggregate: false) }
-      .to raise_error(ArgumentError, "aggregate: must be true with measure: [:alloc], not false")
+      .to raise_error(ArgumentError, "measure: [:alloc] goes with aggregate: true, not with aggregate: false")
     expect { Rperf.start(measure: ["alloc"]) }
       .to raise_error(ArgumentError, /\Ameasure: must be :alloc, :cpu, :latency or an Array/)
     expect { Rperf.start(mode: :trace, calls: :count, measure: :cpu) }
-      .to raise_error(ArgumentError, "measure: must be nil with calls: :count, not [:cpu]")
+      .to raise_error(ArgumentError, "measure: [:cpu] can't be combined with calls: :count: leave one of them out")
   end
 end

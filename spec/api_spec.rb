@@ -168,7 +168,7 @@ RSpec.describe Rperf, vm: true do
   describe "capture: :tick", if: Gem::Platform.local.os == "linux" do
     it "needs a timer with a signal" do
       expect { described_class.start(capture: :tick, signal: false) }
-        .to raise_error(ArgumentError, "capture: must be :safepoint or nil with signal: false, not :tick")
+        .to raise_error(ArgumentError, "signal: false goes with capture: :safepoint or nil, not with capture: :tick")
       expect(described_class).not_to be_running
     end
   end

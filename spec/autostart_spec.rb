@@ -90,9 +90,9 @@ RSpec.describe "profiling started by RPERF_ENABLED" do
     { "RPERF_AGGREGATE" => "false" } => "RPERF_AGGREGATE must be 1 or 0, not 'false'",
     { "RPERF_INHERIT" => "true" } => "RPERF_INHERIT must be 0, fork or 1, not 'true'",
     { "RPERF_INHERIT" => "fork", "RPERF_AGGREGATE" => "0" } =>
-      "RPERF_INHERIT must be 0 with RPERF_AGGREGATE=0, not 'fork'",
+      "RPERF_AGGREGATE=0 goes with RPERF_INHERIT=0, not with RPERF_INHERIT=fork",
     { "RPERF_CAPTURE" => "tick", "RPERF_SIGNAL" => "false" } =>
-      "RPERF_CAPTURE must be safepoint with RPERF_SIGNAL=false, not 'tick'",
+      "RPERF_SIGNAL=false goes with RPERF_CAPTURE=safepoint, not with RPERF_CAPTURE=tick",
     { "RPERF_SIGNAL" => "PROF" } =>
       /RPERF_SIGNAL must be false \(no signal\) or a number from \d+ to \d+ \(a real-time signal\), not 'PROF'/,
     { "RPERF_SIGNAL" => "14" } => /RPERF_SIGNAL must be .* from \d+ to \d+ .*, not '14'/,

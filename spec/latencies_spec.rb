@@ -67,10 +67,10 @@ RSpec.describe "Latencies", vm: true do
 
   it "are refused where calls aren't timed" do
     expect(rperf("record", "--measure", "latency", ruby, "-e", "1").stderr)
-      .to eq("rperf: --measure must be alloc with -m cpu, not 'latency'\n")
+      .to eq("rperf: --measure latency goes with -m trace, not with -m cpu\n")
     expect { Rperf.start(mode: :wall, measure: %i[alloc cpu]) }
-      .to raise_error(ArgumentError, "measure: must be :alloc or nil with mode: :wall, not [:alloc, :cpu]")
+      .to raise_error(ArgumentError, "measure: [:alloc, :cpu] goes with mode: :trace, not with mode: :wall")
     expect { Rperf.start(mode: :trace, calls: :count, measure: :latency) }
-      .to raise_error(ArgumentError, "measure: must be nil with calls: :count, not [:latency]")
+      .to raise_error(ArgumentError, "measure: [:latency] can't be combined with calls: :count: leave one of them out")
   end
 end

@@ -56,9 +56,9 @@ RSpec.describe "The settings" do
 
   it "name what goes with what in the user's words" do
     keywords = start_error({ inherit: :fork, aggregate: false })
-    expect(keywords).to eq("inherit: must be false with aggregate: false, not :fork")
+    expect(keywords).to eq("aggregate: false goes with inherit: false, not with inherit: :fork")
     flags = rperf("stat", "--capture", "tick", "--signal", "false", ruby, "-e", "1").stderr
-    expect(flags).to eq("rperf: --capture must be safepoint with --signal false, not 'tick'\n")
+    expect(flags).to eq("rperf: --signal false goes with --capture safepoint, not with --capture tick\n")
   end
 
   it "refuse keywords that aren't Symbols as Ruby does" do

@@ -98,7 +98,7 @@ RSpec.describe "What a trace leaves out", vm: true do
     %w[trace --exclude total ruby] =>
       "--exclude must be methods or their files, such as Order#total or app/**, not 'total'",
     %w[trace --depth 0 ruby] => "--depth must be a whole number from 1 to 10000 (frames), not '0'",
-    %w[trace --only A#b --depth 9 ruby] => "--depth must be left out with --only A#b, not '9'"
+    %w[trace --only A#b --depth 9 ruby] => "--depth 9 can't be combined with --only A#b: leave one of them out"
   }.each do |arguments, message|
     it "refuses #{arguments.join(" ")}" do
       expect(rperf(*arguments).stderr).to eq("rperf: #{message}\n")

@@ -330,7 +330,7 @@ RSpec.describe "Tracing of chosen methods", vm: true do
 
     it "levels that have more than chosen methods can tell" do
       expect { Rperf.trace(only: "A#b", calls: :all) { nil } }
-        .to raise_error(ArgumentError, "calls: must be :ruby or nil with only: 'A#b', not :all")
+        .to raise_error(ArgumentError, "only: 'A#b' goes with calls: :ruby or nil, not with calls: :all")
       message = /\Aonly: must be methods or their files, such as /
       expect { Rperf.start(only: [], mode: :wall) }.to raise_error(ArgumentError, message)
       expect { Rperf.start(only: [:a]) }.to raise_error(ArgumentError, message)

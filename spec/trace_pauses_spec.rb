@@ -276,7 +276,7 @@ RSpec.describe "Pauses", vm: true do
       RUBY
       expect([outcome.stdout, outcome.stderr]).to eq([message, ""])
       expect { Rperf.start(mode: :trace, defer: true, only: "A#b") }
-        .to raise_error(ArgumentError, "defer: must be false with only: 'A#b', not true")
+        .to raise_error(ArgumentError, "only: 'A#b' goes with defer: false, not with defer: true")
     end
   end
 end

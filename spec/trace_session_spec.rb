@@ -79,7 +79,7 @@ RSpec.describe "Tracing", vm: true do
       expect(rperf("stat", "-m", "trace", ruby, "-e", "1").stderr)
         .to start_with("rperf: -m must be cpu or wall, not 'trace'")
       expect(rperf("trace", "--clock", "tick", "--spans", "1ms", ruby, "-e", "1").stderr)
-        .to eq("rperf: --spans must be 10ms or more with --clock tick, not '1ms'\n")
+        .to eq("rperf: --clock tick goes with --spans 10ms or more, not with --spans 1ms\n")
       expect(rperf("trace", "-f", "5", ruby, "-e", "1").status.exitstatus).to eq(2)
     end
   end
@@ -299,11 +299,11 @@ RSpec.describe "Tracing", vm: true do
       rescue ArgumentError => e
         e.message
       end
-      expect(messages).to eq(["aggregate: must be true with mode: :trace, not false",
-                              "capture: must be nil with mode: :trace, not :safepoint",
-                              "signal: must be nil with mode: :trace, not false",
-                              "lines: must be nil with mode: :trace, not true"])
-      expect { Rperf.start(calls: :all) }.to raise_error(ArgumentError, /\Amode: must be :trace with calls: :all/)
+      expect(messages).to eq(["mode: :trace goes with aggregate: true, not with aggregate: false",
+                              "capture: :safepoint can't be combined with mode: :trace: leave one of them out",
+                              "signal: false can't be combined with mode: :trace: leave one of them out",
+                              "lines: true can't be combined with mode: :trace: leave one of them out"])
+      expect { Rperf.start(calls: :all) }.to raise_error(ArgumentError, /\Acalls: :all goes with mode: :trace, not with /)
       expect { Rperf.trace }.to raise_error(ArgumentError, "Rperf.trace needs a block")
       expect { Rperf.trace(mode: :wall) { nil } }.to raise_error(ArgumentError, "unknown keyword: :mode")
     end

@@ -262,7 +262,7 @@ mod tests {
         let message = message(&["stat", "--capture", "tick", "--signal", "false", "ruby"]);
         assert_eq!(
             message,
-            "--capture must be safepoint with --signal false, not 'tick'"
+            "--signal false goes with --capture safepoint, not with --capture tick"
         );
     }
 

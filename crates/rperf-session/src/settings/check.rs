@@ -5,13 +5,46 @@ use super::form::{Form, Given, Source, Value};
 use super::setting::Setting;
 use std::ffi::OsStr;
 
-/// A value that isn't allowed, named as the user wrote it.
+/// A value that isn't allowed, named as the user wrote it. Settings with their values are texts
+/// such as `--calls ruby`, `calls: :ruby` and `RPERF_CALLS=ruby`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{label} must be {allowed}, not {shown}")]
-pub struct InvalidSetting {
-    pub(super) label: String,
-    pub(super) allowed: String,
-    pub(super) shown: String,
+pub enum InvalidSetting {
+    /// The setting has no such value.
+    #[error("{label} must be {allowed}, not {shown}")]
+    NotAllowed {
+        /// The setting.
+        label: String,
+        /// Its values, in words.
+        allowed: String,
+        /// The value that was given.
+        shown: String,
+    },
+    /// One setting goes with some values of another only.
+    #[error("{given} goes with {allowed}, not with {other}")]
+    GoesWith {
+        /// The setting that limits the other one, with its value.
+        given: String,
+        /// The other one, with the values that are left.
+        allowed: String,
+        /// The other one, with the value that was given.
+        other: String,
+    },
+    /// Of two settings only one can be given.
+    #[error("{given} can't be combined with {other}: leave one of them out")]
+    Apart {
+        /// The first, with its value.
+        given: String,
+        /// The second, with its value.
+        other: String,
+    },
+    /// A time line is to be written, and no setting says which calls are in it.
+    #[error("{given} is a time line: {spans} must say how long its calls take at least")]
+    NoSpans {
+        /// The format or the file.
+        given: String,
+        /// The missing setting.
+        spans: String,
+    },
 }
 
 /// A value of `setting`, if it is allowed; `shown` makes a short text of a value that isn't. No
@@ -25,7 +58,7 @@ pub fn check(
     if is_nothing(setting, given, source) {
         return Ok(None);
     }
-    let invalid = |allowed| InvalidSetting {
+    let invalid = |allowed| InvalidSetting::NotAllowed {
         label: setting.label(source),
         allowed,
         shown: shown(),

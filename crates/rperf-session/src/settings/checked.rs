@@ -184,7 +184,7 @@ impl Settings {
             return match given {
                 Some(given) => Err(self.refuse(&MODE, Form::Word(TRACE), given, source)),
                 None if self.measures_cpu() || self.measures_latency() => {
-                    Err(self.refuse(&MEASURE, Form::Word(ALLOC), &MODE, source))
+                    Err(self.refuse(&MODE, Form::Word(TRACE), &MEASURE, source))
                 }
                 None => Ok(()),
             };
@@ -237,12 +237,10 @@ impl Settings {
 
     /// The error for any value of `setting` with that of `other`.
     fn refuse_any(&self, setting: &Setting, other: &Setting, source: Source) -> InvalidSetting {
-        let remaining = match source {
-            Source::Keyword => "nil",
-            Source::Flag => "left out",
-            Source::Variable => "empty",
-        };
-        self.refuse_all_but(setting, remaining, other, source)
+        InvalidSetting::Apart {
+            given: self.assignment(setting, source),
+            other: self.assignment(other, source),
+        }
     }
 
     /// A file of the time line alone needs one.
@@ -257,11 +255,9 @@ impl Settings {
         } else {
             &OUTPUT
         };
-        let spans = SPANS.label(source);
-        Err(InvalidSetting {
-            label: setting.label(source),
-            allowed: format!("of another format without {spans}"),
-            shown: "that of a time line".into(),
+        Err(InvalidSetting::NoSpans {
+            given: self.assignment(setting, source),
+            spans: SPANS.label(source),
         })
     }
 
@@ -303,6 +299,9 @@ impl Settings {
         other: &Setting,
         source: Source,
     ) -> InvalidSetting {
+        if setting.is_switch(source) {
+            return self.refuse_any(setting, other, source);
+        }
         let mut remaining = remaining.described(source);
         if source == Source::Keyword && setting.unset.is_some() {
             remaining += " or nil";
@@ -318,24 +317,32 @@ impl Settings {
         other: &Setting,
         source: Source,
     ) -> InvalidSetting {
-        let spelled = |it: &Setting| {
-            let value = self.get(it);
-            value.map_or_else(OsString::new, |value| value.spelled(source))
-        };
-        let gap = match source {
-            Source::Variable => "=",
-            Source::Keyword | Source::Flag => " ",
-        };
-        let other_label = other.label(source);
-        let (value, other) = (spelled(setting), spelled(other));
-        let other = other.display();
-        InvalidSetting {
-            label: setting.label(source),
-            allowed: format!("{remaining} with {other_label}{gap}{other}"),
-            shown: match source {
-                Source::Keyword => value.display().to_string(),
-                Source::Flag | Source::Variable => quoted(&value),
-            },
+        InvalidSetting::GoesWith {
+            given: self.assignment(other, source),
+            allowed: assignment(setting, remaining, source),
+            other: self.assignment(setting, source),
         }
     }
+
+    /// A setting with its value, as the user writes them.
+    fn assignment(&self, setting: &Setting, source: Source) -> String {
+        let value = self.get(setting);
+        if setting.is_switch(source) {
+            return match value {
+                Some(Value::Bool(false)) => format!("--no-{}", setting.long()),
+                _ => setting.label(source),
+            };
+        }
+        let value = value.map_or_else(OsString::new, |value| value.spelled(source));
+        assignment(setting, &value.to_string_lossy(), source)
+    }
+}
+
+fn assignment(setting: &Setting, value: &str, source: Source) -> String {
+    let gap = match source {
+        Source::Variable => "=",
+        Source::Keyword | Source::Flag => " ",
+    };
+    let text = format!("{}{gap}{value}", setting.label(source));
+    text.replace(char::is_control, " ")
 }

@@ -150,6 +150,12 @@ impl Setting {
         }
     }
 
+    /// Whether the user writes no value.
+    pub fn is_switch(&self, source: Source) -> bool {
+        let flags = self.flags.as_ref().filter(|_| source == Source::Flag);
+        flags.is_some_and(|flags| !matches!(flags.takes, Takes::Value(..) | Takes::Values(..)))
+    }
+
     /// Whether no allowed value begins with a dash. Where any text is allowed, a flag could be
     /// taken for the value of the one in front.
     pub fn refuses_dashes(&self) -> bool {

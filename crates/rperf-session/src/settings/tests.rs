@@ -196,23 +196,23 @@ fn what_is_measured_goes_with_sums_and_with_times() {
     };
     assert_eq!(
         refused(&[("MEASURE", "alloc"), ("AGGREGATE", "0")]),
-        "RPERF_AGGREGATE must be 1 with RPERF_MEASURE=alloc, not '0'"
+        "RPERF_MEASURE=alloc goes with RPERF_AGGREGATE=1, not with RPERF_AGGREGATE=0"
     );
     assert_eq!(
         refused(&[("MODE", "trace"), ("CALLS", "count"), ("MEASURE", "cpu")]),
-        "RPERF_MEASURE must be empty with RPERF_CALLS=count, not 'cpu'"
+        "RPERF_MEASURE=cpu can't be combined with RPERF_CALLS=count: leave one of them out"
     );
     assert_eq!(
         refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("DEPTH", "9")]),
-        "RPERF_DEPTH must be empty with RPERF_ONLY=A#b, not '9'"
+        "RPERF_DEPTH=9 can't be combined with RPERF_ONLY=A#b: leave one of them out"
     );
     assert_eq!(
         refused(&[("EXCLUDE_COMMON", "1")]),
-        "RPERF_MODE must be trace with RPERF_EXCLUDE_COMMON=1, not 'cpu'"
+        "RPERF_EXCLUDE_COMMON=1 goes with RPERF_MODE=trace, not with RPERF_MODE=cpu"
     );
     assert_eq!(
         refused(&[("MODE", "trace"), ("ONLY", "A#b"), ("MEASURE", "alloc")]),
-        "RPERF_MEASURE must be empty with RPERF_ONLY=A#b, not 'alloc'"
+        "RPERF_MEASURE=alloc can't be combined with RPERF_ONLY=A#b: leave one of them out"
     );
 }
 
@@ -298,8 +298,9 @@ fn chosen_methods_are_of_ruby_and_added_up() {
             key => (key == name).then(|| OsStr::new(text)),
         };
         let error = Settings::from_variables(variable).expect_err("it is refused");
-        let expected =
-            format!("RPERF_{name} must be {remaining} with RPERF_ONLY=A#b, not '{text}'");
+        let expected = format!(
+            "RPERF_ONLY=A#b goes with RPERF_{name}={remaining}, not with RPERF_{name}={text}"
+        );
         assert_eq!(error.to_string(), expected);
     }
     let variable = |key: &str| match key {
@@ -309,7 +310,7 @@ fn chosen_methods_are_of_ruby_and_added_up() {
         _ => None,
     };
     let error = Settings::from_variables(variable).expect_err("it is refused");
-    let expected = "RPERF_CLOCK must be empty with RPERF_ONLY=A#b, not 'tick'";
+    let expected = "RPERF_CLOCK=tick can't be combined with RPERF_ONLY=A#b: leave one of them out";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -328,8 +329,9 @@ fn what_a_tick_cant_tell_is_refused() {
         ("SPANS", "9ms", "10ms or more"),
     ] {
         let error = told(name, text).expect_err("it is refused").to_string();
-        let expected =
-            format!("RPERF_{name} must be {allowed} with RPERF_CLOCK=tick, not '{text}'");
+        let expected = format!(
+            "RPERF_CLOCK=tick goes with RPERF_{name}={allowed}, not with RPERF_{name}={text}"
+        );
         assert_eq!(error, expected);
     }
     for (name, text) in [("MEASURE", "alloc,cpu"), ("SPANS", "10ms")] {
@@ -349,7 +351,9 @@ fn what_only_samples_have_is_refused_with_a_trace() {
             key => (key == name).then(|| OsStr::new(text)),
         };
         let error = Settings::from_variables(variable).expect_err("it is refused");
-        let expected = format!("RPERF_{name} must be empty with RPERF_MODE=trace, not '{text}'");
+        let expected = format!(
+            "RPERF_{name}={text} can't be combined with RPERF_MODE=trace: leave one of them out"
+        );
         assert_eq!(error.to_string(), expected);
     }
 }
