@@ -281,7 +281,7 @@ RSpec.describe Rperf::Profile do
       expect(loaded.diff(slow)).to eq(expected.except(:version).merge(version: 1))
       expect(Rperf.diff(path, slow_path)).to eq(expected)
       expect(expected[:rows]).to match([include(name: "Array#sort", base: 400_000_000, target: 800_000_000,
-                                                delta: 400_000_000, percent: 100.0, change: "more")])
+                                                delta: 400_000_000, percent: 100.0, change: "slower")])
       expect(loaded.diff(slow_path, sort: :cum, normalize: :total, value: :cpu, limit: 1, hide: "main"))
         .to eq(differences("--sort", "cum", "--normalize", "total", "--value", "cpu", "-n", "1", "--hide", "main",
                            path, slow_path))

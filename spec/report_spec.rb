@@ -269,7 +269,7 @@ RSpec.describe "looking at profiles" do
       expect(JSON.parse(outcome.stdout)["rows"]).to eq(
         [{ "name" => "Array#sort", "path" => "<C method>", "short_path" => "<C method>",
            "base_path" => "<C method>", "matched" => "path", "base" => 400_000_000, "target" => 800_000_000,
-           "delta" => 400_000_000, "percent" => 100.0, "change" => "more" }]
+           "delta" => 400_000_000, "percent" => 100.0, "change" => "slower" }]
       )
       %w[json html].each { |extension| rperf("diff", "rperf.data", "slow.pb.gz", "-o", "diff.#{extension}") }
       expect(%w[json html].map { |extension| File.read(in_folder("diff.#{extension}"))[0, 9] })

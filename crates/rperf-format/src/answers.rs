@@ -8,8 +8,8 @@ pub use data::Data;
 
 use rperf_model::{Profile, State, ValueType};
 use rperf_report::{
-    By, Change, Diff, DiffRow, Direction, Function, Idle, Methods, NamePattern, Neighbour,
-    Neighbours, Sort, Top, Totals, Tree, TreeLimits, state_name,
+    By, Diff, DiffRow, Direction, Function, Idle, Methods, NamePattern, Neighbour, Neighbours,
+    Sort, Top, Totals, Tree, TreeLimits, state_name,
 };
 
 /// Rows of [`top`] unless asked for otherwise.
@@ -228,7 +228,7 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
         ("type", value_type(&diff.value_type)),
         ("base_runs", base_runs.into()),
         ("target_runs", target_runs.into()),
-        ("total", Data::fields(change(&diff.total))),
+        ("total", Data::fields(change(diff, &diff.total))),
         (
             "idle",
             Data::fields([("base", base_idle.into()), ("target", target_idle.into())]),
@@ -240,25 +240,19 @@ pub fn diff(diff: &Diff, limit: Option<usize>) -> Data {
                 let matched = row.matched.map_or(Data::Null, |it| it.name().into());
                 let fields = function(&row.function).into_iter();
                 let fields = fields.chain([("base_path", base_path), ("matched", matched)]);
-                Data::Fields(fields.chain(change(row)).collect())
+                Data::Fields(fields.chain(change(diff, row)).collect())
             })),
         ),
     ])
 }
 
-fn change(row: &DiffRow) -> [(&'static str, Data); 5] {
-    let word = match row.change {
-        Change::More => "more",
-        Change::Less => "less",
-        Change::Noise => "noise",
-        Change::Unknown => "unknown",
-    };
+fn change(diff: &Diff, row: &DiffRow) -> [(&'static str, Data); 5] {
     [
         ("base", row.base.into()),
         ("target", row.target.into()),
         ("delta", row.delta().into()),
         ("percent", row.percent().map_or(Data::Null, Data::Number)),
-        ("change", word.into()),
+        ("change", row.change.word(&diff.value_type.unit).into()),
     ]
 }
 

@@ -10,6 +10,7 @@ pub use run::Run;
 use crate::groups::Function;
 use crate::matching::Matched;
 use crate::top::Sort;
+use crate::units::nanoseconds_per;
 use found::FoundMethods;
 use rperf_model::ValueType;
 use run::Amount;
@@ -73,6 +74,22 @@ pub enum Change {
     /// The profiles don't tell how many samples are behind it, and there are no several
     /// runs.
     Unknown,
+}
+
+impl Change {
+    /// The verdict in one word, for values of this unit: time is slower or faster, all else more or
+    /// less.
+    pub fn word(self, unit: &str) -> &'static str {
+        let is_time = nanoseconds_per(unit).is_some();
+        match (self, is_time) {
+            (Change::More, true) => "slower",
+            (Change::More, false) => "more",
+            (Change::Less, true) => "faster",
+            (Change::Less, false) => "less",
+            (Change::Noise, _) => "noise",
+            (Change::Unknown, _) => "unknown",
+        }
+    }
 }
 
 /// A row that differs.

@@ -49,8 +49,8 @@ module Rperf
     # @param sort [Symbol] :flat: by what methods take themselves; :cum: with what they call
     # @param normalize [Symbol, String] how runs are scaled: :none, :total, :duration or "label:KEY"
     # @param limit [Integer, nil] rows at most; nil: all
-    # @return [Hash] `:total` and `:rows`, which have `:delta` (target less base) and `:change`: "more", "less",
-    #   "noise", or "unknown" if the profiles can't tell
+    # @return [Hash] `:total` and `:rows`, which have `:delta` (target less base) and `:change`: "slower" or "faster" of
+    #   times, "more" or "less" of other values, "noise", or "unknown" if the profiles can't tell
     # @raise [Rperf::Error] if one can't be read, or they can't be compared
     def diff(base, target, sort: :flat, normalize: :none, limit: nil, **filters)
       Natives.diff(base, target, sort:, normalize:, limit:, **filters)

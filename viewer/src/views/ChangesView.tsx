@@ -15,8 +15,8 @@ const GROUPINGS: [Grouping, string][] = [
 const NOTES: Record<Verdict, string> = {
   more: "",
   less: "",
-  noise: "may be chance",
-  unknown: "not known",
+  noise: "noise",
+  unknown: "unknown",
 };
 
 /** What got slower and what got faster, in two lists. */
@@ -37,15 +37,14 @@ export function ChangesView() {
     <div class="view">
       <p class="verdict">
         <strong>
-          {formatValue(before, type)} before, {formatValue(after, type)} after: {formatDelta(after - before, type)} (
+          base {formatValue(before, type)}, target {formatValue(after, type)}: {formatDelta(after - before, type)} (
           {formatRelative(before, after)})
           {given && given.total.verdict !== "unknown" && `, ${totalWords(given.total, time)}`}.
         </strong>{" "}
         <span class="muted">
-          {base.rows.meta.title} was before, {target.rows.meta.title} is after.
-          {given && runsWords(given.total)}
+          The base is {base.rows.meta.title}, the target {target.rows.meta.title}.{given && runsWords(given.total)}
           {query.baseScale !== 1 &&
-            ` ${given ? "In the flame graph, values" : "Values"} of before are multiplied by ${query.baseScale.toPrecision(4)}.`}
+            ` ${given ? "In the flame graph, values" : "Values"} of the base are multiplied by ${query.baseScale.toPrecision(4)}.`}
           {scale === null && " What this way of comparing takes is not known; nothing is multiplied."}
         </span>
       </p>
@@ -93,22 +92,22 @@ function totalWords({ before, after, verdict }: TotalChange, time: boolean): str
     case "less":
       return time ? "faster" : "less";
     default:
-      return before === after ? "no change" : "which may be chance";
+      return before === after ? "no change" : "noise";
   }
 }
 
 /** What the values here are if there were several runs. */
 function runsWords({ runs: [before, after] }: TotalChange): string {
   if (before === 1 && after === 1) return "";
-  const words = before === after ? `${before} runs each` : `${before} runs before and ${after} after`;
+  const words = before === after ? `${before} runs each` : `${before} runs of the base and ${after} of the target`;
   return ` Values here are means of ${words}; the flame graph has their sums.`;
 }
 
-/** What is compared, and how chance is told. */
+/** What is compared, and how noise is told. */
 function rule(isGiven: boolean, isTotal: boolean): string {
-  if (!isGiven) return "By each one's own time. Grey rows may be chance, as far as the samples tell.";
+  if (!isGiven) return "By each one's own time. Grey rows are noise, as far as the samples tell.";
   const what = isTotal ? "By the time of each with what it calls." : "By each one's own time.";
-  return `${what} Grey rows may be chance, by the rule of rperf diff --top.`;
+  return `${what} Grey rows are noise, by the rule of rperf diff --top.`;
 }
 
 function normalisationWords(how: Normalisation, given: string | null): string {
@@ -143,11 +142,11 @@ function Changes({
   const columns: Column<Change>[] = [
     { key: "delta", title: "change", numeric: true, cell: (row) => dim(row, formatDelta(row.delta, type)) },
     { key: "relative", title: "%", numeric: true, cell: (row) => dim(row, formatRelative(row.before, row.after)) },
-    { key: "before", title: "before", numeric: true, cell: (row) => dim(row, formatValue(row.before, type)) },
-    { key: "after", title: "after", numeric: true, cell: (row) => dim(row, formatValue(row.after, type)) },
+    { key: "before", title: "base", numeric: true, cell: (row) => dim(row, formatValue(row.before, type)) },
+    { key: "after", title: "target", numeric: true, cell: (row) => dim(row, formatValue(row.after, type)) },
   ];
   if (rows.some((row) => NOTES[row.verdict] !== "")) {
-    columns.push({ key: "verdict", title: "chance?", cell: (row) => dim(row, NOTES[row.verdict]) });
+    columns.push({ key: "verdict", title: "noise?", cell: (row) => dim(row, NOTES[row.verdict]) });
   }
   const count = (...verdicts: Change["verdict"][]) => rows.filter((row) => verdicts.includes(row.verdict)).length;
   const [noise, unknown] = [count("noise"), count("unknown")];
@@ -155,8 +154,8 @@ function Changes({
     <section class="pane">
       <h2>
         {title}: {grouped(count("more", "less"))}
-        {noise > 0 && <span class="muted"> and {grouped(noise)} that may be chance</span>}
-        {unknown > 0 && <span class="muted"> and {grouped(unknown)} not known to be chance or not</span>}
+        {noise > 0 && <span class="muted"> and {grouped(noise)} within the noise</span>}
+        {unknown > 0 && <span class="muted"> and {grouped(unknown)} not known to be noise or not</span>}
       </h2>
       <Table
         caption={title}
@@ -193,7 +192,7 @@ function ChooseBase() {
       <h2>Compare with which profile?</h2>
       {others.length === 0 && (
         <p class="muted">
-          There is one profile here only. <code>rperf diff BEFORE AFTER</code> makes a page with two.
+          There is one profile here only. <code>rperf diff BASE TARGET</code> makes a page with two.
         </p>
       )}
       <ul>

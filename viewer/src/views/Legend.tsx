@@ -15,7 +15,7 @@ export function Legend() {
     </span>
   );
   if (state.colouring === "change" && view.base) {
-    return scale("change", "less than before", "more", (at) => css(changeColour(2 * at - 1, dark)));
+    return scale("change", "less than the base", "more", (at) => css(changeColour(2 * at - 1, dark)));
   }
   if (state.colouring === "cpu" && session.beside(state, "cpu") && session.beside(state, "wall")) {
     return scale("cpu", "waits", "computes", (at) => css(cpuColour(at, dark)));

@@ -137,20 +137,20 @@ export function ServerSnapshots({ server }: { server: Server }) {
                       show
                     </RowButton>
                     {before === undefined ? (
-                      <RowButton label={`${title} as before`} onClick={() => setBase(id)}>
-                        as before
+                      <RowButton label={`${title} as base`} onClick={() => setBase(id)}>
+                        as base
                       </RowButton>
                     ) : before.id === id ? (
-                      <RowButton label={`${title} is before`} onClick={() => setBase("")}>
-                        is before
+                      <RowButton label={`${title} is base`} onClick={() => setBase("")}>
+                        is base
                       </RowButton>
                     ) : (
                       <RowButton
-                        label={`${title} as after`}
+                        label={`${title} as target`}
                         disabled={isBusy}
                         onClick={() => show(`${before.title} → ${title}`, () => server.diff(before.id, id))}
                       >
-                        as after
+                        as target
                       </RowButton>
                     )}
                   </td>

@@ -86,7 +86,7 @@ function columnsOf(view: ReturnType<typeof usePage>["view"], groups: Groups): Co
   const change = (key: string, title: string, before: Float64Array, after: Float64Array): Column<number> => ({
     key,
     title,
-    help: "after minus before",
+    help: "target minus base",
     numeric: true,
     value: (row) => after[row] - before[row],
     cell: (row) => `${formatDelta(after[row] - before[row], type)} (${formatRelative(before[row], after[row])})`,

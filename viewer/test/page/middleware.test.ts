@@ -61,8 +61,8 @@ test("snapshots of a Ruby app are taken, shown, compared, saved, deleted and dro
     await hasRows(2);
     assert.deepEqual(await names(), ["snapshot 2", "snapshot 1"]);
 
-    await page.getByRole("button", { name: "snapshot 1 as before" }).click();
-    await page.getByRole("button", { name: "snapshot 2 as after" }).click();
+    await page.getByRole("button", { name: "snapshot 1 as base" }).click();
+    await page.getByRole("button", { name: "snapshot 2 as target" }).click();
     await page.waitForSelector(".verdict");
     assert.match(await page.title(), /^snapshot 1 → snapshot 2 /);
     const panel = await page.locator("#panel").innerText();

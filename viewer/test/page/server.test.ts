@@ -81,8 +81,8 @@ test("a server's page opens the newest snapshot, takes one, and compares two", a
     await page.locator("#tab-snapshots").click();
     await page.getByRole("button", { name: "Take a snapshot" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".plain tbody tr").length === 3);
-    await page.getByRole("button", { name: "snapshot 1 as before" }).click();
-    await page.getByRole("button", { name: "snapshot 2 as after" }).click();
+    await page.getByRole("button", { name: "snapshot 1 as base" }).click();
+    await page.getByRole("button", { name: "snapshot 2 as target" }).click();
     await page.waitForSelector(".verdict");
     await page.locator("#tab-snapshots").click();
     await page.getByRole("button", { name: "Pause the list" }).click();

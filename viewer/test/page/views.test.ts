@@ -319,10 +319,10 @@ test("any value type can be picked, and the URL restores all of it", async () =>
 
 test("a diff opens with what got slower, and colours the flame graph", async () => {
   await visit(diff, async (page) => {
-    assert.match(await text(page, ".verdict"), /1\.\d+ s before, 2\.\d+ s after: \+\d+ ms \(\+\d+ %\)/);
+    assert.match(await text(page, ".verdict"), /base 1\.\d+ s, target 2\.\d+ s: \+\d+ ms \(\+\d+ %\)/);
     assert.match(
       await text(page, ".pane"),
-      /Slower: 2 and \d that may be chance[\s\S]*\+1\d\d ms\s*\+1\d\d %[\s\S]*LineItem#price/,
+      /Slower: 2 and \d within the noise[\s\S]*\+1\d\d ms\s*\+1\d\d %[\s\S]*LineItem#price/,
     );
     await page.locator(".view label", { hasText: "Compare" }).locator("select").selectOption("total");
     assert.match(await text(page, ".verdict"), /Values of before are multiplied by 1\.\d+/);

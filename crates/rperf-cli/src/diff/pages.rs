@@ -5,7 +5,7 @@ use crate::report::screen::{Screen, Style};
 use crate::report::table::{Row, Table};
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::{function_name, one_line};
-use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale, nanoseconds_per};
+use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale};
 
 /// What both pages are made with.
 pub struct Page<'a> {
@@ -202,17 +202,9 @@ pub fn verdict(page: &Page<'_>, row: &DiffRow) -> &'static str {
     }
 }
 
-/// What can be said about a difference: time is slower or faster, all else more or less.
+/// The same in one word.
 pub fn word(page: &Page<'_>, change: Change) -> &'static str {
-    let is_time = nanoseconds_per(&page.diff.value_type.unit).is_some();
-    match (change, is_time) {
-        (Change::More, true) => "slower",
-        (Change::More, false) => "more",
-        (Change::Less, true) => "faster",
-        (Change::Less, false) => "less",
-        (Change::Noise, _) => "noise",
-        (Change::Unknown, _) => "unknown",
-    }
+    change.word(&page.diff.value_type.unit)
 }
 
 /// A row in a sentence.
