@@ -4,7 +4,7 @@
 //! tick.
 
 use crate::call_tree::FrameWord;
-use crate::vm::{Checked, FrameLayout, MayFault, Memory, VmFrames};
+use crate::vm::{Checked, FrameLayout, MayFault, Memory, Unknown, VmFrames};
 use std::ops::Range;
 
 /// Frames of Ruby at most that are compared with what the VM tells.
@@ -113,11 +113,19 @@ impl FrameLayout {
         late.found.note(fits);
     }
 
-    /// Whether the fields are where this says: the topmost frames of Ruby of the calling thread have
-    /// the lines that the VM tells. False also where that can't be looked at. Not in hooks.
-    pub(crate) fn fits(&self, vm: &impl VmFrames) -> bool {
-        let memory = Checked::new();
-        memory.is_some_and(|memory| self.fits_in(vm, &memory) == Some(true))
+    /// Looks whether the fields are where this says: then the topmost frames of Ruby of the calling
+    /// thread have the lines that the VM tells. Not in hooks.
+    pub(crate) fn check(&self, vm: &impl VmFrames) -> Result<(), Unknown> {
+        self.check_by(vm, Checked::new().as_ref())
+    }
+
+    /// The same by this memory, if there is any.
+    fn check_by(&self, vm: &impl VmFrames, memory: Option<&impl Memory>) -> Result<(), Unknown> {
+        let memory = memory.ok_or(Unknown::Access)?;
+        match self.fits_in(vm, memory) {
+            Some(true) => Ok(()),
+            _ => Err(Unknown::Form),
+        }
     }
 
     /// `None` if a word leads nowhere.

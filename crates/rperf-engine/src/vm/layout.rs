@@ -3,6 +3,17 @@
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+/// Why something private to the VM isn't known, so that nothing is read past the VM's functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// The VM is of a version that nobody has looked at.
+    Version,
+    /// It isn't of the form that is expected.
+    Form,
+    /// Nobody can look whether it is: the process gets no pipe.
+    Access,
+}
+
 /// Offsets, in bytes, of fields in the VM's structures.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameLayout {

@@ -9,7 +9,7 @@ use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
 use magnus::{Error, RClass, RString, Ruby, Value, method, prelude::*};
 use rb_sys::VALUE;
 use rperf_engine::threads::VmName;
-use rperf_engine::{Checked, Memory};
+use rperf_engine::{Checked, Memory, Unknown};
 use std::ptr::with_exposed_provenance;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -26,9 +26,9 @@ const WORDS: usize = 128;
 /// Offset of the name in the VM's data of a thread; 0 if it isn't known.
 static OFFSET: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether names can be read.
-pub fn are_known() -> bool {
-    OFFSET.load(Relaxed) != 0
+/// Why names can't be read, if they can't.
+pub fn unknown() -> Option<Unknown> {
+    (OFFSET.load(Relaxed) == 0).then_some(Unknown::Form)
 }
 
 /// Finds out where the VM keeps names. On the main thread, once.
