@@ -90,7 +90,8 @@ RSpec.describe "Missing detail", vm: true do
         expect(comments).to include(/\Acapture: safepoint/)
         expect(comments.grep(/\(Ractors: /)).to eq([])
         told, missing, = traced
-        expect(missing).to eq(["missing: names of methods made by define_method, because #{why}"])
+        lacking = ["names of methods made by define_method", "names of threads"]
+        expect(missing).to eq(lacking.map { |what| "missing: #{what}, because #{why}" })
         expect(told).to eq(missing)
       end
     end

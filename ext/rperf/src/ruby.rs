@@ -26,7 +26,6 @@ pub fn init(ruby: &Ruby) -> Result<(), Error> {
     version::init(ruby);
     live_threads::init(ruby);
     threads::make_keys();
-    thread_names::learn(ruby)?;
     ractor::mark_main();
     ractor::learn_numbers(ruby)?;
     // SAFETY: on the main thread, which loads this extension with its GVL.

@@ -211,6 +211,14 @@ pub struct ThreadLayout {
     pub ractor_number: usize,
 }
 
+/// How many bytes before the address of a thread's words for extensions its name is. Without it threads
+/// have no names.
+///
+/// Versions: 3.4 to 4.1. Source: `name` and `specific_storage` of `rb_thread_struct`, vm_core.h.
+pub fn name_before_storage() -> Result<usize, Unknown> {
+    known().map(|()| WORD + MOVED)
+}
+
 /// The function that tells the line of an instruction, by its place in words. The VM exports it, and
 /// no header has it.
 ///
