@@ -4,7 +4,6 @@ use super::*;
 use crate::ids::VmThread;
 use crate::vm::fake::{C_METHODS, FakeVm, IS_CODE, LAYOUT};
 use crate::vm::{LateFrames, LateFramesFound};
-use std::cell::Cell;
 use std::pin::Pin;
 
 /// Words of a control frame, and which of them says where the frame's record is.
@@ -13,10 +12,7 @@ const PLACE: usize = 6;
 
 static FOUND: LateFramesFound = LateFramesFound::none();
 
-thread_local!(static IS_ON: Cell<bool> = const { Cell::new(false) });
-
 const LATE: LateFrames = LateFrames {
-    is_on: || IS_ON.get(),
     place: PLACE * WORD,
     c_method: 1,
     program_counter: 0,
@@ -224,20 +220,14 @@ fn the_code_of_late_frames_is_in_their_records() {
         ..LAYOUT
     };
     let machine = Machine::new();
-    IS_ON.set(false);
-    assert_eq!(
-        layout.check(&machine.vm(machine.lines())),
-        Ok(()),
-        "it is off"
-    );
-    IS_ON.set(true);
     let vm = machine.vm(machine.lines());
+    assert_eq!(layout.check(&vm), Ok(()), "the compiler is off");
+    vm.fills_frames_late.set(true);
     assert_eq!(
         layout.check(&vm),
         Ok(()),
         "frames of the interpreter have none"
     );
-    vm.fills_frames_late.set(true);
     assert!(tells_line(Some(&layout), &vm));
     assert!(!tells_line(None, &vm), "its frames can't be looked at");
     vm.fills_frames_late.set(false);
@@ -275,7 +265,6 @@ fn late_fields_that_have_moved_are_noticed_in_the_first_compiled_code() {
         ("program_counter", |it| &mut it.program_counter),
         ("iseq", |it| &mut it.iseq),
     ];
-    IS_ON.set(true);
     let machine = Machine::new().late();
     let vm = machine.vm(machine.late_lines());
     vm.fills_frames_late.set(true);
@@ -286,7 +275,7 @@ fn late_fields_that_have_moved_are_noticed_in_the_first_compiled_code() {
             late: Some(late),
             ..LAYOUT
         };
-        layout.note_late_frame(&vm, layout.code_of(&memory, second).as_ref());
+        layout.note_late_frame(&vm, layout.code_of(&vm, &memory, second).as_ref());
         layout
     };
     for (name, field) in fields {

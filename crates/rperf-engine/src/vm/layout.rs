@@ -40,11 +40,10 @@ pub struct FrameLayout {
 }
 
 /// Frames of a compiler that fills control frames late: a word of the control frame says where the
-/// native stack has the address of a record with the frame's code.
+/// native stack has the address of a record with the frame's code. They are there only if
+/// [`VmFrames::fills_frames_late`](super::VmFrames::fills_frames_late).
 #[derive(Debug, Clone, Copy)]
 pub struct LateFrames {
-    /// Whether the compiler is on. Async-signal-safe.
-    pub is_on: fn() -> bool,
     /// That word, in a control frame. The address is right before the place that it names.
     pub place: usize,
     /// The value of that word in frames of C methods, which have no record.

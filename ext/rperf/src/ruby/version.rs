@@ -128,7 +128,6 @@ pub fn frame_layout() -> Result<&'static FrameLayout, Unknown> {
     };
     static WITH_LATE_FRAMES: FrameLayout = FrameLayout {
         late: Some(LateFrames {
-            is_on: is_zjit_on,
             place: 6 * WORD + MOVED,
             c_method: 1,
             program_counter: MOVED,
