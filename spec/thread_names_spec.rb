@@ -129,6 +129,31 @@ RSpec.describe "names of threads" do
     end
   end
 
+  # In both kinds of sessions, and though `require "rperf"` comes after it.
+  it "are there in a program that has redefined all that names threads", vm: true do
+    write_file("app.rb", <<~'RUBY')
+      def spin(seconds) = (ends = Process.clock_gettime(2) + seconds; nil while Process.clock_gettime(2) < ends)
+      queue = Thread::Queue.new
+      named = Thread.new { Thread.current.name = "named"; nil while queue.pop && spin(0.03).nil? }
+      sleep 0.001 until named.stop?
+      class Thread
+        %i[initialize name name= inspect to_s].each { |method| define_method(method) { |*| raise "redefined" } }
+        define_singleton_method(:new) { |*| raise "redefined" }
+      end
+      require "rperf"
+      found = %i[wall trace].map do |mode|
+        Rperf.start(mode:)
+        queue << true
+        sleep 0.1
+        Rperf.stop[:thread_names].values.sort
+      end
+      puts JSON.generate(found)
+    RUBY
+    outcome = run(ruby, "-I#{File.join(Commands::ROOT, "lib")}", "-rjson", "app.rb")
+    expect(outcome.stderr).to eq("")
+    expect(JSON.parse(outcome.stdout)).to eq([%w[main named]] * 2)
+  end
+
   describe "in files and views" do
     before do
       write_file("app.rb", <<~RUBY)

@@ -21,8 +21,13 @@ extension_stale() {
     -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.proto' -o -name '*.md' \) -newer "$EXTENSION" 2>/dev/null | head -n 1)" ]
 }
 
-# The file's date, size and inode: an upgrade in place counts as another Ruby.
-ruby_identity() { ls -lLi "$RUBY"; }
+# The file's date, size and inode: an upgrade in place counts as another Ruby. What a build is told
+# to take Ruby for (docs/internals/ruby-versions.md) makes it another one, too.
+ruby_identity() {
+  ls -lLi "$RUBY"
+  [ -z "${RPERF_SIMULATED_RUBY:-}${RPERF_SIMULATED_LAYOUT:-}" ] ||
+    echo "simulated: ${RPERF_SIMULATED_RUBY:-} ${RPERF_SIMULATED_LAYOUT:-}"
+}
 
 check_rust() {
   local version

@@ -3,9 +3,7 @@
 
 use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{grouped, percent, seconds};
-use rperf_report::{
-    By, Scale, Sort, Top, call_count, calls_text, losses, missing_lines, tracing_lines,
-};
+use rperf_report::{By, Scale, Sort, Top, call_count, calls_text, losses, tracing_lines};
 use std::fmt::Write;
 
 const TOP: usize = 10;
@@ -36,7 +34,7 @@ pub fn statistics(profile: &Profile) -> String {
     };
     lines.extend(intervals(counters, meta.frequency));
     lines.extend(losses(counters).into_iter().map(|loss| loss.text));
-    lines.extend(missing_lines(profile).map(String::from));
+    lines.extend(meta.missing_lines());
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
     let scale = Scale::new(profile.schema.default_type(), top.total);
@@ -197,8 +195,8 @@ mod tests {
     fn what_all_samples_lack_is_told() {
         let mut profile = profile();
         assert!(!statistics(&profile).contains("missing"));
-        let comments = ["mode: wall", "missing: lines, because they are"].map(String::from);
-        profile.meta.comments = comments.into();
+        profile.meta.comments = vec!["mode: wall".into()];
+        profile.meta.missing = vec!["lines, because they are".into()];
         let statistics = statistics(&profile);
         assert!(statistics.contains("\n[rperf] missing: lines, because they are\n"));
         assert!(!statistics.contains("mode: wall"));

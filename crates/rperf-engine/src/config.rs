@@ -3,6 +3,7 @@
 use crate::counters::Capture;
 use crate::mode::Mode;
 use crate::sources::TimerKind;
+use crate::vm::Unknown;
 use std::io;
 
 /// Nodes that a profile has at most, if nobody says anything.
@@ -55,10 +56,11 @@ pub struct StartOptions {
 /// What samples lack because the VM isn't of the form that is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Missing {
-    /// Stacks at ticks: all are taken at safepoints.
+    /// Stacks at ticks: all are taken at safepoints, as frames aren't objects of the kinds that
+    /// [`VmFrames::are_frames`](crate::VmFrames::are_frames) knows.
     pub tick_stacks: bool,
-    /// Lines of compiled code on top of stacks.
-    pub compiled_lines: bool,
+    /// Lines of compiled code on top of stacks, for this reason.
+    pub compiled_lines: Option<Unknown>,
 }
 
 /// Why no session was started.

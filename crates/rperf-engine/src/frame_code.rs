@@ -4,7 +4,7 @@
 //! tick.
 
 use crate::call_tree::FrameWord;
-use crate::vm::{Checked, FrameLayout, MayFault, Memory, VmFrames};
+use crate::vm::{Checked, FrameLayout, LateFrames, MayFault, Memory, Unknown, VmFrames};
 use std::ops::Range;
 
 /// Frames of Ruby at most that are compared with what the VM tells.
@@ -52,9 +52,14 @@ impl FrameCode {
 
 impl FrameLayout {
     /// The code of a control frame; `None` for one of a C method, and where words don't fit together.
-    pub(crate) fn code_of(&self, memory: &impl Memory, frame: usize) -> Option<FrameCode> {
+    pub(crate) fn code_of(
+        &self,
+        vm: &impl VmFrames,
+        memory: &impl Memory,
+        frame: usize,
+    ) -> Option<FrameCode> {
         let word = |base: usize, offset: usize| memory.word(base.checked_add(offset)?);
-        let late = self.late.filter(|late| (late.is_on)());
+        let late = self.late.filter(|_| vm.fills_frames_late());
         let place = match late {
             Some(late) => word(frame, late.place)?,
             None => 0,
@@ -104,7 +109,8 @@ impl FrameLayout {
     /// A tick has interrupted compiled code whose frame is on top, with this code: it tells whether
     /// late frames are as this says. In the signal handler, which is ready for faults.
     pub(crate) fn note_late_frame(&self, vm: &impl VmFrames, code: Option<&FrameCode>) {
-        let Some(late) = self.late.filter(|it| (it.is_on)() && !it.found.fit()) else {
+        let is_sought = |late: &LateFrames| vm.fills_frames_late() && !late.found.fit();
+        let Some(late) = self.late.filter(is_sought) else {
             return;
         };
         // SAFETY: the handler is ready for faults.
@@ -113,11 +119,19 @@ impl FrameLayout {
         late.found.note(fits);
     }
 
-    /// Whether the fields are where this says: the topmost frames of Ruby of the calling thread have
-    /// the lines that the VM tells. False also where that can't be looked at. Not in hooks.
-    pub(crate) fn fits(&self, vm: &impl VmFrames) -> bool {
-        let memory = Checked::new();
-        memory.is_some_and(|memory| self.fits_in(vm, &memory) == Some(true))
+    /// Looks whether the fields are where this says: then the topmost frames of Ruby of the calling
+    /// thread have the lines that the VM tells. Not in hooks.
+    pub(crate) fn check(&self, vm: &impl VmFrames) -> Result<(), Unknown> {
+        self.check_by(vm, Checked::new().as_ref())
+    }
+
+    /// The same by this memory, if there is any.
+    fn check_by(&self, vm: &impl VmFrames, memory: Option<&impl Memory>) -> Result<(), Unknown> {
+        let memory = memory.ok_or(Unknown::Access)?;
+        match self.fits_in(vm, memory) {
+            Some(true) => Ok(()),
+            _ => Err(Unknown::Form),
+        }
     }
 
     /// `None` if a word leads nowhere.
@@ -152,7 +166,7 @@ impl FrameLayout {
 
     /// Whether a control frame is at this line.
     fn has_line(&self, vm: &impl VmFrames, memory: &impl Memory, frame: usize, line: u32) -> bool {
-        self.code_of(memory, frame)
+        self.code_of(vm, memory, frame)
             .filter(|code| code.has(code.stored) && memory.word(code.iseq).is_some())
             // SAFETY: the object's first word can be read. One of this kind, whose code has the
             // frame's program counter, is an instruction sequence, and the place is in it.

@@ -85,7 +85,8 @@ pub use tick_capture::{TickCapture, TickLog, TickTimes};
 pub use ticks::Ticks;
 pub use values::Values;
 pub use vm::{
-    Checked, FrameLayout, LateFrames, LateFramesFound, Memory, MethodWord, TickVm, VmFrames,
+    Checked, FrameKinds, FrameLayout, LateFrames, LateFramesFound, Memory, MethodWord, TickVm,
+    Unknown, VmFrames,
 };
 pub use watch::SharedTable;
 

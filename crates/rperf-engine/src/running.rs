@@ -90,9 +90,10 @@ impl RunningSession {
         with_lines: bool,
         shares_native_threads: bool,
     ) -> Self {
-        // Of a VM that differs from what is expected, nothing is read past its functions.
-        let layout = vm.layout().filter(|it| it.fits(vm)).copied();
-        engine.lacks_compiled_lines(with_lines && layout.is_none());
+        // Of a VM that isn't known to be as expected, nothing is read past its functions.
+        let layout = vm.layout().and_then(|it| it.check(vm).map(|()| *it));
+        engine.lacks_compiled_lines(layout.err().filter(|_| with_lines));
+        let layout = layout.ok();
         let others = engine.shared_others();
         others.set_lines(with_lines, layout);
         Self {

@@ -20,7 +20,7 @@ use crate::threads::ThreadNames;
 use crate::tick_capture::signal::{self, TickSignal};
 use crate::tick_capture::{TickCapture, TickLog};
 use crate::ticks::Ticks;
-use crate::vm::TickVm;
+use crate::vm::{TickVm, Unknown};
 use crate::worker::{Worker, WorkerConfig};
 use rustc_hash::FxHashMap;
 use std::io;
@@ -152,9 +152,10 @@ impl Session {
         self.missing.tick_stacks = true;
     }
 
-    /// Whether stacks that are taken at ticks lack lines of compiled code that they should have.
-    pub fn lacks_compiled_lines(&mut self, lacks: bool) {
-        self.missing.compiled_lines = lacks;
+    /// Why stacks that are taken at ticks lack lines of compiled code that they should have, if they
+    /// do.
+    pub fn lacks_compiled_lines(&mut self, reason: Option<Unknown>) {
+        self.missing.compiled_lines = reason;
     }
 
     /// From now on the thread that holds the GVL is interrupted at each tick, and its stack taken

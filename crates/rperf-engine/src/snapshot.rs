@@ -167,6 +167,7 @@ impl Snapshot {
             program,
             roots: Vec::new(),
             comments,
+            missing: Vec::new(),
             counters: SamplingStats {
                 trigger_count: self.triggers,
                 sampling_count: counters.sampling_count,

@@ -26,7 +26,7 @@ pub mod signal;
 
 use crate::call_tree::FrameWord;
 use crate::ids::NativeId;
-use crate::vm::{FrameLayout, LateFrames};
+use crate::vm::{FrameLayout, LateFrames, VmFrames};
 use std::ffi::c_void;
 
 pub use capture::TickCapture;
@@ -67,9 +67,9 @@ pub enum Form {
 
 impl Form {
     /// As the compiler has it that is on, in the code of this frame.
-    fn of(layout: &FrameLayout, iseq: FrameWord) -> Form {
+    fn of(vm: &impl VmFrames, layout: &FrameLayout, iseq: FrameWord) -> Form {
         match layout.late {
-            Some(late) if (late.is_on)() => Form::InRecord { late, iseq },
+            Some(late) if vm.fills_frames_late() => Form::InRecord { late, iseq },
             _ => Form::InFrame,
         }
     }

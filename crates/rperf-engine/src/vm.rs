@@ -6,12 +6,14 @@
 //! frames that are new are looked at, and a line of compiled code is asked for while the frame's
 //! program counter is another one.
 
+mod kinds;
 mod layout;
 mod memory;
 
 use crate::call_tree::FrameWord;
 use crate::ids::FiberWord;
-pub use layout::{FrameLayout, LateFrames, LateFramesFound};
+pub use kinds::FrameKinds;
+pub use layout::{FrameLayout, LateFrames, LateFramesFound, Unknown};
 pub(crate) use memory::MayFault;
 pub use memory::{Checked, Memory};
 
@@ -19,8 +21,8 @@ pub use memory::{Checked, Memory};
 /// or takes a lock, and all are async-signal-safe; at an arbitrary point of the program reading
 /// the stack may fault.
 pub trait VmFrames {
-    /// Where the VM's own structures have their fields; `None` if that isn't known of this VM.
-    fn layout(&self) -> Option<&'static FrameLayout>;
+    /// Where the VM's own structures have their fields, or why that isn't known of this VM.
+    fn layout(&self) -> Result<&'static FrameLayout, Unknown>;
 
     /// Whether a compiler is on that fills control frames late: the line that the VM tells of a frame
     /// of its code may be one of long ago. Async-signal-safe.

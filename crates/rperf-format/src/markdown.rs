@@ -216,7 +216,8 @@ impl<'a> Report<'a> {
         if !lost.is_empty() {
             facts.push(("Lost", lost.join(", ")));
         }
-        let comments = meta.comments.iter().filter(|it| !it.is_empty());
+        let notes = meta.notes();
+        let comments = notes.iter().filter(|it| !it.is_empty());
         let comments: Vec<_> = comments.take(NOTES).map(|it| code(it)).collect();
         if !comments.is_empty() {
             facts.push(("Notes", comments.join(", ")));

@@ -299,8 +299,9 @@ fn meta(titled: &TitledProfile<'_>, pruned: &Pruned) -> Value {
             known.insert(key.into(), number.into());
         }
     }
-    if !meta.comments.is_empty() {
-        known.insert("comments".into(), meta.comments.clone().into());
+    let notes = meta.notes();
+    if !notes.is_empty() {
+        known.insert("comments".into(), notes.into());
     }
     let losses = losses(&meta.counters, pruned);
     if !losses.is_empty() {

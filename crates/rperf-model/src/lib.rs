@@ -22,6 +22,7 @@ mod labels;
 pub mod live_table;
 mod memory;
 mod merge;
+mod missing;
 pub mod numbers;
 mod origin;
 mod profile;

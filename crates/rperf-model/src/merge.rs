@@ -262,11 +262,8 @@ impl Meta {
         if self.program.is_empty() {
             self.program.clone_from(&other.program);
         }
-        for comment in &other.comments {
-            if !self.comments.contains(comment) {
-                self.comments.push(comment.clone());
-            }
-        }
+        add_new(&mut self.comments, &other.comments);
+        add_new(&mut self.missing, &other.missing);
         for root in &other.roots {
             self.add_root(root);
         }
@@ -295,6 +292,15 @@ impl Meta {
 
     fn end_time_ns(&self) -> u64 {
         self.start_time_ns.saturating_add(self.duration_ns)
+    }
+}
+
+/// Adds those texts that aren't there yet.
+fn add_new(texts: &mut Vec<String>, more: &[String]) {
+    for text in more {
+        if !texts.contains(text) {
+            texts.push(text.clone());
+        }
     }
 }
 

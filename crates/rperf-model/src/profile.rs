@@ -143,6 +143,8 @@ pub struct Meta {
     pub roots: Vec<String>,
     /// For people: versions, mode, frequency.
     pub comments: Vec<String>,
+    /// What all samples lack, and why, each in a phrase: the Ruby wasn't known well enough.
+    pub missing: Vec<String>,
     /// The counts of sampling.
     pub counters: SamplingStats,
 }

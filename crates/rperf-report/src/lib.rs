@@ -68,7 +68,7 @@ pub use idle::{Idle, idle_line};
 pub use joined_calls::JoinedCalls;
 pub use lines::{LineTotals, Lines};
 pub use listing::{LineValues, Listing, Subject};
-pub use losses::{Loss, MISSING, losses, losses_line, missing_lines, notes_on};
+pub use losses::{Loss, losses, losses_line, notes_on};
 pub use matching::Matched;
 pub use methods::{Latency, Method, Methods};
 pub use neighbours::{Neighbour, Neighbours};

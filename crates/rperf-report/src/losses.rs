@@ -4,16 +4,6 @@
 use rperf_model::numbers::{grouped, milliseconds};
 use rperf_model::{Profile, SamplingStats};
 
-/// Comments that begin so name something that all samples lack.
-pub const MISSING: &str = "missing: ";
-
-/// What all samples of a profile lack, with the reason, line by line: of a Ruby that isn't known
-/// well enough, not all can be had.
-pub fn missing_lines(profile: &Profile) -> impl Iterator<Item = &str> {
-    let comments = profile.meta.comments.iter().map(String::as_str);
-    comments.filter(|comment| comment.starts_with(MISSING))
-}
-
 /// What a profile says of the values that it is about: the comments that begin with their name.
 pub fn notes_on(profile: &Profile) -> impl Iterator<Item = &str> {
     let name = &profile.schema.default_type().name;

@@ -19,13 +19,16 @@ pub mod threads;
 pub mod version;
 
 use magnus::{Error, Ruby};
+use rperf_engine::Gvl;
 
 /// Makes what is made once per process. On the main thread.
 pub fn init(ruby: &Ruby) -> Result<(), Error> {
-    version::init();
+    version::init(ruby);
     live_threads::init(ruby);
     threads::make_keys();
-    thread_names::learn(ruby)?;
     ractor::mark_main();
-    ractor::learn_numbers(ruby)
+    ractor::learn_numbers(ruby)?;
+    // SAFETY: on the main thread, which loads this extension with its GVL.
+    frames::learn_kinds(&unsafe { Gvl::assume_held() });
+    Ok(())
 }

@@ -4,7 +4,6 @@ use super::*;
 use crate::ids::VmThread;
 use crate::vm::fake::{C_METHODS, FakeVm, IS_CODE, LAYOUT};
 use crate::vm::{LateFrames, LateFramesFound};
-use std::cell::Cell;
 use std::pin::Pin;
 
 /// Words of a control frame, and which of them says where the frame's record is.
@@ -13,10 +12,7 @@ const PLACE: usize = 6;
 
 static FOUND: LateFramesFound = LateFramesFound::none();
 
-thread_local!(static IS_ON: Cell<bool> = const { Cell::new(false) });
-
 const LATE: LateFrames = LateFrames {
-    is_on: || IS_ON.get(),
     place: PLACE * WORD,
     c_method: 1,
     program_counter: 0,
@@ -131,15 +127,27 @@ impl Machine {
 fn a_layout_fits_if_the_stack_reads_as_the_vm_tells_it() {
     let machine = Machine::new();
     let vm = machine.vm(machine.lines());
-    assert!(LAYOUT.fits(&vm));
+    assert_eq!(LAYOUT.check(&vm), Ok(()));
     let [first, second] = machine.lines();
     for lines in [[first + 8, second], [first, second + 8], [second, first]] {
-        assert!(!LAYOUT.fits(&machine.vm(lines)), "another line");
+        assert_eq!(
+            LAYOUT.check(&machine.vm(lines)),
+            Err(Unknown::Form),
+            "another line"
+        );
     }
     vm.set_stack(&[(C_METHODS, 0)]);
-    assert!(!LAYOUT.fits(&vm), "there is nothing to compare");
+    assert_eq!(
+        LAYOUT.check(&vm),
+        Err(Unknown::Form),
+        "there is nothing to compare"
+    );
     vm.context.set(0);
-    assert!(!LAYOUT.fits(&vm), "nobody knows where the stack is");
+    assert_eq!(
+        LAYOUT.check(&vm),
+        Err(Unknown::Form),
+        "nobody knows where the stack is"
+    );
 }
 
 /// A release to come may move any of them, to where words of all kinds are. (Those of the stack
@@ -161,13 +169,21 @@ fn a_field_that_has_moved_is_noticed_and_nothing_faults() {
         for moved_by in [WORD, 2 * WORD, 1 << 40] {
             let mut layout = LAYOUT;
             *field(&mut layout) += moved_by;
-            assert!(!layout.fits(&vm), "{name} {moved_by} further down");
+            assert_eq!(
+                layout.check(&vm),
+                Err(Unknown::Form),
+                "{name} {moved_by} further down"
+            );
         }
         let mut layout = LAYOUT;
         let field = field(&mut layout);
         if let Some(earlier) = field.checked_sub(WORD) {
             *field = earlier;
-            assert!(!layout.fits(&vm), "{name} a word earlier");
+            assert_eq!(
+                layout.check(&vm),
+                Err(Unknown::Form),
+                "{name} a word earlier"
+            );
         }
     }
 }
@@ -177,12 +193,24 @@ fn words_that_lead_nowhere_are_noticed() {
     for broken in [0, 8, usize::MAX - 7] {
         let mut machine = Machine::new();
         machine.stack[FRAME + 2] = broken;
-        assert!(!LAYOUT.fits(&machine.vm(machine.lines())));
+        assert_eq!(
+            LAYOUT.check(&machine.vm(machine.lines())),
+            Err(Unknown::Form)
+        );
         let mut machine = Machine::new();
         let lines = machine.lines();
         machine.context[2] = broken;
-        assert!(!LAYOUT.fits(&machine.vm(lines)));
+        assert_eq!(LAYOUT.check(&machine.vm(lines)), Err(Unknown::Form));
     }
+}
+
+#[test]
+fn nothing_is_believed_that_cannot_be_looked_at() {
+    let machine = Machine::new();
+    let vm = machine.vm(machine.lines());
+    let memory = Checked::new();
+    assert_eq!(LAYOUT.check_by(&vm, memory.as_ref()), Ok(()));
+    assert_eq!(LAYOUT.check_by(&vm, None::<&Checked>), Err(Unknown::Access));
 }
 
 #[test]
@@ -192,12 +220,14 @@ fn the_code_of_late_frames_is_in_their_records() {
         ..LAYOUT
     };
     let machine = Machine::new();
-    IS_ON.set(false);
-    assert!(layout.fits(&machine.vm(machine.lines())), "it is off");
-    IS_ON.set(true);
     let vm = machine.vm(machine.lines());
-    assert!(layout.fits(&vm), "frames of the interpreter have none");
+    assert_eq!(layout.check(&vm), Ok(()), "the compiler is off");
     vm.fills_frames_late.set(true);
+    assert_eq!(
+        layout.check(&vm),
+        Ok(()),
+        "frames of the interpreter have none"
+    );
     assert!(tells_line(Some(&layout), &vm));
     assert!(!tells_line(None, &vm), "its frames can't be looked at");
     vm.fills_frames_late.set(false);
@@ -206,8 +236,12 @@ fn the_code_of_late_frames_is_in_their_records() {
     let machine = Machine::new().late();
     let vm = machine.vm(machine.late_lines());
     vm.fills_frames_late.set(true);
-    assert!(layout.fits(&vm));
-    assert!(!LAYOUT.fits(&vm), "their own words are old");
+    assert_eq!(layout.check(&vm), Ok(()));
+    assert_eq!(
+        LAYOUT.check(&vm),
+        Err(Unknown::Form),
+        "their own words are old"
+    );
     assert!(
         tells_line(Some(&layout), &vm),
         "the frame on top is a method's of C"
@@ -218,7 +252,7 @@ fn the_code_of_late_frames_is_in_their_records() {
         late: Some(LateFrames { iseq: 0, ..LATE }),
         ..layout
     };
-    assert!(!moved.fits(&vm));
+    assert_eq!(moved.check(&vm), Err(Unknown::Form));
     assert!(!tells_line(Some(&moved), &vm), "whatever its record has");
 }
 
@@ -231,7 +265,6 @@ fn late_fields_that_have_moved_are_noticed_in_the_first_compiled_code() {
         ("program_counter", |it| &mut it.program_counter),
         ("iseq", |it| &mut it.iseq),
     ];
-    IS_ON.set(true);
     let machine = Machine::new().late();
     let vm = machine.vm(machine.late_lines());
     vm.fills_frames_late.set(true);
@@ -242,7 +275,7 @@ fn late_fields_that_have_moved_are_noticed_in_the_first_compiled_code() {
             late: Some(late),
             ..LAYOUT
         };
-        layout.note_late_frame(&vm, layout.code_of(&memory, second).as_ref());
+        layout.note_late_frame(&vm, layout.code_of(&vm, &memory, second).as_ref());
         layout
     };
     for (name, field) in fields {

@@ -1,5 +1,7 @@
 //! The VM's events, as a simulated VM tells them, and the profile's sums after them.
 
+#[cfg(target_os = "linux")]
+mod missing;
 mod names;
 
 use super::*;
@@ -24,19 +26,20 @@ const REGISTERS: Registers = Registers {
     was_waiting: false,
 };
 
+const CONFIG: SessionConfig = SessionConfig {
+    mode: Mode::Wall,
+    frequency: 1000,
+    max_overhead: NO_OVERHEAD_LIMIT,
+    max_nodes: DEFAULT_MAX_NODES,
+    timer: TimerKind::Sleep,
+    aggregate: true,
+};
+
 /// A session whose time counts, in a VM where MAIN calls at `[3, 2, 1]`.
 fn session() -> (FakeVm, RunningSession) {
     let vm = FakeVm::new(MAIN, &[(3, 31), (2, 21), (1, 11)]);
-    let config = SessionConfig {
-        mode: Mode::Wall,
-        frequency: 1000,
-        max_overhead: NO_OVERHEAD_LIMIT,
-        max_nodes: DEFAULT_MAX_NODES,
-        timer: TimerKind::Sleep,
-        aggregate: true,
-    };
-    let engine = Session::start(config, || ()).expect("a worker");
-    let session = RunningSession::new(&vm, engine, SessionId(1), config, true, false);
+    let engine = Session::start(CONFIG, || ()).expect("a worker");
+    let session = RunningSession::new(&vm, engine, SessionId(1), CONFIG, true, false);
     session.sections.add();
     session.begin_section(vm.gvl(), clock::monotonic_ns(), |_| false);
     session.sections.open();

@@ -100,7 +100,10 @@ impl Session {
             config: self.config,
             capture: self.capture,
             missing: Missing {
-                compiled_lines: self.missing.compiled_lines && self.capture == Capture::Tick,
+                compiled_lines: self
+                    .missing
+                    .compiled_lines
+                    .filter(|_| self.capture == Capture::Tick),
                 ..self.missing
             },
             start_time_ns: self.start_realtime_ns,

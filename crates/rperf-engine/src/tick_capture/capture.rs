@@ -252,7 +252,7 @@ impl Captured {
         }
         if compiled
             .as_ref()
-            .is_some_and(|it| it.is_beginning(registers))
+            .is_some_and(|it| it.is_beginning(vm, registers))
         {
             return None;
         }

@@ -97,10 +97,10 @@ impl CompiledLines {
 
     /// Whether compiled code has put a frame on top of the stack that the VM doesn't know yet: it would
     /// be taken for another one. In the handler; may fault.
-    pub fn is_beginning(&self, registers: &Registers) -> bool {
+    pub fn is_beginning(&self, vm: &impl VmFrames, registers: &Registers) -> bool {
         let layout = self.layout.filter(|_| CAN_READ_CODE);
         let late = layout.and_then(|layout| layout.late);
-        let Some(late) = late.filter(|late| (late.is_on)()) else {
+        let Some(late) = late.filter(|_| vm.fills_frames_late()) else {
             return false;
         };
         let at = registers.instruction;
@@ -137,7 +137,7 @@ impl CompiledLines {
     pub fn line_of_call(&mut self, vm: &impl VmFrames, registers: &Registers) -> u32 {
         let line = self.guarded(|lines| {
             let layout = lines.layout.filter(|_| CAN_READ_CODE)?;
-            let (return_address, is_stored) = lines.innermost_call(&layout, registers)?;
+            let (return_address, is_stored) = lines.innermost_call(vm, &layout, registers)?;
             if is_stored {
                 return Some(vm.line());
             }
@@ -151,8 +151,13 @@ impl CompiledLines {
 
     /// Where the innermost call from compiled code returns to, and whether its program
     /// counter is stored.
-    fn innermost_call(&self, layout: &FrameLayout, registers: &Registers) -> Option<(usize, bool)> {
-        let form = Form::of(layout, 0);
+    fn innermost_call(
+        &self,
+        vm: &impl VmFrames,
+        layout: &FrameLayout,
+        registers: &Registers,
+    ) -> Option<(usize, bool)> {
+        let form = Form::of(vm, layout, 0);
         (0..ROWS).find_map(|row| {
             // SAFETY: the stack of the thread. May fault beyond its end.
             let word = unsafe { read(registers.stack + row * size_of::<usize>()) };
@@ -190,12 +195,12 @@ impl CompiledLines {
         self.context = registers.r12;
         // SAFETY: the handler is ready for faults.
         let memory = unsafe { MayFault::new() };
-        let frame_code = layout.code_of(&memory, registers.r13);
+        let frame_code = layout.code_of(vm, &memory, registers.r13);
         layout.note_late_frame(vm, frame_code.as_ref());
         let Some(frame_code) = frame_code else {
             return Some(0);
         };
-        let form = Form::of(&layout, frame_code.iseq);
+        let form = Form::of(vm, &layout, frame_code.iseq);
         let program_counter = self.program_counter_at(vm, at, code, form, &frame_code);
         if program_counter == 0 || !frame_code.has(program_counter) {
             return Some(0);

@@ -6,10 +6,14 @@
 //! address goes into the native stack (`gen_write_jit_frame` in ZJIT's `codegen.rs`).
 //! Called in the signal handler, which is ready for faults; allocates nothing after [`prepare`].
 
+mod search;
+
 use super::Form;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind, Register};
 use std::cell::Cell;
 use std::ops::Range;
+
+pub use search::program_counter_at;
 
 /// Instructions that are looked at on the way to a guard, and in an exit.
 const MOST: usize = 64;
@@ -36,159 +40,6 @@ pub fn prepare() {
     let mut walk = Walk::alone(ret.as_ptr() as usize, &budget);
     let range = ret.as_ptr_range();
     walk.next(&(range.start as usize..range.end as usize));
-}
-
-/// The program counter at a machine instruction in `code`, as the VM wants it to tell a
-/// line: that after the instruction of Ruby's at hand. `are_alike`: two program counters are of one
-/// line.
-pub fn program_counter_at(
-    instruction: usize,
-    code: &Range<usize>,
-    form: Form,
-    are_alike: impl Fn(usize, usize) -> bool,
-) -> Option<usize> {
-    let search = Search {
-        instruction,
-        code,
-        form,
-        are_alike,
-        left: Cell::new(BUDGET),
-    };
-    search.program_counter_from(instruction, FORKS)
-}
-
-/// Instructions that a search may look at in all: some microseconds.
-const BUDGET: usize = 1 << 9;
-
-/// Branches after which both ways are looked at, on the way to a guard.
-const FORKS: usize = 3;
-
-/// A search for the program counter at an instruction.
-struct Search<'c, A> {
-    instruction: usize,
-    code: &'c Range<usize>,
-    form: Form,
-    are_alike: A,
-    /// Instructions that it may still look at.
-    left: Cell<usize>,
-}
-
-impl<A: Fn(usize, usize) -> bool> Search<'_, A> {
-    /// The program counter of the next guard from `at`.
-    fn program_counter_from(&self, at: usize, forks: usize) -> Option<usize> {
-        let mut walk = self.walk(at, MOST);
-        loop {
-            match walk.next_mark(self.code)? {
-                Mark::ProgramCounter(found) => return Some(found),
-                Mark::Branch(target) => match self.form {
-                    Form::InFrame => {}
-                    Form::InRecord { .. } => {
-                        let ways = [target, walk.at];
-                        // What comes after may be of another line, but for the code of a loop.
-                        match ways.map(|way| self.leads_back(way)) {
-                            [Some(true), Some(false)] => walk.at = target,
-                            [Some(false), Some(true)] => {}
-                            _ => return self.program_counter_of_both(ways, forks.checked_sub(1)?),
-                        }
-                    }
-                },
-            }
-        }
-    }
-
-    /// The program counter of the next guards on two ways, if they are alike: either way may be taken.
-    fn program_counter_of_both(&self, ways: [usize; 2], forks: usize) -> Option<usize> {
-        let [one, other] = ways.map(|way| self.program_counter_from(way, forks));
-        let are_alike = one? == other? || (self.are_alike)(one?, other?);
-        are_alike.then_some(one?)
-    }
-
-    /// Whether the code that goes on at `from` comes to the instruction, by branches and back; `None`
-    /// if that is too far to tell, or if it goes on in the interpreter, as a way does that was never
-    /// taken before.
-    fn leads_back(&self, from: usize) -> Option<bool> {
-        let mut walk = self.walk(from, AROUND);
-        let mut branches = Branches::default();
-        let mut is_unsure = false;
-        loop {
-            let is_on = walk.at != self.instruction && {
-                let next = walk.next(self.code);
-                next.is_some_and(|next| match next.flow_control() {
-                    FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => true,
-                    FlowControl::ConditionalBranch => {
-                        let target = next.near_branch_target() as usize;
-                        if exit(target, self.code, &walk).is_none() {
-                            branches.add(target);
-                        }
-                        true
-                    }
-                    FlowControl::UnconditionalBranch => {
-                        let target = next.near_branch_target() as usize;
-                        match exit(target, self.code, &walk) {
-                            Some(_) => is_unsure = true,
-                            None => branches.add(target),
-                        }
-                        false
-                    }
-                    _ => false,
-                })
-            };
-            if walk.at == self.instruction {
-                return Some(true);
-            }
-            if !is_on {
-                if walk.left == 0 || self.left.get() == 0 {
-                    return None;
-                }
-                match branches.next() {
-                    Some(next) => walk.at = next,
-                    None => return (!is_unsure && !branches.are_too_many).then_some(false),
-                }
-            }
-        }
-    }
-
-    fn walk(&self, at: usize, most: usize) -> Walk<'_> {
-        Walk {
-            form: self.form,
-            at,
-            left: most,
-            budget: &self.left,
-            constant: None,
-        }
-    }
-}
-
-/// Instructions that are looked at on the way around a loop, and branches on it.
-const AROUND: usize = 192;
-const BRANCHES: usize = 12;
-
-/// Where branches lead, each of them once.
-#[derive(Default)]
-struct Branches {
-    targets: [usize; BRANCHES],
-    known: usize,
-    followed: usize,
-    are_too_many: bool,
-}
-
-impl Branches {
-    fn add(&mut self, target: usize) {
-        if self.targets[..self.known].contains(&target) {
-            return;
-        }
-        match self.targets.get_mut(self.known) {
-            Some(place) => (*place, self.known) = (target, self.known + 1),
-            None => self.are_too_many = true,
-        }
-    }
-
-    /// One that wasn't followed yet.
-    fn next(&mut self) -> Option<usize> {
-        let next = self.targets[..self.known].get(self.followed)?;
-        self.followed += 1;
-        Some(*next)
-    }
 }
 
 /// Whether the code that goes on at this instruction has put a frame on top, and stores only now where
@@ -289,12 +140,18 @@ fn exit(address: usize, code: &Range<usize>, from: &Walk<'_>) -> Option<usize> {
     }
 }
 
-/// What a walk comes to.
-enum Mark {
-    /// This one is stored, there or by the exit of a guard.
-    ProgramCounter(usize),
+/// What a walk comes to, instruction by instruction.
+enum Step {
+    /// Code that goes on with the next one.
+    Plain(Instruction),
+    /// A guard, whose exit stores this program counter.
+    Guard(usize),
     /// Code that may go on at this address instead.
     Branch(usize),
+    /// Code that goes on at this address.
+    Jump(usize),
+    /// Code that goes on in the interpreter, by an exit that stores this program counter.
+    Exit(usize),
 }
 
 /// Machine instructions one after the other.
@@ -346,29 +203,23 @@ impl<'b> Walk<'b> {
         (!next.is_invalid()).then_some(next)
     }
 
-    /// The next place that tells where the code is, or where it may go on in two ways.
-    fn next_mark(&mut self, code: &Range<usize>) -> Option<Mark> {
-        loop {
-            let next = self.next(code)?;
-            if let Some(stored) = self.stored_by(&next) {
-                // Before a call that may raise or look at the stack.
-                return Some(Mark::ProgramCounter(stored));
+    /// The next instruction and what it does; `None` also if code doesn't go on there.
+    fn step(&mut self, code: &Range<usize>) -> Option<Step> {
+        let next = self.next(code)?;
+        let target = next.near_branch_target() as usize;
+        match next.flow_control() {
+            FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {
+                Some(Step::Plain(next))
             }
-            let target = next.near_branch_target() as usize;
-            match next.flow_control() {
-                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => {}
-                FlowControl::ConditionalBranch => {
-                    return Some(match exit(target, code, self) {
-                        Some(left_at) => Mark::ProgramCounter(left_at + WORD),
-                        None => Mark::Branch(target),
-                    });
-                }
-                FlowControl::UnconditionalBranch => match exit(target, code, self) {
-                    Some(left_at) => return Some(Mark::ProgramCounter(left_at + WORD)),
-                    None => self.at = target,
-                },
-                _ => return None,
-            }
+            FlowControl::ConditionalBranch => Some(match exit(target, code, self) {
+                Some(left_at) => Step::Guard(left_at + WORD),
+                None => Step::Branch(target),
+            }),
+            FlowControl::UnconditionalBranch => Some(match exit(target, code, self) {
+                Some(left_at) => Step::Exit(left_at + WORD),
+                None => Step::Jump(target),
+            }),
+            _ => None,
         }
     }
 
@@ -435,11 +286,11 @@ mod tests {
     use crate::vm::{LateFrames, LateFramesFound};
 
     /// Program counters: of the instruction at hand, and of one that calls.
-    const HERE: u64 = 0x5555_0000_1000;
-    const AFTER_CALL: u64 = 0x5555_0000_2008;
+    pub(super) const HERE: u64 = 0x5555_0000_1000;
+    pub(super) const AFTER_CALL: u64 = 0x5555_0000_2008;
 
     /// `mov r11, constant; mov [r13], r11`
-    fn store(constant: u64) -> Vec<u8> {
+    pub(super) fn store(constant: u64) -> Vec<u8> {
         let mut code = vec![0x49, 0xbb];
         code.extend(constant.to_le_bytes());
         code.extend([0x4d, 0x89, 0x5d, 0x00]);
@@ -447,20 +298,20 @@ mod tests {
     }
 
     /// `jo` to so many bytes after it.
-    fn jump_if_overflow(distance: i32) -> Vec<u8> {
+    pub(super) fn jump_if_overflow(distance: i32) -> Vec<u8> {
         let mut code = vec![0x0f, 0x80];
         code.extend(distance.to_le_bytes());
         code
     }
 
-    fn jump(distance: i32) -> Vec<u8> {
+    pub(super) fn jump(distance: i32) -> Vec<u8> {
         let mut code = vec![0xe9];
         code.extend(distance.to_le_bytes());
         code
     }
 
-    const ADD: [u8; 3] = [0x4c, 0x01, 0xc0];
-    const RET: [u8; 1] = [0xc3];
+    pub(super) const ADD: [u8; 3] = [0x4c, 0x01, 0xc0];
+    pub(super) const RET: [u8; 1] = [0xc3];
     const CALL_NEXT: [u8; 5] = [0xe8, 0, 0, 0, 0];
     /// `mov r11, rax`
     const OVERWRITE: [u8; 3] = [0x49, 0x89, 0xc3];
@@ -536,9 +387,8 @@ mod tests {
 
     static FOUND: LateFramesFound = LateFramesFound::none();
 
-    fn in_record(iseq: usize) -> Form {
+    pub(super) fn in_record(iseq: usize) -> Form {
         let late = LateFrames {
-            is_on: || true,
             place: 48,
             c_method: 1,
             program_counter: 0,
@@ -548,7 +398,7 @@ mod tests {
         Form::InRecord { late, iseq }
     }
 
-    fn at(parts: &[&[u8]], form: Form) -> Option<usize> {
+    pub(super) fn at(parts: &[&[u8]], form: Form) -> Option<usize> {
         let code = parts.concat();
         let range = code.as_ptr_range();
         let range = range.start as usize..range.end as usize;
@@ -618,118 +468,5 @@ mod tests {
         let before = [&NEXT_FRAME[..], &CALL_NEXT, &SET_UP, &STORE_PLACE, &RET];
         assert!(!begins(&before), "the frame isn't on top yet");
         assert!(!begins(&[&jump(-5)]), "a circle");
-    }
-
-    #[test]
-    fn where_code_branches_what_is_in_a_loop_counts() {
-        // add; jo out; jo body; exit of another line; ...; body: add; jo exit; jmp to the start
-        let other = [&jump_if_overflow(1)[..], &RET, &store(AFTER_CALL), &RET].concat();
-        let exit = [&store(HERE)[..], &RET].concat();
-        let body = |back: i32| {
-            let guard = jump_if_overflow(5);
-            [&ADD[..], &guard, &jump(back), &exit].concat()
-        };
-        let start = [&ADD[..], &jump_if_overflow(other.len() as i32)].concat();
-        let whole = -((start.len() + other.len() + ADD.len() + 6 + 5) as i32);
-        let looped = [&start[..], &other, &body(whole)];
-        assert_eq!(at(&looped, in_record(8)), Some(HERE as usize + 8));
-        assert_eq!(at(&looped, Form::InFrame), Some(AFTER_CALL as usize + 8));
-        let straight = [&start[..], &other, &body(0)];
-        assert_eq!(at(&straight, in_record(8)), None, "it may be either");
-    }
-
-    /// A loop that begins with `add; jo`: one way goes on, the other one jumps, and both lead back.
-    fn loop_of_two_ways(one: u64, other: u64) -> Vec<u8> {
-        let way = |constant: u64, before: usize| {
-            let back = -((before + ADD.len() + 6 + 5) as i32);
-            let body = [&ADD[..], &jump_if_overflow(5), &jump(back)].concat();
-            [&body[..], &store(constant), &RET].concat()
-        };
-        let head = ADD.len() + 6;
-        let first = way(one, head);
-        let second = way(other, head + first.len());
-        let branch = jump_if_overflow(first.len() as i32);
-        [&ADD[..], &branch, &first, &second].concat()
-    }
-
-    #[test]
-    fn where_both_ways_are_in_a_loop_they_count_if_they_are_alike() {
-        let find = |other: u64, are_alike: fn(usize, usize) -> bool| {
-            let code = loop_of_two_ways(HERE, other);
-            let range = code.as_ptr_range();
-            let range = range.start as usize..range.end as usize;
-            program_counter_at(range.start, &range, in_record(8), are_alike)
-        };
-        let here = HERE as usize + 8;
-        assert_eq!(find(HERE, |_, _| false), Some(here), "the same");
-        assert_eq!(find(AFTER_CALL, |_, _| false), None, "it may be either");
-        let found = find(AFTER_CALL, |_, _| true);
-        assert!(
-            [Some(here), Some(AFTER_CALL as usize + 8)].contains(&found),
-            "of one line"
-        );
-    }
-
-    #[test]
-    fn a_loop_may_be_followed_by_another_one() {
-        // add; jo next; add; jo exit; jmp to the start; exit; next: add; jo exit; jmp next; exit
-        let exit = |constant: u64| [&store(constant)[..], &RET].concat();
-        let guarded = |constant: u64, back: usize| {
-            let back = -((ADD.len() + 6 + 5 + back) as i32);
-            [&ADD[..], &jump_if_overflow(5), &jump(back), &exit(constant)].concat()
-        };
-        let first = guarded(HERE, ADD.len() + 6);
-        let start = [&ADD[..], &jump_if_overflow(first.len() as i32)].concat();
-        let code = [&start[..], &first, &guarded(AFTER_CALL, 0)];
-        assert_eq!(at(&code, in_record(8)), Some(HERE as usize + 8));
-    }
-
-    #[test]
-    fn a_way_that_was_never_taken_is_a_way() {
-        // add; jo away; add; jo exit; jmp to the start; exit; away: jmp to its exit; its exit
-        let exit = |constant: u64| [&store(constant)[..], &RET].concat();
-        let looped = |never: u64| {
-            let rest = ADD.len() + 6 + 5 + exit(HERE).len();
-            let whole = -((ADD.len() + 6 + ADD.len() + 6 + 5) as i32);
-            let start = [&ADD[..], &jump_if_overflow(rest as i32)].concat();
-            let body = [&ADD[..], &jump_if_overflow(5), &jump(whole), &exit(HERE)].concat();
-            [start, body, jump(0), exit(never)].concat()
-        };
-        let here = HERE as usize + 8;
-        assert_eq!(
-            at(&[&looped(AFTER_CALL)], in_record(8)),
-            None,
-            "of another line"
-        );
-        assert_eq!(at(&[&looped(HERE)], in_record(8)), Some(here));
-    }
-
-    #[test]
-    fn a_search_ends_soon_however_many_branches_there_are() {
-        let (arms, arm) = (60, 3 * 60 + 1);
-        let head = arms * (ADD.len() + 6) + 5;
-        let mut code = Vec::new();
-        for number in 0..arms {
-            code.extend(ADD);
-            let here = (number + 1) * (ADD.len() + 6);
-            code.extend(jump_if_overflow((head + number * arm - here) as i32));
-        }
-        code.extend(jump(-(head as i32)));
-        for _ in 0..arms {
-            code.extend(ADD.repeat(60));
-            code.extend(RET);
-        }
-        code.extend([0x90; LONGEST]);
-        let range = code.as_ptr_range();
-        let range = range.start as usize..range.end as usize;
-        let search = Search {
-            instruction: range.start,
-            code: &range,
-            form: in_record(8),
-            are_alike: |_, _| false,
-            left: Cell::new(BUDGET),
-        };
-        assert_eq!(search.program_counter_from(range.start, FORKS), None);
-        assert_eq!(search.left.get(), 0, "it has given up");
     }
 }

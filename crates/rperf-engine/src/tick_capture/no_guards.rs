@@ -17,6 +17,11 @@ pub fn begins_frame(_: usize, _: &Range<usize>, _: usize) -> bool {
 }
 
 /// Nothing is found.
-pub fn program_counter_at(_: usize, _: &Range<usize>, _: Form) -> Option<usize> {
+pub fn program_counter_at(
+    _: usize,
+    _: &Range<usize>,
+    _: Form,
+    _: impl Fn(usize, usize) -> bool,
+) -> Option<usize> {
     None
 }

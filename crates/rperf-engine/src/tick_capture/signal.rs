@@ -469,5 +469,9 @@ fn set_errno(errno: c_int) {
     unsafe { *libc::__errno_location() = errno };
 }
 
+/// Held by tests with handlers: a process has one set of them.
+#[cfg(test)]
+pub(crate) static HANDLERS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! A VM for tests: its stacks are what the test says.
 
-use super::{FrameLayout, MethodWord, TickVm, VmFrames};
+use super::{FrameLayout, MethodWord, TickVm, Unknown, VmFrames};
 use crate::call_tree::FrameWord;
 use crate::gvl::Gvl;
 use crate::ids::{FiberWord, VmThread};
@@ -42,7 +42,7 @@ pub(crate) struct FakeVm {
     /// Ruby frames on top that backtraces leave out.
     pub(crate) hidden: RefCell<Vec<FrameWord>>,
     /// What [`VmFrames::layout`] and [`VmFrames::context`] answer.
-    pub(crate) layout: Cell<Option<&'static FrameLayout>>,
+    pub(crate) layout: Cell<Result<&'static FrameLayout, Unknown>>,
     pub(crate) context: Cell<usize>,
     pub(crate) fills_frames_late: Cell<bool>,
     pub(crate) fiber: Cell<FiberWord>,
@@ -60,7 +60,7 @@ impl FakeVm {
             thread: Cell::new(thread),
             stacks: RefCell::new(HashMap::from([(thread, frames.to_vec())])),
             hidden: RefCell::default(),
-            layout: Cell::new(Some(&LAYOUT)),
+            layout: Cell::new(Ok(&LAYOUT)),
             context: Cell::default(),
             fills_frames_late: Cell::default(),
             fiber: Cell::default(),
@@ -146,7 +146,7 @@ fn first_line(frame: FrameWord) -> u32 {
 }
 
 impl VmFrames for FakeVm {
-    fn layout(&self) -> Option<&'static FrameLayout> {
+    fn layout(&self) -> Result<&'static FrameLayout, Unknown> {
         self.layout.get()
     }
 

@@ -3,6 +3,17 @@
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+/// Why something private to the VM isn't known, so that nothing is read past the VM's functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// The VM is of a version that nobody has looked at.
+    Version,
+    /// It isn't of the form that is expected.
+    Form,
+    /// Nobody can look whether it is: the process gets no pipe.
+    Access,
+}
+
 /// Offsets, in bytes, of fields in the VM's structures.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameLayout {
@@ -29,11 +40,10 @@ pub struct FrameLayout {
 }
 
 /// Frames of a compiler that fills control frames late: a word of the control frame says where the
-/// native stack has the address of a record with the frame's code.
+/// native stack has the address of a record with the frame's code. They are there only if
+/// [`VmFrames::fills_frames_late`](super::VmFrames::fills_frames_late).
 #[derive(Debug, Clone, Copy)]
 pub struct LateFrames {
-    /// Whether the compiler is on. Async-signal-safe.
-    pub is_on: fn() -> bool,
     /// That word, in a control frame. The address is right before the place that it names.
     pub place: usize,
     /// The value of that word in frames of C methods, which have no record.

@@ -38,6 +38,9 @@ impl Memory for MayFault {
     }
 }
 
+/// Bytes that [`Checked::words`] reads at once.
+const BLOCK: usize = 32 * size_of::<usize>();
+
 /// Has the kernel read, which tells of addresses that lead nowhere: they can't be written into a
 /// pipe. No sandbox forbids that, as some do with calls that are made for reading memory.
 pub struct Checked {
@@ -50,6 +53,21 @@ impl Checked {
     pub fn new() -> Option<Self> {
         let (reader, writer) = pipe().ok()?;
         Some(Self { reader, writer })
+    }
+
+    /// The words from `address` on, up to `most` or to where none can be read.
+    pub fn words(&self, address: usize, most: usize) -> Vec<usize> {
+        let mut words = Vec::with_capacity(most);
+        let mut at = Some(address);
+        while words.len() < most
+            && let Some(bytes) = at.and_then(|at| self.read::<BLOCK>(at))
+        {
+            let (block, _) = bytes.as_chunks();
+            words.extend(block.iter().copied().map(usize::from_ne_bytes));
+            at = at.and_then(|at| at.checked_add(BLOCK));
+        }
+        words.truncate(most);
+        words
     }
 
     /// Reads as many bytes as the value has: few enough for any pipe.
@@ -86,9 +104,14 @@ mod tests {
         assert_eq!(memory.word(address), Some(7));
         assert_eq!(memory.word(address + size_of::<usize>()), Some(9));
         assert_eq!(memory.half_word(address), Some(7));
+        let many: Vec<usize> = (0..100).collect();
+        for most in [1, 32, 33, 68] {
+            assert_eq!(memory.words(many.as_ptr().addr(), most), many[..most]);
+        }
         for nowhere in [0, 8, usize::MAX - 16] {
             assert_eq!(memory.word(nowhere), None);
             assert_eq!(memory.half_word(nowhere), None);
+            assert!(memory.words(nowhere, 3).is_empty());
         }
     }
 }

@@ -12,7 +12,7 @@ const ROOT: &str = "root=";
 
 /// All comments for a profile with this `meta` and `schema`.
 pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
-    let mut comments = meta.comments.clone();
+    let mut comments = meta.notes();
     comments.extend(losses_line(&meta.counters));
     if meta.frequency > 0 || meta.counters != SamplingStats::default() {
         comments.push(machine_line(meta, schema));
@@ -35,11 +35,11 @@ pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
         }
     }
     let losses = losses_line(&meta.counters);
-    meta.comments = comments
+    let notes = comments
         .into_iter()
         .filter(|comment| !comment.starts_with(MACHINE_PREFIX))
-        .filter(|comment| Some(comment) != losses.as_ref())
-        .collect();
+        .filter(|comment| Some(comment) != losses.as_ref());
+    meta.set_notes(notes);
 }
 
 fn machine_line(meta: &Meta, schema: &Schema) -> String {
@@ -128,6 +128,7 @@ mod tests {
             frequency: 250,
             comments: vec!["ruby 3.4.5".into()],
             roots: vec!["/srv/my shop frequency=7".into(), "/srv".into()],
+            missing: vec!["lines, because they are".into()],
             ..Meta::default()
         };
         meta.counters.dropped_samples = 3;
@@ -139,6 +140,7 @@ mod tests {
         let restored = restored(&meta, &test_support::wall_schema());
         assert_eq!(restored.comments, meta.comments);
         assert_eq!(restored.roots, meta.roots);
+        assert_eq!(restored.missing, meta.missing);
         assert_eq!(restored.counters, meta.counters);
         assert_eq!(restored.frequency, 250);
     }

@@ -90,6 +90,7 @@ pub fn everything(schema: Schema) -> Profile {
         program: "app.rb".into(),
         roots: Vec::new(),
         comments: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
+        missing: Vec::new(),
         counters: SamplingStats {
             trigger_count: 2_500,
             sampling_count: 2_400,
@@ -222,6 +223,7 @@ fn arbitrary_meta(
         program: "ruby".into(),
         roots: vec!["/srv/app".into()],
         comments: vec!["one".into(), "".into(), "dropped samples: 0".into()],
+        missing: vec!["lines, because nobody knows them".into(), "names".into()],
         counters: SamplingStats {
             trigger_count: counters[0],
             sampling_count: counters[1],

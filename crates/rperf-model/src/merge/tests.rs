@@ -92,11 +92,13 @@ fn time_spans_are_united_and_counters_summed() {
     ours.meta.start_time_ns = 1_000;
     ours.meta.duration_ns = 100;
     ours.meta.comments = vec!["same".into()];
+    ours.meta.missing = vec!["lines".into()];
     ours.meta.counters.dropped_samples = 1;
     let mut theirs = TestProfile::cpu().profile;
     theirs.meta.start_time_ns = 950;
     theirs.meta.duration_ns = 70;
     theirs.meta.comments = vec!["same".into(), "more".into()];
+    theirs.meta.missing = vec!["lines".into(), "names".into()];
     theirs.meta.counters.dropped_samples = 2;
     ours.meta.add_root("/a");
     for root in ["/b/", "/a", "/", "b", ""] {
@@ -107,6 +109,7 @@ fn time_spans_are_united_and_counters_summed() {
     assert_eq!(ours.meta.duration_ns, 150);
     assert_eq!(ours.meta.comments, ["same", "more"]);
     assert_eq!(ours.meta.roots, ["/a", "/b"]);
+    assert_eq!(ours.meta.missing, ["lines", "names"]);
     assert_eq!(ours.meta.counters.dropped_samples, 3);
 }
 

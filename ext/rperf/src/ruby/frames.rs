@@ -2,13 +2,13 @@
 //! safepoints, in hooks and in the signal handler, with the GVL.
 
 use super::threads::{HeldGvl, RubyThread};
-use super::version::{self, FRAME_KINDS};
+use super::version::{self, FRAME_KINDS, KIND_SHIFT};
 use super::{process, ractor};
 use rb_sys::VALUE;
 use rperf_engine::threads::ThreadState;
 use rperf_engine::trace::TraceVm;
 use rperf_engine::{
-    Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, TickVm, VmFrames,
+    Backtrace, FiberWord, FrameLayout, FrameWord, Gvl, MethodWord, TickVm, Unknown, VmFrames,
 };
 use std::marker::PhantomData;
 use std::ptr;
@@ -16,6 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The VM's internal objects have the kinds that are expected: a session has looked.
 static KINDS_ARE_KNOWN: AtomicBool = AtomicBool::new(false);
+
+/// A stack with such kinds had code of its own on it, as that of the thread that loads the extension
+/// has. There are stacks without, of methods and blocks in them only.
+static CODE_WAS_SEEN: AtomicBool = AtomicBool::new(false);
 
 /// Frames at most among which one of Ruby code is looked for.
 const NEAR: usize = 32;
@@ -49,8 +53,9 @@ impl<Proof> Clone for RubyVm<'_, Proof> {
 impl<Proof> Copy for RubyVm<'_, Proof> {}
 
 impl<Proof> VmFrames for RubyVm<'_, Proof> {
-    fn layout(&self) -> Option<&'static FrameLayout> {
-        version::frame_layout()
+    fn layout(&self) -> Result<&'static FrameLayout, Unknown> {
+        // Frames are found from the thread on.
+        ractor::known_layout().and_then(|_| version::frame_layout())
     }
 
     fn fills_frames_late(&self) -> bool {
@@ -71,7 +76,7 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
 
     unsafe fn is_code(&self, object: FrameWord) -> bool {
         // SAFETY: by this function's contract.
-        unsafe { has_kind(object, &[FRAME_KINDS.code]) }
+        are_kinds_known() && unsafe { kind(object) } == Some(FRAME_KINDS.code)
     }
 
     #[inline]
@@ -123,9 +128,8 @@ impl<Proof> VmFrames for RubyVm<'_, Proof> {
 
     unsafe fn are_frames(&self, words: &[FrameWord]) -> bool {
         // SAFETY: by this function's contract.
-        let is_one =
-            |&word: &usize| unsafe { has_kind(word, &[FRAME_KINDS.method, FRAME_KINDS.code]) };
-        words.iter().all(is_one)
+        let is_one = |&word: &usize| FRAME_KINDS.have(unsafe { kind(word) });
+        are_kinds_known() && words.iter().all(is_one)
     }
 
     unsafe fn file_of(&self, frame: FrameWord) -> usize {
@@ -209,15 +213,6 @@ impl TraceVm for RubyVm<'_> {
     }
 }
 
-/// Whether a word is an internal object of the VM, of one of these kinds.
-///
-/// # Safety
-/// If it is no object, reading it may fault: the caller is ready for that.
-unsafe fn has_kind(word: FrameWord, kinds: &[usize]) -> bool {
-    // SAFETY: by this function's contract.
-    are_kinds_known() && unsafe { kind(word) }.is_some_and(|kind| kinds.contains(&kind))
-}
-
 /// The kind of an internal object of the VM; `None` for what the program sees.
 ///
 /// # Safety
@@ -230,7 +225,7 @@ pub unsafe fn kind(word: FrameWord) -> Option<usize> {
     let flags = unsafe { (word as *const VALUE).read_volatile() };
     let object_type = flags & rb_sys::ruby_value_type::RUBY_T_MASK as VALUE;
     let is_internal = object_type == rb_sys::ruby_value_type::RUBY_T_IMEMO as VALUE;
-    is_internal.then_some((flags as usize >> FRAME_KINDS.shift) & 15)
+    is_internal.then_some((flags as usize >> KIND_SHIFT) & 15)
 }
 
 /// Whether internal objects of the VM have the kinds that are expected.
@@ -238,14 +233,24 @@ pub fn are_kinds_known() -> bool {
     KINDS_ARE_KNOWN.load(Relaxed)
 }
 
-/// Looks at the calling thread's stack whether they have, as a session begins. Outside of hooks.
+/// Why they aren't, if they aren't.
+pub fn unknown_kinds() -> Option<Unknown> {
+    let reason = || version::has_frame_kinds().err().unwrap_or(Unknown::Form);
+    (!are_kinds_known()).then(reason)
+}
+
+/// Looks at the calling thread's stack, which has a method of C on top, whether they are: as the
+/// extension is loaded, and as a session begins. Outside of hooks.
 pub fn learn_kinds(gvl: &Gvl<'_>) {
-    KINDS_ARE_KNOWN.store(version::has_frame_kinds(), Relaxed);
     let mut frames = [0; NEAR];
     let depth = RubyVm::new(gvl).backtrace(&mut frames, &mut []);
     // SAFETY: they are on the stack, so all are objects.
-    let are_expected = unsafe { RubyVm::new(gvl).are_frames(&frames[..depth]) };
-    KINDS_ARE_KNOWN.store(depth > 0 && are_expected, Relaxed);
+    let kinds = frames.map(|frame| unsafe { kind(frame) });
+    let fit = version::has_frame_kinds().is_ok() && FRAME_KINDS.fit(&kinds[..depth]);
+    if fit && FRAME_KINDS.show_code(&kinds[..depth]) {
+        CODE_WAS_SEEN.store(true, Relaxed);
+    }
+    KINDS_ARE_KNOWN.store(fit && CODE_WAS_SEEN.load(Relaxed), Relaxed);
 }
 
 /// Takes the calling thread's backtrace, and returns its depth. The VM gives no line for a topmost

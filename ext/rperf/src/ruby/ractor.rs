@@ -7,10 +7,9 @@ use super::version::{self, ThreadLayout};
 use magnus::rb_sys::AsRawValue;
 use magnus::{Error, Ruby, Value, prelude::*};
 use rb_sys::VALUE;
-use rperf_engine::{Checked, Gvl, Memory};
+use rperf_engine::{Checked, Gvl, Memory, Unknown};
 use std::ffi::c_void;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Key whose value is non-null in the main Ractor only; a pointer, by its address.
 static KEY: OnceLock<usize> = OnceLock::new();
@@ -78,8 +77,8 @@ impl AnyGvl<'_> {
     }
 }
 
-/// The VM's data of threads and Ractors is of the form that is expected.
-static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+/// Where the VM's data of threads and Ractors has its fields, or why that isn't known.
+static LAYOUT: OnceLock<Result<&ThreadLayout, Unknown>> = OnceLock::new();
 
 /// Looks whether this Ruby is one whose Ractors' numbers can be told. On the main Ractor, once.
 pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
@@ -88,16 +87,23 @@ pub fn learn_numbers(ruby: &Ruby) -> Result<(), Error> {
     // SAFETY: on the main Ractor, which loads this extension with its GVL.
     let gvl = unsafe { Gvl::assume_held() };
     let thread = RubyThread::current(&gvl);
-    let is_known = version::thread_layout()
-        .is_some_and(|layout| has_layout(layout, thread, main.as_raw()) == Some(true));
-    IS_KNOWN.store(is_known, Relaxed);
+    LAYOUT.get_or_init(|| {
+        let layout = version::thread_layout()?;
+        let memory = Checked::new().ok_or(Unknown::Access)?;
+        let is_so = has_layout(&memory, layout, thread, main.as_raw()) == Some(true);
+        is_so.then_some(layout).ok_or(Unknown::Form)
+    });
     Ok(())
 }
 
 /// Whether the data of `thread`, the calling one, and of its Ractor, the `main` one, is where this
-/// says. `None` if a word leads nowhere, or can't be looked at.
-fn has_layout(layout: &ThreadLayout, thread: RubyThread<'_>, main: VALUE) -> Option<bool> {
-    let memory = Checked::new()?;
+/// says. `None` if a word leads nowhere.
+fn has_layout(
+    memory: &impl Memory,
+    layout: &ThreadLayout,
+    thread: RubyThread<'_>,
+    main: VALUE,
+) -> Option<bool> {
     let data = data_of(thread);
     let word = |base: usize, offset: usize| memory.word(base.checked_add(offset)?);
     let ractor = word(data, layout.ractor)?;
@@ -113,21 +119,16 @@ pub(super) fn data_of(thread: RubyThread<'_>) -> usize {
     unsafe { rb_sys::macros::RTYPEDDATA_GET_DATA(thread.object()) }.expose_provenance()
 }
 
-/// The layout of that, if it was found to be right.
-fn known_layout() -> Option<&'static ThreadLayout> {
-    version::thread_layout().filter(|_| IS_KNOWN.load(Relaxed))
-}
-
-/// Whether Ractors have numbers.
-pub fn have_numbers() -> bool {
-    known_layout().is_some()
+/// The layout of that, if it was found to be right. Async-signal-safe.
+pub fn known_layout() -> Result<&'static ThreadLayout, Unknown> {
+    LAYOUT.get().copied().unwrap_or(Err(Unknown::Form))
 }
 
 /// The number of the Ractor of `thread`, the calling one, as `Ractor#inspect` has it; 0 if it isn't
 /// known.
 #[cold]
 pub fn number_of(thread: RubyThread<'_>) -> u32 {
-    let Some(layout) = known_layout() else {
+    let Ok(layout) = known_layout() else {
         return 0;
     };
     // SAFETY: `has_layout` has looked whether the data is of this form. The thread runs, so its

@@ -1,18 +1,19 @@
 //! Names of threads, read where no method may be called: in hooks, with the GVL of the thread's
-//! Ractor. No header says where the VM keeps them: a thread that never begins has shown it when the
-//! extension was loaded.
+//! Ractor. No header says where the VM keeps them: it is found by the words that the VM keeps for
+//! extensions, which come next. No method is called for that, as the program may have redefined it.
 
 use super::ractor::data_of;
 use super::threads::RubyThread;
+use super::version;
 use crate::text;
-use magnus::rb_sys::{AsRawValue, FromRawValue, protect};
-use magnus::{Error, RClass, RString, Ruby, Value, method, prelude::*};
+use magnus::rb_sys::FromRawValue;
+use magnus::{RString, Value};
 use rb_sys::VALUE;
 use rperf_engine::threads::VmName;
-use rperf_engine::{Checked, Memory};
+use rperf_engine::{Checked, Gvl, Memory, Unknown};
 use std::ptr::with_exposed_provenance;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 /// The name that the main thread has, unless the program gives it another one.
 const MAIN: &str = "main";
@@ -23,46 +24,67 @@ const LENGTH: usize = 256;
 /// Words of the VM's data of a thread that are looked at.
 const WORDS: usize = 128;
 
-/// Offset of the name in the VM's data of a thread; 0 if it isn't known.
-static OFFSET: AtomicUsize = AtomicUsize::new(0);
+const WORD: usize = size_of::<usize>();
 
-/// Whether names can be read.
-pub fn are_known() -> bool {
-    OFFSET.load(Relaxed) != 0
+const NIL: VALUE = rb_sys::Qnil as VALUE;
+
+/// The offset of the name in the VM's data of a thread, or why it isn't known. Empty until somebody
+/// could look.
+static OFFSET: OnceLock<Result<usize, Unknown>> = OnceLock::new();
+
+/// Why names can't be read, if they can't. After a session's start.
+pub fn unknown() -> Option<Unknown> {
+    OFFSET.get().map_or(Some(Unknown::Access), |it| it.err())
 }
 
-/// Finds out where the VM keeps names. On the main thread, once.
-pub fn learn(ruby: &Ruby) -> Result<(), Error> {
-    let thread = ruby.class_thread().as_raw();
-    // SAFETY: Thread is a class that others may inherit from.
-    let class = protect(|| unsafe { rb_sys::rb_class_new(thread) })?;
-    // SAFETY: the class that was made just now, and is on the stack.
-    let class = unsafe { Value::from_raw(class) };
-    let Some(class) = RClass::from_value(class) else {
-        return Ok(());
-    };
-    // Where `new` is found.
-    class.singleton_class()?;
-    class.define_method("initialize", method!(look, 0))?;
-    // It fails, as no thread begins.
-    let began: Result<Value, Error> = class.funcall("new", ());
-    drop(began);
-    Ok(())
+/// Finds out where the VM keeps names, unless that is known. On the main Ractor, before a session
+/// begins. Runs no Ruby code.
+pub fn learn(gvl: &Gvl<'_>) {
+    if OFFSET.get().is_some() {
+        return;
+    }
+    let found = find(gvl, RubyThread::current(gvl));
+    // The next session may get a pipe.
+    if found != Err(Unknown::Access) {
+        OFFSET.get_or_init(|| found);
+    }
 }
 
-/// Gives `thread`, which never begins, a name, and looks where that is.
-fn look(thread: Value) -> Result<(), Error> {
-    thread.funcall::<_, _, Value>("name=", ("rperf",))?;
-    let name: RString = thread.funcall("name", ())?;
-    let Some(memory) = Checked::new() else {
-        return Ok(());
+/// The offset of the name in the VM's data of `thread`, the calling one.
+fn find(gvl: &Gvl<'_>, thread: RubyThread<'_>) -> Result<usize, Unknown> {
+    let distance = version::name_before_storage()?;
+    let memory = Checked::new().ok_or(Unknown::Access)?;
+    let words = memory.words(data_of(thread), WORDS);
+    let storage = thread.with_mark(gvl, |place, mark| {
+        let has_mark = |storage: &usize| {
+            let word = storage.checked_add(place * WORD);
+            is_address(*storage) && word.and_then(|it| memory.word(it)) == Some(mark)
+        };
+        words.iter().position(has_mark)
+    });
+    let offset = storage
+        .flatten()
+        .and_then(|it| (it * WORD).checked_sub(distance));
+    let is_name = |offset: &usize| {
+        let word = words.get(offset / WORD);
+        word.is_some_and(|word| can_be_name(&memory, *word))
     };
-    // SAFETY: a Thread, which is on the stack.
-    let data = data_of(unsafe { RubyThread::from_raw(thread.as_raw()) });
-    let mut offsets = (1..WORDS).map(|word| word * size_of::<usize>());
-    let found = offsets.find(|offset| memory.word(data + offset) == Some(name.as_raw() as usize));
-    OFFSET.store(found.unwrap_or(0), Relaxed);
-    Ok(())
+    offset.filter(is_name).ok_or(Unknown::Form)
+}
+
+/// Whether an object can be there.
+fn is_address(word: usize) -> bool {
+    word.is_multiple_of(WORD) && word >= 1 << 16
+}
+
+/// Whether this is nil or a frozen String.
+fn can_be_name(memory: &impl Memory, word: usize) -> bool {
+    let is_string = |flags: usize| {
+        let object_type = flags & rb_sys::ruby_value_type::RUBY_T_MASK as usize;
+        let is_frozen = flags & rb_sys::ruby_fl_type::RUBY_FL_FREEZE as usize != 0;
+        object_type == rb_sys::ruby_value_type::RUBY_T_STRING as usize && is_frozen
+    };
+    word == NIL as usize || is_address(word) && memory.word(word).is_some_and(is_string)
 }
 
 /// The main Ractor's main thread, by the address of its object. A forked child may have another one.
@@ -88,14 +110,11 @@ impl<'g> ThreadName<'g> {
     }
 
     fn object(&self) -> Option<VALUE> {
-        let offset = OFFSET.load(Relaxed);
-        if offset == 0 {
-            return None;
-        }
+        let offset = OFFSET.get()?.ok()?;
         let field = with_exposed_provenance::<VALUE>(data_of(self.0) + offset);
-        // SAFETY: `look` has found the name there, in data that lives as long as the thread's object.
+        // SAFETY: `find` has found the name there, in data that lives as long as the thread's object.
         let name = unsafe { field.read() };
-        (name != rb_sys::Qnil as VALUE).then_some(name)
+        (name != NIL).then_some(name)
     }
 }
 

@@ -176,6 +176,20 @@ impl<'g> RubyThread<'g> {
         })
     }
 
+    /// Has `look` find the thread's words in the VM's data: it gets the place of one among them, and
+    /// what that one is meanwhile. For a thread of the main Ractor.
+    pub fn with_mark<T>(self, _: &Gvl<'_>, look: impl FnOnce(usize, usize) -> T) -> Option<T> {
+        static MARK: u8 = 0;
+        let place = usize::try_from(*OTHER.0.get()?).ok()?;
+        let mark = (&raw const MARK).cast_mut().cast::<c_void>();
+        // No other thread can see it, and these threads have none.
+        let before = OTHER.get(self);
+        OTHER.set(self, mark);
+        let found = look(place, mark.addr());
+        OTHER.set(self, before);
+        Some(found)
+    }
+
     /// Lets the thread forget its state.
     pub fn forget_state(self) {
         STATE.set(self, ptr::null_mut());

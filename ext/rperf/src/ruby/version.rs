@@ -3,8 +3,8 @@
 //! versions that are named here. docs/internals/ruby-versions.md lists all of it. On any thread, and
 //! in signal handlers, once [`init`] has run.
 
-use rperf_engine::{FrameLayout, LateFrames, LateFramesFound};
-use rperf_report::MISSING;
+use magnus::{Module, RClass, RModule, Ruby};
+use rperf_engine::{FrameKinds, FrameLayout, LateFrames, LateFramesFound, Unknown};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
 use std::ptr::with_exposed_provenance;
@@ -57,8 +57,10 @@ const MOVED: usize = match option_env!("RPERF_SIMULATED_LAYOUT") {
     None => 0,
 };
 
-fn is_known() -> bool {
-    KNOWN.contains(&running())
+/// Whether this Ruby's version is one of [`KNOWN`].
+fn known() -> Result<(), Unknown> {
+    let is_known = KNOWN.contains(&running());
+    is_known.then_some(()).ok_or(Unknown::Version)
 }
 
 /// Freeing a Ractor's object sets the VM's flags of wanted events to those of the freed Ractor, which
@@ -97,32 +99,21 @@ pub fn thread_hooks_keep_ended_ractors() -> bool {
 /// them no stack is taken at a tick.
 ///
 /// Versions: 3.4 to 4.1. Source: `enum imemo_type`, internal/imemo.h.
-pub fn has_frame_kinds() -> bool {
-    is_known()
+pub fn has_frame_kinds() -> Result<(), Unknown> {
+    known()
 }
 
 /// See [`has_frame_kinds`].
-pub const FRAME_KINDS: FrameKinds = FrameKinds {
-    method: 6,
-    code: 7,
-    shift: 12 + MOVED,
-};
+pub const FRAME_KINDS: FrameKinds = FrameKinds { method: 6, code: 7 };
 
-/// The kinds of internal objects that stand for frames.
-pub struct FrameKinds {
-    /// A method entry.
-    pub method: usize,
-    /// An instruction sequence.
-    pub code: usize,
-    /// Where the flags of an internal object have its kind.
-    pub shift: usize,
-}
+/// Where the flags of an internal object have its kind.
+pub const KIND_SHIFT: usize = 12 + MOVED;
 
 /// Where frames have their fields. Without it no line of compiled code is known.
 ///
 /// Versions: 3.4 to 4.1. Source: `rb_execution_context_struct`, `rb_control_frame_struct`,
 /// `rb_iseq_struct` and `rb_iseq_constant_body`, vm_core.h.
-pub fn frame_layout() -> Option<&'static FrameLayout> {
+pub fn frame_layout() -> Result<&'static FrameLayout, Unknown> {
     static LAYOUT: FrameLayout = FrameLayout {
         stack: 0,
         stack_size: WORD,
@@ -137,7 +128,6 @@ pub fn frame_layout() -> Option<&'static FrameLayout> {
     };
     static WITH_LATE_FRAMES: FrameLayout = FrameLayout {
         late: Some(LateFrames {
-            is_on: is_zjit_on,
             place: 6 * WORD + MOVED,
             c_method: 1,
             program_counter: MOVED,
@@ -146,11 +136,13 @@ pub fn frame_layout() -> Option<&'static FrameLayout> {
         }),
         ..LAYOUT
     };
+    known()?;
+    let can_read = line_of_instruction().is_some() && !may_zjit_fill_frames_unseen();
     let layout = match zjit_fills_frames_late() {
         true => &WITH_LATE_FRAMES,
         false => &LAYOUT,
     };
-    (is_known() && line_of_instruction().is_some()).then_some(layout)
+    can_read.then_some(layout).ok_or(Unknown::Form)
 }
 
 /// ZJIT leaves the program counter and the instruction sequence of a control frame as they were, and
@@ -164,9 +156,19 @@ fn zjit_fills_frames_late() -> bool {
 
 static LATE_FRAMES_FOUND: LateFramesFound = LateFramesFound::none();
 
-/// Whether a compiler is on that fills frames late, as this process runs. Async-signal-safe.
+/// Whether a compiler is on that fills frames late, as this process runs, or may be.
+/// Async-signal-safe.
 pub fn are_frames_late() -> bool {
-    zjit_fills_frames_late() && is_zjit_on()
+    zjit_fills_frames_late() && is_zjit_on() || may_zjit_fill_frames_unseen()
+}
+
+/// Whether ZJIT may fill frames late, and nothing tells whether it is on: this Ruby was linked
+/// without the name of the VM's variable. Async-signal-safe.
+fn may_zjit_fill_frames_unseen() -> bool {
+    zjit_fills_frames_late()
+        && FOUND
+            .get()
+            .is_some_and(|found| found.has_zjit && found.zjit_entry == 0)
 }
 
 /// Whether ZJIT is on. Async-signal-safe.
@@ -183,7 +185,7 @@ fn is_zjit_on() -> bool {
 ///
 /// Versions: 3.4 to 4.1. Source: `rb_thread_struct`, vm_core.h, and `rb_ractor_struct`,
 /// ractor_core.h.
-pub fn thread_layout() -> Option<&'static ThreadLayout> {
+pub fn thread_layout() -> Result<&'static ThreadLayout, Unknown> {
     static LAYOUT: ThreadLayout = ThreadLayout {
         object: 2 * WORD + MOVED,
         ractor: 3 * WORD + MOVED,
@@ -191,7 +193,7 @@ pub fn thread_layout() -> Option<&'static ThreadLayout> {
         ractor_object: MOVED,
         ractor_number: WORD + MOVED,
     };
-    is_known().then_some(&LAYOUT)
+    known().map(|()| &LAYOUT)
 }
 
 /// Offsets, in bytes, of fields in what the VM keeps of a thread and of a Ractor.
@@ -206,6 +208,14 @@ pub struct ThreadLayout {
     pub ractor_object: usize,
     /// Its number, 32 bits.
     pub ractor_number: usize,
+}
+
+/// How many bytes before the address of a thread's words for extensions its name is. Without it threads
+/// have no names.
+///
+/// Versions: 3.4 to 4.1. Source: `name` and `specific_storage` of `rb_thread_struct`, vm_core.h.
+pub fn name_before_storage() -> Result<usize, Unknown> {
+    known().map(|()| WORD + MOVED)
 }
 
 /// The function that tells the line of an instruction, by its place in words. The VM exports it, and
@@ -233,14 +243,18 @@ pub type SlotSize = unsafe extern "C" fn(rb_sys::VALUE) -> usize;
 struct Found {
     line_of_instruction: Option<LineOfInstruction>,
     slot_size: Option<SlotSize>,
-    /// The address of a variable; 0 if Ruby was built without ZJIT.
+    /// Ruby was built with ZJIT.
+    has_zjit: bool,
+    /// The address of a variable; 0 if Ruby was built without ZJIT, or doesn't export it.
     zjit_entry: usize,
 }
 
 static FOUND: OnceLock<Found> = OnceLock::new();
 
-/// Looks for what the VM exports. When the extension is loaded, once.
-pub fn init() {
+/// Looks for what the VM has and exports. When the extension is loaded, once.
+pub fn init(ruby: &Ruby) {
+    let vm = ruby.class_object().const_get::<_, RClass>("RubyVM");
+    let has_zjit = vm.is_ok_and(|vm| vm.const_get::<_, RModule>("ZJIT").is_ok());
     // SAFETY: looks names up. Functions of these names have these forms in all versions that have
     // them.
     FOUND.get_or_init(|| unsafe {
@@ -252,20 +266,22 @@ pub fn init() {
             slot_size: transmute::<*mut libc::c_void, Option<SlotSize>>(find(
                 c"rb_gc_obj_slot_size",
             )),
+            has_zjit,
             zjit_entry: find(c"rb_zjit_entry").expose_provenance(),
         }
     });
 }
 
-/// For a profile with samples of so many other Ractors.
-pub fn note_on_other_ractors(ractors: usize) -> String {
+/// For a profile with samples of other Ractors: of so many, if they have numbers.
+pub fn note_on_other_ractors(ractors: Option<usize>) -> String {
     let collections = if other_ractors_tell_of_collections() {
         String::new()
     } else {
         let (major, minor) = running();
         format!("; in Ruby {major}.{minor} their garbage collections count as running time")
     };
-    format!("threads of other Ractors have samples at ticks only{collections} (Ractors: {ractors})")
+    let number = ractors.map_or(String::new(), |ractors| format!(" (Ractors: {ractors})"));
+    format!("threads of other Ractors have samples at ticks only{collections}{number}")
 }
 
 /// For a profile of objects, where hooks have fallen silent.
@@ -276,7 +292,7 @@ pub const NOTE_ON_SILENT_OBJECTS: &str =
 pub const NOTE_ON_SILENT_CALLS: &str =
     "calls may be missing: Ruby 3.4 tells of nothing more once a Ractor's object is freed";
 
-/// What a profile lacks where the VM's private data isn't known, for its comments.
+/// What a profile lacks where the VM's private data isn't known.
 pub enum Lacks {
     /// Stacks at ticks: all are taken at safepoints.
     TickStacks,
@@ -292,17 +308,29 @@ pub enum Lacks {
 
 impl Lacks {
     /// For people.
-    pub fn note(self) -> String {
+    fn because(self, reason: Unknown) -> String {
         let what = match self {
             Lacks::TickStacks => "stacks at ticks",
             Lacks::CompiledLines => "lines of compiled code",
             Lacks::RactorNumbers => "numbers of Ractors",
-            Lacks::BlockMethods => "names of methods that blocks define",
+            Lacks::BlockMethods => "names of methods made by define_method",
             Lacks::ThreadNames => "names of threads",
         };
-        let name = name();
-        format!(
-            "{MISSING}{what}, because the internals of Ruby {name} aren't known, or can't be checked"
-        )
+        let internals = format!("the internals of Ruby {}", name());
+        let why = match reason {
+            Unknown::Version => format!("this rperf doesn't know {internals}"),
+            Unknown::Form => format!("{internals} aren't as this rperf knows them"),
+            Unknown::Access => {
+                format!("rperf got no file descriptors to check {internals} with")
+            }
+        };
+        format!("{what}, because {why}")
     }
+}
+
+/// What is missing of these, and why, for people.
+pub fn missing<const N: usize>(reasons: [(Lacks, Option<Unknown>); N]) -> Vec<String> {
+    let reasons = reasons.into_iter();
+    let told = reasons.filter_map(|(what, reason)| Some(what.because(reason?)));
+    told.collect()
 }

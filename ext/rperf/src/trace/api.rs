@@ -186,6 +186,8 @@ struct Taken {
     /// Not if the session itself has it until its end.
     snapshot: Option<TraceSnapshot>,
     comments: Vec<String>,
+    /// What all calls lack, and why.
+    missing: Vec<String>,
     /// The frames, and from `first_class` on the classes of objects.
     frames: Vec<TracedFrame>,
     first_class: usize,
@@ -235,6 +237,7 @@ impl Taken {
             end,
             snapshot,
             comments: comments(ruby, session, has_others),
+            missing: missing(),
             frames,
             first_class,
             unnamed: unnamed.ok_or_else(inside)?,
@@ -268,8 +271,9 @@ impl Taken {
             let (names, classes) = names.split_at(self.first_class);
             let (calibration, mut comments) = (&self.calibration, self.comments);
             let excluded = excluded::find(&self.settings, &self.folder, names, &mut comments);
-            let profile =
+            let mut profile =
                 snapshot.into_profile(names, &excluded, classes, calibration, program, comments);
+            profile.meta.missing = self.missing;
             Some(description::described(&self.settings, profile))
         });
         match profile {
@@ -298,11 +302,13 @@ fn comments(ruby: &Ruby, session: &TraceSession, has_others: bool) -> Vec<String
     if hooks::gc::HOOK.has_missed() {
         comments.push(format!("traced: {}", version::NOTE_ON_SILENT_CALLS));
     }
-    if !frames::are_kinds_known() {
-        comments.push(Lacks::BlockMethods.note());
-    }
-    if !thread_names::are_known() {
-        comments.push(Lacks::ThreadNames.note());
-    }
     comments
+}
+
+/// What all calls lack, and why, for people.
+fn missing() -> Vec<String> {
+    version::missing([
+        (Lacks::BlockMethods, frames::unknown_kinds()),
+        (Lacks::ThreadNames, thread_names::unknown()),
+    ])
 }

@@ -1,4 +1,4 @@
-//! The handlers on real threads. One test, as a process has one set of them.
+//! The handlers on real threads.
 
 use super::*;
 
@@ -83,6 +83,7 @@ fn interrupt_until(tid: NativeId, reached: impl Fn() -> bool) {
 
 #[test]
 fn the_holder_is_interrupted_and_goes_on_whatever_is_read() {
+    let _one_at_a_time = HANDLERS.lock();
     let trigger = || {
         TRIGGERED.fetch_add(1, SeqCst);
     };

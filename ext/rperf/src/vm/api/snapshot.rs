@@ -275,9 +275,10 @@ fn take_down(
     alive: &LiveThreads,
 ) -> Option<(Arc<Settings>, Session)> {
     session(gvl).filter(|session| session.id == id)?;
-    // SAFETY: the hooks and the handler of this session have been removed. Where that on collections
-    // stays, it runs on threads of other Ractors only while this thread is stopped. So can the one on
-    // new objects, which looks for a session with this GVL only.
+    // SAFETY: the hooks and the handler of this session have been removed, but for those on collections
+    // and on new objects in some versions. These look for a session only with this GVL, or on a thread
+    // that collects while all others are stopped: where other Ractors collect beside this thread, the
+    // hook on collections returns at once.
     let session = unsafe { SESSION.take(gvl) }?;
     let (settings, engine, threads) = session.into_parts();
     for state in threads {

@@ -5,14 +5,14 @@
 use crate::interrupts::{Interrupts, LIMIT};
 use crate::profile::{self, description, errors};
 use crate::ruby::version::{self, Lacks};
-use crate::ruby::{ractor, resolve, thread_names};
+use crate::ruby::{frames, ractor, resolve, thread_names};
 use crate::vm::hooks::gc;
 use crate::vm::state::roots;
 use crate::vm::state::session::session;
 use magnus::{Error, Ruby, Value};
 use rperf_engine::{
     AllocationSums, Capture, CapturedNode, FrameNames, Gvl, JobId, SessionId, Snapshot, Taken,
-    WorkerEnded, other_ractors,
+    Unknown, WorkerEnded, other_ractors,
 };
 use rperf_model::Profile;
 use rperf_session::settings::Settings;
@@ -132,6 +132,7 @@ impl CompleteProfile {
         }
         self.learn_names(gvl, &frames);
         let (program, comments) = self.description(ruby);
+        let missing = self.missing();
         let Self {
             taken: (snapshot, nodes),
             settings,
@@ -141,6 +142,7 @@ impl CompleteProfile {
         } = self;
         let profile = interrupts.without_gvl(gvl, move || {
             let mut profile = snapshot.into_profile(&nodes, frames.names(), program, comments);
+            profile.meta.missing = missing;
             if let Some(((sums, _), words)) = objects.zip(words) {
                 sums.add_to(&mut profile, words.names());
             }
@@ -194,17 +196,31 @@ impl CompleteProfile {
         }
         let others = snapshot.other_ractors();
         if others > 0 {
-            comments.push(version::note_on_other_ractors(others));
+            // Without numbers all have one label.
+            let number = ractor::known_layout().is_ok().then_some(others);
+            comments.push(version::note_on_other_ractors(number));
+        }
+        (description::program(), comments)
+    }
+
+    /// What all samples lack, and why, for people.
+    fn missing(&self) -> Vec<String> {
+        let (snapshot, _) = &self.taken;
+        if self.settings.is_traced() {
+            return Vec::new();
         }
         let missing = snapshot.missing;
-        let lacking = [
-            missing.tick_stacks.then_some(Lacks::TickStacks),
-            missing.compiled_lines.then_some(Lacks::CompiledLines),
-            (others > 0 && !ractor::have_numbers()).then_some(Lacks::RactorNumbers),
-            (!thread_names::are_known()).then_some(Lacks::ThreadNames),
-        ];
-        comments.extend(lacking.into_iter().flatten().map(Lacks::note));
-        (description::program(), comments)
+        let kinds = || frames::unknown_kinds().unwrap_or(Unknown::Form);
+        let numbers = ractor::known_layout().err();
+        version::missing([
+            (Lacks::TickStacks, missing.tick_stacks.then(kinds)),
+            (Lacks::CompiledLines, missing.compiled_lines),
+            (
+                Lacks::RactorNumbers,
+                numbers.filter(|_| snapshot.other_ractors() > 0),
+            ),
+            (Lacks::ThreadNames, thread_names::unknown()),
+        ])
     }
 }
 
