@@ -24,6 +24,12 @@ const MOST: usize = 32 << 20;
 /// Where paths begin, if the name in front is shorter.
 const PATH_COLUMN: usize = 56;
 
+/// Columns of a path, or of a state, that stay beside a long name.
+const KNOWN: usize = 24;
+
+/// Between a name and its path.
+const GAP: usize = 2;
+
 /// Said if the main thread was woken.
 const WOKEN: &str =
     "No thread ran, so the main thread was woken for a moment (not with --no-wake).\n";
@@ -325,8 +331,8 @@ fn grouped(threads: &[Shown]) -> Vec<Vec<&Shown>> {
     groups
 }
 
-fn padded(text: &str) -> String {
-    let gap = PATH_COLUMN.saturating_sub(columns(text)).max(2);
+fn padded(text: &str, start: usize) -> String {
+    let gap = start.saturating_sub(columns(text)).max(GAP);
     format!("{text}{}", " ".repeat(gap))
 }
 
@@ -376,9 +382,20 @@ fn line(frame: &Value, screen: Screen) -> String {
         Some(line) if line > 0 => format!("{}:{line}", text("path")),
         _ => text("path"),
     };
-    let name = padded(&format!("    {}", text("name")));
-    let place = screen.fitted_path(&place, columns(&name));
+    let (name, place) = side_by_side(&format!("    {}", text("name")), &place, screen);
     format!("{}\n", format!("{name}{place}").trim_end())
+}
+
+/// A name, padded, and what is known of it, in a line of the screen.
+fn side_by_side(name: &str, known: &str, screen: Screen) -> (String, String) {
+    let for_known = columns(known).min(KNOWN);
+    let name = screen.fitted_name(name, GAP + for_known);
+    let start = screen.width().map_or(PATH_COLUMN, |width| {
+        PATH_COLUMN.min(width.saturating_sub(for_known))
+    });
+    let name = padded(&name, start);
+    let known = screen.fitted_name(known, columns(&name));
+    (name, known)
 }
 
 #[cfg(test)]
