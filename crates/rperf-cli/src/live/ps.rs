@@ -220,7 +220,6 @@ fn table(programs: &[Listening], screen: &Screen) -> String {
         table.push(Row {
             cells: program.cells().into(),
             name: program.program(),
-            is_text: true,
             ..Row::default()
         });
     }
