@@ -3,6 +3,7 @@
 
 use crate::options::Options;
 use crate::output::shown;
+use crate::report::screen::Screen;
 use crate::stat::{self, CommandTimes, Figures};
 use crate::{say, verbose};
 use rperf_format::TextOptions;
@@ -19,8 +20,9 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
         return false;
     };
     let mut tables = String::new();
+    let width = Screen::stderr().width();
     if options.settings.verbose() {
-        tables.push_str(&verbose::statistics(profile));
+        tables.push_str(&verbose::for_terminal(profile, width));
     }
     if let Some(stat) = options.stat {
         let figures = Figures {
@@ -32,7 +34,7 @@ pub fn deliver(options: &Options, merged: &Merged, times: CommandTimes) -> bool 
             times: Some(times),
             process: merged.stats,
         };
-        tables.push_str(&stat::render(profile, &figures));
+        tables.push_str(&stat::for_terminal(profile, &figures, width));
     }
     // With stderr closed the file still matters.
     let _ = io::stderr().write_all(tables.as_bytes());

@@ -9,7 +9,6 @@ pub mod load;
 mod options;
 mod pages;
 pub mod screen;
-pub mod table;
 pub mod view_args;
 
 pub use options::ReportArgs;
@@ -99,6 +98,13 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
             output,
         } if output.is_some() || !io::stdout().is_terminal() => {
             return stream(&filtered.profile, output.as_deref());
+        }
+        View::Format {
+            format: Format::Text,
+            output: None,
+        } => {
+            let options = text_options(&page, options.lines);
+            rperf_format::for_terminal(page.profile, options, screen.width())
         }
         View::Format { format, output } => {
             let bytes = formatted(&page, *format, options.lines)?;
@@ -203,16 +209,20 @@ fn nothing_matches(what: &str, name: &str) -> Refusal {
 
 fn formatted(page: &Page<'_>, format: Format, lines: bool) -> Result<Vec<u8>, Refusal> {
     let mut bytes = Vec::new();
-    let options = TextOptions {
+    let options = text_options(page, lines);
+    let written = rperf_format::write(page.profile, format, options, &mut bytes);
+    written.map_err(|error| failure(&error.to_string()))?;
+    Ok(bytes)
+}
+
+fn text_options(page: &Page<'_>, lines: bool) -> TextOptions {
+    TextOptions {
         lines,
         whole: Some(Whole {
             value: page.whole,
             idle: page.idle.left_out(),
         }),
-    };
-    let written = rperf_format::write(page.profile, format, options, &mut bytes);
-    written.map_err(|error| failure(&error.to_string()))?;
-    Ok(bytes)
+    }
 }
 
 fn write(

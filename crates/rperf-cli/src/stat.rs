@@ -1,14 +1,15 @@
 //! The page of `rperf stat`: a pure function from figures to text. Called through
 //! the extension on the thread that ends the profiled program.
 
-use rperf_format::{Format, TextOptions, Whole};
+use rperf_format::shorten::LEAST;
+use rperf_format::table::wrapped;
+use rperf_format::{TextOptions, Whole};
 use rperf_model::{Profile, State};
 use rperf_report::numbers::{grouped, milliseconds, percent};
 use rperf_report::{Totals, losses, without_idle};
 use rperf_session::os::OsStats;
 use rperf_session::process_stats::{ProcessStats, RubyStats};
 use std::borrow::Cow;
-use std::fmt::Write;
 
 const MEGABYTE: u64 = 1 << 20;
 
@@ -46,13 +47,21 @@ pub struct CommandTimes {
 
 /// The whole page.
 pub fn render(profile: &Profile, figures: &Figures) -> String {
+    for_terminal(profile, figures, None)
+}
+
+/// The page in lines that fit a terminal of this width. `None`: nothing is cut.
+pub fn for_terminal(profile: &Profile, figures: &Figures, width: Option<usize>) -> String {
     let (profile, idle) = match figures.shows_idle {
         true => (Cow::Borrowed(profile), 0),
         false => without_idle(profile),
     };
     let profile = &*profile;
     let totals = Totals::of(profile, profile.schema.default_column());
-    let mut page = Page::default();
+    let mut page = Page {
+        width,
+        text: String::new(),
+    };
     page.line(&format!(
         "\n Performance stats for '{}':\n",
         figures.command
@@ -70,8 +79,6 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
     sampling(&mut page, profile, figures);
     if figures.report {
         page.line("");
-        // Writing to memory doesn't fail.
-        let mut tables = Vec::new();
         let options = TextOptions {
             lines: figures.lines,
             whole: Some(Whole {
@@ -79,9 +86,8 @@ pub fn render(profile: &Profile, figures: &Figures) -> String {
                 idle,
             }),
         };
-        if rperf_format::write(profile, Format::Text, options, &mut tables).is_ok() {
-            page.line(&String::from_utf8_lossy(&tables));
-        }
+        page.text += &rperf_format::for_terminal(profile, options, width);
+        page.line("");
     }
     page.text
 }
@@ -211,9 +217,13 @@ fn sampling(page: &mut Page, profile: &Profile, figures: &Figures) {
     }
 }
 
+/// Terminals that are narrower get narrow columns.
+const NARROW: usize = 60;
+
 /// Rows in columns: value, unit, share, text.
-#[derive(Default)]
 struct Page {
+    /// Columns of the terminal; `None`: nothing is cut.
+    width: Option<usize>,
     text: String,
 }
 
@@ -222,7 +232,22 @@ impl Page {
         let share = share
             .map(|share| format!("{share:.1}%"))
             .unwrap_or_default();
-        self.line(&format!("{value:>14} {unit:<2} {share:>7}  {text}"));
+        let is_narrow = self.width.is_some_and(|width| width < NARROW);
+        let (value, share) = match is_narrow {
+            true => (format!("{value:>9}"), format!("{share:>6} ")),
+            false => (format!("{value:>14}"), format!("{share:>7}  ")),
+        };
+        let before = format!("{value} {unit:<2} {share}");
+        let Some(width) = self.width else {
+            return self.line(&(before + text));
+        };
+        let room = width.saturating_sub(before.len()).max(LEAST);
+        let indent = " ".repeat(before.len());
+        for (number, line) in wrapped(text, room, "").lines().enumerate() {
+            self.text += if number == 0 { &before } else { &indent };
+            self.text += line;
+            self.text.push('\n');
+        }
     }
 
     fn time(&mut self, ns: impl Into<i128>, share: Option<f64>, text: &str) {
@@ -238,8 +263,10 @@ impl Page {
     }
 
     fn line(&mut self, line: &str) {
-        // Writing to a String doesn't fail.
-        let _ = writeln!(self.text, "{line}");
+        match self.width {
+            Some(width) => self.text += &wrapped(&format!("{line}\n"), width, "  "),
+            None => self.text += &format!("{line}\n"),
+        }
     }
 }
 

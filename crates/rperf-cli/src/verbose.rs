@@ -1,6 +1,7 @@
 //! The lines of `-v`, and the few words about a profile that was written. Pure;
 //! called through the extension on the thread that ends the profiled program.
 
+use rperf_format::table::{Column, Row, Surface, Table, wrapped};
 use rperf_model::{Profile, SamplingStats};
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::{By, Scale, Sort, Top, call_count, calls_text, losses, tracing_lines};
@@ -8,11 +9,20 @@ use std::fmt::Write;
 
 const TOP: usize = 10;
 
+/// In front of each line.
+const MARK: &str = "[rperf] ";
+
 /// Stacks taken at safepoints that need no word, if nearly all are taken at ticks.
 const FEW: u64 = 20;
 
 /// Sampling statistics and the hottest methods, each line marked as ours.
 pub fn statistics(profile: &Profile) -> String {
+    for_terminal(profile, None)
+}
+
+/// The same in lines that fit a terminal of this width. `None`: nothing is cut.
+pub fn for_terminal(profile: &Profile, width: Option<usize>) -> String {
+    let width = width.map(|width| width.saturating_sub(MARK.len()));
     let meta = &profile.meta;
     let counters = &meta.counters;
     let column = profile.schema.default_column();
@@ -38,20 +48,26 @@ pub fn statistics(profile: &Profile) -> String {
     lines.extend(capture(counters));
     lines.push(format!("top {TOP} by flat:"));
     let scale = Scale::new(profile.schema.default_type(), top.total);
-    lines.extend(top.sorted(Sort::Flat).into_iter().take(TOP).map(|row| {
-        format!(
-            "{:>12} {} {:>5.1}%  {} ({})",
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut text = match width {
+        Some(width) => wrapped(&text, width, "  "),
+        None => text,
+    };
+    let mut table = Table::new([Column::new("")]);
+    for row in top.sorted(Sort::Flat).into_iter().take(TOP) {
+        let cell = format!(
+            "{:>12} {} {:>5.1}%",
             scale.number(row.self_value),
             scale.unit(),
-            percent(row.self_value, top.total),
-            row.function.name,
-            row.function.short_path
-        )
-    }));
-    lines.iter().fold(String::new(), |mut text, line| {
-        let _ = writeln!(text, "[rperf] {line}");
-        text
-    })
+            percent(row.self_value, top.total)
+        );
+        table.push(Row::of(&row.function, vec![cell], 0.0));
+    }
+    text += &table.render(Surface {
+        width,
+        ..Surface::PLAIN
+    });
+    text.lines().map(|line| format!("{MARK}{line}\n")).collect()
 }
 
 /// How long the intervals became, if they did.

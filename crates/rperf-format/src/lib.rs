@@ -40,7 +40,9 @@ mod last_stack;
 pub mod markdown;
 pub mod otlp;
 pub mod pprof;
+pub mod shorten;
 mod spans;
+pub mod table;
 mod text;
 pub mod viewer;
 
@@ -49,7 +51,7 @@ pub use error::{FormatError, ReadError};
 pub use file_kind::FileKind;
 pub use format::{Format, write};
 pub use json::{JsonOptions, json};
-pub use text::{TextOptions, Whole};
+pub use text::{TextOptions, Whole, for_terminal};
 
 #[cfg(doc)]
 use rperf_model::Profile;

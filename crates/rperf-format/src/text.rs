@@ -1,8 +1,9 @@
 //! The text report: what was measured, then the functions with the largest values of their own, the
 //! functions with the largest totals, and on request the hottest lines. It is about the profile's
-//! default column. Called by `format::write` and by the page of `rperf stat --report`; any thread.
+//! default column. Called by `format::write`, and by the command for terminals; any thread.
 
 use crate::FormatError;
+use crate::table::{Column, Row, Surface, Table, wrapped};
 use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent};
 use rperf_report::one_line::{function_name, one_line};
@@ -41,6 +42,19 @@ pub(crate) fn write(
     options: TextOptions,
     output: &mut dyn Write,
 ) -> Result<(), FormatError> {
+    Ok(output.write_all(report(profile, options, Surface::PLAIN).as_bytes())?)
+}
+
+/// The report on `profile` for a terminal: tables fit its width. `None`: nothing is cut.
+pub fn for_terminal(profile: &Profile, options: TextOptions, width: Option<usize>) -> String {
+    let surface = Surface {
+        width,
+        ..Surface::PLAIN
+    };
+    report(profile, options, surface)
+}
+
+fn report(profile: &Profile, options: TextOptions, surface: Surface<'_>) -> String {
     let (profile, idle) = match options.whole {
         Some(whole) => (Cow::Borrowed(profile), whole.idle),
         None => without_idle(profile),
@@ -51,39 +65,35 @@ pub(crate) fn write(
     let whole = options.whole.map_or(top.total, |whole| whole.value);
     let amounts = Amounts::new(profile, whole);
     let name = one_line(&profile.schema.default_type().name);
-    write!(output, "Total: {} ({name})", amounts.text(amounts.whole))?;
+    let mut text = format!("Total: {} ({name})", amounts.text(amounts.whole));
     if top.total != amounts.whole {
         let (left, share) = (amounts.text(top.total), amounts.share(top.total));
-        write!(output, ", of which {left} ({share:.1}%) are left")?;
+        text += &format!(", of which {left} ({share:.1}%) are left");
     }
-    writeln!(output)?;
-    if let Some(idle) = idle_line(profile, idle) {
-        writeln!(output, "{idle}")?;
-    }
-    if let Some(sampling) = sampling(profile) {
-        writeln!(output, "{sampling}")?;
-    }
-    if let Some(losses) = losses_line(&profile.meta.counters) {
-        writeln!(output, "{losses}")?;
+    text.push('\n');
+    let losses = losses_line(&profile.meta.counters);
+    let head = idle_line(profile, idle).into_iter();
+    for line in head.chain(sampling(profile)).chain(losses) {
+        text += &line;
+        text.push('\n');
     }
     for line in tracing_lines(profile) {
-        writeln!(output, "Traced: {}", one_line(line))?;
+        text += &format!("Traced: {}\n", one_line(line));
+    }
+    if let Some(width) = surface.width {
+        text = wrapped(&text, width, "  ");
     }
     let calls = Calls::of(profile, &By::Function);
     for (title, sort) in [("Flat", Sort::Flat), ("Cumulative", Sort::Cumulative)] {
-        write_table(
-            output,
-            title,
-            &top.sorted(sort),
-            &amounts,
-            sort,
-            calls.as_ref(),
-        )?;
+        let rows = top.sorted(sort);
+        text += &format!("\n{title}:\n");
+        text += &methods(&rows, &amounts, sort, calls.as_ref()).render(surface);
+        text += &more(rows.len());
     }
     if options.lines {
-        write_lines(output, &Lines::of(profile, column), &amounts)?;
+        text += &lines(&Lines::of(profile, column), &amounts, surface);
     }
-    Ok(())
+    text
 }
 
 /// How many samples there are, and how often they were taken, as far as it is known.
@@ -98,72 +108,64 @@ fn sampling(profile: &Profile) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn write_table(
-    output: &mut dyn Write,
-    title: &str,
-    rows: &[&TopRow],
-    amounts: &Amounts,
-    sort: Sort,
-    calls: Option<&Calls>,
-) -> Result<(), FormatError> {
-    writeln!(output, "\n{title}:")?;
+/// Moves a table to the right by the gap between its columns.
+const INDENT: &str = "";
+
+fn methods(rows: &[&TopRow], amounts: &Amounts, sort: Sort, calls: Option<&Calls>) -> Table {
     let shown = || rows.iter().take(ROWS);
     let width = amounts.width(shown().map(|row| row.value(sort)));
+    let mut columns = vec![Column::new(INDENT), Column::new("")];
     if calls.is_some() {
-        let blank = amounts.cell(0, width).chars().count();
-        writeln!(output, "  {:blank$}  {:>12}  {:>12}", "", "calls", "blocks")?;
+        columns.push(Column::weighing(format!("{:>12}", "calls"), 2));
+        columns.push(Column::weighing(format!("{:>12}", "blocks"), 1));
     }
+    let mut table = Table::new(columns);
     for row in shown() {
-        let amount = amounts.cell(row.value(sort), width);
-        let name = function_name(&row.function.name);
-        write!(output, "  {amount}")?;
+        let mut cells = vec![INDENT.into(), amounts.cell(row.value(sort), width)];
         if let Some(calls) = calls {
-            let methods = calls.calls_text(&row.function);
-            let blocks = calls.block_calls_text(&row.function);
-            write!(output, "  {methods:>12}  {blocks:>12}")?;
+            cells.push(calls.calls_text(&row.function));
+            cells.push(calls.block_calls_text(&row.function));
         }
-        write!(output, "  {name}")?;
-        match one_line(&row.function.short_path) {
-            path if path.is_empty() => writeln!(output)?,
-            path => writeln!(output, " ({path})")?,
-        }
+        table.push(Row::of(&row.function, cells, 0.0));
     }
-    write_more(output, rows.len())
+    table
 }
 
-fn write_lines(
-    output: &mut dyn Write,
-    table: &Lines,
-    amounts: &Amounts,
-) -> Result<(), FormatError> {
-    let Lines { lines, unknown } = table;
+fn lines(found: &Lines, amounts: &Amounts, surface: Surface<'_>) -> String {
+    let Lines { lines, unknown } = found;
     if lines.is_empty() {
-        writeln!(output, "\nLines: none were recorded")?;
-        return Ok(());
+        return "\nLines: none were recorded\n".into();
     }
-    writeln!(output, "\nLines:")?;
     let shown = || lines.iter().take(ROWS);
     let self_values = shown().map(|row| row.self_value).chain([*unknown]);
     let self_width = amounts.width(self_values);
     let total_width = amounts.width(shown().map(|row| row.total_value));
-    let (self_cell, total_cell) = (
-        amounts.cell(0, self_width).chars().count(),
-        amounts.cell(0, total_width).chars().count(),
-    );
-    writeln!(output, "  {:>self_cell$}  {:>total_cell$}", "self", "total")?;
+    let columns = [
+        Column::new(INDENT),
+        Column::new("self"),
+        Column::weighing("total", 1),
+    ];
+    let mut table = Table::new(columns);
     for row in shown() {
         let own = amounts.cell(row.self_value, self_width);
         let total = amounts.cell(row.total_value, total_width);
-        let (path, line) = (one_line(&row.short_path), row.line);
-        let method = function_name(&row.method);
-        writeln!(output, "  {own}  {total}  {path}:{line} ({method})")?;
+        table.push(Row {
+            cells: vec![INDENT.into(), own, total],
+            name: format!("{}:{}", one_line(&row.short_path), row.line),
+            detail: function_name(&row.method).into_owned(),
+            needs_detail: true,
+            ..Row::default()
+        });
     }
-    write_more(output, lines.len())?;
     if *unknown != 0 {
         let own = amounts.cell(*unknown, self_width);
-        writeln!(output, "  {own}  {:total_cell$}  (line not known)", "")?;
+        table.push(Row {
+            cells: vec![INDENT.into(), own, String::new()],
+            name: "(line not known)".into(),
+            ..Row::default()
+        });
     }
-    Ok(())
+    format!("\nLines:\n{}{}", table.render(surface), more(lines.len()))
 }
 
 /// How values of the profile's default column are shown.
@@ -213,10 +215,10 @@ impl Amounts {
     }
 }
 
-fn write_more(output: &mut dyn Write, rows: usize) -> Result<(), FormatError> {
-    let more = rows.saturating_sub(ROWS);
-    if more > 0 {
-        writeln!(output, "  ({} more)", grouped(more as u64))?;
+/// How many rows a table doesn't have.
+fn more(rows: usize) -> String {
+    match rows.saturating_sub(ROWS) {
+        0 => String::new(),
+        more => format!("  ({} more)\n", grouped(more as u64)),
     }
-    Ok(())
 }

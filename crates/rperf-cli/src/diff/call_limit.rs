@@ -12,7 +12,7 @@ const TOTAL: &str = "total";
 /// A limit as it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallLimit {
-    /// The name as the user wrote it.
+    /// As the user wrote it.
     text: String,
     /// What it is for; `None`: each method and block.
     subject: Option<String>,
@@ -50,7 +50,7 @@ impl CallLimit {
         profiles: [&Profile; 2],
     ) -> Result<Vec<String>, Refusal> {
         let is_above = |row: &&CallChange| row.is_above(self.percent);
-        let said = |row: &CallChange| format!("{} (limit {}%)", in_words(row), self.percent);
+        let said = |row: &CallChange| format!("{} (--fail-on '{}')", in_words(row), self.text);
         let rows = diff.rows.iter();
         match self.subject.as_deref() {
             None => Ok(rows.filter(is_above).map(said).collect()),

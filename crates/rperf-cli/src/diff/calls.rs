@@ -5,9 +5,9 @@ use super::call_limit::shown_name;
 use super::options::Options;
 use super::reader::Reader;
 use crate::report::screen::{Screen, Style};
-use crate::report::table::{Row, Table};
 use crate::report::write_text;
 use crate::{EXCEEDED, Refusal};
+use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::one_line;
@@ -60,9 +60,9 @@ pub fn show(
     let shown = target.schema.default_type();
     if options.is_plain && shown.unit != "count" {
         let name = one_line(&shown.name);
-        text += &format!(
+        text += &screen.wrapped(&format!(
             "\nCounts of traces are exact, times are not: --value {name} compares these.\n"
-        );
+        ));
     }
     write_text(&text, None, screen)?;
     Ok(verdict(&failures))
@@ -94,7 +94,7 @@ fn page(diff: &CallDiff, options: &Options, files: [&PathBuf; 2], screen: &Scree
         text += "\n";
         text += &table(&rows, options.limit, screen);
     }
-    text + &not_counted(diff)
+    text + &screen.wrapped(&not_counted(diff))
 }
 
 fn head(diff: &CallDiff, files: [&PathBuf; 2], screen: &Screen) -> String {
@@ -107,13 +107,20 @@ fn head(diff: &CallDiff, files: [&PathBuf; 2], screen: &Screen) -> String {
         let file = file.display().to_string();
         text += &format!("{title} {} ({})\n", grouped(value), one_line(&file));
     }
+    let mut text = screen.wrapped(&text);
     let change = format!("{} ({})", signed(total.delta()), percent(total));
-    text + &format!("Total:  {}\n", screen.styled(style(total), &change))
+    text += &format!("Total:  {}\n", screen.styled(style(total), &change));
+    text
 }
 
 fn table(rows: &[&CallChange], limit: Option<usize>, screen: &Screen) -> String {
     let shown = limit.unwrap_or(rows.len());
-    let mut table = Table::new(&["delta", "delta%", "base", "target"]);
+    let mut table = Table::new([
+        Column::new("delta"),
+        Column::weighing("delta%", 3),
+        Column::weighing("base", 1),
+        Column::weighing("target", 2),
+    ]);
     for row in rows.iter().take(shown) {
         let cells = vec![
             signed(row.delta()),
@@ -126,7 +133,7 @@ fn table(rows: &[&CallChange], limit: Option<usize>, screen: &Screen) -> String 
         line.style = style(row);
         table.push(line);
     }
-    let mut text = table.render(screen);
+    let mut text = screen.table(&table);
     let more = rows.len().saturating_sub(shown);
     if more > 0 {
         text += &format!("({} more; -n shows more)\n", grouped(more as i64));

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use crate::report::screen::{Screen, Style};
-use crate::report::table::{Row, Table};
+use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale};
@@ -117,6 +117,7 @@ fn head(page: &Page<'_>) -> String {
         signed(&scale, total.delta()),
         percent(total)
     );
+    let text = page.screen.wrapped(&text);
     text + &format!("Total:  {}\n", page.screen.styled(style, &change))
 }
 
@@ -151,7 +152,13 @@ pub fn scale(page: &Page<'_>) -> Scale {
 
 fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
     let scale = scale(page);
-    let mut table = Table::new(&["delta", "delta%", "base", "target", ""]);
+    let mut table = Table::new([
+        Column::new("delta"),
+        Column::weighing("delta%", 3),
+        Column::weighing("base", 1),
+        Column::weighing("target", 2),
+        Column::new(""),
+    ]);
     for row in rows.iter().take(page.limit.unwrap_or(rows.len())) {
         let cells = vec![
             signed(&scale, row.delta()),
@@ -164,7 +171,7 @@ fn table(page: &Page<'_>, rows: &[&DiffRow]) -> String {
         line.style = style(row);
         table.push(line);
     }
-    let mut text = table.render(&page.screen);
+    let mut text = page.screen.table(&table);
     let more = rows.len().saturating_sub(page.limit.unwrap_or(rows.len()));
     if more > 0 {
         text += &format!("({} more; -n shows more)\n", grouped(more as i64));

@@ -4,7 +4,8 @@ use super::choose::{Found, Pattern, all, side_by_side};
 use super::process::{command_line, is_stopped};
 use crate::FAILURE;
 use crate::Refusal;
-use crate::report::screen::{Screen, columns};
+use crate::report::screen::Screen;
+use rperf_format::table::{Column, Row, Table};
 use rperf_live::client::{AskError, Client};
 use rperf_live::hello::{Hello, Session};
 use rperf_live::shown;
@@ -17,7 +18,16 @@ use std::time::Duration;
 /// For how long CPU time is measured.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-const HEADER: [&str; 7] = ["PID", "UP", "CPU", "RUBY", "PORT", "SESSION", "PROGRAM"];
+/// The columns in front of the program, and how much they weigh where there is little room; 0: they
+/// stay.
+const COLUMNS: [(&str, u8); 6] = [
+    ("PID", 0),
+    ("UP", 2),
+    ("CPU", 5),
+    ("RUBY", 1),
+    ("PORT", 4),
+    ("SESSION", 3),
+];
 
 /// Options of `rperf ps`.
 #[derive(Debug, clap::Args)]
@@ -89,7 +99,7 @@ pub fn run(args: &PsArgs) -> Result<i32, Refusal> {
             json!({ "version": 1, "programs": as_json(&programs) })
         ),
         false if programs.is_empty() && pattern.is_some() => "no program matches\n".into(),
-        false => table(&programs, screen.width()),
+        false => table(&programs, &screen),
     };
     let written = screen.print(&text);
     written.map(|()| 0).map_err(|error| Refusal {
@@ -147,7 +157,7 @@ impl Listening {
         }
     }
 
-    fn cells(&self) -> [String; 7] {
+    fn cells(&self) -> [String; 6] {
         let hello = self.hello.as_ref();
         let of_hello = |text: fn(&Hello) -> String| hello.map_or_else(|| "-".into(), text);
         [
@@ -158,7 +168,6 @@ impl Listening {
             of_hello(|hello| hello.ruby.clone()),
             self.state.name().into(),
             of_hello(|hello| hello.session.as_ref().map_or_else(|| "-".into(), session)),
-            self.program(),
         ]
     }
 
@@ -195,51 +204,26 @@ fn as_json(programs: &[Listening]) -> Vec<Value> {
     programs.iter().map(Listening::to_json).collect()
 }
 
-fn table(programs: &[Listening], width: Option<usize>) -> String {
+fn table(programs: &[Listening], screen: &Screen) -> String {
     if programs.is_empty() {
-        return "no Ruby program with a port; start one with RPERF_LISTEN=1 (and rperf in its \
-                Gemfile)\n"
-            .into();
+        return screen.wrapped(
+            "no Ruby program with a port; start one with RPERF_LISTEN=1 (and rperf in its \
+             Gemfile)\n",
+        );
     }
-    let header = HEADER.map(String::from);
-    let rows: Vec<_> = std::iter::once(header)
-        .chain(programs.iter().map(Listening::cells))
-        .collect();
-    let width_of = |place: usize| rows.iter().map(|row| columns(&row[place])).max();
-    let widths: Vec<_> = (0..HEADER.len())
-        .map(|it| width_of(it).unwrap_or(0))
-        .collect();
-    let lines = rows.iter().map(|row| line(row, &widths, width));
-    lines.collect()
-}
-
-/// The last cell has the rest of the line.
-fn line(row: &[String; 7], widths: &[usize], width: Option<usize>) -> String {
-    let (program, cells) = (&row[6], &row[..6]);
-    let mut line = String::new();
-    for (cell, &width) in cells.iter().zip(widths) {
-        let gap = " ".repeat(width - columns(cell) + 2);
-        line += cell;
-        line += &gap;
+    let mut table = Table::new(COLUMNS.map(|(heading, weight)| match weight {
+        0 => Column::new(heading).to_the_left(),
+        weight => Column::weighing(heading, weight).to_the_left(),
+    }))
+    .with_names("PROGRAM");
+    for program in programs {
+        table.push(Row {
+            cells: program.cells().into(),
+            name: program.program(),
+            ..Row::default()
+        });
     }
-    let room = width.map(|width| width.saturating_sub(columns(&line)));
-    line + &fitting(program, room) + "\n"
-}
-
-/// As much of `text` as there is room for.
-fn fitting(text: &str, room: Option<usize>) -> String {
-    let Some(room) = room.filter(|&room| columns(text) > room) else {
-        return text.into();
-    };
-    let mut kept = String::new();
-    for character in text.chars() {
-        kept.push(character);
-        if columns(&kept) >= room {
-            kept.pop();
-            break;
-        }
-    }
-    kept + "…"
+    screen.table(&table)
 }
 
 /// In its two largest units.
@@ -282,16 +266,5 @@ mod tests {
         ] {
             assert_eq!(duration(seconds * 1_000_000_000), text);
         }
-    }
-
-    #[test]
-    fn the_program_has_the_rest_of_the_line() {
-        let row = ["1", "2s", "3%", "3.4.5", "idle", "-", "ruby a.rb"].map(String::from);
-        let widths = [3, 2, 3, 5, 4, 7, 9];
-        let whole = "1    2s  3%   3.4.5  idle  -        ruby a.rb\n";
-        assert_eq!(line(&row, &widths, None), whole);
-        assert_eq!(line(&row, &widths, Some(80)), whole);
-        assert!(line(&row, &widths, Some(42)).ends_with(" ruby …\n"));
-        assert!(line(&row, &widths, Some(10)).ends_with(" …\n"));
     }
 }

@@ -24,6 +24,12 @@ const MOST: usize = 32 << 20;
 /// Where paths begin, if the name in front is shorter.
 const PATH_COLUMN: usize = 56;
 
+/// Columns of a path, or of a state, that stay beside a long name.
+const KNOWN: usize = 24;
+
+/// Between a name and its path.
+const GAP: usize = 2;
+
 /// Said if the main thread was woken.
 const WOKEN: &str =
     "No thread ran, so the main thread was woken for a moment (not with --no-wake).\n";
@@ -185,7 +191,7 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Opt
     let plural = if threads.len() == 1 { "" } else { "s" };
     let mut text = format!(
         "{pid} {program}: {} {kind}{plural}, Ruby {ruby}, taken in {:.1} ms\n",
-        threads.len(),
+        numbers::grouped(threads.len() as i64),
         elapsed.unwrap_or(0) as f64 / 1e6
     );
     if !is_native && answer.get("woken").and_then(Value::as_bool) == Some(true) {
@@ -194,7 +200,10 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Opt
     text += &match answer.get("other_ractors").and_then(Value::as_u64) {
         None | Some(0) => String::new(),
         Some(1) => "The threads of one other Ractor are not shown.\n".into(),
-        Some(count) => format!("The threads of {count} other Ractors are not shown.\n"),
+        Some(count) => {
+            let count = numbers::grouped(count);
+            format!("The threads of {count} other Ractors are not shown.\n")
+        }
     };
     text += &match answer.get("stacks_left_out").and_then(Value::as_u64) {
         None | Some(0) => String::new(),
@@ -204,6 +213,7 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Opt
             format!("The stacks of {count} threads are left out: there are too many frames.\n")
         }
     };
+    text = screen.wrapped(&text);
     for group in grouped(&threads) {
         let states: Vec<_> = group.iter().map(|it| &it.state).collect();
         let state = in_words(&states);
@@ -212,12 +222,16 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Opt
             1 => labels[0].to_string(),
             _ => heading_of(&labels, columns(&state), screen),
         };
-        write_stack((&heading, &state), &group[0].frames, &frames, &mut text)?;
+        let drawn = (&*frames, screen);
+        write_stack((&heading, &state), &group[0].frames, drawn, &mut text)?;
     }
     match answer.get("fibers") {
         _ if !args.fibers || is_native => {}
-        None => text += "\nThe rperf of this program is too old to show fibers.\n",
-        Some(answer) => write_fibers(answer, &frames, &mut text)?,
+        None => {
+            let old = "\nThe rperf of this program is too old to show fibers.\n";
+            text += &screen.wrapped(old);
+        }
+        Some(answer) => write_fibers(answer, (&frames, screen), &mut text)?,
     }
     Some(text)
 }
@@ -225,7 +239,10 @@ fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Opt
 /// Of threads with one stack. On a terminal no more of them are named than leave room for the state.
 fn heading_of(labels: &[&str], state: usize, screen: Screen) -> String {
     let count = labels.len();
-    let end = format!(": {count} threads with one stack");
+    let end = format!(
+        ": {} threads with one stack",
+        numbers::grouped(count as i64)
+    );
     let room = screen
         .width()
         .map(|width| width.saturating_sub(columns(&end) + 2 + state));
@@ -251,10 +268,11 @@ fn heading_of(labels: &[&str], state: usize, screen: Screen) -> String {
 fn write_stack(
     (heading, state): (&str, &str),
     places: &[usize],
-    frames: &[String],
+    (frames, screen): (&[String], Screen),
     text: &mut String,
 ) -> Option<()> {
-    *text += &format!("\n{}{state}\n", padded(heading));
+    let (heading, state) = side_by_side(heading, state, screen);
+    *text += &format!("\n{heading}{state}\n");
     for line in places.iter().filter_map(|&place| frames.get(place)) {
         *text += line;
         if text.len() > MOST {
@@ -265,9 +283,10 @@ fn write_stack(
 }
 
 /// Those that are in no thread's stack. `None` if it is too much.
-fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<()> {
+fn write_fibers(answer: &Value, drawn: (&[String], Screen), text: &mut String) -> Option<()> {
+    let (_, screen) = drawn;
     if let Some(note) = answer.get("note").and_then(Value::as_str) {
-        *text += &format!("\n{}.\n", shown(note));
+        *text += &screen.wrapped(&format!("\n{}.\n", shown(note)));
         return Some(());
     }
     let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -278,13 +297,13 @@ fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<
         count => format!("{} fibers", numbers::grouped(count)),
     };
     let milliseconds = |key| number(answer, key) as f64 / 1e6;
-    *text += &format!(
+    *text += &screen.wrapped(&format!(
         "\n{} beside the threads, taken in {:.1} ms, with a walk of the heap of {:.1} ms\n",
         of(stacks.iter().map(|stack| number(stack, "count")).sum()),
         milliseconds("elapsed_ns"),
         milliseconds("walk_ns"),
-    );
-    *text += &match number(answer, "left_out") {
+    ));
+    let left_out = match number(answer, "left_out") {
         0 => String::new(),
         1 => format!("1 more was left out: {LEFT_OUT}.\n"),
         count => format!(
@@ -292,6 +311,7 @@ fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<
             numbers::grouped(count)
         ),
     };
+    *text += &screen.wrapped(&left_out);
     for stack in stacks {
         let field = |key| stack.get(key).and_then(Value::as_str).unwrap_or_default();
         let mut heading = of(number(stack, "count"));
@@ -299,7 +319,7 @@ fn write_fibers(answer: &Value, frames: &[String], text: &mut String) -> Option<
         if places.is_empty() && !field("block").is_empty() {
             heading += &format!(", block at {}", shown(field("block")));
         }
-        write_stack((&heading, &shown(field("state"))), &places, frames, text)?;
+        write_stack((&heading, &shown(field("state"))), &places, drawn, text)?;
     }
     Some(())
 }
@@ -325,8 +345,8 @@ fn grouped(threads: &[Shown]) -> Vec<Vec<&Shown>> {
     groups
 }
 
-fn padded(text: &str) -> String {
-    let gap = PATH_COLUMN.saturating_sub(columns(text)).max(2);
+fn padded(text: &str, start: usize) -> String {
+    let gap = start.saturating_sub(columns(text)).max(GAP);
     format!("{text}{}", " ".repeat(gap))
 }
 
@@ -376,9 +396,20 @@ fn line(frame: &Value, screen: Screen) -> String {
         Some(line) if line > 0 => format!("{}:{line}", text("path")),
         _ => text("path"),
     };
-    let name = padded(&format!("    {}", text("name")));
-    let place = screen.fitted_path(&place, columns(&name));
+    let (name, place) = side_by_side(&format!("    {}", text("name")), &place, screen);
     format!("{}\n", format!("{name}{place}").trim_end())
+}
+
+/// A name, padded, and what is known of it, in a line of the screen.
+fn side_by_side(name: &str, known: &str, screen: Screen) -> (String, String) {
+    let for_known = columns(known).min(KNOWN);
+    let name = screen.fitted_name(name, GAP + for_known);
+    let start = screen.width().map_or(PATH_COLUMN, |width| {
+        PATH_COLUMN.min(width.saturating_sub(for_known))
+    });
+    let name = padded(&name, start);
+    let known = screen.fitted_name(known, columns(&name));
+    (name, known)
 }
 
 #[cfg(test)]
@@ -489,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_show_the_end_of_a_path_and_each_state() {
+    fn terminals_show_the_file_of_a_path_and_each_state() {
         let thread = |number: u32| json!({ "number": number, "tid": 4000 + number, "state": "blocked", "frames": [0] });
         let path = format!("/usr/lib/{}/puma/server.rb", "x".repeat(90));
         let answer = json!({
@@ -504,7 +535,7 @@ mod tests {
         let narrow = lines(Screen::of_width(80));
         let heading = "#1 tid 4001, #2 tid 4002, #3 tid 4003, …: 9 threads with one stack";
         assert_eq!(narrow[2], format!("{heading}  blocked"));
-        let cut = format!("{:56}…xxxxxx/puma/server.rb:7", "    Puma");
+        let cut = format!("{:56}/usr/lib/xx…/server.rb:7", "    Puma");
         assert_eq!(narrow[3], cut);
         let file = lines(Screen::default());
         assert!(file[2].contains("#9 tid 4009: 9 threads"));

@@ -11,8 +11,9 @@ pub use tree::{TreeOptions, tree};
 
 use super::counts::Counts;
 use super::screen::{Screen, Style};
-use super::table::{Row, Table};
 use rperf_format::answers::{FilteredProfile, IdleTime};
+use rperf_format::shorten;
+use rperf_format::table::{Column, Row, Table};
 use rperf_model::Profile;
 use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
@@ -112,7 +113,7 @@ impl Page<'_> {
         for line in tracing_lines(self.profile) {
             head += &format!("Traced: {}\n", one_line(line));
         }
-        head
+        self.screen.wrapped(&head)
     }
 }
 
@@ -133,23 +134,20 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
     let shown = shown.fold(0, i64::saturating_add);
     let mut text = page.head();
     if let Some(counts) = &page.counts {
-        text += &counts.head(noun(by).as_str(), page.whole);
+        let head = counts.head(noun(by).as_str(), page.whole);
+        text += &page.screen.wrapped(&head);
     }
-    text += &format!(
+    text += &page.screen.wrapped(&format!(
         "Showing {} of {} {}: {}\n\n",
         grouped(rows.len() as i64),
         grouped(all as i64),
         noun(by),
         page.value_with_percent(shown)
-    );
+    ));
     let own_calls = Calls::of(page.profile, by);
     let calls = page.counts.as_ref().map(|counts| &counts.joined.calls);
     let calls = calls.or(own_calls.as_ref());
-    let mut header = vec!["flat", "flat%", "sum%", "cum", "cum%"];
-    if calls.is_some() {
-        header.splice(0..0, ["calls", "blocks", "flat/call", "cum/call"]);
-    }
-    let mut table = Table::new(&header);
+    let mut table = Table::new(columns(sort, calls.is_some()));
     let mut sum: i64 = 0;
     for row in rows {
         sum = sum.saturating_add(row.self_value);
@@ -168,7 +166,30 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
     if sum == 0 && all == 0 {
         return text;
     }
-    text + &table.render(&page.screen)
+    text + &page.screen.table(&table)
+}
+
+/// The columns of [`top`]. The one of the order is always shown.
+fn columns(sort: Sort, has_calls: bool) -> Vec<Column> {
+    let (flat, cum) = match sort {
+        Sort::Flat => (Column::new("flat"), Column::weighing("cum", 8)),
+        Sort::Cumulative => (Column::weighing("flat", 8), Column::new("cum")),
+    };
+    let times = [
+        flat,
+        Column::weighing("flat%", 6),
+        Column::weighing("sum%", 1),
+        cum,
+        Column::weighing("cum%", 5),
+    ];
+    let calls = [
+        Column::weighing("calls", 7),
+        Column::weighing("blocks", 2),
+        Column::weighing("flat/call", 4),
+        Column::weighing("cum/call", 3),
+    ];
+    let calls = calls.into_iter().filter(|_| has_calls);
+    calls.chain(times).collect()
 }
 
 /// How often a row was called, and what a call took.
@@ -206,13 +227,8 @@ pub fn callers(page: &Page<'_>, found: &[Neighbours]) -> String {
     let mut text = page.head();
     let all = found.len();
     for neighbours in found.iter().take(page.limit.unwrap_or(all)) {
-        let title = title(&neighbours.function);
-        text += &format!(
-            "\n{}: {}, self {}\n",
-            page.screen.styled(Some(Style::Bold), &title),
-            page.value_with_percent(neighbours.total_value),
-            page.value_with_percent(neighbours.self_value),
-        );
+        let [total, own] = [neighbours.total_value, neighbours.self_value];
+        text += &heading(page, &neighbours.function, total, own);
         text += &side(page, "called by", &neighbours.callers);
         text += &side(page, "calls", &neighbours.callees);
     }
@@ -224,7 +240,7 @@ fn side(page: &Page<'_>, heading: &str, side: &[Neighbour]) -> String {
         return String::new();
     }
     let scale = page.scale();
-    let mut table = Table::new(&["", "", ""]);
+    let mut table = Table::new([""; 3].map(Column::new));
     for neighbour in side {
         let cells = vec![
             "  ".to_string(),
@@ -232,10 +248,10 @@ fn side(page: &Page<'_>, heading: &str, side: &[Neighbour]) -> String {
             page.percent(neighbour.value),
         ];
         let mut row = Row::of(&neighbour.function, cells, page.share(neighbour.value));
-        row.detail += &calling_lines(&neighbour.lines, &scale);
+        row.note = calling_lines(&neighbour.lines, &scale);
         table.push(row);
     }
-    format!("  {heading}\n{}", table.render(&page.screen))
+    format!("  {heading}\n{}", page.screen.table(&table))
 }
 
 /// The lines of calls, with their values if there are several.
@@ -256,12 +272,31 @@ fn calling_lines(lines: &[(u32, i64)], scale: &Scale) -> String {
     }
 }
 
-/// A function in a heading.
-fn title(function: &Function) -> String {
-    match (&*function.name, &*one_line(&function.short_path)) {
-        ("", path) => path.to_string(),
-        (name, "") => function_name(name).into_owned(),
-        (name, path) => format!("{} ({path})", function_name(name)),
+/// A function with its values, above what is known of it.
+fn heading(page: &Page<'_>, function: &Function, total: i64, own: i64) -> String {
+    let [total, own] = [total, own].map(|value| page.value_with_percent(value));
+    let values = format!(": {total}, self {own}");
+    let (name, path) = match (&*function.name, one_line(&function.short_path)) {
+        ("", path) => (path, "".into()),
+        (name, path) => (function_name(name), path),
+    };
+    // Where there is little room the values have a line of their own.
+    let is_long = page.screen.width().is_some_and(|width| {
+        shorten::columns(&values) + shorten::columns(&name).min(shorten::LEAST) > width
+    });
+    let used = if is_long {
+        0
+    } else {
+        shorten::columns(&values)
+    };
+    let title = page.screen.named(&name, &path, used);
+    let title = page.screen.styled(Some(Style::Bold), &title);
+    match is_long {
+        true => format!(
+            "\n{title}\n{}",
+            page.screen.wrapped(&format!("  {}\n", &values[2..]))
+        ),
+        false => format!("\n{title}{values}\n"),
     }
 }
 

@@ -1,58 +1,39 @@
 //! Where a page goes: a terminal with its width, colours and pager, or a file or pipe
-//! that takes it as it is. Used by `rperf report`, `rperf diff` and
-//! `rperf help`.
+//! that takes it as it is. Used by all that prints pages; it alone knows the terminal's width.
+
+pub use rperf_format::shorten::columns;
+pub use rperf_format::table::Style;
 
 use crate::signals::Actions;
 use crate::{NOT_EXECUTABLE, NOT_FOUND};
+use rperf_format::shorten::{LEAST, cut, shortened};
+use rperf_format::table::{Name, Surface, Table, wrapped};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use terminal_size::{Height, Width};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// What stdout is, as far as pages care.
+/// What a stream is, as far as pages care.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Screen {
-    /// Columns and rows of the terminal; `None` for files and pipes.
-    size: Option<(usize, usize)>,
+    /// Columns of the terminal; `None`: nothing is cut.
+    width: Option<usize>,
+    /// Its rows, if they are known.
+    height: Option<usize>,
     colour: bool,
     pager: bool,
 }
 
-/// A colour or weight of text on a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// Headings.
-    Bold,
-    /// What matters less: paths.
-    Dim,
-    /// What has most of the time; something that got slower.
-    Hot,
-    /// What has much of it.
-    Warm,
-    /// Something that got faster.
-    Good,
-}
-
-impl Style {
-    /// The style for a row with this share of all, in percent.
-    pub fn of_share(percent: f64) -> Option<Self> {
-        match percent.abs() {
-            share if share >= 20.0 => Some(Style::Hot),
-            share if share >= 5.0 => Some(Style::Warm),
-            _ => None,
-        }
-    }
-
-    fn code(self) -> &'static str {
-        match self {
-            Style::Bold => "1",
-            Style::Dim => "2",
-            Style::Hot => "1;31",
-            Style::Warm => "33",
-            Style::Good => "32",
-        }
+/// The code of a style.
+fn code(style: Style) -> &'static str {
+    match style {
+        Style::Bold => "1",
+        Style::Dim => "2",
+        Style::Hot => "1;31",
+        Style::Warm => "33",
+        Style::Good => "32",
     }
 }
 
@@ -61,80 +42,115 @@ impl Screen {
     #[cfg(test)]
     pub fn of_width(width: usize) -> Self {
         Self {
-            size: Some((width, 24)),
+            width: Some(width),
             ..Self::default()
         }
     }
 
     /// Stdout as it is.
     pub fn stdout(may_page: bool) -> Self {
-        let is_terminal = io::stdout().is_terminal();
-        let size = terminal_size::terminal_size_of(io::stdout());
-        let plain = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_plain = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let stdout = Self::of(&io::stdout());
+        let is_terminal = io::stdout().is_terminal();
         Self {
-            size: size
-                .filter(|_| is_terminal)
-                .map(|(Width(width), Height(height))| (width.into(), height.into()))
-                .filter(|(width, _)| *width > 0),
-            colour: is_terminal && !plain("NO_COLOR") && !is_dumb,
+            colour: is_terminal && !is_plain("NO_COLOR") && !is_dumb,
             pager: is_terminal && may_page && !is_dumb,
+            ..stdout
         }
     }
 
-    /// Columns of the terminal; `None` for files and pipes.
-    pub fn width(&self) -> Option<usize> {
-        self.size.map(|(width, _)| width)
+    /// Stderr as it is, without colours.
+    pub fn stderr() -> Self {
+        Self::of(&io::stderr())
     }
 
-    /// Lines of the terminal; `None` for files and pipes.
+    fn of(stream: &(impl AsFd + IsTerminal)) -> Self {
+        if !stream.is_terminal() {
+            return Self::default();
+        }
+        let size = terminal_size::terminal_size_of(stream);
+        let (width, height) = size.map_or((0, 0), |(Width(width), Height(height))| (width, height));
+        Self {
+            width: width_of(env::var("COLUMNS").ok().as_deref(), width),
+            height: Some(height.into()).filter(|height| *height > 0),
+            ..Self::default()
+        }
+    }
+
+    /// Columns of the terminal; `None` for files and pipes, and where they aren't known.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// Lines of the terminal; `None` for files and pipes, and where they aren't known.
     pub fn height(&self) -> Option<usize> {
-        self.size.map(|(_, height)| height)
+        self.height
+    }
+
+    /// The lines of a table.
+    pub fn table(&self, table: &Table) -> String {
+        table.render(Surface {
+            width: self.width,
+            styled: &|style, text| self.styled(style, text),
+        })
+    }
+
+    /// `text` in lines that fit, parted between words. Each goes on two columns further in.
+    pub fn wrapped(&self, text: &str) -> String {
+        match self.width {
+            Some(width) => wrapped(text, width, "  "),
+            None => text.to_string(),
+        }
+    }
+
+    /// A name with its path, as `name (path)`, in what is left of a line after `used` columns.
+    pub fn named(&self, name: &str, path: &str, used: usize) -> String {
+        let name = Name {
+            name,
+            detail: path,
+            ..Name::default()
+        };
+        let (name, path) = name.fitted(self.room(used));
+        name + &path
     }
 
     /// `text` in this style, where there are colours.
     pub fn styled(&self, style: Option<Style>, text: &str) -> String {
         match style {
-            Some(style) if self.colour => format!("\x1b[{}m{text}\x1b[0m", style.code()),
+            Some(style) if self.colour => format!("\x1b[{}m{text}\x1b[0m", code(style)),
             _ => text.to_string(),
         }
     }
 
-    /// `text` cut to what is left of a line after `used` columns. Names keep a few
-    /// columns even on the narrowest terminal.
+    /// `text` without its end, in what is left of a line after `used` columns. A few columns stay
+    /// even on the narrowest terminal.
     pub fn fitted(&self, text: &str, used: usize) -> String {
-        match self.too_little_room(text, used) {
+        match self.room(used) {
+            Some(room) => cut(text, room).into_owned(),
             None => text.to_string(),
-            Some(room) => as_fit(text.chars(), room).chain(['…']).collect(),
         }
     }
 
-    /// The same of a path, whose end says more than its beginning.
-    pub fn fitted_path(&self, text: &str, used: usize) -> String {
-        match self.too_little_room(text, used) {
+    /// The same of a name or path, without its middle.
+    pub fn fitted_name(&self, text: &str, used: usize) -> String {
+        match self.room(used) {
+            Some(room) => shortened(text, room).into_owned(),
             None => text.to_string(),
-            Some(room) => {
-                let mut cut: Vec<_> = as_fit(text.chars().rev(), room).chain(['…']).collect();
-                cut.reverse();
-                cut.into_iter().collect()
-            }
         }
     }
 
-    /// The room that there is for `text`, if it's too little.
-    fn too_little_room(&self, text: &str, used: usize) -> Option<usize> {
-        const LEAST: usize = 20;
-        let (width, _) = self.size?;
-        let room = width.saturating_sub(used).max(LEAST);
-        (text.width() > room).then_some(room)
+    fn room(&self, used: usize) -> Option<usize> {
+        let width = self.width?;
+        Some(width.saturating_sub(used).max(LEAST))
     }
 
     /// Prints a page, through a pager if it is longer than the terminal. That somebody
     /// has closed stdout, or the pager, is no error.
     pub fn print(&self, page: &str) -> io::Result<()> {
         let is_long = self
-            .size
-            .is_some_and(|(_, height)| page.lines().count() >= height);
+            .height
+            .is_some_and(|height| page.lines().count() >= height);
         if self.pager && is_long && self.page(page) {
             return Ok(());
         }
@@ -193,18 +209,12 @@ fn pager(own: Option<&OsStr>) -> Option<Command> {
     Some(shell)
 }
 
-/// As many of the characters as leave room for one more.
-fn as_fit(characters: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
-    let mut columns = 1;
-    characters.take_while(move |character| {
-        columns += character.width().unwrap_or(0);
-        columns <= room
-    })
-}
-
-/// How many columns `text` takes.
-pub fn columns(text: &str) -> usize {
-    text.width()
+/// The width of a terminal for which the system says `columns`. As with other programs, COLUMNS has
+/// the last word; 0 says that nobody knows.
+fn width_of(wanted: Option<&str>, columns: u16) -> Option<usize> {
+    let wanted = wanted.and_then(|it| it.trim().parse().ok());
+    let width = wanted.filter(|width| *width > 0).unwrap_or(columns.into());
+    (width > 0).then_some(width)
 }
 
 #[cfg(test)]
@@ -212,23 +222,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_cut_to_the_width_of_terminals_only() {
-        let narrow = Screen {
-            size: Some((40, 10)),
-            ..Screen::default()
-        };
+    fn texts_are_cut_to_the_width_of_terminals_only() {
+        let narrow = Screen::of_width(40);
         assert_eq!(narrow.fitted(&"a".repeat(30), 10), "a".repeat(30));
         assert_eq!(narrow.fitted(&"a".repeat(31), 10), "a".repeat(29) + "…");
         assert_eq!(narrow.fitted(&"計".repeat(16), 10), "計".repeat(14) + "…");
         assert_eq!(narrow.fitted(&"a".repeat(31), 39), "a".repeat(19) + "…");
-        assert_eq!(narrow.fitted_path("/gems/a.rb:7", 10), "/gems/a.rb:7");
-        let long = format!("{}計/a.rb:7", "b".repeat(30));
-        assert_eq!(
-            narrow.fitted_path(&long, 18),
-            format!("…{}計/a.rb:7", "b".repeat(12))
-        );
+        let path = format!("gems/{}計/a.rb:7", "b".repeat(30));
+        assert_eq!(narrow.fitted_name(&path, 18), "gems/bbbbbb…b計/a.rb:7");
+        assert_eq!(narrow.named("Order#total", "order.rb", 30), "Order#total …");
         let file = Screen::default();
         assert_eq!(file.fitted(&"a".repeat(99), 90), "a".repeat(99));
+        assert_eq!(file.fitted_name(&path, 90), path);
+        assert_eq!(file.named("a", &path, 90), format!("a ({path})"));
+    }
+
+    #[test]
+    fn the_width_is_the_terminals_unless_columns_says_another() {
+        assert_eq!(width_of(None, 80), Some(80));
+        assert_eq!(width_of(None, 0), None);
+        assert_eq!(width_of(Some("120"), 80), Some(120));
+        assert_eq!(width_of(Some("120"), 0), Some(120));
+        for wrong in ["", "0", "-1", "wide"] {
+            assert_eq!(width_of(Some(wrong), 80), Some(80), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Source with what each line costs in the margin.
 
-use super::{Page, title};
+use super::Page;
 use crate::report::screen::{Style, columns};
+use rperf_format::table::{Column, Row, Table};
 use rperf_report::one_line::one_line;
-use rperf_report::{LineValues, Listing, Scale};
+use rperf_report::{LineValues, Listing};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -14,16 +15,12 @@ const CONTEXT: u32 = 3;
 /// The lines of functions or files.
 pub fn annotate(page: &Page<'_>, found: &[Listing]) -> String {
     let mut text = page.head();
-    text += "self: at the line itself, without what it calls; total: with it\n";
+    let legend = "self: at the line itself, without what it calls; total: with it\n";
+    text += &page.screen.wrapped(legend);
     let all = found.len();
     for listing in found.iter().take(page.limit.unwrap_or(all)) {
-        text += &format!(
-            "\n{}: {}, self {}\n",
-            page.screen
-                .styled(Some(Style::Bold), &title(&listing.function)),
-            page.value_with_percent(listing.total_value),
-            page.value_with_percent(listing.self_value),
-        );
+        let [total, own] = [listing.total_value, listing.self_value];
+        text += &super::heading(page, &listing.function, total, own);
         text += &lines(page, listing);
     }
     text + &super::more(page, all, "listings")
@@ -36,87 +33,63 @@ fn lines(page: &Page<'_>, listing: &Listing) -> String {
         Some(source) => shown_lines(listing, source),
         None => {
             let path = one_line(&listing.function.path);
+            let path = page
+                .screen
+                .fitted_name(&path, columns("  (the source is not here: )"));
             text += &format!("  (the source is not here: {path})\n");
             listing.lines.keys().copied().filter(|it| *it > 0).collect()
         }
     };
-    let margin = Margin::new(page, listing);
-    let number_width = shown.last().map_or(1, |line| line.to_string().len());
-    text += &margin.heading();
+    let scale = page.scale();
+    let values = |values: Option<&LineValues>| match values {
+        Some(values) => [values.self_value, values.total_value].map(|value| match value {
+            0 => ".".to_string(),
+            value => scale.text(value),
+        }),
+        None => [String::new(), String::new()],
+    };
+    let row = |[own, total]: [String; 2], number: String, source: String| Row {
+        cells: vec![own, total, number],
+        name: source,
+        is_text: true,
+        ..Row::default()
+    };
+    let mut table = Table::new([
+        Column::weighing("self", 1),
+        Column::weighing("total", 2),
+        Column::new(""),
+    ]);
     let mut last = None;
     for line in shown {
         if last.is_some_and(|last| line > last + 1) {
-            text += &format!("{}  {:>number_width$}\n", margin.of(None), "⋯");
+            table.push(row(values(None), "⋯".into(), String::new()));
         }
         last = Some(line);
-        let values = listing.lines.get(&line);
         let own_text = source.as_ref().and_then(|source| {
             let lines = source.get(line as usize - 1)?;
-            Some(one_line(&lines.replace('\t', "    ")).into_owned())
+            Some(
+                one_line(&lines.replace('\t', "    "))
+                    .trim_end()
+                    .to_string(),
+            )
         });
-        let used = margin.width + 4 + number_width;
-        let own_text = page
-            .screen
-            .fitted(&own_text.unwrap_or_default(), used)
-            .trim_end()
-            .to_string();
-        let share = values.map_or(0.0, |values| page.share(values.total_value));
-        let margin = page
-            .screen
-            .styled(Style::of_share(share), &margin.of(values));
-        text += format!("{margin}  {line:>number_width$}  {own_text}").trim_end();
-        text.push('\n');
+        let found = listing.lines.get(&line);
+        let share = found.map_or(0.0, |values| page.share(values.total_value));
+        let row = row(
+            values(found),
+            line.to_string(),
+            own_text.unwrap_or_default(),
+        );
+        table.push(Row {
+            style: Style::of_share(share),
+            ..row
+        });
     }
-    if let Some(values) = listing.lines.get(&0) {
-        text += &format!("{}  (line not known)\n", margin.of(Some(values)));
+    if let Some(found) = listing.lines.get(&0) {
+        let source = "(line not known)".to_string();
+        table.push(row(values(Some(found)), String::new(), source));
     }
-    text
-}
-
-/// The columns of numbers beside the source.
-struct Margin {
-    scale: Scale,
-    cell: usize,
-    width: usize,
-}
-
-impl Margin {
-    fn new(page: &Page<'_>, listing: &Listing) -> Self {
-        let scale = page.scale();
-        let values = listing.lines.values();
-        let widest = values
-            .flat_map(|values| [values.self_value, values.total_value])
-            .map(|value| columns(&scale.text(value)))
-            .max();
-        let cell = widest.unwrap_or(0).max("total".len());
-        Self {
-            scale,
-            cell,
-            width: 2 * cell + 2,
-        }
-    }
-
-    fn heading(&self) -> String {
-        let cell = self.cell;
-        format!("{:>cell$}  {:>cell$}\n", "self", "total")
-    }
-
-    fn of(&self, values: Option<&LineValues>) -> String {
-        let cell = self.cell;
-        let text = |value: i64| match value {
-            0 => ".".to_string(),
-            value => self.scale.text(value),
-        };
-        let [own, total] = match values {
-            Some(values) => [values.self_value, values.total_value].map(text),
-            None => [String::new(), String::new()],
-        };
-        format!("{}{own}  {}{total}", pad(&own, cell), pad(&total, cell))
-    }
-}
-
-fn pad(text: &str, width: usize) -> String {
-    " ".repeat(width.saturating_sub(columns(text)))
+    text + &page.screen.table(&table)
 }
 
 /// The lines of the file, if it is there and is text.

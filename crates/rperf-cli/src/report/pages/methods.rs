@@ -1,13 +1,14 @@
 //! The page of all that is known of each method.
 
 use super::{Page, noun};
-use crate::report::table::{Row, Table};
+use rperf_format::table::{Column, Row, Table};
 use rperf_model::ValueType;
 use rperf_report::numbers::grouped;
 use rperf_report::{By, Latency, Method, Methods, Scale, Sort};
 
-/// A column: its heading, whether it is shown, and its cell in a row.
-type Shown<'a> = (&'a str, bool, &'a dyn Fn(&Method) -> String);
+/// A column: its heading, whether there is something in it, how much it weighs where there is little
+/// room, and its cell in a row.
+type Shown<'a> = (&'a str, bool, u8, &'a dyn Fn(&Method) -> String);
 
 /// The methods, or what else the rows are, with their times, calls and objects.
 pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
@@ -47,44 +48,54 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
         None => "-".to_string(),
     };
     let columns: [Shown<'_>; 17] = [
-        ("calls", calls, &|it| count(it.calls)),
-        ("blocks", calls, &|it| count(it.block_calls)),
-        ("self", true, &|it| value(it.self_value)),
-        ("total", true, &|it| value(it.total_value)),
-        ("children", true, &|it| value(it.children())),
-        ("self/call", calls && has_time, &|it| {
+        ("calls", calls, 14, &|it| count(it.calls)),
+        ("blocks", calls, 3, &|it| count(it.block_calls)),
+        ("self", true, 15, &|it| value(it.self_value)),
+        ("total", true, 16, &|it| value(it.total_value)),
+        ("children", true, 6, &|it| value(it.children())),
+        ("self/call", calls && has_time, 10, &|it| {
             per_call(it.self_value, it)
         }),
-        ("total/call", calls && has_time, &|it| {
+        ("total/call", calls && has_time, 13, &|it| {
             per_call(it.total_value, it)
         }),
-        ("p50", found.has_latency, &|it| latency(it, |it| it.p50)),
-        ("p99", found.has_latency, &|it| latency(it, |it| it.p99)),
-        ("max", found.has_latency, &|it| latency(it, |it| it.max)),
-        ("cpu", found.has_cpu && has_time, &|it| value(it.cpu)),
-        ("wait", has(|it| it.wait), &|it| value(it.wait)),
-        ("blocked", has(|it| it.blocked), &|it| value(it.blocked)),
-        ("gc", has(|it| it.gc), &|it| value(it.gc)),
-        ("objects", found.has_objects, &|it| counted(it.objects)),
-        ("own", found.has_objects, &|it| counted(it.self_objects)),
-        ("slots", found.has_objects, &|it| match it.bytes {
+        ("p50", found.has_latency, 8, &|it| latency(it, |it| it.p50)),
+        ("p99", found.has_latency, 12, &|it| latency(it, |it| it.p99)),
+        ("max", found.has_latency, 7, &|it| latency(it, |it| it.max)),
+        ("cpu", found.has_cpu && has_time, 9, &|it| value(it.cpu)),
+        ("wait", has(|it| it.wait), 5, &|it| value(it.wait)),
+        ("blocked", has(|it| it.blocked), 4, &|it| value(it.blocked)),
+        ("gc", has(|it| it.gc), 4, &|it| value(it.gc)),
+        ("objects", found.has_objects, 11, &|it| counted(it.objects)),
+        ("own", found.has_objects, 2, &|it| counted(it.self_objects)),
+        ("slots", found.has_objects, 1, &|it| match it.bytes {
             0 => "-".to_string(),
             number => bytes(number),
         }),
     ];
     let columns: Vec<_> = columns.iter().filter(|column| column.1).collect();
-    let headings: Vec<&str> = columns.iter().map(|column| column.0).collect();
-    let mut table = Table::new(&headings);
+    let order = match sort {
+        Sort::Flat => "self",
+        Sort::Cumulative => "total",
+    };
+    let mut table = Table::new(
+        columns
+            .iter()
+            .map(|(heading, _, weight, _)| match *heading {
+                heading if heading == order => Column::new(heading),
+                heading => Column::weighing(heading, *weight),
+            }),
+    );
     for method in &found.rows[..shown] {
-        let cells = columns.iter().map(|column| column.2(method)).collect();
+        let cells = columns.iter().map(|column| column.3(method)).collect();
         let mut row = Row::of(&method.function, cells, page.share(method.value(sort)));
         if method.is_recursive {
-            row.detail += "  recursive";
+            row.note = "  recursive".into();
         }
         table.push(row);
     }
     match found.rows.is_empty() {
         true => text,
-        false => text + &table.render(&page.screen),
+        false => text + &page.screen.table(&table),
     }
 }

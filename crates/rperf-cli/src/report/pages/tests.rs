@@ -158,18 +158,18 @@ fn source_has_what_each_line_costs() {
     let column = profile.schema.default_column();
     let found = Listing::of(&profile, column, &Subject::Functions(pattern));
     let expected = "
-    self     total
-                    2  def work(list)
- 30.0 ms  100.0 ms  3      work(list.sort)
-                    4    1 + 1
-                    5  end
+   self     total
+                   2  def work(list)
+30.0 ms  100.0 ms  3      work(list.sort)
+                   4    1 + 1
+                   5  end
 ";
     let shown = annotate(&page(&profile, None), &found);
     assert!(shown.ends_with(&expected[1..]), "{shown}");
     std::fs::remove_file(&path).expect("removed");
     let expected = "
-    self     total
- 30.0 ms  100.0 ms  3
+   self     total
+30.0 ms  100.0 ms  3
 ";
     let shown = annotate(&page(&profile, None), &found);
     assert!(shown.ends_with(&expected[1..]), "{shown}");

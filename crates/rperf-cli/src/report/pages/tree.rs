@@ -2,7 +2,7 @@
 //! a stack does, and deep ones stay on the screen.
 
 use super::Page;
-use crate::report::table::{Row, Table};
+use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::grouped;
 use rperf_report::{Branch, Direction, Tree, TreeLimits};
 
@@ -30,8 +30,13 @@ pub fn tree(page: &Page<'_>, options: TreeOptions) -> String {
     let tree = Tree::of(page.profile, column, options.direction, limits);
     let is_bottom_up = options.direction == Direction::BottomUp;
     let mut table = match options.direction {
-        Direction::TopDown => Table::new(&["total", "total%", "self", "self%"]),
-        Direction::BottomUp => Table::new(&["self", "self%"]),
+        Direction::TopDown => Table::new([
+            Column::new("total"),
+            Column::weighing("total%", 3),
+            Column::weighing("self", 2),
+            Column::weighing("self%", 1),
+        ]),
+        Direction::BottomUp => Table::new([Column::new("self"), Column::weighing("self%", 1)]),
     };
     let scale = page.scale();
     let mut prefixes = Prefixes::of(&tree.branches);
@@ -48,15 +53,16 @@ pub fn tree(page: &Page<'_>, options: TreeOptions) -> String {
         let mut row = Row::of(function, cells, page.share(branch.total_value));
         row.prefix = prefixes.next(branch);
         if branch.left_out > 0 {
-            row.detail += &format!("  [+{} smaller]", grouped(branch.left_out as i64));
+            row.note = format!("  [+{} smaller]", grouped(branch.left_out as i64));
         }
         table.push(row);
     }
     let mut text = page.head();
     let percent = options.least_percent;
     let what = if is_bottom_up { "callers" } else { "callees" };
-    text += &format!("Call tree with {what} below, branches of at least {percent}%\n\n");
-    text += &table.render(&page.screen);
+    let title = format!("Call tree with {what} below, branches of at least {percent}%\n\n");
+    text += &page.screen.wrapped(&title);
+    text += &page.screen.table(&table);
     if tree.left_out > 0 {
         let count = grouped(tree.left_out as i64);
         text += &format!("[+{count} smaller]\n");
