@@ -25,9 +25,9 @@ RSpec.describe "rperf's own frames", vm: true do
     end
   RUBY
 
-  # The rows of methods and those of gems.
-  def rows(file, *by)
-    JSON.parse(rperf("report", "--format", "json", "--idle", "-n", "0", "--sort", "cum", *by, file).stdout)["top"]
+  # The rows of methods.
+  def rows(file)
+    JSON.parse(rperf("report", "--format", "json", "--idle", "-n", "0", "--sort", "cum", file).stdout)["top"]
   end
 
   # The categories of the methods that have this name.
@@ -36,7 +36,13 @@ RSpec.describe "rperf's own frames", vm: true do
     found.map { |row| row["category"] }.uniq
   end
 
-  def gems(file) = rows(file, "--by", "gem").to_h { |row| [row["name"], row["total"]] }
+  # The rows of --by gem, which it prints and which the Ruby API has.
+  def gems(file)
+    found = Rperf.load(in_folder(file)).top(by: :gem, sort: :cum).to_h { |row| [row[:name], row[:total]] }
+    page = rperf("report", "--top", "--idle", "--sort", "cum", "--by", "gem", "-n", "0", file).stdout
+    expect(page.lines(chomp: true).filter_map { |line| line[/.*%  (\S.*)/, 1] }).to match_array(found.keys)
+    found
+  end
 
   def run_with(lib, *) = run(ruby, "-I", lib, *)
 
@@ -67,12 +73,13 @@ RSpec.describe "rperf's own frames", vm: true do
 
   it "are rperf's where the command loads it" do
     write_file("app.rb", "#{work}spin(0.2)\nexit!(0) if ARGV[0]\nThread.new { spin(0.1) }.join\n")
-    rperf("record", "-m", "wall", "-F", "5000", "-o", "x.pb.gz", ruby, "app.rb")
+    rperf("record", "-m", "wall", "-f", "5000", "-o", "x.pb.gz", ruby, "app.rb")
     expect(categories("x.pb.gz", /Object#spin|<main>/)).to eq(["app"])
     expect(categories("x.pb.gz", /\ARperf\b/) - ["rperf"]).to eq([])
   end
 
   it "are rperf's where it is installed as a gem, or lies in the program" do
+    FileUtils.mkdir_p(in_folder("app"))
     %w[gems/rperf-9.9.9 app/vendor/rperf].each do |directory|
       copy = in_folder("#{directory}/lib")
       FileUtils.mkdir_p(File.dirname(copy))
@@ -86,7 +93,7 @@ RSpec.describe "rperf's own frames", vm: true do
 
   it "aren't those of a program that is called rperf_shop" do
     FileUtils.mkdir_p(in_folder("rperf_shop/lib/rperf_shop"))
-    write_file("rperf_shop/lib/rperf_shop/cart.rb", "module RperfShop\n  #{work.sub('def ', 'def self.')}end\n")
+    write_file("rperf_shop/lib/rperf_shop/cart.rb", "module RperfShop\n  #{work.sub("def ", "def self.")}end\n")
     write_file("rperf_shop/lib/rperf.rb", "require_relative 'rperf_shop/cart'\nRperfShop.spin(0.2)\n")
     rperf("record", "-m", "wall", "-o", "x.pb.gz", ruby, "rperf_shop/lib/rperf.rb")
     expect(categories("x.pb.gz", /RperfShop|<main>/)).to eq(["app"])

@@ -167,7 +167,7 @@ RSpec.describe Rperf::Profile do
       forms.each do |options, shown|
         [-> { profile.save(_1, **options) }, -> { Rperf.save(_1, profile, **options) }].each do |save|
           save.call(in_folder("p.txt"))
-          expect(File.read(in_folder("p.txt"))).to match(%r{Work#run \(#{shown}\)$})
+          expect(File.read(in_folder("p.txt"))).to match(/Work#run \(#{Regexp.escape(shown)}\)$/)
         end
       end
       expect { profile.save("p.txt", full_path: 1) }.to raise_error(ArgumentError, /\Afull_path: must be true or false/)

@@ -170,7 +170,12 @@ pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) 
 fn category(profile: &Profile, function: &Function) -> (&'static str, Data) {
     let category = match &*function.path {
         "" => Data::Null,
-        path => profile.meta.origin(path).category.name().into(),
+        path => profile
+            .meta
+            .origin(&function.name, path)
+            .category
+            .name()
+            .into(),
     };
     ("category", category)
 }

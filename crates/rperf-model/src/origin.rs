@@ -7,6 +7,12 @@ use crate::{CodePath, Meta};
 /// The name of rperf's gem.
 const RPERF: &str = "rperf";
 
+/// What the names of the extension's methods begin with.
+const NATIVE: &str = "Rperf::Native";
+
+/// The path of methods written in C.
+const C_METHOD: &str = "<C method>";
+
 /// The kind of a frame's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
@@ -94,7 +100,7 @@ impl<'a> Origin<'a> {
             CodePath::Native(_) => of(Category::Native),
             CodePath::Marker("<GVL>") => of(Category::Gvl),
             CodePath::Marker("<GC>") => of(Category::Gc),
-            CodePath::Marker("<C method>") => of(Category::C),
+            CodePath::Marker(C_METHOD) => of(Category::C),
             CodePath::Marker(marker) if marker.starts_with("<internal:") => of(Category::Stdlib),
             CodePath::Marker(_) => of(Category::Other),
         }
@@ -102,8 +108,11 @@ impl<'a> Origin<'a> {
 }
 
 impl Meta {
-    /// The origin of code in `path` of this profile.
-    pub fn origin<'a>(&self, path: &'a str) -> Origin<'a> {
+    /// The origin of the frame `name` in `path` of this profile.
+    pub fn origin<'a>(&self, name: &str, path: &'a str) -> Origin<'a> {
+        if name.starts_with(NATIVE) && path == C_METHOD {
+            return Origin::RPERF;
+        }
         let file = match CodePath::of(path) {
             CodePath::Eval { file, .. } => file,
             _ => path,
@@ -178,7 +187,7 @@ mod tests {
             "(eval at /srv/rperf/lib/rperf/api.rb:12)",
             "/g/gems/rperf-1.0.0/lib/rperf.rb",
         ] {
-            assert_eq!(meta.origin(path), Origin::RPERF, "{path}");
+            assert_eq!(meta.origin("Rperf.start", path), Origin::RPERF, "{path}");
         }
         for path in [
             "/srv/rperf/app.rb",
@@ -189,8 +198,12 @@ mod tests {
             "lib/rperf.rb",
             "-e",
         ] {
-            assert_eq!(meta.origin(path).category, Category::App, "{path}");
+            let origin = meta.origin("Rperf.start", path);
+            assert_eq!(origin.category, Category::App, "{path}");
         }
+        let of_c = |name| meta.origin(name, C_METHOD).category;
+        assert_eq!(of_c("Rperf::Native.stop"), Category::Rperf);
+        assert_eq!(of_c("RperfShop.sort"), Category::C);
     }
 
     #[test]

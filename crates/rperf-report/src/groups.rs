@@ -3,7 +3,7 @@
 
 use crate::code_paths::{CodePaths, Meaning, RUBY};
 use rperf_model::{
-    Category, CodePath, DisplayFrame, FrameId, Meta, Node, NodeId, Origin, Profile, State,
+    Category, CodePath, DisplayFrame, FrameId, Node, NodeId, Origin, Profile, State,
 };
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -108,7 +108,10 @@ impl<'a> Groups<'a> {
                 FrameKey::Class => (class_of(text.name).into(), none),
                 FrameKey::File => (short, none),
                 FrameKey::Directory => (directory(short), none),
-                FrameKey::Gem(_) => (gem(&profile.meta, text.path), none),
+                FrameKey::Gem(_) => (
+                    gem(profile.meta.origin(text.name, text.path), text.path),
+                    none,
+                ),
             };
             let path_of_key = match key {
                 FrameKey::Method => Cow::Borrowed(""),
@@ -261,8 +264,7 @@ fn directory(path: Cow<'_, str>) -> Cow<'_, str> {
 
 /// The gem that a file belongs to, with its version; what is in no gem is told by its kind. rperf is
 /// one, however it is installed.
-fn gem<'a>(meta: &Meta, path: &'a str) -> Cow<'a, str> {
-    let origin = meta.origin(path);
+fn gem<'a>(origin: Origin<'a>, path: &'a str) -> Cow<'a, str> {
     if origin.category == Category::Rperf {
         return origin.library.into();
     }
@@ -340,7 +342,7 @@ mod tests {
             ("<internal:kernel>", "<internal>"),
             ("<GVL>", "<GVL>"),
         ] {
-            assert_eq!(gem(&Meta::default(), path), expected, "{path}");
+            assert_eq!(gem(Origin::of(path), path), expected, "{path}");
         }
     }
 }

@@ -324,7 +324,7 @@ fn facts(profile: &Profile, frame: FrameId) -> FrameFacts<'_> {
     let text = profile.frame_text(DisplayFrame::Real { frame, line: 0 });
     let (name, path) = (text.name, text.path);
     let method = method_of(name);
-    let owner = owner(profile.meta.origin(path), path);
+    let owner = owner(profile.meta.origin(name, path), path);
     FrameFacts {
         owner,
         method: (method, path),

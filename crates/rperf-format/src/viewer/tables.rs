@@ -215,7 +215,7 @@ impl Tables {
         let frame = self.frames.id(row);
         match self.first_lines.get_mut(frame as usize) {
             None => {
-                let origin = paths.meta.origin(text.path);
+                let origin = paths.meta.origin(text.name, text.path);
                 let library = self.string(origin.library);
                 self.origins.push((origin.category as u32, library));
                 self.paths.push(path);
