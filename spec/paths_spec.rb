@@ -56,6 +56,39 @@ RSpec.describe "Paths of methods" do
     lines.filter_map { |line| line[/.*%  (\S.*)/, 1] }
   end
 
+  # A program in lib/ that works until it is ended.
+  def working(&)
+    FileUtils.mkdir_p(in_folder("lib"))
+    path = write_file("lib/work.rb", "def work = loop { 100.times(&:to_s) }\n")
+    listening("require '#{path}'\nRperf.start(mode: :wall)\nputs Rperf.listen\nwork") { |program| yield program, path }
+  end
+
+  %w[top stacks].each do |command|
+    describe "in rperf #{command}", vm: true do
+      include Ports
+
+      define_method(:show) do |program, *options|
+        options << "--once" if command == "top"
+        rperf(command, *options, program.pid.to_s).stdout
+      end
+
+      # Those of the method, without lines.
+      def found(page) = page[/Object#work +(\S.*?)(:\d+)?$/, 1]
+
+      it "are short, or full, or without a directory" do
+        working do |program, path|
+          expect(found(show(program))).to eq("lib/work.rb")
+          expect(found(show(program, "--full-path"))).to eq(path)
+          expect(found(show(program, "--trim-path", in_folder("lib")))).to eq("work.rb")
+          answer = JSON.parse(show(program, "--json"))
+          rows = command == "top" ? answer["methods"] : answer["threads"].flat_map { |it| it["frames"] }
+          row = rows.find { |it| it["name"] == "Object#work" }
+          expect(row.values_at("path", "short_path")).to eq([path, "lib/work.rb"])
+        end
+      end
+    end
+  end
+
   describe "of a program that is recorded in two directories, with two versions of a gem", vm: true do
     before do
       { "build-101" => "1.0.0", "build-102" => "1.1.0" }.each { |name, version| build(name, version) }

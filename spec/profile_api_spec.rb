@@ -161,6 +161,19 @@ RSpec.describe Rperf::Profile do
       expect(Rperf.load(in_folder("again"))).to eq(loaded)
     end
 
+    it "writes paths in the form that it is asked for" do
+      forms = { {} => "work.rb", { full_path: true } => "/app/work.rb", { trim_path: "/app" } => "work.rb",
+                { trim_path: ["/nowhere", Pathname("/")] } => "app/work.rb" }
+      forms.each do |options, shown|
+        [-> { profile.save(_1, **options) }, -> { Rperf.save(_1, profile, **options) }].each do |save|
+          save.call(in_folder("p.txt"))
+          expect(File.read(in_folder("p.txt"))).to match(/Work#run \(#{Regexp.escape(shown)}\)$/)
+        end
+      end
+      expect { profile.save("p.txt", full_path: 1) }.to raise_error(ArgumentError, /\Afull_path: must be true or false/)
+      expect { profile.save("p.txt", trim_path: [1]) }.to raise_error(ArgumentError, /\Atrim_path: must be a path/)
+    end
+
     it "lets other threads run to its end, whatever waits for it", vm: true do
       program = write_file("program.rb", <<~'RUBY')
         require "rperf"

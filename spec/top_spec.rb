@@ -53,6 +53,21 @@ RSpec.describe "rperf top" do
     end
   end
 
+  it "hides idle threads with a line, and shows them with --idle", vm: true, alone: true do
+    profiled("3.times { Thread.new { Queue.new.pop } }") do |program|
+      said = /^Idle threads: ([\d.]+) hidden, --idle shows them$/
+      hidden = top(program, "--once", "--interval", "0.5").stdout
+      expect(hidden[said, 1].to_f).to be_between(2.5, 3.5)
+      expect(hidden[/blocked ([\d.]+) threads/, 1].to_f).to be < 0.5
+      all = top(program, "--once", "--interval", "0.5", "--idle").stdout
+      expect(all).not_to match(said)
+      expect(all[/blocked ([\d.]+) threads/, 1].to_f).to be_between(2.5, 3.5)
+      interval = json(top(program, "--once", "--json", "--interval", "0.5")).first
+      expect(interval["blocked_ns"]).to be >= interval["idle_ns"]
+      expect(interval["idle_ns"].fdiv(interval["elapsed_ns"])).to be_between(2.5, 3.5)
+    end
+  end
+
   it "counts each of many threads, however deep their stacks are", vm: true, alone: true do
     code = "def wait(depth) = depth.zero? ? Queue.new.pop : wait(depth - 1)
             300.times { Thread.new { wait(60) } }

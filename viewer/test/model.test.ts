@@ -9,6 +9,7 @@ import { search, searchPattern } from "../src/model/search.ts";
 import { stateShares, summary } from "../src/model/summary.ts";
 import { type View, Views } from "../src/model/view.ts";
 import { encode } from "./support/encode.ts";
+import { CATEGORIES } from "./support/generate.ts";
 import { type PlainRow, plainRows, sumBy } from "./support/plain.ts";
 import { each, query, randomDraft, sums } from "./support/small.ts";
 
@@ -296,13 +297,89 @@ test("states are shares of the whole, and their filters find them", () => {
   });
 });
 
+/** The text of the summary of a profile with these stacks: frames as `category name`, and the time at their end. */
+function summaryOf(stacks: [string, number][]): string {
+  const names = [...new Set(stacks.flatMap(([stack]) => stack.split(" > ")))];
+  const frames = names.map((text, i) => {
+    const [category, ...name] = text.split(" ");
+    return { name: name.join(" "), file: "app.rb", line: i + 1, category: CATEGORIES.indexOf(category) };
+  });
+  const nodes: { parent: number; frame: number; line: number }[] = [];
+  const rows = stacks.map(([stack, value]) => {
+    let node = 0;
+    for (const text of stack.split(" > ")) {
+      nodes.push({ parent: node, frame: names.indexOf(text), line: 0 });
+      node = nodes.length;
+    }
+    return { node, thread: 0, labelSet: 0, state: 0, values: [value] };
+  });
+  const valueTypes = [{ name: "wall", unit: "nanoseconds" }];
+  const data = encode({
+    valueTypes,
+    defaultType: 0,
+    states: [{ name: "running" }],
+    categories: CATEGORIES,
+    frames,
+    nodes,
+    labelSets: [[]],
+    threads: [{ number: 1, name: "main" }],
+    profiles: [{ rows }],
+  });
+  return sentences(new Views(decode(data)).view({ ...query(), type: 0 }));
+}
+
+const sentences = (view: View) =>
+  summary(view)
+    .map((sentence) => sentence.map((piece) => (typeof piece === "string" ? piece : piece.name)).join(""))
+    .join("\n");
+
+test("the summary names the method of your code that says something", () => {
+  for (const [stacks, expected] of [
+    [[["app <main> > app work > c sort", 100]], /your own code, work takes/],
+    [[["app <main> > app work > app step > c sort", 100]], /your own code, step takes/],
+    [
+      [
+        ["app <main> > app work > c sort", 98],
+        ["app <main> > app setup > c sort", 2],
+      ],
+      /your own code, work takes/,
+    ],
+    [
+      [
+        ["app <main> > app call > app show > c sort", 60],
+        ["app <main> > app call > c sort", 40],
+      ],
+      /your own code, show takes/,
+    ],
+    [[["app <main> > app block in <main> > c sort", 100]], /your own code, block in <main> \(app.rb:2\) takes/],
+    [[["app <top (required)> > c sort", 100]], /your own code, <top \(required\)> \(app.rb:1\) takes/],
+    [
+      [
+        ["app <main> > c sort", 95],
+        ["app <main> > app setup > c sort", 5],
+      ],
+      /your own code, <main> \(app.rb:1\) takes/,
+    ],
+  ] as [[string, number][], RegExp][])
+    assert.match(summaryOf(stacks), expected);
+});
+
+test("the summary names no method of rperf's", () => {
+  const text = summaryOf([
+    ["app <main> > rperf Rperf.start > rperf Rperf::Ends.install", 60],
+    ["app <main> > rperf Rperf::RackMiddleware#call > app show > c sort", 40],
+  ]);
+  assert.match(text, /sort runs longest itself/);
+  assert.match(text, /your own code, show takes/);
+  assert.doesNotMatch(text, /Rperf/);
+});
+
 test("the summary is in sentences, whatever the profile", () => {
   each((file) => {
-    const text = (view: View) =>
-      summary(view)
-        .map((sentence) => sentence.map((piece) => (typeof piece === "string" ? piece : piece.name)).join(""))
-        .join("\n");
-    assert.match(text(new Views(file).view(query())), /[nµ]s of wall time.*\n.*m\d runs longest itself/);
-    assert.match(text(new Views(file).view(query([{ kind: "focus", text: "nowhere" }]))), /Nothing passes the filters/);
+    assert.match(sentences(new Views(file).view(query())), /[nµ]s of wall time.*\n.*m\d runs longest itself/);
+    assert.match(
+      sentences(new Views(file).view(query([{ kind: "focus", text: "nowhere" }]))),
+      /Nothing passes the filters/,
+    );
   });
 });

@@ -19,6 +19,7 @@ mod live;
 mod live_viewer;
 mod options;
 mod output;
+mod path_args;
 mod process;
 mod refusal;
 mod report;

@@ -166,6 +166,7 @@ impl Snapshot {
             duration_ns: self.end_ns.saturating_sub(self.start_ns),
             program,
             roots: Vec::new(),
+            rperf_directories: Vec::new(),
             comments,
             missing: Vec::new(),
             counters: SamplingStats {

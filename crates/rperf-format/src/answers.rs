@@ -118,6 +118,7 @@ pub fn top(filtered: FilteredProfile<'_>, by: &By, sort: Sort, limit: Option<usi
             name,
             path,
             short_path,
+            category(filtered.profile, &row.function),
             ("self", row.self_value.into()),
             ("total", row.total_value.into()),
             ("self_samples", row.self_samples.into()),
@@ -144,6 +145,7 @@ pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) 
             name,
             path,
             short_path,
+            category(filtered.profile, &row.function),
             ("calls", row.calls.into()),
             ("block_calls", row.block_calls.into()),
             ("self", row.self_value.into()),
@@ -162,6 +164,20 @@ pub fn methods(filtered: FilteredProfile<'_>, sort: Sort, limit: Option<usize>) 
             ("recursive", Data::Bool(row.is_recursive)),
         ])
     })))
+}
+
+/// Whose code the function is; null for rows that aren't of one file.
+fn category(profile: &Profile, function: &Function) -> (&'static str, Data) {
+    let category = match &*function.path {
+        "" => Data::Null,
+        path => profile
+            .meta
+            .origin(&function.name, path)
+            .category
+            .name()
+            .into(),
+    };
+    ("category", category)
 }
 
 /// The call tree, without branches of less than `least_percent` of the whole.

@@ -82,7 +82,7 @@ mod tests {
             r#""GC sweeping":0},"losses":{"dropped_samples":2,"dropped_ns":0,"#,
             r#""truncated_samples":0,"folded_samples":0,"folded_ns":0,"#,
             r#""unlabelled_samples":0},"#,
-            r#""top":[{"name":"work","path":"a.rb","short_path":"a.rb","self":30,"total":30,"#,
+            r#""top":[{"name":"work","path":"a.rb","short_path":"a.rb","category":"app","self":30,"total":30,"#,
             r#""self_samples":1,"total_samples":1}],"#,
             r#""tree":[{"name":"main","path":"a.rb","short_path":"a.rb","depth":0,"self":0,"total":40,"left_out":0},"#,
             r#"{"name":"work","path":"a.rb","short_path":"a.rb","depth":1,"self":30,"total":30,"left_out":0},"#,

@@ -4,6 +4,7 @@
 
 mod changes;
 mod columns;
+mod interned;
 mod latencies;
 mod page;
 mod tables;

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// Characters of a text that are kept; a command line is the longest.
 const MAX_TEXT: usize = 4096;
 
+/// Directories of each kind that are kept.
+const MAX_DIRECTORIES: usize = 16;
+
 /// A profiling session that runs in the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
@@ -63,6 +66,10 @@ pub struct Hello {
     pub start: u64,
     /// Its command line, or the title that it has given itself.
     pub program: String,
+    /// The directories that its own files belong to; empty if they aren't known.
+    pub roots: Vec<String>,
+    /// Those that have rperf's files.
+    pub rperf_directories: Vec<String>,
     /// For how long it has run, where the system tells.
     pub uptime_ns: Option<u64>,
     /// The CPU time of all its threads.
@@ -97,6 +104,8 @@ impl Hello {
             "pid": self.pid,
             "start": self.start,
             "program": self.program,
+            "roots": self.roots,
+            "rperf_directories": self.rperf_directories,
             "uptime_ns": self.uptime_ns,
             "cpu_ns": self.cpu_ns,
             "clock_ns": self.clock_ns,
@@ -114,6 +123,11 @@ impl Hello {
     pub fn from_json(body: &Value) -> Option<Self> {
         let text = |key: &str| body.get(key)?.as_str().map(fit);
         let number = |key: &str| body.get(key)?.as_u64();
+        let directories = |key: &str| {
+            let list = body.get(key).and_then(Value::as_array);
+            let texts = list.into_iter().flatten().filter_map(Value::as_str);
+            texts.take(MAX_DIRECTORIES).map(fit).collect::<Vec<_>>()
+        };
         let session = match body.get("session")? {
             Value::Null => None,
             session => Some(Session {
@@ -129,6 +143,9 @@ impl Hello {
             pid: i32::try_from(number("pid")?).ok()?,
             start: number("start")?,
             program: text("program")?,
+            // Older programs don't say them.
+            roots: directories("roots"),
+            rperf_directories: directories("rperf_directories"),
             uptime_ns: match body.get("uptime_ns")? {
                 Value::Null => None,
                 number => Some(number.as_u64()?),
@@ -170,6 +187,8 @@ mod tests {
             pid: 7,
             start: 5,
             program: "puma".into(),
+            roots: vec!["/srv/shop".into()],
+            rperf_directories: vec!["/opt/rperf/lib".into()],
             uptime_ns: Some(9),
             cpu_ns: 8,
             clock_ns: 10,

@@ -267,6 +267,9 @@ impl Meta {
         for root in &other.roots {
             self.add_root(root);
         }
+        for directory in &other.rperf_directories {
+            self.add_rperf_directory(directory);
+        }
         self.counters.add(&other.counters);
         shifts
     }

@@ -1,7 +1,17 @@
-//! Where a frame's code comes from, as far as its path tells: the application, a gem,
-//! Ruby itself. Used by reports and formats; any thread, no I/O.
+//! Where a frame's code comes from: the application, a gem, Ruby itself, rperf. Told by its path,
+//! and by the directories that the profile has of rperf's files. Used by reports and formats; any
+//! thread, no I/O.
 
-use crate::CodePath;
+use crate::{CodePath, Meta};
+
+/// The name of rperf's gem.
+const RPERF: &str = "rperf";
+
+/// What the names of the extension's methods begin with.
+const NATIVE: &str = "Rperf::Native";
+
+/// The path of methods written in C.
+const C_METHOD: &str = "<C method>";
 
 /// The kind of a frame's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +32,8 @@ pub enum Category {
     Gvl,
     /// Garbage collection.
     Gc,
+    /// rperf itself, wherever it is installed.
+    Rperf,
 }
 
 /// Where a path says that its code comes from.
@@ -29,13 +41,14 @@ pub enum Category {
 pub struct Origin<'a> {
     /// The kind of code.
     pub category: Category,
-    /// The gem with its version, such as `activerecord-8.0.1`; empty for all others.
+    /// The gem with its version, such as `activerecord-8.0.1`; `rperf` for rperf itself; empty for all
+    /// others.
     pub library: &'a str,
 }
 
 impl Category {
     /// Every category, in the order of their numbers.
-    pub const ALL: [Category; 8] = [
+    pub const ALL: [Category; 9] = [
         Category::Other,
         Category::App,
         Category::Gem,
@@ -44,6 +57,7 @@ impl Category {
         Category::Native,
         Category::Gvl,
         Category::Gc,
+        Category::Rperf,
     ];
 
     /// Its name in files.
@@ -57,18 +71,26 @@ impl Category {
             Category::Native => "native",
             Category::Gvl => "gvl",
             Category::Gc => "gc",
+            Category::Rperf => RPERF,
         }
     }
 }
 
 impl<'a> Origin<'a> {
-    /// The origin of code in `path`: a file, or a marker such as `<C method>`.
+    const RPERF: Origin<'static> = Origin {
+        category: Category::Rperf,
+        library: RPERF,
+    };
+
+    /// The origin of code in `path`: a file, or a marker such as `<C method>`. Where rperf runs as a
+    /// gem that is installed, its path tells; elsewhere see [`Meta::origin`].
     pub fn of(path: &'a str) -> Self {
         let of = |category| Self {
             category,
             library: "",
         };
         match CodePath::of(path) {
+            CodePath::Gem { name: RPERF, .. } => Self::RPERF,
             CodePath::Gem { directory, .. } => Self {
                 category: Category::Gem,
                 library: directory,
@@ -78,9 +100,31 @@ impl<'a> Origin<'a> {
             CodePath::Native(_) => of(Category::Native),
             CodePath::Marker("<GVL>") => of(Category::Gvl),
             CodePath::Marker("<GC>") => of(Category::Gc),
-            CodePath::Marker("<C method>") => of(Category::C),
+            CodePath::Marker(C_METHOD) => of(Category::C),
             CodePath::Marker(marker) if marker.starts_with("<internal:") => of(Category::Stdlib),
             CodePath::Marker(_) => of(Category::Other),
+        }
+    }
+}
+
+impl Meta {
+    /// The origin of the frame `name` in `path` of this profile.
+    pub fn origin<'a>(&self, name: &str, path: &'a str) -> Origin<'a> {
+        if name.starts_with(NATIVE) && path == C_METHOD {
+            return Origin::RPERF;
+        }
+        let file = match CodePath::of(path) {
+            CodePath::Eval { file, .. } => file,
+            _ => path,
+        };
+        let is_rperfs = self
+            .rperf_directories
+            .iter()
+            .filter_map(|it| file.strip_prefix(it.as_str()))
+            .any(|rest| rest == "/rperf.rb" || rest.starts_with("/rperf/"));
+        match is_rperfs || Origin::of(file) == Origin::RPERF {
+            true => Origin::RPERF,
+            false => Origin::of(path),
         }
     }
 }
@@ -107,6 +151,18 @@ mod tests {
                 Category::Gem,
                 "rails-0a1b2c",
             ),
+            ("/g/gems/rperf-1.0.0/lib/rperf.rb", Category::Rperf, "rperf"),
+            (
+                "/g/bundler/gems/rperf-0a1b2c3d/lib/rperf/api.rb",
+                Category::Rperf,
+                "rperf",
+            ),
+            (
+                "/g/gems/rperf_shop-1.0.0/lib/rperf.rb",
+                Category::Gem,
+                "rperf_shop-1.0.0",
+            ),
+            ("/srv/rperf/lib/rperf.rb", Category::App, ""),
             ("/usr/lib/ruby/3.4.0/json/common.rb", Category::Stdlib, ""),
             ("<internal:kernel>", Category::Stdlib, ""),
             ("<C method>", Category::C, ""),
@@ -119,6 +175,35 @@ mod tests {
         ] {
             assert_eq!(Origin::of(path), Origin { category, library }, "{path}");
         }
+    }
+
+    #[test]
+    fn files_of_rperf_are_known_by_the_directory_that_the_profile_has() {
+        let mut meta = Meta::default();
+        meta.add_rperf_directory("/srv/rperf/lib");
+        for path in [
+            "/srv/rperf/lib/rperf.rb",
+            "/srv/rperf/lib/rperf/rack/middleware.rb",
+            "(eval at /srv/rperf/lib/rperf/api.rb:12)",
+            "/g/gems/rperf-1.0.0/lib/rperf.rb",
+        ] {
+            assert_eq!(meta.origin("Rperf.start", path), Origin::RPERF, "{path}");
+        }
+        for path in [
+            "/srv/rperf/app.rb",
+            "/srv/rperf/lib/rperf_shop.rb",
+            "/srv/rperf/lib/rperf_shop/cart.rb",
+            "/srv/rperf/library/rperf.rb",
+            "/srv/rperf_shop/lib/rperf.rb",
+            "lib/rperf.rb",
+            "-e",
+        ] {
+            let origin = meta.origin("Rperf.start", path);
+            assert_eq!(origin.category, Category::App, "{path}");
+        }
+        let of_c = |name| meta.origin(name, C_METHOD).category;
+        assert_eq!(of_c("Rperf::Native.stop"), Category::Rperf);
+        assert_eq!(of_c("RperfShop.sort"), Category::C);
     }
 
     #[test]

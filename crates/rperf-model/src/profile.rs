@@ -141,6 +141,9 @@ pub struct Meta {
     /// the program and that of its repository. Paths of files stay as they were recorded; below
     /// these directories they mean the same wherever the program lies.
     pub roots: Vec<String>,
+    /// The directories that have rperf's own files, without a slash at the end: `rperf.rb` and those
+    /// in `rperf/`. Empty in old profiles and in those of other tools.
+    pub rperf_directories: Vec<String>,
     /// For people: versions, mode, frequency.
     pub comments: Vec<String>,
     /// What all samples lack, and why, each in a phrase: the Ruby wasn't known well enough.
@@ -149,18 +152,27 @@ pub struct Meta {
     pub counters: SamplingStats,
 }
 
-/// The directories of programs that a profile keeps: a fleet can have any number.
-const MOST_ROOTS: usize = 64;
+/// The directories of each kind that a profile keeps: a fleet can have any number.
+const MOST_DIRECTORIES: usize = 64;
 
 impl Meta {
     /// Adds the directory of a program to the roots, if there is room, and if it is a whole path
     /// of less than all there is.
     pub fn add_root(&mut self, directory: &str) {
-        let directory = directory.trim_end_matches('/');
-        let is_new = !self.roots.iter().any(|root| root == directory);
-        if directory.starts_with('/') && is_new && self.roots.len() < MOST_ROOTS {
-            self.roots.push(directory.to_string());
-        }
+        add_directory(&mut self.roots, directory);
+    }
+
+    /// Adds a directory that has rperf's own files, likewise.
+    pub fn add_rperf_directory(&mut self, directory: &str) {
+        add_directory(&mut self.rperf_directories, directory);
+    }
+}
+
+fn add_directory(known: &mut Vec<String>, directory: &str) {
+    let directory = directory.trim_end_matches('/');
+    let is_new = !known.iter().any(|it| it == directory);
+    if directory.starts_with('/') && is_new && known.len() < MOST_DIRECTORIES {
+        known.push(directory.to_string());
     }
 }
 

@@ -58,20 +58,33 @@ impl CodePaths {
     /// Those of `profile`: by the directories that it names, or else by the one that all files have
     /// in common that seem to be the program's own.
     pub fn of(profile: &Profile) -> Self {
+        let frames = profile.frames.iter();
+        let files = frames.map(|(_, frame)| profile.strings.get(frame.path));
+        Self::of_files(profile.path_view.clone(), profile.meta.roots.clone(), files)
+    }
+
+    /// Those of a program with these `files`, and with these directories or else with the one that
+    /// its own files have in common.
+    pub fn of_files<'a>(
+        view: PathView,
+        roots: Vec<String>,
+        files: impl Iterator<Item = &'a str>,
+    ) -> Self {
         let mut paths = Self {
-            view: profile.path_view.clone(),
-            roots: profile.meta.roots.clone(),
+            view,
+            roots,
             ..Self::default()
         };
+        let files = own_files(files);
         if paths.roots.is_empty() {
-            paths.roots.extend(guessed_root(&own_files(profile)));
+            paths.roots.extend(guessed_root(&files));
         }
         paths.roots.sort_by(|a, b| (b.len(), b).cmp(&(a.len(), a)));
         paths.roots.dedup();
         if paths.roots.len() > 1 {
             let roots: Vec<&str> = paths.roots.iter().map(String::as_str).collect();
             paths.common_root = common_directory(&roots);
-            paths.ambiguous = paths.ambiguous_files(profile);
+            paths.ambiguous = paths.ambiguous_files(&files);
         }
         paths
     }
@@ -154,10 +167,10 @@ impl CodePaths {
         self.roots.iter().find_map(|root| below(path, root))
     }
 
-    fn ambiguous_files(&self, profile: &Profile) -> FxHashSet<String> {
+    fn ambiguous_files(&self, files: &BTreeSet<&str>) -> FxHashSet<String> {
         let mut known: FxHashMap<&str, &str> = FxHashMap::default();
         let mut ambiguous = FxHashSet::default();
-        for path in own_files(profile) {
+        for &path in files {
             if let Some(rest) = self.below_root(path)
                 && *known.entry(rest).or_insert(path) != path
             {
@@ -176,12 +189,8 @@ fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
 }
 
 /// The files with a whole path that are in no gem and no library, each once.
-fn own_files(profile: &Profile) -> BTreeSet<&str> {
-    let paths = profile
-        .frames
-        .iter()
-        .map(|(_, frame)| profile.strings.get(frame.path));
-    let own = paths.filter_map(|path| match CodePath::of(path) {
+fn own_files<'a>(files: impl Iterator<Item = &'a str>) -> BTreeSet<&'a str> {
+    let own = files.filter_map(|path| match CodePath::of(path) {
         CodePath::File(path) => Some(path),
         CodePath::Eval { file, .. } => match CodePath::of(file) {
             CodePath::File(file) => Some(file),

@@ -108,7 +108,10 @@ impl<'a> Groups<'a> {
                 FrameKey::Class => (class_of(text.name).into(), none),
                 FrameKey::File => (short, none),
                 FrameKey::Directory => (directory(short), none),
-                FrameKey::Gem(_) => (gem(text.path), none),
+                FrameKey::Gem(_) => (
+                    gem(profile.meta.origin(text.name, text.path), text.path),
+                    none,
+                ),
             };
             let path_of_key = match key {
                 FrameKey::Method => Cow::Borrowed(""),
@@ -259,8 +262,12 @@ fn directory(path: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The gem that a file belongs to, with its version; what is in no gem is told by its kind.
-fn gem(path: &str) -> Cow<'_, str> {
+/// The gem that a file belongs to, with its version; what is in no gem is told by its kind. rperf is
+/// one, however it is installed.
+fn gem<'a>(origin: Origin<'a>, path: &'a str) -> Cow<'a, str> {
+    if origin.category == Category::Rperf {
+        return origin.library.into();
+    }
     match CodePath::of(path) {
         CodePath::Gem { directory, .. } => directory.into(),
         CodePath::Ruby { version: "", .. } => "(standard library)".into(),
@@ -335,7 +342,7 @@ mod tests {
             ("<internal:kernel>", "<internal>"),
             ("<GVL>", "<GVL>"),
         ] {
-            assert_eq!(gem(path), expected, "{path}");
+            assert_eq!(gem(Origin::of(path), path), expected, "{path}");
         }
     }
 }

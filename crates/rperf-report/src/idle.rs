@@ -324,7 +324,7 @@ fn facts(profile: &Profile, frame: FrameId) -> FrameFacts<'_> {
     let text = profile.frame_text(DisplayFrame::Real { frame, line: 0 });
     let (name, path) = (text.name, text.path);
     let method = method_of(name);
-    let owner = owner(path);
+    let owner = owner(profile.meta.origin(name, path), path);
     FrameFacts {
         owner,
         method: (method, path),
@@ -346,12 +346,11 @@ fn method_of(name: &str) -> &str {
     name
 }
 
-fn owner(path: &str) -> Owner<'_> {
-    let origin = Origin::of(path);
+fn owner<'a>(origin: Origin<'a>, path: &'a str) -> Owner<'a> {
     match origin.category {
         Category::C => Owner::Ruby,
         Category::Stdlib if path.starts_with("<internal:") => Owner::Ruby,
-        Category::Gem => Owner::Gem(without_version(origin.library)),
+        Category::Gem | Category::Rperf => Owner::Gem(without_version(origin.library)),
         Category::Stdlib => packaged(path).map_or(Owner::Library, Owner::Gem),
         _ => Owner::Program,
     }

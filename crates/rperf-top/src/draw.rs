@@ -28,6 +28,9 @@ pub fn room(height: u16) -> usize {
     usize::from(height.saturating_sub(AROUND))
 }
 
+/// Idle threads that are worth a word, on average.
+const LEAST_HIDDEN: f64 = 0.05;
+
 /// All of it in a terminal of this size.
 pub fn picture(app: &mut App, store: &Store, look: Look, area: Rect) -> Buffer {
     let mut buffer = Buffer::empty(area);
@@ -111,7 +114,7 @@ fn figures(page: &mut Page<'_>, store: &Store) {
         let most = values.clone().fold(least, f64::max);
         page.look.bars(values, most)
     };
-    let texts = if store.is_wall() {
+    let mut texts = if store.is_wall() {
         vec![
             format!(
                 " GVL busy {:3.0} % {}",
@@ -132,6 +135,10 @@ fn figures(page: &mut Page<'_>, store: &Store) {
             format!("GC {:.0} % {}", now.gc * 100.0, bars(|it| it.gc, 1.0)),
         ]
     };
+    if now.hidden >= LEAST_HIDDEN {
+        let hidden = format!("idle threads: {:.1} hidden, --idle shows them", now.hidden);
+        texts.push(hidden);
+    }
     // On a narrow terminal, the bars are left out first.
     let whole = texts.join("   ");
     let text = match whole.width() <= page.width() {

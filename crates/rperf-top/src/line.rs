@@ -94,10 +94,9 @@ impl Question<'_> {
     /// Whether the method is.
     pub fn finds_method(&self, store: &Store, method: u32) -> bool {
         self.search.is_empty()
-            || store
-                .methods
-                .get(method as usize)
-                .is_some_and(|it| self.finds(&it.name) || self.finds(&it.path))
+            || store.methods.get(method as usize).is_some_and(|it| {
+                self.finds(&it.name) || self.finds(&it.path) || self.finds(&it.short_path)
+            })
     }
 }
 

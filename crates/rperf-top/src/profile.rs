@@ -25,9 +25,18 @@ impl Store {
             0 => 0,
             _ => number + 1,
         };
-        let seqs = (0..self.threads.len() as u32).map(seq).filter(|it| *it > 0);
-        profile.threads = seqs.map(|seq| Thread { seq, name: no_name }).collect();
-        for (row, time) in self.rows_of(scope, filter, None) {
+        let numbers = 0..self.threads.len() as u32;
+        let threads = numbers
+            .filter(|number| seq(*number) > 0)
+            .map(|number| Thread {
+                seq: seq(number),
+                name: self
+                    .facts
+                    .get(&number)
+                    .map_or(no_name, |facts| profile.strings.intern(&facts.name)),
+            });
+        profile.threads = threads.collect();
+        for (row, time) in self.all_rows_of(scope, filter, None) {
             let set = self.profile_labels(&mut profile, row.key.labels, self.process_of(row));
             let key = WeightKey {
                 node: nodes[row.key.node as usize],
@@ -43,6 +52,12 @@ impl Store {
             _ => it.watched_ns,
         };
         let meta = &mut profile.meta;
+        for root in &self.roots {
+            meta.add_root(root);
+        }
+        for directory in &self.rperf_directories {
+            meta.add_rperf_directory(directory);
+        }
         meta.duration_ns = self.processes.iter().map(watched).max()?;
         meta.frequency = self.processes.iter().map(|it| it.frequency).max()?;
         meta.program.clone_from(&self.processes.first()?.program);

@@ -1,18 +1,28 @@
 //! A saved profile as a store. On the command's main thread.
 
-use crate::store::{RowKey, Store};
+use crate::store::{RowKey, Store, ThreadFacts};
 use rperf_model::label_keys::{PID, PROCESS};
 use rperf_model::{LabelSetId, NodeId, Profile};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The unit that the screens know.
 const UNIT: &str = "nanoseconds";
+
+/// What is shown of a profile.
+#[derive(Debug, Clone, Copy)]
+pub struct Shows<'a> {
+    /// Whether each row of weights is the time of an idle thread.
+    pub idle_rows: &'a [bool],
+    /// That time is shown as all other.
+    pub shows_idle: bool,
+}
 
 /// The profile that is called `title`, whose texts are made fit for a terminal by `shown`. Stacks
 /// count as they are looked at: without lines. The error says why there is nothing to be seen.
 pub fn store(
     profile: &Profile,
     title: &str,
+    shows: Shows<'_>,
     shown: impl Fn(&str) -> String,
 ) -> Result<Store, String> {
     let value = profile.schema.default_type();
@@ -30,9 +40,9 @@ pub fn store(
         title: shown(title),
         shown: &shown,
     };
-    reader.read();
+    reader.read(shows.idle_rows);
     let mut store = reader.store;
-    store.is_saved = true;
+    (store.is_saved, store.shows_idle) = (true, shows.shows_idle);
     store.end_round();
     Ok(store)
 }
@@ -49,7 +59,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self) {
+    fn read(&mut self, idle_rows: &[bool]) {
         let profile = self.profile;
         let text = |id| (self.shown)(profile.strings.get(id));
         let mut methods = Vec::with_capacity(profile.frames.len());
@@ -64,7 +74,8 @@ impl Reader<'_> {
             nodes.insert(id, self.store.node(parent, method));
         }
         let column = profile.schema.default_column();
-        for weight in profile.weights.iter() {
+        let mut idle: HashSet<RowKey> = HashSet::new();
+        for (number, weight) in profile.weights.iter().enumerate() {
             let (process, labels) = self.labels(weight.key.labels);
             let key = RowKey {
                 node: nodes.get(&weight.key.node).copied().unwrap_or(0),
@@ -75,13 +86,32 @@ impl Reader<'_> {
             // Differences of profiles have less than nothing.
             let time = u64::try_from(weight.value(column)).unwrap_or(0);
             self.store.add(key, time);
+            if idle_rows.get(number) == Some(&true) {
+                idle.insert(key);
+            }
         }
         let meta = &profile.meta;
+        self.store
+            .add_directories(&meta.roots, &meta.rperf_directories);
         for process in 0..self.store.processes.len() as u32 {
             let mode = &profile.schema.default_type().name;
             self.store.set_session(process, mode, meta.frequency);
+            self.store.set_idle(process, |key| idle.contains(key));
+            self.name_threads(process);
             self.store.end_interval(process, meta.duration_ns, 0);
         }
+    }
+
+    fn name_threads(&mut self, process: u32) {
+        let profile = self.profile;
+        let named = profile.threads.iter().map(|thread| {
+            let facts = ThreadFacts {
+                name: (self.shown)(profile.strings.get(thread.name)).into(),
+                ..ThreadFacts::default()
+            };
+            (Some(thread.seq), facts)
+        });
+        self.store.set_facts(process, named);
     }
 
     fn labels(&mut self, id: LabelSetId) -> (u32, u32) {
@@ -124,6 +154,11 @@ mod tests {
     use rperf_model::test_support::cpu_schema;
     use rperf_model::{Column, Schema, ValueType};
 
+    const ALL: Shows<'static> = Shows {
+        idle_rows: &[],
+        shows_idle: true,
+    };
+
     #[test]
     fn what_was_written_is_seen_again() {
         let mut first = Store::default();
@@ -141,7 +176,7 @@ mod tests {
             first.end_interval(process, 10_000, 0);
         }
         let profile = first.profile(Scope::Total, None).expect("something");
-        let again = store(&profile, "x.pb.gz", |it| it.to_string()).expect("times");
+        let again = store(&profile, "x.pb.gz", ALL, |it| it.to_string()).expect("times");
         let titles: Vec<_> = again.processes.iter().map(|it| it.title()).collect();
         assert_eq!(titles, ["7 puma", "8 puma"]);
         assert_eq!(again.labels.len(), 2);
@@ -158,10 +193,10 @@ mod tests {
     #[test]
     fn what_has_no_times_is_refused() {
         let empty = Profile::new(cpu_schema());
-        assert!(store(&empty, "x", |it| it.to_string()).is_err());
+        assert!(store(&empty, "x", ALL, |it| it.to_string()).is_err());
         let types = vec![ValueType::new("alloc_bytes", "bytes")];
         let objects = Profile::new(Schema::new(types, Column(0)).expect("a schema"));
-        let error = store(&objects, "x", |it| it.to_string()).expect_err("refused");
+        let error = store(&objects, "x", ALL, |it| it.to_string()).expect_err("refused");
         assert_eq!(error, "its values are no times, but alloc_bytes");
     }
 }

@@ -31,13 +31,15 @@ pub const ROW_CAP: usize = 1 << 20;
 /// What stands for methods and labels that are too many.
 pub const MORE: &str = "(more)";
 
-/// A method: its name and path.
+/// A method: its name and paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
     /// Its name.
     pub name: Arc<str>,
     /// Its file.
     pub path: Arc<str>,
+    /// The same as people see it.
+    pub short_path: Arc<str>,
 }
 
 /// A stack.
@@ -65,7 +67,7 @@ pub struct Thread {
 }
 
 /// What is known of a thread beside its times.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadFacts {
     /// What the program calls it; empty if it has no name.
     pub name: Arc<str>,
@@ -124,6 +126,8 @@ pub struct Row {
     pub mark: u64,
     /// In the last interval.
     pub recent: u64,
+    /// It is the time of an idle thread.
+    pub is_idle: bool,
 }
 
 /// A program.
@@ -174,8 +178,10 @@ pub struct Figures {
     pub waiting: f64,
     /// The part of the time in which garbage was collected.
     pub gc: f64,
-    /// Threads that were blocked.
+    /// Threads that were blocked, but for those that are idle and not shown.
     pub blocked: f64,
+    /// Threads that are idle and not shown.
+    pub hidden: f64,
     /// The part of the time that sampling took.
     pub overhead: f64,
 }
@@ -199,6 +205,14 @@ pub struct Store {
     pub labels: Vec<Vec<Label>>,
     /// All rows.
     pub rows: Vec<Row>,
+    /// The time of idle threads is shown as all other.
+    pub shows_idle: bool,
+    /// The directories that the programs' own files belong to.
+    pub roots: Vec<String>,
+    /// Those that have rperf's files.
+    pub rperf_directories: Vec<String>,
+    /// How many methods have their short paths.
+    shortened: usize,
     /// The last intervals, the newest last.
     pub history: VecDeque<Figures>,
     /// It is a profile of the past: nothing comes any more.
@@ -241,6 +255,10 @@ impl Default for Store {
             positions: FxHashMap::default(),
             labels: Vec::new(),
             rows: Vec::new(),
+            shows_idle: false,
+            roots: Vec::new(),
+            rperf_directories: Vec::new(),
+            shortened: 0,
             history: VecDeque::new(),
             is_saved: false,
             has_mark: false,

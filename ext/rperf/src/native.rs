@@ -8,6 +8,7 @@ pub mod session;
 
 use crate::fork;
 use crate::labels::{self, endpoint, scope};
+use crate::profile::own_files;
 use crate::ruby::thread_hook;
 use crate::settings::SettingsObject;
 use crate::text;
@@ -44,7 +45,7 @@ pub fn init(native: RModule) -> Result<(), Error> {
     native.define_singleton_method("note_targets", function!(note_targets, 3))?;
     native.define_singleton_method("forking", function!(fork::announce, 1))?;
     native.define_singleton_method("forget_in_child", function!(forget_in_child, 0))?;
-    native.define_singleton_method("own_files", function!(own_files, 1))?;
+    native.define_singleton_method("own_files", function!(note_own_files, 1))?;
     // For benchmarks and specs.
     native.define_singleton_method("add_empty_hooks", function!(measure::add_empty_hooks, 1))?;
     native.define_singleton_method("add_empty_trace", function!(measure::add_empty_trace, 1))?;
@@ -139,9 +140,10 @@ fn labels(ruby: &Ruby) -> Result<Option<RHash>, Error> {
     labels::labels(ruby, &mut gvl(ruby))
 }
 
-/// `Native.own_files(path)`: traces leave out the methods of files whose paths begin so.
-fn own_files(path: RString) {
-    api::note_own_files(text::content(path));
+/// `Native.own_files(path)`: the paths of rperf's own files begin so. Profiles say it, and traces leave
+/// methods of these files out.
+fn note_own_files(path: RString) {
+    own_files::note(text::content(path));
 }
 
 /// `Native.call_point`: a TracePoint that counts the calls of the method that it is enabled for.

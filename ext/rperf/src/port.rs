@@ -11,7 +11,7 @@ mod stacks;
 mod watched;
 
 use crate::native::{self, session as running};
-use crate::profile::errors;
+use crate::profile::{description, errors, own_files};
 use crate::settings;
 use crate::without_gvl::without_gvl;
 use magnus::{Error, RModule, RString, Ruby, Value, function, prelude::*};
@@ -49,6 +49,11 @@ fn listen(
 ) -> Result<Value, Error> {
     let program = Program {
         ruby: version,
+        roots: description::roots(&description::program()),
+        rperf_directories: own_files::directory()
+            .map(String::from)
+            .into_iter()
+            .collect(),
         session: running::running,
         ask: helper::ask,
     };

@@ -8,6 +8,7 @@ pub mod errors;
 mod facts;
 mod from_hash;
 mod object;
+pub mod own_files;
 mod questions;
 pub mod stat;
 mod viewer;
@@ -22,8 +23,9 @@ use magnus::{
 };
 use object::ProfileObject;
 use rperf_format::{Format, FormatError, TextOptions};
-use rperf_model::Profile;
+use rperf_model::{PathView, Profile};
 use rperf_session::output;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -77,16 +79,17 @@ impl ProfileObject {
         arrays::label_sets(ruby, &rb_self.0)
     }
 
-    /// `#write(path, format, lines: false)`: format nil goes by the path; with lines a
-    /// text report has a table of them.
+    /// `#write(path, format, lines: false, full_path: false, trim_path: [])`: format nil goes by the
+    /// path; with lines a text report has a table of them.
     fn write(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
-        let ((path, format), options) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
+        let ((path, format), options, view) = arguments::<(PathBuf, Option<Symbol>)>(args)?;
         let format = chosen_format(ruby, &path, format)?;
         // It outlives this: the caller's frame holds the object, which never changes.
         let profile = &*rb_self.0;
         let mut interrupts = Interrupts::default();
         let written = interrupts.without_its_gvl(|| {
-            let content = encoded(profile, format, options)?;
+            let viewed = viewed(profile, &view);
+            let content = encoded(&viewed, format, options)?;
             Ok::<_, FormatError>(output::write(&path, &content))
         });
         interrupts.raise()?;
@@ -98,7 +101,7 @@ impl ProfileObject {
     /// there, it is elsewhere, and `messages` gets a line that says where. It isn't returned: a
     /// method of C can be interrupted as it returns, and then nobody gets what it returns.
     fn deliver(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<(), Error> {
-        let ((path, format, messages), options) =
+        let ((path, format, messages), options, _) =
             arguments::<(PathBuf, Option<Symbol>, RArray)>(args)?;
         let format = format.map(|name| named_format(ruby, name)).transpose()?;
         let profile = &*rb_self.0;
@@ -112,7 +115,7 @@ impl ProfileObject {
 
     /// `#encode(format, lines: false)`: what `#write` would write.
     fn encode(ruby: &Ruby, rb_self: &Self, args: &[Value]) -> Result<RString, Error> {
-        let ((format,), options) = arguments::<(Option<Symbol>,)>(args)?;
+        let ((format,), options, _) = arguments::<(Option<Symbol>,)>(args)?;
         let format = chosen_format(ruby, Path::new(""), format)?;
         let profile = &*rb_self.0;
         let content = without_gvl_if_possible(|| encoded(profile, format, options))?;
@@ -143,6 +146,16 @@ impl ProfileObject {
     }
 }
 
+/// The profile with this form of its paths.
+fn viewed<'a>(profile: &'a Profile, view: &PathView) -> Cow<'a, Profile> {
+    if *view == profile.path_view {
+        return Cow::Borrowed(profile);
+    }
+    let mut viewed = profile.clone();
+    viewed.path_view = view.clone();
+    Cow::Owned(viewed)
+}
+
 fn encoded(
     profile: &Profile,
     format: Format,
@@ -170,11 +183,19 @@ fn named_format(ruby: &Ruby, name: Symbol) -> Result<Format, Error> {
         .ok_or_else(|| errors::argument(ruby, format!("format: there is no format :{name}")))
 }
 
-/// The arguments of a method that takes `Required` and `lines:`.
-fn arguments<Required: ScanArgsRequired>(args: &[Value]) -> Result<(Required, TextOptions), Error> {
+/// The arguments of a method that takes `Required`, `lines:` and the form of paths.
+fn arguments<Required: ScanArgsRequired>(
+    args: &[Value],
+) -> Result<(Required, TextOptions, PathView), Error> {
     let args = scan_args::<Required, (), (), (), RHash, ()>(args)?;
-    let keywords = get_kwargs::<_, (), (Option<bool>,), ()>(args.keywords, &[], &["lines"])?;
-    let (lines,) = keywords.optional;
+    let names = ["lines", "full_path", "trim_path"];
+    type Values = (Option<bool>, Option<bool>, Option<Vec<String>>);
+    let keywords = get_kwargs::<_, (), Values, ()>(args.keywords, &[], &names)?;
+    let (lines, is_full, trim) = keywords.optional;
     let lines = lines.unwrap_or_default();
-    Ok((args.required, TextOptions { lines, whole: None }))
+    let view = PathView {
+        trim: trim.unwrap_or_default(),
+        is_full: is_full.unwrap_or_default(),
+    };
+    Ok((args.required, TextOptions { lines, whole: None }, view))
 }

@@ -14,10 +14,14 @@ module Rperf
     # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot, :callgrind or :spans; nil:
     #   by the file's extension
     # @param lines [Boolean] whether a text file has a table of the hottest lines
+    # @param full_path [Boolean] whether text for people has paths as they were recorded
+    # @param trim_path [String, Pathname, Array, nil] directories that are taken off paths in text for people
     # @return [nil]
     # @raise [ArgumentError] for an argument that isn't allowed, or a Hash that isn't a profile
     # @raise [SystemCallError] if the file can't be written
-    def save(path, data, format: nil, lines: false) = Natives.save(path, data, format:, lines:)
+    def save(path, data, format: nil, lines: false, full_path: false, trim_path: nil)
+      Natives.save(path, data, format:, lines:, full_path:, trim_path:)
+    end
 
     # Reads a pprof file: of rperf's, or of any other tool.
     #

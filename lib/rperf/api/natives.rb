@@ -63,17 +63,25 @@ module Rperf
       end
 
       # See {Rperf.save}.
-      def save(path, data, format: nil, lines: false)
+      def save(path, data, format: nil, lines: false, full_path: false, trim_path: nil)
         path = Options.path(:path, path)
         format = Options.format(format)
         lines = Argument.one_of(:lines, lines, [true, false])
+        full_path = Argument.one_of(:full_path, full_path, [true, false])
+        trim_path = directories(:trim_path, trim_path)
         profile = of(data)
         Output.flush_before(path)
-        profile.write(path, format, lines:)
+        profile.write(path, format, lines:, full_path:, trim_path:)
         nil
       end
 
       private
+
+      # @return [Array<String>] for a directory, several of them, or nil
+      def directories(name, value)
+        values = Argument.a?(value, Array) ? value : [value].compact
+        values.map { |it| Options.path(name, it) }
+      end
 
       # The samples have two keys. If one holds a new array, that one counts.
       def changed_samples_first(data, original)

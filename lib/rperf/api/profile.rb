@@ -93,11 +93,13 @@ module Rperf
     #
     # @param format [Symbol, nil] :pprof, :collapsed, :text, :markdown, :json, :html, :dot, :callgrind or :spans; nil:
     #   by the file's extension
+    # @param full_path [Boolean] whether text for people has paths as they were recorded
+    # @param trim_path [String, Pathname, Array, nil] directories that are taken off paths in text for people
     # @return [nil]
-    def save(path, format: nil, lines: false)
+    def save(path, format: nil, lines: false, full_path: false, trim_path: nil)
       file = Options.path(:path, path)
       format = EXTENSIONS[File.extname(file)] if nil.equal?(format) && !file.end_with?(".spans.json")
-      Natives.save(path, self, format:, lines:)
+      Natives.save(path, self, format:, lines:, full_path:, trim_path:)
     end
 
     private

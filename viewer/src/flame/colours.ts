@@ -11,6 +11,7 @@ const CATEGORY: Record<string, [hue: number, saturation: number]> = {
   native: [290, 0.25],
   gvl: [50, 0.22],
   gc: [340, 0.6],
+  rperf: [85, 0.3],
   label: [220, 0.12],
 };
 const OTHER: [number, number] = [210, 0.1];

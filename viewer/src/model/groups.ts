@@ -29,6 +29,7 @@ export const CATEGORY_WORDS: Record<string, string> = {
   native: "native code",
   gvl: "waiting",
   gc: "garbage collection",
+  rperf: "rperf itself",
 };
 
 /** Sums the view by what `grouping` says. Recursion is counted once. */

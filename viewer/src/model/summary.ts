@@ -1,4 +1,4 @@
-import { type Groups, groupView } from "./groups.ts";
+import { type Groups, groupView, place } from "./groups.ts";
 import { neighbours } from "./neighbours.ts";
 import { formatShare, formatTime, formatValue, isTime, typeWords } from "./units.ts";
 import type { View } from "./view.ts";
@@ -51,7 +51,7 @@ export function stateShares(view: View): StateShare[] {
 
 /** Where the time goes, in sentences. */
 export function summary(view: View): Sentence[] {
-  const { file, target, query, tree } = view;
+  const { file, target, query } = view;
   const type = file.valueTypes[query.type];
   if (target.sum === 0) {
     const filtered = query.filters.length > 0 && target.all !== 0;
@@ -59,9 +59,9 @@ export function summary(view: View): Sentence[] {
   }
   const methods = groupView(view, "method");
   const sentences: Sentence[] = [opening(view)];
-  const name = (frame: number): Piece => ({ method: frame, name: tree.frames.name[frame] });
-  const leaves = leafFrames(view);
-  const hottest = best(methods, (group) => (leaves.has(methods.frame[group]) ? 0 : methods.self[group]));
+  const name = (frame: number): Piece => ({ method: frame, name: nameWithPlace(view, frame) });
+  const unnamed = unnamedFrames(view);
+  const hottest = best(methods, (group) => (unnamed.has(methods.frame[group]) ? 0 : methods.self[group]));
   const own = isTime(type) ? "runs longest itself" : "has most itself";
   if (hottest >= 0) {
     sentences.push([
@@ -116,12 +116,14 @@ function threadCount({ target }: View): number {
   return seen.size;
 }
 
-/** Frames that only stand for a state. */
-function leafFrames(view: View): Set<number> {
+/** Frames that no sentence is about: those that only stand for a state, and those of rperf itself. */
+function unnamedFrames(view: View): Set<number> {
   const { categories, frames } = { categories: view.file.categories, frames: view.tree.frames };
   const synthetic = new Set(["gvl", "gc"].map((name) => categories.indexOf(name)));
+  const rperf = categories.indexOf("rperf");
   const found = new Set<number>();
   frames.category.forEach((category, frame) => {
+    if (category === rperf) found.add(frame);
     if (synthetic.has(category) && frames.file[frame].startsWith("<")) found.add(frame);
   });
   return found;
@@ -139,14 +141,49 @@ function best(groups: Groups, value: (group: number) => number): number {
   return best;
 }
 
-/** The method of the app's that is worth a look: the heaviest one that isn't just a frame around everything. */
+/** What runs a whole file, a class or module, or a block of these: it says little beside a method that it calls. */
+const SHELL = /^((block|rescue|ensure)\b.* in )?<[^>]*>$/;
+
+/** Frames with this share of all are around everything. */
+const AROUND = 0.95;
+
+/** Frames with this share of what is around them are worth a look. */
+const WORTH = 0.25;
+
+/** The name, with the place of what has no name of its own. */
+function nameWithPlace({ tree }: View, frame: number): string {
+  const name = tree.frames.name[frame];
+  const at = place(tree.frames.file[frame], tree.frames.line[frame]);
+  return SHELL.test(name) && at !== "" ? `${name} (${at})` : name;
+}
+
+/**
+ * The method of the app's that is worth a look: the heaviest one that isn't just a frame around everything, or else the
+ * innermost of those. A shell only where no method has a good part of its time.
+ */
 function appEntry(view: View, methods: Groups, app: number): number {
   if (app < 0) return -1;
   const { frames } = view.tree;
-  const around = 0.95 * view.target.sum;
-  const mine = (group: number) => (frames.category[methods.frame[group]] === app ? methods.total[group] : 0);
-  const within = best(methods, (group) => (mine(group) < around ? mine(group) : 0));
-  return within >= 0 ? within : best(methods, mine);
+  const found = (isShell: boolean) => {
+    const total = (group: number) => {
+      const frame = methods.frame[group];
+      const isWanted = frames.category[frame] === app && SHELL.test(frames.name[frame]) === isShell;
+      return isWanted ? methods.total[group] : 0;
+    };
+    const around = AROUND * view.target.sum;
+    const within = best(methods, (group) => (total(group) < around ? total(group) : 0));
+    // It has the least; of several with the same the last, as callers come first.
+    let innermost = -1;
+    for (let group = 0; group < methods.name.length; group++) {
+      if (total(group) <= 0 || total(group) < around) continue;
+      if (innermost < 0 || total(group) <= total(innermost)) innermost = group;
+    }
+    if (innermost < 0 || within < 0) return Math.max(innermost, within);
+    return methods.total[within] >= WORTH * methods.total[innermost] ? within : innermost;
+  };
+  const [method, shell] = [found(false), found(true)];
+  if (method < 0 || shell < 0) return Math.max(method, shell);
+  return methods.total[method] >= WORTH * methods.total[shell] ? method : shell;
 }
 
 /** The method that waits most in this state: the caller of the state's own frame. */
@@ -157,5 +194,6 @@ function waitingMethod(view: View, state: string): number {
     (name, i) => name === leaf && file.categories[tree.frames.category[i]] === "gvl",
   );
   if (frame < 0) return -1;
-  return neighbours(view, frame, true)[0]?.frame ?? -1;
+  const unnamed = unnamedFrames(view);
+  return neighbours(view, frame, true).find((caller) => !unnamed.has(caller.frame))?.frame ?? -1;
 }

@@ -19,7 +19,7 @@ export const STATES: Draft["states"] = [
   { name: "gc_sweep", tag: ["%GC", "sweep"] },
 ];
 const LEAVES = ["", "[GVL blocked]", "[GVL wait]", "[GC marking]", "[GC sweeping]"];
-export const CATEGORIES = ["other", "app", "gem", "stdlib", "c", "gvl", "gc"];
+export const CATEGORIES = ["other", "app", "gem", "stdlib", "c", "gvl", "gc", "rperf"];
 
 /** The folder, category and library of a made-up function. */
 function home(number: number) {

@@ -160,7 +160,7 @@ impl Options {
             fail_on: limits(&args.fail_on)?,
             limit: args.view.limit(Some(ROWS))?,
             sort: args.view.sort()?,
-            path_view: args.view.path_view(),
+            path_view: args.view.paths.view(),
             value: args.view.value,
             pager: !args.view.no_pager,
             filter: args.filter.filter(is_of_calls)?,

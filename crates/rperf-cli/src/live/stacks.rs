@@ -3,12 +3,13 @@
 
 use super::process;
 use super::thread_state::{ThreadState, Waiting, in_words};
+use crate::path_args::PathArgs;
 use crate::report::screen::{Screen, columns};
 use crate::{FAILURE, Refusal};
 use rperf_live::client::{AskError, Client};
 use rperf_live::hello::Hello;
 use rperf_live::shown;
-use rperf_report::numbers;
+use rperf_report::{CodePaths, numbers};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -52,6 +53,9 @@ pub struct StacksArgs {
     /// Leave the main thread alone where all threads wait: then there are no stacks
     #[arg(long)]
     pub no_wake: bool,
+    /// The form of paths.
+    #[command(flatten)]
+    pub paths: PathArgs,
 }
 
 /// Prints the stacks. Returns the exit status: 1 if the VM has said nothing.
@@ -61,7 +65,7 @@ pub fn run(args: &StacksArgs) -> Result<i32, Refusal> {
         ask(&mut client, args).map_err(|error| process::failed(args.pid, &error))?;
     let screen = Screen::stdout(true);
     let text = match args.json {
-        true => as_json(args.pid, &hello, &answer),
+        true => as_json(args, &hello, &answer),
         false => page(args, &hello, &answer, screen),
     };
     let text = text.ok_or_else(|| process::failed(args.pid, &AskError::TooLarge(MOST)))?;
@@ -98,10 +102,10 @@ pub fn threads(client: &mut Client, may_wake: bool) -> Result<Value, AskError> {
 }
 
 /// `None` if there is too much of it.
-fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
+fn as_json(args: &StacksArgs, hello: &Hello, answer: &Value) -> Option<String> {
     let mut text = json!({
         "version": 1,
-        "pid": pid,
+        "pid": args.pid,
         "program": hello.program,
         "ruby": hello.ruby,
         "source": answer.get("source"),
@@ -113,7 +117,16 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
     })
     .to_string();
     text.pop();
-    let frames: Vec<_> = items(answer, "frames").map(Value::to_string).collect();
+    let paths = code_paths(args, hello, answer);
+    let frames = items(answer, "frames").cloned().map(|mut frame| {
+        let path = frame.get("path").and_then(Value::as_str);
+        let short = path.map(|path| paths.short(path).into_owned());
+        if let (Some(short), Some(fields)) = (short, frame.as_object_mut()) {
+            fields.insert("short_path".into(), short.into());
+        }
+        frame.to_string()
+    });
+    let frames: Vec<_> = frames.collect();
     text += ",\"threads\":[";
     write_stacks(items(answer, "threads"), &frames, &mut text)?;
     text.push(']');
@@ -124,6 +137,12 @@ fn as_json(pid: i32, hello: &Hello, answer: &Value) -> Option<String> {
         text += "]}";
     }
     Some(text + "}\n")
+}
+
+/// The forms of the paths in the answer.
+fn code_paths(args: &StacksArgs, hello: &Hello, answer: &Value) -> CodePaths {
+    let files = items(answer, "frames").filter_map(|frame| frame.get("path")?.as_str());
+    CodePaths::of_files(args.paths.view(), hello.roots.clone(), files)
 }
 
 /// Objects with `frames`, of which they have the places. `None` if it is too much.
@@ -183,7 +202,9 @@ struct Shown {
 fn page(args: &StacksArgs, hello: &Hello, answer: &Value, screen: Screen) -> Option<String> {
     let pid = args.pid;
     let threads: Vec<_> = items(answer, "threads").map(thread).collect();
-    let frames: Vec<_> = items(answer, "frames").map(|it| line(it, screen)).collect();
+    let paths = code_paths(args, hello, answer);
+    let frames = items(answer, "frames").map(|it| line(it, &paths, screen));
+    let frames: Vec<_> = frames.collect();
     let elapsed = answer.get("elapsed_ns").and_then(Value::as_u64);
     let (program, ruby) = (shown(&hello.program), shown(&hello.ruby));
     let is_native = answer.get("source").and_then(Value::as_str) == Some("system");
@@ -387,16 +408,15 @@ fn thread(thread: &Value) -> Shown {
 }
 
 /// A frame as it is shown.
-fn line(frame: &Value, screen: Screen) -> String {
-    let text = |key: &str| {
-        let text = frame.get(key).and_then(Value::as_str);
-        shown(text.unwrap_or_default()).into_owned()
-    };
+fn line(frame: &Value, paths: &CodePaths, screen: Screen) -> String {
+    let text = |key: &str| frame.get(key).and_then(Value::as_str).unwrap_or_default();
+    let short = paths.short(text("path"));
+    let path = shown(&short);
     let place = match frame.get("line").and_then(Value::as_u64) {
-        Some(line) if line > 0 => format!("{}:{line}", text("path")),
-        _ => text("path"),
+        Some(line) if line > 0 => format!("{path}:{line}"),
+        _ => path.into_owned(),
     };
-    let (name, place) = side_by_side(&format!("    {}", text("name")), &place, screen);
+    let (name, place) = side_by_side(&format!("    {}", shown(text("name"))), &place, screen);
     format!("{}\n", format!("{name}{place}").trim_end())
 }
 
@@ -424,6 +444,8 @@ mod tests {
             pid: 7,
             start: 1,
             program: "puma\n[shop]".into(),
+            roots: vec!["/srv/shop".into()],
+            rperf_directories: Vec::new(),
             uptime_ns: None,
             cpu_ns: 0,
             clock_ns: 0,
@@ -441,6 +463,7 @@ mod tests {
             json: false,
             fibers: false,
             no_wake: false,
+            paths: PathArgs::default(),
         }
     }
 
@@ -460,7 +483,7 @@ mod tests {
             "source": "vm", "note": null, "elapsed_ns": 2_100_000, "other_ractors": 1,
             "stacks_left_out": 1200,
             "threads": [thread(1, "pool"), thread(2, ""), running],
-            "frames": [{ "name": "<main>", "path": "b.rb", "line": 1 }, pop],
+            "frames": [{ "name": "<main>", "path": "b.rb", "line": 1 }, pop.clone()],
         });
         let mut args = args();
         let threads = page(&args, &hello(), &answer, Screen::default()).expect("not much");
@@ -472,7 +495,7 @@ mod tests {
             let page = page(&args, &hello(), &answer, Screen::default()).expect("not much");
             let fibers = page.strip_prefix(&threads).expect("the threads first");
             let lines = fibers.lines().map(|line| line.trim_end().to_string());
-            (lines.collect::<Vec<_>>(), as_json(7, &hello(), &answer))
+            (lines.collect::<Vec<_>>(), as_json(&args, &hello(), &answer))
         };
         assert_eq!(shown(json!({ "note": "no" })).0, ["", "no."]);
         let (lines, text) = shown(json!({
@@ -491,7 +514,9 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         let found: Value = serde_json::from_str(&text.expect("not much")).expect("JSON");
-        assert_eq!(found["fibers"]["stacks"][1]["frames"], json!([pop]));
+        let mut with_both = pop.clone();
+        with_both["short_path"] = "a.rb".into();
+        assert_eq!(found["fibers"]["stacks"][1]["frames"], json!([with_both]));
         assert_eq!(found["fibers"]["left_out"], 2000);
         let page = threads;
         let lines: Vec<_> = page.lines().map(str::trim_end).collect();
@@ -508,10 +533,11 @@ mod tests {
         assert_eq!((lines[5], lines[9]), (&*frame, &*frame));
         assert_eq!(lines[8], format!("{:56}running", "#3 \" [31mx\" tid 43"));
 
-        let text = as_json(7, &hello(), &answer).expect("not much");
+        let text = as_json(&args, &hello(), &answer).expect("not much");
         let found: Value = serde_json::from_str(&text).expect("JSON");
-        let main = &answer["frames"][0];
-        assert_eq!(found["threads"][1]["frames"], json!([pop, main]));
+        let mut main = answer["frames"][0].clone();
+        main["short_path"] = "b.rb".into();
+        assert_eq!(found["threads"][1]["frames"], json!([with_both, main]));
         assert_eq!(found["threads"][1]["tid"], 42);
         assert_eq!(
             (&found["source"], &found["stacks_left_out"]),
@@ -550,6 +576,6 @@ mod tests {
             "threads": [thread],
         });
         assert!(page(&args(), &hello(), &answer, Screen::default()).is_none());
-        assert!(as_json(7, &hello(), &answer).is_none());
+        assert!(as_json(&args(), &hello(), &answer).is_none());
     }
 }

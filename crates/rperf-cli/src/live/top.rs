@@ -3,11 +3,13 @@
 
 mod feed;
 mod group;
+mod idle_rows;
 mod launched;
 mod options;
 mod page;
 mod rates;
 mod screens;
+mod short_paths;
 mod thread_facts;
 pub mod watched;
 
@@ -39,7 +41,7 @@ pub fn run(args: &TopArgs, library: &Path) -> Result<i32, Refusal> {
     let wants_tables = args.once || args.json || args.count.is_some();
     let has_screens = !wants_tables && screens::are_possible();
     let choice = match args.subject()? {
-        Subject::Files(files) if has_screens => return screens::look_at(&files),
+        Subject::Files(files) if has_screens => return screens::look_at(args, &files),
         Subject::Files(_) => {
             let message =
                 "saved profiles are shown on a terminal only: 'rperf report --top' prints a table";
@@ -211,6 +213,8 @@ impl<'a> Tables<'a> {
 
     /// Returns whether somebody still reads.
     fn print(&mut self, intervals: &[(usize, Interval)]) -> io::Result<bool> {
+        let programs = self.group.members.iter().map(|it| &it.program);
+        let paths = short_paths::of_programs(&self.args.paths, programs);
         let page = |(place, interval): (usize, _)| {
             let program = &self.group.members[place].program;
             Page {
@@ -218,6 +222,8 @@ impl<'a> Tables<'a> {
                 program: &program.hello.program,
                 facts: &program.mirror.facts,
                 interval,
+                paths: &paths,
+                shows_idle: self.args.idle,
                 stuck: program.stuck(),
             }
         };
@@ -232,7 +238,7 @@ impl<'a> Tables<'a> {
             [page] => page.table(&screen, follows),
             pages => {
                 let all = Interval::rates(pages.iter().map(|page| page.interval));
-                table_of_several(pages, &all, &screen, follows)
+                table_of_several(pages, &all, &paths, &screen, follows)
             }
         };
         self.printed += 1;

@@ -102,6 +102,9 @@ impl Current {
         if let Some(mut profile) = watched.mirror.profile() {
             let program = shown(&watched.hello.program);
             profile.meta.program = program.to_string();
+            profile.meta.roots.clone_from(&watched.hello.roots);
+            let directories = &watched.hello.rperf_directories;
+            profile.meta.rperf_directories.clone_from(directories);
             let title = format!("{} {program}", self.pid);
             self.data = Some((self.generation, data(&[(&title, &profile)], None)?));
         }

@@ -2,7 +2,7 @@
 
 use crate::Refusal;
 use crate::checked::writable;
-use rperf_model::PathView;
+use crate::path_args::PathArgs;
 use rperf_report::Sort;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,18 +45,9 @@ pub struct ViewArgs {
     /// flat: by what is spent in a method itself; cum: with what it calls
     #[arg(long, value_name = "flat|cum", allow_hyphen_values = true)]
     pub sort: Option<String>,
-    /// Take this directory off the paths of files below it; several are separated by colons
-    #[arg(
-        long,
-        visible_alias = "trim_path",
-        value_name = "PREFIX",
-        value_delimiter = ':',
-        allow_hyphen_values = true
-    )]
-    pub trim_path: Vec<String>,
-    /// Show the paths of files as they were recorded
-    #[arg(long)]
-    pub full_path: bool,
+    /// The form of paths.
+    #[command(flatten)]
+    pub paths: PathArgs,
     /// Print long pages as they are
     #[arg(long)]
     pub no_pager: bool,
@@ -79,15 +70,6 @@ impl ViewArgs {
             Err(_) => Err(Refusal::usage(format!(
                 "-n must be a number of rows, 0 for all, not '{text}'"
             ))),
-        }
-    }
-
-    /// The form of paths.
-    pub fn path_view(&self) -> PathView {
-        let trim = self.trim_path.iter().filter(|it| !it.is_empty());
-        PathView {
-            trim: trim.cloned().collect(),
-            is_full: self.full_path,
         }
     }
 

@@ -9,6 +9,8 @@ use rperf_report::losses_line;
 const MACHINE_PREFIX: &str = "#rperf ";
 /// What follows is a directory, to the end of the line.
 const ROOT: &str = "root=";
+/// Likewise, one that has rperf's own files.
+const RPERF_DIRECTORY: &str = "rperf_directory=";
 
 /// All comments for a profile with this `meta` and `schema`.
 pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
@@ -17,8 +19,14 @@ pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
     if meta.frequency > 0 || meta.counters != SamplingStats::default() {
         comments.push(machine_line(meta, schema));
     }
-    let root = |root| format!("{MACHINE_PREFIX}{ROOT}{root}");
-    comments.extend(meta.roots.iter().map(root));
+    let directories = [
+        (ROOT, &meta.roots),
+        (RPERF_DIRECTORY, &meta.rperf_directories),
+    ];
+    for (key, directories) in directories {
+        let line = |it| format!("{MACHINE_PREFIX}{key}{it}");
+        comments.extend(directories.iter().map(line));
+    }
     comments
 }
 
@@ -28,9 +36,12 @@ pub(crate) fn comments(meta: &Meta, schema: &Schema) -> Vec<String> {
 pub(crate) fn restore(comments: Vec<String>, meta: &mut Meta) {
     for comment in &comments {
         if let Some(fields) = comment.strip_prefix(MACHINE_PREFIX) {
-            match fields.strip_prefix(ROOT) {
-                Some(root) => meta.add_root(root),
-                None => parse_fields(fields, meta),
+            if let Some(root) = fields.strip_prefix(ROOT) {
+                meta.add_root(root);
+            } else if let Some(directory) = fields.strip_prefix(RPERF_DIRECTORY) {
+                meta.add_rperf_directory(directory);
+            } else {
+                parse_fields(fields, meta);
             }
         }
     }
@@ -129,6 +140,7 @@ mod tests {
             comments: vec!["ruby 3.4.5".into()],
             roots: vec!["/srv/my shop frequency=7".into(), "/srv".into()],
             missing: vec!["lines, because they are".into()],
+            rperf_directories: vec!["/opt/rperf frequency=8/lib".into()],
             ..Meta::default()
         };
         meta.counters.dropped_samples = 3;
@@ -141,6 +153,7 @@ mod tests {
         assert_eq!(restored.comments, meta.comments);
         assert_eq!(restored.roots, meta.roots);
         assert_eq!(restored.missing, meta.missing);
+        assert_eq!(restored.rperf_directories, meta.rperf_directories);
         assert_eq!(restored.counters, meta.counters);
         assert_eq!(restored.frequency, 250);
     }

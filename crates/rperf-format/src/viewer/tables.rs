@@ -2,8 +2,9 @@
 //! sources. Called by `viewer`; any thread.
 
 use super::columns::Columns;
+use super::interned::{Interned, SeenLists};
 use rperf_model::{
-    CallTree, DisplayFrame, FrameId, FrameText, Node, NodeId, Origin, Profile, State, StringId,
+    CallTree, DisplayFrame, FrameId, FrameText, Meta, Node, NodeId, Profile, State, StringId,
     Weight,
 };
 use rperf_report::CodePaths;
@@ -24,11 +25,20 @@ pub(super) struct Tables {
     first_lines: Vec<u32>,
     /// Of each frame the path as it was recorded.
     paths: Vec<u32>,
+    /// Of each frame the category and the library.
+    origins: Vec<(u32, u32)>,
     /// Of the rows of `frames`.
     nodes: CallTree,
     label_sets: Interned<Vec<(u32, u32)>>,
     threads: Interned<(u32, u32)>,
     sources: Vec<(u32, u32)>,
+}
+
+/// What the paths of a profile say to people.
+#[derive(Debug)]
+struct Paths<'p> {
+    shown: CodePaths,
+    meta: &'p Meta,
 }
 
 /// A function, as reports tell it from others: a method and its blocks are one.
@@ -67,6 +77,7 @@ impl Default for Tables {
             frames: Interned::default(),
             first_lines: Vec::new(),
             paths: Vec::new(),
+            origins: Vec::new(),
             nodes: CallTree::default(),
             label_sets: Interned::default(),
             threads: Interned::default(),
@@ -88,7 +99,10 @@ impl Tables {
         (rows, is_idle): (&[Weight<'a>], &[bool]),
         has_pruned: bool,
     ) -> Rows<'a> {
-        let paths = CodePaths::of(profile);
+        let paths = Paths {
+            shown: CodePaths::of(profile),
+            meta: &profile.meta,
+        };
         let mut ids = Ids::of(self, profile, &paths, rows);
         let mut written: Vec<Row<'a>> = rows
             .iter()
@@ -150,19 +164,9 @@ impl Tables {
         columns.unsigned("frames/file", frames().map(|frame| frame.file));
         columns.unsigned("frames/path", self.paths.iter().copied());
         columns.unsigned("frames/line", self.first_lines.iter().copied());
-        let paths = || {
-            self.paths
-                .iter()
-                .map(|&path| &self.strings.table[path as usize])
-        };
-        let categories = paths().map(|path| Origin::of(path).category as u32);
-        columns.unsigned("frames/category", categories);
-        // Every library was made a string with its frame.
-        let libraries = paths().map(|path| {
-            let library = Origin::of(path).library;
-            self.strings.index.get(library).copied().unwrap_or(0)
-        });
-        columns.unsigned("frames/library", libraries);
+        let origins = || self.origins.iter();
+        columns.unsigned("frames/category", origins().map(|origin| origin.0));
+        columns.unsigned("frames/library", origins().map(|origin| origin.1));
     }
 
     fn write_nodes(&self, columns: &mut Columns) {
@@ -192,7 +196,7 @@ impl Tables {
     }
 
     /// The node below `parent` for a frame as shown.
-    fn node(&mut self, parent: u32, text: FrameText<'_>, paths: &CodePaths) -> u32 {
+    fn node(&mut self, parent: u32, text: FrameText<'_>, paths: &Paths<'_>) -> u32 {
         let frame = self.frame(text, paths);
         let node = Node {
             parent: NodeId(parent),
@@ -202,16 +206,18 @@ impl Tables {
         self.nodes.intern(node).0
     }
 
-    fn frame(&mut self, text: FrameText<'_>, paths: &CodePaths) -> u32 {
+    fn frame(&mut self, text: FrameText<'_>, paths: &Paths<'_>) -> u32 {
         let row = FrameRow {
             name: self.string(text.name),
-            file: self.string(&paths.short(text.path)),
+            file: self.string(&paths.shown.short(text.path)),
         };
         let path = self.string(text.path);
         let frame = self.frames.id(row);
         match self.first_lines.get_mut(frame as usize) {
             None => {
-                self.string(Origin::of(text.path).library);
+                let origin = paths.meta.origin(text.name, text.path);
+                let library = self.string(origin.library);
+                self.origins.push((origin.category as u32, library));
                 self.paths.push(path);
                 self.first_lines.push(text.first_line);
             }
@@ -228,7 +234,7 @@ impl Tables {
 /// The ids in the tables of what the rows of one profile need: what filters have taken out of
 /// a profile must not be in what people pass on.
 struct Ids<'p> {
-    paths: &'p CodePaths,
+    paths: &'p Paths<'p>,
     nodes: Vec<u32>,
     leaves: FxHashMap<(NodeId, DisplayFrame), u32>,
     label_sets: Vec<u32>,
@@ -239,7 +245,7 @@ impl<'p> Ids<'p> {
     fn of(
         tables: &mut Tables,
         profile: &Profile,
-        paths: &'p CodePaths,
+        paths: &'p Paths<'p>,
         rows: &[Weight<'_>],
     ) -> Self {
         let nodes = nodes(tables, profile, paths, rows);
@@ -310,7 +316,7 @@ impl<'p> Ids<'p> {
 fn nodes(
     tables: &mut Tables,
     profile: &Profile,
-    paths: &CodePaths,
+    paths: &Paths<'_>,
     rows: &[Weight<'_>],
 ) -> Vec<u32> {
     let mut is_used = vec![false; profile.tree.len() + 1];
@@ -347,56 +353,4 @@ fn nodes(
         nodes[id] = tables.nodes.intern(node).0;
     }
     nodes
-}
-
-/// Rows that are there once each, in the order of first sight.
-#[derive(Debug)]
-struct Interned<T> {
-    table: Vec<T>,
-    index: FxHashMap<T, u32>,
-}
-
-impl<T> Default for Interned<T> {
-    fn default() -> Self {
-        Self {
-            table: Vec::new(),
-            index: FxHashMap::default(),
-        }
-    }
-}
-
-impl<T: Clone + Eq + std::hash::Hash> Interned<T> {
-    fn id(&mut self, row: T) -> u32 {
-        let table = &mut self.table;
-        *self.index.entry(row).or_insert_with_key(|row| {
-            table.push(row.clone());
-            table.len() as u32 - 1
-        })
-    }
-
-    fn rows(&self) -> std::slice::Iter<'_, T> {
-        self.table.iter()
-    }
-}
-
-/// For each context the items that were seen in it, in order: `None` is the root.
-#[derive(Debug, Default)]
-struct SeenLists {
-    indexes: FxHashMap<(Option<u32>, u32), u32>,
-    lengths: FxHashMap<Option<u32>, u32>,
-    /// The new items, in order.
-    new: Vec<u32>,
-}
-
-impl SeenLists {
-    /// The index of `item` in the list of `context`, to whose end it is added if it is
-    /// new.
-    fn index(&mut self, context: Option<u32>, item: u32) -> u32 {
-        *self.indexes.entry((context, item)).or_insert_with(|| {
-            self.new.push(item);
-            let length = self.lengths.entry(context).or_default();
-            *length += 1;
-            *length - 1
-        })
-    }
 }

@@ -89,6 +89,7 @@ pub fn everything(schema: Schema) -> Profile {
         duration_ns: 2_500_000_000,
         program: "app.rb".into(),
         roots: Vec::new(),
+        rperf_directories: Vec::new(),
         comments: vec!["rperf 0.1.0".into(), "ruby 3.4.5".into()],
         missing: Vec::new(),
         counters: SamplingStats {
@@ -222,6 +223,7 @@ fn arbitrary_meta(
         duration_ns,
         program: "ruby".into(),
         roots: vec!["/srv/app".into()],
+        rperf_directories: vec!["/opt/rperf/lib".into()],
         comments: vec!["one".into(), "".into(), "dropped samples: 0".into()],
         missing: vec!["lines, because nobody knows them".into(), "names".into()],
         counters: SamplingStats {

@@ -29,6 +29,8 @@ pub fn hello(port: &Port, clients: usize, silence: Duration, keeper: Option<i32>
         pid,
         start,
         program: command_line(),
+        roots: program.roots.clone(),
+        rperf_directories: program.rperf_directories.clone(),
         uptime_ns: uptime_ns(start),
         cpu_ns: clock_ns(ClockId::CLOCK_PROCESS_CPUTIME_ID),
         clock_ns: now_ns(),

@@ -21,6 +21,10 @@ use std::thread;
 pub struct Program {
     /// The version of Ruby.
     pub ruby: String,
+    /// The directories that its own files belong to.
+    pub roots: Vec<String>,
+    /// Those that have rperf's files.
+    pub rperf_directories: Vec<String>,
     /// The profiling session that runs.
     pub session: fn() -> Option<Session>,
     /// Has a Ruby thread look at [`super::request::open`] at its next safepoint.

@@ -32,6 +32,8 @@ impl Drop for Opened {
 fn program() -> Program {
     Program {
         ruby: "3.4.5".into(),
+        roots: vec!["/srv/shop".into()],
+        rperf_directories: Vec::new(),
         session: || {
             Some(Session {
                 mode: "wall".into(),

@@ -171,7 +171,8 @@ proptest! {
     ) {
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         let (profile, paths) = paths(&roots, &files);
-        let own = own_files(&profile);
+        let frames = profile.frames.iter();
+        let own = own_files(frames.map(|(_, frame)| profile.strings.get(frame.path)));
         let short: BTreeSet<_> = own.iter().map(|path| paths.short(path)).collect();
         prop_assert_eq!(short.len(), own.len());
         let meanings: BTreeSet<_> = own.iter().map(|path| paths.meaning(path)).collect();

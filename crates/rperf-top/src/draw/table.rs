@@ -227,7 +227,7 @@ impl Layout {
                 };
                 let room = self.name_room.saturating_sub(front.width());
                 let text = front + &fitted(&method.name, room, look);
-                (text, fitted_end(&method.path, self.file_room, look))
+                (text, fitted_end(&method.short_path, self.file_room, look))
             }
             What::Thread(number, node) => {
                 let position = store.positions.get(number).filter(|it| {

@@ -28,9 +28,41 @@ impl Store {
         }
         let (name, path) = key.clone();
         *index.methods.entry(key).or_insert_with(|| {
-            self.methods.push(Method { name, path });
+            let short_path = Arc::clone(&path);
+            self.methods.push(Method {
+                name,
+                path,
+                short_path,
+            });
             self.methods.len() as u32 - 1
         })
+    }
+
+    /// Whether methods came in whose paths are as they were recorded.
+    pub fn has_new_methods(&self) -> bool {
+        self.shortened < self.methods.len()
+    }
+
+    /// Gives all methods the paths that people see: what comes in may make others ambiguous.
+    pub fn shorten(&mut self, short: impl Fn(&str) -> Arc<str>) {
+        for method in &mut self.methods {
+            method.short_path = short(&method.path);
+        }
+        self.shortened = self.methods.len();
+    }
+
+    /// Notes the directories of a program, and those of rperf's files in it.
+    pub fn add_directories(&mut self, roots: &[String], rperf_directories: &[String]) {
+        for (known, new) in [
+            (&mut self.roots, roots),
+            (&mut self.rperf_directories, rperf_directories),
+        ] {
+            for directory in new {
+                if !known.contains(directory) {
+                    known.push(directory.clone());
+                }
+            }
+        }
     }
 
     /// The number of the stack in which `method` is called by `parent`.
@@ -116,6 +148,7 @@ impl Store {
                 total: 0,
                 mark: 0,
                 recent: 0,
+                is_idle: false,
             });
             self.rows.len() as u32 - 1
         })
@@ -140,9 +173,19 @@ impl Store {
             found.total = found.total.saturating_add(row.total);
             found.mark = found.mark.saturating_add(row.mark);
             found.recent = found.recent.saturating_add(row.recent);
+            found.is_idle |= row.is_idle;
             if found.recent > 0 && !was_recent {
                 let process = self.threads[row.key.thread as usize].process;
                 self.processes[process as usize].recent.push(number);
+            }
+        }
+    }
+
+    /// Notes which rows of the process are those of idle threads.
+    pub fn set_idle(&mut self, process: u32, is_idle: impl Fn(&RowKey) -> bool) {
+        for row in &mut self.rows {
+            if self.threads[row.key.thread as usize].process == process {
+                row.is_idle = is_idle(&row.key);
             }
         }
     }
@@ -299,6 +342,7 @@ impl Store {
                 match row.key.state {
                     State::Running => figures.busy += part,
                     State::GvlWait => figures.waiting += part,
+                    State::GvlBlocked if row.is_idle && !self.shows_idle => figures.hidden += part,
                     State::GvlBlocked => figures.blocked += part,
                     State::GcMarking | State::GcSweeping => figures.gc += part,
                 }

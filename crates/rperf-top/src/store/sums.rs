@@ -99,8 +99,20 @@ impl Store {
         }
     }
 
-    /// The rows that are looked at, with their times.
+    /// The rows that are looked at, with their times: without those of idle threads, unless they are
+    /// shown.
     pub fn rows_of<'a>(
+        &'a self,
+        scope: Scope,
+        filter: Option<&'a LabelFilter>,
+        process: Option<u32>,
+    ) -> impl Iterator<Item = (&'a Row, u64)> + 'a {
+        let rows = self.all_rows_of(scope, filter, process);
+        rows.filter(|(row, _)| self.shows_idle || !row.is_idle)
+    }
+
+    /// All of them, with those of idle threads.
+    pub fn all_rows_of<'a>(
         &'a self,
         scope: Scope,
         filter: Option<&'a LabelFilter>,

@@ -1,6 +1,7 @@
 //! What is said of a run beside its numbers: the version, the Ruby, the program, and the labels
 //! that all samples have. With the GVL, outside of hooks.
 
+use super::own_files;
 use crate::text;
 use magnus::rb_sys::FromRawValue;
 use magnus::{Ruby, Value, prelude::*};
@@ -40,15 +41,23 @@ pub fn program() -> String {
     text::of_string(program).unwrap_or_default()
 }
 
-/// The profile with the directories of the program, and with the labels that the settings give to
+/// The directories that belong to the program of this name, which the file system is asked for.
+pub fn roots(program: &str) -> Vec<String> {
+    let Some(Some(directory)) = WORKING_DIRECTORY.get() else {
+        return Vec::new();
+    };
+    let roots = program_roots(directory, program).into_iter();
+    let texts = roots.filter_map(|root| root.into_os_string().into_string().ok());
+    texts.collect()
+}
+
+/// The profile with the directories of the program and of rperf, and with the labels that the settings give to
 /// all samples. Asks the file system, without the GVL.
 pub fn described(settings: &Settings, mut profile: Profile) -> Profile {
-    if let Some(Some(directory)) = WORKING_DIRECTORY.get() {
-        let roots = program_roots(directory, &profile.meta.program);
-        for root in roots.iter().filter_map(|root| root.to_str()) {
-            profile.meta.add_root(root);
-        }
+    for root in roots(&profile.meta.program) {
+        profile.meta.add_root(&root);
     }
+    own_files::describe(&mut profile);
     if let Some(table::Value::Labels(labels)) = settings.get(&table::LABELS) {
         let labels: Vec<_> = labels
             .iter()

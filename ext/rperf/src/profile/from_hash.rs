@@ -2,7 +2,7 @@
 //! Ruby thread, with the GVL, which others get in between. Any wrong shape is an ArgumentError that names the
 //! key; none is a panic.
 
-use super::errors;
+use super::{errors, own_files};
 use crate::interrupts::Stretch;
 use crate::text;
 use magnus::r_hash::ForEach;
@@ -26,6 +26,7 @@ pub fn from_hash(ruby: &Ruby, hash: RHash) -> Result<Profile, Error> {
     let input = Input { ruby, hash };
     let mut profile = Profile::new(input.mode()?.schema());
     profile.meta = input.meta()?;
+    own_files::describe(&mut profile);
     let labels = input.label_sets(&mut profile)?;
     let (key, raw) = SAMPLES
         .into_iter()

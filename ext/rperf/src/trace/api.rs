@@ -8,7 +8,6 @@ pub mod section;
 pub mod targets;
 mod tracing;
 
-pub use excluded::note_own_files;
 pub use tracing::check_none_runs;
 
 use super::hooks;

@@ -1,6 +1,7 @@
 //! Brings what is pulled from a program into the store that the screens show. On the thread that
 //! pulls.
 
+use super::idle_rows;
 use super::watched::{News, Take, Watched};
 use rperf_live::mirror::Mirror;
 use rperf_live::shown;
@@ -38,7 +39,12 @@ pub struct Feed {
 impl Feed {
     /// Of a program that comes in.
     pub fn new(store: &SharedStore, program: &Watched) -> Self {
-        let process = lock(store).add_process(program.pid, &shown(&program.hello.program));
+        let hello = &program.hello;
+        let process = {
+            let mut store = lock(store);
+            store.add_directories(&hello.roots, &hello.rperf_directories);
+            store.add_process(program.pid, &shown(&hello.program))
+        };
         Feed {
             store: Arc::clone(store),
             process,
@@ -100,6 +106,17 @@ impl Feed {
             thread: store.thread(self.process, key.thread),
             labels: labels.copied().unwrap_or(0),
             state: key.state,
+        }
+    }
+
+    /// Notes which rows are those of idle threads.
+    fn note_idle(&self, mirror: &Mirror) {
+        if self.counts && mirror.facts.mode == "wall" {
+            // Without the lock: that takes longest.
+            let rows = idle_rows::of(mirror);
+            let mut store = lock(&self.store);
+            let keys: HashSet<RowKey> = rows.iter().map(|it| self.key(&mut store, *it)).collect();
+            store.set_idle(self.process, |key| keys.contains(key));
         }
     }
 
@@ -214,6 +231,7 @@ impl Take for Feed {
     fn end(&mut self, mirror: &Mirror) {
         self.is_pulling = false;
         let Some((mut earlier, start_ns)) = self.earlier.take() else {
+            self.note_idle(mirror);
             return;
         };
         let store = Arc::clone(&self.store);
@@ -228,6 +246,8 @@ impl Take for Feed {
                 store.add(key, time);
             }
         }
+        drop(store);
+        self.note_idle(mirror);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::Refusal;
 use crate::live::choose::Choice;
+use crate::path_args::PathArgs;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
@@ -37,6 +38,12 @@ pub struct TopArgs {
     /// Print one JSON object for each interval and program, with times in nanoseconds
     #[arg(long)]
     pub json: bool,
+    /// Show the time of threads that wait for work, too
+    #[arg(long)]
+    pub idle: bool,
+    /// The form of paths.
+    #[command(flatten)]
+    pub paths: PathArgs,
     /// The programs' processes; or profiles to look at; or a command to run, with its arguments
     #[arg(
         value_name = "PID|FILE|COMMAND",

@@ -6,6 +6,7 @@ use crate::live::process::KEPT;
 use crate::report::screen::{Screen, Style};
 use rperf_live::shown;
 use rperf_model::live_table::LiveFacts;
+use rperf_report::CodePaths;
 use serde_json::{Value, json};
 
 /// Rows of a table where there is no terminal.
@@ -27,6 +28,10 @@ pub struct Page<'a> {
     pub facts: &'a LiveFacts,
     /// The interval.
     pub interval: &'a Interval,
+    /// The forms of paths.
+    pub paths: &'a CodePaths,
+    /// The time of idle threads is shown.
+    pub shows_idle: bool,
     /// Why nothing is known of it, if a thread keeps the GVL.
     pub stuck: Option<&'a Stuck>,
 }
@@ -36,6 +41,7 @@ pub struct Page<'a> {
 pub fn table_of_several(
     pages: &[Page<'_>],
     all: &Interval,
+    paths: &CodePaths,
     screen: &Screen,
     follows: bool,
 ) -> String {
@@ -46,11 +52,22 @@ pub fn table_of_several(
         let line = format!("{}: {}", page.head(), page.summary());
         text += &format!("  {}\n", screen.fitted(&line, 2));
     }
-    text + &methods(all, screen, pages.len() + 1)
+    let shows_idle = pages.iter().all(|page| page.shows_idle);
+    let idle = idle_line(all, shows_idle).map(|line| format!("{}\n", screen.fitted(&line, 0)));
+    let used = pages.len() + 1 + idle.iter().len();
+    text += idle.as_deref().unwrap_or_default();
+    text + &methods(all, paths, screen, used)
+}
+
+/// For people: how many threads were idle on average, if they aren't shown.
+fn idle_line(interval: &Interval, shows_idle: bool) -> Option<String> {
+    let threads = share(interval, interval.idle_ns) / 100.0;
+    let is_hidden = !shows_idle && interval.elapsed_ns > 0 && interval.idle_ns > 0;
+    is_hidden.then(|| format!("Idle threads: {threads:.1} hidden, --idle shows them"))
 }
 
 /// The rows of the methods, where `used` lines are above them.
-fn methods(interval: &Interval, screen: &Screen, used: usize) -> String {
+fn methods(interval: &Interval, paths: &CodePaths, screen: &Screen, used: usize) -> String {
     let rows = screen
         .height()
         .map_or(ROWS, |height| height.saturating_sub(used + 3).max(3));
@@ -70,7 +87,11 @@ fn methods(interval: &Interval, screen: &Screen, used: usize) -> String {
     let header = screen.fitted(&header, 0);
     let mut text = format!("\n{}\n", screen.styled(Some(Style::Bold), &header));
     for (name, path, times) in rows {
-        let line = row(cells(interval, times), &shown(name), &shown(path));
+        let line = row(
+            cells(interval, times),
+            &shown(name),
+            &shown(&paths.short(path)),
+        );
         text += screen.fitted(&line, 0).trim_end();
         text.push('\n');
     }
@@ -112,6 +133,7 @@ impl Page<'_> {
             json!({
                 "name": shown(name),
                 "path": shown(path),
+                "short_path": shown(&self.paths.short(path)),
                 "self_ns": times.own,
                 "total_ns": times.total,
                 "waiting_ns": times.waiting,
@@ -142,6 +164,7 @@ impl Page<'_> {
             "waiting_ns": waiting,
             "blocked_ns": blocked,
             "gc_ns": gc,
+            "idle_ns": interval.idle_ns,
             "sampling_ns": interval.sampling_ns,
             "dropped_ns": interval.dropped_ns,
             "stuck": self.stuck.map(|stuck| json!({
@@ -159,7 +182,12 @@ impl Page<'_> {
         let gap = if follows { "\n" } else { "" };
         let head = screen.fitted(&self.head(), 0);
         let summary = screen.fitted(&self.summary(), 0);
-        format!("{gap}{head}\n{summary}\n") + &methods(self.interval, screen, 2)
+        let idle = idle_line(self.interval, self.shows_idle)
+            .map(|line| format!("{}\n", screen.fitted(&line, 0)));
+        let used = 2 + idle.iter().len();
+        let idle = idle.unwrap_or_default();
+        format!("{gap}{head}\n{summary}\n{idle}")
+            + &methods(self.interval, self.paths, screen, used)
     }
 
     fn since_ns(&self) -> u64 {
@@ -188,7 +216,9 @@ impl Page<'_> {
         let gc = self.share(all.gc);
         let busy = self.share(all.own.saturating_add(all.gc));
         let threads = |time: u64| self.share(time) / 100.0;
-        let (waiting, blocked) = (threads(all.waiting), threads(all.blocked));
+        let hidden = if self.shows_idle { 0 } else { interval.idle_ns };
+        let blocked = threads(all.blocked.saturating_sub(hidden));
+        let waiting = threads(all.waiting);
         match &*self.facts.mode {
             "wall" => format!(
                 "GVL busy {busy:.1} %   waiting for it {waiting:.1} threads   GC {gc:.1} %   blocked \
@@ -238,6 +268,7 @@ mod tests {
             is_fresh: elapsed_ns > 0,
             sampling_ns: 1_000_000,
             dropped_ns: 0,
+            idle_ns: elapsed_ns.min(250_000_000),
             all: times,
             methods: if elapsed_ns > 0 { methods } else { Vec::new() },
             labels: Vec::new(),
@@ -246,12 +277,18 @@ mod tests {
     }
 
     fn lines(mode: &str, elapsed_ns: u64) -> Vec<String> {
+        lines_with(mode, elapsed_ns, true)
+    }
+
+    fn lines_with(mode: &str, elapsed_ns: u64, shows_idle: bool) -> Vec<String> {
         let (facts, interval) = page(mode, elapsed_ns);
         let page = Page {
             pid: 7,
             program: "puma\n",
             facts: &facts,
             interval: &interval,
+            paths: &CodePaths::default(),
+            shows_idle,
             stuck: None,
         };
         let text = page.table(&Screen::default(), false);
@@ -283,6 +320,14 @@ mod tests {
     }
 
     #[test]
+    fn idle_threads_are_hidden_with_a_line_that_says_so() {
+        let lines = lines_with("wall", 500_000_000, false);
+        assert!(lines[1].ends_with("blocked 1.5 threads"), "{}", lines[1]);
+        assert_eq!(lines[2], "Idle threads: 0.5 hidden, --idle shows them");
+        assert_eq!(lines_with("wall", 0, false).len(), 2);
+    }
+
+    #[test]
     fn json_has_the_times_and_no_harmful_text() {
         let (facts, interval) = page("wall", 500_000_000);
         let page = Page {
@@ -290,6 +335,8 @@ mod tests {
             program: "puma",
             facts: &facts,
             interval: &interval,
+            paths: &CodePaths::default(),
+            shows_idle: false,
             stuck: Some(&Stuck {
                 keeper: None,
                 silence: Duration::from_nanos(5),
@@ -303,5 +350,7 @@ mod tests {
         assert_eq!(found["methods"][0]["name"], "JSON.dump [2J");
         assert_eq!(found["methods"][0]["self_ns"], 400_000_000);
         assert_eq!(found["stuck"]["silent_ns"], 5);
+        assert_eq!(found["idle_ns"], 250_000_000);
+        assert_eq!(found["methods"][0]["short_path"], "json.rb");
     }
 }

@@ -1,5 +1,6 @@
 //! What each method has had in an interval. Used by `top`.
 
+use super::idle_rows;
 use super::watched::{News, Take};
 use rperf_live::mirror::Mirror;
 use rperf_model::fold::FOLDED;
@@ -170,8 +171,12 @@ fn add(times: &mut Times, state: State, value: u64) {
 #[derive(Debug, Default)]
 pub struct Sums {
     methods: Methods,
-    /// All that they had before their rows came anew.
-    earlier: Option<Methods>,
+    /// All that they had before their rows came anew, and what idle threads had.
+    earlier: Option<(Methods, u64)>,
+    /// The rows of blocked threads that came with this pull.
+    blocked: Vec<(WeightKey, LiveValues)>,
+    /// The time of idle threads.
+    idle_ns: u64,
     /// The facts at the begin, if anything is known of the time since.
     before: Option<LiveFacts>,
     is_fresh: bool,
@@ -181,22 +186,34 @@ impl Take for Sums {
     fn reset(&mut self, mirror: &Mirror) {
         // Rows may have been added up: by methods, the sums are what they were.
         self.earlier
-            .get_or_insert_with(|| Methods::of(mirror, mirror.rows()));
+            .get_or_insert_with(|| (Methods::of(mirror, mirror.rows()), all_idle(mirror)));
+        self.blocked.clear();
     }
 
     fn grown(&mut self, mirror: &Mirror, rows: &[(WeightKey, LiveValues)]) {
         if self.earlier.is_none() {
             self.methods.add(&Methods::of(mirror, rows.iter().copied()));
+            let blocked = rows.iter().filter(|it| it.0.state == State::GvlBlocked);
+            self.blocked.extend(blocked);
         }
     }
 
     fn end(&mut self, mirror: &Mirror) {
-        if let Some(earlier) = self.earlier.take() {
-            let mut methods = Methods::of(mirror, mirror.rows());
-            methods.subtract(&earlier);
-            self.methods.add(&methods);
-        }
+        let idle_ns = match self.earlier.take() {
+            Some((earlier, idle_ns)) => {
+                let mut methods = Methods::of(mirror, mirror.rows());
+                methods.subtract(&earlier);
+                self.methods.add(&methods);
+                all_idle(mirror).saturating_sub(idle_ns)
+            }
+            None => idle_rows::time(mirror, self.blocked.drain(..)),
+        };
+        self.idle_ns = self.idle_ns.saturating_add(idle_ns);
     }
+}
+
+fn all_idle(mirror: &Mirror) -> u64 {
+    idle_rows::time(mirror, mirror.rows())
 }
 
 impl Sums {
@@ -216,7 +233,11 @@ impl Sums {
     pub fn take_interval(&mut self, now: &LiveFacts) -> Option<Interval> {
         let before = self.before.take()?;
         let methods = std::mem::take(&mut self.methods);
-        Some(Interval::new(methods, &before, now, self.is_fresh))
+        let idle_ns = std::mem::take(&mut self.idle_ns);
+        Some(Interval {
+            idle_ns,
+            ..Interval::new(methods, &before, now, self.is_fresh)
+        })
     }
 }
 
@@ -231,6 +252,8 @@ pub struct Interval {
     pub sampling_ns: u64,
     /// The time of samples that found no room.
     pub dropped_ns: u64,
+    /// The time of idle threads, which is in `all`, too.
+    pub idle_ns: u64,
     /// The times of all methods together; `total` is 0.
     pub all: Times,
     /// Name, path and times, those that ran most first.
@@ -244,11 +267,12 @@ impl Interval {
     /// has had on average.
     pub fn rates<'a>(intervals: impl Iterator<Item = &'a Interval> + Clone) -> Self {
         let mut methods = ByName::new();
-        let mut sampling_ns = 0;
+        let (mut sampling_ns, mut idle_ns) = (0, 0_u64);
         let known = intervals.clone().filter(|it| it.elapsed_ns > 0);
         for interval in known.clone() {
             let rate = |time| per_second(time, interval.elapsed_ns);
             sampling_ns += rate(interval.sampling_ns);
+            idle_ns = idle_ns.saturating_add(rate(interval.idle_ns));
             for (name, path, times) in &interval.methods {
                 let found = methods.entry((name.clone(), path.clone())).or_default();
                 let rates = times.per_second(interval.elapsed_ns);
@@ -263,12 +287,11 @@ impl Interval {
         };
         let is_fresh = intervals.clone().all(|it| it.is_fresh);
         let labels = ByName::new();
-        Self::new(
-            Methods { methods, labels },
-            &LiveFacts::default(),
-            &facts,
-            is_fresh,
-        )
+        let before = LiveFacts::default();
+        Self {
+            idle_ns,
+            ..Self::new(Methods { methods, labels }, &before, &facts, is_fresh)
+        }
     }
 
     /// From `before` to `now`.
@@ -283,6 +306,7 @@ impl Interval {
             is_fresh,
             sampling_ns: now.sampling_ns.saturating_sub(before.sampling_ns),
             dropped_ns: now.dropped_ns.saturating_sub(before.dropped_ns),
+            idle_ns: 0,
             all,
             methods: sorted(methods.methods),
             labels: sorted(methods.labels),

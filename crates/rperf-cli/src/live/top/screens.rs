@@ -5,6 +5,7 @@ use super::feed::{Feed, SharedStore, lock};
 use super::group::{Group, Member};
 use super::launched::Launched;
 use super::options::{REST, SILENCE, TopArgs};
+use super::short_paths::shorten;
 use super::thread_facts::Asker;
 use super::watched::AGAIN;
 use crate::live::choose::Choice;
@@ -19,7 +20,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, raise, sigaction};
 use nix::unistd::Pid;
 use rperf_format::{Format, TextOptions};
-use rperf_model::Profile;
+use rperf_model::{PathView, Profile};
+use rperf_report::Idle;
 use rperf_session::output;
 use rperf_top::app::Screen;
 use rperf_top::look::Look;
@@ -65,6 +67,7 @@ pub fn are_possible() -> bool {
 /// Shows the screens of programs that run. Returns the exit status.
 pub fn run(args: &TopArgs, choice: &Choice) -> Result<i32, Refusal> {
     let store = SharedStore::default();
+    lock(&store).shows_idle = args.idle;
     let of_group = SharedStore::clone(&store);
     let group = Group::connect(choice, move |program| Feed::new(&of_group, program))?;
     let seen = pull(args, &store, group, None).map_err(|error| refusal(&error))?;
@@ -72,12 +75,18 @@ pub fn run(args: &TopArgs, choice: &Choice) -> Result<i32, Refusal> {
 }
 
 /// Shows the screens of saved profiles. Returns the exit status.
-pub fn look_at(files: &[PathBuf]) -> Result<i32, Refusal> {
+pub fn look_at(args: &TopArgs, files: &[PathBuf]) -> Result<i32, Refusal> {
     let profile = load::merged(files)?;
     let title = viewer::title(files);
     let shown = |text: &str| rperf_live::shown(text).into_owned();
-    let store = saved::store(&profile, &title, shown);
-    let store = store.map_err(|why| Refusal::usage(format!("{}: {why}", shown(&title))))?;
+    let idle = Idle::of(&profile);
+    let shows = saved::Shows {
+        idle_rows: idle.rows(),
+        shows_idle: args.idle,
+    };
+    let store = saved::store(&profile, &title, shows, shown);
+    let mut store = store.map_err(|why| Refusal::usage(format!("{}: {why}", shown(&title))))?;
+    shorten(&mut store, &args.paths.view());
     drop(profile);
     let nothing_comes = Pulled {
         lines: channel().1,
@@ -90,6 +99,7 @@ pub fn look_at(files: &[PathBuf]) -> Result<i32, Refusal> {
 /// was seen.
 pub fn run_launched(args: &TopArgs, launched: &Launched) -> bool {
     let store = SharedStore::default();
+    lock(&store).shows_idle = args.idle;
     let of_group = SharedStore::clone(&store);
     let pid = launched.pid;
     let group = Group::of_family(pid, move |program| Feed::new(&of_group, program));
@@ -131,6 +141,7 @@ fn pull(
         store: SharedStore::clone(store),
         group,
         interval: args.interval.min(REST),
+        paths: args.paths.view(),
         lines: sender,
         launched,
     };
@@ -193,6 +204,7 @@ struct Puller {
     group: Group<Feed>,
     asker: Asker,
     interval: Duration,
+    paths: PathView,
     lines: Sender<String>,
     /// The process that we have started.
     launched: Option<i32>,
@@ -273,6 +285,7 @@ impl Puller {
                 store.end_process(process);
             }
         }
+        shorten(&mut store, &self.paths);
         if is_whole {
             store.end_round();
         } else if is_news {

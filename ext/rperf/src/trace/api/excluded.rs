@@ -1,15 +1,12 @@
 //! Which frames of a trace its profile leaves out: those that the settings name, and rperf's own. On
 //! the thread that makes the profile, without the GVL.
 
+use crate::profile::own_files;
 use rperf_engine::ResolvedFrame;
 use rperf_engine::trace::Exclusion;
 use rperf_session::settings::{EXCLUDE, EXCLUDE_COMMON, Excluded, Settings, Source};
 use std::path::Path;
 use std::process;
-use std::sync::OnceLock;
-
-/// The path of the gem's first file without its extension, with which those of all others begin.
-static OWN_FILES: OnceLock<String> = OnceLock::new();
 
 /// Files of these are parts of an app that users have put there.
 const PARTS_OF_APPS: [&str; 7] = [
@@ -24,11 +21,6 @@ const PARTS_OF_APPS: [&str; 7] = [
 
 /// What the names of this extension's methods begin with.
 const OWN_METHODS: &str = "Rperf::Native";
-
-/// From now on it is known which files are the gem's own.
-pub fn note_own_files(path: String) {
-    let _ = OWN_FILES.set(path);
-}
 
 /// For each frame whether it is left out; `comments` get what there is to say of it. Patterns for files
 /// begin in `folder`.
@@ -77,9 +69,7 @@ fn is_loader(frame: &ResolvedFrame) -> bool {
 
 /// Core methods below frames that don't run the program's code are our doing, too.
 fn own(frame: &ResolvedFrame) -> Exclusion {
-    let rest = OWN_FILES
-        .get()
-        .and_then(|own| frame.path.strip_prefix(own.as_str()));
+    let rest = own_files::start().and_then(|own| frame.path.strip_prefix(own));
     let passes_on = rest.is_some_and(|rest| {
         rest.starts_with("/api/") || rest.starts_with("/hooks/") && frame.name.contains('#')
     });
@@ -90,10 +80,10 @@ fn own(frame: &ResolvedFrame) -> Exclusion {
 }
 
 fn is_own(frame: &ResolvedFrame) -> bool {
-    let is_ours = |own: &String| {
-        let rest = frame.path.strip_prefix(own.as_str());
+    let is_ours = |own: &str| {
+        let rest = frame.path.strip_prefix(own);
         let is_part = |rest: &str| PARTS_OF_APPS.iter().any(|it| rest.starts_with(it));
         rest.is_some_and(|rest| rest == ".rb" || rest.starts_with('/') && !is_part(rest))
     };
-    frame.name.starts_with(OWN_METHODS) || OWN_FILES.get().is_some_and(is_ours)
+    frame.name.starts_with(OWN_METHODS) || own_files::start().is_some_and(is_ours)
 }
