@@ -26,7 +26,7 @@ RSpec.describe "Allocations", vm: true do
     end
 
     def made(profile, value = "alloc_objects", by: :function)
-      profile.top(value:, by:, sort: :cum).to_h { |row| [row[:name], row[:self]] }
+      profile.top(value:, by:, sort: :total).to_h { |row| [row[:name], row[:self]] }
     end
   RUBY
 

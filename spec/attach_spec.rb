@@ -17,7 +17,7 @@ RSpec.describe "rperf attach", vm: true do
 
   def seconds(profile) = profile[:duration_ns] / 1e9
 
-  def methods_of(profile) = profile.top(value: "wall", sort: :cum).map { |row| row[:name] }
+  def methods_of(profile) = profile.top(value: "wall", sort: :total).map { |row| row[:name] }
 
   def profile_in(name = "x.pb.gz") = Rperf.load(in_folder(name))
 

@@ -27,7 +27,7 @@ RSpec.describe "rperf's own frames", vm: true do
 
   # The rows of methods.
   def rows(file)
-    JSON.parse(rperf("report", "--format", "json", "--idle", "-n", "0", "--sort", "cum", file).stdout)["top"]
+    JSON.parse(rperf("report", "--format", "json", "--idle", "-n", "0", "--sort", "total", file).stdout)["top"]
   end
 
   # The categories of the methods that have this name.
@@ -38,8 +38,8 @@ RSpec.describe "rperf's own frames", vm: true do
 
   # The rows of --by gem, which it prints and which the Ruby API has.
   def gems(file)
-    found = Rperf.load(in_folder(file)).top(by: :gem, sort: :cum).to_h { |row| [row[:name], row[:total]] }
-    page = rperf("report", "--top", "--idle", "--sort", "cum", "--by", "gem", "-n", "0", file).stdout
+    found = Rperf.load(in_folder(file)).top(by: :gem, sort: :total).to_h { |row| [row[:name], row[:total]] }
+    page = rperf("report", "--top", "--idle", "--sort", "total", "--by", "gem", "-n", "0", file).stdout
     expect(page.lines(chomp: true).filter_map { |line| line[/.*%  (\S.*)/, 1] }).to match_array(found.keys)
     found
   end

@@ -45,7 +45,7 @@ RSpec.describe "Paths of methods" do
     raise outcome.stderr unless outcome.status.success?
   end
 
-  def rows(*) = JSON.parse(rperf("diff", "--format", "json", "-n", "0", "--sort", "cum", *).stdout)["rows"]
+  def rows(*) = JSON.parse(rperf("diff", "--format", "json", "-n", "0", "--sort", "total", *).stdout)["rows"]
 
   # The rows of the program and its gem.
   def own(rows) = rows.select { |row| row["path"].include?("/build-") }
@@ -148,9 +148,9 @@ RSpec.describe "Paths of methods" do
 
     it "are short in the API, beside those that were recorded" do
       record(in_folder("build-101"), "r.pb.gz", ruby, "app.rb")
-      row = Rperf.load(in_folder("r.pb.gz")).top(sort: :cum).find { |it| it[:name] == "<main>" }
+      row = Rperf.load(in_folder("r.pb.gz")).top(sort: :total).find { |it| it[:name] == "<main>" }
       expect(row).to include(path: in_folder("build-101/app.rb"), short_path: "app.rb")
-      by_file = Rperf.load(in_folder("r.pb.gz")).top(sort: :cum, by: :file)
+      by_file = Rperf.load(in_folder("r.pb.gz")).top(sort: :total, by: :file)
       expect(by_file).to include(include(name: "lib/stock/run.rb", path: in_folder("build-101/lib/stock/run.rb")))
     end
   end

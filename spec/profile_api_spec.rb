@@ -79,7 +79,7 @@ RSpec.describe Rperf::Profile do
       expect(loaded.tree).to eq(whole[:tree])
       expect(loaded.callers("Work#run")).to eq(whole[:callers])
       expect([whole[:version], *loaded.totals.keys, :top, :tree, :callers]).to eq([1, *whole.keys.drop(1)])
-      expect(loaded.top(sort: :cum, limit: 2)).to eq(report("--sort", "cum", "-n", "2", path)[:top])
+      expect(loaded.top(sort: :total, limit: 2)).to eq(report("--sort", "total", "-n", "2", path)[:top])
     end
 
     {
@@ -295,8 +295,8 @@ RSpec.describe Rperf::Profile do
       expect(Rperf.diff(path, slow_path)).to eq(expected)
       expect(expected[:rows]).to match([include(name: "Array#sort", base: 400_000_000, target: 800_000_000,
                                                 delta: 400_000_000, percent: 100.0, change: "slower")])
-      expect(loaded.diff(slow_path, sort: :cum, normalize: :total, value: :cpu, limit: 1, hide: "main"))
-        .to eq(differences("--sort", "cum", "--normalize", "total", "--value", "cpu", "-n", "1", "--hide", "main",
+      expect(loaded.diff(slow_path, sort: :total, normalize: :total, value: :cpu, limit: 1, hide: "main"))
+        .to eq(differences("--sort", "total", "--normalize", "total", "--value", "cpu", "-n", "1", "--hide", "main",
                            path, slow_path))
     end
 

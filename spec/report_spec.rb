@@ -32,7 +32,7 @@ RSpec.describe "looking at profiles" do
       expect(outcome.stdout).to start_with("Type: wall, 1,000.0 ms, 1,000 samples, duration 1.000 s\n")
       expect(outcome.stdout).not_to include("\e[")
       expect(outcome.stdout.lines.last(5).join).to eq(<<~TEXT.gsub(/^_/, " "))
-        _   flat  flat%    sum%         cum    cum%
+        _   self  self%    sum%       total  total%
         500.0 ms  50.0%   50.0%    500.0 ms   50.0%  [GVL blocked] (<GVL>)
         400.0 ms  40.0%   90.0%    400.0 ms   40.0%  Array#sort (<C method>)
         100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (work.rb)
@@ -43,7 +43,7 @@ RSpec.describe "looking at profiles" do
     it "shows other values, other rows and another order" do
       expect(lines("--value", "cpu")).to include(/\AType: cpu, 500.0 ms/)
       expect(lines("--sample-index", "0").last(4).first.split).to start_with("500", "50.0%")
-      expect(lines("--sort", "cum", "-n", "1").last).to end_with("<main> (main.rb)")
+      expect(lines("--sort", "total", "-n", "1").last).to end_with("<main> (main.rb)")
       # What it calls of C, too.
       expect(lines("--by", "gem").last(2)).to match([/500.0 ms .* \(application\)\z/, /500.0 ms .* <GVL>\z/])
       expect(lines("--by", "gem:c").last(3))
@@ -139,7 +139,7 @@ RSpec.describe "looking at profiles" do
       %w[--format pprof --lines -o x] => "--lines goes with --text, not with --format pprof",
       %w[--html -n 3] => "-n goes with --top, --methods, --tree, --callers, --annotate, --format json or " \
                          "--format markdown, not with --html",
-      %w[--tree --sort cum] => "--sort goes with --top, --methods or --format json, not with --tree",
+      %w[--tree --sort total] => "--sort goes with --top, --methods or --format json, not with --tree",
       %w[--format json --by gem] => "--by goes with --top, --methods, --dot or --svg, not with --format json",
       %w[--source] => "--source goes with --html or --web"
     }.each do |arguments, message|

@@ -32,7 +32,7 @@ RSpec.describe "Tables on terminals" do
   end
 
   {
-    "--top" => %w[report --top], "--top --sort cum" => %w[report --top --sort cum], "--text" => %w[report --text],
+    "--top" => %w[report --top], "--top --sort total" => %w[report --top --sort total], "--text" => %w[report --text],
     "--text --lines" => %w[report --text --lines], "--methods" => %w[report --methods], "--tree" => %w[report --tree],
     "--callers" => %w[report --callers total], "--annotate" => %w[report --annotate Pricing#total],
     "--by file" => %w[report --by file], "--full-path" => %w[report --top --full-path], "diff" => %w[diff rperf.data other.data],

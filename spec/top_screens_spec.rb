@@ -120,7 +120,7 @@ RSpec.describe "rperf top on a terminal" do
       end
       expect(status.exitstatus).to eq(0)
       expect(output).to be_left
-      names = Rperf.load(in_folder("x.pb.gz")).top(sort: :cum).map { |row| row[:name] }
+      names = Rperf.load(in_folder("x.pb.gz")).top(sort: :total).map { |row| row[:name] }
       expect(names & %w[Object#work Integer#times Integer#to_s]).not_to be_empty
       wait_until("end of the session") { ask(program.lines.first).last["session"].nil? }
     end

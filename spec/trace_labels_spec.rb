@@ -17,7 +17,7 @@ RSpec.describe "Labels in traces", vm: true do
       found = values.to_h { |text| [text, { tagfocus: "\#{key}=\\\\A\#{text}\\\\z" }] }
       found[nil] = { tagignore: key }
       all = found.transform_values do |filter|
-        profile.top(value:, sort: :cum, **filter).find { |row| row[:name] == name }&.fetch(:self).to_i
+        profile.top(value:, sort: :total, **filter).find { |row| row[:name] == name }&.fetch(:self).to_i
       end
       all.reject { |_, sum| sum.zero? }
     end

@@ -23,7 +23,7 @@ RSpec.describe "What a trace leaves out", vm: true do
     def traced(**)
       profile = Rperf.trace(warn: false, measure: %i[alloc latency], **) { run }
       sums = %w[calls alloc_objects wall overhead].to_h do |value|
-        [value, profile.top(value:, sort: :cum).to_h { |row| [row[:name], row[:self]] }]
+        [value, profile.top(value:, sort: :total).to_h { |row| [row[:name], row[:self]] }]
       end
       stack = []
       paths = profile.tree(least: 0, value: "calls").to_h do |row|
@@ -80,7 +80,7 @@ RSpec.describe "What a trace leaves out", vm: true do
     write_file("app.rb", "def leaf = 1\ndef twice = 2.times { leaf }\ntwice\nexit\n")
     outcome = rperf("trace", "--exclude", "Object#leaf", "--exclude-common", "--depth", "9", ruby, "app.rb")
     expect(outcome.stderr).to match(/\Arperf: wrote rperf.data \([1-9] calls, .*\n\z/)
-    names = Rperf.load(in_folder("rperf.data")).top(value: "wall", sort: :cum).map { |row| row[:name] }
+    names = Rperf.load(in_folder("rperf.data")).top(value: "wall", sort: :total).map { |row| row[:name] }
     expect(names).to include("Object#twice", "[rperf]")
     expect(names.grep(/\ARperf|leaf|times|require/)).to eq([])
     expect(rperf("report", "--top").stdout).to match(/^Traced: left out: Object#leaf$/)

@@ -9,7 +9,7 @@ RSpec.describe "Pauses", vm: true do
   setup = <<~RUBY
     def leaf = 1
     def calls(profile, name = "Object#leaf")
-      profile.top(value: "calls", sort: :cum).find { |row| row[:name] == name }&.fetch(:self)
+      profile.top(value: "calls", sort: :total).find { |row| row[:name] == name }&.fetch(:self)
     end
 
     # The longest life of a thread, of all that counts.

@@ -11,7 +11,7 @@ RSpec.describe "Tracing", vm: true do
   def told(program, *, **) = super(program, *, symbolize_names: true, **)
 
   def calls_in(path, name)
-    Rperf.load(path).top(value: "calls", sort: :cum).find { |row| row[:name] == name }&.fetch(:self)
+    Rperf.load(path).top(value: "calls", sort: :total).find { |row| row[:name] == name }&.fetch(:self)
   end
 
   describe "by the command" do
@@ -23,7 +23,7 @@ RSpec.describe "Tracing", vm: true do
       top = rperf("report", "--top").stdout
       expect(top).to match(/^Type: wall, /).and match(/^Traced: calls ruby, clock (?:TSC|monotonic)$/)
       expect(top).to match(/^Traced: process \d+: 12,605 calls, \d+ calls of blocks$/)
-      expect(top).to match(%r{^ *calls  blocks  flat/call  cum/call }).and match(/^ *12,605 +- .*Object#tarai/)
+      expect(top).to match(%r{^ *calls  blocks  self/call  total/call }).and match(/^ *12,605 +- .*Object#tarai/)
       expect(rperf("report", "--tree").stdout).to include("Object#tarai")
     end
 
@@ -110,7 +110,7 @@ RSpec.describe "Tracing", vm: true do
         starts
         def stops = deep(3) { $profile = Rperf.stop unless $profile }
         stops
-        puts $profile.top(value: "calls", sort: :cum).to_h { |row| [row[:name], row[:self]] }.to_json
+        puts $profile.top(value: "calls", sort: :total).to_h { |row| [row[:name], row[:self]] }.to_json
       RUBY
       expect(counts.values_at(:"Object#leaf", :"Object#deep", :"Object#starts", :"Object#stops")).to eq([21, 4, 0, 1])
     end
@@ -144,7 +144,7 @@ RSpec.describe "Tracing", vm: true do
         20.times { sleep 0.003 and Rperf.snapshot }
         thread.join
         profile = Rperf.stop
-        rows = ->(value) { profile.top(value:, sort: :cum).to_h { |row| [row[:name], row[:total]] } }
+        rows = ->(value) { profile.top(value:, sort: :total).to_h { |row| [row[:name], row[:total]] } }
         sum = ->(value) { profile.top(by: :thread, value:).to_h { |row| [row[:name], row[:self]] } }
         lives = sum["wall"].merge(sum["overhead"]) { |_, own, cost| own + cost }.values
         puts({ leaf: rows["calls"]["Object#leaf"], long: rows["wall"]["Object#long"], life: profile[:duration_ns],
@@ -377,7 +377,7 @@ RSpec.describe "Tracing", vm: true do
       end
       main = -> { Thing.spin }
       names = [{ mode: :wall }, { mode: :trace }].map do |settings|
-        Rperf.start(**settings) { main.call }.top(sort: :cum, value: "wall").map { |row| [row[:path], row[:name]] }
+        Rperf.start(**settings) { main.call }.top(sort: :total, value: "wall").map { |row| [row[:path], row[:name]] }
       end
       puts names.to_json
     RUBY

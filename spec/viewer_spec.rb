@@ -125,7 +125,7 @@ RSpec.describe "the web viewer" do
           expect([taken.code, list.call["snapshots"].last["id"].to_i]).to match(["201", be >= id.to_i])
           expect(Net::HTTP.post(URI.join(address, "snapshots"), "").code).to eq("403")
           File.binwrite(in_folder("x.pb.gz"), get.call("snapshots/#{id}.pb.gz").body)
-          expect(Rperf.load(in_folder("x.pb.gz")).top(sort: :cum).map { |row| row[:name] }).to include("Object#work")
+          expect(Rperf.load(in_folder("x.pb.gz")).top(sort: :total).map { |row| row[:name] }).to include("Object#work")
           ["snapshots/#{id}.rpv", "diff/#{first["id"]}/#{id}.rpv"].zip([1, 2]).each do |place, count|
             expect(header_of(get.call(place).body)[:profiles].size).to eq(count)
           end

@@ -21,7 +21,7 @@ module Traces
     def traced(calls, &)
       profile = Rperf.trace(calls:, warn: false, &)
       ["calls", "block_calls"].to_h do |value|
-        totals = profile.top(value:, sort: :cum).to_h { |row| [row[:name], row[:self]] }
+        totals = profile.top(value:, sort: :total).to_h { |row| [row[:name], row[:self]] }
         [value, { totals:, paths: paths(profile, value) }]
       end
     end

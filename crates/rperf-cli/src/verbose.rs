@@ -54,7 +54,7 @@ pub fn for_terminal(profile: &Profile, width: Option<usize>) -> String {
         None => text,
     };
     let mut table = Table::new([Column::new("")]);
-    for row in top.sorted(Sort::Flat).into_iter().take(TOP) {
+    for row in top.sorted(Sort::SelfValue).into_iter().take(TOP) {
         let cell = format!(
             "{:>12} {} {:>5.1}%",
             scale.number(row.self_value),

@@ -157,7 +157,7 @@ impl<'a> Report<'a> {
     }
 
     fn hottest_method(&self) -> Option<String> {
-        let rows = self.top.sorted(Sort::Flat);
+        let rows = self.top.sorted(Sort::SelfValue);
         let row = rows.into_iter().find(|row| !is_state(row))?;
         let text = format!(
             "The method with the most of its own is {}: {} ({}).",
@@ -242,9 +242,9 @@ impl<'a> Report<'a> {
     }
 
     fn methods(&self, limit: Option<usize>) -> String {
-        let mut rows: Vec<_> = self.top.sorted(Sort::Flat);
+        let mut rows: Vec<_> = self.top.sorted(Sort::SelfValue);
         // Methods that only call others come after methods with a value of their own.
-        let callers = self.top.sorted(Sort::Cumulative).into_iter();
+        let callers = self.top.sorted(Sort::TotalValue).into_iter();
         rows.extend(callers.filter(|row| row.self_value == 0));
         let limit = limit.unwrap_or(rows.len());
         let more = rows.len().saturating_sub(limit);

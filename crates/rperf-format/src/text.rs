@@ -84,7 +84,7 @@ fn report(profile: &Profile, options: TextOptions, surface: Surface<'_>) -> Stri
         text = wrapped(&text, width, "  ");
     }
     let calls = Calls::of(profile, &By::Function);
-    for (title, sort) in [("Flat", Sort::Flat), ("Cumulative", Sort::Cumulative)] {
+    for (title, sort) in [("Flat", Sort::SelfValue), ("Cumulative", Sort::TotalValue)] {
         let rows = top.sorted(sort);
         text += &format!("\n{title}:\n");
         text += &methods(&rows, &amounts, sort, calls.as_ref()).render(surface);

@@ -259,8 +259,8 @@ fn header(view: &View<'_>, profiles: Vec<Value>, columns: &Columns) -> Value {
         if !view.changes.is_empty() {
             header["diff"]["changes"] = changes::totals(&view.changes).into();
             header["diff"]["by"] = match view.changes_by {
-                Sort::Flat => "self",
-                Sort::Cumulative => "total",
+                Sort::SelfValue => "self",
+                Sort::TotalValue => "total",
             }
             .into();
         }

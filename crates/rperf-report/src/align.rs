@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(frames, expected);
         assert_eq!(base.latencies[0].path, "/b2/order.rb");
         let top = Top::of(&base, Column(1), &By::Function);
-        let rows = top.sorted(Sort::Flat);
+        let rows = top.sorted(Sort::SelfValue);
         let gone = rows.iter().find(|it| it.function.name == "Gone#run");
         assert_eq!(gone.expect("it stays").function.short_path, "gone.rb");
     }

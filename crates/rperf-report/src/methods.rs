@@ -96,8 +96,8 @@ impl Method {
     /// The value that rows are ranked by.
     pub fn value(&self, sort: Sort) -> i64 {
         match sort {
-            Sort::Flat => self.self_value,
-            Sort::Cumulative => self.total_value,
+            Sort::SelfValue => self.self_value,
+            Sort::TotalValue => self.total_value,
         }
     }
 }
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn a_method_has_its_own_and_what_it_calls_once() {
-        let methods = Methods::of(&profile(), Column(1), &By::Function, Sort::Flat);
+        let methods = Methods::of(&profile(), Column(1), &By::Function, Sort::SelfValue);
         assert!(methods.has_calls && methods.has_cpu && methods.has_objects);
         let names = methods.rows.iter().map(|row| row.function.name.as_str());
         assert_eq!(
@@ -382,7 +382,7 @@ mod tests {
             path: "work.rb".into(),
             durations,
         });
-        let found = |by| Methods::of(&profile, Column(1), &by, Sort::Flat);
+        let found = |by| Methods::of(&profile, Column(1), &by, Sort::SelfValue);
         let methods = found(By::Function);
         assert!(methods.has_latency);
         let run = methods.rows[0].latency.expect("it was called");
@@ -394,7 +394,7 @@ mod tests {
     #[test]
     fn rows_can_be_classes_files_threads_and_states() {
         let rows = |by: By| {
-            let methods = Methods::of(&profile(), Column(1), &by, Sort::Cumulative);
+            let methods = Methods::of(&profile(), Column(1), &by, Sort::TotalValue);
             let rows = methods.rows.into_iter();
             rows.map(|row| (row.function.name, row.calls, row.total_value))
                 .collect::<Vec<_>>()

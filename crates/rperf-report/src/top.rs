@@ -32,11 +32,11 @@ pub enum By {
 /// Which of its two values a row is ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
-    /// By its own value.
+    /// By its own value, which pprof calls flat.
     #[default]
-    Flat,
-    /// By its value together with the value of its callees.
-    Cumulative,
+    SelfValue,
+    /// By its value together with the value of its callees, which pprof calls cumulative.
+    TotalValue,
 }
 
 /// The sums of a profile's weights, by rows of one kind.
@@ -126,16 +126,16 @@ impl TopRow {
     /// The value that rows are ranked by.
     pub fn value(&self, sort: Sort) -> i64 {
         match sort {
-            Sort::Flat => self.self_value,
-            Sort::Cumulative => self.total_value,
+            Sort::SelfValue => self.self_value,
+            Sort::TotalValue => self.total_value,
         }
     }
 
     /// The samples behind [`TopRow::value`].
     pub fn samples(&self, sort: Sort) -> i64 {
         match sort {
-            Sort::Flat => self.self_samples,
-            Sort::Cumulative => self.total_samples,
+            Sort::SelfValue => self.self_samples,
+            Sort::TotalValue => self.total_samples,
         }
     }
 
@@ -154,8 +154,8 @@ impl Sort {
     /// The other one.
     pub fn other(self) -> Self {
         match self {
-            Sort::Flat => Sort::Cumulative,
-            Sort::Cumulative => Sort::Flat,
+            Sort::SelfValue => Sort::TotalValue,
+            Sort::TotalValue => Sort::SelfValue,
         }
     }
 }

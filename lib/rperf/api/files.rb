@@ -50,13 +50,13 @@ module Rperf
     # @param base [Profile, Hash, String, Pathname, Array] the profile to compare with, or its file; several are runs
     #   of one program
     # @param target [Profile, Hash, String, Pathname, Array] what is compared with it
-    # @param sort [Symbol] :flat: by what methods take themselves; :cum: with what they call
+    # @param sort [Symbol] `:self`: by what methods take themselves; `:total`: with what they call
     # @param normalize [Symbol, String] how runs are scaled: :none, :total, :duration or "label:KEY"
     # @param limit [Integer, nil] rows at most; nil: all
     # @return [Hash] `:total` and `:rows`, which have `:delta` (target less base) and `:change`: "slower" or "faster" of
     #   times, "more" or "less" of other values, "noise", or "unknown" if the profiles can't tell
     # @raise [Rperf::Error] if one can't be read, or they can't be compared
-    def diff(base, target, sort: :flat, normalize: :none, limit: nil, **filters)
+    def diff(base, target, sort: :self, normalize: :none, limit: nil, **filters)
       Natives.diff(base, target, sort:, normalize:, limit:, **filters)
     end
   end

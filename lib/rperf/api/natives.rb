@@ -56,7 +56,7 @@ module Rperf
       end
 
       # See {Rperf.diff}.
-      def diff(base, target, sort: :flat, normalize: :none, limit: nil, **filters)
+      def diff(base, target, sort: :self, normalize: :none, limit: nil, **filters)
         options = [Questions.sort(sort), Questions.scaling(normalize), Questions.limit(limit),
                    Questions.filters(**filters)]
         NativeProfile.diff(runs(:base, base), runs(:target, target), *options)

@@ -46,12 +46,12 @@ module Rperf
     # The methods with the most.
     #
     # @param limit [Integer, nil] rows at most; nil: all
-    # @param sort [Symbol] :flat: by what they take themselves, without those that take nothing; :cum: with what
+    # @param sort [Symbol] `:self`: by what they take themselves, without those that take nothing; `:total`: with what
     #   they call
     # @param by [Symbol, String] what the rows are: :function, :class, :file, :dir, :gem, :thread, :state,
     #   "label:KEY", or "gem:c", where methods of C don't count for the gem that calls them
     # @return [Array<Hash>]
-    def top(limit: nil, sort: :flat, by: :function, **filters)
+    def top(limit: nil, sort: :self, by: :function, **filters)
       native.top(Questions.group(by), Questions.sort(sort), Questions.limit(limit), Questions.filters(**filters))
     end
 

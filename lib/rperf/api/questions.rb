@@ -6,7 +6,8 @@ module Rperf
   # Checks the arguments of questions to profiles, and converts them to the form that the native half takes. They are
   # named as the options of the command.
   module Questions
-    SORTS = %i[flat cum].freeze
+    # With the names that pprof has for them.
+    SORTS = { "self" => %i[self flat], "total" => %i[total cum] }.freeze
     GROUPS = %w[function class file dir gem gem:c thread state].freeze
     SCALINGS = %w[none total duration].freeze
     private_constant :SORTS, :GROUPS, :SCALINGS
@@ -25,7 +26,10 @@ module Rperf
         { **patterns, **tags, **keys, **others }
       end
 
-      def sort(value) = Argument.one_of(:sort, value, SORTS).name
+      def sort(value)
+        sort, = SORTS.find { |_, names| names.any? { |name| name.equal?(value) } }
+        sort || Argument.reject(:sort, value, ":self or :total")
+      end
 
       def limit(value)
         return value if nil.equal?(value) || number?(value)

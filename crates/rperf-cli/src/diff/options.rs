@@ -38,7 +38,7 @@ const TOP: &str = "Print one table of all that differs, the largest differences 
     }),
     mut_arg("limit", |it| it.help("Rows of each table; 0: all [default: 30]")),
     mut_arg("sort", |it| {
-        it.help("Compare what is spent in methods themselves (flat), or with what they call (cum)")
+        it.help("Compare what is spent in methods themselves (self), or with what they call (total)")
     })
 )]
 pub struct DiffArgs {

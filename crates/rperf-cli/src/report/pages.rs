@@ -122,9 +122,9 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
     let column = page.profile.schema.default_column();
     let top = Top::of(page.profile, column, by);
     let mut rows = top.sorted(sort);
-    if sort == Sort::Flat {
+    if sort == Sort::SelfValue {
         // As with pprof, what only calls others comes after what has time of its own.
-        let callers = top.sorted(Sort::Cumulative).into_iter();
+        let callers = top.sorted(Sort::TotalValue).into_iter();
         rows.extend(callers.filter(|row| row.self_value == 0));
     }
     let all = rows.len();
@@ -171,22 +171,22 @@ pub fn top(page: &Page<'_>, by: &By, sort: Sort) -> String {
 
 /// The columns of [`top`]. The one of the order is always shown.
 fn columns(sort: Sort, has_calls: bool) -> Vec<Column> {
-    let (flat, cum) = match sort {
-        Sort::Flat => (Column::new("flat"), Column::weighing("cum", 8)),
-        Sort::Cumulative => (Column::weighing("flat", 8), Column::new("cum")),
+    let (own, total) = match sort {
+        Sort::SelfValue => (Column::new("self"), Column::weighing("total", 8)),
+        Sort::TotalValue => (Column::weighing("self", 8), Column::new("total")),
     };
     let times = [
-        flat,
-        Column::weighing("flat%", 6),
+        own,
+        Column::weighing("self%", 6),
         Column::weighing("sum%", 1),
-        cum,
-        Column::weighing("cum%", 5),
+        total,
+        Column::weighing("total%", 5),
     ];
     let calls = [
         Column::weighing("calls", 7),
         Column::weighing("blocks", 2),
-        Column::weighing("flat/call", 4),
-        Column::weighing("cum/call", 3),
+        Column::weighing("self/call", 4),
+        Column::weighing("total/call", 3),
     ];
     let calls = calls.into_iter().filter(|_| has_calls);
     calls.chain(times).collect()

@@ -42,8 +42,8 @@ pub struct ViewArgs {
     /// Rows to show; 0: all [default: 50 in --top and json, 15 in markdown, else all]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true)]
     pub limit: Option<String>,
-    /// flat: by what is spent in a method itself; cum: with what it calls
-    #[arg(long, value_name = "flat|cum", allow_hyphen_values = true)]
+    /// self: by what is spent in a method itself; total: with what it calls
+    #[arg(long, value_name = "self|total", allow_hyphen_values = true)]
     pub sort: Option<String>,
     /// The form of paths.
     #[command(flatten)]
@@ -76,10 +76,10 @@ impl ViewArgs {
     /// What rows are ranked, or compared, by.
     pub fn sort(&self) -> Result<Sort, Refusal> {
         match self.sort.as_deref() {
-            None | Some("flat" | "self") => Ok(Sort::Flat),
-            Some("cum" | "total") => Ok(Sort::Cumulative),
+            None | Some("self" | "flat") => Ok(Sort::SelfValue),
+            Some("total" | "cum") => Ok(Sort::TotalValue),
             Some(text) => Err(Refusal::usage(format!(
-                "--sort must be flat or cum, not '{text}'"
+                "--sort must be self or total, not '{text}'"
             ))),
         }
     }

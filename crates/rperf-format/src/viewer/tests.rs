@@ -293,7 +293,7 @@ fn changes_are_as_the_comparison_of_the_runs_tells_them() {
     let diff = Diff::of(
         &[Run::of(&one, None)],
         &[Run::of(&other, None)],
-        Sort::Flat,
+        Sort::SelfValue,
         Normalize::No,
     );
     let mut view = view(&[("one", &one), ("other", &other)]);

@@ -47,8 +47,8 @@ pub(super) struct RunRow {
 impl RunRow {
     pub(super) fn amount(&self, sort: Sort) -> Amount {
         match sort {
-            Sort::Flat => self.own,
-            Sort::Cumulative => self.total,
+            Sort::SelfValue => self.own,
+            Sort::TotalValue => self.total,
         }
     }
 }

@@ -31,7 +31,7 @@ fn run(methods: &[(&str, i64)]) -> Run {
 }
 
 fn diff(base: &[Run], target: &[Run]) -> Diff {
-    Diff::of(base, target, Sort::Flat, Normalize::No).expect("comparable")
+    Diff::of(base, target, Sort::SelfValue, Normalize::No).expect("comparable")
 }
 
 fn names(diff: &Diff, change: Change) -> Vec<&str> {
@@ -42,7 +42,7 @@ fn names(diff: &Diff, change: Change) -> Vec<&str> {
 #[test]
 fn a_profile_does_not_differ_from_itself() {
     let run = run(&[("a", 500), ("b", 100)]);
-    for sort in [Sort::Flat, Sort::Cumulative] {
+    for sort in [Sort::SelfValue, Sort::TotalValue] {
         let runs = [run.clone(), run.clone()];
         let diff = Diff::of(&runs, &runs, sort, Normalize::Total).expect("comparable");
         assert!(diff.rows.is_empty() && diff.above(0.0).is_empty());
@@ -101,17 +101,22 @@ fn runs_are_scaled_to_be_comparable() {
         [run(&[("a", 1_000), ("b", 1_000)])],
         [run(&[("a", 2_000), ("b", 6_000)])],
     );
-    let diff = Diff::of(&base, &target, Sort::Flat, Normalize::Total).expect("comparable");
+    let diff = Diff::of(&base, &target, Sort::SelfValue, Normalize::Total).expect("comparable");
     assert_eq!(diff.total.delta(), 0);
     assert_eq!(names(&diff, Change::Less), ["a"]);
     assert_eq!(diff.rows[0].target, 500 * MS);
-    let error = Diff::of(&base, &target, Sort::Flat, Normalize::Duration);
+    let error = Diff::of(&base, &target, Sort::SelfValue, Normalize::Duration);
     assert_eq!(error, Err(DiffError::NothingToNormalize("duration")));
     let mut timed = [profile(&[("a", 100)]), profile(&[("a", 200)])];
     timed[0].meta.duration_ns = 10;
     timed[1].meta.duration_ns = 20;
     let timed = timed.map(|profile| Run::of(&profile, None));
-    let diff = Diff::of(&timed[..1], &timed[1..], Sort::Flat, Normalize::Duration);
+    let diff = Diff::of(
+        &timed[..1],
+        &timed[1..],
+        Sort::SelfValue,
+        Normalize::Duration,
+    );
     assert_eq!(diff.expect("comparable").total.delta(), 0);
 }
 
@@ -126,7 +131,7 @@ fn runs_are_scaled_by_how_many_values_a_label_has() {
         Run::of(&test.profile, Some("request"))
     };
     let (base, target) = ([requests(10, 3)], [requests(20, 6)]);
-    let diff = Diff::of(&base, &target, Sort::Flat, Normalize::Label).expect("comparable");
+    let diff = Diff::of(&base, &target, Sort::SelfValue, Normalize::Label).expect("comparable");
     assert_eq!((diff.total.base, diff.total.target), (30 * MS, 60 * MS));
 }
 
@@ -139,7 +144,7 @@ fn different_types_are_not_compared_and_unknown_noise_is_said() {
     let error = Diff::of(
         &[ours],
         std::slice::from_ref(&other),
-        Sort::Flat,
+        Sort::SelfValue,
         Normalize::No,
     );
     let message = error.expect_err("differs").to_string();

@@ -234,7 +234,7 @@ proptest! {
         }
         let total = |profile: &Profile, name: &str| {
             let top = Top::of(profile, TIME, &By::Function);
-            let rows = top.sorted(Sort::Cumulative);
+            let rows = top.sorted(Sort::TotalValue);
             rows.iter().find(|row| row.function.name == name).map_or(0, |row| row.total_value)
         };
         for name in ["a", "b", "c", "[GVL wait]"] {

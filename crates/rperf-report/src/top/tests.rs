@@ -28,11 +28,11 @@ fn a_state_takes_the_self_time_of_its_stack() {
         .with(&["main", "sleep"], 1, State::GvlBlocked, 250)
         .with(&["main", "work"], 1, State::Running, 44);
     assert_eq!(
-        top(&test, &By::Function, Sort::Flat),
+        top(&test, &By::Function, Sort::SelfValue),
         rows([("[GVL blocked]", 250), ("work", 44), ("sleep", 3)])
     );
     assert_eq!(
-        top(&test, &By::Function, Sort::Cumulative),
+        top(&test, &By::Function, Sort::TotalValue),
         rows([
             ("main", 297),
             ("sleep", 253),
@@ -41,7 +41,7 @@ fn a_state_takes_the_self_time_of_its_stack() {
         ])
     );
     assert_eq!(
-        top(&test, &By::State, Sort::Flat),
+        top(&test, &By::State, Sort::SelfValue),
         rows([("GVL blocked", 250), ("running", 47)])
     );
     let whole = Top::of(&test.profile, TIME, &By::Function);
@@ -52,12 +52,12 @@ fn a_state_takes_the_self_time_of_its_stack() {
 fn recursion_counts_once_per_sample() {
     let fib = ["main", "fib", "fib", "fib"];
     let test = TestProfile::cpu().with(&fib, 1, State::Running, 7);
-    let by_function = top(&test, &By::Function, Sort::Cumulative);
+    let by_function = top(&test, &By::Function, Sort::TotalValue);
     assert_eq!(by_function, rows([("fib", 7), ("main", 7)]));
-    let by_file = top(&test, &By::File, Sort::Cumulative);
+    let by_file = top(&test, &By::File, Sort::TotalValue);
     assert_eq!(by_file, rows([("a.rb", 7)]));
     let top = Top::of(&test.profile, TIME, &By::Function);
-    let fib = top.sorted(Sort::Flat)[0];
+    let fib = top.sorted(Sort::SelfValue)[0];
     assert_eq!((fib.self_samples, fib.total_samples), (1, 1));
 }
 
@@ -74,7 +74,7 @@ fn a_frame_named_as_a_state_is_one_function_with_it() {
     };
     test.profile.weights.push(key, &[1, 5, 5]);
     assert_eq!(
-        top(&test, &By::Function, Sort::Cumulative),
+        top(&test, &By::Function, Sort::TotalValue),
         rows([("[GC marking]", 5), ("work", 5)])
     );
 }
@@ -105,7 +105,7 @@ fn methods_of_c_count_for_the_gem_that_calls_them() {
     }
     let gems = |core, sort| top(&test, &By::Gem(core), sort);
     assert_eq!(
-        gems(CoreMethods::Caller, Sort::Flat),
+        gems(CoreMethods::Caller, Sort::SelfValue),
         rows([
             ("(application)", 600_301),
             ("<GVL>", 50_000),
@@ -113,7 +113,7 @@ fn methods_of_c_count_for_the_gem_that_calls_them() {
         ])
     );
     assert_eq!(
-        gems(CoreMethods::Caller, Sort::Cumulative),
+        gems(CoreMethods::Caller, Sort::TotalValue),
         rows([
             ("(application)", 654_321),
             // Nobody calls it.
@@ -123,7 +123,7 @@ fn methods_of_c_count_for_the_gem_that_calls_them() {
         ])
     );
     assert_eq!(
-        gems(CoreMethods::Apart, Sort::Flat),
+        gems(CoreMethods::Apart, Sort::SelfValue),
         rows([
             ("(application)", 600_000),
             ("<GVL>", 50_000),
@@ -144,9 +144,9 @@ fn labels_and_threads_have_rows() {
     test.add(&[], 0, LabelSetId(0), State::Running, 1);
     let by = By::Label("request".to_string());
     let expected = rows([("GET /users", 35), ("(no request)", 11)]);
-    assert_eq!(top(&test, &by, Sort::Flat), expected);
+    assert_eq!(top(&test, &by, Sort::SelfValue), expected);
     assert_eq!(
-        top(&test, &By::Thread, Sort::Flat),
+        top(&test, &By::Thread, Sort::SelfValue),
         rows([
             ("thread 1: thread 1", 30),
             ("thread 2: thread 2", 15),
@@ -166,7 +166,7 @@ fn threads_and_states_have_rows_by_their_tags() {
     for (thread, name) in test.profile.threads.iter_mut().zip([name, name, nameless]) {
         thread.name = name;
     }
-    let by = |key: &str| top(&test, &By::Label(key.to_string()), Sort::Flat);
+    let by = |key: &str| top(&test, &By::Label(key.to_string()), Sort::SelfValue);
     assert_eq!(by("thread"), rows([("worker", 35), ("(no thread)", 10)]));
     assert_eq!(by("thread_seq"), rows([("1", 30), ("3", 10), ("2", 5)]));
     assert_eq!(by("%GVL"), rows([("(no %GVL)", 40), ("wait", 5)]));
@@ -178,7 +178,7 @@ fn negative_values_stand_where_positive_ones_would() {
         .with(&["main", "slower"], 1, State::Running, 20)
         .with(&["main", "faster"], 1, State::Running, -50);
     assert_eq!(
-        top(&test, &By::Function, Sort::Flat),
+        top(&test, &By::Function, Sort::SelfValue),
         rows([("faster", -50), ("slower", 20)])
     );
 }
@@ -190,11 +190,11 @@ fn stacks_of_any_depth_are_walked() {
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let test = TestProfile::cpu().with(&names, 1, State::Running, 9);
-    let rows = top(&test, &By::Function, Sort::Cumulative);
+    let rows = top(&test, &By::Function, Sort::TotalValue);
     assert_eq!(rows.len(), 7);
     assert!(rows.iter().all(|(_, value)| *value == 9));
     let empty = TestProfile::cpu();
-    assert!(top(&empty, &By::Function, Sort::Flat).is_empty());
+    assert!(top(&empty, &By::Function, Sort::SelfValue).is_empty());
 }
 
 proptest! {
@@ -224,13 +224,13 @@ proptest! {
                 *total_ns.entry(name.into()).or_default() += ns;
             }
         }
-        let flat = top(&test, &By::Function, Sort::Flat);
+        let flat = top(&test, &By::Function, Sort::SelfValue);
         prop_assert_eq!(BTreeMap::from_iter(flat), self_ns);
-        let cumulative = top(&test, &By::Function, Sort::Cumulative);
+        let cumulative = top(&test, &By::Function, Sort::TotalValue);
         prop_assert!(cumulative.windows(2).all(|pair| pair[0].1 >= pair[1].1));
         prop_assert_eq!(BTreeMap::from_iter(cumulative), total_ns);
         for by in [By::Function, By::File, By::Directory, By::Gem(CoreMethods::Caller), By::Thread, By::State] {
-            let all: i64 = top(&test, &by, Sort::Flat).iter().map(|row| row.1).sum();
+            let all: i64 = top(&test, &by, Sort::SelfValue).iter().map(|row| row.1).sum();
             prop_assert_eq!(all, Top::of(&test.profile, TIME, &by).total);
         }
     }

@@ -359,7 +359,9 @@ pub static LISTEN: Setting = Setting {
     default: Defaults::is("0"),
     flags: Some(Flags {
         short: None,
-        takes: Takes::On("Open a port, a socket at which 'rperf ps', 'rperf stacks' and others ask the program"),
+        takes: Takes::On(
+            "Open a port, a socket at which 'rperf ps', 'rperf stacks' and others ask the program",
+        ),
         record_only: false,
     }),
     keyword: false,

@@ -174,8 +174,8 @@ fn diff(
 
 fn sort_of(name: &str) -> Sort {
     match name {
-        "cum" => Sort::Cumulative,
-        _ => Sort::Flat,
+        "total" => Sort::TotalValue,
+        _ => Sort::SelfValue,
     }
 }
 

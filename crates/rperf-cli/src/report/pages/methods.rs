@@ -75,8 +75,8 @@ pub fn methods(page: &Page<'_>, by: &By, sort: Sort) -> String {
     ];
     let columns: Vec<_> = columns.iter().filter(|column| column.1).collect();
     let order = match sort {
-        Sort::Flat => "self",
-        Sort::Cumulative => "total",
+        Sort::SelfValue => "self",
+        Sort::TotalValue => "total",
     };
     let mut table = Table::new(
         columns

@@ -61,15 +61,15 @@ fn top_has_what_pprof_shows() {
     let expected = "\
 Showing 4 of 5 functions: 1,000.0 ms (100.0%)
 
-    flat  flat%    sum%       cum   cum%
-449.0 ms  44.9%   44.9%  449.0 ms  44.9%  [GVL blocked] (<GVL>)
-400.0 ms  40.0%   84.9%  400.0 ms  40.0%  Array#sort (<C method>)
-150.0 ms  15.0%   99.9%  550.0 ms  55.0%  Object#work (app.rb)
-  1.0 ms   0.1%  100.0%  450.0 ms  45.0%  Object# [31midle (lib/idle.rb)
+    self  self%    sum%     total  total%
+449.0 ms  44.9%   44.9%  449.0 ms   44.9%  [GVL blocked] (<GVL>)
+400.0 ms  40.0%   84.9%  400.0 ms   40.0%  Array#sort (<C method>)
+150.0 ms  15.0%   99.9%  550.0 ms   55.0%  Object#work (app.rb)
+  1.0 ms   0.1%  100.0%  450.0 ms   45.0%  Object# [31midle (lib/idle.rb)
 ";
-    let shown = top(&page(&profile, Some(4)), &By::Function, Sort::Flat);
+    let shown = top(&page(&profile, Some(4)), &By::Function, Sort::SelfValue);
     assert_eq!(shown, format!("{HEAD}{expected}"));
-    let by_cum = top(&page(&profile, Some(1)), &By::File, Sort::Cumulative);
+    let by_cum = top(&page(&profile, Some(1)), &By::File, Sort::TotalValue);
     let row = "\n150.0 ms  15.0%  15.0%  1,000.0 ms  100.0%  app.rb\n";
     assert!(by_cum.ends_with(row), "{by_cum}");
 }
