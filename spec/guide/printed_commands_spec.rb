@@ -3,7 +3,8 @@
 require "fileutils"
 
 # Runs each command and program of the README and the guide as it is printed. A page's blocks run one after the other,
-# in a folder that has only app.rb at first. Programs have the methods of yours.rb, which stand for the reader's own.
+# in a folder that has only app.rb at first; those of recipes also have the programs of examples/recipes. Programs have
+# the methods of yours.rb, which stand for the reader's own.
 RSpec.describe "What the README and the guide print" do
   include Guide
 
@@ -11,8 +12,10 @@ RSpec.describe "What the README and the guide print" do
   # The only line of rperf's that is no complaint.
   wrote = /\Arperf: wrote /
 
-  def add_programs
-    %w[app.rb yours.rb].each { |name| FileUtils.cp(File.join(Commands::ROOT, "spec/fixtures/guide", name), folder) }
+  def add_programs(page)
+    programs = %w[app.rb yours.rb].map { |name| "spec/fixtures/guide/#{name}" }
+    programs += ["examples/threads.rb", *Dir["examples/recipes/*", base: Commands::ROOT]] if page.include?("recipes")
+    programs.each { |path| FileUtils.cp_r(File.join(Commands::ROOT, path), folder) }
   end
 
   # The outcome of each command of the block, or of its program.
@@ -30,7 +33,7 @@ RSpec.describe "What the README and the guide print" do
     next if blocks.empty?
 
     it "works as #{page} has it" do
-      add_programs
+      add_programs(page)
       blocks.each do |block|
         run_block(block).each do |command, outcome|
           said = "#{block.place}: #{command}: #{outcome.stderr}"

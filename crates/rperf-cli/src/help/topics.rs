@@ -35,8 +35,11 @@ macro_rules! topic {
 }
 
 /// All pages, in the order of docs/guide/README.md.
-pub const TOPICS: [Topic; 31] = [
+pub const TOPICS: [Topic; 34] = [
     topic!("tutorial", "start", "guide"),
+    topic!("recipes", "recipe", "slow", "install"),
+    topic!("recipes-tests", "tests", "rspec", "minitest"),
+    topic!("recipes-servers", "servers", "puma"),
     topic!("modes", "mode", "cpu", "wall"),
     topic!("stat-page", "page"),
     topic!("states", "state", "gvl", "gc", "what-to-look-for"),
