@@ -26,7 +26,7 @@ RSpec.describe "Tables on terminals" do
   end
 
   before do
-    stacks = [[[parse, main], 1_200_000], [[price, parse, main], 400_000], [[kanji, price, parse, main], 300_000]]
+    stacks = [[[parse, main], 1_200], [[price, parse, main], 400], [[kanji, price, parse, main], 300]]
     save("rperf.data", stacks)
     save("other.data", stacks.map { |frames, count| [frames, (count * 1.5).to_i] })
   end
