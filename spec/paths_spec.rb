@@ -120,6 +120,20 @@ RSpec.describe "Paths of methods" do
       expect(names("build-101.pb.gz")).to include("<main> (build-101/app.rb)")
     end
 
+    it "are found again in objects and classes without names, whose addresses no name has" do
+      write_file("nameless.rb", <<~'RUBY')
+        require "rperf"
+        object = Object.new
+        def object.spin = 100_000.times { 3.to_s }
+        other = Class.new { def turn = 100_000.times { 3.to_s } }
+        Rperf.start(output: ARGV[0]) { object.spin && other.new.turn }
+      RUBY
+      %w[a.pb.gz b.pb.gz].each { |file| run(ruby, "-I#{Commands::ROOT}/lib", "nameless.rb", file) }
+      names = rows("a.pb.gz", "b.pb.gz").to_h { |row| row.values_at("name", "matched") }
+      expect(names).to include("#<Object>.spin" => "path", "#<Class>#turn" => "path")
+      expect(names.keys.grep(/0x/)).to eq([])
+    end
+
     it "are in the file as they are, and short where people read them" do
       record(in_folder("build-101"), "r.pb.gz", ruby, "app.rb")
       expect(names("r.pb.gz")).to include("<main> (app.rb)", "Shade.spin (shade-1.0.0/lib/shade.rb)",

@@ -51,6 +51,12 @@ RSpec.describe "looking at profiles" do
       expect(lines("--by", "state").last(2)).to match([/500.0 ms.*GVL blocked/, /500.0 ms.*running/])
     end
 
+    it "says that no sample has a label, rather than let its name be misspelt" do
+      outcome = rperf("report", "--by", "label:endpiont")
+      expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, "rperf: no sample has a label endpiont\n"])
+      expect(outcome.stdout.lines.last).to end_with("(no endpiont)\n")
+    end
+
     it "filters, and tells of what matches nothing" do
       expect(lines("--focus", "Work", "--hide", "sort").last(2))
         .to match([/\A500.0 ms  50.0% .* Work#run/, /<main>/])

@@ -4,7 +4,7 @@
 set -eu
 
 base=$(cd "$1" && pwd) target=$(cd "$2" && pwd)
-runs=${RUNS:-20} percent=${PERCENT:-2} rperf=${RPERF:-rperf} ruby=${RUBY:-ruby}
+runs=${RUNS:-30} percent=${PERCENT:-2} rperf=${RPERF:-rperf} ruby=${RUBY:-ruby}
 profiles=$(mktemp -d)
 trap 'rm -rf "$profiles"' EXIT
 

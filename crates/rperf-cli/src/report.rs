@@ -24,7 +24,7 @@ use rperf_format::viewer::TitledProfile;
 use rperf_format::{Format, FormatError, JsonOptions, TextOptions, Whole};
 use rperf_model::Profile;
 use rperf_report::numbers::grouped;
-use rperf_report::{Idle, Listing, NamePattern, Neighbours, Subject};
+use rperf_report::{By, Idle, Listing, NamePattern, Neighbours, Subject, has_tag};
 use screen::Screen;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -43,6 +43,11 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
     check_time_line(&filtered.profile, &options)?;
     for option in filtered.unmatched {
         crate::say(&format!("{option} matches nothing in the profile"));
+    }
+    if let By::Label(key) = &options.by
+        && !has_tag(&filtered.profile, key)
+    {
+        crate::say(&format!("no sample has a label {key}"));
     }
     let screen = Screen::stdout(options.pager);
     let page = Page {

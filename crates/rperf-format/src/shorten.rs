@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 /// Names aren't made shorter than this: nobody would know them any more.
-pub const LEAST: usize = 20;
+pub const LEAST: usize = 16;
 
 /// Stands for what is left out.
 const DOTS: &str = "…";

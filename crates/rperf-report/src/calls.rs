@@ -98,6 +98,12 @@ pub fn is_traced(profile: &Profile) -> bool {
     has(CALLS) && (has(BLOCK_CALLS) || has(CALL_TIME) && profile.schema.samples().is_none())
 }
 
+/// Whether the values that are shown are numbers of calls, which a trace has counted one by one.
+pub fn shows_calls(profile: &Profile) -> bool {
+    let shown = &*profile.schema.default_type().name;
+    is_traced(profile) && [CALLS, BLOCK_CALLS].contains(&shown)
+}
+
 /// All calls of a profile that counts them, of methods and of blocks.
 pub fn call_count(profile: &Profile) -> Option<i64> {
     call_counts(profile).map(|(calls, block_calls)| calls.saturating_add(block_calls))

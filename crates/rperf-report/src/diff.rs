@@ -151,6 +151,8 @@ pub struct Diff {
     pub rows: Vec<DiffRow>,
     /// How many rows were tested, those without a difference included.
     pub tested: usize,
+    /// Whether the values were counted one by one: then no difference is noise.
+    pub is_exact: bool,
 }
 
 impl Diff {
@@ -220,8 +222,15 @@ impl Diff {
         });
         let mut rows: Vec<DiffRow> = rows.collect();
         total.is_tested = true;
-        decide(std::slice::from_mut(&mut total));
-        decide(&mut rows);
+        let mut runs = base.iter().chain(target);
+        let is_exact = normalize == Normalize::No && runs.all(|run| run.is_exact);
+        if is_exact {
+            rows.iter_mut().for_each(count);
+            count(&mut total);
+        } else {
+            decide(std::slice::from_mut(&mut total));
+            decide(&mut rows);
+        }
         let tested = rows.iter().filter(|row| row.is_tested).count();
         rows.retain(|row| row.delta() != 0);
         rows.sort_by_key(|row| Reverse(row.delta().unsigned_abs()));
@@ -232,6 +241,7 @@ impl Diff {
             total,
             rows,
             tested,
+            is_exact,
         })
     }
 
@@ -244,6 +254,10 @@ impl Diff {
     /// total comes first, without a name.
     pub fn above(&self, share: f64) -> Vec<&DiffRow> {
         let is_above = |row: &DiffRow| row.target as f64 > row.base as f64 * (1.0 + share);
+        if self.is_exact {
+            let all = std::iter::once(&self.total).chain(&self.rows);
+            return all.filter(|row| is_above(row)).collect();
+        }
         let total_p = self.total.p_above(share);
         let total = (is_above(&self.total) && total_p.is_some_and(|p| p <= ERROR_RATE))
             .then_some(&self.total);
@@ -255,6 +269,15 @@ impl Diff {
             .filter(|row| is_above(row) && row.p_above(share).is_some_and(|p| p <= limit));
         total.into_iter().chain(rows).collect()
     }
+}
+
+/// Says how a row of exact counts has changed.
+fn count(row: &mut DiffRow) {
+    row.change = match row.delta() {
+        0 => Change::Noise,
+        delta if delta > 0 => Change::More,
+        _ => Change::Less,
+    };
 }
 
 /// Says of each row whether it has changed.

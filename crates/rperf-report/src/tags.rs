@@ -3,7 +3,7 @@
 
 use rperf_model::label_keys::{THREAD, THREAD_SEQ};
 use rperf_model::{NodeId, Profile, StringId, WeightKey};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
 /// The properties of a row that its tags depend on.
@@ -58,6 +58,18 @@ impl ThreadNames {
         let name = profile.strings.get(*self.0.get(&seq)?);
         (!name.is_empty()).then_some(name)
     }
+}
+
+/// Whether a row has a tag with this key.
+pub fn has_tag(profile: &Profile, key: &str) -> bool {
+    let threads = ThreadNames::of(profile);
+    let keys: FxHashSet<_> = profile
+        .weights
+        .iter()
+        .map(|row| without_stack(row.key))
+        .collect();
+    keys.into_iter()
+        .any(|it| tag(profile, &threads, it, key).is_some())
 }
 
 /// The value under `wanted` of a row in words, each looked up once.

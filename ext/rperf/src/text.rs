@@ -55,6 +55,24 @@ pub fn of_string(value: Value) -> Option<String> {
     RString::from_value(value).map(content)
 }
 
+/// `name` without the addresses of objects that have no name of their own, as in
+/// `#<Class:0x00007f3c>#total`: they differ from process to process, and say nothing.
+pub fn without_addresses(name: &str) -> String {
+    let mut rest = name;
+    let mut text = String::new();
+    while let Some((front, behind)) = rest.split_once(":0x") {
+        let digits = behind.bytes().take_while(u8::is_ascii_hexdigit).count();
+        text += front;
+        if digits == 0 || !front.contains("#<") && !text.contains("#<") {
+            text += ":0x";
+            rest = behind;
+        } else {
+            rest = &behind[digits..];
+        }
+    }
+    text + rest
+}
+
 /// The bytes of a String. Calls no method.
 pub fn bytes(string: RString) -> Vec<u8> {
     with_bytes(string, <[u8]>::to_vec)

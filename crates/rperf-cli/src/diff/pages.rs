@@ -6,6 +6,7 @@ use rperf_format::table::{Column, Row, Table};
 use rperf_report::numbers::grouped;
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{Change, Diff, DiffRow, Normalize, Run, Scale};
+use std::path::PathBuf;
 
 /// What both pages are made with.
 pub struct Page<'a> {
@@ -87,10 +88,6 @@ fn head(page: &Page<'_>) -> String {
         ("Target:", &page.options.target, page.sides[1], total.target),
     ];
     for (title, files, runs, value) in sides {
-        let files: Vec<_> = files
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect();
         let mean = match runs.len() {
             1 => String::new(),
             count => format!(", mean of {count} runs"),
@@ -102,7 +99,7 @@ fn head(page: &Page<'_>) -> String {
             "{title} {}{mean}{} ({})\n",
             scale.text(value),
             samples.unwrap_or_default(),
-            one_line(&files.join(", "))
+            one_line(&files_text(files))
         );
     }
     if let Some(idle) = idle(page) {
@@ -119,6 +116,21 @@ fn head(page: &Page<'_>) -> String {
     );
     let text = page.screen.wrapped(&text);
     text + &format!("Total:  {}\n", page.screen.styled(style, &change))
+}
+
+/// The most files that are named one by one.
+const NAMED: usize = 4;
+
+/// The files of a side. Those of many runs differ by a number in their names.
+fn files_text(files: &[PathBuf]) -> String {
+    let names: Vec<_> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    match &names[..] {
+        [first, .., last] if names.len() > NAMED => format!("{first} to {last}"),
+        names => names.join(", "),
+    }
 }
 
 /// How much time of idle threads is left out of each side, in words.

@@ -19,7 +19,7 @@ use rperf_report::numbers::{grouped, percent, seconds};
 use rperf_report::one_line::{function_name, one_line};
 use rperf_report::{
     By, Calls, Function, Neighbour, Neighbours, Scale, Sort, Top, TopRow, calls_text, idle_line,
-    is_traced, losses_line, notes_on, tracing_lines,
+    is_traced, losses_line, notes_on, shows_calls, tracing_lines,
 };
 
 /// What all pages are made with.
@@ -90,7 +90,9 @@ impl Page<'_> {
         if let Some(samples) = self.profile.sample_count() {
             head += &format!(", {} samples", grouped(samples));
         }
+        // Where the values are the calls, they are said already.
         if is_traced(self.profile)
+            && !shows_calls(self.profile)
             && let Some(calls) = calls_text(self.profile, "")
         {
             head += &format!(", {calls}");

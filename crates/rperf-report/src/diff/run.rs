@@ -1,6 +1,7 @@
 //! One run as a comparison needs it: sums by function, each with the variance of its noise. Called
 //! by `diff`; any thread.
 
+use crate::calls::shows_calls;
 use crate::code_paths::CodePaths;
 use crate::groups::{FrameKey, Function, Groups};
 use crate::matching::MethodKey;
@@ -20,6 +21,8 @@ pub struct Run {
     pub samples: Option<i64>,
     /// The time of idle threads that was left out.
     pub idle: i64,
+    /// Whether the values were counted one by one, so that no difference is noise.
+    pub is_exact: bool,
     pub(super) total: Amount,
     pub(super) rows: Vec<RunRow>,
     pub(super) label_values: usize,
@@ -81,6 +84,7 @@ impl Run {
             duration_ns: profile.meta.duration_ns,
             samples: noise.samples.map(|samples| profile.sum(samples)),
             idle: 0,
+            is_exact: shows_calls(profile),
             total: noise.amount(total),
             rows: rows.collect(),
             label_values: label.map_or(0, |key| label_values(profile, key)),

@@ -4,7 +4,7 @@
 use super::*;
 use rperf_model::test_profile::TestProfile;
 use rperf_model::test_support;
-use rperf_model::{LabelSetId, Profile, State, WeightKey, WeightTable};
+use rperf_model::{Column, LabelSetId, Profile, Schema, State, ValueType, WeightKey, WeightTable};
 
 const MS: i64 = 1_000_000;
 
@@ -283,4 +283,36 @@ fn known_changes_are_found_and_few_others() {
             "{runs:?}: {wrong} wrong, {found} right"
         );
     }
+}
+
+#[test]
+fn counts_of_calls_have_no_noise() {
+    let traced = |calls: &[(&str, i64)]| {
+        let types = ["calls", "block_calls"].map(|name| ValueType::new(name, "count"));
+        let mut profile = Profile::new(Schema::new(types.to_vec(), Column(0)).expect("valid"));
+        let mut table = WeightTable::new(2);
+        for &(name, count) in calls {
+            let key = WeightKey {
+                node: test_support::node(&mut profile, &[(name, "a.rb", 2, 2)]),
+                thread: 1,
+                labels: LabelSetId(0),
+                state: State::Running,
+            };
+            table.add(key, &[count, 0]);
+        }
+        profile.weights = table.into_weights();
+        Run::of(&profile, None)
+    };
+    let base = [traced(&[("same", 10), ("more", 100), ("less", 3)])];
+    let target = [traced(&[("same", 10), ("more", 101), ("less", 2)])];
+    let diff = diff(&base, &target);
+    assert_eq!(names(&diff, Change::More), ["more"]);
+    assert_eq!(names(&diff, Change::Less), ["less"]);
+    assert_eq!(diff.total.change, Change::Noise);
+    let above: Vec<_> = diff
+        .above(0.005)
+        .iter()
+        .map(|row| row.function.name.clone())
+        .collect();
+    assert_eq!(above, ["more"]);
 }

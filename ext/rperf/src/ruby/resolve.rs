@@ -106,7 +106,7 @@ fn resolve_c_method(gvl: &mut Gvl<'_>, frame: TracedFrame) -> ResolvedFrame {
         }
     };
     ResolvedFrame {
-        name: name.unwrap_or(method),
+        name: text::without_addresses(&name.unwrap_or(method)),
         path: NO_PATH.into(),
         first_line: 0,
     }
@@ -156,7 +156,7 @@ fn resolve(gvl: &mut Gvl<'_>, frame: VALUE) -> ResolvedFrame {
     ResolvedFrame {
         name: name
             .and_then(text::of_string)
-            .unwrap_or_else(|| "(unknown)".into()),
+            .map_or_else(|| "(unknown)".into(), |name| text::without_addresses(&name)),
         // C methods have no path, and evaluated code has none that is absolute.
         path: absolute.or(path).unwrap_or_else(|| NO_PATH.into()),
         first_line: first_line
