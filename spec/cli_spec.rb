@@ -239,7 +239,7 @@ RSpec.describe "the rperf command" do
 
     it "refuses --capture tick without timer signals" do
       outcome = rperf("record", "--capture", "tick", "--signal", "false", ruby, "-e", "1")
-      expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: --capture .*\n\z/])
+      expect([outcome.status.exitstatus, outcome.stderr]).to match([2, /\Arperf: --signal false goes with .*\n\z/])
       outcome = rperf("record", "--capture", "safepoint", "--signal", "false", ruby, "-e", "1")
       expect(outcome.messages).to contain_exactly(/wrote rperf\.data/)
     end

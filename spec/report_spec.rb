@@ -202,7 +202,7 @@ RSpec.describe "looking at profiles" do
 
     it "fits terminals, in colour unless NO_COLOR says otherwise" do
       expect(on_terminal(40, 67, { "NO_COLOR" => "1" }, "--full-path").lines.last(2))
-        .to match(["100.0 ms  10.0%  100.0%    500.0 ms   50.0%  Work#run (/app/work.r…\n", /<main> .*main.rb\)$/])
+        .to match(["100.0 ms  10.0%    500.0 ms   50.0%  Work#run (/app/work.rb)\n", /<main> .*main.rb\)$/])
       expect(on_terminal(40, 100)).to include("\e[1;31m500.0 ms")
     end
 

@@ -116,7 +116,8 @@ RSpec.describe "A time line", vm: true do
     %w[trace --spans 1 ruby] => "--spans must be a time of 1us to 1h, such as 500us, 1ms or 2s, not '1'",
     %w[trace --spans 2h ruby] => "--spans must be a time of 1us to 1h, such as 500us, 1ms or 2s, not '2h'",
     %w[trace --calls count --spans 1ms ruby] => "--spans 1ms goes with --calls ruby, not with --calls count",
-    %w[trace -o a.spans.json ruby] => "-o a.spans.json is a time line: --spans must say how long its calls take at least",
+    %w[trace -o /tmp/a.spans.json ruby] =>
+      "-o /tmp/a.spans.json is a time line: --spans must say how long its calls take at least",
     %w[trace --format spans ruby] => "--format spans is a time line: --spans must say how long its calls take at least",
     %w[report --format spans] => "the profile has no time line: 'rperf trace --spans 1ms' keeps one"
   }.each do |arguments, message|

@@ -33,10 +33,8 @@ fn lines(page: &Page<'_>, listing: &Listing) -> String {
         Some(source) => shown_lines(listing, source),
         None => {
             let path = one_line(&listing.function.path);
-            let path = page
-                .screen
-                .fitted_name(&path, columns("  (the source is not here: )"));
-            text += &format!("  (the source is not here: {path})\n");
+            let path = page.screen.fitted_name(&path, columns("  no source: "));
+            text += &format!("  no source: {path}\n");
             listing.lines.keys().copied().filter(|it| *it > 0).collect()
         }
     };

@@ -173,5 +173,5 @@ fn source_has_what_each_line_costs() {
 ";
     let shown = annotate(&page(&profile, None), &found);
     assert!(shown.ends_with(&expected[1..]), "{shown}");
-    assert!(shown.contains("(the source is not here: "), "{shown}");
+    assert!(shown.contains("  no source: "), "{shown}");
 }
