@@ -63,10 +63,13 @@ RSpec.describe "Counts of calls" do
 
     {
       %w[--fail-on 20%] => [3, /allows: (?:block in <main> new|Object#added new) \(--fail-on '20%'\)/],
-      %w[--fail-on Order#total>5%] => [3, /: block in Order#total \+10\.0% \(--fail-on 'Order#total>5%'\), Order#total \+10\.0% /],
+      %w[--fail-on
+         Order#total>5%] => [3,
+                             /: block in Order#total \+10\.0% \(--fail-on 'Order#total>5%'\), Order#total \+10\.0% /],
       %w[--fail-on Order#total>10] => [0, /\A\z/],
       %w[--fail-on Order#>10% --fail-on total>5%] => [3, /allows: all calls \+\d+\.\d% \(--fail-on 'total>5%'\)$/],
-      %w[--fail-on total>50% --fail-on Object#added>0] => [3, /allows: Object#added new \(--fail-on 'Object#added>0'\)$/],
+      %w[--fail-on total>50% --fail-on
+         Object#added>0] => [3, /allows: Object#added new \(--fail-on 'Object#added>0'\)$/],
       %w[--focus total --fail-on 10%] => [0, /\A\z/]
     }.each do |arguments, (status, message)|
       it "ends with #{status} for #{arguments.join(" ")}" do

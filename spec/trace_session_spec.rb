@@ -303,7 +303,9 @@ RSpec.describe "Tracing", vm: true do
                               "capture: :safepoint can't be combined with mode: :trace: leave one of them out",
                               "signal: false can't be combined with mode: :trace: leave one of them out",
                               "lines: true can't be combined with mode: :trace: leave one of them out"])
-      expect { Rperf.start(calls: :all) }.to raise_error(ArgumentError, /\Acalls: :all goes with mode: :trace, not with /)
+      expect do
+        Rperf.start(calls: :all)
+      end.to raise_error(ArgumentError, /\Acalls: :all goes with mode: :trace, not with /)
       expect { Rperf.trace }.to raise_error(ArgumentError, "Rperf.trace needs a block")
       expect { Rperf.trace(mode: :wall) { nil } }.to raise_error(ArgumentError, "unknown keyword: :mode")
     end
