@@ -36,7 +36,7 @@ RSpec.describe "Counts of calls" do
     it "shows each difference in one table, the largest first" do
       outcome = diff("a.data", "b.data")
       expect([outcome.status.exitstatus, outcome.stderr]).to eq([0, ""])
-      expect(outcome.stdout).to match(/^Type: calls\nBase:   \d+ \(a\.data\)\nTarget: [\d,]+ \(b\.data\)\nTotal:  \+/)
+      expect(outcome.stdout).to match(/^Type: calls of methods and blocks\nBase:   \d+ \(a\.data\)\nTarget: [\d,]+ \(b\.data\)\nTotal:  \+/)
       expect(outcome.stdout).to match(/^ *delta +delta% +base +target$/)
       expect(outcome.stdout).to match(row_of("+30 +10.0% 300 330", "Order#price"))
       expect(outcome.stdout).to match(row_of("+30 +10.0% 300 330", "block in Order#total"))
@@ -76,18 +76,18 @@ RSpec.describe "Counts of calls" do
         outcome = diff(*arguments, "a.data", "b.data")
         expect(outcome.status.exitstatus).to eq(status)
         expect(outcome.stderr).to match(message)
-        expect(outcome.stdout).to match(/^Type: calls$/)
+        expect(outcome.stdout).to match(/^Type: calls of methods and blocks$/)
       end
     end
 
     it "is what diff does with two traces, unless it is asked for something else" do
       expect(rperf("diff", "a.data", "b.data").stdout).to eq(diff("a.data", "b.data").stdout)
       outcome = rperf("diff", "--fail-on", "Order#total>5%", "a.data", "b.data")
-      expect([outcome.status.exitstatus, outcome.stdout]).to match([3, /^Type: calls$/])
+      expect([outcome.status.exitstatus, outcome.stdout]).to match([3, /^Type: calls of methods and blocks$/])
       expect(rperf("diff", "--top", "a.data", "b.data").stdout).to match(/^Total:  .*, more$/)
       rperf("trace", "-o", "timed.data", ruby, "app.rb")
       timed = rperf("diff", "timed.data", "timed.data").stdout
-      expect(timed).to match(/^Type: calls\n.*^Nothing differs\.$.*not: --value wall compares these\.$/m)
+      expect(timed).to match(/^Type: calls of methods and blocks\n.*^Nothing differs\.$.*not: --value wall compares these\.$/m)
       expect(rperf("diff", "--value", "wall", "timed.data", "timed.data").stdout).to match(/^Type: wall$/)
     end
 

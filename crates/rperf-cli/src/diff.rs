@@ -139,8 +139,13 @@ fn verdict(diff: &Diff, options: &Options) -> i32 {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    let word = Change::More.word(&diff.value_type.unit);
+    let noise = match diff.is_exact {
+        true => "",
+        false => ", beyond the noise",
+    };
     crate::say(&format!(
-        "more than {percent}% slower, beyond the noise: {}{more}",
+        "more than {percent}% {word}{noise}: {}{more}",
         names.join(", ")
     ));
     crate::EXCEEDED

@@ -39,15 +39,19 @@ pub fn run(args: ReportArgs) -> Result<i32, Refusal> {
         View::Json { .. } => Idle::of(&profile).value(),
         _ => 0,
     };
+    if let By::Label(key) = &options.by
+        && !has_tag(&profile, key)
+    {
+        crate::say(&format!("no sample has a label {key}"));
+    }
     let filtered = options.filter.apply(profile);
     check_time_line(&filtered.profile, &options)?;
     for option in filtered.unmatched {
-        crate::say(&format!("{option} matches nothing in the profile"));
-    }
-    if let By::Label(key) = &options.by
-        && !has_tag(&filtered.profile, key)
-    {
-        crate::say(&format!("no sample has a label {key}"));
+        let hint = match filtered.idle {
+            0 => "",
+            _ => " but idle threads at most, which are hidden; --idle shows them",
+        };
+        crate::say(&format!("{option} matches nothing in the profile{hint}"));
     }
     let screen = Screen::stdout(options.pager);
     let page = Page {

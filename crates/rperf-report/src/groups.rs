@@ -233,6 +233,12 @@ pub fn class_of(name: &str) -> &str {
         }
         name = rest;
     }
+    // Of objects and classes without a name.
+    if name.starts_with("#<")
+        && let Some(end) = name.find('>')
+    {
+        return &name[..=end];
+    }
     for opening in ["<class:", "<module:"] {
         let class = name.strip_prefix(opening);
         if let Some(class) = class.and_then(|rest| rest.strip_suffix('>')) {
@@ -290,6 +296,8 @@ mod tests {
             ("block in Shop::Order#total", "Shop::Order"),
             ("block (2 levels) in Order.each", "Order"),
             ("rescue in block in Order#total", "Order"),
+            ("#<Class>#total", "#<Class>"),
+            ("#<Object>.find", "#<Object>"),
             ("Order#what is in it", "Order"),
             ("Order#find.by", "Order"),
             ("block in <main>", "<main>"),

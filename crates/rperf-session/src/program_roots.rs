@@ -21,10 +21,8 @@ pub fn program_roots(working_directory: &Path, program: &str) -> Vec<PathBuf> {
         roots.push(directory_of(&script, working_directory));
     }
     // A script can be a tool that runs code of the directory it is begun in.
-    let here = match roots.is_empty() {
-        true => Some(marked(working_directory).unwrap_or(working_directory)),
-        false => marked(working_directory),
-    };
+    let is_around = roots.iter().any(|it| it.starts_with(working_directory));
+    let here = marked(working_directory).or((!is_around).then_some(working_directory));
     roots.extend(here.map(Path::to_path_buf));
     let repository = roots.first().and_then(|root| above(root, &[REPOSITORY]));
     roots.extend(repository.map(Path::to_path_buf));
@@ -108,13 +106,14 @@ mod tests {
         assert_eq!(program_roots(&all.join("b1"), "app.rb"), [all.join("b1")]);
         assert_eq!(program_roots(&all, "b1/app.rb"), std::slice::from_ref(&all));
         let script = |path: &str| all.join(path).display().to_string();
+        let other = all.join("other");
         assert_eq!(
-            program_roots(&all.join("other"), &script("b1/app.rb")),
-            [all.join("b1")]
+            program_roots(&other, &script("b1/app.rb")),
+            [all.join("b1"), other.clone()]
         );
         assert_eq!(
-            program_roots(&all.join("other"), &script("tool/bin/run")),
-            [all.join("tool")]
+            program_roots(&other, &script("tool/bin/run")),
+            [all.join("tool"), other]
         );
         assert_eq!(program_roots(Path::new("/"), "-e"), [] as [PathBuf; 0]);
     }

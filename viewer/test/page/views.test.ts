@@ -325,7 +325,7 @@ test("a diff opens with what got slower, and colours the flame graph", async () 
       /Slower: 2 and \d within the noise[\s\S]*\+1\d\d ms\s*\+1\d\d %[\s\S]*LineItem#price/,
     );
     await page.locator(".view label", { hasText: "Compare" }).locator("select").selectOption("total");
-    assert.match(await text(page, ".verdict"), /Values of before are multiplied by 1\.\d+/);
+    assert.match(await text(page, ".verdict"), /Values of the base are multiplied by 1\.\d+/);
     await page.getByRole("button", { name: "As a flame graph" }).click();
     await page.locator("#flame").focus();
     assert.match((await cursor(page)) ?? "", /before 2\.\d+ s/);

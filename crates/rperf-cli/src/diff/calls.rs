@@ -3,6 +3,7 @@
 
 use super::call_limit::shown_name;
 use super::options::Options;
+use super::pages::percent_text;
 use super::reader::Reader;
 use crate::report::screen::{Screen, Style};
 use crate::report::write_text;
@@ -99,7 +100,7 @@ fn page(diff: &CallDiff, options: &Options, files: [&PathBuf; 2], screen: &Scree
 
 fn head(diff: &CallDiff, files: [&PathBuf; 2], screen: &Screen) -> String {
     let total = &diff.total;
-    let mut text = String::from("Type: calls\n");
+    let mut text = String::from("Type: calls of methods and blocks\n");
     for (title, value, file) in [
         ("Base:  ", total.base, files[0]),
         ("Target:", total.target, files[1]),
@@ -159,7 +160,7 @@ fn signed(number: i64) -> String {
 
 fn percent(row: &CallChange) -> String {
     match row.percent() {
-        Some(percent) => format!("{percent:+.1}%"),
+        Some(percent) => percent_text(percent),
         None if row.target == 0 => "0.0%".into(),
         None => "new".into(),
     }

@@ -199,9 +199,18 @@ fn signed(scale: &Scale, value: i64) -> String {
 /// The difference in percent, with its sign.
 pub fn percent(row: &DiffRow) -> String {
     match row.percent() {
-        Some(percent) => format!("{percent:+.1}%"),
+        Some(percent) => percent_text(percent),
         None if row.target == 0 => "0.0%".to_string(),
         None => "new".to_string(),
+    }
+}
+
+/// A change in percent. Where nearly nothing was before, the number says nothing.
+pub fn percent_text(percent: f64) -> String {
+    const MOST: f64 = 9_999.0;
+    match percent > MOST {
+        true => format!(">{}%", grouped(MOST as i64)),
+        false => format!("{percent:+.1}%"),
     }
 }
 
@@ -233,7 +242,7 @@ pub fn name(row: &DiffRow) -> String {
         name => function_name(name),
     };
     match row.percent() {
-        Some(percent) => format!("{name} ({percent:+.1}%)"),
+        Some(percent) => format!("{name} ({})", percent_text(percent)),
         None => format!("{name} (new)"),
     }
 }

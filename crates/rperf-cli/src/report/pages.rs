@@ -231,10 +231,27 @@ pub fn callers(page: &Page<'_>, found: &[Neighbours]) -> String {
     for neighbours in found.iter().take(page.limit.unwrap_or(all)) {
         let [total, own] = [neighbours.total_value, neighbours.self_value];
         text += &heading(page, &neighbours.function, total, own);
-        text += &side(page, "called by", &neighbours.callers);
+        text += &side(page, "called by", &with_rest(neighbours));
         text += &side(page, "calls", &neighbours.callees);
     }
     text + &more(page, all, "functions that match")
+}
+
+/// The callers, with what has none: it is outermost in its stacks. Where a function calls itself,
+/// its callers' values are more than its own.
+fn with_rest(neighbours: &Neighbours) -> Vec<Neighbour> {
+    let mut callers = neighbours.callers.clone();
+    let known: i64 = callers.iter().map(|caller| caller.value).sum();
+    let calls_itself = callers.iter().any(|it| it.function == neighbours.function);
+    let rest = neighbours.total_value.saturating_sub(known);
+    if rest > 0 && !callers.is_empty() && !calls_itself {
+        callers.push(Neighbour {
+            function: Function::named("(no caller)"),
+            value: rest,
+            lines: Vec::new(),
+        });
+    }
+    callers
 }
 
 fn side(page: &Page<'_>, heading: &str, side: &[Neighbour]) -> String {

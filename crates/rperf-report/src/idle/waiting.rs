@@ -65,11 +65,13 @@ const OF_RUBY: [(Waiting, &[&str]); 4] = [
 /// Methods of gems that stand for one of Ruby's.
 const STANDS_FOR: [&str; 1] = ["NIO::Selector#select"];
 
-/// Methods of gems that ask a database or a queue for the next job.
-const FETCH: [&str; 3] = [
+/// Methods of gems that ask a database or a queue for the next job, or wait until they do so again.
+const FETCH: [&str; 5] = [
     "Shoryuken::Fetcher#fetch",
     "Sidekiq::BasicFetch#retrieve_work",
     "Sidekiq::Pro::SuperFetch#retrieve_work",
+    "Sidekiq::Scheduled::Poller#initial_wait",
+    "Sidekiq::Scheduled::Poller#wait",
 ];
 
 impl Waiting {
