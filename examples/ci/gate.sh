@@ -3,6 +3,10 @@
 # the one in TARGET, or a method of it, is slower by more than PERCENT, beyond the noise.
 set -eu
 
+if [ $# -ne 2 ]; then
+  echo "usage: gate.sh BASE TARGET, two directories with an app.rb" >&2
+  exit 2
+fi
 base=$(cd "$1" && pwd) target=$(cd "$2" && pwd)
 runs=${RUNS:-30} percent=${PERCENT:-2} rperf=${RPERF:-rperf} ruby=${RUBY:-ruby}
 profiles=$(mktemp -d)

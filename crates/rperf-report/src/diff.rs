@@ -47,7 +47,9 @@ pub enum Normalize {
 #[non_exhaustive]
 pub enum DiffError {
     /// They measure different things.
-    #[error("the profiles can't be compared: one has {base}, another {target}")]
+    #[error(
+        "the profiles can't be compared: one has {base}, another {target} (--value chooses one that both have)"
+    )]
     Types {
         /// The type of the first profile of the base.
         base: String,

@@ -150,7 +150,7 @@ fn different_types_are_not_compared_and_unknown_noise_is_said() {
     let message = error.expect_err("differs").to_string();
     assert_eq!(
         message,
-        "the profiles can't be compared: one has cpu/nanoseconds, another space/bytes"
+        "the profiles can't be compared: one has cpu/nanoseconds, another space/bytes (--value chooses one that both have)"
     );
     let mut twice = profile(&[("a", 20)]);
     twice.schema = test_support::schema(&[("x", "count"), ("space", "bytes")], 1);

@@ -18,6 +18,9 @@ const BEFORE_METHOD: usize = 42;
 /// The widest that the column of methods gets.
 const METHOD: usize = 48;
 
+/// Columns that a file needs at least to have a column of its own.
+const FILE: usize = 16;
+
 /// What is shown of an interval of one program.
 pub struct Page<'a> {
     /// The process.
@@ -79,20 +82,17 @@ fn methods(interval: &Interval, paths: &CodePaths, screen: &Screen, used: usize)
     if rows.is_empty() {
         return String::new();
     }
-    let header = row(
-        ["self/s", "self %", "total %", "wait/s"].map(String::from),
-        "method",
-        "file",
-    );
-    let header = screen.fitted(&header, 0);
+    let header = ["self/s", "self %", "total %", "wait/s"].map(String::from);
+    let header = screen.fitted(&row(screen, header, "method", "file"), 0);
     let mut text = format!("\n{}\n", screen.styled(Some(Style::Bold), &header));
     for (name, path, times) in rows {
         let line = row(
+            screen,
             cells(interval, times),
             &shown(name),
             &shown(&paths.short(path)),
         );
-        text += screen.fitted(&line, 0).trim_end();
+        text += line.trim_end();
         text.push('\n');
     }
     text
@@ -233,13 +233,26 @@ impl Page<'_> {
     }
 }
 
-fn row(cells: [String; 4], method: &str, file: &str) -> String {
+fn row(screen: &Screen, cells: [String; 4], method: &str, file: &str) -> String {
     let [own, own_share, total_share, waiting] = cells;
     let numbers = format!("{own:>9} {own_share:>9} {total_share:>9} {waiting:>9}");
     let gap = " ".repeat(BEFORE_METHOD.saturating_sub(numbers.len()));
     let width = crate::report::screen::columns(method);
+    let before_file = BEFORE_METHOD + METHOD.max(width) + 2;
+    if screen
+        .width()
+        .is_some_and(|width| width < before_file + FILE)
+    {
+        return format!(
+            "{numbers}{gap}{}",
+            screen.named(method, file, BEFORE_METHOD)
+        );
+    }
     let rest = " ".repeat(METHOD.saturating_sub(width));
-    format!("{numbers}{gap}{method}{rest}  {file}")
+    format!(
+        "{numbers}{gap}{method}{rest}  {}",
+        screen.fitted_name(file, before_file)
+    )
 }
 
 #[cfg(test)]
