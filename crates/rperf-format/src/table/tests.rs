@@ -87,7 +87,7 @@ fn a_name_comes_before_its_path() {
     let (name, end) = line.fitted(Some(50));
     assert_eq!(
         name + &end,
-        "rouge-4.5.…_lexer.rb:271 (Rouge::Reg…Lexer#step)"
+        "rouge-4.5.1…/regex_lexer.rb:271 (Rouge::R…er#step)"
     );
 }
 
