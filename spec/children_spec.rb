@@ -354,9 +354,11 @@ RSpec.describe "the children of a profiled program", vm: true do
     end
 
     it "are refused with single samples, and by other words" do
-      [{ inherit: :spawn }, { inherit: nil }, { inherit: true, aggregate: false }].each do |options|
+      [{ inherit: :spawn }, { inherit: nil }].each do |options|
         expect { Rperf.start(**options) }.to raise_error(ArgumentError, /\Ainherit: must be /)
       end
+      expect { Rperf.start(inherit: true, aggregate: false) }
+        .to raise_error(ArgumentError, "aggregate: false goes with inherit: false, not with inherit: true")
     end
 
     it "stay in the session when an exec has failed" do

@@ -127,7 +127,7 @@ RSpec.describe "The tree of a trace", vm: true do
       next if path == "Object#situation"
 
       path = path.delete_prefix("Object#situation > ").gsub(/\bObject#/, "").gsub("block in <class:Thing>", "defined")
-                 .gsub(/#<(?:Refinement:\w+|#<Class:\w+>:\w+)>#/, "").gsub("Class#new > ", "")
+                 .gsub(/#<(?:Refinement|#<Class>)>#/, "").gsub("Class#new > ", "")
                  .sub("Array#each > Enumerable#each_with_index > Enumerable#map", "Array#each")
                  .gsub(/rescue in block .*?> > /, "clause > ").gsub(/block .*?> > /, "")
       tree[path] += calls if path.match?(ours)

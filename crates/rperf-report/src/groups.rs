@@ -235,7 +235,7 @@ pub fn class_of(name: &str) -> &str {
     }
     // Of objects and classes without a name.
     if name.starts_with("#<")
-        && let Some(end) = name.find('>')
+        && let Some(end) = name.find(">#").or_else(|| name.find(">."))
     {
         return &name[..=end];
     }
@@ -298,6 +298,7 @@ mod tests {
             ("rescue in block in Order#total", "Order"),
             ("#<Class>#total", "#<Class>"),
             ("#<Object>.find", "#<Object>"),
+            ("#<#<Class>>#total", "#<#<Class>>"),
             ("Order#what is in it", "Order"),
             ("Order#find.by", "Order"),
             ("block in <main>", "<main>"),
