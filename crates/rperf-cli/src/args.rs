@@ -177,9 +177,8 @@ Examples:
   rperf top bundle exec puma          starts the command and watches its Rubies
   rperf top app.pb.gz                 the same screens on a saved profile
 
-The program must have a port, a Unix socket at which it can be asked ('rperf help ps').
-If it isn't being profiled, rperf top begins a session (wall mode, 1000 Hz), which ends
-with the command.
+The program must have a port ('rperf ps --help' says what that is). If it isn't being
+profiled, rperf top begins a session (wall mode, 1000 Hz), which ends with the command.
 
 Exit status: 0, also if the program ends after the first table; 1 if it can't be
 watched; 2 for wrong options; that of the command, if it starts one.
@@ -222,9 +221,8 @@ Examples:
   RPERF_LISTEN=1 bundle exec puma      a program with a port, and rperf in its Gemfile
   rperf ps                             this program, and its forked workers
 
-A port is a Unix socket at which a program can be asked what it does. The program opens
-it itself: with RPERF_LISTEN=1, by Rperf.listen, or under 'rperf record --listen'. Only
-its user and root can ask it.
+A port is a Unix socket where a program's user, and root, can ask what it does. It opens
+the port itself: with RPERF_LISTEN=1, Rperf.listen, or under 'rperf record --listen'.
 
 Run 'rperf help' for full documentation.";
 
